@@ -60,13 +60,13 @@ use crate::{CallContext, Issue, PluginError, PluginInfo};
 pub trait Check {
     const INFO: PluginInfo;
 
-    /// Phase 1: returns the aggregates to compute.
+    /// Returns the aggregates to compute (phase 1).
     ///
     /// # Errors
     /// Unusable columns or settings.
     fn make_plan(context: &CallContext, columns: &[Column]) -> Result<Plan, PluginError>;
 
-    /// Phase 2: returns findings from the numbers. `answers` are in the order of the plan's requests.
+    /// Returns findings about the answers (phase 2), which are in the order of the plan's requests.
     ///
     /// # Errors
     /// Unusable answers.

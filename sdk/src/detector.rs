@@ -56,7 +56,7 @@ pub trait Detector {
     /// Returns the kinds of this component; at least one.
     fn detectors() -> Vec<DetectorInfo>;
 
-    /// Judges `points`; the contract describes the shapes.
+    /// Evaluates `points`; the contract describes the shapes.
     ///
     /// # Errors
     /// Unusable input.

@@ -44,7 +44,7 @@ use crate::{CallContext, Issue, PluginError, PluginInfo};
 pub trait Hook {
     const INFO: PluginInfo;
 
-    /// Called once per query, before anything runs.
+    /// Decides about a query. The host calls it once per query, before any statement runs.
     ///
     /// # Errors
     /// A fault: the query is refused if the hook is required.
@@ -53,7 +53,7 @@ pub trait Hook {
         Ok(Verdict::abstain())
     }
 
-    /// Called before an artifact takes a step.
+    /// Decides about a step of an artifact's certification. The host calls it before the step is taken.
     ///
     /// # Errors
     /// A fault: the step is refused if the hook is required.
@@ -68,7 +68,7 @@ pub trait Hook {
         Ok(Vec::new())
     }
 
-    /// Called before metadata is written.
+    /// Decides about a change of metadata. The host calls it before the change is written.
     ///
     /// # Errors
     /// A fault: the change is refused if the hook is required.

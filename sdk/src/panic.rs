@@ -3,7 +3,7 @@
 //! In: a panic. Out: its place and message in the fault of the call, which `terrane plugin run`, `terrane plugin test`
 //! and the operator's log show. On targets other than WebAssembly this module is empty.
 
-/// The bytes of a message that a host keeps.
+/// The largest size of a message that is sent to the host, in bytes.
 #[cfg(target_arch = "wasm32")]
 const MAX_BYTES: usize = 1_024;
 

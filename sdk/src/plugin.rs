@@ -11,7 +11,7 @@ pub const API: &str = "terrane:plugins@0.1.0";
 pub struct PluginInfo {
     /// The id: `[a-z][a-z0-9_-]*`, at most 64 bytes.
     pub id: &'static str,
-    /// Semantic version.
+    /// The version, as in Semantic Versioning.
     pub version: &'static str,
     pub display_name: &'static str,
     /// A JSON Schema of the configuration; empty if there is none.

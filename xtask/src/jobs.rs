@@ -32,7 +32,7 @@ enum Run {
     BuildKills {
         #[arg(long, default_value_t = 200)]
         rounds: u64,
-        /// The same seed kills at the same moments.
+        /// Seed of the moments at which the servers are killed
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },

@@ -23,13 +23,13 @@ use crate::context::{Compiler, Context};
 
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 
-/// Enough for a slow download of 20 MB, and short enough for a network that does not respond.
+/// The time limit of rustup. It suffices for a slow download of 20 MB, and ends soon if the network does not respond.
 const RUSTUP_LIMIT: Duration = Duration::from_secs(180);
 
 /// The sources of the standard library, in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Source {
-    /// `rustup target add`.
+    /// The command `rustup target add`.
     Rustup,
     /// A build from the sources of the standard library.
     RustSrc,

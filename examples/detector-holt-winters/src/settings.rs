@@ -40,7 +40,7 @@ impl Settings {
     }
 }
 
-/// A day of hours, a week of days.
+/// Returns the usual number of steps in a season: a day of hourly steps, or a week of daily steps.
 fn usual_season(step_ms: u64) -> Option<u32> {
     match step_ms {
         3_600_000 => Some(24),

@@ -102,9 +102,9 @@ fn conditions(context: &CallContext, columns: &[Column]) -> Vec<(usize, Counted,
 struct Look<'a> {
     index: usize,
     column: &'a Column,
-    /// Never 0.
+    /// The number of rows, which is never 0.
     rows: f64,
-    /// The column is the whole key of its rows.
+    /// True if the column is the whole key of its rows.
     is_key: bool,
     answers: Answers<'a>,
     thresholds: &'a Thresholds,

@@ -4,7 +4,7 @@ use terrane_sdk::check::{QualityDimension, Severity};
 use terrane_sdk::json::Json;
 use terrane_sdk::{CallContext, PluginError};
 
-/// Below this score, most of a column is wrong, whatever the threshold.
+/// The score below which most of a column is wrong, whatever the thresholds are.
 const HALF: f64 = 0.5;
 
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -12,7 +12,7 @@ use crate::{Counted, Look};
 /// Country code NA is Namibia and a person may be called None, so bare letters need a capital or a mark.
 const PLACEHOLDERS: [&str; 13] =
     ["", " ", "-", "--", "?", "N/A", "n/a", "#N/A", "NULL", "null", "(null)", "NaN", "nan"];
-/// 1900-01-01.
+/// The earliest plausible date, 1900-01-01, in days since 1970-01-01.
 const EARLIEST_DAYS: i32 = -25_567;
 const DAY_MS: i64 = 86_400_000;
 const CENTURY_DAYS: i32 = 36_525;

@@ -5,7 +5,7 @@
 
 use crate::statistics::{mean_and_deviation, median, median_deviation, quantile, sort};
 
-/// The standard deviation of a normal distribution in units of its median absolute deviation.
+/// The median absolute deviation of a normal distribution, in units of its standard deviation.
 pub(crate) const MAD_SCALE: f64 = 0.6745;
 
 /// The three rules of the specification.

@@ -1,8 +1,8 @@
 //! The first-party detectors: `z_score`, `iqr`, `mad` and `seasonal`.
 //!
-//! In: series of numbers with their history. Out: a score, a bound and an expectation for each point. The
-//! baseline of a series is its history, at most `training_size` entries, and the same for all of its
-//! points: a point never shifts what the next one is judged by.
+//! In: series of numbers with their history. Out: a score, a bound and an expectation for each point. The baseline of a
+//! series is its history, at most `training_size` entries, and the same for all of its points: a point never changes
+//! the baseline of the next one.
 //!
 //! | kind | raw | anomalous | expected | bounds |
 //! |---|---|---|---|---|
@@ -147,8 +147,8 @@ fn season(params: &Params, points: &SeriesBatch) -> Result<usize, PluginError> {
 struct DetectionBuilder(Detection);
 
 impl DetectionBuilder {
-    /// Appends values that are judged by the same baseline. Columns are extended first and written then: most columns
-    /// of a series contain one number throughout.
+    /// Appends values that are compared with the same baseline. Columns are extended first and written then: most
+    /// columns of a series contain one number throughout.
     fn extend(&mut self, values: &[f64], baseline: Option<&Baseline>) {
         let out = &mut self.0;
         let (start, end) = (out.scores.len(), out.scores.len() + values.len());

@@ -41,7 +41,7 @@ pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// The median distance from a centre.
+/// Returns the median of the distances from a centre; `None` without values.
 pub(crate) fn median_deviation(values: &[f64], centre: f64) -> Option<f64> {
     let mut distances: Vec<f64> = values.iter().map(|value| (value - centre).abs()).collect();
     median(&mut distances)

@@ -49,7 +49,7 @@ const RESERVED: &str = "\
     respect returning revoke right rlike rollback rollup rows select set some struct tablesample then to treat true \
     unbounded union unnest unpivot update using when where window with within xor";
 
-/// The profile, for native tests too.
+/// Returns the profile. Native tests call this function as well.
 pub fn profile() -> Profile {
     ProfileBuilder::ansi("bigquery")
         .quoting(|quoting| {

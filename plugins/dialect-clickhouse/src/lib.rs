@@ -60,7 +60,7 @@ const RESERVED: &str = "\
     temporary then ties timestamp to top totals trailing treat trim true truncate unbounded union update use user \
     using values view when where window with";
 
-/// The profile, for native tests too.
+/// Returns the profile. Native tests call this function as well.
 pub fn profile() -> Profile {
     ProfileBuilder::ansi("clickhouse")
         .quoting(|quoting| {

@@ -47,7 +47,7 @@ const RESERVED: &str = "\
     window with xmlattributes xmlconcat xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot \
     xmlserialize xmltable";
 
-/// The profile, for native tests too.
+/// Returns the profile. Native tests call this function as well.
 pub fn profile() -> Profile {
     ProfileBuilder::ansi("duckdb")
         .quoting(|quoting| {

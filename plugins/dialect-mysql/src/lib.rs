@@ -37,7 +37,7 @@ const OPS: &[(Op, &str)] = &[
     (Op::Stddev, "stddev_pop(CAST({0} AS DOUBLE))"),
 ];
 
-/// As they stand in a cast.
+/// The types as MySQL writes them in a CAST.
 const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::Text, "CHAR"),
     (LogicalType::Integer, "SIGNED"),
@@ -51,7 +51,7 @@ const TYPES: &[(LogicalType, &str)] = &[
 /// The reserved words of both manuals.
 const RESERVED: &str = include_str!("reserved.txt");
 
-/// The profile, for native tests too.
+/// Returns the profile. Native tests call this function as well.
 pub fn profile() -> Profile {
     ProfileBuilder::ansi("mysql")
         .quoting(|quoting| {

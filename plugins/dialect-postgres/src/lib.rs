@@ -42,7 +42,7 @@ const RESERVED: &str = "\
     unique user using values varchar variadic verbose when where window with xmlattributes xmlconcat xmlelement \
     xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable";
 
-/// The profile, for native tests too.
+/// Returns the profile. Native tests call this function as well.
 pub fn profile() -> Profile {
     ProfileBuilder::ansi("postgres")
         .quoting(|quoting| {

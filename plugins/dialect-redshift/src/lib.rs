@@ -48,7 +48,7 @@ const RESERVED: &str = "\
     text255 text32k then timestamp to top trailing true truncatecolumns union unique unnest unpivot update user using \
     variadic verbose wallet when where with without xor";
 
-/// The profile, for native tests too.
+/// Returns the profile. Native tests call this function as well.
 pub fn profile() -> Profile {
     ProfileBuilder::ansi("redshift")
         .quoting(|quoting| {

@@ -47,7 +47,7 @@ const RESERVED: &str = "\
     semi set show similar some start summarize table tablesample then to top trigger true try_cast union unique \
     unpivot update using values verbose view when whenever where window with xor";
 
-/// The profile, for native tests too.
+/// Returns the profile. Native tests call this function as well.
 pub fn profile() -> Profile {
     ProfileBuilder::ansi("snowflake")
         .quoting(|quoting| {

@@ -47,7 +47,7 @@ const RESERVED: &str = "\
     sort struct substring table tablesample then time timestamp to trailing true truncate union unique unknown unpivot \
     update user using values when where window with within";
 
-/// The profile, for native tests too.
+/// Returns the profile. Native tests call this function as well.
 pub fn profile() -> Profile {
     ProfileBuilder::ansi("spark")
         .quoting(|quoting| {

@@ -40,7 +40,7 @@ const TYPES: &[(LogicalType, &str)] = &[
 /// sqlite.org/lang_keywords.html, all of them: which may be names depends on the place.
 const RESERVED: &str = include_str!("reserved.txt");
 
-/// The profile, for native tests too.
+/// Returns the profile. Native tests call this function as well.
 pub fn profile() -> Profile {
     ProfileBuilder::ansi("sqlite")
         .quoting(|quoting| {

@@ -44,7 +44,7 @@ const RESERVED: &str = "\
     rlike rollback rollup row rows select set skip some substring table tablesample then time timestamp to trim true \
     try_cast uescape union unnest update user using values when where window with within xor";
 
-/// The profile, for native tests too.
+/// Returns the profile. Native tests call this function as well.
 pub fn profile() -> Profile {
     ProfileBuilder::ansi("trino")
         .quoting(|quoting| quoting.folding = CaseFolding::ToLower)
@@ -72,7 +72,8 @@ pub fn profile() -> Profile {
         .build()
 }
 
-/// Differences of times have milliseconds only, so local buckets are found by counting seconds back.
+/// Sets the templates of a unit. Trino's differences of times have only milliseconds, so a local bucket is found by
+/// subtracting seconds.
 fn time(unit: &str, time: &mut TimeTemplate) {
     if let Some(instant) = &mut time.trunc_instant {
         let seconds = match unit {

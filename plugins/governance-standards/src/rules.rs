@@ -16,7 +16,7 @@ pub(crate) struct Rules {
     owner_required: bool,
     domains: Vec<String>,
     descriptions_required: bool,
-    /// Empty for all.
+    /// The kinds of artifacts that the rules apply to; empty for all kinds.
     kinds: Vec<String>,
 }
 

@@ -49,7 +49,7 @@ pub struct Actor {
 }
 
 impl Actor {
-    /// The caller of a request.
+    /// Returns the actor of a request.
     pub fn of_request(identity: &Identity, origin: RequestOrigin) -> Self {
         Actor { user_id: identity.caller.user_id.clone(), auth_method: identity.method().as_str().into(), origin }
     }

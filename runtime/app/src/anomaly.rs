@@ -25,19 +25,19 @@ use bucket::Bucket;
 use series::Series;
 pub use series::Unreadable;
 
-/// The specification's default.
+/// The default number of steps of history, from the specification.
 pub const TRAINING_SIZE: u32 = 100;
 /// The largest number of steps of history that a run may request.
 const MAX_TRAINING_SIZE: u32 = 10_000;
 
-/// The series to judge, and the settings of the detector.
+/// The series to evaluate, and the settings of the detector.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnomalyRequest {
     pub cube: Arc<str>,
     /// A measure of the cube, with or without the cube's name.
     pub measure: Arc<str>,
     pub detector: Arc<str>,
-    /// `None`: the detector's default.
+    /// The sensitivity; `None` for the detector's default.
     pub sensitivity: Option<f64>,
     pub training_size: u32,
     pub granularity: Granularity,
@@ -60,7 +60,7 @@ pub struct AnomalyRun {
     pub sensitivity: f64,
     pub granularity: Granularity,
     pub time_dimension: Arc<str>,
-    /// By the values of their dimensions.
+    /// The series, ordered by the values of their dimensions.
     pub series: Vec<JudgedSeries>,
 }
 
@@ -80,7 +80,7 @@ pub struct JudgedSeries {
 /// One point. `None` is a value that does not exist.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Start of the bucket as the query's zone writes it, milliseconds since 1970-01-01T00:00:00.
+    /// The start of the bucket in the local time of the query's zone, in milliseconds since 1970-01-01T00:00:00.
     pub at_ms: i64,
     pub value: Option<f64>,
     pub expected: Option<f64>,
@@ -102,7 +102,7 @@ pub enum AnomalyError {
     #[error("{fault}")]
     Fault {
         fault: ComponentFault,
-        /// The series of the failed call. It shares the limits of time and fuel with the calls before it.
+        /// The series of the failed call. Detector calls of one run share the limits of time and fuel.
         series: Vec<SeriesKey>,
     },
     #[error("cube `{cube}` has no primary time dimension")]
@@ -140,7 +140,7 @@ pub fn severity(score: f64) -> FindingSeverity {
     }
 }
 
-/// Judges measures.
+/// Evaluates measures.
 pub struct AnomalyService {
     queries: Arc<QueryService>,
     detectors: Arc<dyn Detectors>,
@@ -285,7 +285,7 @@ impl<'a> Parts<'a> {
         Parts { history: &before[before.len().saturating_sub(size)..], points }
     }
 
-    /// Values of history that are there.
+    /// Returns the number of values in the history that are not missing.
     fn known(&self) -> usize {
         self.history.iter().filter(|(_, value)| !value.is_nan()).count()
     }

@@ -3,7 +3,7 @@
 //! In: a number of rows and a computation that is linear in it. Out: its result. A task that computes for long would
 //! make the other requests of its thread wait.
 
-/// The most rows that are computed in place.
+/// The largest number of rows that are computed in place.
 pub const MAX_INLINE_ROWS: u64 = 2_000;
 
 /// Computes something over a number of rows.

@@ -42,14 +42,14 @@ pub struct Builds {
     pub clock: Arc<dyn Clock>,
     /// The id of this process among all replicas.
     pub holder: Arc<str>,
-    /// For one model.
+    /// The limit of the time to build one model.
     pub timeout: Duration,
 }
 
 /// The models to build, and the audit record of the request.
 #[derive(Debug, Clone)]
 pub struct BuildRequest<'a> {
-    /// `None`: all models.
+    /// The names of the models; `None` for all models.
     pub models: Option<&'a [String]>,
     /// The actor and origin of the request. The run adds the rest.
     pub entry: AuditEntry,
@@ -248,12 +248,12 @@ impl Builds {
 struct ToBuild<'s> {
     query: Arc<str>,
     marker: Marker,
-    /// Schema and name.
+    /// The schema and the name of the relation.
     built_as: (&'s str, &'s str),
     is_view: bool,
 }
 
-/// Which models, in which order.
+/// The models to build, and their order.
 struct Plan<'s> {
     definitions: &'s Definitions,
     queries: ModelQueries,

@@ -75,7 +75,7 @@ pub struct CostPorts {
     pub catalog: Arc<Catalog>,
     pub access: Arc<AccessRecorder>,
     pub clock: Arc<dyn Clock>,
-    /// `None`: pre-aggregations are not recommended.
+    /// The pre-aggregations; `None` if none are recommended.
     pub preaggregations: Option<Arc<Preaggregations>>,
 }
 

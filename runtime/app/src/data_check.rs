@@ -19,7 +19,7 @@ use crate::ports::warehouse::{Statement, Warehouse, WarehouseError, WarehouseErr
 /// The progress of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress<'a> {
-    /// From 1.
+    /// The number of the check, from 1.
     pub number: usize,
     pub of: usize,
     /// The cube whose claim is being checked.
@@ -145,7 +145,7 @@ struct Offenders {
 }
 
 impl Offenders {
-    /// `None`: the claim holds.
+    /// Returns the rows that contradict the claim; `None` if the claim holds.
     fn of(check: &DataCheck, batches: &[RecordBatch]) -> Option<Self> {
         if check.claim == Claim::IsReadable {
             return None;

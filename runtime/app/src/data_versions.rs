@@ -66,7 +66,8 @@ pub struct VersionReading {
     pub version: DataVersion,
     /// Rows that are read after this time are at least this new.
     pub as_of: Timestamp,
-    /// The time for which rows may be used under this version; `None`: as long as the version stays. Zero: not at all.
+    /// The longest time for which rows may be reused under this version; `None` if they may be reused as long as the
+    /// version stays, zero if never.
     pub max_age: Option<Duration>,
 }
 

@@ -29,7 +29,7 @@ use crate::query::{Answer, QueryKind, QueryRunError, QueryService, QuerySession,
 
 pub use terrane_dax::plan::Parameters;
 
-/// The most rows of a result.
+/// The largest number of rows of a result.
 pub const MAX_ROWS: u64 = 200_000;
 
 /// The rows of a DAX query.

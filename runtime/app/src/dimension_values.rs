@@ -36,7 +36,7 @@ pub struct ValuesRequest<'r> {
     /// A string that the values contain, in upper or lower case.
     pub search: Option<&'r str>,
     pub order: ValuesOrder,
-    /// The most values.
+    /// The largest number of values that are returned.
     pub limit: u64,
 }
 

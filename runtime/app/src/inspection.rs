@@ -73,7 +73,7 @@ impl Inspected {
     }
 }
 
-/// Asks the warehouse for the columns of a statement. `None` if it cannot tell, or if there are no columns.
+/// Requests the columns of a statement from the warehouse; `None` if it does not report any.
 fn ask(warehouse: &dyn Warehouse, probe: Arc<str>) -> BoxFuture<'_, Option<(Arc<str>, Columns)>> {
     async move {
         let schema = warehouse.describe(Statement::plain(&probe)).await.ok()?;

@@ -32,7 +32,7 @@ pub struct SchemaIntrospection {
     types: HashMap<Arc<str>, Arc<[LogicalType]>>,
     /// Models that the warehouse could read, by their runnable SQL.
     accepted: HashSet<Arc<str>>,
-    /// Columns of tables.
+    /// The columns of inspected tables.
     inspected: Inspected,
     /// Tables of registered cubes.
     pub(crate) tables: FoundTables,

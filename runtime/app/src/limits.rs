@@ -29,7 +29,7 @@ pub struct Rate {
     pub burst: NonZeroU32,
 }
 
-/// `None`: no limit.
+/// The rates that limit requests. A rate of `None` does not limit them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RateSettings {
     /// The rate of an API key, or of a user with all their tokens.

@@ -147,7 +147,7 @@ struct LastAnswer {
     digest: Option<AnswerDigest>,
     cubes: Vec<CubeId>,
     shared: Weak<StoredResult>,
-    /// Another run over the same data may have other rows.
+    /// True if another run over the same data may have other rows.
     is_changing: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Monitors: measures that are judged on a schedule, their detections, and alerts.
+//! Monitors: measures that are evaluated on a schedule, their detections, and alerts.
 //!
 //! In: definitions of callers, and the worker's lease. Out: detections and alerts. A monitor runs with the present
 //! rights of its owner, so policies and hooks hold. Detections and alerts carry the digest of the statement that the
@@ -235,7 +235,7 @@ impl MonitorService {
     /// Runs a monitor now, over the steps since its last round or over a range, with the rights of its owner.
     ///
     /// # Errors
-    /// The caller is neither the owner nor has `admin`, or nothing could be judged.
+    /// The caller is neither the owner nor has `admin`, or nothing could be evaluated.
     pub async fn run_now(
         &self,
         identity: &Identity,

@@ -80,7 +80,7 @@ pub struct PreaggregationBackend {
 /// The ports of pre-aggregations.
 #[derive(Clone)]
 pub struct PreaggregationPorts {
-    /// `None`: pre-aggregations are switched off.
+    /// The backend; `None` if pre-aggregations are switched off.
     pub backend: Option<PreaggregationBackend>,
     pub warehouse: Arc<dyn Warehouse>,
     pub catalog: Arc<Catalog>,
@@ -162,7 +162,7 @@ fn after(time: Timestamp, wait: Duration) -> Timestamp {
     time.checked_add(wait).unwrap_or(Timestamp::MAX)
 }
 
-/// Returns a time that is a while before another one.
+/// Returns the time that is `wait` before `time`.
 fn before(time: Timestamp, wait: Duration) -> Timestamp {
     time.checked_sub(wait).unwrap_or(Timestamp::MIN)
 }

@@ -1,5 +1,5 @@
-//! The use case of projects: loading a project, compiling its models, and serving it in place of the previous one;
-//! also cubes that are registered and removed while the server runs.
+//! The use case of projects: loading a project, compiling its models, and serving it instead of the previous one; also
+//! cubes that are registered and removed while the server runs.
 //!
 //! In: a path and the caller. Out: the result, with every diagnostic. The served project changes in one place
 //! ([`ProjectService`]), one change at a time, and as a whole. A project with errors does not replace the previous one,
@@ -58,7 +58,7 @@ pub struct ProjectPorts {
 pub struct ProjectService {
     ports: ProjectPorts,
     approvals: ApprovalService,
-    /// Locked while the served project changes; contains the texts of that project.
+    /// The texts of the served project. The lock is held while the project changes.
     changing: tokio::sync::Mutex<ProjectTexts>,
     status: Mutex<ServedStatus>,
 }

@@ -108,7 +108,7 @@ pub struct QuerySettings {
     pub timezone: TimeZone,
     pub limiter: LimiterSettings,
     pub cache: CacheSettings,
-    /// Queries may read pre-aggregations.
+    /// True if queries may read pre-aggregations.
     pub pre_aggregations: bool,
     /// The limits of every query.
     pub guardrails: Guardrails,
@@ -313,7 +313,7 @@ impl QueryService {
         &self.settings.cache.tiers
     }
 
-    /// Returns the most rows of a page.
+    /// Returns the largest number of rows of a page.
     pub fn max_limit(&self) -> u64 {
         self.settings.max_limit
     }

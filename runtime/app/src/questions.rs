@@ -36,14 +36,14 @@ use crate::search::{ArtifactText, SearchService};
 use model::ModelReading;
 pub use model::{ModelBackend, ModelReader, ModelSettings, ModelUse};
 
-/// Words that are looked up as values.
+/// The largest number of words that are looked up as values.
 const MAX_LOOKED_UP: usize = 4;
-/// Dimensions whose values are looked up.
+/// The largest number of dimensions whose values are looked up.
 const MAX_DIMENSIONS: usize = 8;
-/// Values of one lookup.
+/// The largest number of values that one lookup returns.
 const MAX_VALUES: u64 = 20;
 
-/// The reader of a question.
+/// The method of interpreting a question.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Method {
     /// The grammar, and the language model where the configuration says so.
@@ -61,7 +61,7 @@ pub struct WordedQuestion {
     /// The code of the language; `None`: English.
     pub language: Option<String>,
     pub method: Method,
-    /// Run the query too.
+    /// True to run the query as well.
     pub runs: bool,
 }
 
@@ -81,7 +81,7 @@ pub enum AskError {
 /// The query of a question.
 #[derive(Debug)]
 pub struct QuestionAnswer {
-    /// `None` if the question is unclear.
+    /// The query; `None` if the question is unclear.
     pub query: Option<SemanticQuery>,
     pub reading: Interpretation,
     /// The name of the language model whose query this is; `None`: the grammar's.

@@ -34,11 +34,11 @@ pub const DEFAULT_SUGGESTIONS: usize = 10;
 pub const MAX_LIMIT: usize = 100;
 /// The number of matches for each hit among which certified ones come first.
 const RANKED_PER_HIT: usize = 4;
-/// The addition to the score of a certified artifact.
+/// The number that is added to the score of a certified artifact.
 const CERTIFIED: i64 = 300;
-/// The addition to the score of a deprecated or archived artifact.
+/// The number that is added to the score of a deprecated or archived artifact.
 const DEPRECATED: i64 = -600;
-/// The addition to the score of a suggestion from the cube of the context.
+/// The number that is added to the score of a suggestion from the cube of the context.
 const OF_CONTEXT: i64 = 500;
 const MAX_NEAREST: usize = 5;
 
@@ -46,13 +46,13 @@ const MAX_NEAREST: usize = 5;
 #[derive(Debug, Clone, Default)]
 pub struct SearchRequest {
     pub text: String,
-    /// Only artifacts of these types; all types if it is empty.
+    /// The types of the artifacts; empty for all types.
     pub types: Vec<ArtifactType>,
-    /// Only this cube and its members, and metrics that are computed from it.
+    /// The cube whose artifacts are searched: itself, its members, and the metrics that are computed from it.
     pub cube: Option<String>,
-    /// Only artifacts with all of these tags, without regard to case.
+    /// The tags that an artifact must have, without regard to case.
     pub tags: Vec<String>,
-    /// Only artifacts with this status of certification.
+    /// The required status of certification.
     pub status: Option<CertificationStatus>,
     pub limit: usize,
 }
@@ -62,7 +62,7 @@ pub struct SearchRequest {
 pub struct SuggestionRequest {
     /// The text so far. The last word may be unfinished; an empty text suggests everything.
     pub text: String,
-    /// Only members that a query of this cube can use.
+    /// The cube whose queries must be able to use the suggested members.
     pub cube: Option<String>,
     pub limit: usize,
 }
@@ -74,7 +74,7 @@ pub struct Hit {
     pub score: i64,
     /// The texts that match, those that count most first.
     pub marks: Vec<Marks>,
-    /// `None` if the module of governance is switched off.
+    /// The governance records of the artifact; `None` if the module is switched off.
     pub governed: Option<ArtifactView>,
 }
 
@@ -83,7 +83,7 @@ pub struct Hit {
 pub struct Marks {
     pub field: MarkedField,
     pub text: Arc<str>,
-    /// Counted in characters, in order, without overlaps.
+    /// The matched parts as ranges of characters, in order and without overlaps.
     pub parts: Vec<Range<usize>>,
 }
 
@@ -149,7 +149,7 @@ pub enum SearchError {
 /// Searches the served project.
 pub struct SearchService {
     catalog: Arc<Catalog>,
-    /// `None`: the module of governance is switched off.
+    /// The governance service; `None` if the module is switched off.
     governance: Option<Arc<GovernanceService>>,
     /// The index that was made last. The lock is held while it is made, so that it is made once.
     latest: tokio::sync::Mutex<Option<Arc<SearchEntries>>>,
@@ -160,7 +160,7 @@ struct CallerView<'a> {
     entries: &'a SearchEntries,
     access: Access<'a>,
     state: &'a GovernanceState,
-    /// `None`: the module of governance is switched off.
+    /// The caller's view of the governed artifacts; `None` if the module is switched off.
     sight: Option<Sight<'a>>,
 }
 

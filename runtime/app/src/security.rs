@@ -44,7 +44,7 @@ use login_throttle::LoginThrottle;
 #[derive(Clone)]
 pub struct SecurityPorts {
     pub credentials: Arc<dyn Credentials>,
-    /// `None`: JWTs are not accepted.
+    /// The verifier of JWTs; `None` if they are not accepted.
     pub tokens: Option<Arc<dyn Tokens>>,
     pub passwords: Arc<dyn Passwords>,
     pub randomness: Arc<dyn Randomness>,

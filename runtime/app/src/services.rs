@@ -115,18 +115,18 @@ pub struct ServerPorts {
     pub deliveries: Arc<dyn DeliveryRecords>,
     pub channels: Arc<dyn AlertChannels>,
     pub retention: Arc<dyn Retention>,
-    /// `None`: tokens are not accepted.
+    /// The verifier of tokens; `None` if they are not accepted.
     pub tokens: Option<Arc<dyn Tokens>>,
     pub passwords: Arc<dyn Passwords>,
     pub randomness: Arc<dyn Randomness>,
     pub files: Arc<dyn ProjectFiles>,
     /// The identity providers that callers may sign in through.
     pub providers: Vec<Arc<dyn IdentityProvider>>,
-    /// `None`: pre-aggregations are switched off.
+    /// The backend of pre-aggregations; `None` if they are switched off.
     pub preaggregations: Option<PreaggregationBackend>,
-    /// `None`: the module of costs is switched off.
+    /// The backend of costs; `None` if the module is switched off.
     pub cost: Option<CostBackend>,
-    /// `None`: questions are read by the grammar only.
+    /// The language model; `None` if only the grammar reads questions.
     pub language_model: Option<ModelBackend>,
 }
 
@@ -174,13 +174,13 @@ pub struct ServerSettings {
     pub build_timeout: Duration,
     pub preaggregations: PreaggregationSettings,
     pub cost: CostSettings,
-    /// `None`: the module of governance is switched off.
+    /// The settings of governance; `None` if the module is switched off.
     pub governance: Option<GovernanceSettings>,
-    /// False: search is switched off.
+    /// False to switch search off.
     pub search: bool,
-    /// Profiles of cubes are on.
+    /// True if profiles of cubes are on.
     pub profiling: bool,
-    /// Monitors of measures are on.
+    /// True if monitors of measures are on.
     pub monitors: bool,
     /// The time for which ended records are kept.
     pub retention: Duration,
@@ -198,23 +198,23 @@ pub struct ServerServices {
     pub versions: Arc<DataVersions>,
     pub invalidations: Arc<InvalidationService>,
     pub anomalies: Arc<AnomalyService>,
-    /// `None`: profiling is switched off.
+    /// The stored profiles; `None` if profiling is switched off.
     pub profiles: Option<Arc<ProfileArchive>>,
-    /// `None`: monitors are switched off.
+    /// The monitors; `None` if they are switched off.
     pub monitors: Option<Arc<MonitorService>>,
     pub projects: Arc<ProjectService>,
-    /// `None`: the module of governance is switched off.
+    /// The governance service; `None` if the module is switched off.
     pub governance: Option<Arc<GovernanceService>>,
-    /// `None`: search is switched off.
+    /// The search; `None` if it is switched off.
     pub search: Option<Arc<SearchService>>,
-    /// `None`: search is switched off.
+    /// The reader of questions; `None` if search is switched off.
     pub questions: Option<Arc<QuestionService>>,
     pub preaggregations: Arc<Preaggregations>,
-    /// `None`: the module is switched off.
+    /// The service of costs; `None` if the module is switched off.
     pub cost: Option<Arc<CostService>>,
-    /// `None`: the module of costs is switched off.
+    /// The guardrails; `None` if the module of costs is switched off.
     pub guardrails: Option<Arc<GuardrailService>>,
-    /// `None`: the module of costs is switched off.
+    /// The predictor of costs; `None` if the module of costs is switched off.
     pub predictor: Option<Arc<CostPredictor>>,
     pub jobs: Arc<JobService>,
     pub access: Arc<AccessRecorder>,

@@ -71,7 +71,7 @@ pub trait Task: Send + Sync {
 /// The times at which a task runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Schedule {
-    /// Once per period.
+    /// The task runs once per period.
     Interval(Duration),
     /// The task runs when [`Task::next_due`] says so, which is polled at this interval.
     DueTime { poll: Duration },
@@ -81,7 +81,7 @@ pub enum Schedule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     Complete,
-    /// More work is left; the task runs again soon.
+    /// The task left some work, and runs again soon.
     Incomplete,
 }
 
@@ -115,7 +115,7 @@ struct TaskState {
     lease: Option<HeldLease>,
     /// The earliest time of the next run, as the clock's `elapsed`.
     due: Duration,
-    /// Consecutive failures.
+    /// The number of consecutive failures.
     failures: u32,
     /// A counter that varies the jitter.
     turns: u64,

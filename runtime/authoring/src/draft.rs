@@ -40,7 +40,8 @@ pub struct TableSelection {
 /// The views to draft cubes for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ViewSelection {
-    /// Only views that [`TableSelection::tables`] names, because most views show rows of a table.
+    /// The views that [`TableSelection::tables`] names. Other views are left out, because most views show rows of a
+    /// table.
     #[default]
     Named,
     All,

@@ -16,7 +16,7 @@ const MAX_LISTED: usize = 10;
 /// A folder whose files are staged. Dropping it before [`NewFolder::finish`] removes them.
 #[derive(Debug)]
 pub struct NewFolder {
-    /// Absolute.
+    /// The absolute path of the folder.
     target: PathBuf,
     staging: PathBuf,
     is_new: bool,

@@ -36,7 +36,7 @@ impl Breaker {
         self.lock().failures = 0;
     }
 
-    /// Returns whether this failure opened the breaker.
+    /// Records a failure. Returns true if it opened the circuit breaker.
     pub(crate) fn fail(&self, now: Duration) -> bool {
         let mut state = self.lock();
         state.failures = state.failures.saturating_add(1);

@@ -15,7 +15,7 @@ use terrane_app::ports::channels::{AlertMessage, ChannelError, SendError};
 use crate::text::{Texts, title};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The characters of a reason that a server gives.
+/// The largest number of characters that are quoted of a server's reason.
 const MAX_REASON: usize = 200;
 
 /// An SMTP server.

@@ -58,7 +58,7 @@ pub struct WebhookSettings {
 #[derive(Clone)]
 pub struct SlackSettings {
     pub name: Arc<str>,
-    /// It contains a secret.
+    /// The URL of the webhook, which contains a secret.
     pub url: String,
     pub is_cleared: bool,
 }

@@ -8,7 +8,7 @@ use crate::PagerDutySettings;
 use crate::text::{Texts, step, title};
 use crate::webhook::numbers;
 
-/// The characters of a summary, by PagerDuty's limits.
+/// The largest number of characters of a summary, by PagerDuty's limits.
 const MAX_SUMMARY: usize = 1_024;
 /// The key of the incident that a test opens and a further test repeats.
 const TEST_KEY: &str = "terrane-channel-test";

@@ -5,7 +5,7 @@ use terrane_app::ports::channels::AlertMessage;
 
 use crate::text::{Texts, title};
 
-/// The characters of a header block and of a section, by Slack's limits.
+/// The largest numbers of characters of a header block and of a section, by Slack's limits.
 const MAX_HEADER: usize = 150;
 const MAX_SECTION: usize = 3_000;
 

@@ -6,7 +6,7 @@ use terrane_app::ports::channels::{AlertMessage, ChannelError};
 use crate::SmsSettings;
 use crate::text::{Texts, title};
 
-/// The characters of a message, three parts of a short message.
+/// The largest number of characters of a message, which is sent as three short messages.
 const MAX_TEXT: usize = 450;
 /// The digits of a phone number (E.164).
 const DIGITS: std::ops::RangeInclusive<usize> = 7..=15;

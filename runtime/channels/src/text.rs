@@ -6,7 +6,7 @@ use terrane_app::ports::channels::{AlertMessage, MessageAlert, MessageKind};
 use terrane_app::ports::severity::FindingSeverity;
 use terrane_compiler::types::Granularity;
 
-/// Alerts that are listed.
+/// The largest number of alerts that a message lists.
 const MAX_LINES: usize = 20;
 
 /// Writes texts with links to this server.

@@ -125,7 +125,7 @@ pub struct WarehouseConfig {
 #[derive(Debug, Clone)]
 pub struct CacheConfig {
     pub enabled: bool,
-    /// A Redis server.
+    /// The URL of a Redis server.
     pub url: Option<Secret>,
     /// The time for which results over data without a version are used.
     pub ttl_seconds: u64,
@@ -176,13 +176,13 @@ pub struct OptimizationConfig {
 #[derive(Debug, Clone)]
 pub struct GovernanceConfig {
     pub enabled: bool,
-    /// Changes of existing records must name a version.
+    /// True if changes of existing records must name a version.
     pub require_if_match: bool,
     /// The effect of a changed definition on a certificate.
     pub on_change: OnChange,
     /// The number of days after the end of a certificate at which the artifact is deprecated; 0: never.
     pub auto_deprecate_after_days: u64,
-    /// The caller who submitted an artifact may certify it.
+    /// True if the caller who submitted an artifact may certify it.
     pub allow_self_certification: bool,
     pub reviewer_roles: Vec<String>,
 }
@@ -190,12 +190,12 @@ pub struct GovernanceConfig {
 /// The settings of monitors.
 #[derive(Debug, Clone)]
 pub struct AnomalyConfig {
-    /// Monitors, detections and alerts.
+    /// True to serve monitors, detections and alerts.
     pub enabled: bool,
     pub channels: ChannelSettings,
 }
 
-/// The settings of profiles.
+/// The settings of profiling.
 #[derive(Debug, Clone)]
 pub struct ProfilingConfig {
     pub enabled: bool,
@@ -205,7 +205,7 @@ pub struct ProfilingConfig {
 #[derive(Debug, Clone)]
 pub struct SearchConfig {
     pub enabled: bool,
-    /// `None`: questions are read by the grammar only.
+    /// The language model; `None` if only the grammar reads questions.
     pub language_model: Option<LanguageModelConfig>,
 }
 
@@ -215,7 +215,7 @@ pub struct LanguageModelConfig {
     pub url: WithPlace<String>,
     pub model: String,
     pub key: Option<Secret>,
-    /// The tokens of a reply.
+    /// The largest number of tokens of a reply.
     pub max_tokens: u32,
     pub is_reasoning: bool,
     pub settings: ModelSettings,
@@ -256,7 +256,7 @@ pub struct ServerConfig {
     pub docs: bool,
     /// Folders that may contain projects loaded through the API, besides the folder of the served project.
     pub project_roots: Vec<String>,
-    /// Reloads the project when its files change.
+    /// True to reload the project when its files change.
     pub watch: bool,
 }
 
@@ -291,7 +291,7 @@ pub struct JobsConfig {
 #[derive(Debug, Clone)]
 pub struct MetricsConfig {
     pub enabled: bool,
-    /// An absolute path.
+    /// The absolute path of the route.
     pub path: String,
     pub path_place: Option<Place>,
     /// A separate address, host and port.

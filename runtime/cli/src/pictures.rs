@@ -13,9 +13,9 @@ use crate::failure::Failure;
 use crate::output_file::OutputFile;
 use crate::report::plural;
 
-/// The most nodes of a picture. Larger ones are not readable.
+/// The largest number of nodes of a picture. Larger ones are not readable.
 const MAX_NODES: usize = 400;
-/// The most lines of a tree.
+/// The largest number of lines of a tree.
 const MAX_LINES: usize = 2_000;
 
 /// The form of a graph. The default is a tree, of ASCII characters if standard output is not a terminal with UTF-8.

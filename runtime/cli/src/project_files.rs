@@ -134,7 +134,7 @@ struct Walk<'a> {
     diagnostics: Vec<Diagnostic>,
     bytes_left: u64,
     entries_left: usize,
-    /// The current folder is the folder of models.
+    /// True if the current folder is the folder of models.
     is_of_models: bool,
     /// The folders that were read, by device and inode.
     seen: HashSet<(u64, u64)>,

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-/// The spaces of one level.
+/// The number of spaces of one level of indentation.
 const STEP: usize = 2;
 
 /// Indents the author's texts.
@@ -42,23 +42,23 @@ enum Shift {
     To(usize),
 }
 
-/// The lines after a bracket that ends its line.
+/// A block of lines that begins after a bracket at the end of a line.
 struct Block {
     first: usize,
     /// The line of the closing bracket; `None` for a block that is not closed.
     end: Option<usize>,
-    /// The closing bracket begins its line.
+    /// True if the closing bracket begins its line.
     closes_line: bool,
-    /// The number of open brackets inside.
+    /// The number of brackets that are open inside the block.
     depth: usize,
 }
 
 struct Scan {
-    /// In the order of their first lines.
+    /// The blocks, in the order of their first lines.
     blocks: Vec<Block>,
     /// The innermost block of each line. Empty lines, closing lines and literals have none.
     owners: Vec<Option<usize>>,
-    /// The line begins inside a string or a block comment.
+    /// For each line, true if it begins inside a string or a block comment.
     is_literal: Vec<bool>,
 }
 
@@ -101,7 +101,7 @@ enum State {
 }
 
 struct Bracket {
-    /// The byte in its line.
+    /// The position in the line, in bytes.
     place: usize,
     is_open: bool,
 }

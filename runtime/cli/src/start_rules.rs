@@ -21,7 +21,7 @@ use crate::config::{Config, Place, SecurityConfig};
 const OPEN: &str = "write `security: {anonymous: {scopes: [read], roles: []}}` into service_project.yml: \
                     anybody on this machine may then read";
 
-/// Everything that stands against serving.
+/// Returns the problems of the configuration for which the server must not start.
 pub fn refusals(config: &Config) -> Vec<Diagnostic> {
     let security = &config.security;
     let mut refused = Vec::new();
@@ -124,7 +124,7 @@ pub fn warnings(config: &Config) -> Vec<Diagnostic> {
     keys.chain(ineffective).chain(every_origin(config)).collect()
 }
 
-/// Warnings of keys in the project's definitions that have no effect with this configuration.
+/// Returns warnings about keys in the project's definitions that have no effect with this configuration.
 pub fn unused_definitions(config: &Config, definitions: &Definitions) -> Vec<Diagnostic> {
     if config.pre_aggregations.is_chosen {
         return Vec::new();

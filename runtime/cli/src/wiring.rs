@@ -80,7 +80,7 @@ const WORKSPACE: Option<&str> = match option_env!("TERRANE_SHIPPED") {
 pub struct Loaded {
     pub snapshot: Snapshot,
     pub ports: ServicePorts,
-    /// `None`: pre-aggregations are switched off.
+    /// The tables of pre-aggregations; `None` if they are switched off.
     pub rollups: Option<Arc<dyn RollupTables>>,
 }
 
@@ -217,7 +217,7 @@ async fn open(
         }
     }
     if loaded.is_none() {
-        // The texts can be judged without a warehouse.
+        // The texts can be checked without a warehouse.
         let (definitions, found) = project::read(&project.source, &project.inputs);
         problems.extend(found);
         problems.extend(model::build(&definitions).1);

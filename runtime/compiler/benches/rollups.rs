@@ -22,7 +22,7 @@ use terrane_golden_tests::case::{environment, model, read_query};
 use terrane_golden_tests::duckdb_profile;
 
 const DAY: i64 = 86_400_000_000;
-/// 2024-01-01.
+/// The first day, 2024-01-01.
 const START: i64 = 19_723 * DAY;
 const PARTITIONS: i64 = 12;
 

@@ -55,7 +55,7 @@ struct Column {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Rows {
-    /// In lower case.
+    /// The name of a table, in lower case.
     Table(String),
     Cube(CubeId),
 }
@@ -122,7 +122,8 @@ impl<'a> Access<'a> {
         self.is_open() && !self.model.cubes.iter().any(|cube| cube.is_guarded)
     }
 
-    /// Closing wins over allowing.
+    /// Covers the columns of a masked or denied dimension. If one rule allows aggregates and another does not,
+    /// aggregates are not allowed.
     fn cover(&mut self, id: DimensionId, allow_aggregate: bool) {
         let model = self.model;
         let mut columns = Vec::new();
@@ -239,7 +240,7 @@ impl<'a> Access<'a> {
             }
     }
 
-    /// The same for a metric.
+    /// Returns the same for a metric.
     pub fn offers_metric(&self, id: MetricId) -> bool {
         self.is_open() || self.offers_all(SqlPart::Metric(id))
     }

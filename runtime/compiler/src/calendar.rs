@@ -17,7 +17,7 @@ use crate::types::{Granularity, LogicalType, Value, is_utc};
 /// succession.
 const MAX_TRIES: usize = 4;
 
-/// The buckets of one rollup.
+/// The calendar of a rollup's time buckets.
 #[derive(Debug, Clone)]
 pub(crate) struct Calendar<'m> {
     step: Granularity,

@@ -156,7 +156,7 @@ pub fn statistics_as_query(model: &Model, query: &StatisticsQuery) -> Result<Sem
     Ok(statement_query)
 }
 
-/// The members of a condition.
+/// Returns the members of a condition.
 fn members_of(filter: &Filter) -> Vec<&MemberRef> {
     match filter {
         Filter::Condition { member, .. } => vec![member],
@@ -312,7 +312,7 @@ fn beneath(access: &Access<'_>, cube: &Cube, id: MeasureId) -> Result<Column, Qu
     Ok(Column { sql: sql.clone(), ty: *argument_type })
 }
 
-/// The aggregate behind a statistic.
+/// Returns the aggregate that computes a statistic, and the form of its argument.
 fn part(
     column: Option<Column>,
     statistic: &Statistic,

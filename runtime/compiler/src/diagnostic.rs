@@ -54,7 +54,7 @@ pub struct Step {
     pub span: Option<Span>,
 }
 
-/// `a → b → a`.
+/// Returns the names of a cycle as `a → b → a`.
 pub fn cycle_path(path: &[Step]) -> String {
     let names: Vec<&str> = path.iter().chain(path.first()).map(|step| &*step.name).collect();
     names.join(" → ")

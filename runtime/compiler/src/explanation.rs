@@ -54,7 +54,7 @@ pub enum MemberKind {
 pub struct ExplainedMember {
     pub key: Arc<str>,
     pub kind: MemberKind,
-    /// `orders.status`; a metric has no cube.
+    /// The name, such as `orders.status`, or the name of a metric without a cube.
     pub member: String,
     pub granularity: Option<Granularity>,
 }
@@ -83,7 +83,7 @@ pub struct ExplainedJoin {
 /// The reason why a path of joins was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PathReason {
-    /// It is the only path.
+    /// The cubes are connected by one path only.
     OnlyPath,
     /// Other paths have more joins. Contains the cubes from which they join.
     FewestHops { others: Vec<Arc<str>> },

@@ -69,7 +69,7 @@ pub enum TestOperator {
 }
 
 impl TestOperator {
-    /// As the contract writes it.
+    /// Returns the name of the operator in the contract.
     pub fn as_str(self) -> &'static str {
         match self {
             TestOperator::Eq => "eq",

@@ -69,7 +69,7 @@ pub struct Model {
     pub cubes: Vec<Cube>,
     pub metrics: Vec<Metric>,
     pub policies: Vec<Policy>,
-    /// A file could not be read, and every cube is closed for the policies that it may hold.
+    /// True if a file could not be read. Every cube is then closed, because the file may contain policies.
     pub(crate) has_unread_files: bool,
     pub(crate) cube_names: HashMap<Arc<str>, CubeId>,
     pub(crate) metric_names: HashMap<Arc<str>, MetricId>,
@@ -80,7 +80,7 @@ pub struct Model {
     pub(crate) shared_rows: Vec<OnceLock<SharedRows>>,
 }
 
-/// A cube, or a role-playing alias: an alias has members of its own whose SQL speaks of the alias.
+/// A cube, or a role-playing alias of one. An alias has its own members, whose SQL refers to the alias.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cube {
     pub id: CubeId,
@@ -90,17 +90,18 @@ pub struct Cube {
     /// False if only joins, metrics and policies may use the cube: it is not listed, and queries cannot name it.
     pub public: bool,
     pub alias_of: Option<CubeId>,
-    /// A policy that might speak of it could not be read: it is closed to everyone.
+    /// True if the cube is closed to everyone, because a policy that may apply to it could not be read.
     pub is_guarded: bool,
     pub relation: Relation,
-    /// The models that the relation refers to by name and text, if tables of some are read where they were built.
+    /// The names and SQL texts of the models that the relation refers to, if the relation reads tables that were built
+    /// from some of them.
     pub(crate) built_from: Vec<(Arc<str>, Arc<str>)>,
     pub refresh: Option<Refresh>,
     pub measures: Vec<Measure>,
     pub dimensions: Vec<Dimension>,
     pub segments: Vec<Segment>,
     pub rollups: Vec<Rollup>,
-    /// In the order of `joins:`; the position decides ties between paths.
+    /// The joins, in the order of `joins:`. The position decides ties between paths.
     pub joins: Vec<Join>,
     /// Indexes into `dimensions`; several form one key.
     pub primary_key: Vec<u32>,
@@ -120,7 +121,7 @@ pub struct TableName {
 }
 
 impl TableName {
-    /// The parts to print in SQL.
+    /// Returns the parts of the name that are printed in SQL.
     pub fn printed(&self) -> &[ColumnName] {
         self.catalog_name.as_deref().unwrap_or(&self.parts)
     }
@@ -174,9 +175,9 @@ pub struct Presentation {
     pub title: Arc<str>,
     pub description: Option<Arc<str>>,
     pub format: Option<Arc<str>>,
-    /// Metadata does not list the member.
+    /// True if metadata does not list the member.
     pub hidden: bool,
-    /// Queries can't name the member; other members, joins, metrics and policies can.
+    /// True if queries cannot name the member. Other members, joins, metrics and policies can.
     pub is_private: bool,
     pub drill_members: Vec<Arc<str>>,
     pub governed: Governed,
@@ -214,9 +215,9 @@ pub struct Dimension {
     pub ty: DimensionType,
     pub sql: Snippet,
     pub primary_key: bool,
-    /// The table is partitioned by it, so a filter on it reads a part of the table.
+    /// True if the table is partitioned by the dimension, so that a filter on it reads a part of the table.
     pub is_partition: bool,
-    /// Only for [`DimensionType::Time`].
+    /// The kind of time. It has a meaning only for [`DimensionType::Time`].
     pub time: TimeKind,
     /// Allowed granularities, finest first. All eight if the author named none; empty for other types than time.
     pub granularities: Vec<Granularity>,
@@ -275,7 +276,7 @@ pub struct Metric {
     pub kind: MetricKind,
     /// The expression. It refers to measures and metrics; a ratio is one [`SqlPart::Divide`].
     pub body: Snippet,
-    /// ANDed into each aggregate.
+    /// The filters that restrict each aggregate, combined with AND.
     pub filters: Vec<MetricFilter>,
     /// The finest grain at which the metric makes sense.
     pub time_grain: Option<Granularity>,

@@ -49,7 +49,7 @@ pub struct LogicalPlan<'m> {
     pub running: Vec<usize>,
     /// The selected measures and metrics, in output order.
     pub values: Vec<PlannedValue<'m>>,
-    /// ANDed, evaluated on finished groups.
+    /// The filters of finished groups, combined with AND.
     pub group_filters: Vec<GroupPredicate<'m>>,
     pub metric_filters: Vec<(MetricId, Vec<Predicate>)>,
     pub order: Vec<PlannedOrder<'m>>,
@@ -58,7 +58,7 @@ pub struct LogicalPlan<'m> {
     pub fill_gaps: bool,
     /// The shifts of the groups of facts over the compared period.
     pub shifts: Vec<GroupShift>,
-    /// Rows as they are.
+    /// True if the result is rows instead of groups.
     pub ungrouped: bool,
     pub limit: u64,
     pub offset: u64,
@@ -73,10 +73,10 @@ pub struct Fact<'m> {
     pub period: Period,
     /// The dimensions of the plan's groups for this fact.
     pub groups: Vec<DimensionId>,
-    /// ANDed.
+    /// The filters of the rows, combined with AND.
     pub row_filters: Vec<Predicate>,
     pub segments: Vec<(NodeId, &'m Snippet)>,
-    /// ANDed with the filters.
+    /// The semi-joins, combined with the filters by AND.
     pub semi_joins: Vec<SemiJoin<'m>>,
     /// The key that distinguishes the fact's rows, if joins repeat them, so that each counts once in a group.
     pub distinct: Option<RowKey>,
@@ -109,7 +109,7 @@ pub enum RowKey {
 /// An aggregate over one fact's rows.
 #[derive(Debug)]
 pub struct PlannedAggregate<'m> {
-    /// Index into `facts`.
+    /// The index of the fact in `facts`.
     pub fact: usize,
     pub aggregate: &'m Aggregate,
     /// The metrics whose filters restrict the aggregate, outermost first.
@@ -125,13 +125,13 @@ pub enum ArgumentForm {
     Measure,
     /// A statistic of a profile. It discloses values, so none of them may be closed to the caller.
     Statistic,
-    /// For profiles: the distance of the argument from a number, raised to a power.
+    /// A moment, for profiles: the distance of the argument from a number, raised to a power.
     Moment { about: Value, power: u32 },
-    /// For profiles: a quantile, with its fraction as decimal digits.
+    /// A quantile, for profiles. The fraction is written in decimal digits.
     Quantile { fraction: Box<str> },
-    /// For profiles: an aggregate of the values that pass a test, as doubles.
+    /// An aggregate, for profiles, of the values that pass a test, as doubles.
     Passing(Test),
-    /// For profiles: an aggregate of the rows that meet a condition.
+    /// An aggregate, for profiles, of the rows that meet a condition.
     Where(Predicate),
 }
 
@@ -177,7 +177,7 @@ pub enum GroupOperand<'m> {
 pub struct PlannedOrder<'m> {
     pub target: PlannedTarget<'m>,
     pub descending: bool,
-    /// The caller asked for it.
+    /// True if the caller requested this order.
     pub is_explicit: bool,
 }
 

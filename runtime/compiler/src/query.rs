@@ -38,18 +38,18 @@ pub struct SemanticQuery {
     pub dimensions: Vec<MemberRef>,
     pub time_dimensions: Vec<TimeDimension>,
     pub time_range: Option<TimeRange>,
-    /// ANDed.
+    /// The filters, combined with AND.
     pub filters: Vec<Filter>,
     pub segments: Vec<MemberRef>,
     pub order: Vec<OrderBy>,
-    /// `None`: the caller's default.
+    /// The largest number of rows; `None` for the caller's default.
     pub limit: Option<u64>,
     pub offset: u64,
     /// The IANA name of the time zone; `None` for the project's zone (UTC unless set).
     pub timezone: Option<Arc<str>>,
-    /// False: `total_rows` is left unknown.
+    /// True to leave `total_rows` unknown, unless it is known without a further statement.
     pub skip_total: bool,
-    /// Each measure without dimensions as well.
+    /// True to compute each measure without dimensions as well.
     pub totals: bool,
     /// The measures over another period as well, as `<measure>.previous`.
     pub compare: Option<CompareRange>,
@@ -76,7 +76,7 @@ pub enum PreAggregations {
 impl PreAggregations {
     pub const ALL: [PreAggregations; 3] = [PreAggregations::Off, PreAggregations::Auto, PreAggregations::Only];
 
-    /// The word on the wire.
+    /// Returns the name of the mode in requests.
     pub fn as_str(self) -> &'static str {
         match self {
             PreAggregations::Off => "off",
@@ -169,12 +169,12 @@ impl MemberRef {
         self.cube_end.is_none() && self.member() == METRIC_TIME
     }
 
-    /// The part before the first dot.
+    /// Returns the part before the first dot; `None` without one.
     pub fn cube(&self) -> Option<&str> {
         self.cube_end.map(|end| &self.text[..end as usize])
     }
 
-    /// The member's own name.
+    /// Returns the name of the member without cube and granularity.
     pub fn member(&self) -> &str {
         let start = self.cube_end.map_or(0, |end| end as usize + 1);
         &self.text[start..self.member_end as usize]

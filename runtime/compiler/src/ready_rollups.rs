@@ -35,9 +35,9 @@ impl BucketRange {
 /// The pre-aggregations that queries may read. The default has none.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReadyRollups {
-    /// By the names of the cube and of the rollup.
+    /// The tables by the names of the cube and of the rollup.
     cubes: FxHashMap<Arc<str>, FxHashMap<Arc<str>, ReadyTables>>,
-    /// Pre-aggregations are switched off, so none is ever built.
+    /// True if pre-aggregations are switched off, so that none is ever built.
     pub(crate) is_disabled: bool,
     planted: PlantedFlaw,
 }
@@ -69,9 +69,9 @@ pub(crate) struct TimeSteps<'z> {
 pub(crate) struct Timeline {
     step: Granularity,
     zone: Option<TimeZone>,
-    /// In the order of their starts. `None`: some range does not begin or end on an edge of buckets.
+    /// The partitions in the order of their starts; `None` if a range does not begin and end on edges of buckets.
     partitions: Option<Vec<TimedPartition>>,
-    /// Each ends before the next one begins.
+    /// True if each partition ends before the next one begins.
     is_disjoint: bool,
 }
 

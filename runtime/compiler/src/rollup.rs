@@ -41,9 +41,9 @@ pub struct StoredColumn {
     /// Lower-case ASCII that needs no quotes.
     pub name: Arc<str>,
     pub kind: StoredKind,
-    /// `Unknown`: as the warehouse makes it.
+    /// The type; `Unknown` for the type that the warehouse gives it.
     pub ty: LogicalType,
-    /// The author wants an index.
+    /// True if the definition requests an index.
     pub is_indexed: bool,
 }
 

@@ -249,7 +249,7 @@ impl Operator {
         Operator::NotSet,
     ];
 
-    /// The name on the wire.
+    /// Returns the name of the operator in requests.
     pub fn as_str(self) -> &'static str {
         match self {
             Operator::Equals => "equals",

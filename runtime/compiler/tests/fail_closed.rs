@@ -605,7 +605,7 @@ fn a_filter_for_all_cubes_filters_each_cube_by_its_own_rows() {
     assert!(found.iter().all(|found| found.code != Code::ClosedCube));
 }
 
-/// A writer defines members of the names that a policy speaks of, over a protected table.
+/// Tests a writer who defines members with the names in a policy, over a protected table.
 #[test]
 fn no_member_of_a_registered_cube_stands_for_one_that_a_policy_means() {
     let shadows = "{\"name\": \"tenant\", \"type\": \"string\", \"sql\": \"'mine'\"}, \
@@ -688,7 +688,8 @@ impl Random {
         all[self.below(all.len())]
     }
 
-    /// Cubes over tables, files, queries, models and joins' names, and cubes that are registered.
+    /// Draws a project with cubes over tables, files, queries and models, with aliases of joins, and with registered
+    /// cubes.
     fn project(&mut self) -> (String, Vec<RegisteredCube>, Vec<String>) {
         const RELATIONS: [&str; 14] = [
             "sql_table: raw.emp",
@@ -743,7 +744,7 @@ impl Random {
     }
 }
 
-/// Whatever policies that name cubes hide or close, the same for all cubes hides or closes.
+/// Tests that a policy for all cubes hides and closes all that equal policies for the named cubes hide and close.
 #[test]
 fn a_policy_for_all_cubes_hides_at_least_what_policies_for_each_cube_hide() {
     let mut random = Random(7);

@@ -24,7 +24,7 @@ use terrane_golden_tests::{checked, first_party_profiles};
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
-    /// `name: shop` when there is none.
+    /// The files of the project. If none is a settings file, one with `name: shop` is added.
     files: BTreeMap<String, String>,
     #[serde(default)]
     env: BTreeMap<String, String>,
@@ -230,7 +230,7 @@ struct JoinCase {
     dialect: String,
     /// Types by `cube.column`; no dimension shows the columns of `orders` whose names begin with `hidden`.
     columns: BTreeMap<String, String>,
-    /// True if the warehouse reports the types of expressions too: here all of them are this one.
+    /// The type that the warehouse reports for every expression; absent if it reports no types of expressions.
     #[serde(default)]
     expressions: Option<String>,
     conditions: Vec<String>,

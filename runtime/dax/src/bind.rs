@@ -30,7 +30,7 @@ pub struct Bound {
     pub problems: Vec<Problem>,
 }
 
-/// Binds a query to what a caller may name.
+/// Binds the names in a query to the tables, columns and measures that a caller may name.
 pub fn bind(query: &Query, access: &Access<'_>) -> Bound {
     let mut binder = Binder {
         names: Names::new(access),
@@ -61,7 +61,7 @@ pub fn bind(query: &Query, access: &Access<'_>) -> Bound {
 #[derive(Debug, Clone, Copy)]
 enum State {
     Open,
-    /// It is being bound: a reference to it is a cycle.
+    /// The definition is being bound; a reference to it is a cycle.
     Binding,
     Variable(VariableId),
     Measure(QueryMeasureId),
@@ -71,7 +71,7 @@ enum State {
 /// A row context.
 struct RowContext {
     columns: Arc<[TableColumn]>,
-    /// Its table is invalid, so that it may have any column.
+    /// True if the table is invalid, so that it may have any column.
     is_open: bool,
 }
 
@@ -86,7 +86,7 @@ struct Binder<'q> {
     bound: BoundQuery,
     problems: Vec<Problem>,
     definitions: Vec<(&'q Definition, State)>,
-    /// By [`QueryMeasureId`]; `None` while it is being bound.
+    /// The measures by [`QueryMeasureId`]; `None` while a measure is being bound.
     measures: Vec<Option<QueryMeasure>>,
     /// The definitions that are being bound, outermost first.
     open: Vec<usize>,
@@ -94,7 +94,7 @@ struct Binder<'q> {
     locals: Vec<(Arc<str>, VariableId)>,
     /// Row contexts, innermost last.
     scopes: Vec<RowContext>,
-    /// Row contexts below this number turned into filters.
+    /// The number of the first row context that did not turn into filters.
     hidden: usize,
     logical_filters: Vec<LogicalFilter>,
 }
@@ -294,7 +294,7 @@ impl<'q> Binder<'q> {
         self.scopes.len() > self.hidden
     }
 
-    /// The row contexts that are visible, innermost first, with their numbers.
+    /// Returns the visible row contexts with their numbers, innermost first.
     fn visible_scopes(&self) -> impl Iterator<Item = (u32, &RowContext)> {
         (self.hidden..self.scopes.len()).rev().map(|at| (at as u32, &self.scopes[at]))
     }

@@ -100,7 +100,7 @@ pub enum ScalarKind {
     },
     Negate(Box<Scalar>),
     Not(Box<Scalar>),
-    /// From left to right. BLANK counts as 0 in sums, and makes products BLANK.
+    /// Operations of equal precedence, from left to right. BLANK counts as 0 in sums, and makes products BLANK.
     Arithmetic {
         first: Box<Scalar>,
         rest: Vec<(Operator, Scalar)>,
@@ -170,7 +170,7 @@ pub struct Iteration {
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasureCall {
     pub source: MeasureSource,
-    /// A row context turns into filters on the columns of its row.
+    /// True if a row context turns into filters on the columns of its row.
     pub has_transition: bool,
 }
 
@@ -187,7 +187,7 @@ pub enum BlankRule {
     Zero,
     EmptyText,
     False,
-    /// By the type of each value of the other side.
+    /// The blank value of the type that each value of the other side has.
     ByValue,
     /// BLANK equals only BLANK.
     Strict,
@@ -342,7 +342,7 @@ pub enum AllOf {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Filter {
     pub kind: FilterKind,
-    /// KEEPFILTERS: it intersects with the filters of the same columns.
+    /// True for KEEPFILTERS: the filter intersects with the filters of the same columns.
     pub keeps: bool,
     pub place: Place,
 }

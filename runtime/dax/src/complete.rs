@@ -15,7 +15,7 @@ use crate::place::Place;
 use crate::print::{Bracketed, TableName};
 use crate::problem::ProblemKind;
 
-/// The most completions of one answer.
+/// The largest number of completions of one answer.
 pub const MAX_COMPLETIONS: usize = 200;
 
 /// A completion.

@@ -58,9 +58,9 @@ use environment::{Environment, Value};
 use rows::Rows;
 use source::Item;
 
-/// The most semantic queries of one evaluation.
+/// The largest number of semantic queries of one evaluation.
 pub const MAX_QUERIES: usize = 100;
-/// The most rows of a table during evaluation.
+/// The largest number of rows of a table during evaluation.
 pub const MAX_ROWS: usize = 1_000_000;
 
 /// The state of an evaluation.
@@ -89,7 +89,7 @@ pub struct FinishedColumn {
     pub lineage: Option<DimensionId>,
     /// The measure of the model whose values these are.
     pub measure: Option<MeasureSource>,
-    /// Its values are days, without a time.
+    /// True if the values are days without a time.
     pub is_date: bool,
 }
 
@@ -147,7 +147,7 @@ pub fn evaluate(
 enum Halt {
     /// Rows are missing, which were asked for.
     Missing,
-    /// An error that ISERROR and IFERROR see.
+    /// An error that ISERROR and IFERROR detect.
     Value {
         message: Arc<str>,
         place: Place,
@@ -166,7 +166,7 @@ type Result<T, E = Halt> = std::result::Result<T, E>;
 /// The measure, the pinned columns, and the list of filters of an index.
 type IndexKey = (Item, Vec<DimensionId>, u32);
 
-/// Something that was computed from a table, with the table.
+/// A table, and a value that was computed from it.
 type OfTable<T> = (Rc<Rows>, Rc<T>);
 type RowSet = HashSet<Rc<[Datum]>>;
 
@@ -251,7 +251,7 @@ impl<'q> Evaluator<'q> {
         Ok(FinishedTable { columns, rows, warnings: self.warnings.take() })
     }
 
-    /// Returns the expression of a table that has a name.
+    /// Returns the expression of a table's column with this name; `None` if the column is not computed in the query.
     fn expression_of_column<'t>(&self, table: &'t Table, name: &ColumnName) -> Option<&'t Scalar> {
         let ColumnName::Named(text) = name else { return None };
         let (of, values) = match &table.kind {

@@ -14,7 +14,7 @@ pub use table::FUNCTIONS;
 /// A function of DAX.
 #[derive(Debug)]
 pub struct Function {
-    /// In upper case.
+    /// The name in upper case.
     pub name: &'static str,
     pub category: Category,
     pub parameters: &'static [Parameter],
@@ -279,7 +279,7 @@ impl Function {
         })
     }
 
-    /// SUMMARIZECOLUMNS and SUMMARIZE tell their arguments apart by form, not by place.
+    /// Returns whether the function distinguishes its arguments by form rather than by position, as SUMMARIZE does.
     pub(crate) fn has_own_order(&self) -> bool {
         matches!(self.operation, Operation::SummarizeColumns | Operation::Summarize)
     }
@@ -346,7 +346,7 @@ impl Category {
 }
 
 impl Returns {
-    /// The word in the list of functions.
+    /// Returns the name of the type in the list of functions.
     pub fn as_str(self) -> &'static str {
         match self {
             Returns::Table => "Table",

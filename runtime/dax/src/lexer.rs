@@ -12,7 +12,7 @@ use crate::problem::{MAX_PROBLEMS, Problem, ProblemKind};
 use crate::spelling::{is_name_part, is_name_start};
 use crate::tree::Number;
 
-/// The most characters that a query may have.
+/// The largest number of characters that a query may have.
 pub const MAX_CHARACTERS: usize = 100_000;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -309,7 +309,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// A dot belongs to a name when another part follows it at once: `NORM.S.INV`.
+    /// Reads a name. A dot belongs to it if another part follows directly, as in `NORM.S.INV`.
     fn identifier(&mut self) {
         self.take_while(is_name_part);
         while self.rest().starts_with('.') && self.peek_second().is_some_and(is_name_part) {

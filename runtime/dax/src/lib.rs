@@ -30,7 +30,7 @@ pub use place::{Place, Position};
 pub use problem::{Expected, ExpressionForm, Problem, ProblemCode, ProblemInText, ProblemKind};
 pub use types::Type;
 
-/// The most `EVALUATE` of a query.
+/// The largest number of `EVALUATE` of a query.
 pub const MAX_EVALUATIONS: usize = 100;
 
 /// Parses and binds a query for a caller, with all problems in the order of their places.

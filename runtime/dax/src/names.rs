@@ -101,8 +101,8 @@ impl<'a> Names<'a> {
         ids.filter(|id| self.access.can_name(Member::Dimension(*id)))
     }
 
-    /// Returns the columns that a table has for the caller. A column whose values a policy closes can be named, which
-    /// is refused with the reason, but is not one of them.
+    /// Returns the columns of a table that the caller may read. A column that a policy closes is left out, although a
+    /// query that names it is refused with the policy as the reason.
     pub(crate) fn open_columns(&self, cube: &'a Cube) -> impl Iterator<Item = DimensionId> {
         self.columns(cube).filter(|id| self.access.offers(Member::Dimension(*id)))
     }

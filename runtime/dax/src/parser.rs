@@ -14,7 +14,7 @@ use crate::place::Place;
 use crate::problem::{Expected, MAX_PROBLEMS, Problem, ProblemKind};
 use crate::tree::{Definition, Evaluation, Expression, ExpressionKind, Name, OrderKey, Query, Variable};
 
-/// The most levels of brackets, and of prefix operators.
+/// The largest number of levels of brackets, and of prefix operators.
 pub const MAX_NESTING: usize = 200;
 
 /// A tree with the problems of its text. Without problems, the tree has no invalid parts.
@@ -45,11 +45,11 @@ struct Parser {
     tokens: Vec<Token>,
     at: usize,
     problems: Vec<Problem>,
-    /// Open brackets and variable blocks.
+    /// The number of open brackets and variable blocks.
     depth: usize,
-    /// Prefix operators that wait for their operands.
+    /// The number of prefix operators that wait for their operands.
     prefixes: usize,
-    /// The text is refused.
+    /// True if the rest of the text is skipped.
     is_stopped: bool,
 }
 
@@ -96,7 +96,7 @@ impl Parser {
         self.tokens[self.at].place
     }
 
-    /// The place of the token before this one.
+    /// Returns the place of the previous token.
     fn place_before(&self) -> Place {
         self.tokens[self.at.saturating_sub(1)].place
     }
@@ -188,7 +188,7 @@ impl Parser {
         self.problem(ProblemKind::Expected { expected, found }, place);
     }
 
-    /// Refuses the rest of the text.
+    /// Reports a problem, and skips the rest of the text.
     fn stop(&mut self, kind: ProblemKind, place: Place) {
         self.problem(kind, place);
         self.is_stopped = true;
@@ -415,7 +415,7 @@ fn described(kind: &TokenKind) -> String {
     }
 }
 
-/// Returns whether an expression is a bare name or keyword.
+/// Returns the name if an expression is a name or keyword without quotes.
 pub(crate) fn bare_name(expression: &Expression) -> Option<&Name> {
     match &expression.kind {
         ExpressionKind::Name(name) if !name.is_quoted => Some(name),

@@ -28,7 +28,7 @@ pub(crate) use shape::{column_ref, value_ref};
 /// A query that answers an evaluation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SemanticPlan {
-    /// Without a limit: all of its rows are needed.
+    /// The query, without a limit, because all of its rows are needed.
     pub query: SemanticQuery,
     pub columns: Vec<ResultColumn>,
     /// TOPN: the first rows, with all that tie for the last place.
@@ -44,7 +44,7 @@ pub struct ResultColumn {
     pub ty: Type,
     /// The measure whose values these are.
     pub measure: Option<MeasureSource>,
-    /// It counts: 0 is BLANK, which the query does not have.
+    /// True for a count, whose value 0 the result shows as BLANK. The query itself returns 0.
     pub is_count: bool,
     /// The index of the query's column with its values: groups first, then values.
     pub source: usize,

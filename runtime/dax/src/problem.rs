@@ -11,9 +11,9 @@ use terrane_compiler::text::nearest::likely;
 use crate::place::{Place, Position};
 use crate::types::Type;
 
-/// The most names that a problem lists.
+/// The largest number of names that a problem lists.
 pub(crate) const MAX_NEAREST: usize = 5;
-/// The most problems that one stage collects.
+/// The largest number of problems that one stage collects.
 pub(crate) const MAX_PROBLEMS: usize = 100;
 
 /// A problem of a query.

@@ -26,7 +26,7 @@ pub struct Evaluation {
     pub table: Expression,
     pub order: Vec<OrderKey>,
     pub start_at: Vec<Expression>,
-    /// From `EVALUATE` to the end of its expression.
+    /// The text from `EVALUATE` to the end of its expression.
     pub place: Place,
 }
 
@@ -46,7 +46,7 @@ pub struct Variable {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Name {
     pub text: Arc<str>,
-    /// In quotes, so that it names a table.
+    /// True if the name is in single quotes, so that it names a table.
     pub is_quoted: bool,
     pub place: Place,
 }
@@ -111,7 +111,7 @@ pub enum Number {
     Integer(i64),
     /// Digits with at most one point, which is between digits.
     Decimal(Arc<str>),
-    /// Written with an exponent.
+    /// A number that is written with an exponent.
     Double(f64),
 }
 

@@ -17,14 +17,14 @@ pub enum Type {
     Double,
     Boolean,
     DateTime,
-    /// Only BLANK.
+    /// The type of an expression that is always BLANK.
     Blank,
-    /// Known only for each value, such as a parameter's.
+    /// A type that only each value has, such as that of a parameter.
     Variant,
 }
 
 impl Type {
-    /// The word in results.
+    /// Returns the name of the type in results.
     pub fn as_str(self) -> &'static str {
         match self {
             Type::Text => "String",

@@ -73,7 +73,7 @@ const PARTS: &[&str] = &[
 struct Random(u64);
 
 impl Random {
-    /// Less than `bound`, which is not 0.
+    /// Returns a number less than `bound`, which must not be 0.
     fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;

@@ -45,7 +45,7 @@ pub async fn check(subject: Subject<'_>, cases: &[Expectation]) -> Vec<Diagnosti
     problems
 }
 
-/// Returns one diagnostic for all cases whose queries could not be judged by a required hook.
+/// Returns one diagnostic for all cases whose queries could not be authorized by a required hook.
 fn hook_unavailable(cases: &[&Expectation]) -> Option<Diagnostic> {
     let first = cases.first()?;
     let others = cases.len() - 1;

@@ -1,4 +1,4 @@
-//! Refusals of queries, with the facts that cases are judged by.
+//! Refusals of queries, with the facts that cases compare.
 
 use std::sync::Arc;
 

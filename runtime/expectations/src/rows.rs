@@ -16,7 +16,7 @@ use terrane_wire::json::{Numbers, write_rows};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rows {
     pub columns: Vec<String>,
-    /// The columns of doubles, whose last digits carry no meaning.
+    /// For each column, true if its values are doubles, whose last digits have no meaning.
     pub is_double: Vec<bool>,
     pub rows: Vec<Vec<Value>>,
 }

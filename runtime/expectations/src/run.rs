@@ -18,7 +18,7 @@ pub struct ExpectationOutcome {
     pub name: String,
     pub description: Option<String>,
     pub place: Span,
-    /// `None`: the case passed.
+    /// The difference from the expectation; `None` if the case passed.
     pub mismatch: Option<Mismatch>,
     /// The statement that was run, if any.
     pub sql: Option<String>,

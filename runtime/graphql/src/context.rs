@@ -48,14 +48,14 @@ pub struct GraphQlServices {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) queries: Arc<QueryService>,
     pub(crate) live: Arc<LiveService>,
-    /// `None`: search is switched off.
+    /// The search; `None` if it is switched off.
     pub(crate) search: Option<Arc<SearchService>>,
-    /// `None`: search is switched off.
+    /// The reader of questions; `None` if search is switched off.
     pub(crate) questions: Option<Arc<QuestionService>>,
     pub(crate) warehouse: Arc<dyn Warehouse>,
     pub(crate) access: Arc<AccessRecorder>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// `None` on the command line.
+    /// The use cases of the server; `None` on the command line.
     pub(crate) server: Option<ServerUseCases>,
 }
 
@@ -65,14 +65,14 @@ pub(crate) struct ServerUseCases {
     pub(crate) invalidations: Arc<InvalidationService>,
     pub(crate) preaggregations: Arc<Preaggregations>,
     pub(crate) jobs: Arc<JobService>,
-    /// `None`: the module of governance is switched off.
+    /// The governance service; `None` if the module is switched off.
     pub(crate) governance: Option<Arc<GovernanceService>>,
-    /// `None`: the module of costs is switched off.
+    /// The service of costs; `None` if the module is switched off.
     pub(crate) cost: Option<Arc<CostService>>,
     pub(crate) guardrails: Option<Arc<GuardrailService>>,
-    /// `None`: profiling is switched off.
+    /// The stored profiles; `None` if profiling is switched off.
     pub(crate) profiles: Option<Arc<ProfileArchive>>,
-    /// `None`: monitors are switched off.
+    /// The monitors; `None` if they are switched off.
     pub(crate) monitors: Option<Arc<MonitorService>>,
 }
 

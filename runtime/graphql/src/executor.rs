@@ -19,11 +19,11 @@ use crate::schema::{self, GraphQlSchema, RequestState};
 use crate::settings::GraphQlSettings;
 use crate::shape::TypeTable;
 
-/// The most introspection results that are kept. Tools send a few different ones.
+/// The largest number of cached introspection results. Tools send few different documents.
 const MAX_CACHED: usize = 32;
-/// The bytes of a document whose introspection result is kept.
+/// The largest size in bytes of a document whose introspection result is cached.
 const MAX_CACHED_TEXT: usize = 16 * 1024;
-/// The bytes of an introspection result that is kept.
+/// The largest size in bytes of an introspection result that is cached.
 const MAX_CACHED_BODY: usize = 512 * 1024;
 
 /// Executes operations. A clone is the same executor.

@@ -12,11 +12,11 @@ use serde_json::{Map, Value as Json};
 
 use crate::operation::Operation;
 
-/// The estimated bytes of all operations in the cache.
+/// The largest estimated size of the cache, in bytes.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
-/// The bytes of an operation's document and variables, above which it is not in the cache.
+/// The largest size of a cached operation's document and variables, in bytes.
 const MAX_TEXT: usize = 16 * 1024;
-/// The bytes of a parsed document for each byte of its text: an estimate above what common documents need.
+/// The estimated size of a parsed document, in bytes for each byte of its text. Common documents need less.
 const PARSED_BYTES: u64 = 16;
 /// The number of operations that the cache is prepared for.
 const USUAL_OPERATIONS: usize = 500;

@@ -37,7 +37,7 @@ pub(crate) struct OperationParts {
     pub(crate) variables: Variables,
     pub(crate) shape: ResultShape,
     kind: OperationKind,
-    /// The operation was executed before, so it follows the rules of the schema.
+    /// True if the operation was executed before, so that it is known to follow the rules of the schema.
     is_valid: AtomicBool,
 }
 

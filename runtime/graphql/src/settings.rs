@@ -3,7 +3,7 @@
 /// The settings of the schema and of its limits.
 #[derive(Debug, Clone)]
 pub struct GraphQlSettings {
-    /// `false`: documents that read `__schema` or `__type` are refused.
+    /// True to allow introspection. If false, documents that read `__schema` or `__type` are refused.
     pub introspection: bool,
     pub limits: Limits,
 }

@@ -38,9 +38,9 @@ pub(crate) struct ResultShape {
 pub(crate) struct ShapeField {
     pub(crate) key: Name,
     pub(crate) name: Name,
-    /// `None` if the schema has no such field.
+    /// The type; `None` if the schema does not have the field.
     pub(crate) ty: Option<Arc<FieldType>>,
-    /// Empty for scalars and enums.
+    /// The selected fields; empty for scalars and enums.
     pub(crate) fields: Vec<ShapeField>,
     place: Pos,
     /// The arguments of the first selection; others with this key have the same.

@@ -27,9 +27,9 @@ const MAX_ID_BYTES: usize = 256;
 /// Requirements on the tokens of applications.
 #[derive(Debug, Clone)]
 pub struct ApplicationSettings {
-    /// `None` accepts every issuer, and none.
+    /// The required issuer; `None` to accept tokens of any issuer, or without one.
     pub issuer: Option<String>,
-    /// Required in `aud`; `None` also accepts a token without `aud`.
+    /// The audience that `aud` must contain; `None` to accept `default_audience` and tokens without `aud`.
     pub audience: Option<String>,
     /// The audience of a token that names one although none is required (RFC 7519, section 4.1.3).
     pub default_audience: String,

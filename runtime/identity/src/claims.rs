@@ -101,7 +101,7 @@ impl Default for ClaimsMapping {
 }
 
 impl ClaimsMapping {
-    /// Returns `None` if no claim names the caller.
+    /// Returns the caller that the claims describe; `None` if no claim names the caller.
     pub(crate) fn caller(&self, claims: &Claims) -> Option<SecurityContext> {
         let user_id = self.user_id.find(claims)?.as_str().filter(|text| !text.is_empty())?;
         self.is_proven_name(claims).then(|| self.caller_named(user_id.into(), claims))
@@ -140,7 +140,7 @@ impl ClaimsMapping {
         }
     }
 
-    /// Returns `None` if no word is a scope.
+    /// Returns the scopes that the claims name; `None` if they name none.
     pub(crate) fn scopes(&self, claims: &Claims) -> Option<Scopes> {
         self.scopes_among(claims, &Scope::ALL)
     }

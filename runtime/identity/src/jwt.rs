@@ -20,7 +20,7 @@ use crate::application::ApplicationSettings;
 use crate::checks::{Expected, MAX_TOKEN_BYTES, header_of, invalid};
 use crate::claims::{Claims, ClaimsMapping};
 
-/// RFC 7518, section 3.2: a key at least as long as the hash.
+/// The smallest size of a secret, which must be at least as long as the hash (RFC 7518, section 3.2).
 pub const MIN_SECRET_BYTES: usize = 32;
 
 /// The key that signs and verifies tokens.
@@ -200,7 +200,7 @@ fn session_of(claims: &Claims) -> Result<Verified, TokenFault> {
     Ok(Verified::Session { id, subject })
 }
 
-/// Claims are checked by [`Expected`], at the clock that is given.
+/// Returns the validation of a signature only. [`Expected`] checks the claims, with its own clock.
 pub(crate) fn signature_only(algorithm: Algorithm) -> Validation {
     let mut validation = Validation::new(algorithm);
     validation.validate_exp = false;

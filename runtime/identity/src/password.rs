@@ -13,7 +13,8 @@ use terrane_app::ports::tokens::Passwords;
 use tokio::sync::Semaphore;
 
 const AT_ONCE: usize = 2;
-/// OWASP's password storage cheat sheet: m=19456 (19 MiB), t=2, p=1.
+/// The memory of one hash, 19 MiB. The parameters m=19456, t=2 and p=1 are those of OWASP's password storage cheat
+/// sheet.
 const MEMORY_KIB: u32 = 19_456;
 const PASSES: u32 = 2;
 const LANES: u32 = 1;

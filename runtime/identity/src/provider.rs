@@ -43,7 +43,7 @@ pub struct ProviderSettings {
     pub redirect_url: String,
     pub scopes: Vec<String>,
     pub mapping: ClaimsMapping,
-    /// User ids as the provider writes them, instead of `name:id`.
+    /// True if user ids are as the provider writes them; false for `name:id`.
     pub has_bare_user_ids: bool,
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct SignedTokens {
 }
 
 impl SignedTokens {
-    /// `types`: what `typ` may say.
+    /// Creates a verifier. `types` are the accepted values of the header `typ`.
     pub(crate) fn new(keys: RemoteKeys, algorithms: &[SignatureAlgorithm], types: &'static [&'static str]) -> Self {
         SignedTokens { keys, algorithms: algorithms.iter().map(|algorithm| algorithm.0).collect(), types }
     }

@@ -56,7 +56,7 @@ pub(crate) struct CubeDraft {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CubeAccess {
     pub(crate) visibility: CubeVisibility,
-    /// The model restricts rows or members by the caller. A policy closes the cube until the author writes one.
+    /// True if the model restricts rows or members by the caller. A policy closes the cube until the author writes one.
     pub(crate) has_policy: bool,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct Member {
     pub(crate) yaml: Yaml,
     /// The place in the model.
     pub(crate) span: Span,
-    /// The model masks its value for some callers.
+    /// True if the model masks the member's value for some callers.
     pub(crate) is_masked: bool,
     /// The cubes and members without which it can't be computed.
     pub(crate) needs: Vec<Reference>,
@@ -118,12 +118,12 @@ impl CubeDraft {
         format!("cubes/{}.yml", self.name)
     }
 
-    /// The file of its policies.
+    /// Returns the path of the file with the cube's policies.
     pub(crate) fn policy_file(&self) -> String {
         format!("policies/{}.yml", self.name)
     }
 
-    /// Dimensions, measures and segments.
+    /// Returns the dimensions, measures and segments.
     fn members(&self) -> impl Iterator<Item = &Member> {
         [DIMENSIONS, MEASURES, SEGMENTS].into_iter().flat_map(|list| &self.lists[list])
     }

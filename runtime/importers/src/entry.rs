@@ -33,7 +33,7 @@ pub(crate) enum Visibility {
 }
 
 impl<'n> Entry<'n> {
-    /// Returns `None` for a node that is not a mapping.
+    /// Opens a node; `None` if it is not a mapping.
     pub(crate) fn open(node: &'n Node, what: impl Into<String>) -> Option<Self> {
         let NodeValue::Map(map) = &node.value else { return None };
         let entries = map.iter().map(|(key, value)| (snake(&key.text), key, value)).collect();

@@ -37,13 +37,13 @@ pub struct Counts {
 /// Sums over an import: imported items without a difference, and findings by their kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Totals {
-    /// Imported items without a finding that they are changed or closed.
+    /// The number of imported items without a finding that they are changed or closed.
     pub unchanged: usize,
-    /// Findings about items that the project expresses differently.
+    /// The number of findings about items that the project expresses differently.
     pub changed: usize,
-    /// Findings about items, keys and files that the project does not contain.
+    /// The number of findings about items, keys and files that the project does not contain.
     pub lost: usize,
-    /// Findings about items that are closed until their policies are written.
+    /// The number of findings about items that are closed until their policies are written.
     pub closed: usize,
 }
 

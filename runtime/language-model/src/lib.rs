@@ -30,9 +30,9 @@ pub struct ModelServerSettings {
     pub model: Arc<str>,
     /// The key that requests carry as a bearer token.
     pub key: Option<String>,
-    /// The tokens of a reply.
+    /// The largest number of tokens of a reply.
     pub max_tokens: u32,
-    /// The model plans before it replies: it takes `max_completion_tokens`, and no temperature.
+    /// True if the model plans before it replies. It then accepts `max_completion_tokens` and no temperature.
     pub is_reasoning: bool,
     /// The time for one request.
     pub timeout: Duration,

@@ -121,7 +121,7 @@ fn words(schema: &Schema, path: &[String]) -> Vec<CompletionItem> {
     words.iter().map(|word| item(word, CompletionItemKind::ENUM_MEMBER, None)).collect()
 }
 
-/// The values of a caller that a row filter may use.
+/// Returns completions for the attributes of a caller that a row filter may use.
 fn user_values() -> Vec<CompletionItem> {
     let names = ["user.user_id", "user.email", "user.roles", "user.groups", "user.auth_method", "user.attributes."];
     names.iter().map(|name| item(name, CompletionItemKind::VARIABLE, None)).collect()
@@ -147,7 +147,7 @@ struct Completer<'a> {
 }
 
 impl<'a> Completer<'a> {
-    /// Returns the names of lists that enclose the place.
+    /// Returns whether a list of this name encloses the place.
     fn is_in(&self, list: &str) -> bool {
         self.context.path.iter().any(|step| step == list)
     }

@@ -18,7 +18,7 @@ use terrane_compiler::project::{
 
 pub(crate) use sql::{braced, names};
 
-/// Anything with a name that others can refer to.
+/// A named definition that others can refer to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Symbol {
     Cube(Arc<str>),

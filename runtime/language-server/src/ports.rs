@@ -16,7 +16,7 @@ pub trait Projects {
 
 /// The files of one project on disk, and the checks that the compiler does not do.
 pub trait ProjectFiles {
-    /// The absolute path of the project's folder.
+    /// Returns the absolute path of the project's folder.
     fn root(&self) -> PathBuf;
 
     /// Reads all YAML and SQL files of the project, tests included, by their paths in it. Also returns the problems of
@@ -36,7 +36,7 @@ pub trait ProjectFiles {
     fn schemas(&self) -> FileSchemas;
 }
 
-/// Schemas of files whose keys are not the compiler's.
+/// The schemas of files whose keys the compiler does not define.
 #[derive(Debug, Clone, Default)]
 pub struct FileSchemas {
     pub project: Schema,

@@ -102,7 +102,7 @@ impl Building<'_> {
         read
     }
 
-    /// The node of an origin.
+    /// Returns the node of an origin, and adds it if it is new.
     fn origin(&mut self, origin: ColumnOrigin) -> u32 {
         if let Some(at) = self.origins.get(&origin) {
             return *at;
@@ -421,8 +421,8 @@ impl Building<'_> {
         }
     }
 
-    /// Returns the columns that an author's SQL reads. `own`: the cube in which it is written, if joins are crossed
-    /// from there.
+    /// Adds edges from the columns that an author's SQL reads to the node `to`. `own` is the cube that contains the
+    /// SQL, if joins are crossed from there.
     fn snippet(&mut self, sql: &Snippet, to: u32, usage: Use, own: Option<CubeId>) {
         let mut parts = Vec::new();
         sql.for_each(&mut |part| parts.push(part));

@@ -26,7 +26,7 @@ pub(super) struct KnownColumn {
 #[derive(Debug, Clone)]
 pub(super) struct KnownTable {
     pub(super) columns: Vec<KnownColumn>,
-    /// The warehouse said so. What is only declared may be less than there is.
+    /// True if the warehouse reported the columns. Declared columns may be incomplete.
     pub(super) is_complete: bool,
 }
 
@@ -110,7 +110,7 @@ impl KnownColumns {
     }
 }
 
-/// `database.schema.table`, without quotes.
+/// Returns the name as `database.schema.table`, without quotes.
 fn table_name(source: &SourceDefinition, table: &TableDefinition) -> String {
     let parts = [source.database.as_ref(), source.schema.as_ref(), Some(&table.name)];
     let parts: Vec<&str> = parts.into_iter().flatten().map(|part| &*part.value).collect();

@@ -88,7 +88,7 @@ pub struct Node {
     pub reason: Option<Reason>,
     /// The place of the unresolved text.
     pub span: Option<Span>,
-    /// A column that only the warehouse names, no text of the project.
+    /// True for a column that only the warehouse names, and no text of the project.
     is_inspected: bool,
     subject: Subject,
 }
@@ -111,7 +111,7 @@ enum Subject {
 /// A table to ask the warehouse about.
 #[derive(Debug, Clone)]
 pub struct IncompleteTable {
-    /// For [`KnownColumns::inspected`].
+    /// The name, to be passed to [`KnownColumns::inspected`].
     pub name: Arc<str>,
     /// The parts of the name in its first occurrence.
     pub written: Vec<ColumnName>,

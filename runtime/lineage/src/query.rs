@@ -42,7 +42,7 @@ use terrane_compiler::snippet::{ColumnName, grammar, offset_of};
 /// The columns of a query, and the columns that its rows depend on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryColumns {
-    /// In order.
+    /// The columns of the result, in order.
     pub outputs: Vec<Output>,
     /// Columns that decide rows or their order, wherever in the query.
     pub uses: BTreeSet<(Use, TableColumn)>,
@@ -50,7 +50,7 @@ pub struct QueryColumns {
     pub tables: BTreeSet<Arc<str>>,
     /// The unresolved places that its rows depend on.
     pub unresolved: Vec<(Use, Unresolved)>,
-    /// A query of a `WITH RECURSIVE` reads itself.
+    /// True if a query of a `WITH RECURSIVE` reads itself.
     pub is_recursive: bool,
 }
 
@@ -66,7 +66,7 @@ pub enum OutputName {
     Named(Arc<str>),
     /// The engine makes a name up.
     Unnamed,
-    /// Columns that are not known, in place of a star.
+    /// The unknown columns of a star.
     Star,
 }
 
@@ -210,7 +210,7 @@ impl Shown<'_> {
     }
 }
 
-/// The place in the text.
+/// Returns the range of a place in the text, in bytes.
 pub(super) fn bytes(place: &Place, sql: &str) -> Option<Range<usize>> {
     if place.at.line == 0 {
         return None;

@@ -11,7 +11,7 @@ use terrane_compiler::Access;
 /// The nodes that a caller may see.
 #[derive(Debug)]
 pub struct Sight {
-    /// `None`: all.
+    /// For each node, true if the caller may see it; `None` if the caller may see all nodes.
     seen: Option<Vec<bool>>,
 }
 
@@ -19,7 +19,7 @@ pub struct Sight {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reached {
     pub node: u32,
-    /// Edges from the start.
+    /// The number of edges from the start.
     pub depth: u32,
     /// The node before it on the shortest way; its own number at the start.
     pub by: u32,

@@ -13,7 +13,7 @@ pub(super) enum AddressClass {
     Public,
     /// A machine in a private network, which must be listed.
     Private,
-    /// This machine, which must be listed.
+    /// An address of this machine, which must be listed.
     Loopback,
     /// An address that is never allowed, even if it is listed: link-local addresses with the metadata of clouds,
     /// multicast, unspecified and reserved addresses.

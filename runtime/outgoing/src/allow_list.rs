@@ -10,7 +10,7 @@ use crate::address::AddressClass;
 /// Listed hosts and networks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AllowList {
-    /// In lower case.
+    /// The host names, in lower case.
     hosts: Vec<String>,
     networks: Vec<Network>,
 }

@@ -181,7 +181,7 @@ impl OutgoingClient {
         if status == OK { Ok(body) } else { Err(OutgoingError::Status { host: endpoint.host().to_owned(), status }) }
     }
 
-    /// Sends a form, URL-encoded, with the value of an `Authorization` header. The caller judges the status.
+    /// Sends a form, URL-encoded, with the value of an `Authorization` header. The caller interprets the status.
     ///
     /// # Errors
     /// [`OutgoingError`].
@@ -199,8 +199,8 @@ impl OutgoingClient {
         self.send(endpoint, request).await
     }
 
-    /// Sends a JSON text with further headers, whose values logs do not show. The caller judges the status; the body of
-    /// the response is not read.
+    /// Sends a JSON text with further headers, whose values logs do not show. The caller interprets the status. The
+    /// body of the response is not read.
     ///
     /// # Errors
     /// [`OutgoingError`].

@@ -14,7 +14,7 @@ use crate::allow_list::AllowList;
 
 /// The only name that http is allowed for. It resolves to loopback addresses only.
 pub(super) const LOCALHOST: &str = "localhost";
-/// Further addresses of a name are ignored.
+/// The largest number of addresses of a name that are tried. Others are ignored.
 const MAX_ADDRESSES: usize = 32;
 
 /// Resolves host names.

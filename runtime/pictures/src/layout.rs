@@ -11,7 +11,7 @@ const NODE_GAP: f64 = 14.0;
 /// The height of the place at which an edge passes a layer.
 const PASSAGE: f64 = 10.0;
 const SWEEPS: usize = 6;
-/// The most passages of one graph. Edges beyond are drawn as straight connections.
+/// The largest number of passages of one graph. Edges beyond are drawn as straight connections.
 const MAX_PASSAGES: usize = 20_000;
 
 /// The width and height of a node.
@@ -32,7 +32,7 @@ pub(crate) struct Layout {
 pub(crate) struct Route {
     /// True if the edge leads from right to left.
     pub(crate) is_turned: bool,
-    /// Pairs of points: the end of one layer and the begin of the next.
+    /// Pairs of points: the end of one layer and the beginning of the next.
     pub(crate) points: Vec<(f64, f64)>,
 }
 

@@ -10,7 +10,7 @@ pub enum Glyphs {
     Ascii,
 }
 
-/// The characters of the longest bar.
+/// The length of the longest bar in characters.
 const WIDTH: f64 = 24.0;
 const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 

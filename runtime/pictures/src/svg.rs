@@ -21,7 +21,7 @@ const NODE_HEIGHT: f64 = 28.0;
 /// The height that an edge with a label needs.
 const PORT: f64 = 14.0;
 const MAX_NODE_HEIGHT: f64 = 420.0;
-/// The columns of the longest label of a node.
+/// The width of the longest label of a node, in columns.
 const MAX_LABEL: usize = 44;
 const MAX_EDGE_LABEL: usize = 20;
 

@@ -10,7 +10,7 @@ use crate::graph::Graph;
 /// The direction in which the tree follows edges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// From the source of an edge to its target.
+    /// Follows edges from source to target.
     Forward,
     Backward,
 }

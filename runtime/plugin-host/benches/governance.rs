@@ -1,8 +1,8 @@
 //! The cost of a governance hook for a query: the call alone, and a compilation with a hook compared with
 //! the same filter as a policy of the project.
 //!
-//! Target: a call over 20 members, in a fresh instance, under 50 µs p50. `judge` is the same as a query calls it: on a
-//! thread of the blocking pool. `cargo xtask components` builds the hook.
+//! Target: a call over 20 members, in a fresh instance, under 50 µs p50. The call runs on a thread of the blocking
+//! pool, as it does for a query. `cargo xtask components` builds the hook.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark stops at its first fault")]
 
@@ -49,7 +49,7 @@ fn hooks() -> Hooks {
     Hooks::new(Arc::new(PluginHost::new(settings).unwrap()))
 }
 
-/// A query of 20 members.
+/// Returns the facts of a query with 20 members.
 fn facts() -> QueryFacts {
     let member = |number: usize| MemberUse {
         cube: "orders".into(),

@@ -24,9 +24,9 @@ pub(crate) const OPENINGS_WITHIN: Duration = Duration::from_secs(600);
 /// The weight of the faults that open a breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FaultWeight {
-    /// Only timeouts, which do not count towards a quarantine.
+    /// All faults are timeouts, which do not count towards a quarantine.
     Light,
-    /// At least one trap or invalid answer.
+    /// At least one fault is a trap or an invalid answer.
     Severe,
 }
 
@@ -40,7 +40,8 @@ pub(crate) struct Breaker {
     openings: VecDeque<Duration>,
     /// The wait before the probe that closed the breaker, until the next call.
     last_probe_wait: Option<Duration>,
-    /// Increases when the breaker opens and when a probe begins, so that calls that began earlier change nothing.
+    /// A number that increases when the breaker opens and when a probe begins. Results of calls that began before are
+    /// ignored.
     generation: u64,
 }
 
@@ -69,7 +70,7 @@ struct Second {
     at: u64,
     calls: u64,
     faults: u64,
-    /// Faults other than timeouts.
+    /// The number of faults other than timeouts.
     severe: u64,
 }
 

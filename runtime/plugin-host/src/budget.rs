@@ -15,18 +15,19 @@ use std::time::Duration;
 pub struct HostLimits {
     /// The linear memories of all guests together.
     pub memory_bytes: usize,
-    /// Calls of dialects and hooks at once, including calls that describe a component of any role.
+    /// The largest number of calls of dialects and hooks at once, including calls that describe a component of any
+    /// role.
     pub short_calls: usize,
-    /// Calls of detectors and checks at once.
+    /// The largest number of calls of detectors and checks at once.
     pub long_calls: usize,
     /// The time that a short call waits for a permit.
     pub short_wait: Duration,
     pub long_wait: Duration,
-    /// Waiting callers of each kind.
+    /// The largest number of waiting callers for each kind of call.
     pub waiting: usize,
 }
 
-/// The engine's pool has instances for these.
+/// The largest numbers of short and long calls at once. The engine's pool has an instance for each.
 const MAX_SHORT_CALLS: usize = 48;
 pub(crate) const MAX_LONG_CALLS: usize = 16;
 

@@ -23,9 +23,9 @@ use crate::regular_file;
 /// The block size of SHA-256.
 const KEY_BYTES: usize = 64;
 const MAC_BYTES: usize = 32;
-/// Compiled code is about ten times as large as its component.
+/// The largest size of an entry. Compiled code is about ten times as large as its component.
 const MAX_ENTRY_BYTES: u64 = 128 * 1024 * 1024;
-/// The oldest entries are removed beyond this number.
+/// The largest number of entries; beyond it, the oldest are removed.
 const MAX_ENTRIES: usize = 64;
 const EXTENSION: &str = "compiled";
 

@@ -14,9 +14,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// The bounds of a limiter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallCapacity {
-    /// Work that runs at once.
+    /// The largest number of calls that run at once.
     pub(crate) running: usize,
-    /// Callers that wait for a permit.
+    /// The largest number of callers that wait for a permit.
     pub(crate) waiting: usize,
     /// The longest time that a caller waits.
     pub(crate) wait: Duration,

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-/// Buckets per doubling.
+/// The number of buckets per doubling.
 const STEPS: u32 = 8;
 /// The number of buckets, for durations from 1 µs to 2³¹ µs, about 36 minutes.
 const BUCKETS: usize = 32 * STEPS as usize;
@@ -15,7 +15,7 @@ const BUCKETS: usize = 32 * STEPS as usize;
 pub(crate) struct CallStatistics {
     pub(crate) calls: u64,
     pub(crate) faults: u64,
-    /// Calls that were rejected.
+    /// The number of calls that were rejected.
     pub(crate) refused: u64,
     pub(crate) fuel: u64,
     buckets: Box<[u64; BUCKETS]>,

@@ -25,7 +25,7 @@ pub(crate) struct Dialects {
     /// The keys of which one must have signed each dialect that is not listed and not the program's. Empty if no
     /// signature is required.
     keys: Vec<PublicKey>,
-    /// By component name. The lock is held while a component is loaded, so that concurrent requests load it once.
+    /// The components by name. The lock is held while a component is loaded, so that concurrent requests load it once.
     components: Mutex<BTreeMap<String, Component>>,
 }
 

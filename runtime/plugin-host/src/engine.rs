@@ -16,14 +16,14 @@ use crate::sandbox_limits::SandboxLimits;
 use crate::watchdog::{RunningCall, Watchdog};
 
 const GUEST_STACK_BYTES: usize = 512 * 1024;
-/// Instances in the pool: one for each permit (`budget`, `call_limiter`).
+/// The number of instances in the pool, one for each permit (`budget`, `call_limiter`).
 const POOL_INSTANCES: u32 = 64;
-/// The memory that stays resident per slot, if the kernel reports touched pages; otherwise all of it would have to be
-/// cleared. A call of a detector has so many points that it fits (`detector::batches`). The memories of all slots
-/// together keep 32 MiB.
+/// The memory per slot that stays resident between calls, for all slots together 32 MiB. It is 0 unless the kernel
+/// reports touched pages, because otherwise all of it would have to be cleared. The number of points in a detector call
+/// is chosen to fit (`detector::batches`).
 const RESIDENT_BYTES: usize = 512 * 1024;
 
-/// This machine can't run WebAssembly.
+/// The error if this machine cannot run WebAssembly.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("cannot run WebAssembly on this machine: {message}")]
 pub struct EngineError {
@@ -70,7 +70,7 @@ impl Engine {
 pub(crate) struct Guest {
     pub(crate) limiter: Limiter,
     pub(crate) log: LogBudget,
-    /// `None` unless the operator grants it.
+    /// The memo of the component; `None` unless the operator grants it.
     pub(crate) memo: Option<MemoHandle>,
     pub(crate) panic: PanicMessage,
 }

@@ -27,7 +27,7 @@ use crate::role::{Info, LinkedComponent, Role};
 use crate::sandbox_limits::{MemoGrant, SandboxLimits};
 use crate::signature::{self, PublicKey, Signature};
 
-/// The line of a signature with its line ending, and some more.
+/// The largest size of a signature file in bytes, more than the line of a signature needs.
 const MAX_SIGNATURE_BYTES: u64 = 1_024;
 
 /// The shared parts of all plugins of a host.

@@ -177,7 +177,7 @@ impl Health {
         }
     }
 
-    /// Returns the fault that closed a function to all callers within the first calls.
+    /// Returns the fault that opened the circuit breaker of a function for all callers within the first calls.
     pub(crate) fn early_fault(&self) -> Option<PluginFault> {
         self.lock().early_fault.clone()
     }

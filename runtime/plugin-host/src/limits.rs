@@ -11,16 +11,16 @@ use wasmtime::ResourceLimiter;
 
 use crate::budget::Budget;
 
-/// Linear memories of one store. The engine's pool has one for each permit (`budget`). A component of one core module
-/// has one memory.
+/// The number of linear memories of one store. The engine's pool has one for each permit (`budget`). A component of one
+/// core module has one memory.
 pub(crate) const MEMORIES: usize = 1;
 
 /// The limits of one store, that is of one fresh instance of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GuestLimits {
-    /// Linear memories together.
+    /// The largest size of all linear memories together, in bytes.
     pub memory_bytes: usize,
-    /// Tables together.
+    /// The largest number of elements in all tables together.
     pub table_elements: usize,
     pub instances: usize,
     /// The bytes that one call may transfer to the host.
@@ -41,7 +41,7 @@ impl Default for GuestLimits {
 /// The limits of one call, including its instantiation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallLimits {
-    /// About one per WebAssembly instruction.
+    /// The fuel of a call. One WebAssembly instruction consumes about one unit.
     pub fuel: u64,
     /// The processor time of a call. The elapsed time may be ten times as long (`watchdog`).
     pub time_ms: u64,

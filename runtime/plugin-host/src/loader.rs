@@ -98,7 +98,7 @@ pub struct ComponentFile {
     pub path: PathBuf,
     /// The role that its exports have; `None` if they are those of no role, or the file is not a component.
     pub role: Option<PluginRole>,
-    /// The id in its `plugin.toml`.
+    /// The id in the component's `plugin.toml`; `None` without one.
     pub id: Option<String>,
 }
 

@@ -28,7 +28,7 @@ const MAX_LINES_A_SECOND: u32 = 100;
 /// One line of a guest, without control characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLine {
-    /// `error`, `warning`, `info`, `debug` or `trace`.
+    /// The level: `error`, `warning`, `info`, `debug` or `trace`.
     pub level: &'static str,
     pub message: String,
     pub fields: Vec<(String, String)>,

@@ -20,11 +20,11 @@ const MAX_VERSION_BYTES: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     pub id: String,
-    /// A semantic version.
+    /// The version, as in Semantic Versioning.
     pub version: String,
     /// A name for people; may be empty.
     pub display_name: String,
-    /// At least one.
+    /// The roles of the plugin, at least one.
     pub roles: Vec<PluginRole>,
     /// The contract that it was built against, such as `terrane:plugins@0.1.0`.
     pub api: String,
@@ -61,11 +61,11 @@ impl Capability {
 /// Limits that the author or the operator sets. The smaller one applies; none is above the host's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AskedLimits {
-    /// Processor time of a call.
+    /// The limit of the processor time of a call, in milliseconds.
     pub time_ms: Option<u64>,
-    /// Fuel of a call.
+    /// The limit of the fuel of a call.
     pub fuel: Option<u64>,
-    /// Memory of an instance.
+    /// The limit of the memory of an instance, in MiB.
     pub memory_mb: Option<u64>,
 }
 
@@ -214,7 +214,7 @@ fn each<T: PartialEq>(
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Version {
     numbers: [u64; 3],
-    /// Empty for a release.
+    /// The identifiers of a pre-release; empty for a release.
     before: Vec<String>,
 }
 

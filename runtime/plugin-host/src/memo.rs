@@ -20,7 +20,7 @@ const MAX_PARTITION_BYTES: usize = 1024 * 1024;
 const MAX_PARTITION_ENTRIES: usize = 1_024;
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 const MAX_PARTITIONS: usize = 10_000;
-/// The size of an entry besides its key and value.
+/// The estimated size of an entry in bytes, without its key and value.
 const ENTRY_BYTES: usize = 96;
 
 /// The partitions of a host.
@@ -33,7 +33,7 @@ pub(crate) struct Memo {
 struct Partitions {
     by_key: HashMap<PartitionKey, Partition>,
     bytes: usize,
-    /// Counts uses; the partition with the lowest count is the least recently used.
+    /// The number of uses so far. The partition with the lowest number was least recently used.
     uses: u64,
 }
 
@@ -151,7 +151,7 @@ fn size(key: &str, entry: &Entry) -> usize {
     key.len() + entry.value.len() + ENTRY_BYTES
 }
 
-/// Without a partition, nothing is stored; the interface is linked only if the plugin has the grant.
+/// Implements the interface, which is linked only if the plugin has the grant. Without a partition, nothing is stored.
 impl Host for Guest {
     fn get(&mut self, key: String) -> Option<Vec<u8>> {
         let handle = self.memo.as_ref()?;

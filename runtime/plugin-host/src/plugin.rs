@@ -27,7 +27,7 @@ pub struct PluginSettings {
     /// The id that the component must have.
     pub id: String,
     pub role: PluginRole,
-    /// The plugin is not listed: its id is its file's name.
+    /// True if the plugin is not listed. Its id is then the name of its file.
     pub is_found: bool,
     pub source: PathBuf,
     /// Lower-case hexadecimal SHA-256 of the only file that is accepted.
@@ -113,9 +113,9 @@ impl Caller {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Grants {
     pub memo: bool,
-    /// The values in a query's filters.
+    /// True to disclose the values in a query's filters.
     pub query_values: bool,
-    /// Values of rows, for checks.
+    /// True to disclose values of rows to checks.
     pub sample_rows: bool,
 }
 

@@ -82,7 +82,7 @@ pub struct CallReport {
     pub fuel: u64,
     /// The size of the instance's linear memories at the end, in bytes.
     pub memory_bytes: usize,
-    /// Includes the instantiation.
+    /// The duration of the call, including the instantiation.
     pub duration: Duration,
     pub log: LogLines,
 }

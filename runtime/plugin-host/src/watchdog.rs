@@ -113,7 +113,7 @@ struct CallDeadline {
     earliest: Duration,
     /// The latest end by the clock, whatever processor time the call got.
     latest: Duration,
-    /// By the thread's processor time.
+    /// The end by the thread's processor time.
     worked: Duration,
 }
 

@@ -10,7 +10,7 @@ use crate::case::Case;
 use crate::component::open;
 use crate::error::KitError;
 
-/// Calls before the first one that is measured.
+/// The number of calls before the first one that is measured.
 const WARMUP: u32 = 20;
 
 /// The cost of one call.

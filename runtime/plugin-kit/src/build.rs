@@ -64,7 +64,7 @@ pub struct BuiltComponent {
     pub id: String,
     pub path: PathBuf,
     pub bytes: u64,
-    /// Lower-case hexadecimal SHA-256.
+    /// The SHA-256 of the component, in lower-case hexadecimal digits.
     pub digest: String,
     /// Differences between the component and its manifest.
     pub problems: Vec<String>,

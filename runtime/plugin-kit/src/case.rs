@@ -16,7 +16,7 @@ use crate::files::read_text;
 /// The relative tolerance for numbers of expectations.
 const TOLERANCE: f64 = 1e-9;
 const DAY_MS: i64 = 86_400_000;
-/// 2025-01-01.
+/// The time of cases, 2025-01-01, in milliseconds since 1970-01-01.
 const NOW_MS: i64 = 1_735_689_600_000;
 
 /// One call of the contract.

@@ -40,7 +40,7 @@ pub enum SignatureState {
     Verified {
         key: PublicKey,
     },
-    /// It is not a signature.
+    /// The file is not a signature.
     Malformed {
         path: PathBuf,
         error: SignatureError,

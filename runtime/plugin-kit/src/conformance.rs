@@ -21,7 +21,7 @@ use crate::error::call_text;
 #[derive(Debug, Clone)]
 pub struct ConformanceOutcome {
     pub name: String,
-    /// Empty if it passed.
+    /// The problems; empty if the case passed.
     pub problems: Vec<String>,
     /// The lines that the component logged.
     pub log: Vec<String>,

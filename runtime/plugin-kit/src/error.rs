@@ -13,7 +13,7 @@ use terrane_plugin_host::test_bench::CallError;
 
 use crate::toolchain::TARGET;
 
-/// Field errors that a message lists.
+/// The largest number of field errors that a message lists.
 const SHOWN_FIELD_ERRORS: usize = 10;
 
 /// A failure that keeps a command from doing its work.

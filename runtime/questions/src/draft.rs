@@ -5,7 +5,7 @@ use std::sync::Arc;
 /// A query by the names of members.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Draft {
-    /// Measures and metrics.
+    /// The measures and metrics.
     pub values: Vec<Arc<str>>,
     pub groups: Vec<DraftGroup>,
     pub filters: Vec<DraftFilter>,
@@ -16,7 +16,7 @@ pub struct Draft {
     pub compare: Option<Comparison>,
     pub order: Option<DraftOrder>,
     pub limit: Option<u64>,
-    /// Each value without groups as well, for shares of a total.
+    /// True to compute each value without groups as well, for shares of a total.
     pub totals: bool,
 }
 
@@ -100,7 +100,7 @@ impl Unit {
 /// A part of the question, and its meaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
-    /// As it was written.
+    /// The text as the user wrote it.
     pub text: String,
     pub meaning: String,
     /// The members that were meant, if there are several.
@@ -124,7 +124,7 @@ pub struct Interpretation {
     pub pieces: Vec<Piece>,
     /// The share of the words that have a sure meaning, 0–1.
     pub confidence: f64,
-    /// Empty if the draft answers the question.
+    /// The clarifications; empty if the draft answers the question.
     pub clarifications: Vec<Clarification>,
     /// Words without a meaning, which may be values of dimensions.
     pub unknown: Vec<String>,

@@ -264,7 +264,7 @@ impl Language {
         }
     }
 
-    /// Returns whether a word in a name says where something comes from or leads to.
+    /// Returns the direction that a word of a name expresses: an origin or a destination; `None` for other words.
     pub(crate) fn direction(&self, stem: &str) -> Option<Direction> {
         self.directions.get(stem).copied()
     }

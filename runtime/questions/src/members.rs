@@ -10,11 +10,11 @@ use std::sync::Arc;
 use crate::draft::Unit;
 use crate::language::{Direction, Language};
 
-/// The most members that a part of a phrase may mean. More are no hint of any of them.
+/// The largest number of members that a part of a phrase may mean. A part that fits more members is ignored.
 const MAX_PARTIAL: usize = 6;
 /// The shortest word that may have a typing mistake.
 const MIN_FUZZY_CHARS: usize = 5;
-/// The most words of a phrase.
+/// The largest number of words of a phrase.
 const MAX_WORDS: usize = 8;
 
 /// The kinds of members.
@@ -58,7 +58,7 @@ pub struct MemberEntry {
     pub cube: Option<Arc<str>>,
     /// Names and titles, in the order of their importance.
     pub phrases: Vec<Arc<str>>,
-    /// Further names, which count less than the own names of other members.
+    /// The synonyms, which count less than the names of other members.
     pub synonyms: Vec<Arc<str>>,
     pub unit: Option<Unit>,
     /// The measure that counts the rows of a cube.
@@ -121,7 +121,7 @@ pub(crate) struct MemberMatch {
     pub(crate) members: Vec<usize>,
     /// The members that a synonym matches, but no name of their own.
     pub(crate) by_synonym: Vec<usize>,
-    /// All words of a phrase, without mistakes.
+    /// True if all words of a phrase match, without mistakes.
     pub(crate) is_exact: bool,
 }
 
@@ -224,7 +224,7 @@ impl Vocabulary {
         self.by_root.get(&language.root(stem)).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns whether the name of a member says where something comes from or leads to.
+    /// Returns the direction that the name of a member expresses: an origin or a destination; `None` for other members.
     pub(crate) fn direction(&self, member: &str) -> Option<Direction> {
         self.directions.get(member).copied()
     }

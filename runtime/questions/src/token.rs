@@ -4,9 +4,9 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use crate::language::Language;
 
-/// The most characters of a question.
+/// The largest number of characters of a question.
 pub const MAX_CHARS: usize = 500;
-/// The most words of a question.
+/// The largest number of words of a question.
 pub const MAX_TOKENS: usize = 60;
 
 /// The reason why a question is not read.
@@ -23,11 +23,11 @@ pub enum QuestionError {
 /// A part of a question.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Token {
-    /// As it was written.
+    /// The text as the user wrote it.
     pub(crate) text: String,
-    /// In lower case.
+    /// The text in lower case.
     pub(crate) lower: String,
-    /// Without its ending.
+    /// The word without its ending.
     pub(crate) stem: String,
     pub(crate) kind: TokenKind,
 }

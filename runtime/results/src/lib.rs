@@ -18,7 +18,7 @@ use terrane_app::ports::jobs::Manifest;
 use terrane_app::ports::results::{JobResults, ResultPage, ResultWriter, ResultsError};
 use terrane_compiler::sql::ResultColumn;
 
-/// The rows of a chunk; the last chunk of a result may have fewer.
+/// The number of rows of a chunk. The last chunk of a result may have fewer.
 const CHUNK_ROWS: usize = 8_192;
 /// The ending of a result that is complete.
 const COMPLETE: &str = ".arrow";

@@ -1,4 +1,4 @@
-//! Judges whether a typed word means a word of a string.
+//! Decides whether a typed word means a word of a string.
 //!
 //! The index finds the same words with automata; [`Likeness::of`] is the definition, and marks the matches in texts.
 
@@ -29,7 +29,7 @@ pub(crate) enum Likeness {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TypedWord {
     pub(crate) text: String,
-    /// The word is not finished.
+    /// True if the word is not finished.
     pub(crate) is_open: bool,
 }
 

@@ -28,7 +28,7 @@ pub struct HttpSettings {
     /// The rights of anonymous callers; `None` if routes that require a scope answer callers without credentials with
     /// 401.
     pub anonymous: Option<Anonymous>,
-    /// The interface describes itself, with a page to try it.
+    /// True to serve the description of the interface, with a page to try it.
     pub docs: bool,
     /// The route of metrics, if they are served.
     pub metrics: Option<MetricsRoute>,
@@ -60,15 +60,15 @@ pub struct Watchers {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ServedRoutes {
     pub(crate) metrics: Option<MetricsRoute>,
-    /// The module of costs is on.
+    /// True if the module of costs is on.
     pub(crate) has_costs: bool,
-    /// The module of governance is on.
+    /// True if the module of governance is on.
     pub(crate) has_governance: bool,
-    /// Search is on.
+    /// True if search is on.
     pub(crate) has_search: bool,
-    /// Profiling is on.
+    /// True if profiling is on.
     pub(crate) has_profiling: bool,
-    /// Monitors are on.
+    /// True if monitors are on.
     pub(crate) has_monitors: bool,
 }
 
@@ -127,7 +127,7 @@ pub struct Anonymous {
 #[derive(Clone)]
 pub struct App(Arc<State>);
 
-/// Behind [`App`].
+/// The state of the server that all clones of [`App`] share.
 pub struct State {
     pub services: ServerServices,
     pub settings: HttpSettings,
@@ -150,7 +150,7 @@ impl App {
         App::watched(services, settings, Watchers::default())
     }
 
-    /// The server counts as started now.
+    /// Creates the state of a server that starts now.
     pub fn watched(services: ServerServices, settings: HttpSettings, watchers: Watchers) -> Self {
         let started = services.clock.elapsed();
         let rates = RateLimits::new(&settings.rates, &services.clock);

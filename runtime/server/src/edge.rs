@@ -70,9 +70,9 @@ const CORRELATION_HEADER: HeaderName = HeaderName::from_static("x-correlation-id
 pub struct Connection {
     /// The address of the socket's other end. The edge replaces a trusted proxy's by its client's.
     pub peer: Option<IpAddr>,
-    /// The server takes no more connections: only probes are answered.
+    /// True if the server accepts no more connections. Only probes are then answered.
     pub is_surplus: bool,
-    /// The connection is under TLS.
+    /// True if the connection uses TLS.
     pub is_secure: bool,
 }
 
@@ -86,7 +86,7 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// Creates a server of protocols, whose routes are in the router.
+    /// Creates an edge that serves the protocols. `router` contains their routes.
     pub(crate) fn of(app: App, protocols: Protocols, router: Router) -> Self {
         let answers = compression::compressing(Answers { app: app.clone(), router });
         Edge { app, protocols, answers, ids: Arc::new(correlation::Ids::new()) }

@@ -10,7 +10,7 @@ use crate::rest::{self, Rest};
 use crate::xmla::{self, XmlaProtocol};
 
 impl Edge {
-    /// A server of all protocols.
+    /// Creates a server of all protocols.
     pub fn new(app: App) -> Self {
         let router = router(ServedRoutes::of(&app)).with_state(app.clone());
         Edge::of(app, protocols(), router)

@@ -43,7 +43,7 @@ pub struct ServeSettings {
     pub write_timeout: Duration,
     /// The time for requests in flight after the shutdown.
     pub shutdown_timeout: Duration,
-    /// `None`: plain HTTP.
+    /// The TLS configuration; `None` for plain HTTP.
     pub tls: Option<Tls>,
 }
 

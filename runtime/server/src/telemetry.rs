@@ -34,12 +34,12 @@ pub struct LogSettings {
     pub level: LogLevel,
     pub format: LogFormat,
     pub timestamps: bool,
-    /// File and line of the code in each record.
+    /// True to add the file and line of the code to each record.
     pub caller: bool,
     pub output: LogOutput,
-    /// The two events of each request.
+    /// True to log the two events of each request.
     pub requests: bool,
-    /// The events of queries that went well.
+    /// True to log the events of successful queries.
     pub queries: bool,
 }
 
@@ -74,7 +74,7 @@ pub enum LogFormat {
     Json,
     /// `time LEVEL event name=value …` on one line.
     Console,
-    /// As `Console`, with colours and a line for each field.
+    /// Like `Console`, with colours and a line for each field.
     Pretty,
 }
 
@@ -88,7 +88,8 @@ pub enum LogOutput {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogFile {
     pub path: PathBuf,
-    /// A file that would grow beyond this is renamed to `path.1`, the former `path.1` to `path.2` …
+    /// The largest size of a file in bytes. A file that would grow beyond it is renamed to `path.1`, the former
+    /// `path.1` to `path.2` …
     pub max_size_bytes: u64,
     /// The number of files that are set aside.
     pub backup_count: u32,
@@ -155,7 +156,7 @@ impl LogGuard {
     }
 }
 
-/// The lines that were lost: the buffer was full, or they could not be written.
+/// Counts the log lines that were lost because the buffer was full or writing failed.
 #[derive(Debug, Clone)]
 pub struct DroppedLines(Sink);
 

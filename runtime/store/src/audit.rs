@@ -83,7 +83,7 @@ fn storable_entry(entry: AuditEntry) -> AuditEntry {
     }
 }
 
-/// In the order of [`COLUMNS`].
+/// Returns the values of a record, in the order of [`COLUMNS`].
 fn values(sequence: i64, entry: &AuditEntry, hash: &str, previous: &str) -> Vec<Bound> {
     let StoredDetails { before, after } = stored_details(entry);
     vec![

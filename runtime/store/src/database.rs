@@ -95,7 +95,7 @@ impl Database {
         on_either!(self, Database, pool => pool, statement, execute, done => done.rows_affected(), done.rows_affected())
     }
 
-    /// To write. The others wait.
+    /// Begins a transaction that writes. Other writers wait until it ends.
     pub(crate) async fn change(&self) -> Result<Transaction, StoreError> {
         let mut transaction = self.begin().await?;
         if let Transaction::Postgres(_) = transaction {
@@ -153,7 +153,7 @@ impl Transaction {
         on_either!(self, Transaction, open => &mut **open, statement, execute, done => done.rows_affected(), done.rows_affected())
     }
 
-    /// On disk when it returns.
+    /// Commits the transaction. Its changes are on disk when this function returns.
     pub(crate) async fn commit(self) -> Result<(), StoreError> {
         match self {
             Transaction::Sqlite(open) => in_time(open.commit()).await,

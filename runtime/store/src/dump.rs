@@ -14,7 +14,7 @@ pub use write::DumpError;
 
 const FORMAT: &str = "terrane-state";
 const FORMAT_VERSION: u64 = 1;
-/// Rows that are read or written at once.
+/// The number of rows that are read or written at once.
 const PAGE: usize = 500;
 
 /// A table of the dump. Columns are strings, except the numbers.

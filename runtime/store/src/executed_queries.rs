@@ -40,9 +40,9 @@ const COLUMNS: [&str; 19] = [
     "predicted_us",
     "predicted_high_us",
 ];
-/// Rows of one statement, within the number of values that both engines bind.
+/// The largest number of rows of one statement, within the number of values that both engines bind.
 const ROWS_AT_ONCE: usize = 500;
-/// The most rows that one transaction deletes.
+/// The largest number of rows that one transaction deletes.
 const PRUNED_AT_ONCE: i64 = 5_000;
 
 #[async_trait]
@@ -147,7 +147,7 @@ fn selection(filter: &HistoryFilter, mut query: Statement) -> Statement {
     query
 }
 
-/// In the order of [`COLUMNS`].
+/// Returns the values of a query, in the order of [`COLUMNS`].
 fn values(query: &ExecutedQuery) -> Vec<Bound> {
     vec![
         (&*query.id).into(),

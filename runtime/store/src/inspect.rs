@@ -23,14 +23,14 @@ const TAIL: i64 = 1_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Whereabouts {
     File(PathBuf),
-    /// Without user and password.
+    /// The URL of a server, without user and password.
     Server(String),
 }
 
 /// The condition of a state database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
-    /// `None`: the first start makes it.
+    /// The schema version of the database; `None` before the first start, which creates the schema.
     pub schema: Option<i64>,
     /// The schema version of this program.
     pub own_schema: i64,

@@ -32,9 +32,9 @@ use crate::store::StateStore;
 
 pub(crate) use rows::{ALERT_NUMBERS, ALERTS, DETECTION_NUMBERS, DETECTIONS, MONITOR_NUMBERS, MONITORS};
 
-/// Detections of a monitor that are stored.
+/// The largest number of stored detections of a monitor.
 const MAX_DETECTIONS: i64 = 10_000;
-/// Alerts of a monitor that are stored.
+/// The largest number of stored alerts of a monitor.
 const MAX_ALERTS: i64 = 2_000;
 
 #[async_trait]

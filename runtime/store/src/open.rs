@@ -86,7 +86,7 @@ fn make_private_file(file: &Path) {
     let _ = options.write(true).create_new(true).open(file);
 }
 
-/// Connected, and left as it is.
+/// Connects without migrating the schema.
 pub(crate) async fn connect(location: &Location) -> Result<Database, OpenError> {
     let connected = match location {
         Location::File(file) => open_file(file).await.map(Database::Sqlite),

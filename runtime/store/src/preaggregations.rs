@@ -42,11 +42,11 @@ const BUILD_COLUMNS: [&str; 12] = [
 ];
 const TABLE_COLUMNS: [&str; 10] =
     ["name", "target", "cube", "rollup", "range_start", "range_end", "stored_rows", "bytes", "built_at", "mark"];
-/// Rows of one statement, within the number of values that both engines bind.
+/// The largest number of rows of one statement, within the number of values that both engines bind.
 const ROWS_AT_ONCE: usize = 500;
-/// Recorded queries that are read: the costliest.
+/// The largest number of recorded queries that are read, the costliest ones.
 const MAX_COMPUTED: i64 = 5_000;
-/// Builds that one transaction deletes at most.
+/// The largest number of builds that one transaction deletes.
 const PRUNED_AT_ONCE: i64 = 1_000;
 
 #[async_trait]

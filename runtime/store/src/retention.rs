@@ -13,7 +13,7 @@ use crate::row::micros;
 use crate::statement::Statement;
 use crate::store::StateStore;
 
-/// Rows of each kind that one transaction removes at most.
+/// The largest number of rows of each kind that one transaction deletes.
 const AT_ONCE: i64 = 1_000;
 
 /// Sessions that are over.

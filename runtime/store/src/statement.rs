@@ -67,7 +67,7 @@ impl Statement {
         self
     }
 
-    /// The value of the next placeholder.
+    /// Binds the value of the next placeholder.
     pub(crate) fn bind(mut self, value: impl Into<Bound>) -> Self {
         self.values.push(value.into());
         self

@@ -24,7 +24,7 @@ impl TerminalText {
         TerminalText(text.chars().map(|c| if is_unsafe(c) && c != '\n' { REPLACEMENT } else { c }).collect())
     }
 
-    /// Makes one line of a string, with a space in place of each line break, tab or other unsafe character.
+    /// Returns a string as one line. A space replaces each line break, tab and other unsafe character.
     pub fn spaced(text: &str) -> Self {
         TerminalText(text.chars().map(|c| if is_unsafe(c) { ' ' } else { c }).collect())
     }

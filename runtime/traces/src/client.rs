@@ -85,7 +85,7 @@ fn traces_url(endpoint: &str) -> Result<Url, TraceError> {
     Ok(url)
 }
 
-/// The public roots, on ring.
+/// Returns a TLS configuration with the public root certificates and the provider `ring`.
 fn tls() -> Result<rustls::ClientConfig, TraceError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let roots: rustls::RootCertStore = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();

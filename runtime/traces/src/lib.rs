@@ -25,7 +25,7 @@ use encode::Resource;
 use ids::Ids;
 use sending::Sending;
 
-/// Spans that may wait; a span is about a kilobyte.
+/// The largest number of spans that wait to be sent. A span is about a kilobyte.
 const MAX_WAITING: usize = 4_096;
 
 /// The operator's settings (`SERVICE_TELEMETRY__…`).

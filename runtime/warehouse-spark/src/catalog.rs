@@ -100,7 +100,7 @@ async fn call(pool: &Pool, call: CatalogCall) -> Result<ResultSet, WarehouseErro
     pool.run(plan(OpType::Root(Relation { rel_type: Some(catalog) })), PROBE_TIMEOUT).await
 }
 
-/// Returns `None` if the server refused the request: a part of the name does not exist, or may not be read.
+/// Converts a refusal to `None`: a part of the name does not exist, or may not be read.
 fn unless_missing<T>(outcome: Result<T, WarehouseError>) -> Result<Option<T>, WarehouseError> {
     match outcome {
         Ok(value) => Ok(Some(value)),

@@ -15,7 +15,7 @@ use crate::failure::{refused, unsupported_type};
 use crate::protocol::{DataType, DataTypeKind, StructType};
 
 const UTC: &str = "UTC";
-/// Spark's largest precision of decimals, and the scale of a decimal without one.
+/// The largest precision of Spark's decimals, and the scale of a decimal that states none.
 const MAX_PRECISION: u8 = 38;
 const DEFAULT_SCALE: i8 = 18;
 

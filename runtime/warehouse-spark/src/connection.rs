@@ -23,7 +23,7 @@ use crate::url::Address;
 
 /// The largest message of a server, which is also Spark's own limit. Batches usually have 4 MiB.
 const MAX_MESSAGE_BYTES: usize = 128 << 20;
-/// The bytes that a server may send before they are read.
+/// The number of bytes that a server may send before they are read.
 const WINDOW_BYTES: u32 = 4 << 20;
 /// The interval of signs of life, and the longest wait for their answer.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);

@@ -21,7 +21,7 @@ const MAX_MESSAGE_BYTES: usize = 4_000;
 #[derive(Debug, Clone)]
 pub(crate) struct Failure {
     pub(crate) error: WarehouseError,
-    /// The server rejected the caller's credentials.
+    /// True if the server rejected the caller's credentials.
     pub(crate) is_credentials: bool,
 }
 

@@ -130,7 +130,7 @@ impl Pool {
         within(limit, self.ask(&Request::Describe(plan))).await.map(|(answer, _)| answer.schema)
     }
 
-    /// Waits for a sign of life, without waiting for queries.
+    /// Checks that the server responds, without waiting for queries.
     ///
     /// # Errors
     /// The server does not answer within the limit.
@@ -229,7 +229,7 @@ enum Request {
     Stream(Plan),
     /// The columns alone.
     Describe(Plan),
-    /// A sign of life.
+    /// A check that the server responds.
     Probe,
 }
 

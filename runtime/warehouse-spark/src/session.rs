@@ -153,7 +153,8 @@ impl Session {
         }
     }
 
-    /// Asks for the type of a constant, which runs nothing, as a sign of life. Some servers know no version of Spark.
+    /// Checks that the server responds: requests the type of a constant, which runs no query. The version of Spark
+    /// would not do, because some servers do not know the request for it.
     pub(crate) async fn probe(&self) -> Result<(), Failure> {
         let sql = Sql { query: "SELECT 1".to_owned(), pos_arguments: Vec::new() };
         self.describe(plan(OpType::Root(Relation { rel_type: Some(RelType::Sql(sql)) }))).await?;

@@ -24,7 +24,7 @@ pub(crate) use decimals::Decimals;
 pub(crate) use dynamic::{Cell, DynamicCells};
 pub(crate) use kind::{Kind, Meaning, meanings};
 
-/// Rows of one batch.
+/// The largest number of rows of a batch.
 const BATCH_ROWS: usize = 8_192;
 
 /// One column while it is filled.
@@ -118,7 +118,7 @@ pub(crate) struct Columns {
     names: Vec<String>,
     kinds: Vec<Kind>,
     columns: Vec<Column>,
-    /// Rows since the last cut.
+    /// The number of rows since the last batch.
     open_rows: usize,
     batches: Vec<(usize, Vec<Option<ArrayRef>>)>,
 }

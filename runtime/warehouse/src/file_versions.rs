@@ -21,7 +21,7 @@ const MAX_DEPTH: usize = 8;
 pub(crate) struct FileVersions {
     files: Vec<PathBuf>,
     folders: Vec<PathBuf>,
-    /// Identifies the process, for data in its memory.
+    /// A number that identifies the process, for data in its memory.
     process: u64,
 }
 

@@ -8,7 +8,7 @@ use jiff::civil;
 #[error("{0} is beyond the calendar")]
 pub(crate) struct BeyondCalendar(i64);
 
-/// Days since 1970-01-01.
+/// Converts days since 1970-01-01 to a date.
 pub(crate) fn date(days: i32) -> Result<NaiveDate, BeyondCalendar> {
     let (epoch, distance) = (NaiveDate::default(), Days::new(days.unsigned_abs().into()));
     let date = if days < 0 { epoch.checked_sub_days(distance) } else { epoch.checked_add_days(distance) };

@@ -84,7 +84,7 @@ pub(crate) trait Engine: Send + Sync + 'static {
     ) -> Result<ColumnKinds, WarehouseError>;
 
     /// # Errors
-    /// No sign of life.
+    /// The server does not respond.
     async fn ping(&self, connection: &mut Self::Connection) -> Result<(), sqlx::Error>;
 
     /// Returns the version of the data, as [`Warehouse::data_version`] defines it.
@@ -108,7 +108,7 @@ pub(crate) enum Request<'a> {
     Execute(Statement<'a>),
     /// The columns alone; nothing runs.
     Describe(Statement<'a>),
-    /// A sign of life.
+    /// A check that the server responds.
     Probe,
 }
 

@@ -40,9 +40,9 @@ const ROWS_AHEAD: usize = 512;
 /// The operator's settings.
 #[derive(Debug, Clone)]
 pub struct SqliteSettings {
-    /// `None`: in memory, filled by `init`.
+    /// The database file; `None` for a database in memory, which `init` fills.
     pub path: Option<PathBuf>,
-    /// Run at each start, in order.
+    /// The statements that run at each start, in order.
     pub init: Vec<String>,
     /// The largest number of statements that run at once.
     pub connections: usize,
@@ -158,7 +158,7 @@ impl Engine for File {
     }
 }
 
-/// By SQLite's primary result codes.
+/// Returns the kind of an error, by SQLite's primary result codes.
 fn kind_of(error: &dyn DatabaseError) -> WarehouseErrorKind {
     const INTERRUPTED: u32 = 9;
     // Busy, locked, a failing disk, a damaged file, full, no file, no database.

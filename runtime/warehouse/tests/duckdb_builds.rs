@@ -17,7 +17,7 @@ use terrane_app::ports::warehouse::{Statement, Warehouse, WarehouseErrorKind};
 use terrane_warehouse::{DuckDb, DuckDbSettings, FileAccess};
 
 const LIMIT: Duration = Duration::from_secs(60);
-/// Longer than a test would wait.
+/// A statement that runs longer than a test waits.
 const ENDLESS: &str =
     "SELECT count(*) AS n FROM range(100000000) a, range(100000000) b WHERE (a.range + b.range) % 7 = 3";
 

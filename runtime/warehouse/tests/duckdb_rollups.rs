@@ -18,7 +18,7 @@ use terrane_compiler::types::LogicalType;
 use terrane_warehouse::{DuckDb, DuckDbSettings, FileAccess, OpenError, RollupPlace, RollupStore};
 
 const LIMIT: Duration = Duration::from_secs(60);
-/// Longer than a test would wait.
+/// A statement that runs longer than a test waits.
 const ENDLESS: &str =
     "SELECT count(*) AS n FROM range(100000000) a, range(100000000) b WHERE (a.range + b.range) % 7 = 3";
 

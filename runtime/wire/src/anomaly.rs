@@ -56,7 +56,7 @@ struct Series<'a> {
     /// The values of the dimensions.
     dimensions: BTreeMap<&'a str, Option<&'a str>>,
     history_points: usize,
-    /// There was enough history.
+    /// True if there was enough history.
     judged: bool,
     points: Vec<Point>,
 }

@@ -42,15 +42,15 @@ pub struct QueryMeta {
     /// The number of rows before paging; null if it was not asked for.
     pub total_rows: Option<u64>,
     pub returned_rows: u64,
-    /// There are rows after this page; null if that is not known.
+    /// True if rows follow after this page; null if that is unknown.
     pub truncated: Option<bool>,
     pub warnings: Vec<String>,
     /// Each measure without dimensions, if the query requests totals.
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub totals: Option<Row>,
-    /// The rows were computed before, for this or another query.
+    /// True if the rows were computed before, for this or another query.
     pub cached: bool,
-    /// A digest of the statements. Equal statements with equal values have the same.
+    /// A digest of the statements and their values. Equal statements with equal values have the same digest.
     pub cache_key: String,
     /// The rows are at least as new as the data was at this time.
     #[schemars(schema_with = "schema::timestamp")]
@@ -58,7 +58,7 @@ pub struct QueryMeta {
     /// The time since `as_of`, if the rows are cached.
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub age_ms: Option<u64>,
-    /// The data changed since, or the rows' time is over, if the rows are cached.
+    /// True if the rows are cached, and the data has changed since or the time for which rows may be reused is over.
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub stale: Option<bool>,
     /// The use of pre-aggregations by each fact, if its cube has any.

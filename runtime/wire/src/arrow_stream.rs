@@ -214,7 +214,7 @@ mod tests {
         ["total", "price", "id"].map(column).to_vec()
     }
 
-    /// Returns the stream of a first batch, and of a later one that is not known before the head.
+    /// Returns the Arrow stream of a first batch, and of a later one that is unknown when the head is written.
     fn stream(first: &RecordBatch, later: Option<&RecordBatch>, numbers: Numbers) -> Result<Vec<u8>, ArrowError> {
         let mut rows = ArrowRows::new(columns(), &first.schema(), numbers);
         rows.widen(std::slice::from_ref(first));

@@ -102,9 +102,9 @@ pub fn revoked_tokens_from_wire(body: &[u8]) -> Result<RevokedTokens, FieldError
 pub struct Tokens<'a> {
     access_token: &'a str,
     token_type: TokenType,
-    /// Seconds.
+    /// The lifetime of the access token in seconds.
     expires_in: u64,
-    /// Can be used once.
+    /// The refresh token, which can be used once.
     refresh_token: &'a str,
 }
 

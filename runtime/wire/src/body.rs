@@ -51,7 +51,7 @@ impl<'de> Visitor<'de> for UniqueNames<'_> {
         f.write_str("JSON")
     }
 
-    /// Also reads numbers: to keep its digits, a number is passed as the only field of an object.
+    /// Reads an object, or a number, which serde_json passes as the only field of an object to preserve its digits.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let mut names = HashSet::new();
         while let Some(name) = map.next_key::<String>()? {

@@ -117,7 +117,7 @@ pub struct QueryExecution<'a> {
     pub query_hash: &'a str,
     /// Null if the caller may not see the cube.
     pub cube: Option<&'a str>,
-    /// Empty for an anonymous caller.
+    /// The caller's user id; empty for an anonymous caller.
     pub user_id: &'a str,
     /// The purpose, such as `rest`, `graphql`, `export`, `job` or `profile`.
     pub kind: &'a str,

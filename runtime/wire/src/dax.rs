@@ -104,7 +104,7 @@ pub struct DaxResult {
 pub struct DaxColumn {
     /// `Table[Column]`, or `[Name]` for what the query names.
     pub name: String,
-    /// For example `String`, `Integer`, `Double` or `DateTime`.
+    /// The type, for example `String`, `Integer`, `Double` or `DateTime`.
     pub data_type: &'static str,
     pub is_measure: bool,
 }
@@ -119,7 +119,7 @@ pub struct DaxFunctions {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DaxFunction {
     pub name: &'static str,
-    /// For example `aggregation`, `filter` or `table`.
+    /// The category, for example `aggregation`, `filter` or `table`.
     pub category: &'static str,
     /// The call with its parameters, such as `DIVIDE(<numerator>, <denominator>[, <alternate>])`.
     pub signature: String,
@@ -186,7 +186,7 @@ pub struct DaxMember<'m> {
     pub name: &'m str,
     pub title: &'m str,
     pub description: Option<&'m str>,
-    /// For example `String`, `Integer`, `Double` or `DateTime`.
+    /// The type, for example `String`, `Integer`, `Double` or `DateTime`.
     pub data_type: &'static str,
 }
 
@@ -254,7 +254,7 @@ pub fn position_from_wire(body: &[u8]) -> Result<(String, usize), FieldError> {
     Ok((query.to_owned(), offset))
 }
 
-/// Returns a session.
+/// Converts a session to the object that the interface sends.
 pub fn session(session: &sessions::DaxSession) -> DaxSession {
     DaxSession {
         session_id: session.id.to_string(),

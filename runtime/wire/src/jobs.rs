@@ -24,7 +24,7 @@ use crate::rows::RowFormat;
 const PAGE: &[&str] = &["offset", "limit"];
 const WAIT: &[&str] = &["wait"];
 const LIST: &[&str] = &["limit"];
-/// The rows of a page of JSON without a limit; CSV and Arrow have all rows.
+/// The number of rows of a JSON page if no limit is given. CSV and Arrow contain all rows.
 const DEFAULT_PAGE_ROWS: u64 = 10_000;
 const DEFAULT_LISTED: u32 = 20;
 

@@ -44,7 +44,7 @@ pub struct LineageGraph<'a> {
     edges: Vec<Edge<'a>>,
 }
 
-/// Everything that a node depends on.
+/// The nodes that a node depends on.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Lineage")]
 pub struct Upstream<'a> {

@@ -26,7 +26,7 @@ pub struct Plugin<'a> {
     reason: Option<String>,
     enforcement: Enforcement,
     mode: Mode,
-    /// The settings list the plugin.
+    /// True if the settings list the plugin.
     is_listed: bool,
     version: Option<&'a str>,
     sha256: Option<&'a str>,
@@ -76,7 +76,7 @@ struct PluginExport<'a> {
     fuel: u64,
     p50_ms: Option<f64>,
     p99_ms: Option<f64>,
-    /// The circuit breaker is open.
+    /// True if the circuit breaker is open.
     is_open: bool,
 }
 

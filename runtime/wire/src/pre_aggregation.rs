@@ -31,7 +31,7 @@ struct ServedBy<'a> {
     /// The time at which the oldest of the tables was read from the cube.
     #[schemars(schema_with = "schema::timestamp")]
     built_at: String,
-    /// The rest of the time range is read from the rows of the cube.
+    /// True if the rest of the time range is read from the rows of the cube.
     reads_rows: bool,
 }
 

@@ -22,7 +22,7 @@ const EXAMPLE: &str = "an object like {\"cube\": \"orders\", \"name\": \"daily\"
 #[derive(Debug, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct PreaggregationRefresh {
-    /// All cubes if it is absent.
+    /// The name of the cube. Default: all cubes.
     pub cube: Option<String>,
     /// All pre-aggregations of the cubes if it is absent.
     pub name: Option<String>,
@@ -44,17 +44,17 @@ pub struct PreaggregationsStatus {
 pub struct PreaggregationStatus {
     pub cube: String,
     pub name: String,
-    /// `not_built`; `ready`; `outdated`: its tables are of other definitions, and no query reads them.
+    /// `not_built`, `ready`, or `outdated` if the tables are of other definitions, so that no query reads them.
     #[schemars(schema_with = "served_state")]
     pub state: &'static str,
-    /// Grows with each publication of new tables.
+    /// A number that grows with each publication of new tables.
     pub generation: Option<u64>,
     /// The time since which queries read these tables.
     pub published_at: Option<String>,
     /// The time at which the rows of the cube were last compared with the tables.
     pub checked_at: Option<String>,
     pub next_refresh_at: Option<String>,
-    /// For administrators.
+    /// The number of rows, for administrators only.
     pub rows: Option<u64>,
     /// The size in bytes, for administrators, if the warehouse knows it.
     pub size_bytes: Option<u64>,
@@ -73,7 +73,7 @@ pub struct PreaggregationPartition {
     /// The rows are at least as new as the data at this time.
     #[schemars(schema_with = "schema::timestamp")]
     pub built_at: String,
-    /// For administrators.
+    /// The number of rows, for administrators only.
     pub rows: Option<u64>,
     /// The size in bytes, for administrators, if the warehouse knows it.
     pub size_bytes: Option<u64>,
@@ -112,7 +112,7 @@ pub struct PreaggregationBuild {
     pub generation: Option<u64>,
     /// The code of the last failure, such as `NOT_VERIFIED`.
     pub error_code: Option<String>,
-    /// For administrators.
+    /// The message of the last failure, for administrators only.
     pub error_message: Option<String>,
 }
 

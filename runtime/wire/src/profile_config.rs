@@ -39,21 +39,21 @@ pub struct ProfileConfigBody {
     pub sample_size: Option<u64>,
     /// `random`, `stratified` or `systematic`.
     pub sampling_strategy: Option<String>,
-    /// Default: true.
+    /// True to compute histograms. Default: true.
     pub compute_histograms: Option<bool>,
-    /// 1–1000. Default: 20.
+    /// The number of bins of a histogram, 1–1000. Default: 20.
     pub histogram_bins: Option<u32>,
-    /// Default: true.
+    /// True to compute the most frequent values. Default: true.
     pub compute_frequencies: Option<bool>,
-    /// 1–1000. Default: 10.
+    /// The number of most frequent values, 1–1000. Default: 10.
     pub top_n_values: Option<u32>,
-    /// Default: true.
+    /// True to compute percentiles. Default: true.
     pub compute_percentiles: Option<bool>,
     /// At most 100 numbers from 0 to 100. Default: 25, 50, 75, 90, 95 and 99.
     pub percentile_list: Option<Vec<f64>>,
-    /// Default: true.
+    /// True to find insights. Default: true.
     pub detect_insights: Option<bool>,
-    /// 0–1; a higher value also reports weaker insights. Default: 0.8.
+    /// The sensitivity from 0 to 1. A higher value also reports weaker insights. Default: 0.8.
     pub insight_sensitivity: Option<f64>,
     pub quality_thresholds: Option<QualityThresholds>,
 }
@@ -62,11 +62,11 @@ pub struct ProfileConfigBody {
 #[derive(Debug, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct QualityThresholds {
-    /// Default: 0.95.
+    /// The completeness below which a column gets a warning. Default: 0.95.
     pub completeness_warning: Option<f64>,
-    /// Default: 0.9.
+    /// The validity below which a column gets a warning. Default: 0.9.
     pub validity_warning: Option<f64>,
-    /// Default: 0.8.
+    /// The uniqueness below which a column gets a warning. Default: 0.8.
     pub uniqueness_warning: Option<f64>,
 }
 

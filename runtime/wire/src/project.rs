@@ -55,7 +55,7 @@ pub struct ProjectCompile {
     pub project_path: Option<String>,
     pub models: Option<Vec<String>>,
     pub full: Option<bool>,
-    /// Builds the models in the warehouse.
+    /// True to build the models in the warehouse.
     pub build: Option<bool>,
 }
 

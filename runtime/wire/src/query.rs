@@ -29,7 +29,7 @@ pub struct QueryRequest {
     pub query: SemanticQuery,
     pub numbers: Numbers,
     pub cache: CacheControl,
-    /// One statement that runs as it is, instead of a statement and its values; for `/query/sql`.
+    /// True to return one statement with its values as literals, for `/query/sql`.
     pub inline: bool,
 }
 
@@ -44,7 +44,7 @@ pub struct Query {
     pub dimensions: Option<Vec<Member>>,
     pub filters: Option<Vec<filter::Filter>>,
     pub order_by: Option<Vec<Order>>,
-    /// As `order_by`.
+    /// The same as `order_by`.
     pub order: Option<Vec<Order>>,
     pub limit: Option<schema::Integer>,
     pub offset: Option<schema::Integer>,
@@ -52,19 +52,19 @@ pub struct Query {
     pub time_dimensions: Option<Vec<time::TimeDimensionBody>>,
     pub compare_range: Option<time::CompareRangeBody>,
     pub fill_gaps: Option<bool>,
-    /// Rows instead of groups.
+    /// True for rows instead of groups.
     pub ungrouped: Option<bool>,
     /// The cube of members that are written without one.
     pub cube: Option<String>,
     pub segments: Option<Vec<Member>>,
     /// A time zone of the IANA database, like `Europe/Berlin`.
     pub timezone: Option<String>,
-    /// `false`: `meta.total_rows` may be null.
+    /// False if `meta.total_rows` is not needed; it may then be null.
     pub total: Option<bool>,
     /// True to add the total of each measure, over all groups, as `meta.totals`.
     pub totals: Option<bool>,
     pub numbers: Option<NumberForm>,
-    /// `false`: the rows are computed now.
+    /// False to compute the rows now instead of reading cached ones.
     pub cache: Option<bool>,
     /// The longest time since cached rows were read from the warehouse, in seconds.
     pub max_age: Option<schema::Integer>,

@@ -59,7 +59,7 @@ pub struct NaturalLanguageAnswer<'a> {
     pub confidence: f64,
     /// Members that a part may mean besides the one that was taken.
     pub alternatives: Vec<QuestionAlternative<'a>>,
-    /// Empty if there is a query.
+    /// The clarifications; empty if there is a query.
     pub clarifications: Vec<QuestionClarification<'a>>,
     /// The language model that returned the query or the clarification; null: the grammar did.
     pub model: Option<&'a str>,
@@ -83,7 +83,7 @@ pub struct QuestionResult<'a> {
 /// A part of a question, and its meaning.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct QuestionPart<'a> {
-    /// As it was written.
+    /// The text as the user wrote it.
     pub text: &'a str,
     pub meaning: &'a str,
 }

@@ -91,7 +91,7 @@ impl Components {
     }
 }
 
-/// A JSON value of any type.
+/// Returns the schema of a JSON value of any type.
 pub(crate) fn any(_: &mut SchemaGenerator) -> Schema {
     json_schema!({})
 }
@@ -104,12 +104,12 @@ pub(crate) fn timestamp(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "format": "date-time" })
 }
 
-/// One of some words.
+/// Returns the schema of a string that is one of some words.
 pub(crate) fn words(words: &[&str]) -> Schema {
     json_schema!({ "type": "string", "enum": words })
 }
 
-/// An integer of 64 bits, 0 or more.
+/// Returns the schema of an integer of 64 bits, 0 or more.
 #[derive(Debug)]
 pub struct Integer;
 

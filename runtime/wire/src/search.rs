@@ -43,7 +43,7 @@ pub struct Search {
     /// Only artifacts with this status of certification.
     #[schemars(schema_with = "statuses")]
     pub certification_status: Option<String>,
-    /// The most hits, 1 to 100. Default: 20.
+    /// The largest number of hits, 1 to 100. Default: 20.
     pub limit: Option<u64>,
 }
 
@@ -54,7 +54,7 @@ pub struct Autocompletion {
     /// The text so far. The last word may be unfinished; an empty text suggests everything.
     pub query: String,
     pub context: Option<AutocompletionContext>,
-    /// The most suggestions, 1 to 100. Default: 10.
+    /// The largest number of suggestions, 1 to 100. Default: 10.
     pub limit: Option<u64>,
 }
 
@@ -174,9 +174,9 @@ pub struct SearchHit<'a> {
     pub matches: Vec<SearchMatch<'a>>,
     /// Null if the module of governance is switched off.
     pub certification: Option<CertificationBadge>,
-    /// Users and teams.
+    /// The owners: users and teams.
     pub owners: Vec<SearchOwner<'a>>,
-    /// Comparable within one answer.
+    /// The score of the hit, which is comparable only within one answer.
     pub score: i64,
 }
 

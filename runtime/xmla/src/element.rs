@@ -8,19 +8,19 @@ use quick_xml::XmlVersion;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::reader::Reader;
 
-/// The most elements around one.
+/// The deepest nesting of elements.
 pub const MAX_DEPTH: usize = 64;
-/// The most elements of a document.
+/// The largest number of elements of a document.
 pub const MAX_ELEMENTS: usize = 20_000;
-/// The most attributes of an element.
+/// The largest number of attributes of an element.
 pub const MAX_ATTRIBUTES: usize = 64;
-/// The most bytes of a name.
+/// The largest number of bytes of a name.
 pub const MAX_NAME: usize = 256;
 
 /// An element.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Element {
-    /// Without its prefix.
+    /// The name without its prefix.
     pub name: String,
     /// Values by local names.
     pub attributes: Vec<(String, String)>,

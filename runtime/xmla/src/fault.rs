@@ -1,7 +1,7 @@
 //! Faults: the errors of XMLA.
 //!
 //! In: what went wrong. Out: a [`Fault`] with a code of XMLA, which the writer of envelopes writes as a SOAP fault.
-//! Absent: HTTP; faults go out with status 200, because many clients show nothing of a fault that comes with another.
+//! Absent: HTTP; faults go out with status 200, because many clients do not show a fault with another status.
 
 /// The number and the party at fault of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -30,7 +30,7 @@ fn is_escape(text: &str) -> bool {
     bytes.len() >= 7 && bytes[1] == b'x' && bytes[6] == b'_' && bytes[2..6].iter().all(u8::is_ascii_hexdigit)
 }
 
-/// NameStartChar of XML, without the colon, which would be a prefix.
+/// Returns whether a character is a NameStartChar of XML, except the colon, which would separate a prefix.
 fn is_name_start(character: char) -> bool {
     matches!(character,
         'A'..='Z' | '_' | 'a'..='z' | '\u{C0}'..='\u{D6}' | '\u{D8}'..='\u{F6}' | '\u{F8}'..='\u{2FF}'
@@ -38,7 +38,7 @@ fn is_name_start(character: char) -> bool {
         | '\u{2C00}'..='\u{2FEF}' | '\u{3001}'..='\u{D7FF}' | '\u{F900}'..='\u{FDCF}' | '\u{FDF0}'..='\u{FFFD}')
 }
 
-/// NameChar of XML that is not a NameStartChar.
+/// Returns whether a character is a NameChar of XML but not a NameStartChar.
 fn is_name_part(character: char) -> bool {
     matches!(character, '-' | '.' | '0'..='9' | '\u{B7}' | '\u{300}'..='\u{36F}' | '\u{203F}'..='\u{2040}')
 }

@@ -1,8 +1,8 @@
 //! Requests of XMLA: Discover and Execute in a SOAP envelope.
 //!
 //! In: the bytes of an envelope. Out: a typed [`Request`], or the [`Fault`] that answers it. Unknown properties and
-//! elements are ignored, as the specification demands; unknown restrictions are judged by their rowset. Absent: sessions
-//! and statements, which are carried and not interpreted.
+//! elements are ignored, as the specification demands; unknown restrictions are handled by their rowset. Absent:
+//! sessions and statements, which are carried and not interpreted.
 
 use crate::element::Element;
 use crate::fault::{Fault, FaultCode};
@@ -48,7 +48,7 @@ pub struct Restriction {
 /// A request to run a statement.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Execute {
-    /// Empty: nothing is run.
+    /// The statement; empty if nothing is to be run.
     pub statement: String,
     pub parameters: Vec<Parameter>,
     pub properties: Properties,
@@ -57,11 +57,11 @@ pub struct Execute {
 /// A value of an `@name` of the statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
-    /// Without the `@`.
+    /// The name without the `@`.
     pub name: String,
     /// The local name of the type, such as `int`; empty if none is given.
     pub ty: String,
-    /// `None`: the value is null.
+    /// The value; `None` for null.
     pub value: Option<String>,
 }
 
@@ -71,7 +71,7 @@ pub struct Properties {
     /// The catalog; `None` if the request names none.
     pub catalog: Option<String>,
     pub content: Content,
-    /// Seconds; `None` is the limit of the server.
+    /// The time limit in seconds; `None` for the limit of the server.
     pub timeout: Option<u64>,
     /// The index of the first row; `None` is the first of all.
     pub begin_range: Option<u64>,

@@ -155,8 +155,8 @@ pub struct QueryRows {
 }
 
 impl QueryRows {
-    /// `formats` are those that the project declares; `sample` is one of the batches, if there are any: a masked number
-    /// is a string there.
+    /// Creates the rows of a query. `formats` are those that the project declares. `sample` is one of the batches, if
+    /// there are any; it shows which numbers are masked, because they are strings there.
     pub fn new(
         columns: Vec<ResultColumn>,
         types: &[Type],

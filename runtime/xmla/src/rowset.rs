@@ -114,7 +114,7 @@ pub struct Column<R> {
 pub enum Source<R> {
     /// All rows at once.
     Once(fn(&VisibleProject<'_>) -> Vec<R>),
-    /// The rows of each cube, whose name is in a column.
+    /// The rows of each cube. The field is the name of the column that contains the cube's name.
     EachCube(&'static str, fn(&VisibleProject<'_>, usize) -> Vec<R>),
 }
 

@@ -17,7 +17,7 @@ pub struct ServerInfo {
     pub catalog: String,
     /// The address under which the caller reached the server.
     pub url: String,
-    /// Four numbers.
+    /// The version as four numbers.
     pub version: String,
 }
 
@@ -40,7 +40,7 @@ pub struct Member {
     pub level: u32,
     pub ordinal: u32,
     pub caption: String,
-    /// `None`: the value is null.
+    /// The value; `None` for null.
     pub key: Option<String>,
     /// The index of the member above it, among all members of the hierarchy.
     pub parent: Option<u32>,
@@ -51,7 +51,7 @@ pub struct Member {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DimensionRef {
     Measures,
-    /// By the index in the model.
+    /// The dimension of a cube, by the cube's index in the model.
     Cube(u32),
 }
 

@@ -17,7 +17,7 @@ pub enum Statement {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowsetQuery {
     pub rowset: String,
-    /// In their order; `None` is all columns.
+    /// The columns in the order of the statement; `None` for all columns.
     pub columns: Option<Vec<String>>,
     /// A row passes if it meets all of them.
     pub conditions: Vec<Condition>,
@@ -31,7 +31,7 @@ pub struct Condition {
     pub value: String,
 }
 
-/// The most conditions of a query.
+/// The largest number of conditions of a query.
 const MAX_CONDITIONS: usize = 100;
 /// The first words of statements in languages that are not DAX.
 const OTHER_LANGUAGES: [&str; 10] =

@@ -59,7 +59,7 @@ impl<'a> Answers<'a> {
         Answers { plan, answers }
     }
 
-    /// Returns the whole answer.
+    /// Returns the whole answer to a request; `None` if the plan has no such request, or it has no answer.
     pub fn get(&self, column: usize, agg: &Aggregate) -> Option<&'a Answer> {
         let is_it = |request: &Request| request.column as usize == column && request.agg == *agg;
         let request = self.plan.requests.iter().position(is_it)?;

@@ -14,7 +14,7 @@ pub(super) struct Expr {
 }
 
 impl Expr {
-    /// An atom or a call.
+    /// Creates an atom or a call, which needs no parentheses as an operand.
     pub(super) fn closed(sql: impl Into<String>) -> Expr {
         Expr { sql: sql.into(), is_closed: true }
     }
@@ -25,7 +25,7 @@ impl Expr {
     }
 }
 
-/// The columns of [`Writer::table`].
+/// Returns column `x` of [`Writer::table`].
 pub(super) fn x() -> Expr {
     Expr::closed("t.x")
 }
@@ -136,12 +136,12 @@ impl<'p> Writer<'p> {
         self.literal(&self.profile.timestamp_literal, &micros(time))
     }
 
-    /// The same in UTC.
+    /// Returns the literal of an instant in UTC.
     pub(super) fn timestamp_tz(&self, time: &str) -> Expr {
         self.literal(&self.profile.timestamp_tz_literal, &format!("{}+00:00", micros(time)))
     }
 
-    /// The host treats literals as atoms.
+    /// Fills the template of a literal. The host treats literals as atoms.
     fn literal(&self, template: &str, text: &str) -> Expr {
         Expr::closed(fill(template, &[self.text_literal(text)]).sql)
     }

@@ -81,7 +81,7 @@ pub(super) fn cases(suite: &mut Suite<'_>) {
     }
 }
 
-/// The wall clock of `x`.
+/// Returns the local time of `x`.
 fn local(w: Writer<'_>, ty: LogicalType, zone: &str, offset: i64) -> Option<Expr> {
     let by_name = w.op_for(Op::ToTimeZone, Some(ty), &[x(), w.text_literal(zone)]);
     by_name.or_else(|| Some(fill(&w.time(Second)?.add, &[x(), w.integer(offset)])))

@@ -87,7 +87,7 @@ impl DetectorInfo {
 /// The judgement of one point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judgement {
-    /// 0 to 1.
+    /// The score from 0 to 1.
     pub score: f64,
     pub raw: f64,
     pub expected: f64,
@@ -148,8 +148,8 @@ impl Detection {
         self.anomalous.push(judgement.anomalous);
     }
 
-    /// Learns from each series' history once, then judges its points one by one. Points without a value are judged
-    /// [`Judgement::NONE`].
+    /// Learns from each series' history once, then evaluates its points one by one. Points without a value are
+    /// evaluated [`Judgement::NONE`].
     ///
     /// ```
     /// use terrane_sdk::detector::{Detection, Judgement, SeriesBatch};

@@ -41,7 +41,7 @@ pub(super) const OPS: &[(Op, &str)] = &[
     (Op::CurrentTimestamp, "CURRENT_TIMESTAMP"),
 ];
 
-/// `count` depends on the number of arguments.
+/// The templates of `count` by the number of arguments.
 pub(super) const COUNTS: &[(u32, &str)] = &[(0, "count(*)"), (1, "count({0})")];
 
 /// Conversions to local time, by stored type.

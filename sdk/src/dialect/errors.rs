@@ -10,7 +10,7 @@ use super::{Classified, ErrorClass, WarehouseError};
 pub enum Sign {
     /// The beginning of the code: a SQLSTATE, its first two characters, or the vendor's number.
     Code(&'static str),
-    /// A part of the message, in any case.
+    /// A part of the message, in upper or lower case.
     Message(&'static str),
 }
 

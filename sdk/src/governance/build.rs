@@ -11,7 +11,7 @@ use crate::filter::{Filter, empty_arena};
 use crate::json::Json;
 
 impl Verdict {
-    /// Abstains: the hook has no effect on the query.
+    /// Returns a verdict that has no effect on the query.
     pub fn abstain() -> Verdict {
         Verdict { decision: Decision::Abstain, depends: DependsOn::empty(), ttl_seconds: 0 }
     }
@@ -40,7 +40,7 @@ impl Verdict {
 }
 
 impl Default for Obligations {
-    /// No obligations.
+    /// Creates obligations that require nothing.
     fn default() -> Self {
         Obligations {
             row_filters: vec![],

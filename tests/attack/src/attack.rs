@@ -35,7 +35,7 @@ const LOG_TRIES: usize = 300;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Run {
-    /// Cases in all.
+    /// The number of cases.
     pub cases: usize,
     /// The first scenario's seed; the next one has the next.
     pub seed: u64,
@@ -43,7 +43,7 @@ pub struct Run {
     pub only: Option<usize>,
     pub constructs: Constructs,
     pub sabotage: Sabotage,
-    /// Stops early.
+    /// The number of faults after which the run stops.
     pub max_faults: usize,
 }
 

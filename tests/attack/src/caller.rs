@@ -39,7 +39,7 @@ pub enum Caller {
 }
 
 impl Caller {
-    /// The text of the key.
+    /// Returns the text of the caller's API key.
     pub fn key(self) -> String {
         self.new_key().text
     }
@@ -150,7 +150,7 @@ fn visitor() -> SecurityContext {
     }
 }
 
-/// Returns the attributes that row filters of the oracle's worlds compare columns with.
+/// Returns the value of an attribute that row filters of the oracle's worlds compare with columns.
 fn compared_with_rows(name: &str) -> Option<Attribute> {
     let value = |cell: &Cell| match cell {
         Cell::Int(value) => Value::Integer(*value),

@@ -95,7 +95,7 @@ impl Case {
     }
 }
 
-/// Leaves out of the last request's body whatever the fault does not need.
+/// Removes the parts of the last request's body without which the fault still occurs.
 ///
 /// # Errors
 /// The servers are gone.
@@ -125,7 +125,7 @@ pub fn shrink_request(pair: &mut Pair, case: &mut Case) -> Result<()> {
     Ok(())
 }
 
-/// Returns the object without one field, or without one item of a field's list.
+/// Returns copies of the object, each without one field or one item of a field's list.
 fn smaller_bodies(body: &Json) -> Vec<Json> {
     let Some(fields) = body.as_object() else { return Vec::new() };
     let mut all = Vec::new();

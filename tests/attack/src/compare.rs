@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use crate::http::{Answer, Request};
 use crate::scenario::{CANARY, SECRET};
 
-/// Cache keys and tags are digests under a secret of each server.
+/// The headers that differ between any two servers. Cache keys and tags are digests with a secret of each server.
 const VOLATILE_HEADERS: &[&str] = &["date", "content-length", "etag", "x-terrane-cache-key"];
 pub(crate) const VOLATILE_FIELDS: &[&str] = &[
     "duration_ms",
@@ -31,7 +31,7 @@ pub(crate) const VOLATILE_FIELDS: &[&str] = &[
 const HISTORY: &str = "/api/v1/optimization/history";
 /// Fields of a record of the history that differ between any two servers.
 const VOLATILE_HISTORY_FIELDS: &[&str] = &["id", "at", "seconds", "warehouse_seconds", "queries"];
-/// The parts of a long answer that a report quotes.
+/// The largest number of characters of an answer that a report quotes.
 const MAX_QUOTED: usize = 4_000;
 
 /// A rule that an answer breaks.

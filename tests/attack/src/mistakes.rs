@@ -1,6 +1,6 @@
 //! Queries that are almost correct: misspelled names, values of the wrong type, members that are hidden.
 //!
-//! In: a query that the oracle's generator made. Out: the same with one mistake. Refusals must tell as little as
+//! In: a query that the oracle's generator made. Out: the same with one mistake. Refusals must disclose as little as
 //! answers.
 
 use serde_json::{Value as Json, json};

@@ -111,7 +111,7 @@ fn cube(target: &Target, name: &str, other: &str, random: &mut Random) -> Json {
         .map(|index| {
             // Most are plain, so that attempts get past the checks of expressions.
             let sql = if random.chance(50) { "{c}" } else { *random.of(EXPRESSIONS) };
-            // A member may bear the name of a column that a policy speaks of.
+            // A member may have the name of a column that a policy refers to.
             let column = random.of(&target.columns).clone();
             let shadows = random.chance(30) && column.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
             let own = if shadows { column } else { format!("r{index}") };

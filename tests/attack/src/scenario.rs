@@ -64,7 +64,7 @@ impl Default for Constructs {
 /// The projects and data of two servers.
 #[derive(Debug)]
 pub struct Scenario {
-    /// On both sides.
+    /// The files that both sides have.
     pub files: Files,
     pub left: Files,
     pub right: Files,
@@ -236,7 +236,7 @@ impl Draft {
     }
 }
 
-/// Braces of Jinja in the data would be rendered with the settings that hold it.
+/// Replaces braces of Jinja in the data, because they would be rendered in the settings that contain the data.
 fn remove_templates(world: &mut World) {
     for cell in world.cubes.iter_mut().flat_map(|cube| cube.rows.iter_mut().flatten()) {
         if matches!(cell, Cell::Text(text) if text.contains("{{")) {

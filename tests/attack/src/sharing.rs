@@ -39,7 +39,7 @@ pub struct Report {
     pub scenarios: usize,
     pub queries: usize,
     pub answers: usize,
-    /// Answers from a cache.
+    /// The number of answers from a cache.
     pub hits: usize,
     /// The number of answers from a cache to the first request of its kind on a server.
     pub shared_hits: usize,

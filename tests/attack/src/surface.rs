@@ -22,7 +22,7 @@ pub trait Surface: Sync {
 /// All surfaces. A case asks one of them.
 pub const SURFACES: &[&dyn Surface] = &[&Rest];
 
-/// `/api/v1`
+/// The REST interface, `/api/v1`.
 pub struct Rest;
 
 const QUERY: &str = "/api/v1/query";

@@ -94,15 +94,15 @@ pub struct World {
     pub stream_ends: FakeBehavior,
     pub is_dialect_missing: bool,
     pub is_dialect_out_of_fuel: bool,
-    /// Required, and not in use.
+    /// The required plugins that are not available.
     pub missing_plugins: Vec<String>,
     pub is_draining: bool,
     /// True if another query has the only permit, and no query may wait.
     pub is_busy: bool,
-    /// The operator took the description away.
+    /// True if the operator has disabled the description of the interface.
     pub has_no_docs: bool,
     pub has_no_costs: bool,
-    /// The warehouse has no prices.
+    /// True if the warehouse has no prices.
     pub has_no_prices: bool,
     /// The guardrails of every query.
     pub max_execution_seconds: Option<u64>,
@@ -119,13 +119,13 @@ pub struct World {
     pub hooks: Vec<FakeHook>,
     /// The models whose builds the warehouse refuses.
     pub refused_models: Vec<String>,
-    /// It builds none.
+    /// True if the warehouse builds no models.
     pub is_read_only: bool,
     /// The origins whose pages may read answers; `*` allows all.
     pub cors: Vec<String>,
-    /// The settings name a Redis server, which does not answer.
+    /// True if the settings name a Redis server, which does not answer.
     pub has_cache_url: bool,
-    /// Results are stored in memory.
+    /// True if results are stored in memory.
     pub has_cache: bool,
     /// True if pre-aggregations are switched on, without a worker that builds them.
     pub has_preaggregations: bool,
@@ -173,7 +173,7 @@ pub enum Caller {
     #[default]
     Reader,
     Admin,
-    /// May register cubes.
+    /// A caller who may register cubes.
     Writer,
     /// Admits anonymous callers without any right.
     Powerless,
@@ -193,7 +193,7 @@ pub struct TestRequest {
     pub text: Option<String>,
     /// The size in bytes of a JSON string as the body.
     pub size: Option<usize>,
-    /// The body begins and never ends.
+    /// True if the body begins and never ends.
     #[serde(default)]
     pub stalls: bool,
     /// True if the request uses a connection above the limit.
@@ -269,12 +269,12 @@ impl World {
         self.edge_with(Security::of_anonymous())
     }
 
-    /// With credentials to check.
+    /// Returns an edge that checks credentials.
     pub fn edge_with(&self, security: Security) -> Edge {
         self.edge_watched(security, Watch::default(), false)
     }
 
-    /// With metrics and traces.
+    /// Returns an edge with metrics and traces.
     pub fn edge_watched(&self, security: Security, watch: Watch, is_public: bool) -> Edge {
         let snapshot = match self.has_tables {
             true => project::snapshot_with_tables(),

@@ -23,19 +23,19 @@ pub struct FakeHook {
     pub id: String,
     pub is_optional: bool,
     pub is_monitored: bool,
-    /// It breaks off.
+    /// True if each call of the hook fails.
     pub faults: bool,
-    /// Its code.
+    /// The code with which the hook denies each query; `None` if it denies none.
     pub denies: Option<String>,
     /// A dimension such as `orders.status`, whose rows must be `open`.
     pub filters: Option<String>,
-    /// `orders.status`: null in its place.
+    /// A dimension such as `orders.status`, whose values the hook masks as null.
     pub masks: Option<String>,
     pub max_rows: Option<u64>,
     pub wants_time: bool,
     pub warns: Option<String>,
     pub notes: Option<String>,
-    /// Changes of artifacts.
+    /// True if the hook blocks changes of artifacts.
     pub blocks: bool,
 }
 

@@ -89,7 +89,7 @@ fn read(tree: &SourceTree, allows_warnings: bool) -> Snapshot {
     Snapshot::new(model.with_types(&types), definitions, duckdb_profile(), diagnostics)
 }
 
-/// The project's files.
+/// Returns the project's files.
 pub fn tree() -> SourceTree {
     let mut tree = SourceTree::default();
     tree.files.insert("service_project.yml".into(), include_str!("../project/service_project.yml").into());

@@ -63,7 +63,7 @@ impl ProviderServer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on.
+    /// Sets the response to further requests for a path.
     pub fn answer(&self, path: &str, status: u16, body: &Json) {
         self.state().answers.insert(path.to_owned(), (status, body.to_string()));
     }
@@ -93,7 +93,7 @@ impl ProviderServer {
         self.outgoing().endpoint(&format!("http://{}{path}", self.address)).expect("a URL")
     }
 
-    /// Its keys at `/keys`.
+    /// Returns the keys that the server provides at `/keys`.
     pub fn keys(&self, clock: Arc<SteppedClock>) -> RemoteKeys {
         RemoteKeys::new(self.outgoing(), self.endpoint("/keys"), clock, RefreshSettings::default())
     }

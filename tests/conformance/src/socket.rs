@@ -21,13 +21,13 @@ pub struct Server {
 }
 
 /// # Panics
-/// Where no port is free.
+/// No port is free.
 pub async fn start(world: &World, settings: ServeSettings) -> Server {
     start_app(world.edge().app().clone(), settings).await
 }
 
 /// # Panics
-/// Where no port is free.
+/// No port is free.
 pub async fn start_app(app: App, settings: ServeSettings) -> Server {
     let listener = bind(([127, 0, 0, 1], 0).into()).await.expect("a free port");
     let address = listener.local_addr().expect("an address");

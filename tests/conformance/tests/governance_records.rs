@@ -55,7 +55,7 @@ impl Random {
         (self.next(2) == 0).then(|| make(self))
     }
 
-    /// A line with what YAML could misread.
+    /// Draws a line of characters and words that YAML could misread.
     fn line(&mut self) -> Arc<str> {
         const HARD: [&str; 24] = [
             "true",

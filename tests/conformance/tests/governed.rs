@@ -605,7 +605,7 @@ async fn masks_count_if_they_hold_without_an_exception() {
     }
 }
 
-/// Every changing route of governance, as a request that would be accepted.
+/// Returns an acceptable request for every route that changes governance records.
 fn changes(term: &str, other: &str) -> Vec<(&'static str, String, Option<Json>)> {
     let artifact = |more: Json| {
         let mut body = json!({"artifact_type": "measure", "artifact_id": "orders.revenue"});

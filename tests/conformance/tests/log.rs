@@ -364,7 +364,7 @@ fn a_file_that_cannot_be_opened_is_reported() {
     assert!(error.to_string().starts_with("cannot open the log file /nowhere/log: "), "{error}");
 }
 
-/// Returns the files of Rust code below a folder.
+/// Adds the files of Rust code below a folder to `found`.
 fn sources(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
     for entry in folder.read_dir().unwrap() {
         let path = entry.unwrap().path();

@@ -12,7 +12,7 @@ use terrane_server::{ServeError, ServeSettings, bind};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// Returns when what was sent before has been taken up: connections are taken in their order.
+/// Waits until the server has accepted all earlier connections, which it does in their order.
 async fn settle(address: SocketAddr) {
     let mut probe = send(address, PROBE).await;
     receive(&mut probe).await;

@@ -60,7 +60,7 @@ async fn start(tls: Tls, header_timeout: Duration) -> SocketAddr {
     address
 }
 
-/// A client that trusts one certificate.
+/// Connects a client that trusts one certificate.
 async fn connect(
     address: SocketAddr,
     trusted: &[u8],

@@ -54,7 +54,7 @@ impl Receiver {
     }
 }
 
-/// One request a connection.
+/// Reads the only request of a connection, and answers with a status.
 async fn take(mut stream: TcpStream, bodies: mpsc::UnboundedSender<Vec<u8>>, status: &str) {
     let mut bytes = Vec::new();
     let head = loop {

@@ -66,7 +66,7 @@ struct Exception {
 /// One engine's answers, comparison.
 struct Comparison {
     title: String,
-    /// By group: passed, excepted, failed.
+    /// The numbers of passed, excepted and failed cases of each group.
     groups: Vec<(&'static str, [usize; 3])>,
     exceptions: Vec<Exception>,
 }

@@ -206,7 +206,7 @@ fn compile(
     Ok(format!("# resolved\n{resolved_text}\n# plan\n{plan_text}\n# sql\n{sql}\n\n# values\n{}\n", params.join("\n")))
 }
 
-/// A caller as cases write it.
+/// Reads a caller in the form that cases use.
 pub fn read_caller(json: &Json) -> SecurityContext {
     let texts = |key: &str| json[key].as_array().into_iter().flatten().filter_map(text).collect();
     let attribute = |value: &Json| match value {
@@ -288,7 +288,7 @@ fn granularity(json: &Json) -> Granularity {
     json.as_str().unwrap_or_default().parse().expect("a granularity")
 }
 
-/// Words, `[start, end]` or `{start, end}`.
+/// Reads a range of dates: words, `[start, end]` or `{start, end}`.
 fn date_range(json: &Json) -> DateRange {
     match json {
         Json::String(words) => DateRange::Words(words.as_str().into()),

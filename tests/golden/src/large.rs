@@ -110,7 +110,7 @@ pub fn forty_metrics() -> SemanticQuery {
     }
 }
 
-/// A list of 1,000 values.
+/// Returns a query with a filter of 1,000 values.
 pub fn thousand_values() -> SemanticQuery {
     let mut query = over_time(3);
     query.filters.push(in_list("fact_3.dimension_4", (0..1_000).map(|number| format!("value {number}"))));

@@ -85,7 +85,7 @@ fn paid(model: usize) -> String {
     )
 }
 
-/// The file of one cube.
+/// Returns the file of one cube.
 fn large_cube(number: usize) -> String {
     let (family, place) = (number / FAMILY, number % FAMILY);
     let first = family * FAMILY;

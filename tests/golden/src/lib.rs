@@ -30,20 +30,20 @@ pub fn first_party_profiles() -> Vec<Profile> {
 /// Returns the profile of the first-party DuckDB dialect.
 ///
 /// # Panics
-/// Where the profile doesn't pass the host's checks: then the dialect or the checks are broken.
+/// The profile does not pass the host's checks, so the dialect or the checks are broken.
 pub fn duckdb_profile() -> DialectProfile {
     checked(dialect_duckdb::profile())
 }
 
-/// The profile of the first-party PostgreSQL dialect.
+/// Returns the profile of the first-party PostgreSQL dialect.
 ///
 /// # Panics
-/// Where the profile doesn't pass the host's checks: then the dialect or the checks are broken.
+/// The profile does not pass the host's checks, so the dialect or the checks are broken.
 pub fn postgres_profile() -> DialectProfile {
     checked(dialect_postgres::profile())
 }
 
-/// A dialect's profile before the checks.
+/// Returns a dialect's profile before the checks.
 pub fn raw(profile: Profile) -> RawProfile {
     from_sdk::raw_profile(profile)
 }
@@ -51,7 +51,7 @@ pub fn raw(profile: Profile) -> RawProfile {
 /// Returns a dialect's profile as the host keeps it.
 ///
 /// # Panics
-/// Where the profile doesn't pass the host's checks: then the dialect or the checks are broken.
+/// The profile does not pass the host's checks, so the dialect or the checks are broken.
 pub fn checked(profile: Profile) -> DialectProfile {
     let raw = from_sdk::raw_profile(profile);
     let name = raw.name.clone();

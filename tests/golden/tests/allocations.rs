@@ -15,7 +15,8 @@ use terrane_golden_tests::large::{
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 
-/// Blocks and bytes that one compilation takes, after one that filled what is computed once.
+/// Returns the numbers of blocks and bytes that one compilation allocates. An earlier compilation fills values that are
+/// computed once.
 fn allocated(model: &Model, profile: &DialectProfile, query: &SemanticQuery) -> (u64, u64) {
     let (caller, environment) = (SecurityContext::default(), environment());
     let authorized = Authorized::without_hooks(model, &caller);

@@ -22,7 +22,7 @@ use crate::shrink::shrink;
 use crate::surfaces::{self, Compared};
 use crate::world::{Cell, FileOrder, World, source_tree};
 
-/// Queries on each world.
+/// The number of queries on each world.
 pub const QUERIES_PER_WORLD: usize = 30;
 
 /// The largest age of pre-aggregated rows, in seconds.
@@ -33,16 +33,16 @@ const MAX_AGE: u64 = 3_600;
 /// would keep it from that, which a dialect's profile can't say.
 const ENGINE_FAILURE: &str = "INTERNAL Error: Attempted to dereference unique_ptr that is NULL";
 
-/// The sum of as many integers as a join of worlds has rows does not exceed 64 bits.
+/// The largest integer in the data. The sum over all rows of a join does not exceed 64 bits.
 const LARGEST_SUMMAND: u64 = 1 << 54;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Run {
-    /// Queries in all.
+    /// The number of queries.
     pub cases: usize,
     pub seed: u64,
     pub features: Features,
-    /// Stops early.
+    /// The number of differences after which the run stops.
     pub max_differences: usize,
     /// The flaw to plant in the product.
     pub flaw: Option<Flaw>,
@@ -56,7 +56,7 @@ pub struct Report {
     pub worlds: usize,
     pub queries: usize,
     pub answered: usize,
-    /// Answers with at least one row.
+    /// The number of answers with at least one row.
     pub with_rows: usize,
     pub refused: BTreeMap<String, usize>,
     /// Queries that are not compared, because the semantics leave them open or they are not implemented, by reason.

@@ -71,7 +71,7 @@ impl Within<'_, '_> {
         }
     }
 
-    /// I1: the first measure has the same values in a query without the others.
+    /// Checks I1: the first measure has the same values in a query without the others.
     fn alone(&mut self, body: &Json, answer: &Answered) {
         let Answered::Rows { keys, rows, .. } = answer else { return };
         let measures = body["measures"].as_array().cloned().unwrap_or_default();
@@ -102,7 +102,7 @@ impl Within<'_, '_> {
         self.hold("I1 a measure doesn't depend on the others", holds || !has_groups && alone.is_empty(), &single);
     }
 
-    /// I2: the counts and sums of the groups add up to the total.
+    /// Checks I2: the counts and sums of the groups add up to the total.
     fn sums(&mut self, body: &Json, answer: &Answered) {
         let Answered::Rows { keys, rows, .. } = answer else { return };
         let is_paged = ["limit", "offset"].iter().any(|key| !body[*key].is_null());
@@ -143,7 +143,7 @@ impl Within<'_, '_> {
         self.hold("I2 groups sum to the total", holds, &total);
     }
 
-    /// I5: an additional filter of another query never adds rows, if the query has no filter on a measure.
+    /// Checks I5: an additional filter of another query never adds rows, if the query has no filter on a measure.
     fn one_more_filter(&mut self, body: &Json, answer: &Answered, other: &Json) {
         let Answered::Rows { total_rows: Some(before), .. } = answer else { return };
         // Fewer rows may bring a measure under a bound that its group was left out for.
@@ -165,7 +165,7 @@ impl Within<'_, '_> {
         }
     }
 
-    /// I8: a page is a part of the whole result.
+    /// Checks I8: a page is a part of the whole result.
     fn first_of_the_whole(&mut self, body: &Json, answer: &Answered, limit: usize) {
         let Answered::Rows { rows, .. } = answer else { return };
         if ["limit", "offset"].iter().any(|key| !body[*key].is_null()) {

@@ -120,7 +120,7 @@ pub fn answer<'w>(world: &'w World, paths: &'w Paths<'w>, query: &'w SemanticQue
     Verdict { outcome, constructs: evaluation.constructs.take() }
 }
 
-/// `None` if a problem was reported.
+/// Evaluates a query; `None` if a problem was reported.
 fn evaluate(evaluation: &Evaluation<'_>, settings: &Settings) -> Option<Answer> {
     let query = evaluation.query;
     if let Some(cube) = &query.cube
@@ -263,7 +263,7 @@ fn evaluate(evaluation: &Evaluation<'_>, settings: &Settings) -> Option<Answer> 
     })
 }
 
-/// Moments and what clocks on walls show meet in days, and nowhere finer (rule 16).
+/// Leaves the result of a query open if its axis has instants and local times in steps shorter than a day (rule 16).
 fn note_mixed_times(evaluation: &Evaluation<'_>, facts: &[String], groups: &[Group]) {
     let axes: Vec<_> =
         facts.iter().filter_map(|fact| evaluation.axis_of(fact, evaluation.primary_time(fact)?)).collect();

@@ -48,7 +48,7 @@ use crate::world::{
     BOOLEAN_ATTRIBUTES, Cell, NUMBER_ATTRIBUTES, TEXT_ATTRIBUTES, World, attribute, is_list, statements,
 };
 
-/// The bytes of cached results of one world.
+/// The size of the cache of results of one world, in bytes.
 const CACHE_SIZE: u64 = 4 * 1024 * 1024;
 
 /// The result that a client gets.
@@ -127,7 +127,7 @@ impl Plugins for OneDialect {
     }
 }
 
-/// It is always the same moment.
+/// A clock that always returns the same time.
 struct Stopped(Timestamp);
 
 impl Clock for Stopped {
@@ -351,7 +351,7 @@ impl Served<'_> {
         self.product.runtime.block_on(self.services.versions.invalidate_all());
     }
 
-    /// The text that runs, for reports.
+    /// Returns the SQL that a query runs, for reports.
     pub fn sql(&self, query: &SemanticQuery) -> String {
         let context = context(Asker::Usual);
         let session = self.services.queries.session(&context);

@@ -19,12 +19,12 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Less than `bound`, which is not 0.
+    /// Returns a number less than `bound`, which must not be 0.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.draw() % bound as u64) as usize
     }
 
-    /// Both ends included.
+    /// Returns a number between two bounds, both included.
     pub fn between(&mut self, low: i64, high: i64) -> i64 {
         low + (self.draw() % (high - low + 1) as u64) as i64
     }

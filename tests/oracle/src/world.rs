@@ -208,7 +208,7 @@ pub enum Relationship {
 pub struct Metric {
     pub name: String,
     pub kind: MetricKind,
-    /// As JSON: `{member, operator, value}`.
+    /// The filters as JSON: `{member, operator, value}`.
     #[serde(default)]
     pub filters: Vec<serde_json::Value>,
 }
@@ -243,7 +243,7 @@ impl Relationship {
 }
 
 impl Join {
-    /// The cube whose rows are joined.
+    /// Returns the cube whose rows are joined.
     pub fn target(&self) -> &str {
         self.cube.as_deref().unwrap_or(&self.name)
     }
@@ -326,7 +326,8 @@ impl World {
 }
 
 impl Cube {
-    /// Returns the meaning of a timestamp column: that of the first time dimension over it, else local time.
+    /// Returns whether a timestamp column contains instants, as the first time dimension over it states. Otherwise it
+    /// contains local times.
     pub fn is_utc(&self, column: usize) -> bool {
         let over = |d: &&Dimension| matches!(&d.sql, Expr::Column { cube: None, column: c } if *c == column);
         let dimension = self.dimensions.iter().find(over);

@@ -423,7 +423,8 @@ fn callers_without_keys_get_answers_without_them() {
             assert_eq!(json!(found), expected, "{query}, {policies:?}");
         }
     }
-    // A row is the values that the caller sees: who may not tell two customers apart does not see their orders apart.
+    // A row consists of the values that the caller sees. A caller who cannot distinguish two customers does not see
+    // their orders separately.
     let by_customer =
         "EVALUATE SELECTCOLUMNS(FILTER(customers, customers[credit] = 100), \"r\", [revenue]) ORDER BY [r]";
     assert_eq!(json!(answers(&open, by_customer).unwrap()), json!([[1.0], [30.5]]));
@@ -521,7 +522,7 @@ fn tables_of_one_value_are_values() {
     assert!(error.contains("expected a scalar expression"), "{error}");
 }
 
-/// Deals that people are in two roles of.
+/// A project in which a deal has two joins to people: the buyer and the seller.
 const DEALS: &str = r#"
 cubes:
   - name: people
@@ -569,7 +570,7 @@ fn filters_follow_the_relationship_that_a_query_names() {
     assert_eq!(answers(both), [[json!(3.0)]]);
 }
 
-/// A bounded part of what `terrane-fuzz --dax` runs.
+/// Runs a bounded part of the comparisons of `terrane-fuzz --dax`.
 fn random_queries(seed: u64, worlds: u64) {
     let mut open = on_duckdb(Product::start(settings()).unwrap());
     let report = run(Run { seed, worlds, queries: 40 }, &mut open).unwrap();

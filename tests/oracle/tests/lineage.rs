@@ -40,7 +40,7 @@ impl Tables {
         Tables { columns, types: types.map(|(name, ty)| (name.clone(), ty.as_str().unwrap().to_owned())).collect() }
     }
 
-    /// Databases are there before the engine locks itself.
+    /// Returns statements that attach the databases. They must run before the engine locks its configuration.
     fn databases(&self) -> Vec<String> {
         let parts = self.columns.keys().map(|table| table.split('.').collect::<Vec<_>>());
         let named = parts.filter_map(|parts| (parts.len() == 3).then(|| parts[0]).filter(|name| *name != "main"));
@@ -69,7 +69,7 @@ impl Tables {
         }
     }
 
-    /// As the warehouse would tell them.
+    /// Returns the columns that the warehouse would report.
     fn inspected(&self) -> KnownColumns {
         let mut known = KnownColumns::default();
         for (table, columns) in &self.columns {

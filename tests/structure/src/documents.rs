@@ -102,7 +102,7 @@ fn opening_bracket(text: &str) -> Option<usize> {
     None
 }
 
-/// The path without `.` and `..`.
+/// Returns the path without `.` and `..`.
 fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {

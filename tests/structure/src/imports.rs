@@ -256,7 +256,7 @@ impl UseReader<'_, '_> {
         }
     }
 
-    /// `a::{self}` brings in `a`.
+    /// Adds an imported name. `a::{self}` imports `a`.
     fn name(&mut self, line: usize, mut path: Vec<String>) {
         if path.len() > 1 && path.last().is_some_and(|last| last == "self") {
             path.pop();

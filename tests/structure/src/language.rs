@@ -54,7 +54,7 @@ impl Count {
         Self { openings, terms: findings.len() - openings }
     }
 
-    /// The sum of two counts.
+    /// Returns the sum of two counts.
     pub fn plus(self, other: Self) -> Self {
         Self { openings: self.openings + other.openings, terms: self.terms + other.terms }
     }

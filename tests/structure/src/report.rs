@@ -52,7 +52,7 @@ fn add_file(report: &mut Report, file: &str, text: &str, terms: &[Term]) {
     report.lines.extend(findings.iter().map(|finding| format!("{file}:{finding}")));
 }
 
-/// The counts by crate.
+/// Returns the counts by crate.
 pub fn counts(reports: &[Report]) -> Budget {
     reports.iter().map(|report| (report.folder.clone(), report.count)).collect()
 }

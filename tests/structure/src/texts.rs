@@ -18,7 +18,7 @@ pub struct Text {
 const INVARIANTS: [&str; 6] = ["expect", "panic", "unreachable", "assert", "assert_eq", "debug_assert"];
 /// Attributes whose texts are not messages. The command line's help is a page of its own.
 const ATTRIBUTES: [&str; 4] = ["allow", "expect", "arg", "command"];
-/// The farthest token at which a code is looked for.
+/// The number of tokens within which a code is searched for.
 const WINDOW: usize = 60;
 
 /// Returns all texts of a source outside its tests, in order.

@@ -16,7 +16,7 @@ pub enum Token<'s> {
     Doc(&'s str),
     /// One line comment or one block comment, without its markers.
     Comment(&'s str),
-    /// The content of a string literal of any kind, escapes as they stand.
+    /// The content of a string literal of any kind, with its escapes.
     Text(&'s str),
     /// An identifier, a keyword or a number.
     Word(&'s str),

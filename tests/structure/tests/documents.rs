@@ -28,9 +28,9 @@ fn every_link_leads_somewhere() {
     assert_none(&faults);
 }
 
-/// Four screens of 50 lines.
+/// The largest number of lines of a page: four screens of 50 lines.
 const MAX_LINES: usize = 200;
-/// Five lines of 120 characters.
+/// The largest number of characters of a paragraph: five lines of 120.
 const MAX_PARAGRAPH_CHARS: usize = 600;
 const OVERVIEW: &str = "runtime/ARCHITECTURE.md";
 

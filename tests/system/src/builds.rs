@@ -39,7 +39,7 @@ pub struct BuildKills<'a> {
     pub state_url: &'a str,
     pub rows: Rows<'a>,
     pub rounds: u64,
-    /// Servers on one state database.
+    /// The number of servers on one state database.
     pub replicas: usize,
     pub seed: u64,
 }

@@ -23,7 +23,7 @@ pub struct Program {
 /// The output and exit code of a run.
 #[derive(Debug)]
 pub struct Output {
-    /// `None` when a signal ended it.
+    /// The exit code; `None` if a signal ended the program.
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
@@ -181,7 +181,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// The number of its process.
+    /// Returns the process id of the server.
     pub fn process(&self) -> u32 {
         self.child.id()
     }

@@ -16,7 +16,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::engines::Missing;
 use crate::{Answer, path};
 
-/// Longer than a sign-in needs.
+/// The largest number of steps of a sign-in, more than one needs.
 const MAX_STEPS: usize = 20;
 
 /// A provider that runs; it is stopped when this is dropped.
@@ -181,7 +181,7 @@ impl Browser {
     }
 }
 
-/// A header's value.
+/// Returns a header's value.
 pub fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     let mut lines = head.lines().filter_map(|line| line.split_once(": "));
     lines.find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value)

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 /// The example project.
 pub const FLIGHTS: &str = "examples/flights";
 
-/// A path of the repository.
+/// Returns the path of a file of the repository.
 pub fn path(relative: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(relative)
 }
@@ -26,12 +26,12 @@ const CUBE: &str = "cubes:\n  - name: t\n    sql_table: t\n    measures:\n      
                     dimensions:\n      - {name: id, type: number, sql: id, primary_key: true}\n";
 
 impl Scratch {
-    /// An empty folder.
+    /// Creates an empty folder.
     pub fn empty() -> Self {
         Scratch { folder: tempfile::tempdir().expect("a temporary folder") }
     }
 
-    /// A small project that works.
+    /// Creates a small project that works.
     pub fn project() -> Self {
         Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/t.yml", CUBE)
     }
@@ -42,7 +42,7 @@ impl Scratch {
         self.with_bytes(name, text.as_bytes())
     }
 
-    /// As [`Scratch::with`], for bytes.
+    /// Adds a file like [`Scratch::with`], from bytes.
     #[must_use]
     pub fn with_bytes(self, name: &str, bytes: &[u8]) -> Self {
         let file = self.path().join(name);

@@ -27,14 +27,14 @@ pub use rollup::RollupTiming;
 const FOLDER: &str = "tests/load/tpch";
 /// The file that `service_project.yml` names.
 const FILE: &str = "tpch.duckdb";
-/// Rounds whose times do not count.
+/// The number of rounds before the measured ones.
 const WARM_UP: u64 = 3;
 
 /// The times of one question.
 #[derive(Debug)]
 pub struct Timing {
     pub name: String,
-    /// SQL written by hand, in DuckDB of this process.
+    /// The time of SQL written by hand, in this process's DuckDB.
     pub by_hand: Duration,
     /// The SQL of Terrane, in the same DuckDB.
     pub sql: Duration,
@@ -101,7 +101,7 @@ struct World {
     rounds: u64,
 }
 
-/// The three ways to an answer.
+/// The number of ways to compute an answer.
 const WAYS: usize = 3;
 
 impl World {

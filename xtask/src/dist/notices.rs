@@ -23,7 +23,7 @@ const DUCKDB_LICENSE: &str = include_str!("../../licenses/duckdb.txt");
 
 /// The file names that license texts begin with, in lower case.
 const NAMES: [&str; 6] = ["license", "licence", "copying", "notice", "copyright", "unlicense"];
-/// The depth at which crates contain the licenses of C libraries.
+/// The largest depth of folders in which crates contain the licenses of C libraries.
 const MAX_DEPTH: usize = 3;
 
 struct Package {

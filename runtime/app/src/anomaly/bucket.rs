@@ -87,13 +87,13 @@ impl Bucket {
         if granularity.is_sub_day() { last.to_string().into() } else { last.date().to_string().into() }
     }
 
-    /// Milliseconds since 1970-01-01T00:00:00 on the same clock.
+    /// Returns the milliseconds since 1970-01-01T00:00:00 on the same clock.
     pub(crate) fn ms(self) -> i64 {
         let instant = jiff::tz::TimeZone::UTC.to_timestamp(self.0);
         instant.map_or(i64::MIN, |instant| instant.as_millisecond())
     }
 
-    /// As queries take it.
+    /// Returns the start of the bucket as text, in the form that queries accept.
     pub(crate) fn text(self) -> Arc<str> {
         self.0.to_string().into()
     }

@@ -19,7 +19,7 @@ type Key = Vec<Option<Arc<str>>>;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Series {
     pub(crate) key: Key,
-    /// Milliseconds and values.
+    /// The points: times in milliseconds, and values.
     pub(crate) points: Vec<(i64, f64)>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Series {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the warehouse's column {column} is of the type {found}, which cannot be read as {wanted}")]
 pub struct Unreadable {
-    /// From 1.
+    /// The number of the column, from 1.
     pub column: usize,
     pub found: String,
     pub wanted: &'static str,
@@ -96,7 +96,8 @@ fn numbers(column: &ArrayRef) -> Option<ArrayRef> {
     cast(column, &DataType::Float64).ok()
 }
 
-/// Buckets of a day and more come as dates or wall clocks, finer ones as instants.
+/// Converts the starts of buckets to local timestamps in milliseconds. Buckets of a day or more are dates or local
+/// times; finer ones are instants.
 fn times(column: &ArrayRef) -> Option<ArrayRef> {
     let plain = DataType::Timestamp(TimeUnit::Millisecond, None);
     match column.data_type() {

@@ -50,7 +50,7 @@ pub struct BudgetLedger {
 
 struct LocalAccount {
     account: BudgetAccount,
-    /// Held while the state database is asked.
+    /// A lock that is held while the state database is queried.
     claiming: tokio::sync::Mutex<()>,
     state: Mutex<AccountState>,
 }
@@ -61,7 +61,7 @@ struct AccountState {
     /// The part of the lease that no query uses. Negative after queries that cost more than their reservations.
     available: i64,
     reserved: u64,
-    /// The costs of this server's queries, from its first one on.
+    /// The sum of the costs of this server's queries since the account was opened.
     recorded: u64,
     limit: u64,
     /// The clock's `elapsed` until which the lease holds.

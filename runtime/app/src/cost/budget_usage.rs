@@ -13,7 +13,7 @@ pub struct BudgetUsage {
     pub account: BudgetAccount,
     pub used: BudgetUse,
     pub period: BudgetPeriod,
-    /// `None`: without a budget.
+    /// The limit of the cost in millionths; `None` without a budget.
     pub limit_micros: Option<u64>,
     pub alert_at_percent: Option<u8>,
 }

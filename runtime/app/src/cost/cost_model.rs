@@ -28,7 +28,7 @@ pub struct CostModel {
 #[derive(Default)]
 struct Known {
     statements: HashMap<Arc<str>, Statement>,
-    /// Counts the additions.
+    /// The number of additions so far.
     now: u64,
 }
 

@@ -25,7 +25,7 @@ use crate::ports::tokens::Randomness;
 pub(super) const MAX_WAITING: usize = 50_000;
 /// The number of records that a new process learns from.
 const LEARNED: u32 = 10_000;
-/// Queries of one transaction.
+/// The largest number of queries in one transaction.
 const BATCH: usize = 2_000;
 /// The time between two batches, and between two attempts while the state database accepts none.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -77,7 +77,7 @@ pub struct ExecutionLog {
     prices: Prices,
     model: Arc<CostModel>,
     waiting: Mutex<Waiting>,
-    /// Makes ids unique among processes.
+    /// A number of this process that makes ids unique among processes.
     process: u64,
     recorded: AtomicU64,
     dropped: AtomicU64,
@@ -157,12 +157,12 @@ impl ExecutionLog {
         self.prices.cost_micros(warehouse)
     }
 
-    /// Returns what statements took lately.
+    /// Returns the cost model of the newest statements.
     pub fn model(&self) -> &Arc<CostModel> {
         &self.model
     }
 
-    /// Learns what statements took from the newest records of the history.
+    /// Adds the durations of the newest statements in the history to the cost model.
     ///
     /// # Errors
     /// The state database is unavailable.

@@ -17,7 +17,7 @@ pub struct GuardrailCheck {
     /// The limits that refuse the query.
     pub exceeded: Vec<GuardrailExceeded>,
     pub guardrails: Guardrails,
-    /// The guardrails are those of another user, whose groups are unknown here.
+    /// True if the guardrails are those of another user, whose groups are unknown here.
     pub is_of_other_user: bool,
 }
 

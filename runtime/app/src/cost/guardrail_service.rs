@@ -67,7 +67,7 @@ pub struct GuardrailService {
     pub(super) budgets: Arc<BudgetLedger>,
     /// The limits of every query.
     defaults: Guardrails,
-    /// Held while this process decides and writes a change.
+    /// A lock that is held while this process decides about a change and writes it.
     changing: tokio::sync::Mutex<()>,
 }
 

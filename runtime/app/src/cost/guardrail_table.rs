@@ -19,7 +19,7 @@ const INTERVAL: Duration = Duration::from_secs(2);
 /// A set of limits that holds for a caller, and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuardrailSource {
-    /// `None`: the settings of the project.
+    /// The subject that has the guardrails; `None` for the settings of the project.
     pub subject: Option<GuardrailSubject>,
     pub limits: Guardrails,
 }

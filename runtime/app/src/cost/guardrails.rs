@@ -11,7 +11,7 @@ use crate::ports::audit::Details;
 use crate::ports::budgets::BudgetPeriod;
 use crate::ports::guardrails::Guardrails;
 
-/// The way in which a limit acts.
+/// The way in which a limit is enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GuardrailClass {
     /// The query is ended when it reaches the limit.
@@ -30,14 +30,14 @@ pub enum GuardrailExceeded {
     #[error("the query asks for {} rows; guardrail `max_rows_returned` allows {limit}", rows_text(*requested))]
     Rows {
         limit: u64,
-        /// `None`: all rows.
+        /// The requested number of rows; `None` for all rows.
         requested: Option<u64>,
     },
     #[error("guardrail `require_time_filter` needs a lower bound on time for `{}`", cubes.join("`, `"))]
     TimeFilter { cubes: Vec<Arc<str>> },
     #[error("guardrail `require_partition_filter` needs a filter on `{}`", partitions.join("` or `"))]
     PartitionFilter {
-        /// `cube.dimension`.
+        /// The partition dimensions as `cube.dimension`.
         partitions: Vec<Arc<str>>,
     },
     #[error(

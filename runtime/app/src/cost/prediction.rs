@@ -2,8 +2,9 @@
 //!
 //! In: a query. Out: its time and its cost with a range, and the source of the numbers: the same statement ran before,
 //! other queries of its cube ran before, or nothing is known. What is unknown is `None`, never zero. A query that a
-//! pre-aggregation answers has both numbers. Callers from whom policies hide something get numbers of their own queries
-//! only, rounded to two digits, since times tell of hidden rows. Absent: the cache, whose answers cost nothing.
+//! pre-aggregation answers has both numbers. If policies hide rows or values from a caller, the numbers are of the
+//! caller's own queries only, rounded to two digits, since times disclose hidden rows. Absent: the cache, whose answers
+//! cost nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +22,7 @@ use crate::query::{PlannedQuery, QueryKind, QueryRunError, QueryService};
 
 /// The number of queries that a prediction is made from.
 const SAMPLES: u32 = 200;
-/// The number of queries from which those of other statements tell something.
+/// The smallest number of a cube's queries from which the time of another statement is predicted.
 const MIN_SAMPLES_OF_CUBE: usize = 5;
 /// The time within which the history must answer.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -33,7 +34,7 @@ pub enum PredictionBasis {
     History,
     /// Other queries of the cube ran before.
     Statistics,
-    /// Nothing is known.
+    /// No query of the cube ran before.
     None,
 }
 
@@ -53,9 +54,9 @@ pub struct StatementPrediction {
     pub samples: usize,
     /// Seconds on the warehouse.
     pub seconds: Option<Range>,
-    /// `None` if the warehouse does not report bytes.
+    /// The scanned bytes; `None` if the warehouse does not report them.
     pub scan_bytes: Option<Range>,
-    /// In the currency of the prices; `None` without prices.
+    /// The cost in the currency of the prices; `None` without prices.
     pub cost: Option<Range>,
 }
 
@@ -68,7 +69,7 @@ pub struct CostPrediction {
     pub without_tables: Option<StatementPrediction>,
     pub guardrails: Guardrails,
     pub has_price: bool,
-    /// The history did not answer in time.
+    /// True if the history did not answer in time.
     pub is_late: bool,
 }
 

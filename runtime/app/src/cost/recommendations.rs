@@ -23,11 +23,11 @@ use crate::domain::{RequestContext, Scope};
 use crate::metadata;
 use crate::ports::executed_queries::{FilterTotals, HistoryFilter, QueryOwner};
 
-/// The fewest queries that a recommendation is made from.
+/// The smallest number of queries on which a recommendation is based.
 const MIN_QUERIES: u64 = 3;
-/// Recommendations of one kind.
+/// The largest number of recommendations of one kind.
 const MAX_OF_KIND: usize = 10;
-/// Groups of the history that are read, the costliest first.
+/// The largest number of groups that are read from the history, costliest first.
 const MAX_TOTALS: u32 = 5_000;
 
 /// The kinds of recommendations.
@@ -51,7 +51,7 @@ pub struct CostRecommendation {
     pub queries: u64,
     /// The time that the warehouse took for them.
     pub warehouse: Duration,
-    /// In millionths; `None` if it is unknown.
+    /// The cost in millionths; `None` if it is unknown.
     pub cost_micros: Option<u64>,
     /// `None` if it is unknown.
     pub saving: Option<Saving>,

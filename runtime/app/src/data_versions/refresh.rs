@@ -19,7 +19,7 @@ const DEFAULT_INTERVAL: Duration = Duration::from_secs(10);
 /// The time for which a failure is repeated.
 const FAILURE_INTERVAL: Duration = Duration::from_secs(1);
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// More rows than a version needs.
+/// The largest number of rows that are read. A version needs fewer.
 const MAX_ROWS: usize = 1_000;
 
 type Digest = [u8; 32];

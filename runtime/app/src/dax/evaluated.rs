@@ -23,13 +23,13 @@ use crate::query::{
     Answer, ConcurrencyLimiter, LimiterSettings, Overloaded, Permit, QueryRunError, QuerySession, RequestContext,
 };
 
-/// The evaluations that run at once. Each holds at most 256 MiB.
+/// The largest number of evaluations that run at once. Each uses at most 256 MiB.
 const MAX_EVALUATIONS: usize = 4;
-/// The evaluations that wait for others.
+/// The largest number of evaluations that wait for others.
 const MAX_WAITING: usize = 256;
 /// The time that an evaluation waits for others.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The most steps of a check, which has no rows.
+/// The largest number of steps of a check, which has no rows.
 const CHECK_STEPS: u64 = 100_000;
 
 /// The evaluations of one process. One tenant leaves a place to others.
@@ -73,7 +73,8 @@ struct Progress {
     is_cached: bool,
 }
 
-/// Returns the first construct that cannot be evaluated, as far as it shows without data.
+/// Checks that a query can be evaluated, as far as this shows without data. The error names the first construct that
+/// cannot.
 pub(super) fn check(query: &BoundQuery, evaluation: &BoundEvaluation, access: &Access<'_>) -> Result<(), Problem> {
     let now = jiff::civil::datetime(2000, 1, 1, 0, 0, 0, 0);
     let budget = Budget::new(CHECK_STEPS);

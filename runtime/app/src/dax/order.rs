@@ -16,7 +16,7 @@ use terrane_dax::plan::{OrderKey, Top};
 
 use super::keys;
 
-/// Microseconds from 1970-01-01 back to 1899-12-30.
+/// The date 1899-12-30 in microseconds since 1970-01-01.
 const DAY_ZERO_MICROS: i64 = -25_569 * 86_400 * 1_000_000;
 
 /// A number, with BLANK between the negative ones and 0.

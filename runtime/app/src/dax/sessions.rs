@@ -15,9 +15,9 @@ use crate::ports::tokens::Randomness;
 
 /// The time without use after which a session ends.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(3_600);
-/// The most sessions of one caller; a further one ends the one that was not used for the longest time.
+/// The largest number of sessions of one caller; a further one ends the one that was not used for the longest time.
 pub const MAX_PER_CALLER: usize = 100;
-/// The most sessions of all callers.
+/// The largest number of sessions of all callers.
 pub const MAX_SESSIONS: usize = 10_000;
 
 const ID_BYTES: usize = 16;

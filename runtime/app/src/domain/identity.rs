@@ -16,7 +16,7 @@ pub struct Identity {
     pub scopes: Scopes,
     /// The id of the key or session. It is not a secret.
     pub credential: Arc<str>,
-    /// `None` on a server without tenants.
+    /// The tenant; `None` on a server without tenants.
     pub tenant: Option<Arc<str>>,
 }
 

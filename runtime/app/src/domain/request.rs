@@ -100,7 +100,7 @@ pub enum QueryKind {
     Rest,
     /// One page of rows for a GraphQL field, with at most `query.max_limit` rows.
     Graphql,
-    /// Rows up to `query.max_export_rows`.
+    /// An export of at most `query.max_export_rows` rows.
     Export,
     /// The statement alone.
     Sql,

@@ -7,7 +7,7 @@ pub enum Scope {
     Read,
     /// Modify definitions, run models.
     Write,
-    /// Everything, including security.
+    /// Do everything, including the management of security.
     Admin,
 }
 
@@ -22,7 +22,7 @@ impl Scope {
         }
     }
 
-    /// Returns `None` for an unknown word.
+    /// Returns the scope with this name; `None` if the name is unknown.
     pub fn named(word: &str) -> Option<Scope> {
         Scope::ALL.into_iter().find(|scope| scope.as_str() == word)
     }

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct TraceContext {
     pub trace_id: TraceId,
     pub span_id: SpanId,
-    /// Spans of a sampled trace are sent to the collector.
+    /// True if the trace is sampled, so that its spans are sent to the collector.
     pub is_sampled: bool,
 }
 

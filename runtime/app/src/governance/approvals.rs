@@ -19,7 +19,7 @@ use crate::query::RequestContext;
 pub struct Approval {
     /// The findings, in the order of the hooks' ids.
     pub findings: Vec<HookFinding>,
-    /// Required hooks that gave no answer.
+    /// The ids of required hooks that did not respond.
     pub unavailable: Vec<Arc<str>>,
 }
 
@@ -31,7 +31,7 @@ pub struct HookFinding {
 }
 
 impl Approval {
-    /// The step may be taken.
+    /// Returns whether the step may be taken: every hook responded, and no finding is blocking.
     pub fn is_open(&self) -> bool {
         self.unavailable.is_empty() && !self.findings.iter().any(|found| found.finding.is_blocking)
     }
@@ -69,7 +69,7 @@ impl ApprovalService {
     }
 }
 
-/// The name that hooks see.
+/// Returns the name of a time zone for hooks.
 pub(crate) fn zone_name(zone: &TimeZone) -> String {
     zone.iana_name().unwrap_or("UTC").to_owned()
 }

@@ -29,7 +29,7 @@ const MAX_NEAREST: usize = 5;
 /// The source of a value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Origin {
-    /// Neither the files nor a request set the value.
+    /// A default: neither the files nor a request set the value.
     #[default]
     Default,
     /// The project's files.

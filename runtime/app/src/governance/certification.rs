@@ -159,7 +159,7 @@ pub(super) fn is_over_since(day: Date, days: i64, now: Timestamp, zone: &TimeZon
     day.checked_add(Span::new().days(days)).is_ok_and(|day| is_over(day, now, zone))
 }
 
-/// Returns a record of an artifact without one.
+/// Returns the certification of an artifact that has no record: a draft of version 0.
 pub(super) fn draft(artifact: &ArtifactRef, now: Timestamp) -> Certification {
     Certification {
         artifact: artifact.clone(),

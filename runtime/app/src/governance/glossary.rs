@@ -65,7 +65,7 @@ pub struct TermChange {
 #[derive(Debug, Clone)]
 pub struct LinkRequest {
     pub target: LinkTarget,
-    /// Required to add a link; `None` removes the links of all relationships.
+    /// The relationship, which is required to add a link; `None` to remove the links of all relationships.
     pub relationship: Option<Relationship>,
     pub precondition: Precondition,
 }
@@ -74,7 +74,7 @@ pub struct LinkRequest {
 #[derive(Debug, Clone, Default)]
 pub struct TermFilter {
     pub category: Option<String>,
-    /// `None`: all but archived terms.
+    /// The status of the terms; `None` for all except archived terms.
     pub status: Option<TermStatus>,
 }
 

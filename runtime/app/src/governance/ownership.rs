@@ -33,10 +33,10 @@ const TEAM: &str = "team:";
 #[derive(Debug, Clone)]
 pub struct OwnerRequest {
     pub artifact: ArtifactRef,
-    /// `None` removes the owner of this id of both types.
+    /// The type of the owner; `None` to remove owners with this id of both types.
     pub owner_type: Option<OwnerType>,
     pub owner_id: String,
-    /// `None` removes all roles of the owner.
+    /// The role; `None` to remove all roles of the owner.
     pub role: Option<OwnerRole>,
     pub precondition: Precondition,
 }
@@ -47,7 +47,7 @@ pub struct OwnerView {
     pub owner_type: OwnerType,
     pub owner_id: Arc<str>,
     pub role: OwnerRole,
-    /// `None` for an owner of the project's files.
+    /// The user who assigned the role; `None` if the project's files name the owner.
     pub assigned_by: Option<Arc<str>>,
     pub assigned_at: Option<Timestamp>,
     pub origin: Origin,

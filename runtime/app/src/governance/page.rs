@@ -5,7 +5,7 @@
 pub struct Page {
     /// The number of items before the page.
     pub offset: usize,
-    /// The most items; `None`: all.
+    /// The largest number of items; `None` for all items.
     pub limit: Option<usize>,
 }
 

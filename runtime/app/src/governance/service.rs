@@ -42,12 +42,12 @@ pub enum OnChange {
 /// The operator's settings of governance.
 #[derive(Debug, Clone)]
 pub struct GovernanceSettings {
-    /// Changes of existing records must name a version.
+    /// True if changes of existing records must name a version.
     pub require_if_match: bool,
     pub on_change: OnChange,
     /// The number of days after the end of a certificate at which the artifact is deprecated; `None`: never.
     pub auto_deprecate_after_days: Option<i64>,
-    /// The caller who submitted an artifact may certify it.
+    /// True if the caller who submitted an artifact may certify it.
     pub allow_self_certification: bool,
     /// The roles of reviewers.
     pub reviewer_roles: Vec<Arc<str>>,
@@ -83,7 +83,7 @@ pub struct GovernanceService {
     pub(super) ports: GovernancePorts,
     pub(super) settings: GovernanceSettings,
     state: RwLock<Arc<GovernanceState>>,
-    /// Held while this process decides and writes a change.
+    /// A lock that is held while this process decides about a change and writes it.
     changing: tokio::sync::Mutex<()>,
     pub(super) definitions: DefinitionCache,
 }

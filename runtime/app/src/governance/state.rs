@@ -13,7 +13,7 @@ pub struct GovernanceState {
     /// The number of the newest change.
     pub sequence: u64,
     pub certifications: BTreeMap<ArtifactRef, Arc<Certification>>,
-    /// By id.
+    /// The glossary terms by id.
     pub terms: BTreeMap<Arc<str>, Arc<Term>>,
     pub ownership: BTreeMap<ArtifactRef, Arc<Ownership>>,
     pub metadata: BTreeMap<ArtifactRef, Arc<ArtifactMetadata>>,

@@ -168,7 +168,7 @@ fn changes(
     (changes, summary)
 }
 
-/// `12 created, 1 changed, 30 unchanged`.
+/// Writes `12 created, 1 changed, 30 unchanged`.
 impl fmt::Display for ImportSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} created, {} changed, {} unchanged", self.created, self.changed, self.unchanged)

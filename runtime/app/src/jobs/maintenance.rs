@@ -17,7 +17,7 @@ use crate::worker::{Progress, Schedule, Task, TaskError};
 /// The name of the task and of its lease.
 const MAINTENANCE: &str = "job_maintenance";
 const PERIOD: Duration = Duration::from_secs(30);
-/// Jobs that one statement reads.
+/// The largest number of jobs that one statement reads.
 const JOBS_AT_ONCE: usize = 500;
 
 /// Periodically deletes expired jobs and the files of deleted ones.

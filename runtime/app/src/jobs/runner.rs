@@ -30,9 +30,9 @@ use crate::query::{CacheControl, Opened, Piece, QueryRunError};
 use crate::security::current_rights;
 use crate::worker::{HeldLease, LeaseSettings};
 
-/// The attempts of a job.
+/// The largest number of attempts to run a job.
 const MAX_ATTEMPTS: u32 = 2;
-/// The time between two looks for jobs that other processes stored or left.
+/// The interval of checks for jobs that other processes stored or left.
 const POLL: Duration = Duration::from_secs(1);
 /// The time between two records of a job's progress.
 const REPORT: Duration = Duration::from_secs(1);

@@ -1,8 +1,8 @@
 //! The rules of alerts, as plain functions.
 //!
-//! In: the open alert of a series, and the steps that were judged. Out: the alerts after them. A series has at most one
-//! alert that is not resolved. Steps that an alert has seen before change neither its counts nor its state, so a round
-//! that is repeated is silent. Absent: time, storage, and who may move an alert.
+//! In: the open alert of a series, and the evaluated steps. Out: the alerts after them. A series has at most one alert
+//! that is not resolved. Steps that an alert has seen before change neither its counts nor its state, so a round that
+//! is repeated is silent. Absent: time, storage, and who may move an alert.
 
 use std::sync::Arc;
 

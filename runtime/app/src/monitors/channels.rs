@@ -21,7 +21,7 @@ use crate::ports::monitors::{Monitor, MonitorDefinition};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeenChannel {
     pub channel: ConfiguredChannel,
-    /// `None`: the last message was accepted, or none was sent.
+    /// The state of deliveries; `None` if the last message was accepted, or no message was sent.
     pub lane: Option<Lane>,
 }
 

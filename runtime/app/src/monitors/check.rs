@@ -16,9 +16,9 @@ const MAX_TRAINING_SIZE: u32 = 10_000;
 const MAX_RESOLVE_STEPS: u32 = 1_000;
 const MAX_ESCALATIONS: usize = 10;
 const MAX_CHANNELS: usize = 10;
-/// A day.
+/// The longest time of grouping: a day.
 const MAX_GROUPING_MINUTES: u32 = 24 * 60;
-/// A week.
+/// The longest time until an escalation: a week.
 const MAX_ESCALATION_MINUTES: u32 = 7 * 24 * 60;
 
 /// Checks the parts of a definition that need neither the project nor detectors.

@@ -1,10 +1,10 @@
 //! Attempts to deliver messages: the rules after an attempt, and the worker's task.
 //!
-//! In: deliveries that are due. Out: their states, and the states of channels. Messages are sent at least once, with an id
-//! that stays the same. A channel that fails is left alone for 10 s, then twice as long after each failure up to an hour,
-//! or as long as the receiver asks. A message that is not accepted for 24 hours has failed; it is stored, and a caller can
-//! send it again. A receiver that refuses all messages disables its channel. Different channels are sent to side by side,
-//! so that a slow one delays no other.
+//! In: deliveries that are due. Out: their states, and the states of channels. Messages are sent at least once, with an
+//! id that stays the same. A channel that fails is paused for 10 s, then twice as long after each failure up to an
+//! hour, or as long as the receiver asks. A message that is not accepted for 24 hours has failed; it is stored, and a
+//! caller can send it again. A receiver that refuses all messages disables its channel. Different channels are sent to
+//! side by side, so that a slow one delays no other.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ use crate::worker::{Progress, Schedule, Task, TaskError};
 const DELIVERIES: &str = "deliveries";
 /// The longest time until a new message is noticed.
 const POLL: Duration = Duration::from_secs(2);
-/// Attempts of one run of the task, each of another channel.
+/// The largest number of attempts in one run of the task, each for another channel.
 const AT_ONCE: u32 = 32;
 /// The time after which a message that is not accepted has failed.
 pub(super) const LIFETIME: SignedDuration = SignedDuration::from_hours(24);
@@ -37,7 +37,8 @@ const MAX_PAUSE: Duration = Duration::from_secs(3_600);
 /// The part of a pause by which it varies.
 const SPREAD: f64 = 0.2;
 
-/// Returns a delivery and its channel after an attempt at a time, which was counted when it began. `spread` is a number from 0 to 1 by which pauses vary.
+/// Returns the states of a delivery and its channel after an attempt at the time `at`. The attempt was counted when it
+/// began. `spread` is a number from 0 to 1 by which pauses vary.
 pub fn after_attempt(due: &DueDelivery, result: Result<(), SendError>, at: Timestamp, spread: f64) -> DueDelivery {
     let DueDelivery { mut delivery, mut lane } = due.clone();
     delivery.last_error = result.as_ref().err().map(|error| error.reason().into());

@@ -14,7 +14,7 @@ use crate::query::QueryRunError;
 /// The reason why a monitor, a detection or an alert is not shown or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum MonitorError {
-    /// There is none, or the caller may not see it.
+    /// The monitor does not exist, or the caller may not see it.
     #[error("unknown monitor")]
     Unknown,
     #[error("unknown detection")]

@@ -20,7 +20,7 @@ use crate::shared_reader::Readings;
 pub struct FollowedAlerts {
     pub identity: Identity,
     pub request: RequestContext,
-    /// `None`: the alerts of all monitors that the caller may see.
+    /// The monitor's id; `None` for the alerts of all monitors that the caller may see.
     pub monitor_id: Option<Arc<str>>,
     pub min_severity: Option<FindingSeverity>,
 }

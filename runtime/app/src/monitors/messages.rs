@@ -12,7 +12,7 @@ use crate::ports::channels::{AlertMessage, Channel, ChannelType, MessageAlert, M
 use crate::ports::deliveries::{Delivery, DeliveryState};
 use crate::ports::monitors::{Alert, AlertConfig, AlertState, NewId};
 
-/// Alerts that a message lists; others are counted.
+/// The largest number of alerts that a message lists. It states the number of others.
 const MAX_LISTED: usize = 50;
 /// The order of messages of one transaction.
 const ORDER: [MessageKind; 5] = [

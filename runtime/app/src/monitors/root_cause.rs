@@ -31,11 +31,11 @@ use crate::query::{QueryRunError, QueryService, QuerySession};
 
 /// The largest number of dimensions that are looked at.
 const MAX_DIMENSIONS: usize = 20;
-/// A dimension with more values is left out.
+/// The largest number of values of a dimension. A dimension with more values is left out.
 const MAX_VALUES: u64 = 1_000;
-/// The dimensions whose pairs are looked at.
+/// The number of dimensions whose pairs are examined.
 const PAIRED: usize = 3;
-/// The steps of history that expected values are means of, at most.
+/// The largest number of steps of history whose mean is the expected value.
 const MAX_HISTORY: u32 = 28;
 /// The share of the usual rows below which rows are missing.
 const FEW_ROWS: f64 = 0.5;
@@ -48,7 +48,7 @@ pub type SliceFilter = (Arc<str>, Option<Arc<str>>);
 pub struct RootCause {
     pub expected: f64,
     pub actual: f64,
-    /// The measure adds up, so shares are exact.
+    /// True if the measure adds up, so that shares are exact.
     pub is_exact: bool,
     pub data_causes: Vec<DataCause>,
     /// The smallest set of slices that explains at least four fifths of the gap; empty for a broad change.
@@ -64,7 +64,7 @@ pub struct RootCause {
     pub warnings: Vec<String>,
 }
 
-/// A cause in the data, not in what they measure.
+/// A cause in the number of rows, rather than in the values of the measure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum DataCause {
     /// The step has no rows.
@@ -84,11 +84,11 @@ pub enum Moved {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RootSlice {
     pub filters: Vec<SliceFilter>,
-    /// `None`: the slice has no value on this side.
+    /// The value before; `None` if the slice did not have one.
     pub before: Option<f64>,
     pub after: Option<f64>,
     pub moved: Moved,
-    /// The share of the gap.
+    /// The share of the gap between the expected and the actual value.
     pub share: f64,
     /// The share of the expected value, or of the usual rows of a measure that does not add up.
     pub support: f64,
@@ -96,7 +96,7 @@ pub struct RootSlice {
     pub query: SemanticQuery,
 }
 
-/// Everything that the statements of one explanation share.
+/// The inputs that all statements of one explanation share.
 struct Question<'q> {
     session: QuerySession<'q>,
     cube: Arc<str>,
@@ -109,7 +109,7 @@ struct Question<'q> {
     step: DateRange,
     history: DateRange,
     is_exact: bool,
-    /// The measure is the number of rows itself.
+    /// True if the measure is the number of rows itself.
     is_row_count: bool,
 }
 

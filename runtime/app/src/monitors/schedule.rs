@@ -9,7 +9,7 @@ use croner::parser::{CronParser, Seconds, Year};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// The characters of a cron expression.
+/// The largest number of characters of a cron expression.
 const MAX_CHARS: usize = 200;
 
 /// A cron expression in a zone.

@@ -1,8 +1,8 @@
-//! One round of a monitor: which steps are judged, and their scores.
+//! One round of a monitor: which steps are evaluated, and their scores.
 //!
 //! In: a monitor, the present rights of its owner, and the time. Out: a [`MonitorRound`]. The step that contains the
 //! present is incomplete and is left out. The newest step with data is looked up first, so that a late partition is "no
-//! data yet" and not a fall to 0. The newest judged step is judged again, since rows may have come late.
+//! data yet" and not a fall to 0. The newest evaluated step is evaluated again, since rows may have come late.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ const VIEW_RANGE: [&str; 2] = ["2000-01-01", "2000-01-02"];
 /// The reason of a round before the data is there.
 const LATE: &str = "the data of the expected step is not there yet";
 
-/// A range of steps to judge, as dates or timestamps, both inclusive.
+/// A range of steps to evaluate, as dates or timestamps, both inclusive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScoredRange {
     pub from: Option<Arc<str>>,
@@ -50,17 +50,17 @@ impl ScoredRange {
     }
 }
 
-/// The judged steps of a round.
+/// The evaluated steps of a round.
 struct Scored {
     steps: Vec<ScoredStep>,
     until_ms: Option<i64>,
     detector: Arc<str>,
-    /// The reason why nothing was judged.
+    /// The reason why nothing was evaluated.
     reason: Option<String>,
 }
 
 impl MonitorService {
-    /// Judges a monitor now, with the present rights of its owner. Failures are part of the round.
+    /// Evaluates a monitor now, with the present rights of its owner. Failures are part of the round.
     pub(super) async fn round(
         &self,
         monitor: &Monitor,

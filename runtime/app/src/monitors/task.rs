@@ -19,7 +19,7 @@ use crate::worker::{Progress, Schedule, Task, TaskError};
 const MONITORS: &str = "monitors";
 /// The longest time until a changed schedule is noticed.
 const POLL: Duration = Duration::from_secs(5);
-/// Monitors of one run of the task; the next run follows at once.
+/// The largest number of monitors in one run of the task. If more are due, the next run follows at once.
 const AT_ONCE: u32 = 50;
 
 /// Runs monitors on schedule.

@@ -29,7 +29,7 @@ impl AlertState {
         }
     }
 
-    /// Returns `None` for an unknown word.
+    /// Returns the value with this name; `None` if the name is unknown.
     pub fn named(word: &str) -> Option<Self> {
         AlertState::ALL.into_iter().find(|state| state.as_str() == word)
     }

@@ -12,7 +12,7 @@ use super::store::StoreError;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AuditEntry {
     pub at: Timestamp,
-    /// `authentication_success`, `authentication_failure`, `access_denied`, or the name of a change such as
+    /// The event: `authentication_success`, `authentication_failure`, `access_denied`, or a change such as
     /// `key_created`.
     pub event: Arc<str>,
     /// The user id; empty for an anonymous caller.
@@ -34,7 +34,7 @@ pub struct AuditEntry {
 /// The state of an audited object, without secrets.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Details {
-    /// Named values in order. The store encodes them.
+    /// Named values, in order. The store encodes them.
     Fields(Vec<(Arc<str>, Detail)>),
     /// A JSON object: details that the store returns, or the definition of a registered cube.
     Encoded(Arc<str>),
@@ -108,7 +108,7 @@ impl<T: Into<Detail>> FromIterator<T> for Detail {
 /// A record at its place in the chain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditRecord {
-    /// From 1, without gaps.
+    /// The number of the record, counted from 1 without gaps.
     pub sequence: u64,
     pub entry: AuditEntry,
     /// The hexadecimal SHA-256 of this record and, through `previous`, of all records before it.
@@ -136,7 +136,7 @@ pub enum ChainState {
         records: u64,
         last_hash: Arc<str>,
     },
-    /// This record and all later ones are not trustworthy.
+    /// The first record that does not fit the chain. This record and all later ones are not trustworthy.
     Broken {
         sequence: u64,
         why: Arc<str>,

@@ -28,7 +28,7 @@ pub struct BudgetAccount {
     pub key: Arc<str>,
     pub owner: QueryOwner,
     pub starts_at: Timestamp,
-    /// Not part of the period.
+    /// The exclusive end of the period.
     pub ends_at: Timestamp,
 }
 
@@ -49,7 +49,7 @@ pub struct BudgetClaim {
 /// The answer to a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BudgetGrant {
-    /// At most the wanted amount.
+    /// The granted amount in millionths, at most the requested one.
     pub granted_micros: u64,
     /// The costs in the history.
     pub spent_micros: u64,

@@ -31,7 +31,7 @@ impl fmt::Display for Marker {
 }
 
 impl Marker {
-    /// `None` for any other comment.
+    /// Parses the comment of a relation; `None` if it is not a marker.
     pub fn parse(comment: &str) -> Option<Marker> {
         let (model, fingerprint) = comment.strip_prefix(MARKER_PREFIX)?.split_once(", definition ")?;
         let (project, model) = model.split_once('.')?;
@@ -44,12 +44,12 @@ impl Marker {
 pub struct BuiltRelation {
     pub schema: Arc<str>,
     pub name: Arc<str>,
-    /// Else it is a table.
+    /// True for a view, false for a table.
     pub is_view: bool,
     pub marker: Marker,
 }
 
-/// A relation to build, in place of the one of its name.
+/// A relation to build. It replaces the relation of its name.
 #[derive(Debug, Clone, Copy)]
 pub struct NewRelation<'a> {
     pub schema: &'a str,

@@ -10,7 +10,7 @@ use super::plugins::PluginFault;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallFacts {
     pub now_unix_ms: i64,
-    /// IANA name.
+    /// The IANA name of the time zone.
     pub time_zone: Arc<str>,
     pub correlation_id: Arc<str>,
     /// The tenant whose memo a component reads. Callers without a tenant share one.

@@ -48,7 +48,7 @@ impl ChannelType {
         }
     }
 
-    /// Returns `None` for an unknown word.
+    /// Returns the value with this name; `None` if the name is unknown.
     pub fn named(word: &str) -> Option<Self> {
         ChannelType::ALL.into_iter().find(|channel| channel.as_str() == word)
     }
@@ -66,9 +66,9 @@ pub struct Channel {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfiguredChannel {
     pub kind: ChannelType,
-    /// `None`: the target is an address, as for `email` and `sms`.
+    /// The configured name; `None` if the target is an address, as for `email` and `sms`.
     pub name: Option<Arc<str>>,
-    /// The receiver may get numbers and the values of dimensions.
+    /// True if the receiver may get numbers and the values of dimensions.
     pub is_cleared: bool,
 }
 
@@ -106,7 +106,7 @@ impl MessageKind {
         }
     }
 
-    /// Returns `None` for an unknown word.
+    /// Returns the value with this name; `None` if the name is unknown.
     pub fn named(word: &str) -> Option<Self> {
         MessageKind::ALL.into_iter().find(|kind| kind.as_str() == word)
     }
@@ -116,13 +116,13 @@ impl MessageKind {
 /// the same text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AlertMessage {
-    /// The receiver can tell repeated attempts by it.
+    /// The id by which the receiver can recognize repeated attempts.
     pub id: Arc<str>,
     pub kind: MessageKind,
     pub at: Timestamp,
     pub subject: MessageSubject,
     pub alerts: Vec<MessageAlert>,
-    /// Alerts that the message has no place for.
+    /// The number of further alerts that the message does not list.
     pub more: u32,
 }
 

@@ -96,7 +96,7 @@ pub enum CheckAggregate {
     Top(u32),
     /// The number of rows that meet the condition, independent of the column.
     Where(Filter),
-    /// Values outside of the two, which are inside themselves.
+    /// Values below the first number or above the second one.
     Outside(f64, f64),
     /// Values below Q1 - k·IQR or above Q3 + k·IQR.
     OutsideFences(f64),
@@ -104,7 +104,7 @@ pub enum CheckAggregate {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckRequest {
-    /// Index into the columns.
+    /// The index of the column.
     pub column: usize,
     pub aggregate: CheckAggregate,
 }
@@ -151,13 +151,13 @@ impl QualityDimension {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     pub component: Arc<str>,
-    /// Index into the columns; `None` for the cube as a whole.
+    /// The index of the column; `None` for the cube as a whole.
     pub column: Option<usize>,
     pub dimension: QualityDimension,
     pub severity: FindingSeverity,
-    /// 0 to 1; `None`: an observation only.
+    /// The score from 0 to 1; `None` for an observation without a score.
     pub score: Option<f64>,
-    /// `[a-z][a-z0-9_]*`
+    /// The code, which matches `[a-z][a-z0-9_]*`.
     pub code: Arc<str>,
     pub message: Arc<str>,
     pub evidence: Vec<(Arc<str>, Arc<str>)>,

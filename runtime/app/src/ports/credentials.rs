@@ -33,7 +33,7 @@ pub struct ApiKey {
 #[derive(Debug, Clone, PartialEq)]
 pub struct User {
     pub username: Arc<str>,
-    /// A PHC string.
+    /// The hash of the password, as a PHC string.
     pub password_hash: Arc<str>,
     pub scopes: Scopes,
     pub caller: SecurityContext,
@@ -52,8 +52,8 @@ pub struct Session {
     /// True if an identity provider vouched for the holder when the session began; otherwise the holder is a user
     /// of this store.
     pub is_guest: bool,
-    /// The holder's rights, as of the last sign-in or refresh. `None` for a user's session of an older
-    /// version: the user's current rights are its.
+    /// The holder's rights, as of the last sign-in or refresh. `None` for a user's session of an older version, which
+    /// has the user's current rights.
     pub rights: Option<Rights>,
 }
 
@@ -105,13 +105,13 @@ pub enum Rotation {
 pub trait Credentials: Send + Sync {
     async fn add_key(&self, key: &ApiKey, entry: AuditEntry) -> Result<(), StoreError>;
     async fn key(&self, id: &str) -> Result<Option<ApiKey>, StoreError>;
-    /// Newest first.
+    /// Returns all keys, newest first.
     async fn keys(&self) -> Result<Vec<ApiKey>, StoreError>;
     /// Replaces a key by one with the same id, secret and time of creation. Returns false, and changes nothing, if the
     /// stored key is not equal to `before`.
     async fn replace_key(&self, before: &ApiKey, after: &ApiKey, entry: AuditEntry) -> Result<bool, StoreError>;
 
-    /// False where the name is taken.
+    /// Adds a user. Returns false if the name is taken.
     async fn add_user(&self, user: &User, entry: AuditEntry) -> Result<bool, StoreError>;
     async fn user(&self, username: &str) -> Result<Option<User>, StoreError>;
     async fn users(&self) -> Result<Vec<User>, StoreError>;

@@ -1,8 +1,8 @@
 //! The port to deliveries: messages that wait for their channel, or that were sent.
 //!
-//! In: the results of attempts. Out: the messages that are due. A message is written in the transaction that changes its
-//! alerts (`MonitorRecords`). The messages of a monitor to a channel are sent in their order, and a channel that
-//! fails is left alone for a while. Absent: the rules of both (`monitors::delivery`).
+//! In: the results of attempts. Out: the messages that are due. A message is written in the transaction that changes
+//! its alerts (`MonitorRecords`). The messages of a monitor to a channel are sent in their order, and a channel that
+//! fails is paused. Absent: the rules of order and pauses (`monitors::delivery`).
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::store::StoreError;
 pub enum DeliveryState {
     Waiting,
     Delivered,
-    /// It is stored and can be sent again by a caller.
+    /// The delivery failed. It remains stored, and a caller can send it again.
     Failed,
 }
 
@@ -34,7 +34,7 @@ impl DeliveryState {
         }
     }
 
-    /// Returns `None` for an unknown word.
+    /// Returns the value with this name; `None` if the name is unknown.
     pub fn named(word: &str) -> Option<Self> {
         DeliveryState::ALL.into_iter().find(|state| state.as_str() == word)
     }
@@ -52,7 +52,7 @@ pub struct Delivery {
     pub due_at: Timestamp,
     /// A message that is not accepted by then has failed.
     pub expires_at: Timestamp,
-    /// Attempts that were begun.
+    /// The number of attempts that were begun.
     pub attempts: u32,
     /// The reason why the last attempt failed.
     pub last_error: Option<Arc<str>>,
@@ -64,9 +64,9 @@ pub struct Delivery {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lane {
     pub channel: Channel,
-    /// Failed attempts since the last success.
+    /// The number of failed attempts since the last success.
     pub failures: u32,
-    /// The time before which nothing is sent.
+    /// The time before which nothing is sent to the channel.
     pub resumes_at: Option<Timestamp>,
     /// The reason why the receiver refuses all messages.
     pub disabled: Option<Arc<str>>,

@@ -97,7 +97,7 @@ pub struct DetectorKind {
     pub kind: Arc<str>,
     pub display_name: Arc<str>,
     pub default_sensitivity: f64,
-    /// A series with fewer values of history is not judged.
+    /// A series with fewer values of history is not evaluated.
     pub min_points: u32,
     pub has_model: bool,
     /// JSON Schema of its further settings, or empty.
@@ -106,7 +106,7 @@ pub struct DetectorKind {
     pub version: Arc<str>,
 }
 
-/// Many series as columns. Series `i` is the points from `offsets[i]` up to `offsets[i + 1]`.
+/// A batch of series, stored as columns. Series `i` is the points from `offsets[i]` up to `offsets[i + 1]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeriesBatch {
     /// Has one entry more than there are series. Starts with 0, ends with the number of points, and never decreases.
@@ -115,12 +115,12 @@ pub struct SeriesBatch {
     pub timestamps_ms: Vec<i64>,
     /// One value for each point. NaN stands for a missing value; no value is infinite.
     pub values: Vec<f64>,
-    /// `None` for calendar steps.
+    /// The length of a step in milliseconds; `None` for calendar steps, whose lengths differ.
     pub step_ms: Option<u64>,
 }
 
 impl SeriesBatch {
-    /// No series yet.
+    /// Creates a batch without series.
     pub fn new(step_ms: Option<u64>) -> SeriesBatch {
         SeriesBatch { offsets: vec![0], timestamps_ms: Vec::new(), values: Vec::new(), step_ms }
     }
@@ -146,16 +146,16 @@ pub struct DetectorParams {
     /// The sensitivity, greater than 0; `None` for the detector's default.
     pub sensitivity: Option<f64>,
     pub training_size: u32,
-    /// Points of one season, at least 2.
+    /// The number of points of one season, at least 2.
     pub seasonality: Option<u32>,
-    /// Further settings, as JSON values by name.
+    /// The other settings, as JSON values by name.
     pub extra: Vec<(String, String)>,
 }
 
 /// The scores, one per point. All lists have the same length; a missing value is NaN.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Detection {
-    /// 0 to 1.
+    /// The scores from 0 to 1.
     pub scores: Vec<f64>,
     pub raw: Vec<f64>,
     pub expected: Vec<f64>,

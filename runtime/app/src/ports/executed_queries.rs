@@ -23,7 +23,7 @@ pub struct ExecutedQuery {
     /// The hash of the statement's text with placeholders, as the log names the statement.
     pub query_hash: Arc<str>,
     pub cube: Arc<str>,
-    /// Empty for an anonymous caller.
+    /// The caller's user id; empty for an anonymous caller.
     pub user_id: Arc<str>,
     pub tenant: Option<Arc<str>>,
     /// The purpose of the query, such as `rest` or `export`.
@@ -36,7 +36,7 @@ pub struct ExecutedQuery {
     pub warehouse: Duration,
     /// The rows of all answers.
     pub rows: u64,
-    /// `None` if the warehouse does not report it.
+    /// The number of scanned bytes; `None` if the warehouse does not report it.
     pub scan_bytes: Option<u64>,
     /// The cost in millionths; `None` without prices.
     pub cost_micros: Option<u64>,
@@ -45,7 +45,7 @@ pub struct ExecutedQuery {
     pub pre_aggregation: Option<Arc<str>>,
     /// The dimensions that the query filters by, `cube.dimension`, sorted and separated by commas; `None` if unknown.
     pub filters: Option<Arc<str>>,
-    /// `None` for a cached answer, and for a statement that ran too seldom.
+    /// The predicted time; `None` for a cached answer, and for a statement that ran too seldom.
     pub predicted: Option<PredictedTime>,
 }
 
@@ -96,7 +96,7 @@ pub struct StatementTotals {
     pub query_hash: Arc<str>,
     pub cube: Arc<str>,
     pub queries: u64,
-    /// The number of queries that the cache answered.
+    /// The number of queries that were answered from the cache.
     pub cached: u64,
     pub rows: u64,
     pub warehouse: Duration,
@@ -111,7 +111,7 @@ pub struct StatementTotals {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterTotals {
     pub cube: Arc<str>,
-    /// As in [`ExecutedQuery::filters`].
+    /// The filters in the form of [`ExecutedQuery::filters`].
     pub filters: Arc<str>,
     pub queries: u64,
     pub warehouse: Duration,

@@ -92,7 +92,7 @@ pub struct HookResponse<T> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hook {
     pub id: Arc<str>,
-    /// Without its answer nothing is answered.
+    /// True if a query fails when the hook does not respond.
     pub is_required: bool,
     /// True if its responses are logged and not obeyed.
     pub is_monitored: bool,
@@ -108,7 +108,7 @@ pub struct HookFault {
 /// The response of one hook to a query.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
-    /// Nothing to say.
+    /// The hook has no opinion about the query.
     Abstain,
     Permit(Permit),
     Deny(Denial),
@@ -118,20 +118,20 @@ pub enum Decision {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Permit {
     pub obligations: Obligations,
-    /// For the caller, beside the answer.
+    /// Warnings for the caller, sent with the answer.
     pub warnings: Vec<String>,
-    /// For the audit log.
+    /// Notes for the audit log, as keys and values.
     pub audit: Vec<(String, String)>,
 }
 
 /// A query may not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {
-    /// Stable, for programs.
+    /// A stable code, for programs.
     pub code: Arc<str>,
-    /// For the caller.
+    /// The message for the caller.
     pub public_message: Arc<str>,
-    /// For the audit log only.
+    /// The reason, for the audit log only.
     pub audit_reason: Arc<str>,
 }
 
@@ -140,7 +140,7 @@ pub struct Denial {
 pub struct Artifact {
     /// `cube`, `measure`, `dimension`, `metric`, `model`.
     pub kind: String,
-    /// Like `orders` or `orders.revenue`.
+    /// The id, such as `orders` or `orders.revenue`.
     pub id: String,
     pub owner: Option<String>,
     pub tags: Vec<String>,
@@ -197,11 +197,11 @@ pub enum MetadataChange {
 /// One rule that looked at an artifact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GateFinding {
-    /// Stable, for programs.
+    /// A stable code, for programs.
     pub rule: String,
     pub severity: FindingSeverity,
     /// The problem, and what to do.
     pub message: String,
-    /// The step is refused.
+    /// True if the finding refuses the step.
     pub is_blocking: bool,
 }

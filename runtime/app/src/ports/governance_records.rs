@@ -38,7 +38,7 @@ impl ArtifactType {
         }
     }
 
-    /// Returns `None` for an unknown word.
+    /// Returns the value with this name; `None` if the name is unknown.
     pub fn named(word: &str) -> Option<Self> {
         ArtifactType::ALL.into_iter().find(|kind| kind.as_str() == word)
     }
@@ -63,7 +63,7 @@ impl ArtifactRef {
     }
 }
 
-/// `measure:orders.revenue`.
+/// Writes the reference as `measure:orders.revenue`.
 impl fmt::Display for ArtifactRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.kind.as_str(), self.id)
@@ -100,7 +100,7 @@ impl CertificationStatus {
         }
     }
 
-    /// Returns `None` for an unknown word.
+    /// Returns the value with this name; `None` if the name is unknown.
     pub fn named(word: &str) -> Option<Self> {
         CertificationStatus::ALL.into_iter().find(|status| status.as_str() == word)
     }
@@ -167,7 +167,7 @@ impl TermStatus {
         }
     }
 
-    /// Returns `None` for an unknown word.
+    /// Returns the value with this name; `None` if the name is unknown.
     pub fn named(word: &str) -> Option<Self> {
         TermStatus::ALL.into_iter().find(|status| status.as_str() == word)
     }
@@ -192,7 +192,7 @@ impl Relationship {
         }
     }
 
-    /// Returns `None` for an unknown word.
+    /// Returns the value with this name; `None` if the name is unknown.
     pub fn named(word: &str) -> Option<Self> {
         Relationship::ALL.into_iter().find(|relationship| relationship.as_str() == word)
     }
@@ -280,7 +280,7 @@ impl OwnerType {
         }
     }
 
-    /// Returns `None` for an unknown word.
+    /// Returns the value with this name; `None` if the name is unknown.
     pub fn named(word: &str) -> Option<Self> {
         OwnerType::ALL.into_iter().find(|kind| kind.as_str() == word)
     }
@@ -305,7 +305,7 @@ impl OwnerRole {
         }
     }
 
-    /// Returns `None` for an unknown word.
+    /// Returns the value with this name; `None` if the name is unknown.
     pub fn named(word: &str) -> Option<Self> {
         OwnerRole::ALL.into_iter().find(|role| role.as_str() == word)
     }
@@ -376,7 +376,7 @@ impl RecordKind {
         }
     }
 
-    /// Returns `None` for an unknown word.
+    /// Returns the value with this name; `None` if the name is unknown.
     pub fn named(word: &str) -> Option<Self> {
         RecordKind::ALL.into_iter().find(|kind| kind.as_str() == word)
     }
@@ -433,7 +433,7 @@ pub struct RecordChange {
 /// One change in the history.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HistoryEntry {
-    /// From 1, without gaps.
+    /// The number of the change, counted from 1 without gaps.
     pub sequence: u64,
     pub at: Timestamp,
     pub actor: Arc<str>,

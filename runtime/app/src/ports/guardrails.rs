@@ -16,15 +16,15 @@ use super::store::StoreError;
 /// The limits of single queries. `None`: unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Guardrails {
-    /// The time that a query may take, from its arrival to its last row.
+    /// The longest time that a query may take, from its arrival to its last row.
     pub max_execution: Option<Duration>,
-    /// The number of rows of one answer.
+    /// The largest number of rows of an answer.
     pub max_rows_returned: Option<u64>,
-    /// Every cube whose rows are read needs a lower bound on one of its times.
+    /// True if every cube whose rows are read needs a lower bound on one of its times.
     pub require_time_filter: bool,
-    /// Every partitioned cube whose rows are read needs a filter on one of its partitions.
+    /// True if every partitioned cube whose rows are read needs a filter on one of its partitions.
     pub require_partition_filter: bool,
-    /// The predicted cost of a query, in millionths.
+    /// The highest predicted cost of a query, in millionths.
     pub max_cost_micros: Option<u64>,
     /// The costs of a user in a day, in millionths.
     pub daily_budget_micros: Option<u64>,
@@ -68,7 +68,7 @@ impl GuardrailSubject {
     }
 }
 
-/// `user:ada`.
+/// Writes the subject as `user:ada`.
 impl fmt::Display for GuardrailSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.kind(), self.name())
@@ -79,9 +79,9 @@ impl fmt::Display for GuardrailSubject {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuardrailRecord {
     pub subject: GuardrailSubject,
-    /// `None`: the guardrails were removed.
+    /// The guardrails; `None` if they were removed.
     pub limits: Option<Guardrails>,
-    /// From 1; removals count too.
+    /// The version, counted from 1. Removals count as well.
     pub version: u64,
     pub updated_by: Arc<str>,
     pub updated_at: Timestamp,

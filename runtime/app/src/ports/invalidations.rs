@@ -10,9 +10,9 @@ use super::store::StoreError;
 /// The data that a report is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct InvalidationScope {
-    /// `None`: all cubes.
+    /// The name of the cube; `None` for all cubes.
     pub cube: Option<Arc<str>>,
-    /// `None`: all tenants.
+    /// The tenant; `None` for all tenants.
     pub tenant: Option<Arc<str>>,
 }
 

@@ -44,7 +44,7 @@ pub struct RefusedReply {
     pub reason: String,
 }
 
-/// Everything that a model receives about a question.
+/// The input of a language model for one question.
 #[derive(Debug, Clone)]
 pub struct ModelQuestion {
     pub text: Arc<str>,
@@ -79,7 +79,7 @@ pub enum ModelDraft {
         query: Box<SemanticQuery>,
         words: Vec<WordMeaning>,
     },
-    /// The model asks back.
+    /// The question is unclear, and the model asks for a clarification.
     Unclear {
         message: String,
         choices: Vec<Arc<str>>,

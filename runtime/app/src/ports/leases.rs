@@ -16,14 +16,14 @@ use super::store::StoreError;
 pub struct Lease {
     pub name: Arc<str>,
     pub holder: Arc<str>,
-    /// Grows with every claim of this name.
+    /// A number that grows with every claim of a lease of this name.
     pub fence: u64,
 }
 
 /// Leases by name.
 #[async_trait]
 pub trait Leases: Send + Sync {
-    /// `None` while another process holds it.
+    /// Acquires the lease; `None` while another process holds it.
     async fn acquire(&self, name: &str, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError>;
     /// Extends the lease to `ttl` from now. Returns false if it has expired and another holder may have it.
     async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<bool, StoreError>;

@@ -26,16 +26,16 @@ pub struct MonitorDefinition {
     /// The name of a measure within the cube.
     pub measure: Arc<str>,
     pub detector: Arc<str>,
-    /// `None`: the detector's default.
+    /// The sensitivity; `None` for the detector's default.
     pub sensitivity: Option<f64>,
     /// One series for each combination of their values.
     pub dimensions: Vec<Arc<str>>,
-    /// A cron expression.
+    /// The schedule, as a cron expression.
     pub schedule: Arc<str>,
     /// The IANA name of the zone in which the schedule is read.
     pub timezone: Arc<str>,
     pub granularity: Granularity,
-    /// Steps of history before the first judged step.
+    /// The number of steps of history before the first evaluated step.
     pub training_size: u32,
     pub is_enabled: bool,
     pub alerts: AlertConfig,
@@ -48,7 +48,7 @@ pub struct AlertConfig {
     pub min_severity: FindingSeverity,
     /// The number of normal steps after which an alert is resolved.
     pub resolve_after_steps: u32,
-    /// Ascending in time.
+    /// The escalation rules, in ascending order of time.
     pub escalations: Vec<EscalationRule>,
     /// The channels that messages go to. Each alert is listed by this server as well.
     pub channels: Vec<Channel>,
@@ -59,9 +59,9 @@ pub struct AlertConfig {
 /// An alert that is not acknowledged in time is escalated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EscalationRule {
-    /// Minutes after the alert was triggered.
+    /// The number of minutes after the alert was triggered.
     pub after_minutes: u32,
-    /// Empty: the channels of the monitor.
+    /// The channels to notify; empty for the channels of the monitor.
     pub notify: Vec<Channel>,
 }
 
@@ -75,10 +75,10 @@ pub struct Monitor {
     pub version: u64,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    /// `None` while it is disabled.
+    /// The time of the next run; `None` while the monitor is disabled.
     pub next_run_at: Option<Timestamp>,
     pub last_run: Option<MonitorRun>,
-    /// The start of the newest judged step, in milliseconds since 1970-01-01T00:00:00.
+    /// The start of the newest evaluated step, in milliseconds since 1970-01-01T00:00:00.
     pub judged_until_ms: Option<i64>,
     /// The digest of the owner's view of the measure.
     pub view: Option<Arc<str>>,
@@ -89,7 +89,7 @@ pub struct Monitor {
 pub struct MonitorRun {
     pub at: Timestamp,
     pub outcome: RunOutcome,
-    /// The reason why nothing was judged.
+    /// The reason why nothing was evaluated.
     pub message: Option<Arc<str>>,
 }
 
@@ -116,13 +116,13 @@ impl RunOutcome {
         }
     }
 
-    /// Returns `None` for an unknown word.
+    /// Returns the value with this name; `None` if the name is unknown.
     pub fn named(word: &str) -> Option<Self> {
         RunOutcome::ALL.into_iter().find(|outcome| outcome.as_str() == word)
     }
 }
 
-/// One judged step of one series.
+/// One evaluated step of one series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScoredStep {
     pub series: SeriesKey,
@@ -133,7 +133,7 @@ pub struct ScoredStep {
     pub lower_bound: Option<f64>,
     pub upper_bound: Option<f64>,
     pub raw: Option<f64>,
-    /// 0 to 1.
+    /// The score from 0 to 1.
     pub score: f64,
     pub severity: FindingSeverity,
     pub is_anomalous: bool,
@@ -164,7 +164,7 @@ pub struct Alert {
     /// The first and the last anomalous step, in milliseconds since 1970-01-01T00:00:00.
     pub first_step_ms: i64,
     pub last_step_ms: i64,
-    /// The newest step that was judged.
+    /// The start of the newest evaluated step, in milliseconds since 1970-01-01T00:00:00.
     pub judged_until_ms: i64,
     /// The number of anomalous steps.
     pub detections: u64,
@@ -176,7 +176,7 @@ pub struct Alert {
     pub acknowledged_at: Option<Timestamp>,
     pub acknowledged_by: Option<Arc<str>>,
     pub resolved_at: Option<Timestamp>,
-    /// `None`: normal steps resolved it.
+    /// The user who resolved the alert; `None` if normal steps resolved it.
     pub resolved_by: Option<Arc<str>>,
     /// The number of escalations.
     pub escalations: u32,
@@ -190,14 +190,14 @@ pub struct Alert {
 pub struct MonitorRound {
     pub monitor_id: Arc<str>,
     pub run: MonitorRun,
-    /// `None`: the monitor does not run again by itself.
+    /// The time of the next run; `None` if the monitor does not run again by itself.
     pub next_run_at: Option<Timestamp>,
-    /// The judged steps of all series, each ascending in time.
+    /// The evaluated steps of all series, each ascending in time.
     pub steps: Vec<ScoredStep>,
     pub judged_until_ms: Option<i64>,
     /// The component of the detector and its version.
     pub detector: Arc<str>,
-    /// The digest of the owner's view of the measure; `None` if nothing was judged.
+    /// The digest of the owner's view of the measure; `None` if nothing was evaluated.
     pub view: Option<Arc<str>>,
     pub rules: AlertConfig,
 }
@@ -205,9 +205,9 @@ pub struct MonitorRound {
 /// A selection of detections, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DetectionFilter {
-    /// Steps from this one on, in milliseconds since 1970-01-01T00:00:00.
+    /// The start of the first selected step, in milliseconds since 1970-01-01T00:00:00.
     pub from_ms: Option<i64>,
-    /// Steps before this one.
+    /// The start of the first step that is not selected, in milliseconds since 1970-01-01T00:00:00.
     pub before_ms: Option<i64>,
     pub min_severity: Option<FindingSeverity>,
     pub limit: u32,
@@ -252,9 +252,9 @@ pub trait MonitorRecords: Send + Sync {
     async fn next_monitor_run(&self) -> Result<Option<Timestamp>, StoreError>;
     /// Returns the enabled monitors whose next run is due, oldest first.
     async fn due_monitors(&self, now: Timestamp, limit: u32) -> Result<Vec<Monitor>, StoreError>;
-    /// Writes a round: its detections, the changes of alerts with their messages, and the monitor's last run. Steps that were judged before
-    /// replace their detections. With a lease, returns false and writes nothing if it is stale; also if the monitor is
-    /// gone.
+    /// Writes a round: its detections, the changes of alerts with their messages, and the monitor's last run. Steps
+    /// that were evaluated before replace their detections. With a lease, returns false and writes nothing if it is
+    /// stale; also if the monitor is gone.
     async fn write_round(
         &self,
         round: &MonitorRound,

@@ -15,7 +15,7 @@ pub trait Observer: Send + Sync {
     fn compiled(&self, step: &Step<'_>);
     /// Reports the result of a statement in the warehouse.
     fn executed(&self, step: &Step<'_>, statement: &Executed<'_>);
-    /// A query is over.
+    /// Reports that a query has ended.
     fn query_ended(&self, query: &EndedQuery<'_>);
     /// Reports that a credential was accepted, with the authentication method.
     fn authenticated(&self, method: &'static str);
@@ -36,7 +36,7 @@ pub trait Observer: Send + Sync {
 pub struct BuiltRollup<'a> {
     pub cube: &'a str,
     pub rollup: &'a str,
-    /// `success`, `failed` or `cancelled`.
+    /// The state of the build: `success`, `failed` or `cancelled`.
     pub state: &'static str,
     pub duration: Duration,
 }
@@ -76,7 +76,7 @@ impl TaskOutcome {
 pub struct Step<'a> {
     /// The trace of its request.
     pub trace: Option<TraceContext>,
-    /// As of [`EndedQuery`].
+    /// The cube, as in [`EndedQuery`].
     pub cube: &'a str,
     pub duration: Duration,
     pub outcome: QueryOutcome,
@@ -89,7 +89,7 @@ pub struct Executed<'a> {
     pub warehouse: &'a str,
     /// Names the statement as the log does.
     pub sql_hash: &'a str,
-    /// As far as they were read.
+    /// The number of rows that were read.
     pub rows: u64,
 }
 
@@ -101,7 +101,7 @@ pub struct EndedQuery<'a> {
     pub kind: QueryKind,
     pub outcome: QueryOutcome,
     pub duration: Duration,
-    /// `None`: the warehouse was not asked.
+    /// The warehouse's part; `None` if no statement was sent to the warehouse.
     pub warehouse: Option<WarehouseShare<'a>>,
 }
 

@@ -72,7 +72,7 @@ pub struct PluginStatus {
     pub is_required: bool,
     /// True if its responses are logged and not obeyed.
     pub is_monitored: bool,
-    /// The operator names it; else it was found in a component folder.
+    /// True if the operator names the plugin; false if it was found in a component folder.
     pub is_listed: bool,
     pub grants: Vec<&'static str>,
     /// The capabilities that it asks for beyond its grants.
@@ -129,7 +129,7 @@ pub struct ExportStatus {
     /// The number of calls that were refused because the plugin had failed too often.
     pub refused: u64,
     pub fuel: u64,
-    /// At most 9 % above the truth.
+    /// The median duration of a call, overestimated by at most 9 %.
     pub p50: Option<Duration>,
     pub p99: Option<Duration>,
     /// True if the circuit breaker is open because the function failed too often.
@@ -141,7 +141,7 @@ pub struct ExportStatus {
 pub struct PreviousPlugin {
     pub version: String,
     pub digest: String,
-    /// Calls are still under way.
+    /// True if calls are still under way.
     pub is_draining: bool,
 }
 
@@ -157,7 +157,7 @@ impl PluginRole {
     pub const ALL: [PluginRole; 4] =
         [PluginRole::Dialect, PluginRole::Detector, PluginRole::Check, PluginRole::Governance];
 
-    /// As settings and manifests write it.
+    /// Returns the name of the role in settings and manifests.
     pub fn as_str(self) -> &'static str {
         match self {
             PluginRole::Dialect => "dialect",
@@ -217,7 +217,7 @@ pub enum ChangeError {
     Dialect { name: String },
     #[error("`{name}` was not reloaded: {error}")]
     Refused { name: String, error: Box<PluginError> },
-    /// There is nothing to enable.
+    /// The plugin cannot be enabled because it did not load.
     #[error(
         "`{name}` was not enabled: {error}; {}repair or replace the component, then reload it{}",
         in_the_entry(error),
@@ -382,7 +382,7 @@ pub enum Blame {
 /// The detected kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
-    /// Native code of some engine: never loaded, whatever its name.
+    /// Native code that a WebAssembly engine compiled. It is never loaded, whatever its name is.
     Precompiled,
     /// A program or library of an operating system.
     Native,

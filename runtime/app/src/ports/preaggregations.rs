@@ -46,7 +46,7 @@ pub enum BuildOrigin {
 /// A build of one rollup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RollupBuild {
-    /// 32 random hexadecimal digits.
+    /// The id of the build: 32 random hexadecimal digits.
     pub id: Arc<str>,
     pub target: Arc<str>,
     pub rollup: RollupName,
@@ -63,10 +63,10 @@ pub struct RollupBuild {
     pub ended_at: Option<Timestamp>,
     /// The number of starts.
     pub attempts: u32,
-    /// Tables that are built, of those that are to be built.
+    /// The number of tables that are built, of those that are to be built.
     pub tables_done: u32,
     pub tables_total: Option<u32>,
-    /// Rows of the built tables.
+    /// The number of rows in the built tables.
     pub rows: Option<u64>,
     /// The generation that it published; `None` also if nothing has changed.
     pub generation: Option<u64>,
@@ -112,7 +112,7 @@ impl RollupBuild {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Publication {
     pub rollup: RollupName,
-    /// 32 hexadecimal digits.
+    /// The fingerprint of the definition: 32 hexadecimal digits.
     pub fingerprint: Arc<str>,
     pub generation: u64,
     /// The smallest and the largest value of the time column, in microseconds since 1970.
@@ -142,7 +142,7 @@ pub struct PublishedTable {
 /// The end of a build without a published generation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BuildEnding {
-    /// Nothing had changed.
+    /// The data had not changed.
     Unchanged,
     /// The build is pending again, and may start at this time.
     Retry {
@@ -165,7 +165,7 @@ pub struct QueryShape {
     pub measures: Vec<Arc<str>>,
     /// Groups and filters as `cube.dimension`, sorted.
     pub dimensions: Vec<Arc<str>>,
-    /// As `cube.segment`.
+    /// The segments as `cube.segment`.
     pub segments: Vec<Arc<str>>,
     /// The time dimension as `cube.dimension`, with its finest step.
     pub time: Option<(Arc<str>, Granularity)>,

@@ -39,6 +39,6 @@ pub trait ProfileRecords: Send + Sync {
 pub trait ProfileTexts: Send + Sync {
     fn write(&self, profile: &CubeProfile, range: &str, changes: Option<&ProfileChanges>) -> String;
 
-    /// Returns `None` for the text of another version.
+    /// Returns the summary of a stored profile; `None` if its text has another version.
     fn summary(&self, text: &str) -> Option<ProfileSummary>;
 }

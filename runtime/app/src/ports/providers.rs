@@ -49,7 +49,7 @@ pub enum ProviderFault {
     Unavailable,
 }
 
-/// One provider, as it is configured.
+/// A configured identity provider.
 #[async_trait]
 pub trait IdentityProvider: Send + Sync {
     /// Returns the name of the provider in the routes.

@@ -20,10 +20,10 @@ pub struct Registration {
 /// The registered cubes. Each change and its audit record are one transaction.
 #[async_trait]
 pub trait Registrations: Send + Sync {
-    /// Oldest first.
+    /// Returns the registrations, oldest first.
     async fn registrations(&self) -> Result<Vec<Registration>, StoreError>;
-    /// False where the name is taken.
+    /// Adds a registration. Returns false if the name is taken.
     async fn register(&self, registration: &Registration, entry: AuditEntry) -> Result<bool, StoreError>;
-    /// Returns false if there is none.
+    /// Removes a registration. Returns false if it does not exist.
     async fn unregister(&self, name: &str, entry: AuditEntry) -> Result<bool, StoreError>;
 }

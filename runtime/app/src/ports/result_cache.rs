@@ -91,7 +91,7 @@ pub struct CacheStatistics {
     pub hits: u64,
     pub misses: u64,
     pub evictions: u64,
-    /// Values that this tier had not stored in this form, or that could not be read or written.
+    /// The number of values that this tier had not stored in the requested form, or that could not be read or written.
     pub failures: u64,
     /// The size of the stored values; `None` if the tier does not know it.
     pub size_bytes: Option<u64>,

@@ -11,7 +11,7 @@ pub enum FindingSeverity {
 }
 
 impl FindingSeverity {
-    /// Lightest first.
+    /// All severities, lowest first.
     pub const ALL: [FindingSeverity; 5] = [
         FindingSeverity::Info,
         FindingSeverity::Low,

@@ -54,13 +54,13 @@ pub trait Traces: Send + Sync {
     /// Takes a span. One that is not sampled is forgotten.
     fn record(&self, span: Span);
 
-    /// Spans that wait, and spans that were lost.
+    /// Returns the numbers of spans that wait and that were lost.
     fn backlog(&self) -> Backlog;
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Backlog {
     pub waiting: u64,
-    /// Since the start.
+    /// The number of spans that were dropped since the start.
     pub dropped: u64,
 }

@@ -202,8 +202,8 @@ pub trait Warehouse: Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Returns a value that changes when the rows of any statement may have changed; `None` if the engine cannot
-    /// tell. It takes well under a millisecond.
+    /// Returns a value that changes when the rows of any statement may have changed; `None` if the engine does not
+    /// support this. It takes well under a millisecond.
     fn data_version(&self) -> Option<EngineVersion> {
         None
     }

@@ -23,11 +23,11 @@ use crate::ports::store::StoreError;
 use crate::ports::warehouse::{ResultSet, Statement, WarehouseError};
 use crate::worker::TaskError;
 
-/// Starts of one build before it counts as failed.
+/// The number of times that a build is started before it counts as failed.
 const MAX_ATTEMPTS: u32 = 5;
 /// The time before the second attempt; it doubles with each further one.
 const FIRST_BACKOFF: Duration = Duration::from_secs(30);
-/// The time between two looks at whether a running build was cancelled.
+/// The interval of checks whether a running build was cancelled.
 const CANCEL_INTERVAL: Duration = Duration::from_secs(1);
 /// A partition may be in another zone than the column that its range is compared with.
 const DAY_MICROS: i64 = 86_400_000_000;

@@ -20,7 +20,7 @@ struct Followed {
     service: Arc<Preaggregations>,
     request: RequestContext,
     wanted: RefreshRequest,
-    /// `None` before the first state.
+    /// The state that was read last; `None` before the first one.
     readings: Option<Readings<Arc<NewestBuilds>>>,
 }
 

@@ -77,7 +77,7 @@ impl Preaggregations {
         Ok(())
     }
 
-    /// As [`Preaggregations::reload`], with the times at which tables were compared with the rows.
+    /// Reloads like [`Preaggregations::reload`], and also reads the times at which tables were compared with the rows.
     pub(super) async fn reload_all(&self) -> Result<(), StoreError> {
         let Some(backend) = &self.ports.backend else { return Ok(()) };
         if self.read_published(backend).await? {

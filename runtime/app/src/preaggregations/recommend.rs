@@ -19,9 +19,9 @@ use crate::ports::preaggregations::{ComputedQueries, QueryShape};
 use crate::ports::store::StoreError;
 use crate::query::member_named;
 
-/// Dimensions of one recommendation. Each further one multiplies the rows.
+/// The largest number of dimensions of a recommendation. Each dimension multiplies the rows.
 const MAX_DIMENSIONS: usize = 6;
-/// Recommendations in all.
+/// The largest number of recommendations.
 const MAX_RECOMMENDATIONS: usize = 10;
 const MAX_DEPTH: usize = 50;
 
@@ -31,7 +31,7 @@ pub struct Recommendation {
     pub cube: Arc<str>,
     /// An entry of `pre_aggregations` of the cube.
     pub yaml: String,
-    /// Queries that it would have served.
+    /// The number of queries that the pre-aggregation would have served.
     pub queries: u64,
     /// The time that the warehouse took for them.
     pub warehouse: Duration,
@@ -105,7 +105,7 @@ impl Draft {
         }
     }
 
-    /// Returns whether the draft can serve a shape too without growing too much.
+    /// Returns whether the draft can also serve a shape without exceeding the limit of dimensions.
     fn can_take(&self, shape: &QueryShape) -> bool {
         let has_same_time = match (&self.time, &shape.time) {
             (Some((own, own_step)), Some((other, step))) => own == other && nest(*own_step, *step).is_some(),

@@ -18,17 +18,17 @@ use crate::domain::{RequestContext, Scope, Surface};
 use crate::ports::preaggregations::{BuildOrigin, RollupBuild, RollupName};
 use crate::ports::store::StoreError;
 
-/// The most names that an error proposes.
+/// The largest number of names that an error proposes.
 const MAX_NEAREST: usize = 5;
-/// The most partitions that a request names.
+/// The largest number of partitions that a request names.
 const MAX_NAMED_PARTITIONS: usize = 1_000;
 
 /// The rollups and partitions to build.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RefreshRequest {
-    /// `None`: all cubes.
+    /// The name of the cube; `None` for all cubes.
     pub cube: Option<String>,
-    /// `None`: all rollups of the cubes.
+    /// The name of the rollup; `None` for all rollups of the cubes.
     pub name: Option<String>,
     /// Dates or times such as `2026-01` or `2026-01-31T08:00`, each of which lies in the partition that it means, in
     /// the rollup's zone. Empty: all.

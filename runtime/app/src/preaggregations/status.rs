@@ -21,13 +21,13 @@ use crate::ports::store::StoreError;
 /// The newest build of each rollup.
 pub(super) type NewestBuilds = HashMap<RollupName, RollupBuild>;
 
-/// Builds that are read to find the newest of each rollup.
+/// The number of builds that are read to find the newest one of each rollup.
 const RECENT_BUILDS: u32 = 5_000;
 
 /// The relation of a rollup's tables to its definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServedState {
-    /// Nothing was published.
+    /// No generation has been published.
     NotBuilt,
     Ready,
     /// The generation is of other definitions, and no query reads it.

@@ -21,7 +21,7 @@ use crate::worker::{Progress, Schedule, Task, TaskError};
 const POLL: Duration = Duration::from_secs(1);
 /// The time between two runs of maintenance.
 const MAINTENANCE: Duration = Duration::from_secs(60);
-/// Builds that are read to find what is due.
+/// The number of builds that are read to find the rollups that are due.
 const RECENT_BUILDS: u32 = 5_000;
 
 #[async_trait]
@@ -81,7 +81,7 @@ impl Preaggregations {
         Ok(Progress::Complete)
     }
 
-    /// Returns builds to pending that another process began and did not end.
+    /// Sets builds to pending that another process began and did not end.
     async fn take_over(&self, lease: &Lease, backend: &PreaggregationBackend) -> Result<(), TaskError> {
         if self.progress().fence == Some(lease.fence) {
             return Ok(());

@@ -91,7 +91,7 @@ impl Answers {
         Some(self.rows().saturating_sub(self.count(column, &Statistic::Values)?))
     }
 
-    /// The standard deviation of the population.
+    /// Returns the standard deviation of the population.
     pub(super) fn deviation(&self, column: usize) -> Option<f64> {
         self.moment(column, 2).map(f64::sqrt)
     }
@@ -202,7 +202,7 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// Engines count in integers, decimals and doubles.
+/// Converts a count, which engines return as an integer, a decimal or a double.
 fn natural(value: &Value) -> Option<u64> {
     match value {
         Value::Integer(value) => u64::try_from(*value).ok(),

@@ -21,9 +21,9 @@ use crate::query::{QueryRunError, QueryService};
 
 /// The number of profiles that are stored.
 const MAX_STORED: u32 = 2_000;
-/// Names that an error lists.
+/// The largest number of names that an error lists.
 const MAX_NEAREST: usize = 20;
-/// The characters of a name that an error repeats.
+/// The largest number of characters of a name that an error repeats.
 const MAX_NAME: usize = 200;
 
 /// The reason why a profile is missing.

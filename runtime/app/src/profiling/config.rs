@@ -13,7 +13,7 @@ pub struct ProfileConfig {
     pub top_values: Option<u32>,
     /// Percentiles from 0 to 100, ascending; empty omits them.
     pub percentiles: Vec<f64>,
-    /// The caller asks for a sample of the rows.
+    /// True if the caller requests a sample of the rows.
     pub wants_sample: bool,
     pub detects_insights: bool,
     /// The sensitivity from 0 to 1. A higher value also reports weaker insights.

@@ -15,7 +15,8 @@ use super::statistics::is_number;
 use crate::ports::checks::{CheckAggregate, CheckRequest, Finding, QualityDimension};
 use crate::ports::severity::FindingSeverity;
 
-/// John Tukey's inner fences, as the specification has them.
+/// The distance of the fences for outliers from the quartiles, in interquartile ranges (John Tukey's inner fences, as
+/// in the specification).
 const FENCES: f64 = 1.5;
 const NO_SAMPLES: &str = "all rows were counted: no warehouse takes samples yet";
 
@@ -25,7 +26,7 @@ pub struct CubeProfile {
     pub cube_name: Arc<str>,
     pub row_count: u64,
     pub profiled_at: Timestamp,
-    /// Rows that were looked at: all of them.
+    /// The number of rows that were read, which is all of them.
     pub sample_size: u64,
     pub dimension_profiles: Vec<ColumnProfile>,
     pub measure_profiles: Vec<ColumnProfile>,
@@ -56,7 +57,7 @@ pub struct ColumnProfile {
     /// The standard deviation of the population.
     pub stddev: Option<f64>,
     pub skewness: Option<f64>,
-    /// From 0 to 100.
+    /// The percentiles as pairs of a percentage, from 0 to 100, and a value.
     pub percentiles: Vec<(f64, f64)>,
     pub outlier_count: Option<u64>,
     pub histogram: Vec<Bin>,
@@ -96,13 +97,13 @@ impl Insight {
 }
 
 impl ColumnProfile {
-    /// (total − nulls) / total; `None` without rows.
+    /// Returns the share of values that are not null; `None` without rows.
     pub fn completeness(&self) -> Option<f64> {
         let values = self.total_count.saturating_sub(self.null_count?);
         (self.total_count > 0).then(|| values as f64 / self.total_count as f64)
     }
 
-    /// Different values by rows.
+    /// Returns the number of distinct values for each row; `None` without rows.
     pub fn cardinality_ratio(&self) -> Option<f64> {
         let distinct = self.distinct_count?;
         (self.total_count > 0).then(|| distinct as f64 / self.total_count as f64)

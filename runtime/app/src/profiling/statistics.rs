@@ -11,14 +11,14 @@ use terrane_compiler::types::{LogicalType, Value};
 use super::answers::Answers;
 use crate::ports::checks::{CheckAggregate, CheckRequest};
 
-/// Columns of one statement, and values bound to it: every engine takes so many.
+/// The largest numbers of columns and of bound values in one statement. Every engine accepts this many.
 const MAX_COLUMNS: usize = 100;
 const MAX_VALUES: usize = 400;
 
 /// A statistic of a column by its index, or of rows.
 pub(super) type Wish<C> = (Option<C>, Statistic);
 
-/// Statistics that depend on nothing.
+/// Returns the statistics that do not depend on the answers to others.
 pub(super) fn plain<'r>(answers: &Answers, requests: impl Iterator<Item = &'r CheckRequest>) -> Vec<Wish<usize>> {
     let mut wishes = vec![(None, Statistic::Rows)];
     for request in requests {
@@ -104,7 +104,7 @@ fn push(wishes: &mut Vec<Wish<usize>>, wish: Wish<usize>) {
     }
 }
 
-/// Values below an edge.
+/// Counts values below an edge.
 pub(super) fn below(edge: f64) -> Statistic {
     let high = Some(Bound { value: Value::Float(edge), inclusive: false });
     Statistic::Passing(Test::Range { low: None, high })
@@ -117,7 +117,7 @@ pub(super) fn outside(low: f64, high: f64) -> Statistic {
     Statistic::Passing(Test::AnyOf(vec![below, above]))
 }
 
-/// Statements of bounded size.
+/// Divides statistics into statements of bounded size.
 pub(super) fn split<C>(wishes: Vec<Wish<C>>) -> Vec<Vec<Wish<C>>> {
     let (mut parts, mut values): (Vec<Vec<Wish<C>>>, usize) = (Vec::new(), 0);
     for wish in wishes {

@@ -1,5 +1,4 @@
-//! Compiles a project: the warehouse checks the SQL of every model, then the project is served in place of the previous
-//! one.
+//! Compiles a project: the warehouse checks the SQL of every model, then the project replaces the served one.
 //!
 //! A model whose text has not changed since the warehouse last accepted it is not checked again, except in a full
 //! compilation. On request the models are also built (`build`).
@@ -25,13 +24,13 @@ use crate::ports::warehouse::{Statement, Warehouse, WarehouseErrorKind};
 /// A request to compile models.
 #[derive(Debug, Clone, Default)]
 pub struct CompileRequest {
-    /// `None`: the project that is served.
+    /// The path of the project; `None` for the served project.
     pub path: Option<String>,
     /// The models to report; the models that they read are also checked. `None` stands for all models.
     pub models: Option<Vec<String>>,
     /// True to compile everything again, without results of the served project.
     pub is_full: bool,
-    /// Builds the compiled models in the warehouse.
+    /// True to build the compiled models in the warehouse.
     pub builds_models: bool,
 }
 
@@ -50,7 +49,7 @@ pub struct Compiled {
 #[derive(Debug, Clone)]
 pub struct CompiledModel {
     pub name: String,
-    /// A query that runs as it stands.
+    /// The complete query, which can be run unchanged.
     pub sql: String,
     pub warnings: Vec<Diagnostic>,
     pub elapsed: Duration,
@@ -295,7 +294,7 @@ fn asked_for<'a>(definitions: &'a Definitions, models: Option<&[String]>) -> Res
         .collect()
 }
 
-/// Models with all that they read, one behind the other.
+/// Returns the names of models and of all models that they read, directly or through others.
 fn read_by<'a>(definitions: &'a Definitions, asked: &HashSet<&'a str>) -> HashSet<&'a str> {
     let models = definitions.models.iter().chain(&definitions.cyclic_models);
     let refs: HashMap<&str, &ModelDefinition> = models.map(|model| (&*model.name.value, model)).collect();

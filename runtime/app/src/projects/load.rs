@@ -1,4 +1,4 @@
-//! Loads a project: reads the files, builds the model, and serves it in place of the previous one.
+//! Loads a project: reads the files, builds the model, and serves it instead of the previous one.
 
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::soften_registered;
@@ -12,7 +12,7 @@ use crate::ports::projects::ProjectTexts;
 /// A request to load a project.
 #[derive(Debug, Clone, Default)]
 pub struct LoadRequest {
-    /// `None`: the project that is served.
+    /// The path of the project; `None` for the served project.
     pub path: Option<String>,
     /// True if an error refuses the whole project; otherwise the parts without errors are served.
     pub is_strict: bool,

@@ -29,7 +29,7 @@ pub struct Answer {
     pub returned_rows: u64,
     /// The number of groups before paging; `None` if the query does not ask for it.
     pub total_rows: Option<u64>,
-    /// `None` if the query does not ask for totals, or has no measure.
+    /// The totals; `None` if the query does not request them, or has no measure.
     pub totals: Option<Totals>,
     /// True if groups follow after this page; `None` if unknown, because the total was not requested.
     pub truncated: Option<bool>,
@@ -43,7 +43,7 @@ pub struct Answer {
     pub cubes: Vec<CubeId>,
     /// The version of the data; `None` if it is unknown.
     pub version: Option<DataVersion>,
-    /// Another run over the same data may have another result.
+    /// True if another run over the same data may have another result.
     pub is_changing: bool,
     /// The result that the rows are from, if other queries may get it too.
     pub shared: Option<Arc<StoredResult>>,
@@ -55,9 +55,9 @@ pub struct Answer {
 pub struct Freshness {
     /// The rows are at least as new as the data at this time.
     pub as_of: Timestamp,
-    /// The rows are from the cache.
+    /// True if the rows are from the cache.
     pub is_cached: bool,
-    /// The data changed meanwhile, or the time of the rows is over.
+    /// True if the data has changed since, or the time for which rows may be reused is over.
     pub is_stale: bool,
     /// The time since `as_of`.
     pub age: Duration,
@@ -88,9 +88,9 @@ pub struct AnswerStream {
     pub schema: SchemaRef,
     /// The number of groups before paging; `None` if the query does not ask for it.
     pub total_rows: Option<u64>,
-    /// `None` if the query does not ask for totals, or has no measure.
+    /// The totals; `None` if the query does not request them, or has no measure.
     pub totals: Option<Totals>,
-    /// `None` if it is unknown before the rows.
+    /// True if groups follow after this page; `None` if it is unknown before the rows.
     pub truncated: Option<bool>,
     pub warnings: Vec<String>,
     pub cache_key: String,

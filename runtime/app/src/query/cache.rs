@@ -62,13 +62,13 @@ impl CacheSettings {
 /// The wishes of a caller.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheControl {
-    /// The result must be computed now, and not be read from the cache.
+    /// True to compute the result now instead of reading it from the cache.
     pub bypass: bool,
     /// The longest time since the result's data was read.
     pub max_age: Option<Duration>,
     /// The longest time for which an outdated result may be used, instead of the operator's setting.
     pub stale: Option<Duration>,
-    /// The caller needs the version of the data, also of a result that is not stored.
+    /// True if the caller needs the version of the data, even for a result that is not stored.
     pub reads_version: bool,
 }
 
@@ -78,13 +78,15 @@ pub(super) struct Fetched {
     pub(super) result: Arc<StoredResult>,
     pub(super) key: CacheKey,
     pub(super) used: CacheUse,
-    /// The data changed, or the result's time is over; a new one is being computed.
+    /// True if the data has changed, or the time for which the result may be reused is over. A new result is being
+    /// computed.
     pub(super) is_stale: bool,
-    /// Other queries may get the same result.
+    /// True if other queries may get the same result.
     pub(super) is_shared: bool,
     /// The age of the data.
     pub(super) age: Duration,
-    /// The statements may have another result over the same data. Only known if the version of the data was read.
+    /// True if the statements may have another result over the same data. It is known only if the version of the data
+    /// was read.
     pub(super) is_changing: bool,
 }
 
@@ -209,7 +211,7 @@ impl CachedExecutor {
         }
     }
 
-    /// Returns why a stored result cannot be used.
+    /// Checks that a stored result can be used. The error is the reason why it cannot.
     fn check(&self, result: &StoredResult, reading: &VersionReading, control: CacheControl) -> Result<(), MissReason> {
         let age = self.age(result);
         if result.version != reading.version {

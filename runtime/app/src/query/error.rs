@@ -54,7 +54,7 @@ impl QueryRunError {
         }
     }
 
-    /// Returns whether a policy or a hook closed what the query asks for.
+    /// Returns whether a policy or a hook denied the query or a part of it.
     pub fn is_denial(&self) -> bool {
         match self {
             QueryRunError::Denied(_) | QueryRunError::PolicyUnavailable => true,

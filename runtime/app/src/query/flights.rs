@@ -24,7 +24,7 @@ use crate::ports::result_cache::{CacheKey, ResultCache, StoredResult};
 
 type FlightKey = (CacheKey, DataVersion);
 
-/// The most refreshes of outdated results at one time. Results beyond are refreshed for a later caller.
+/// The largest number of refreshes of outdated results at one time. Results beyond are refreshed for a later caller.
 const MAX_REFRESHES: usize = 64;
 
 /// The executions that are shared now.
@@ -46,7 +46,7 @@ struct Flight {
     outcome: watch::Receiver<Option<FlightOutcome>>,
     waiters: usize,
     task: AbortHandle,
-    /// Distinguishes a flight from a later one of the same key.
+    /// A number that distinguishes a flight from a later one of the same key.
     id: u64,
 }
 
@@ -69,7 +69,7 @@ pub(super) struct Waiter {
 #[derive(Clone)]
 pub(super) struct Executor {
     pub(super) runner: Arc<StatementRunner>,
-    /// Fastest first.
+    /// The tiers of the result cache, fastest first.
     pub(super) tiers: Arc<[Arc<dyn ResultCache>]>,
     /// The largest size of a stored result, in bytes.
     pub(super) max_entry: u64,

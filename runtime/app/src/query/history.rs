@@ -18,11 +18,12 @@ use crate::ports::preaggregations::{ComputedQueries, QueryShape};
 
 /// The number of shapes that are counted between two reads. Further shapes are dropped.
 const MAX_SHAPES: usize = 1_000;
-/// Members of one shape. A query with more gains nothing from a pre-aggregation.
+/// The largest number of members of a shape. A query with more members gains nothing from a pre-aggregation.
 const MAX_MEMBERS: usize = 50;
-/// The most bytes of the names of filtered dimensions. For a query with more, the filters are recorded as unknown.
+/// The largest number of bytes of the names of filtered dimensions. For a query with more, the filters are recorded as
+/// unknown.
 const MAX_FILTER_BYTES: usize = 1_000;
-/// Metrics refer to metrics up to this depth.
+/// The largest depth to which metrics that refer to metrics are followed.
 const MAX_DEPTH: usize = 50;
 
 /// Counts the shapes of queries.

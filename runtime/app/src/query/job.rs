@@ -28,7 +28,7 @@ pub(super) struct QueryJob {
     pub(super) count: Option<Result<CompiledSql, QueryError>>,
     /// Each measure without dimensions; `None` if the query does not ask for it.
     pub(super) totals: Option<CompiledSql>,
-    /// The number of groups is not asked for.
+    /// True if the number of groups is not requested.
     pub(super) skip_total: bool,
 }
 

@@ -19,7 +19,7 @@ use fair_queue::FairQueue;
 pub struct LimiterSettings {
     pub running: usize,
     pub queued: usize,
-    /// The share of one tenant; `None`: no bound besides `running`.
+    /// The largest number of running queries of one tenant; `None` for no limit besides `running`.
     pub running_per_tenant: Option<usize>,
     pub queued_per_tenant: Option<usize>,
 }
@@ -36,7 +36,7 @@ pub struct Overloaded {
 #[derive(Debug, Clone)]
 pub struct ConcurrencyLimiter(Arc<Mutex<FairQueue>>);
 
-/// Permission to run one query; returned when it is dropped. A stream holds its permit until it ends.
+/// The right to run one query, returned when it is dropped. A stream holds its permit until it ends.
 #[derive(Debug)]
 pub struct Permit {
     limiter: ConcurrencyLimiter,

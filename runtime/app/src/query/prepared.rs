@@ -66,7 +66,7 @@ pub struct PlannedQuery {
     pub exceeded: Vec<GuardrailExceeded>,
     /// The cubes that are read without a lower bound on time.
     pub without_time_bound: Vec<Arc<str>>,
-    /// Policies or hooks hide something from the caller.
+    /// True if policies or hooks hide something from the caller.
     pub has_policies: bool,
 }
 
@@ -262,7 +262,8 @@ impl Prepared<'_> {
         Ok((sql, begun))
     }
 
-    /// Returns the statement over rows, and the facts that the statement before it read from tables.
+    /// Compiles the query again without pre-aggregations. Returns the statement, and the tables that the previous
+    /// statement read.
     fn forget_tables(&mut self) -> Result<(CompiledSql, Vec<FactMatch>), QueryRunError> {
         let tables = self.compile_silently()?.rollups;
         let environment = Environment { rollups: Arc::default(), ..self.session.environment.clone() };

@@ -36,13 +36,13 @@ pub(super) struct StatementOrigin {
 pub(super) struct QueryRecorder {
     pub(super) origin: StatementOrigin,
     pub(super) kind: QueryKind,
-    /// `None`: no history is written.
+    /// The record for the history; `None` if no history is written.
     pub(super) history: Option<HistoryEntry>,
     /// The parts of budgets that the query may use.
     pub(super) reservations: Mutex<Vec<Reservation>>,
     /// The clock's `elapsed` at the start.
     pub(super) started: Duration,
-    /// Time spent on the warehouse, if it is less than the time since admission.
+    /// The time spent on the warehouse, if it is less than the time since admission.
     pub(super) waited: Option<Duration>,
     pub(super) rows: u64,
     pub(super) outcome: QueryOutcome,
@@ -63,7 +63,7 @@ pub(super) struct ExecutedStatement {
     query_hash: String,
     /// The first pre-aggregation that the statement reads, `cube.name`.
     pre_aggregation: Option<Arc<str>>,
-    /// Some rows are from pre-aggregated tables.
+    /// True if some rows are from pre-aggregated tables.
     uses_tables: bool,
 }
 

@@ -31,7 +31,7 @@ pub(super) struct RowReader {
     pub(super) limit: Option<u64>,
     pub(super) truncated: Option<bool>,
     pub(super) record: StreamRecord,
-    /// Returned when the last row is read.
+    /// The permit of the query, returned when the last row is read.
     pub(super) _permit: Permit,
 }
 

@@ -70,7 +70,7 @@ impl QuerySession<'_> {
         self.guardrails
     }
 
-    /// Returns the most rows that a query of this session can return.
+    /// Returns the largest number of rows that a query of this session can return.
     pub fn max_rows(&self) -> u64 {
         self.environment.max_limit.min(self.guardrails.max_rows_returned.unwrap_or(u64::MAX))
     }
@@ -81,7 +81,7 @@ impl QuerySession<'_> {
         Some(GuardrailExceeded::Rows { limit, requested: None }.into())
     }
 
-    /// Returns the time until the answer of a query begins at the latest.
+    /// Returns the time limit within which the answer of a query must begin.
     pub fn timeout(&self) -> Duration {
         let timeout = self.service.settings.timeout;
         self.guardrails.max_execution.map_or(timeout, |limit| limit.min(timeout))

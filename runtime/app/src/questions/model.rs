@@ -27,16 +27,16 @@ use crate::query::{QueryRunError, QuerySession};
 use crate::security::access::Durability;
 use crate::security::{AccessRecorder, AuthMethod};
 
-/// Requests after a refused reply.
+/// The largest number of further requests after a refused reply.
 const MAX_REPAIRS: usize = 2;
-/// Requests at the same time.
+/// The largest number of requests at the same time.
 const MAX_RUNNING: usize = 4;
-/// Stored queries.
+/// The largest number of stored queries.
 const MAX_STORED: usize = 1_000;
 const SECONDS_PER_HOUR: f64 = 3_600.0;
-/// Characters of a model's own words that an answer contains.
+/// The largest number of characters of a model's message that an answer contains.
 const MAX_MESSAGE: usize = 300;
-/// Parts of a question, and choices, that a reply may have.
+/// The largest numbers of parts of a question and of choices in a reply.
 const MAX_ITEMS: usize = 20;
 
 /// The questions that the model is asked.
@@ -45,7 +45,7 @@ pub enum ModelUse {
     /// Questions that the grammar cannot read.
     #[default]
     Unclear,
-    /// All. The grammar answers if the model does not.
+    /// All questions. The grammar answers if the model does not.
     Always,
 }
 
@@ -53,7 +53,7 @@ pub enum ModelUse {
 #[derive(Debug, Clone)]
 pub struct ModelSettings {
     pub usage: ModelUse,
-    /// The number of members that a request names.
+    /// The largest number of members that a request names.
     pub max_members: usize,
     /// True to send values of dimensions that words of the question were found as.
     pub sends_values: bool,

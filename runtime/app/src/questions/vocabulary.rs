@@ -17,9 +17,9 @@ use crate::metadata;
 use crate::ports::language_model::{OfferedKind, OfferedMember};
 use crate::search::ArtifactText;
 
-/// Synonyms of a member that a language model is offered.
+/// The largest number of a member's synonyms that are sent to a language model.
 const MAX_SYNONYMS: usize = 5;
-/// Characters of a description that a language model is offered.
+/// The largest number of characters of a description that are sent to a language model.
 const MAX_DESCRIPTION: usize = 200;
 
 /// Returns the entries of all members that the caller may see.

@@ -43,7 +43,7 @@ pub struct ArtifactText {
     pub cube: Option<Arc<str>>,
     pub title: Arc<str>,
     pub description: Option<Arc<str>>,
-    /// From the project's files and from linked glossary terms.
+    /// The synonyms from the project's files and from linked glossary terms.
     pub synonyms: Vec<Arc<str>>,
     pub tags: Vec<Arc<str>>,
 }

@@ -22,10 +22,10 @@ pub const MISSING_SCOPE: &str = "missing scope";
 /// The point in time at which a record has to be on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// Before the answer to the caller. Records of anonymous callers are written with the next batch, so that anonymous
-    /// requests cannot cause one write each.
+    /// Written before the caller gets the answer. Records of anonymous callers are written with the next batch instead,
+    /// so that anonymous requests cannot cause one write each.
     BeforeAnswer,
-    /// With the next batch.
+    /// Written with the next batch.
     NextBatch,
 }
 

@@ -26,7 +26,7 @@ pub struct NewKey {
 }
 
 impl NewKey {
-    /// `random`: 40 unpredictable bytes.
+    /// Creates a key from 40 unpredictable bytes.
     pub fn from_random(random: &[u8; 40]) -> Self {
         let id = hex::encode(&random[..ID_DIGITS / 2]);
         let secret = base64url(&random[ID_DIGITS / 2..]);
@@ -61,7 +61,7 @@ pub fn hash(secret: &str) -> SecretHash {
     Sha256::digest(secret.as_bytes()).into()
 }
 
-/// RFC 4648, section 5, without padding.
+/// Encodes bytes as base64url (RFC 4648, section 5) without padding.
 pub fn base64url(bytes: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }

@@ -43,7 +43,7 @@ pub struct AuditBuffer {
     open: Mutex<Open>,
     /// The lock of the writer.
     written: tokio::sync::Mutex<WriteProgress>,
-    /// Tries to write so far.
+    /// The number of attempts to write so far.
     tries: AtomicU64,
     noted: Notify,
 }
@@ -68,7 +68,7 @@ struct Failures {
 /// The progress of writing.
 #[derive(Default)]
 struct WriteProgress {
-    /// Batches below this are on disk.
+    /// The number of the first batch that is not on disk.
     below: u64,
     /// The last attempt that failed.
     failed: Option<(u64, StoreError)>,
@@ -108,7 +108,7 @@ impl AuditBuffer {
     /// Notes an event; the record is on disk when this returns.
     ///
     /// # Errors
-    /// The store's.
+    /// The store fails.
     pub async fn note_durably(&self, entry: AuditEntry) -> Result<(), StoreError> {
         let number = self.push(entry).await?;
         // Where its caller goes away before it is written, the task writes it.

@@ -30,7 +30,7 @@ pub const BINDING_SECONDS: i64 = state_token::LIFETIME_SECONDS;
 const MAX_USED: usize = 10_000;
 /// The number of codes that are exchanged at the same time.
 const MAX_EXCHANGES: usize = 32;
-/// Longer codes are refused without a request to the provider.
+/// The largest size of a code. Longer codes are refused without a request to the provider.
 const MAX_CODE_BYTES: usize = 4_096;
 /// RFC 6749, section 4.1.2.1, and OpenID Connect Core, section 3.1.2.6. Other words are not repeated.
 const PROVIDER_ERRORS: &[&str] = &[
@@ -93,7 +93,7 @@ pub enum OAuthError {
 /// The protocol by which browsers reach the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
-    /// On this machine only.
+    /// HTTP, which is allowed only on a loopback address.
     Http,
     Https,
 }

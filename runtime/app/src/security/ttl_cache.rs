@@ -25,7 +25,7 @@ pub(crate) struct TtlCache<T> {
     entries: RwLock<HashMap<Arc<str>, (T, Duration)>>,
     /// The time of the store's last failure, in milliseconds of the clock's `elapsed`; 0 without a failure.
     failed_ms: AtomicU64,
-    /// Counts removals. An answer that was read before a removal is not stored after it.
+    /// The number of removals. An answer that was read before a removal is not stored after it.
     forgotten: AtomicU64,
 }
 

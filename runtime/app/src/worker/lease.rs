@@ -38,7 +38,7 @@ pub enum LeaseLoss {
 pub struct HeldLease {
     lease: Lease,
     leases: Arc<dyn Leases>,
-    /// Not yet released or lost.
+    /// True until the lease is released or lost.
     is_held: bool,
 }
 

@@ -109,9 +109,9 @@ const LABELS: &[&str] = &[
 ];
 /// First words of flags.
 const FLAGS: &[&str] = &["is", "has", "was", "can", "did", "should"];
-/// First words of counts.
+/// The first words of the names of counts.
 const COUNTS: &[&str] = &["num", "n", "number", "count", "total", "nb", "qty"];
-/// Last words of numbers whose sum has no meaning.
+/// The last words of the names of numbers whose sum has no meaning.
 const RATES: &[&str] = &[
     "price",
     "rate",

@@ -11,7 +11,7 @@ pub(super) struct Table {
     /// The indexes of the columns that identify a row. Empty if there are none.
     pub(super) key: Vec<usize>,
     pub(super) key_evidence: Evidence,
-    /// Other sets of columns that are unique and not null.
+    /// The sets of columns, except the key, that are unique and not null.
     pub(super) unique: Vec<Vec<usize>>,
     pub(super) references: Vec<Reference>,
 }
@@ -37,7 +37,7 @@ pub(super) struct Statistics {
     pub(super) distinct: u64,
     pub(super) min: f64,
     pub(super) max: f64,
-    /// The largest last two digits of an integer column.
+    /// The largest number that the last two digits of a value form, for a column of integers.
     pub(super) max_last_digits: Option<f64>,
 }
 

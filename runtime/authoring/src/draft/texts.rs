@@ -15,11 +15,11 @@ use crate::names::identifier;
 
 /// The number of columns per statement.
 const COLUMNS_AT_ONCE: usize = 50;
-/// The values of each column in a row of the statement.
+/// The number of values for each column in a row of the statement.
 const VALUES_PER_COLUMN: usize = statements::TEXT_FORMS.len() + 4;
 /// The share of values of a form that makes the others exceptions, in percent.
 const MOST_PERCENT: u64 = 90;
-/// A column with more distinct values has names or sentences rather than categories.
+/// The largest number of distinct values of a column of categories. A column with more contains names or sentences.
 const MAX_CATEGORIES: u64 = 1_000;
 /// The number of characters of a value that a note repeats.
 const SHOWN_CHARACTERS: usize = 40;

@@ -103,7 +103,7 @@ pub struct RunArguments {
     /// The detector's own, if not given
     #[arg(long)]
     pub sensitivity: Option<f64>,
-    /// Steps of history before the first point to judge
+    /// Steps of history before the first point to evaluate
     #[arg(long, default_value_t = terrane_app::anomaly::TRAINING_SIZE)]
     pub training_size: u32,
     /// second, minute, hour, day, week, month, quarter or year
@@ -115,10 +115,10 @@ pub struct RunArguments {
     /// A dimension with one series for each value; can be repeated
     #[arg(long = "dimension", value_name = "DIMENSION")]
     pub dimensions: Vec<String>,
-    /// The first date to judge; default: the first after the history
+    /// The first date to evaluate; default: the first after the history
     #[arg(long, value_name = "DATE")]
     pub from: Option<String>,
-    /// The last date to judge, inclusive; default: the last step that has ended
+    /// The last date to evaluate, inclusive; default: the last step that has ended
     #[arg(long, value_name = "DATE")]
     pub to: Option<String>,
     /// Steps of one season, for detectors that know seasons

@@ -52,7 +52,7 @@ pub struct AskArguments {
     pub json: bool,
 }
 
-/// The reader of a question.
+/// The method of interpreting a question.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub enum AskMethod {
     Auto,

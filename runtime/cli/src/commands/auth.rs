@@ -254,7 +254,7 @@ pub enum Clearable {
 }
 
 impl AuthAction {
-    /// The project's folder.
+    /// Returns the project's folder.
     pub fn dir(&self) -> &PathBuf {
         match self {
             AuthAction::CreateKey { place, .. }

@@ -30,7 +30,7 @@ use crate::project::Project;
 use crate::wiring::{self, WarehouseUse};
 use crate::{caller, wire};
 
-/// The newest queries whose times are compared with their predictions.
+/// The number of newest queries whose times are compared with their predictions.
 const COMPARED: u32 = 10_000;
 
 #[derive(Debug, clap::Args)]

@@ -55,7 +55,7 @@ pub struct DaxArguments {
 #[derive(Debug, Clone, Copy)]
 struct Output {
     form: Form,
-    /// Rows are drawn for a reader.
+    /// True if rows are drawn for a terminal.
     is_terminal: bool,
 }
 

@@ -29,7 +29,7 @@ use crate::report::plural;
 use crate::wiring::{self, WarehouseUse};
 use contents::Contents;
 
-/// The most cubes with profiles and anomalies, unless they are named.
+/// The largest number of cubes with profiles and anomalies, unless they are named.
 const MAX_CUBES: usize = 30;
 
 #[derive(Debug, clap::Args)]

@@ -50,7 +50,7 @@ pub struct SearchArguments {
     pub json: bool,
 }
 
-/// Searches. Returns whether something was found.
+/// Prints the artifacts that a search finds. Returns whether something was found.
 ///
 /// # Errors
 /// The project has errors, or the text or the cube is invalid.

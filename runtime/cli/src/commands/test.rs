@@ -50,7 +50,7 @@ pub struct TestArguments {
     pub junit: Option<OutputFile>,
 }
 
-/// For scripts.
+/// The output of `--json`.
 #[derive(Debug, Serialize)]
 struct TestJson<'a> {
     ok: bool,
@@ -70,7 +70,7 @@ struct CaseJson<'a> {
     sql: Option<&'a str>,
 }
 
-/// The most names of cases in a hint.
+/// The largest number of names of cases in a hint.
 const MAX_NAMES: usize = 8;
 
 /// Runs the cases. Returns true if all of them pass.

@@ -19,7 +19,7 @@ pub(super) const DEFAULT_ALGORITHMS: &[SignatureAlgorithm] = &[SignatureAlgorith
 pub struct OAuthConfig {
     pub place: Option<Place>,
     pub enabled: Option<bool>,
-    /// This server, as browsers reach it.
+    /// The URL at which browsers reach this server.
     pub public_url: Option<WithPlace<String>>,
     /// The URL of a server that listens on a loopback address; set once the address is known.
     pub default_public_url: Option<String>,
@@ -27,7 +27,7 @@ pub struct OAuthConfig {
 }
 
 impl OAuthConfig {
-    /// Providers are used unless they are switched off.
+    /// Returns whether callers can sign in through providers. By default, they can if a provider is configured.
     pub fn is_on(&self) -> bool {
         self.enabled.unwrap_or(!self.providers.is_empty())
     }

@@ -77,7 +77,7 @@ pub(super) struct Section<'a> {
     path: String,
     /// The index in a list of mappings, such as `[0]`.
     item: String,
-    /// The mapping is inside a list, whose items have no variables.
+    /// True if the mapping is inside a list, whose items have no variables.
     is_in_list: bool,
     entries: Mapping<'a>,
     known: Vec<&'static str>,

@@ -275,7 +275,7 @@ fn warehouse(s: &mut Section<'_>) -> WarehouseConfig {
     }
 }
 
-/// Returns true for `4GB`, `512 MiB` or `80%`: digits and a unit, so that the text is safe in SQL.
+/// Reads a size such as `4GB`, `512 MiB` or `80%`: digits and a unit, so that the text is safe in SQL.
 fn size(text: &str) -> Option<String> {
     let text = text.trim();
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').trim_start();
@@ -379,7 +379,7 @@ fn metrics(s: &mut Section<'_>) -> MetricsConfig {
     }
 }
 
-/// Returns true for a path without characters that need escaping or have a meaning for the router.
+/// Reads a path without characters that need escaping or have a meaning for the router.
 fn plain_path(text: &str) -> Option<String> {
     let is_step = |step: &str| {
         let is_plain = step.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte));

@@ -35,7 +35,7 @@ pub struct JwtConfig {
     pub claims_place: Option<Place>,
     pub claims_mapping_place: Option<Place>,
     pub scope_mapping_place: Option<Place>,
-    /// Accepts tokens without a session that an application signs with the key of this server.
+    /// True to accept tokens without a session that an application signs with the key of this server.
     pub application_tokens: bool,
     pub application_tokens_place: Option<Place>,
     /// The longest lifetime of such a token, in seconds.
@@ -156,7 +156,7 @@ impl SecurityConfig {
     }
 }
 
-/// 100 years.
+/// The longest lifetime: 100 years.
 const MAX_LIFETIME_SECONDS: u64 = 3_155_760_000;
 
 pub(super) fn read(s: &mut Section<'_>) -> SecurityConfig {
@@ -269,7 +269,7 @@ pub(super) fn scope_roles(s: &mut Section<'_>) -> ScopeRoleNames {
 }
 
 impl ClaimNames {
-    /// Each name, else the other's.
+    /// Returns these names, with those of `other` for the missing ones.
     pub fn or(self, other: ClaimNames) -> ClaimNames {
         ClaimNames {
             user_id: self.user_id.or(other.user_id),

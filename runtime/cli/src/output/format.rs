@@ -6,20 +6,20 @@
 use serde_json::Value;
 use terrane_expectations::Rows;
 
-/// The decimal places of a double without a format.
+/// The number of decimal places of a double without a format.
 const PLACES: usize = 6;
 
 /// The form of a column's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NumberFormat {
     Unchanged,
-    /// With separated thousands.
+    /// A number with thousands separators.
     Number,
     /// Two decimal places.
     Currency,
     /// A share in percent with two decimal places.
     Percent,
-    /// So many decimal places.
+    /// A number with this many decimal places.
     Places(usize),
 }
 
@@ -67,7 +67,7 @@ pub(super) fn apply(rows: &Rows, formats: &[NumberFormat]) -> Rows {
     Rows { columns: rows.columns.clone(), is_double: rows.is_double.clone(), rows: rows.rows.iter().map(row).collect() }
 }
 
-/// A number as digits: the sign, the digits, and the number of those behind the point.
+/// Splits a number into its sign, its digits, and the number of digits behind the point; `None` for other texts.
 fn parts(text: &str) -> Option<(bool, Vec<u8>, i64)> {
     let (text, exponent) = match text.split_once(['e', 'E']) {
         Some((text, exponent)) => (text, exponent.parse::<i64>().ok().filter(|e| e.abs() < 400)?),

@@ -9,7 +9,7 @@ use terrane_expectations::Rows;
 use terrane_pictures::{Glyphs, bar, sparkline};
 use terrane_terminal::TerminalText;
 
-/// Steps of a line that a terminal can show.
+/// The largest number of steps of a line that a terminal can show.
 const MAX_STEPS: usize = 200;
 
 /// Returns a bar for each row by the first measure; `None` without one. Negative values have a bar of `-`.

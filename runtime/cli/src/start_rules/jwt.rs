@@ -22,7 +22,7 @@ pub(super) fn refusals(security: &SecurityConfig) -> Vec<Diagnostic> {
     refused
 }
 
-/// Settings of tokens that no key could check.
+/// Refuses settings of tokens without a key that could verify tokens.
 fn without_key(jwt: &JwtConfig) -> Vec<Diagnostic> {
     let set = [
         ("security.jwt.enabled", jwt.enabled_place.as_ref()),
@@ -65,7 +65,7 @@ fn unread_mappings(security: &SecurityConfig) -> Vec<Diagnostic> {
     set.into_iter().filter_map(refuse).collect()
 }
 
-/// Keys that don't go together.
+/// Refuses keys that exclude each other.
 fn key_refusals(jwt: &JwtConfig) -> Vec<Diagnostic> {
     let mut refused = Vec::new();
     if jwt.has_own_key() {

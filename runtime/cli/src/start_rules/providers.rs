@@ -35,7 +35,7 @@ pub(super) fn refusals(security: &SecurityConfig) -> Vec<Diagnostic> {
     refused
 }
 
-/// Tokens of an external provider.
+/// Checks the settings for tokens of an external provider.
 fn external(security: &SecurityConfig, outgoing: &OutgoingClient) -> Vec<Diagnostic> {
     let jwt = &security.jwt;
     let Some(url) = jwt.external_jwks_url.as_ref().filter(|_| jwt.is_external()) else { return Vec::new() };
@@ -79,7 +79,7 @@ pub(super) fn check_public_url(oauth: &OAuthConfig, address: SocketAddr) -> Resu
 const ASKED_OVER_HTTPS: &str = "providers are asked over https; `security.outgoing.allow` lists hosts and networks of \
                                 your own, and http is for a listed loopback host";
 
-/// Providers to sign in through.
+/// Checks the providers through which callers sign in.
 fn oauth(security: &SecurityConfig, outgoing: &OutgoingClient) -> Vec<Diagnostic> {
     let oauth = &security.oauth;
     if !oauth.is_on() {

@@ -37,7 +37,7 @@ impl<'a> Providers<'a> {
         Ok(Providers { config, clock, outgoing: outgoing(config, root)? })
     }
 
-    /// Tokens of an external provider, if they are accepted.
+    /// Returns the verifier of tokens of an external provider, if they are accepted.
     pub(super) fn external(&self) -> Result<Option<Arc<ExternalTokens>>, Failure> {
         let security = &self.config.security;
         let jwt = &security.jwt;

@@ -74,7 +74,7 @@ pub(super) fn metrics_route(config: &Config) -> Option<MetricsRoute> {
     metrics.enabled.then(|| MetricsRoute {
         // Routes live as long as the process, and this is done once in it.
         path: metrics.path.clone().leak(),
-        // With an address of their own, being public speaks of that one.
+        // If metrics have an address of their own, `is_public` applies to that address.
         is_public: metrics.is_public && metrics.address.is_none(),
     })
 }

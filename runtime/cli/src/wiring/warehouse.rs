@@ -23,7 +23,7 @@ use crate::config::{WarehouseConfig, WithPlace};
 use crate::failure::Failure;
 use crate::project::Project;
 
-/// Statements that a warehouse runs at once.
+/// The default number of statements that a warehouse runs at once.
 const CONNECTIONS: usize = 8;
 const CONNECT_TIMEOUT_SECONDS: u64 = 5;
 
@@ -42,7 +42,7 @@ pub(super) fn check_type(kind: &str) -> Result<(), Failure> {
 pub(super) struct Opened {
     pub(super) warehouse: Arc<dyn Warehouse>,
     pub(super) builder: Arc<dyn ModelBuilder>,
-    /// `None`: pre-aggregations are switched off.
+    /// The tables of pre-aggregations; `None` if they are switched off.
     pub(super) rollups: Option<Arc<dyn RollupTables>>,
 }
 
@@ -176,7 +176,7 @@ fn file(project: &Project) -> Result<Option<std::path::PathBuf>, Diagnostic> {
     }
 }
 
-/// Nothing of it outlives the process.
+/// Returns whether the warehouse is a DuckDB database in memory, whose data ends with the process.
 pub(super) fn is_in_memory(project: &Project) -> bool {
     project.config.warehouse.kind == "duckdb" && matches!(file(project), Ok(None))
 }

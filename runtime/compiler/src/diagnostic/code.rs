@@ -37,9 +37,9 @@ macro_rules! codes {
 codes! {
     /// A join's name is the name of a cube or of another join.
     AliasConflict = "alias-conflict",
-    /// A join names another join in place of a cube.
+    /// A join names another join instead of a cube.
     AliasOfAlias = "alias-of-alias",
-    /// A policy names a join's name in place of its cube.
+    /// A policy names a join instead of its cube.
     AliasPolicy = "alias-policy",
     /// More than one row of a join's target belongs to one row.
     AmbiguousJoin = "ambiguous-join",
@@ -91,11 +91,11 @@ codes! {
     ExtendsCycle = "extends-cycle",
     /// The chain of `extends` of a cube is too long.
     ExtendsLimit = "extends-limit",
-    /// A file lies where nothing reads it.
+    /// A file is in a place that Terrane does not read.
     FileNotRead = "file-not-read",
     /// A file is larger than the limit.
     FileTooLarge = "file-too-large",
-    /// A folder lies where nothing reads it.
+    /// A folder is in a place that Terrane does not read.
     FolderNotRead = "folder-not-read",
     /// A name has characters that names cannot have.
     InvalidName = "invalid-name",

@@ -16,9 +16,9 @@ use crate::plan::fit;
 use crate::query::Predicate;
 use crate::types::{LogicalType, Value};
 
-/// Levels of one condition.
+/// The largest number of levels of a condition.
 pub const MAX_CONDITION_DEPTH: usize = 32;
-/// Tests and connectives of one condition.
+/// The largest number of tests and connectives of a condition.
 pub const MAX_CONDITION_NODES: usize = 512;
 
 /// An error in a hook's obligations: a fault of the hook, not of the query.
@@ -42,7 +42,7 @@ pub enum ObligationFault {
     TooLarge { limit: usize },
 }
 
-/// One hook's obligations in ids.
+/// The obligations of one hook, with ids instead of names.
 #[derive(Debug, Default)]
 pub struct Checked {
     filters: HashMap<CubeId, Vec<Predicate>>,

@@ -140,7 +140,7 @@ impl Tested<'_> {
         }
     }
 
-    /// True is not greater than false.
+    /// Converts a value for a comparison of order. Booleans and other types without an order are refused.
     fn ordered(&self, value: &Value) -> Result<Value, ObligationFault> {
         match (self.fitted(value)?, type_of(self.dimension)) {
             (_, ty @ (LogicalType::Boolean | LogicalType::Geo | LogicalType::Binary)) => {

@@ -17,7 +17,7 @@ pub struct QueryFacts {
     pub members: Vec<MemberUse>,
     /// The query's conditions on rows, which are ANDed.
     pub filters: Vec<Condition>,
-    /// Rows of the page.
+    /// The number of rows of a page.
     pub limit: u64,
     /// The cubes that are aggregated or listed without a lower bound of any of their times.
     pub without_time_bound: Vec<Arc<str>>,
@@ -34,7 +34,7 @@ pub struct MemberUse {
     pub ty: LogicalType,
     pub is_measure: bool,
     pub usage: Usage,
-    /// From the member's `meta`.
+    /// The tags from the member's `meta`.
     pub tags: Vec<Arc<str>>,
     pub pii: bool,
     pub classification: Option<Arc<str>>,
@@ -62,7 +62,7 @@ pub enum Condition {
 /// One test of one dimension.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FilterFact {
-    /// `orders.status`
+    /// The member, such as `orders.status`.
     pub member: Arc<str>,
     pub ty: LogicalType,
     pub test: Test,

@@ -79,7 +79,7 @@ impl<'m> Inspection<'m> {
         check(self, obligations)
     }
 
-    /// Returns the caller with the obligations of all hooks, each with the hook's id.
+    /// Authorizes the query under the merged obligations of all hooks. Each entry is a hook's id and its obligations.
     pub fn authorize(self, obligations: Vec<(Arc<str>, Checked)>) -> Authorized<'m> {
         Authorized::under(self.model, self.caller, merged(obligations))
     }
@@ -106,7 +106,7 @@ struct MemberUses<'m> {
     seen: HashSet<(CubeId, Arc<str>, Usage)>,
     /// The metrics and measures whose parts were collected, by usage.
     values: HashSet<(ValueId, Usage)>,
-    /// An author's SQL contains a subquery, which may read anything.
+    /// True if an author's SQL contains a subquery, which may read anything.
     has_subquery: bool,
 }
 
@@ -206,7 +206,7 @@ impl<'m> MemberUses<'m> {
         }
     }
 
-    /// False where it was there already.
+    /// Adds the use of a member. Returns false if it is already recorded.
     fn add(
         &mut self,
         cube: CubeId,

@@ -22,9 +22,9 @@ use crate::types::LogicalType;
 /// The treatment of cubes whose relation cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WithoutRelation {
-    /// They are left out of the model.
+    /// Leaves the cubes out of the model.
     Omitted,
-    /// A table of the cube's name stands for the relation, so that members are checked.
+    /// Gives each cube a table of its name as its relation, so that its members are checked.
     Substituted,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Skeleton<'d> {
     pub(super) texts: Vec<usize>,
     /// The definitions of each cube's joins, parallel to the joins of the cube.
     pub(super) joins: Vec<Vec<Inherited<'d, JoinDefinition>>>,
-    /// Names that need no second report.
+    /// The names whose problems are already reported.
     pub(super) unread: BTreeSet<Arc<str>>,
 }
 

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::diagnostic::{Code, Diagnostic, Span, Step, cycle_path};
 
-/// Anything that has SQL.
+/// A part of a project that contains SQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Item {
     Dimension(DimensionId),
@@ -91,7 +91,7 @@ pub(super) fn of_cube(cube: &Cube) -> Vec<Edge> {
     edges
 }
 
-/// The metrics that refer to anything.
+/// Returns the references of metrics.
 pub(super) fn of_metrics(model: &Model) -> Vec<Edge> {
     let mut edges = Vec::new();
     for (index, metric) in (0u32..).zip(&model.metrics) {

@@ -9,9 +9,9 @@ use super::source_text::SourceText;
 use super::{CubeId, MeasureKind, Model, Snippet, SqlPart};
 use crate::diagnostic::{Code, Diagnostic};
 
-/// References inside references.
+/// The deepest nesting of references.
 const MAX_DEPTH: usize = 100;
-/// Pieces of SQL.
+/// The largest number of parts of an expanded text.
 const MAX_PARTS: usize = 10_000;
 
 #[derive(Debug, Clone, Copy, Default)]

@@ -13,7 +13,7 @@ use crate::diagnostic::{Code, Diagnostic};
 pub struct Hop {
     /// The cube this hop leaves from.
     pub from: CubeId,
-    /// Index into that cube's `joins`.
+    /// The index of the join in that cube's `joins`.
     pub join: u32,
     /// The number of joins from the start, including this one.
     pub depth: u32,
@@ -142,7 +142,8 @@ impl Tie {
     }
 }
 
-/// Returns the real ties among the to-one paths from a cube, without those of cubes behind a tied one.
+/// Returns the pairs of equally short to-one paths from a cube that differ in their first step. Pairs that differ later
+/// are ties of the cube at which they part.
 pub(super) fn ties(model: &Model, start: CubeId) -> Vec<Tie> {
     let paths = model.join_paths(start);
     let path = |to: CubeId| {

@@ -268,7 +268,7 @@ fn refused(filter: &MetricFilterDefinition, dimension: &Dimension) -> Option<Dia
     Some(Diagnostic::error(code, error.to_string()).hint(hint).at(span))
 }
 
-/// Returns the dimensions of a name with their cubes, for a hint.
+/// Returns the dimensions with this name, qualified by their cubes, for a hint.
 fn owners(name: &str, model: &Model) -> String {
     let cubes = model.cubes.iter().filter(|cube| matches!(cube.member(name), Some(Member::Dimension(_))));
     let owners: Vec<String> = cubes.map(|cube| format!("{}.{name}", cube.name)).collect();

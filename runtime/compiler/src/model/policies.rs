@@ -156,7 +156,7 @@ struct PolicyReader<'m> {
     unread: &'m BTreeSet<Arc<str>>,
     dialect: &'m dyn Dialect,
     readers: &'m Readers<'m>,
-    /// The policy depends on a definition that could not be read, which was reported there.
+    /// True if the policy depends on a definition that could not be read, which was reported there.
     is_broken: Cell<bool>,
 }
 
@@ -207,7 +207,8 @@ impl PolicyReader<'_> {
         reached
     }
 
-    /// Returns the effect on a cube, under `"*"`, of a policy that would name only `origin`.
+    /// Returns the effect that a policy for all cubes (`"*"`) has on `reader` because it applies to `origin`; `None` if
+    /// it has no effect.
     fn effect_under_all(&self, reader: &Cube, origin: &Cube) -> Option<CubePolicy> {
         let is_of_writer = is_of_writer(self.model.cube(reader.alias_of.unwrap_or(reader.id)));
         let masked = self.policy.masks.iter().map(|(member, _)| member);

@@ -13,7 +13,7 @@ use crate::types::{Granularity, Value};
 #[derive(Debug, PartialEq)]
 pub struct Policy {
     pub name: Arc<str>,
-    /// `None`: everyone.
+    /// The condition that selects callers; `None` for all callers.
     pub when: Option<PolicyCondition>,
     pub cubes: Vec<CubePolicy>,
     /// The place of its row filter.
@@ -33,7 +33,7 @@ pub struct CubePolicy {
     pub row_filter: Option<Snippet>,
     pub masks: Vec<(DimensionId, Mask)>,
     pub denied: Vec<Member>,
-    /// Measures over masked columns stay open.
+    /// True if measures over masked columns stay open.
     pub allow_aggregate: bool,
 }
 

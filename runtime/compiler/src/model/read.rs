@@ -398,7 +398,7 @@ fn is_filter_where(word: &sqlparser::tokenizer::Word) -> bool {
     word.value.eq_ignore_ascii_case("filter")
 }
 
-/// Returns a message of the parser with the author's source in place of the stand-ins.
+/// Replaces the stand-ins in a message of the parser by the author's source.
 pub(super) fn put_back(message: &str, braces: &[Braces]) -> String {
     let mut text = message.to_owned();
     for (index, reference) in braces.iter().enumerate() {

@@ -33,12 +33,12 @@ const MAX_PARSED_TOKENS: usize = 4_000;
 pub(super) struct Models<'d> {
     definitions: &'d Definitions,
     index: HashMap<&'d str, usize>,
-    /// `None`: reported and unusable.
+    /// The query of each model; `None` if its text is unusable, which was reported.
     texts: Vec<Option<Arc<str>>>,
 }
 
 impl<'d> Models<'d> {
-    /// Checks the texts of all models.
+    /// Parses and checks the SQL of all models. Problems are added to `diagnostics`.
     pub(super) fn new(definitions: &'d Definitions, dialect: &dyn Dialect, diagnostics: &mut Vec<Diagnostic>) -> Self {
         let index = definitions.models.iter().enumerate().map(|(at, model)| (&*model.name.value, at)).collect();
         let texts = definitions.models.iter().map(|model| query(&model.sql, false, dialect, diagnostics)).collect();
@@ -316,7 +316,7 @@ fn clean(sql: &SqlText, is_relation: bool, dialect: &dyn Dialect) -> Result<(Arc
             }
         }
     }
-    // What only the warehouse has is its own to judge.
+    // The warehouse itself checks names that only it knows.
     let is_own = matches!(&first.token, Token::Word(word)
         if ["PIVOT", "UNPIVOT", "DESCRIBE", "SUMMARIZE", "SHOW"].contains(&word.value.to_ascii_uppercase().as_str()));
     let warning = (tokens.len() <= MAX_PARSED_TOKENS && !is_own).then(|| warning(tokens, text, dialect)).flatten();

@@ -41,7 +41,7 @@ impl Fingerprint {
     }
 }
 
-/// 32 hexadecimal digits.
+/// Writes 32 hexadecimal digits.
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
@@ -61,13 +61,13 @@ pub struct Rollup {
     /// The conditions of its rows, ANDed.
     pub filters: Vec<Snippet>,
     pub time: Option<RollupTime>,
-    /// When it is computed again.
+    /// The rule for recomputing the rollup; `None` without one.
     pub refresh: Option<Refresh>,
     /// The time before the newest row in which rows may still change.
     pub update_window: Option<Duration>,
     /// True if only partitions whose rows changed are rebuilt.
     pub is_incremental: bool,
-    /// The age from which a table is not read any more.
+    /// The greatest age at which a table is read.
     pub max_staleness: Option<Duration>,
     /// The first and the last day that are stored, in the rollup's time zone.
     pub build_range: [Option<Date>; 2],
@@ -124,7 +124,7 @@ impl RollupTime {
         model.dimension(self.dimension).time == TimeKind::Utc && !self.step(model).is_sub_day()
     }
 
-    /// The type of the stored bucket.
+    /// Returns the type of the stored bucket.
     pub fn stored_type(&self, model: &Model) -> LogicalType {
         match model.dimension(self.dimension).column_type {
             LogicalType::TimestampTz if !self.is_local(model) => LogicalType::TimestampTz,
@@ -154,7 +154,7 @@ impl Rollup {
     }
 }
 
-/// The type of a stored state.
+/// Returns the type of a stored state.
 pub(crate) fn state_type(state: &Aggregate) -> LogicalType {
     match state.function {
         AggregateFunction::Count | AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox => {

@@ -16,7 +16,7 @@ use crate::sql::{print_queries, print_rows_of};
 /// One model's query.
 #[derive(Debug, Clone)]
 pub struct RunnableModel {
-    /// Index into [`Definitions::models`].
+    /// The index of the model in [`Definitions::models`].
     pub index: usize,
     /// The statement; `None` if the model, or one that it reads, cannot be read.
     pub text: Option<Arc<str>>,
@@ -24,7 +24,7 @@ pub struct RunnableModel {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Returns every model, in dependency order.
+/// Returns every model with its complete text and diagnostics, in dependency order.
 pub fn runnable_models(definitions: &Definitions) -> Vec<RunnableModel> {
     let queries = ModelQueries::new(definitions);
     let indexes = 0..definitions.models.len();

@@ -53,7 +53,7 @@ pub(super) enum Target {
 #[derive(Clone, Copy)]
 pub(super) struct NameScope<'m> {
     pub(super) model: &'m Model,
-    /// `None` in metrics.
+    /// The cube whose SQL is resolved; `None` in metrics.
     pub(super) cube: Option<CubeId>,
     /// The cube that declares the item. It differs from `cube` for inherited items and aliases.
     pub(super) declared_in: &'m str,
@@ -70,7 +70,7 @@ impl<'m> NameScope<'m> {
         self.cube.map(|id| self.model.cube(id))
     }
 
-    /// A cube of the project.
+    /// Returns the cube of the project with this name.
     pub(super) fn cube_named(&self, name: &str) -> Option<CubeId> {
         self.model.cube_named(name).map(|cube| cube.id)
     }
@@ -87,7 +87,7 @@ impl<'m> NameScope<'m> {
         }
     }
 
-    /// `{name}`; a column follows if `has_column`.
+    /// Resolves `{name}`. If `has_column` is true, a column follows it.
     pub(super) fn name(&self, name: &str, has_column: bool) -> Result<Target, Unresolved> {
         let member = self.own().and_then(|own| own.member(name).map(|member| (own, member)));
         let cube = self.cube_here(name).or_else(|| self.cube_named(name));
@@ -100,7 +100,7 @@ impl<'m> NameScope<'m> {
         }
     }
 
-    /// `{cube.member}`.
+    /// Resolves `{cube.member}`.
     pub(super) fn member_of(&self, cube: &str, name: &str) -> Result<Target, Unresolved> {
         let Some(id) = self.cube_here(cube).or_else(|| self.cube_named(cube)) else {
             return Err(self.unknown_cube(cube));

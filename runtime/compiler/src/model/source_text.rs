@@ -47,7 +47,7 @@ impl<'m, 'd> SourceText<'m, 'd> {
         }
     }
 
-    /// All of an item's SQL.
+    /// Returns the span of an item's SQL, without surrounding white space.
     pub(super) fn whole(&self, item: Item) -> Option<Span> {
         let sql = *self.texts(item).first()?;
         Some(sql.locate(sql.text.len() - sql.text.trim_start().len(), sql.text.trim().chars().count()))

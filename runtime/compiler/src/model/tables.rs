@@ -26,13 +26,13 @@ pub(crate) struct Tables {
     exactly: String,
     /// True if the relation is not a table of the warehouse itself, but was made by a query or a model.
     is_made: bool,
-    /// A view that the connection's statements create.
+    /// True for a view that the connection's statements create.
     is_view: bool,
-    /// `None`: it may read anything.
+    /// The names of the tables that it reads; `None` if it may read any table.
     read: Option<BTreeSet<String>>,
     /// The names of the tables that the models behind it are built as.
     built: BTreeSet<String>,
-    /// The name of the table that its only model is built as.
+    /// The name of the table that its only model builds.
     only_model: Option<String>,
 }
 
@@ -105,7 +105,7 @@ pub(super) struct Readers<'t> {
 }
 
 impl<'t> Readers<'t> {
-    /// `tables`: those of each cube.
+    /// Indexes the cubes by the tables that they read. `tables` contains one entry for each cube.
     pub(super) fn of(tables: &'t [Tables]) -> Readers<'t> {
         let mut readers = Readers { tables, by_name: HashMap::with_capacity(tables.len()), of_any_name: Vec::new() };
         for (id, read) in (0u32..).map(CubeId).zip(tables) {

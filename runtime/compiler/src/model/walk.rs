@@ -31,7 +31,7 @@ pub(super) struct Walk<'w> {
     text: &'w str,
     parts: Vec<SqlPart>,
     problems: Vec<Problem>,
-    /// Something that has been reported elsewhere.
+    /// True if the text has a problem that was reported elsewhere.
     is_broken: bool,
     subqueries: usize,
     /// True if there was any.
@@ -94,7 +94,7 @@ impl<'w> Walk<'w> {
         self.part(SqlPart::Column { cube, name: column_name(ident) })
     }
 
-    /// A name on its own.
+    /// Visits an unqualified name. Returns its replacement, if it has one.
     fn bare(&mut self, ident: &Ident) -> Option<Ident> {
         if let Some(index) = stand_in(ident, REFERENCE) {
             let reference = &self.braces[index];

@@ -165,7 +165,7 @@ struct Values<'q, 'm> {
     facts: Vec<NamedFact>,
     aggregates: Vec<PlannedAggregate<'m>>,
     running: Vec<usize>,
-    /// `None` for a query without a time axis, such as totals: a running total is then the sum of all rows.
+    /// The windows of the query; `None` without a time axis, as in totals. A running total is then the sum of all rows.
     windows: Option<&'q Windows<'q>>,
     /// True if such a sum must leave out rows without a time and no range does so.
     leaves_out_undated: bool,

@@ -44,7 +44,7 @@ impl<'m> JoinTree<'m> {
         JoinTree { cube, joins: Vec::new() }
     }
 
-    /// The cube of every node.
+    /// Returns the cube of every node.
     pub fn cubes(&self) -> impl Iterator<Item = CubeId> {
         (0..=self.joins.len()).map(|node| self.cube_of(node))
     }
@@ -93,7 +93,7 @@ impl<'m> JoinTree<'m> {
     }
 
     fn join(&mut self, model: &'m Model, from: NodeId, join: &'m Join, asker: Asker<'_>) -> Result<NodeId, QueryError> {
-        // The condition may speak of its own cube's dimensions, which may need joins of their own.
+        // The condition may refer to its own cube's dimensions, which may need joins of their own.
         self.reach_parts(model, from, &join.on, Some(join.target), asker)?;
         let alias = self.free_alias(model, join.target);
         let is_to_many = self.is_to_many(from) || !join.relationship.is_to_one();

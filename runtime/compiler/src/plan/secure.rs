@@ -34,7 +34,7 @@ pub struct Protection<'m> {
     /// The guards of cubes. A cube without one shows all rows.
     rows: HashMap<CubeId, RowGuard<'m>>,
     masks: HashMap<DimensionId, &'m Mask>,
-    /// By what they are compared as.
+    /// The values of the caller's attributes, converted to the type that they are compared as.
     values: HashMap<(UserValue, LogicalType), Vec<Value>>,
 }
 

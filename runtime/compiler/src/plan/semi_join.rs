@@ -19,7 +19,7 @@ pub struct SemiJoin<'m> {
     pub inner: &'m ColumnName,
     /// The joined cube with the joins that its filters need.
     pub tree: JoinTree<'m>,
-    /// ANDed.
+    /// The filters of the joined rows, combined with AND.
     pub filters: Vec<Predicate>,
 }
 

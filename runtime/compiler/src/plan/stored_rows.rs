@@ -24,7 +24,7 @@ pub struct StoredRows<'m> {
     pub states: Vec<Option<StoredState>>,
     /// The condition of the rows that no table covers, which are read from the cube; `None` if there are none.
     pub remainder: Option<Predicate>,
-    /// Rows of the tables.
+    /// The number of rows in the tables.
     pub rows: u64,
     /// The time at which the oldest of the tables was read from the cube.
     pub built_at: Timestamp,

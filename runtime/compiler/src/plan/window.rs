@@ -13,7 +13,7 @@ use crate::types::{Granularity, LogicalType, RollingWindow, Value, WindowLength,
 pub(crate) const MAX_WINDOWS: usize = 8;
 
 const DAY: i64 = 86_400_000_000;
-/// 0001-01-01 and 10000-01-01, in microseconds since 1970.
+/// The supported times, from 0001-01-01 to before 10000-01-01, in microseconds since 1970.
 const CALENDAR: std::ops::Range<i64> = -62_135_596_800_000_000..253_402_300_800_000_000;
 
 /// The windows of one query.

@@ -215,7 +215,7 @@ fn member_name(fields: &mut Fields) -> (Text, bool) {
     (name, false)
 }
 
-/// The rendered text of a key.
+/// Reads the SQL of a key, and renders its Jinja.
 fn sql(fields: &mut Fields, key: &'static str, renderer: &Renderer) -> Option<SqlText> {
     let text = fields.text(key)?;
     renderer.snippet(&text, fields.diagnostics())

@@ -77,7 +77,7 @@ pub(crate) struct Recovered {
 pub struct Built {
     /// Models that were built from their current definitions. They are read from their tables.
     pub current: BTreeSet<Arc<str>>,
-    /// `schema.name`, in lower case, of tables that were built from definitions that changed or were deleted.
+    /// The tables that were built from definitions that have changed or were deleted, as `schema.name` in lower case.
     pub outdated: BTreeSet<String>,
     /// True if the warehouse did not report its built models, so that any table may be one.
     pub is_unknown: bool,
@@ -182,7 +182,7 @@ pub struct ModelDefinition {
     pub materialization: Materialization,
     pub schema: Option<Arc<str>>,
     pub refs: Vec<Reference>,
-    /// `(source, table)`.
+    /// The tables of sources that the model reads, as `(source, table)`.
     pub sources: Vec<(Arc<str>, Arc<str>)>,
 }
 
@@ -208,7 +208,7 @@ pub struct Wording {
     pub description: Option<Arc<str>>,
     pub format: Option<Arc<str>>,
     pub hidden: bool,
-    /// Queries can't name the member.
+    /// True if queries cannot name the member.
     pub is_private: bool,
     pub governed: Governed,
 }
@@ -264,7 +264,7 @@ pub struct MeasureDefinition {
     pub sql: Option<SqlText>,
     pub filters: Vec<SqlText>,
     pub drill_members: Vec<Text>,
-    /// `from: all` of a running total.
+    /// True for a running total with `from: all`.
     pub from_all: bool,
     pub rolling_window: Option<RollingWindow>,
     pub wording: Wording,
@@ -278,7 +278,7 @@ pub struct DimensionDefinition {
     pub ty: DimensionType,
     pub sql: SqlText,
     pub primary_key: bool,
-    /// The table is partitioned by it.
+    /// True if the table is partitioned by the dimension.
     pub is_partition: bool,
     pub primary_time: Option<Span>,
     pub time: TimeKind,
@@ -339,12 +339,12 @@ pub struct PreAggregationDefinition {
     pub filters: Vec<SqlText>,
     pub timezone: Option<Text>,
     pub refresh: Option<RefreshDefinition>,
-    /// `refresh.update_window`.
+    /// The value of `refresh.update_window`.
     pub update_window: Option<Duration>,
-    /// `refresh.incremental`.
+    /// The value of `refresh.incremental`.
     pub is_incremental: bool,
     pub max_staleness: Option<Duration>,
-    /// `build_range.start` and `build_range.end`.
+    /// The values of `build_range.start` and `build_range.end`.
     pub build_range: [Option<Text>; 2],
     /// A column or expression.
     pub arrival: Option<SqlText>,
@@ -375,7 +375,7 @@ pub enum MetricBody {
 pub struct MetricFilterDefinition {
     pub member: Text,
     pub operator: Text,
-    /// `None` if one of them could not be read, which was reported.
+    /// The values; `None` if one of them could not be read, which was reported.
     pub values: Option<Vec<LocatedValue>>,
 }
 
@@ -390,15 +390,15 @@ pub struct LocatedValue {
 pub struct PolicyDefinition {
     pub name: Text,
     pub description: Option<Arc<str>>,
-    /// `None`: all cubes.
+    /// The names of the cubes; `None` for all cubes.
     pub cubes: Option<Vec<Text>>,
-    /// `None`: everyone.
+    /// The condition that selects callers; `None` for all callers.
     pub when: Option<PolicyCondition>,
     /// Holds `{{ user.… }}`, which stay parameters.
     pub row_filter: Option<SqlText>,
     pub masks: Vec<(Text, MaskDefinition)>,
     pub deny: Vec<Text>,
-    /// Measures over masked members stay open.
+    /// True if measures over masked members stay open.
     pub allow_aggregate: bool,
     /// False if a placeholder stands for a part that could not be read. Such a definition is only checked.
     pub is_complete: bool,
@@ -451,6 +451,6 @@ pub struct Governed {
     pub refresh_frequency: Option<Arc<str>>,
     /// The unit of its numbers, such as `minutes`.
     pub unit: Option<Arc<str>>,
-    /// Questions in words may look up the values of the dimension.
+    /// True if questions in words may look up the values of the dimension.
     pub searchable: bool,
 }

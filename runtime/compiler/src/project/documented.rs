@@ -164,7 +164,7 @@ fn every_key_of_the_tables_is_read() {
         let inputs = Inputs { warehouse: "duckdb".into(), ..Inputs::default() };
         let (definitions, mut diagnostics) = read(&tree, &inputs);
         diagnostics.extend(crate::model::build(&definitions).1);
-        // The operator of a metric's filter is judged with its member, which isn't there either.
+        // The operator of a metric's filter is checked with its member, which does not exist here either.
         let entry = format!("{}: {wrong}", key.name);
         let place = text.find(&entry).expect("the key is there") as u32 + 1;
         let is_reported = diagnostics

@@ -19,11 +19,11 @@ use crate::text::SourceFile;
 
 /// A parsed file, and the definitions in it that no other file affects.
 pub(super) struct ParsedFile {
-    /// `None` if the file is empty, can't be parsed, or is not a mapping.
+    /// The content; `None` if the file is empty, cannot be parsed, or is not a mapping.
     document: Option<Document>,
     /// Diagnostics of a file that cannot be parsed, or whose lists cannot be found.
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// The names that such a file may define.
+    /// The names that the file may define, if it cannot be parsed or its lists cannot be found.
     pub(super) unread: BTreeSet<Arc<str>>,
     pub(super) sources: List<SourceDefinition>,
     /// True if a cube of the file has a key about access, which belongs in a policy.

@@ -246,7 +246,7 @@ impl<'n, 'd> Fields<'n, 'd> {
         );
     }
 
-    /// The snake_case name that everything has.
+    /// Reads the name of the entry, which must be in snake_case; `None` if it is unusable, which is reported.
     pub(super) fn name(&mut self) -> Option<Text> {
         let (name, is_usable) = self.name_or_place();
         is_usable.then_some(name)
@@ -284,7 +284,7 @@ impl<'n, 'd> Fields<'n, 'd> {
         }
     }
 
-    /// One of several words.
+    /// Reads a key whose value is one of several words.
     pub(super) fn choice<T: Copy>(&mut self, key: &str, words: &Words<T>) -> Option<T> {
         let text = self.text(key)?;
         let found = choice_of(&text, &format_args!("`{key}` of {}", self.what), words);
@@ -298,7 +298,7 @@ impl<'n, 'd> Fields<'n, 'd> {
         words.list.iter().find(|(word, _)| *word == meant).map(|(_, value)| *value)
     }
 
-    /// The items of a list.
+    /// Reads a list; empty if the key is absent or its value is not a list, which is reported.
     pub(super) fn list(&mut self, key: &str) -> &'n [Node] {
         let Some(node) = self.node(key) else { return &[] };
         if let NodeValue::List(items) = &node.value {
@@ -339,7 +339,7 @@ impl<'n, 'd> Fields<'n, 'd> {
     }
 }
 
-/// A scalar as text.
+/// Returns the text of a scalar; `None` for other values, which are reported.
 pub(super) fn text_of(node: &Node, label: &dyn fmt::Display, diagnostics: &mut Vec<Diagnostic>) -> Option<Text> {
     if let NodeValue::Scalar { text, .. } = &node.value {
         return Some(Text { value: Arc::clone(text), origin: node.origin.clone() });
@@ -452,7 +452,7 @@ pub(super) fn snake_case(text: &str) -> Option<String> {
 /// The known key that the author most likely meant by an unknown one.
 #[derive(Clone, Copy)]
 enum Meant {
-    /// A typing mistake, or the name that another tool uses.
+    /// The unknown key is a typing mistake, or the name that another tool uses for this key.
     Certain(&'static str),
     Likely(&'static str),
     Nothing,

@@ -60,7 +60,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// `customers.csv`, `"data/x.parquet"`, `'*.json'`.
+/// Returns whether a string contains a name with the ending of a data file, such as `customers.csv` or `'*.json'`.
 fn names_ending(text: &str) -> bool {
     text.match_indices('.').any(|(at, _)| {
         // A name may be quoted behind the dot: `"customers"."csv"`. One that Jinja fills in may be any.
@@ -80,7 +80,7 @@ fn calls_reader(text: &str) -> bool {
     })
 }
 
-/// `FROM 'data/orders'`.
+/// Returns whether SQL contains a string where a table is expected, such as `FROM 'data/orders'`.
 fn takes_text_for_table(text: &str) -> bool {
     ["from", "join"].iter().any(|word| {
         text.match_indices(word).any(|(at, _)| {

@@ -100,7 +100,7 @@ impl Renderer {
         Some(sql)
     }
 
-    /// A cube's `sql` or `sql_table`.
+    /// Renders a cube's `sql` or `sql_table`.
     pub(super) fn relation(
         &self,
         text: &Text,

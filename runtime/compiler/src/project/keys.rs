@@ -38,7 +38,7 @@ pub(super) struct Key {
     pub(super) is_required: bool,
     /// An example of a value; `$name` is the name of the entry.
     pub(super) example: &'static str,
-    /// Common other spellings.
+    /// Other spellings of the key that are common mistakes.
     pub(super) also: &'static [&'static str],
     /// A sentence for editors, with unit and default.
     pub(super) about: &'static str,

@@ -285,7 +285,7 @@ fn condition(node: &Node, label: String, diagnostics: &mut Vec<Diagnostic>) -> O
     (errors(diagnostics) == before).then_some(condition)
 }
 
-/// Roles or groups.
+/// Reads a list of roles or groups.
 fn words(fields: &mut Fields, key: &str) -> Vec<std::sync::Arc<str>> {
     fields.some_texts(key).into_iter().map(|text| text.value).collect()
 }

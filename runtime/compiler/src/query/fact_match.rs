@@ -25,7 +25,7 @@ pub struct Served {
     pub rollup: Arc<str>,
     pub generation: u64,
     pub tables: usize,
-    /// Rows of the tables.
+    /// The number of rows in the tables.
     pub rows: u64,
     /// The time at which the oldest table was read from the cube.
     pub built_at: Timestamp,
@@ -71,7 +71,7 @@ macro_rules! reasons {
         impl MissReason {
             pub const ALL: &'static [MissReason] = &[$(MissReason::$name,)+];
 
-            /// The code on the wire.
+            /// Returns the code of the reason in responses.
             pub fn as_str(self) -> &'static str {
                 match self { $(MissReason::$name => $code,)+ }
             }

@@ -73,7 +73,7 @@ pub struct RowFilter {
 /// A range of a time dimension.
 #[derive(Debug, Clone)]
 pub struct RangeFilter {
-    /// As for [`RowFilter`].
+    /// The only fact that the filter applies to, as in [`RowFilter`].
     pub fact: Option<CubeId>,
     pub dimension: DimensionId,
     pub test: Test,
@@ -118,7 +118,7 @@ pub struct SelectedValue {
     pub value: ValueId,
 }
 
-/// Something computed per group.
+/// A value that is computed for each group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ValueId {
     Measure(MeasureId),
@@ -152,7 +152,7 @@ pub enum Operand {
         id: DimensionId,
         granularity: Option<Granularity>,
     },
-    /// In filters on groups: the group-by column of the granularity.
+    /// The group-by column of `metric_time` with the granularity, in filters on groups.
     MetricTime {
         granularity: Option<Granularity>,
     },
@@ -178,7 +178,7 @@ pub enum Test {
         values: Vec<Value>,
         or_null: bool,
     },
-    /// At least one end is given.
+    /// A range with at least one end.
     Range {
         low: Option<Bound>,
         high: Option<Bound>,
@@ -209,15 +209,15 @@ pub struct Bound {
 pub struct OrderKey {
     pub target: OrderTarget,
     pub descending: bool,
-    /// The caller asked for it.
+    /// True if the caller requested this order.
     pub is_explicit: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrderTarget {
-    /// Index into `groups`.
+    /// A group-by column, by its index in `groups`.
     Group(usize),
-    /// Index into `values`.
+    /// A selected value, by its index in `values`.
     Selected(usize),
     /// A value that is computed only for the order.
     Value(ValueId),
@@ -243,7 +243,7 @@ impl Group {
     /// Returns the dimension that a fact is grouped by.
     ///
     /// # Errors
-    /// `metric_time` of a cube without a primary time.
+    /// The group is `metric_time`, and the cube has no primary time.
     pub fn dimension(&self, model: &Model, fact: CubeId) -> Result<DimensionId, QueryError> {
         self.by.dimension(model, fact)
     }
@@ -253,7 +253,7 @@ impl GroupBy {
     /// Returns the dimension that a group refers to in a fact.
     ///
     /// # Errors
-    /// `metric_time` of a cube without a primary time.
+    /// The group is `metric_time`, and the cube has no primary time.
     pub fn dimension(self, model: &Model, fact: CubeId) -> Result<DimensionId, QueryError> {
         match self {
             GroupBy::Dimension(id) => Ok(id),

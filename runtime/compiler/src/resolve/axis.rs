@@ -24,7 +24,7 @@ pub(super) struct Stretch {
 }
 
 impl Stretch {
-    /// `None` for a side without a bound.
+    /// Returns the range of a test; `None` if one side has no bound.
     pub(super) fn of(test: &Test) -> Option<Stretch> {
         let OpenStretch { start, end } = OpenStretch::of(test);
         Some(Stretch { start: start?, end: end? })

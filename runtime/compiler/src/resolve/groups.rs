@@ -144,7 +144,7 @@ fn keyed(member: &MemberRef, granularity: Option<Granularity>) -> Arc<str> {
     }
 }
 
-/// Also of metrics inside metrics.
+/// Checks that no group is finer than the `time_grain` of a used metric, or of a metric that it refers to.
 pub(super) fn check_time_grain(model: &Model, used: &[ValueId], groups: &[Group]) -> Result<(), QueryError> {
     let mut metrics = Vec::new();
     used.iter().for_each(|value| metrics_of(model, *value, &mut metrics));

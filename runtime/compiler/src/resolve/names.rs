@@ -54,7 +54,7 @@ impl<'a> Names<'a> {
         cube.member(name.member()).filter(|member| self.is_internal || self.access.can_name(*member))
     }
 
-    /// A measure or a metric.
+    /// Resolves the name of a measure or a metric.
     pub(super) fn value(&self, name: &MemberRef) -> Result<ValueId, QueryError> {
         match self.any(name) {
             Some(NamedMember::Value(value)) if name.granularity.is_none() => self.open(name, value),

@@ -194,7 +194,7 @@ impl Resolver<'_> {
     fn metric_filter(&self, context: &Filters<'_>, filter: &MetricFilter) -> Result<Predicate, QueryError> {
         let member: MemberRef = filter.member.parse()?;
         let operator = filter.operator.parse()?;
-        // A metric speaks of rows: what it filters by is a dimension.
+        // A metric filters rows, so the member must be a dimension.
         context.names.dimension(&member)?;
         context.predicate(&Filter::Condition { member, operator, values: filter.values.clone() }, FilterTarget::Rows)
     }

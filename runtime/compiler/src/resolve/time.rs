@@ -61,7 +61,7 @@ impl TimeAxis<'_> {
         Ok(moment)
     }
 
-    /// `equals`
+    /// Returns the test of the operator `equals`.
     pub(super) fn equals(&self, text: &str) -> Result<Test, QueryError> {
         let moment = self.moment(text)?;
         let (low, high) = (self.low(&moment), self.high(&moment));
@@ -96,7 +96,7 @@ impl TimeAxis<'_> {
         Ok(range(None, start.map(|start| Bound { inclusive: !start.inclusive, ..start })))
     }
 
-    /// `date_range`, `time_range`, `between`, `inDateRange`.
+    /// Returns the test of a range: `date_range`, `time_range`, `between` or `inDateRange`.
     pub(super) fn within(&self, given: &DateRange) -> Result<Test, QueryError> {
         let (start, end) = match given {
             DateRange::Between(start, end) => (start.clone(), end.clone()),
@@ -116,7 +116,7 @@ impl TimeAxis<'_> {
             Some(text) => self.high(&self.moment(text)?),
             None => None,
         };
-        // Judged on what was written: rounding to buckets may leave nothing between two good ends.
+        // The ends are compared as written, because rounding to buckets may leave nothing between two valid ends.
         let plain = TimeAxis { granularity: None, ..*self };
         let end_of = |text: &Arc<str>| plain.moment(text).map(|moment| plain.high(&moment));
         let start_of = |text: &Arc<str>| plain.moment(text).map(|moment| plain.low(&moment));
@@ -137,7 +137,7 @@ impl TimeAxis<'_> {
         Ok(range(low, high))
     }
 
-    /// A stretch of local time.
+    /// Returns the test for a half-open range of local time.
     pub(super) fn between(&self, start: DateTime, end: DateTime) -> Test {
         let moment = Moment::Stretch { start, end: Some(end) };
         range(self.low(&moment), self.high(&moment))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::model::{CubeId, MeasureKind, MetricId, Model, Snippet, SqlPart};
 use crate::query::resolved::{Operand, OrderKey, OrderTarget, Predicate, SelectedValue, ValueId};
 
-/// Selected, filtered by, or ordered by.
+/// Returns the values that are selected, filtered by, or ordered by.
 pub(super) fn used_values(values: &[SelectedValue], filters: &[Predicate], order: &[OrderKey]) -> Vec<ValueId> {
     let mut used: Vec<ValueId> = values.iter().map(|v| v.value).collect();
     for filter in filters {
@@ -23,7 +23,7 @@ pub(super) fn used_values(values: &[SelectedValue], filters: &[Predicate], order
     used
 }
 
-/// Returns the cubes whose rows a value is computed from, each once, in the order of first use.
+/// Adds the cubes whose rows a value is computed from, each once, in the order of first use.
 pub(super) fn fact_cubes(model: &Model, value: ValueId, found: &mut Vec<CubeId>) {
     collect_facts(model, value, &mut HashSet::new(), found);
 }

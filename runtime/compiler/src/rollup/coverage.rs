@@ -18,7 +18,7 @@ use crate::ready_rollups::{Flaw, PlantedFlaw, ReadyPartition, ReadyTables, Stret
 pub(super) struct Refusal {
     pub(super) reason: MissReason,
     pub(super) members: Vec<String>,
-    /// The line of the definition that would help, if members alone do not tell it.
+    /// The line of the definition that would help, if it does not follow from the members.
     pub(super) fix: Option<String>,
 }
 
@@ -39,11 +39,11 @@ pub(super) struct Coverage<'r> {
     source: Source<'r>,
     /// The stretch that the tables cover.
     pub(super) stretch: Stretch,
-    /// Rows of the stretch are read from the cube.
+    /// True if some rows in the range are read from the cube.
     pub(super) has_remainder: bool,
     /// The number of tables.
     pub(super) tables: usize,
-    /// Rows of the tables.
+    /// The number of rows in the tables.
     pub(super) rows: u64,
     /// The oldest of the tables.
     pub(super) built_at: Timestamp,
@@ -70,7 +70,7 @@ struct Timed<'r> {
 struct Piece<'r> {
     partition: &'r ReadyPartition,
     moments: Stretch,
-    /// `None`: the whole table.
+    /// The buckets that are read; `None` for the whole table.
     buckets: Option<Stretch>,
 }
 
@@ -161,7 +161,7 @@ impl<'r> Timed<'r> {
         })
     }
 
-    /// The whole buckets of partitions that lie in the stretch, in the order of time.
+    /// Returns the parts of partitions whose whole buckets are in the wanted range, in the order of time.
     fn pieces(&self) -> impl Iterator<Item = Piece<'r>> {
         let near = self.timeline.near(self.wanted).unwrap_or_default();
         near.iter().filter_map(|timed| self.piece(&self.partitions[timed.position], timed.moments))
@@ -200,7 +200,8 @@ impl<'r> Timed<'r> {
         StoredTable { relation: piece.partition.relation.clone(), cut }
     }
 
-    /// The condition of the rows in the gaps, and of those without a time if no range leaves them out.
+    /// Returns the condition that selects the rows in the gaps, and the rows without a time unless a range excludes
+    /// them.
     fn remainder(&self) -> Option<Predicate> {
         if self.planted.is(Flaw::ReadTwice) {
             return Some(Predicate::And(Vec::new()));
@@ -225,7 +226,7 @@ impl<'r> Timed<'r> {
 /// The parts of a stretch that no piece covers, as pieces are added in the order of time.
 struct Gaps {
     wanted: Stretch,
-    /// The end of what is covered from the start on; at first the start itself.
+    /// The end of the part that is covered without gaps so far; initially the start of `wanted`.
     covered: Option<i64>,
     is_first: bool,
 }

@@ -29,12 +29,12 @@ use crate::resolve::{after, first};
 use crate::sql::dialect_profile::DialectProfile;
 use crate::types::{Granularity, LogicalType, TimeKind, is_utc};
 
-/// The demands of a request on pre-aggregations.
+/// The requirements of a request for pre-aggregations.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RollupRequest {
     pub(crate) mode: PreAggregations,
     pub(crate) max_staleness: Option<Duration>,
-    /// Every miss is reported with its members, also those beside a match.
+    /// True to report every miss with its members, even next to a match.
     pub(crate) explains: bool,
 }
 
@@ -222,7 +222,7 @@ struct Candidate<'c, 'p, 'm> {
 enum Availability {
     Stored,
     Missing,
-    /// It is stored as other joins find it.
+    /// The dimension is stored, but its values were found through other joins.
     OtherPath,
 }
 
@@ -304,12 +304,12 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
         own.map(|(index, planned)| (index, planned.aggregate))
     }
 
-    /// The names of members, if the request shows them.
+    /// Returns the name of a member, if the request shows names.
     fn named(&self, name: impl FnOnce() -> String) -> Vec<String> {
         if self.matcher.request.names_members() { vec![name()] } else { Vec::new() }
     }
 
-    /// The dimensions of a filter that are not stored, if the request shows them.
+    /// Returns the dimensions of a filter that are not stored, if the request shows names.
     fn unstored(&self, filter: &Predicate) -> Vec<DimensionId> {
         let mut found = Vec::new();
         if !self.matcher.request.names_members() {
@@ -330,7 +330,8 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
         if self.matcher.request.names_members() { ids.iter().map(|id| self.name_of(*id)).collect() } else { Vec::new() }
     }
 
-    /// A refusal for dimensions that are not stored. Stored times would be many groups, so none is recommended.
+    /// Returns a refusal because of dimensions that are not stored. Times are not recommended, because storing them
+    /// would make many groups.
     fn lacks(&self, reason: MissReason, ids: &[DimensionId]) -> Refusal {
         if !self.matcher.request.names_members() {
             return reason.into();
@@ -348,7 +349,7 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
 
     // Availability.
 
-    /// Returns whether a dimension, as a member of `owner` means it, is a function of stored columns.
+    /// Returns whether a dimension, as a member of `owner` refers to it, can be computed from stored columns.
     fn dimension(&self, owner: CubeId, id: DimensionId) -> Availability {
         if self.rollup.dimensions.contains(&id) {
             return self.along(owner, id.cube);
@@ -366,7 +367,7 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
         if self.rollup.dimensions.iter().any(twin) { Availability::OtherPath } else { Availability::Missing }
     }
 
-    /// Returns whether `owner` reaches a cube as the rollup's own cube does.
+    /// Returns whether the joins from `owner` to a cube find the same rows as those from the rollup's cube.
     fn along(&self, owner: CubeId, cube: CubeId) -> Availability {
         let root = self.cube.id;
         if owner == root || owner == cube || self.has(Flaw::OtherPath) {
@@ -380,7 +381,7 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
         if through == direct { Availability::Stored } else { Availability::OtherPath }
     }
 
-    /// Returns whether an expression of a member of `owner` is a function of stored columns.
+    /// Returns whether an expression of a member of `owner` can be computed from stored columns.
     fn snippet(&self, owner: CubeId, sql: &Snippet) -> Availability {
         if sql.has_query {
             return Availability::Missing;
@@ -455,7 +456,7 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
         if is_stored { Ok(()) } else { Err(self.lacks(MissReason::DimensionNotStored, &missing)) }
     }
 
-    /// The time of the fact's rows, by its filters.
+    /// Returns the range of time to which the fact's filters restrict its rows.
     fn stretch(&self) -> Stretch {
         let ranges = self.fact.row_filters.iter().filter_map(|filter| self.range(filter));
         ranges.fold(Stretch::default(), |all, range| Stretch {
@@ -729,7 +730,8 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
         if is_stale && !self.has(Flaw::AnyAge) { Err(MissReason::Stale.into()) } else { Ok(()) }
     }
 
-    /// Buckets of hours make up days and hours of a zone only if its offsets are whole hours while they last.
+    /// Checks that stored hours can be combined to local hours and days: in the covered range, the zone's offsets must
+    /// be whole hours.
     fn check_offsets(&self, coverage: &Coverage<'_>, extent: Option<[i64; 2]>) -> Checked<()> {
         let plan = self.matcher.plan;
         let Some(time) = &self.rollup.time else { return Ok(()) };

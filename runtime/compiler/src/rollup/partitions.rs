@@ -8,7 +8,7 @@ use super::{BucketRange, RollupOf};
 use crate::calendar::Calendar;
 use crate::resolve::{bucket_start, span_of};
 
-/// Partitions that a rollup may have.
+/// The largest number of partitions of a rollup.
 pub const MAX_PARTITIONS: usize = 1_000;
 
 /// The rollup would have more than [`MAX_PARTITIONS`] partitions.
@@ -17,11 +17,11 @@ pub const MAX_PARTITIONS: usize = 1_000;
 pub struct TooManyPartitions;
 
 impl RollupOf<'_> {
-    /// Divides a stretch of time into partitions, each half-open, together without a gap. One that is not partitioned
-    /// has a single table of all rows: `None`.
+    /// Divides the rollup's range of time into half-open partitions without gaps. A rollup without partitions has a
+    /// single table of all rows: `None`.
     ///
-    /// `extent` holds the smallest and the largest value of the time column, in microseconds since 1970; without rows
-    /// there are no partitions unless the build range has both ends.
+    /// `extent` is the smallest and the largest value of the time column, in microseconds since 1970. If it is `None`,
+    /// the table has no rows, and there are no partitions unless the build range has both ends.
     ///
     /// # Errors
     /// [`TooManyPartitions`].

@@ -15,7 +15,7 @@ use crate::sql::dialect_profile::DialectProfile;
 use crate::sql::{Parameters, lower_rollup, lower_stored_totals, print};
 use crate::types::{Granularity, LogicalType};
 
-/// Counts up if the stored columns change their meaning.
+/// The version of the stored format. Increase the number if the meaning of stored columns changes.
 const FORMAT: &str = "rollup 1";
 
 /// The reason why a rollup does not have a statement.
@@ -41,9 +41,9 @@ pub struct RollupStatement {
 /// Two statements of one row each, whose values are equal if a table holds the totals of the rows it was made of.
 #[derive(Debug, Clone)]
 pub struct RollupTotals {
-    /// Over the cube's rows.
+    /// The statement over the cube's rows.
     pub base: String,
-    /// Over the table.
+    /// The statement over the table.
     pub stored: String,
     /// The columns of both. The first is the number of rows.
     pub columns: Vec<TotalColumn>,
@@ -54,7 +54,7 @@ pub struct RollupTotals {
 pub struct TotalColumn {
     /// The name of the column in both results.
     pub name: String,
-    /// False: a sum of doubles, which is equal within 1e-9 of its size.
+    /// False for a sum of doubles, which counts as equal within 1e-9 of its size.
     pub is_exact: bool,
 }
 
@@ -65,7 +65,7 @@ pub struct ChangeMarks {
     /// The first column is the start of a step of this length, null for rows without a time. `None`: there is one row
     /// without that column.
     pub step: Option<Granularity>,
-    /// The last column is the newest arrival.
+    /// True if the last column is the newest arrival.
     pub has_arrival: bool,
 }
 
@@ -175,7 +175,7 @@ impl<'m> RollupOf<'m> {
         self.rollup.time.as_ref().map(|time| time.step(self.model))
     }
 
-    /// A statement over the cube's rows.
+    /// Returns a statement over the cube's rows.
     fn base(
         &self,
         profile: &DialectProfile,
@@ -189,7 +189,7 @@ impl<'m> RollupOf<'m> {
         Ok(print(&lowered, profile, Parameters::Inline)?.0)
     }
 
-    /// The plan of a statement over the cube's rows.
+    /// Returns the plan of a statement over the cube's rows.
     fn secured<'a>(
         &'a self,
         range: Option<BucketRange>,

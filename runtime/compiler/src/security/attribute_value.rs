@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use crate::types::Value;
 
-/// The engines' widest exact decimal.
+/// The largest number of digits of an exact decimal that all engines support.
 const MAX_DIGITS: usize = 38;
 
 /// Returns whether two values of attributes are equal.

@@ -6,7 +6,7 @@
 /// The method by which a caller proved their identity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum AuthMethod {
-    /// Without credentials.
+    /// A caller without credentials.
     #[default]
     Anonymous,
     ApiKey,

@@ -82,7 +82,7 @@ pub fn is_aggregate(name: &str) -> bool {
     AGGREGATES.binary_search(&lower.as_str()).is_ok()
 }
 
-/// The plain name of a call.
+/// Returns the name of a called function; `None` if it is qualified.
 pub(crate) fn name(function: &Function) -> Option<&str> {
     match function.name.0.as_slice() {
         [ObjectNamePart::Identifier(ident)] => Some(&ident.value),

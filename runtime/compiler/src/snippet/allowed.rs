@@ -78,7 +78,7 @@ const FUNCTIONS: &[&str] = &[
     "year",
 ];
 
-/// In lower case.
+/// The names of system schemas, in lower case.
 const SYSTEM_SCHEMAS: &[&str] =
     &["information_schema", "mysql", "performance_schema", "pg_catalog", "pg_toast", "sys", "system"];
 /// The prefixes of system tables that are found without a schema.
@@ -126,7 +126,7 @@ pub enum NotAllowed {
     Function { name: String },
 }
 
-/// The functions that [`check_expression`] lets through.
+/// Returns the names of the functions that [`check_expression`] accepts.
 pub fn allowed_functions() -> &'static [&'static str] {
     FUNCTIONS
 }

@@ -56,7 +56,7 @@ impl Problem {
         self.at(offset, length)
     }
 
-    /// The whole text is meant.
+    /// Returns the problem with the whole text as its place.
     pub(crate) fn whole(self) -> Problem {
         self.at(0, usize::MAX)
     }
@@ -118,7 +118,7 @@ pub fn tokenize(text: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>,
                 let word: String = rest.chars().skip(1).take_while(|c| !c.is_whitespace() && *c != ')').collect();
                 Some((format!("unclosed {quote}"), format!("close it, as in {quote}{word}{quote}")))
             }
-            // The tokenizer names the end of the text in place of the comment's start.
+            // The tokenizer reports the end of the text instead of the comment's start.
             None => Some(("unclosed comment".to_owned(), "close it with */".to_owned())),
             _ if rest.starts_with("/*") => Some(("unclosed comment".to_owned(), "close it with */".to_owned())),
             _ => None,

@@ -25,7 +25,7 @@ pub(crate) enum Reads {
     Anything,
 }
 
-/// In lower case.
+/// The functions that read no table, in lower case.
 const NOTHING: &[&str] = &[
     "array_join",
     "arrayjoin",

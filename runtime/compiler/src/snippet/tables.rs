@@ -18,7 +18,7 @@ use super::grammar::tokenize;
 use super::table_functions::{Reads, is_reading_scalar, literals, main_texts, texts};
 use super::table_names::{of_directory, of_file, of_parts, of_table};
 
-/// The parser recurses on longer texts.
+/// The largest number of tokens. On longer texts, the parser could recurse too deeply.
 const MAX_TOKENS: usize = 4_000;
 
 /// A view or table that a statement creates from a query.
@@ -83,7 +83,7 @@ struct Names {
     bound: Vec<BTreeSet<String>>,
     /// Queries in string literals, such as `query('SELECT …')`.
     nested: Vec<String>,
-    /// Which table is read is computed.
+    /// True if the name of a table is computed, so that the table is unknown.
     is_unknown: bool,
     has_escapes: bool,
     /// True if the relation that is visited next is a function call.

@@ -21,11 +21,11 @@ pub(crate) struct Select<'a> {
     pub items: Vec<(SqlExpr<'a>, Name<'a>)>,
     pub from: Option<Source<'a>>,
     pub joins: Vec<JoinClause<'a>>,
-    /// ANDed.
+    /// The conditions of WHERE, combined with AND.
     pub filters: Vec<SqlExpr<'a>>,
     /// The number of leading items to group by.
     pub group_by: usize,
-    /// ANDed.
+    /// The conditions of HAVING, combined with AND.
     pub having: Vec<SqlExpr<'a>>,
     pub order: Vec<OrderItem<'a>>,
     pub page: Option<Page>,
@@ -127,7 +127,7 @@ pub(crate) enum Name<'a> {
 pub(crate) enum TimeFunction {
     Trunc,
     TruncInstant,
-    /// So many buckets later.
+    /// The time that is a number of buckets later.
     Add,
 }
 
@@ -198,7 +198,7 @@ pub(crate) enum SqlExpr<'a> {
         values: &'a [Value],
         is_negated: bool,
     },
-    /// Only rows that pass are aggregated.
+    /// An aggregate of only those rows that pass the filters.
     FilteredAggregate {
         call: Box<SqlExpr<'a>>,
         filters: Vec<SqlExpr<'a>>,

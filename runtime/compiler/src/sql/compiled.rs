@@ -12,7 +12,7 @@ use crate::types::{Granularity, Value};
 #[derive(Debug, Clone)]
 pub struct CompiledSql {
     pub text: String,
-    /// In the order of their placeholders.
+    /// The values to bind, in the order of their placeholders.
     pub params: Vec<Value>,
     /// The columns a client sees: the first `columns.len()` of the result set, in this order.
     pub columns: Vec<ResultColumn>,
@@ -53,7 +53,7 @@ pub struct ResultColumn {
 /// The format of a column's values (semantics, rules 16 and 18).
 #[derive(Debug, Clone, PartialEq)]
 pub enum ColumnFormat {
-    /// As its Arrow type says.
+    /// The value as its Arrow type represents it.
     Plain,
     /// A time bucket of a day or more, as a local date or timestamp at its start.
     Date(Granularity),

@@ -26,7 +26,7 @@ use crate::model::{
 use crate::plan::{JoinTree, Protection, joins_for, joins_over};
 use crate::query::QueryError;
 
-/// So many offending keys are named.
+/// The largest number of offending keys that a check names.
 pub const FOUND_KEYS: u64 = 5;
 
 const ROW_NUMBER: &str = "source_row";
@@ -156,7 +156,7 @@ struct Parts<'a> {
     from: Source<'a>,
     joins: Vec<JoinClause<'a>>,
     filters: Vec<SqlExpr<'a>>,
-    /// Only keys of several rows offend.
+    /// True if only keys that several rows share are offending.
     is_repeated: bool,
 }
 

@@ -18,7 +18,7 @@ macro_rules! ops {
         impl Op {
             pub const ALL: &'static [Op] = &[$(Op::$variant),*];
 
-            /// The contract's kebab-case name.
+            /// Returns the kebab-case name in the contract.
             pub fn name(self) -> &'static str {
                 match self { $(Op::$variant => $name),* }
             }
@@ -173,8 +173,9 @@ pub struct RawProfile {
 #[derive(Debug, Clone)]
 pub struct TimeTemplates {
     pub trunc: Template,
-    /// For granularities of an hour and less, outside UTC: {0} is an instant and {1} the same time as local time; the
-    /// result is the start of the local bucket as an instant. `None` if truncating the instant has the same result.
+    /// The template that truncates to an hour or less outside UTC: `{0}` is an instant and `{1}` the same time as local
+    /// time; the result is the start of the local bucket as an instant. `None` if truncating the instant has the same
+    /// result.
     pub trunc_instant: Option<Template>,
     pub add: Template,
     pub diff: Template,
@@ -215,13 +216,13 @@ pub struct DialectProfile {
     /// explain queries.
     pub explain: Option<Template>,
     pub extra: Vec<(String, String)>,
-    /// Differs between profiles that differ.
+    /// A digest of the profile. Different profiles have different digests.
     pub(crate) digest: u64,
     /// The overloads by operator, so that a lookup visits few of them.
     pub(super) ops: Vec<Vec<OpOverload>>,
-    /// By granularity.
+    /// The templates of time functions, by granularity.
     pub(super) times: Vec<TimeTemplates>,
-    /// By logical type.
+    /// The names of types, by logical type.
     pub(super) types: Vec<String>,
 }
 

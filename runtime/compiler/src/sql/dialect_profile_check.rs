@@ -540,7 +540,7 @@ fn refuse_square_brackets(raw: &RawProfile, faults: &mut Faults) {
     }
 }
 
-/// The contract's kebab-case name.
+/// Returns the kebab-case name of a type in the contract.
 fn type_word(ty: LogicalType) -> &'static str {
     match ty {
         LogicalType::Text => "text",

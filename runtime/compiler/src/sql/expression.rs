@@ -64,7 +64,7 @@ impl<'a> Expressions<'a> {
         Expressions { stored: Some(rollup), ..self.clone() }
     }
 
-    /// The rows of a tree.
+    /// Returns the scope of the rows of a join tree.
     pub(super) fn scope(&self, tree: &'a JoinTree<'a>) -> RowScope<'a> {
         RowScope::new(self.plan.model, tree, self.protection, self.texts).over(self.stored)
     }
@@ -121,8 +121,8 @@ impl<'a> Expressions<'a> {
         if ty == LogicalType::Unknown { bucket } else { bucket.cast(ty) }
     }
 
-    /// Returns the n-th group-by column of a fact. It is moved if the fact is of the compared period, and set to the
-    /// first step if it is before a range whose history counts.
+    /// Returns the n-th group-by column of a fact. For a fact of the compared period, the time bucket is shifted to the
+    /// current period. If windows read rows before the first step, these rows belong to the first step.
     pub(super) fn group(&self, fact: &'a Fact<'a>, index: usize) -> SqlExpr<'a> {
         let (scope, id) = (self.scope(&fact.tree), fact.groups[index]);
         match self.plan.groups[index].granularity {
@@ -214,7 +214,7 @@ impl<'a> Expressions<'a> {
     fn bucketed(&self, scope: RowScope<'a>, id: DimensionId, requested: Granularity) -> (SqlExpr<'a>, Granularity) {
         if let Some(Mask::Truncate(most)) = self.protection.mask_of(id) {
             let (dimension, coarser) = (self.plan.model.dimension(id), requested.max(*most));
-            // A month would tell the parts of a week from one another.
+            // A month would distinguish the parts of a week.
             let is_nested = coarser == *most || *most != Granularity::Week;
             if is_nested && self.bucket_type(coarser, dimension) == self.bucket_type(requested, dimension) {
                 return (scope.comparable(id), coarser);
@@ -260,7 +260,7 @@ impl<'a> Expressions<'a> {
         if first != LogicalType::Date { first } else { types.find(|ty| *ty != first).unwrap_or(first) }
     }
 
-    /// The type of a time bucket.
+    /// Returns the type of a time bucket.
     pub(super) fn bucket_type(&self, granularity: Granularity, dimension: &Dimension) -> LogicalType {
         match dimension.column_type {
             LogicalType::Date if !granularity.is_sub_day() => LogicalType::Date,
@@ -359,7 +359,7 @@ fn moment<'a>(value: SqlExpr<'a>, about: &'a Value, power: u32) -> SqlExpr<'a> {
     (1..power).fold(distance.clone(), product)
 }
 
-/// `bucket` moved by so many buckets.
+/// Returns `bucket` moved by `count` buckets.
 pub(super) fn added<'a>(
     granularity: Granularity,
     bucket: SqlExpr<'a>,
@@ -378,7 +378,7 @@ pub(super) fn micros_as(micros: i64, ty: LogicalType) -> Value {
     }
 }
 
-/// The operator of an aggregate function.
+/// Returns the operator of an aggregate function.
 pub(super) fn op_of(function: AggregateFunction) -> Op {
     match function {
         AggregateFunction::Count => Op::Count,

@@ -24,8 +24,8 @@ use crate::types::LogicalType;
 
 /// The column that contains the number of groups before paging.
 const TOTAL: &str = "total_rows";
-/// The most rows of an answer that is read as a whole. A larger one is a stream, which begins with the number of groups;
-/// so pages that are known to hold all groups have fewer rows.
+/// The largest number of rows of an answer that is read as a whole. A larger one is a stream, which begins with the
+/// number of groups; so pages that are known to hold all groups have fewer rows.
 pub const MAX_WHOLE_ROWS: u64 = 10_000;
 /// The column that holds how many rows were added for steps of time.
 const ADDED: &str = "added_rows";
@@ -128,7 +128,7 @@ impl<'a> Lowering<'a> {
         Lowering { plan: secured.plan(), protection: secured.protection(), expressions }
     }
 
-    /// All groups with their values, unordered.
+    /// Returns the SELECT of all groups with their values, unordered.
     fn answer(&self) -> Select<'a> {
         match (self.level(), &self.plan.facts[..]) {
             (Level::Flat, [fact]) => self.flat(fact),
@@ -171,7 +171,7 @@ impl<'a> Lowering<'a> {
         self.plan.facts.iter().any(|f| !f.is_selected)
     }
 
-    /// The branches of facts without windows.
+    /// Returns the branches of facts without windows.
     fn branches(&self) -> Vec<Select<'a>> {
         let facts = self.plan.facts.iter().enumerate().filter(|(_, fact)| fact.period.window.is_none());
         facts.map(|(index, fact)| self.branch(fact, Some(index))).collect()

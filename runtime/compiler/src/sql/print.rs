@@ -78,7 +78,7 @@ struct Printer<'p> {
     is_bound: bool,
     out: String,
     params: Vec<Value>,
-    /// Indentation of the select being printed.
+    /// The indentation of the SELECT that is being printed.
     depth: usize,
     missing: Option<(&'static str, Option<LogicalType>)>,
 }
@@ -230,7 +230,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Brackets around an indented block.
+    /// Prints an indented block in parentheses.
     fn nested(&mut self, inner: impl FnOnce(&mut Self)) {
         self.text("(");
         self.depth += 1;
@@ -320,7 +320,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Nulls come last in every direction.
+    /// Prints an item of ORDER BY. Nulls come last in both directions.
     fn order_item(&mut self, item: &OrderItem<'_>, select: &Select<'_>) {
         let puts_nulls_last = match self.profile.default_null_order {
             NullOrder::NullsLast => true,

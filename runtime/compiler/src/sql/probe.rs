@@ -75,7 +75,7 @@ pub fn columns_probe(table: &[ColumnName], profile: &DialectProfile) -> Result<S
 /// A table that the project declares, and the statement that returns its columns.
 #[derive(Debug, Clone)]
 pub struct SourceProbe<'d> {
-    /// `source.table`
+    /// The name as `source.table`.
     pub name: String,
     pub table: &'d TableDefinition,
     pub text: String,

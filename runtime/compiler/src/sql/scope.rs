@@ -60,7 +60,7 @@ impl<'a> RowScope<'a> {
         RowScope { stored, ..self }
     }
 
-    /// The stored column of a dimension.
+    /// Returns the stored column of a dimension, if the scope reads a table of a pre-aggregation.
     fn stored_dimension(&self, id: DimensionId) -> Option<SqlExpr<'a>> {
         let rollup = self.stored?;
         let dimension = rollup.dimensions.iter().position(|stored| *stored == id);
@@ -227,7 +227,7 @@ impl<'a> RowScope<'a> {
         })
     }
 
-    /// No row makes it fail.
+    /// Returns whether the expression cannot fail on any row.
     fn is_infallible(&self, snippet: &Snippet) -> bool {
         let of_part = |part: &SqlPart| match part {
             SqlPart::Dimension(id) => self.is_infallible(&self.model.dimension(*id).sql),

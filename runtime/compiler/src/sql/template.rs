@@ -278,7 +278,7 @@ fn is_closed(tokens: &[Token<'_>]) -> bool {
     }
 }
 
-/// `name(…)` or `schema.name(…)`.
+/// Returns whether tokens are a call: `name(…)` or `schema.name(…)`.
 fn is_call(tokens: &[Token<'_>]) -> bool {
     // `NOT (…)` and `INTERVAL (…)` look like calls and are not.
     const OPERATORS: &[&str] = &["NOT", "INTERVAL", "DISTINCT"];

@@ -17,7 +17,7 @@ use crate::plan::{Fact, LogicalPlan};
 use crate::query::{AxisBounds, Operand, Predicate, Test};
 use crate::types::{Granularity, LogicalType, Value, is_utc};
 
-/// 2100-01-01, in seconds since the Unix epoch.
+/// The last time of which offsets are listed, 2100-01-01, in seconds since the Unix epoch.
 const HORIZON: i64 = 4_102_444_800;
 /// The largest number of changes of a zone's offset in one statement, for any range of filters.
 const MAX_CHANGES: usize = 1_000;
@@ -46,13 +46,13 @@ impl InstantRange {
 }
 
 impl<'a> Zone<'a> {
-    /// `None` in UTC.
+    /// Returns the time zone of a plan; `None` for UTC.
     pub(super) fn of(plan: &'a LogicalPlan<'a>, profile: &DialectProfile) -> Option<Self> {
         let name = plan.timezone.iana_name().filter(|_| !is_utc(&plan.timezone))?;
         Some(if has_zones(profile) { Zone::Named(name) } else { Zone::Offsets(&plan.timezone) })
     }
 
-    /// The wall clock of `instant`.
+    /// Returns the local time of `instant`.
     pub(super) fn local(self, instant: SqlExpr<'a>, column_type: LogicalType, instants: InstantRange) -> SqlExpr<'a> {
         match self {
             Zone::Named(name) => in_zone(instant, name, column_type),

@@ -20,11 +20,11 @@ pub struct SourceFile {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Origin {
     pub file: Arc<SourceFile>,
-    /// Byte offset of the first character.
+    /// The byte offset of the first character.
     pub offset: u32,
     pub line: u32,
     pub column: u32,
-    /// In characters, at least 1.
+    /// The length in characters, at least 1.
     pub length: u32,
 }
 
@@ -35,7 +35,7 @@ impl fmt::Debug for Origin {
 }
 
 impl Origin {
-    /// The beginning of a file.
+    /// Returns the origin at the beginning of a file.
     pub fn start_of(file: &Arc<SourceFile>) -> Origin {
         Origin { file: Arc::clone(file), offset: 0, line: 1, column: 1, length: 1 }
     }

@@ -41,7 +41,7 @@ pub enum WindowOffset {
 /// The reason why a string is not the length of a window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WindowLengthError {
-    /// It is not a count and a unit.
+    /// The text is not a count and a unit.
     Malformed,
     /// The count is 0 or negative.
     NotPositive,

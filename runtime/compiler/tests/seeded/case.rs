@@ -17,15 +17,15 @@ pub(crate) struct Case {
     pub(crate) name: String,
     #[serde(default)]
     pub(crate) env: BTreeMap<String, String>,
-    /// `windows`: lines of every file end with a carriage return too.
+    /// The line ends of every file. With `windows`, lines end with a carriage return as well.
     #[serde(default)]
     line_ends: Option<LineEnds>,
-    /// Every file begins with one.
+    /// True if every file begins with a byte order mark.
     #[serde(default)]
     byte_order_mark: bool,
     #[serde(default)]
     edits: Vec<Edit>,
-    /// More files.
+    /// The additional files of the project.
     #[serde(default)]
     files: BTreeMap<String, String>,
     pub(crate) reported: Vec<ExpectedDiagnostic>,
@@ -41,7 +41,7 @@ enum LineEnds {
 #[serde(deny_unknown_fields)]
 struct Edit {
     file: String,
-    /// Stands once in the file.
+    /// The text to replace, which occurs once in the file.
     replace: String,
     by: String,
 }
@@ -139,7 +139,7 @@ pub(crate) fn cases(area: &str) -> Vec<Case> {
     sorted(&root().join("cases").join(area)).iter().map(read).collect()
 }
 
-/// The project without mistakes.
+/// Returns the project without mistakes.
 pub(crate) fn base() -> SourceTree {
     fn add(root: &Path, folder: &Path, files: &mut BTreeMap<Arc<str>, Arc<str>>) {
         for path in sorted(folder) {

@@ -262,7 +262,7 @@ impl<'q> Binder<'q> {
         Scalar { kind: ScalarKind::Calculate { expression: Box::new(expression), filters, has_transition }, ty, place }
     }
 
-    /// TOTALYTD is CALCULATE with DATESYTD.
+    /// Binds TOTALYTD as CALCULATE with DATESYTD.
     fn total_ytd(&mut self, arguments: Arguments<'q>) -> Scalar {
         let Arguments { list, place, .. } = arguments;
         if self.is_refused_in_filter(arguments.function.name, place) {

@@ -17,7 +17,7 @@ use crate::place::Place;
 /// Values in ascending order, with BLANK among the zeros.
 pub(super) struct Ranked {
     all: Vec<Datum>,
-    /// Each value once.
+    /// The distinct values.
     distinct: Vec<Datum>,
 }
 
@@ -149,8 +149,8 @@ impl<'q> Evaluator<'q> {
         Ok(ranked)
     }
 
-    /// The value to rank is the expression in the row contexts around RANKX: the innermost one takes the place of the
-    /// iterated row.
+    /// Returns the environment in which RANKX evaluates the value to rank. The innermost row context around RANKX
+    /// replaces the iterated row.
     fn current_row(&self, iteration: &'q Iteration, environment: &Environment, place: Place) -> Result<Environment> {
         let Some(frame) = environment.visible_frames().last() else { return Ok(environment.clone()) };
         let reads_columns = !self.scan(Node::Scalar(&iteration.expression), iteration.context).columns.is_empty();

@@ -12,13 +12,13 @@ use super::{Datum, Evaluator, Halt, Result};
 use crate::place::Place;
 use crate::problem::{Problem, ProblemKind};
 
-/// The most expressions and rows that one evaluation computes, in all rounds.
+/// The largest number of expressions and rows that one evaluation computes, in all rounds.
 pub const MAX_STEPS: u64 = 100_000_000;
-/// The most bytes of one evaluation.
+/// The largest number of bytes of one evaluation.
 pub const MAX_BYTES: usize = 256 * 1024 * 1024;
-/// The most bytes of a string that an expression makes.
+/// The largest number of bytes of a string that an expression makes.
 const MAX_STRING: usize = 1024 * 1024;
-/// The steps between two looks at the flag that ends an evaluation.
+/// The number of steps between two checks of the flag that ends an evaluation.
 const CHECK_INTERVAL: u64 = 1_024;
 
 /// The work that an evaluation may still do. It is shared by its rounds, and by the caller, who can cancel it.
@@ -97,7 +97,7 @@ impl<'q> Evaluator<'q> {
         Err(Halt::Problem(Problem::new(kind, place)))
     }
 
-    /// Charges bytes until the end of the round.
+    /// Charges memory, in bytes, until the end of the round.
     pub(super) fn hold(&self, bytes: usize, place: Place) -> Result<()> {
         self.can_hold(bytes, place)?;
         self.held.set(self.held.get() + bytes);

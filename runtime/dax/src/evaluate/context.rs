@@ -16,7 +16,7 @@ use crate::bound::Relationship;
 pub(super) struct FilterContext {
     pub filters: Rc<FilterList>,
     pub pins: Rc<[Pin]>,
-    /// The joins that filters follow, in place of others to the same tables.
+    /// The joins that filters follow instead of others to the same tables.
     pub relationships: Rc<[Relationship]>,
 }
 
@@ -29,7 +29,7 @@ impl FilterContext {
 /// Filters that are all required.
 #[derive(Debug)]
 pub(super) struct FilterList {
-    /// Equal lists of one evaluation have one number.
+    /// The number of the list. Equal lists of one evaluation have the same number.
     pub id: u32,
     pub filters: Vec<Rc<Restriction>>,
 }

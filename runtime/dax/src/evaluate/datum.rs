@@ -17,7 +17,7 @@ use super::decimal::Decimal;
 const DAY_ZERO: DateTime = jiff::civil::datetime(1899, 12, 30, 0, 0, 0, 0);
 const EPOCH: DateTime = jiff::civil::datetime(1970, 1, 1, 0, 0, 0, 0);
 const MICROS_OF_DAY: f64 = 86_400_000_000.0;
-/// Microseconds from 1899-12-30 to 1970-01-01.
+/// The number of microseconds from 1899-12-30 to 1970-01-01.
 const ZERO_TO_EPOCH: i64 = 25_569 * 86_400 * 1_000_000;
 
 /// A value. Two numbers of different types are equal if they are the same number.

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
-/// The most digits after the point.
+/// The largest number of digits after the point.
 const MAX_SCALE: u8 = 30;
 
 /// A decimal number: `digits / 10^scale`, without trailing zeros after the point.

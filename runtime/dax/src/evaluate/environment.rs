@@ -20,7 +20,7 @@ pub(super) struct Environment {
     /// The filters around the groups or rows: what ALLSELECTED returns to.
     pub selected: Rc<FilterList>,
     pub frames: Rc<[Option<Frame>]>,
-    /// Row contexts below this number turned into filters.
+    /// The number of the first row context that did not turn into filters.
     pub hidden: usize,
     pub variables: Option<Rc<Binding>>,
 }
@@ -36,7 +36,7 @@ pub(super) struct Frame {
 pub(super) struct Binding {
     pub id: VariableId,
     pub environment: Environment,
-    /// Also the reason why it has none.
+    /// The value, or the error that its evaluation ended with.
     pub value: OnceCell<Result<Value>>,
     pub outer: Option<Rc<Binding>>,
 }
@@ -83,7 +83,7 @@ impl Environment {
         self.frames.get(number as usize)?.as_ref()
     }
 
-    /// The visible row contexts, outermost first.
+    /// Returns the visible row contexts, outermost first.
     pub(super) fn visible_frames(&self) -> impl Iterator<Item = &Frame> {
         self.frames[self.hidden.min(self.frames.len())..].iter().flatten()
     }
@@ -105,7 +105,7 @@ impl Environment {
 }
 
 impl Frame {
-    /// Returns the value of a column on the one side of the row.
+    /// Returns the row's value of a column of a table on the one side of its joins.
     pub(super) fn related(&self, column: DimensionId) -> Option<&Datum> {
         let at = self.table.related.iter().position(|id| *id == column)?;
         self.row.get(self.table.columns.len() + at)

@@ -40,7 +40,7 @@ enum Replaced {
 struct Surroundings {
     /// The pins that the call makes of the current rows. Its filters are evaluated without them.
     fresh: Vec<Pin>,
-    /// No other filter of the call and nothing in its expression changes the filters around it.
+    /// True if no other filter of the call and nothing in its expression changes the filters around it.
     is_stable: bool,
 }
 
@@ -204,7 +204,7 @@ impl<'q> Evaluator<'q> {
         })
     }
 
-    /// Adds filters, each in place of those that it replaces.
+    /// Adds filters to a context. Each replaces the filters that it names.
     fn with_filters(&self, context: &FilterContext, new: Vec<NewFilter>) -> Result<FilterContext> {
         let mut inner = context.clone();
         for NewFilter { restriction, replaced, place } in &new {
@@ -293,7 +293,8 @@ impl<'q> Evaluator<'q> {
         Ok(FilterContext { filters: self.filter_list(filters), ..inner })
     }
 
-    /// A row is filtered by its key, which stands for all of its columns: they are removed together.
+    /// Refuses to remove only some columns of a filter by rows. Such a filter compares the rows' key, which stands for
+    /// all columns.
     fn refuse_parts_of_rows(&self, context: &FilterContext, of: &AllOf, place: Place) -> Result<()> {
         let columns = match of {
             AllOf::Columns(columns) => columns,
@@ -469,7 +470,7 @@ impl<'q> Evaluator<'q> {
         surroundings.fresh.iter().any(|pin| applies(self.model, pin.column, source.cube()))
     }
 
-    /// A table of the model as a filter needs only its key.
+    /// Returns the columns that a table needs as a filter. A table of the model needs only its key.
     fn key_need(&self, table: &Table) -> Need {
         match table.kind {
             TableKind::Model(_) | TableKind::Filter { .. } => {
@@ -542,9 +543,9 @@ impl<'q> Evaluator<'q> {
 /// The table of the model whose rows a table expression has.
 #[derive(Debug, Clone, Copy)]
 enum SourceTable {
-    /// As the filters around it leave them.
+    /// The rows that the surrounding filters leave.
     Seen(CubeId),
-    /// All of them.
+    /// All rows.
     All(CubeId),
 }
 

@@ -130,7 +130,8 @@ impl<'q> Evaluator<'q> {
         Ok(index.rows_of(&values).to_vec())
     }
 
-    /// A query needs at least one column to have rows.
+    /// Returns the given columns or, if there are none, one column of the table, because a query without columns has no
+    /// rows.
     fn some_column(&self, table: CubeId, columns: &[DimensionId], place: Place) -> Result<Vec<DimensionId>> {
         if !columns.is_empty() {
             return Ok(columns.to_vec());

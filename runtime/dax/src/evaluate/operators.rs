@@ -60,7 +60,7 @@ pub(super) fn arithmetic(operator: Operator, left: &Datum, right: &Datum, place:
     }
 }
 
-/// The difference of two dates is a number of days; a date minus a number is a date.
+/// Subtracts. The difference of two dates is a number of days; a date minus a number is a date.
 fn difference(left: &Datum, right: &Datum, sum: Datum, place: Place) -> Result<Datum> {
     match (left, right) {
         (Datum::DateTime(_), Datum::DateTime(_)) => {

@@ -22,9 +22,9 @@ pub(super) struct Rows {
     pub columns: Arc<[TableColumn]>,
     /// The columns that the rows have: others were not needed.
     pub fetched: Option<Rc<[bool]>>,
-    /// Columns of tables on the one side; each row has their values behind its own.
+    /// For tables on the one side of joins, the columns whose values follow each row's own values.
     pub related: Rc<[DimensionId]>,
-    /// The rows are those of a table of the model.
+    /// The cube, if the rows are those of a table of the model.
     pub rows_of: Option<CubeId>,
     pub rows: Vec<Rc<[Datum]>>,
     /// The memory of the rows.

@@ -217,7 +217,7 @@ impl<'q> Evaluator<'q> {
         Ok(count(rows.rows.len()))
     }
 
-    /// Returns the result of a table once for equal filters.
+    /// Returns the result of a table, which is computed once for equal filters.
     pub(super) fn remembered(
         &self,
         node: usize,

@@ -17,9 +17,9 @@ use crate::bound::MeasureSource;
 use crate::place::Place;
 use crate::plan::{applies, column_ref, value_ref};
 
-/// The most values of one list in a filter.
+/// The largest number of values of one list in a filter.
 const MAX_LIST: usize = 10_000;
-/// The most combinations of several columns that a filter lists.
+/// The largest number of combinations of several columns that a filter lists.
 const MAX_COMBINATIONS: usize = 1_000;
 
 /// The contents of a semantic query.
@@ -192,7 +192,8 @@ impl<'q> Evaluator<'q> {
         Ok(all)
     }
 
-    /// A filter by rows of a table is one of the tables on its one side too.
+    /// Refuses a filter by rows of a table if the aggregated tables share a table on the one side of its joins. In DAX,
+    /// the filter restricts that table as well.
     fn check_expanded(&self, table: CubeId, facts: &[CubeId], place: Place) -> Result<()> {
         let shares = |cube: CubeId| {
             cube != table

@@ -34,11 +34,11 @@ impl Node<'_> {
 pub(super) struct Scan {
     pub columns: BTreeSet<u32>,
     pub related: BTreeSet<DimensionId>,
-    /// The row turns into filters.
+    /// True if the row turns into filters.
     pub has_transition: bool,
-    /// It names columns of row contexts that it does not make itself, or variables.
+    /// True if the expression refers to variables, or to columns of row contexts outside of it.
     pub is_open: bool,
-    /// It has parts that depend on filters: measures, aggregates and the like.
+    /// True if parts of the expression depend on filters, such as measures and aggregates.
     pub has_aggregates: bool,
 }
 

@@ -25,7 +25,7 @@ use crate::types::Type;
 /// The columns of the row that a condition is evaluated in.
 pub(super) struct Row<'r> {
     pub context: u32,
-    /// `None`: a column that no filter can name.
+    /// The sources of the columns; `None` for a column that no filter can name.
     pub columns: &'r [Option<Source>],
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Compared {
 struct Member {
     name: MemberRef,
     ty: Type,
-    /// It is 0 where DAX has BLANK.
+    /// True for a count, which is 0 where DAX has BLANK.
     is_count: bool,
 }
 
@@ -141,7 +141,7 @@ impl Planner<'_> {
         Ok(constant_date(&parts, place))
     }
 
-    /// IN compares strictly: BLANK is only BLANK.
+    /// Plans IN, which compares strictly: BLANK equals only BLANK.
     fn is_in(&self, values: &[Scalar], table: &Table, row: &Row<'_>, used: &mut Compared) -> Result<Filter, Problem> {
         let TableKind::Rows(rows) = &table.kind else {
             return Err(not_supported("IN a table that is not written as `{…}`", table.place));
@@ -193,7 +193,7 @@ impl Planner<'_> {
     }
 }
 
-/// The most rows of several columns that a filter lists.
+/// The largest number of rows of several columns that a filter lists.
 const MAX_TUPLES: usize = 200;
 
 fn condition(member: &Member, operator: Test, values: Vec<Value>) -> Filter {

@@ -13,7 +13,7 @@ use crate::bound::MeasureSource;
 pub(crate) struct Aggregates {
     /// The tables whose rows are aggregated, each once.
     pub facts: Vec<CubeId>,
-    /// An aggregate counts, so that it is 0 for groups without rows.
+    /// True if an aggregate counts, so that it is 0 for groups without rows.
     pub counts: bool,
     /// The kind of a measure that needs the time axis of a query, if there is one.
     pub along_time: Option<&'static str>,

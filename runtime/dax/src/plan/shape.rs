@@ -60,9 +60,9 @@ pub(super) enum Rows {
 pub(super) struct SemanticTable {
     pub rows: Rows,
     pub columns: Vec<ShapeColumn>,
-    /// Also the groups that no column shows.
+    /// The groups, including those that no column shows.
     pub groups: Vec<DimensionId>,
-    /// Also the values that no column shows: they decide which groups exist.
+    /// The values, including those that no column shows, because they decide which groups exist.
     pub values: Vec<MeasureSource>,
     pub filters: Vec<PlannedFilter>,
     /// Filters on finished groups.

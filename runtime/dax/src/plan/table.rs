@@ -293,7 +293,8 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// A filter of CALCULATE replaces those of its columns, so they must not be grouped or filtered outside.
+    /// Refuses a filter of CALCULATE on columns that are grouped or filtered outside, because it would replace those
+    /// filters.
     fn refuse_replaced(&self, filter: &PlannedFilter, shape: &SemanticTable) -> Result<(), Problem> {
         let is_grouped = filter.columns.iter().any(|column| shape.groups.contains(column));
         let is_filtered =

@@ -11,14 +11,14 @@ use super::json::Json;
 use super::request::state;
 use crate::failure::Failure;
 
-/// The reader of a question.
+/// The method of interpreting a question.
 #[derive(Enum, Clone, Copy, PartialEq, Eq)]
 #[graphql(remote = "Method")]
 pub(crate) enum AskMethod {
     /// The grammar, and the language model where the configuration says so.
     Auto,
     Grammar,
-    /// The language model; the grammar if it fails. An error without a language model.
+    /// The language model, or the grammar if the model fails. Refused if no language model is configured.
     Model,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct QuestionReading {
     interpretation: Vec<QuestionPart>,
     /// The share of the parts that have a sure meaning, 0–1.
     confidence: f64,
-    /// Empty if there is a query.
+    /// The clarifications; empty if there is a query.
     clarifications: Vec<QuestionClarification>,
     /// The language model that returned the query or the clarification; null: the grammar did.
     model: Option<String>,

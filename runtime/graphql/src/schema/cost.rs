@@ -21,15 +21,15 @@ pub(crate) enum BudgetPeriod {
 /// The costs of a user in a period, in the currency of `optimization.prices`.
 #[derive(SimpleObject)]
 pub(crate) struct BudgetUsage {
-    /// Empty for an anonymous caller.
+    /// The caller's user id; empty for an anonymous caller.
     user_id: String,
     starts_at: String,
-    /// Not part of the period.
+    /// The exclusive end of the period.
     ends_at: String,
     amount_spent: f64,
     /// Null without a budget.
     budget_limit: Option<f64>,
-    /// At least 0; null without a budget.
+    /// The rest of the budget, at least 0; null without a budget.
     remaining: Option<f64>,
     percent_used: Option<f64>,
     query_count: u64,

@@ -35,7 +35,7 @@ pub(crate) enum WhereInput {
     And(Vec<WhereInput>),
     /// One of them holds.
     Or(Vec<WhereInput>),
-    /// It does not hold.
+    /// The condition does not hold.
     Not(Box<WhereInput>),
 }
 
@@ -52,7 +52,8 @@ pub(crate) struct TimeDimensionInput {
 /// A range of time for all measures.
 #[derive(Debug, Clone, InputObject)]
 pub(crate) struct TimeRangeInput {
-    /// Without it, each measure is filtered by the primary time dimension of its cube.
+    /// The time dimension that is filtered. If it is absent, each measure is filtered by the primary time dimension of
+    /// its cube.
     dimension: Option<String>,
     start: Option<String>,
     end: Option<String>,

@@ -45,7 +45,7 @@ pub(crate) struct LineageEdge {
 /// The start of a walk: one of the arguments.
 #[derive(Debug, Default)]
 pub(crate) struct Start {
-    /// `cube.measure`
+    /// The measure as `cube.measure`.
     pub(crate) measure: Option<String>,
     /// The id of a column, such as `source.raw.orders.column.amount`.
     pub(crate) column: Option<String>,

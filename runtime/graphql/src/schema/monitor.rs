@@ -41,7 +41,7 @@ pub(crate) enum AlertStatus {
     Escalated,
 }
 
-/// A measure that is judged on a schedule.
+/// A measure that is evaluated on a schedule.
 #[derive(SimpleObject)]
 pub(crate) struct Monitor {
     id: ID,
@@ -51,7 +51,7 @@ pub(crate) struct Monitor {
     detector: String,
     /// Null for the detector's own.
     sensitivity: Option<f64>,
-    /// A cron expression.
+    /// The schedule, as a cron expression.
     schedule: String,
     timezone: String,
     enabled: bool,
@@ -62,7 +62,7 @@ pub(crate) struct Monitor {
     /// `scored`, `no_data`, `failed` or `paused`; null before the first round.
     last_outcome: Option<String>,
     last_message: Option<String>,
-    /// The newest judged step.
+    /// The newest evaluated step.
     judged_until: Option<String>,
     version: u64,
 }
@@ -82,7 +82,7 @@ pub(crate) struct Detection {
     expected: Option<f64>,
     lower_bound: Option<f64>,
     upper_bound: Option<f64>,
-    /// 0 to 1.
+    /// The score from 0 to 1.
     score: f64,
     severity: Severity,
     detected_at: String,

@@ -8,18 +8,18 @@ use terrane_wire::preaggregations::{PreaggregationBuild, PreaggregationPartition
 pub(crate) struct PreAggregation {
     cube: String,
     name: String,
-    /// `not_built`; `ready`; `outdated`: its tables are of other definitions, and no query reads them.
+    /// `not_built`, `ready`, or `outdated` if the tables are of other definitions, so that no query reads them.
     state: String,
-    /// Grows with each publication of new tables.
+    /// A number that grows with each publication of new tables.
     generation: Option<u64>,
     /// The time since which queries read these tables.
     published_at: Option<String>,
     /// The time at which the rows of the cube were last compared with the tables.
     checked_at: Option<String>,
     next_refresh_at: Option<String>,
-    /// For administrators.
+    /// The number of rows, for administrators only.
     rows: Option<f64>,
-    /// For administrators, if the warehouse knows it.
+    /// The size in bytes, for administrators only; null if the warehouse does not report it.
     size_bytes: Option<f64>,
     partitions: Vec<PreAggregationPartition>,
     /// The newest build.
@@ -35,9 +35,9 @@ pub(crate) struct PreAggregationPartition {
     end: Option<String>,
     /// The rows are at least as new as the data at this time.
     built_at: String,
-    /// For administrators.
+    /// The number of rows, for administrators only.
     rows: Option<f64>,
-    /// For administrators, if the warehouse knows it.
+    /// The size in bytes, for administrators only; null if the warehouse does not report it.
     size_bytes: Option<f64>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct PreAggregationBuild {
     generation: Option<u64>,
     /// The code of the last failure, such as `NOT_VERIFIED`.
     error_code: Option<String>,
-    /// For administrators.
+    /// The message of the last failure, for administrators only.
     error_message: Option<String>,
 }
 

@@ -1,6 +1,6 @@
 //! Stored profiles of cubes.
 //!
-//! In: texts of the use case. Out: the JSON that REST sends.
+//! In: the stored profile's JSON text from the use case. Out: the same JSON as REST sends.
 
 use async_graphql::Context;
 use terrane_app::profiling::ProfileError;

@@ -29,7 +29,7 @@ pub(crate) struct QueryResult {
     parts: Arc<RequestParts>,
     /// The cube of members that are written without one.
     cube: Option<String>,
-    /// A field of the document has written these rows, or will.
+    /// True if a field of the document has written these rows, or will.
     is_written: AtomicBool,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct QueryMeta {
     /// True if rows follow after this page; null if that is unknown.
     truncated: Option<bool>,
     warnings: Vec<String>,
-    /// A digest of the statements. Equal statements with equal values have the same.
+    /// A digest of the statements and their values. Equal statements with equal values have the same digest.
     cache_key: String,
     /// The rows are at least as new as the data was at this time.
     as_of: String,

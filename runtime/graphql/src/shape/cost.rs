@@ -10,7 +10,7 @@ use super::{ResultShape, ShapeField};
 use crate::limits::Exceeded;
 use crate::settings::Limits;
 
-/// The rows of a query without `limit`, for its cost.
+/// The assumed number of rows of a query without `limit`.
 const DEFAULT_ROWS: u64 = 1_000;
 /// The fields that run a query in the warehouse: the object, the field, and its rows without `limit`.
 const QUERIES: &[(&str, &str, u64)] = &[
@@ -22,9 +22,9 @@ const QUERIES: &[(&str, &str, u64)] = &[
 ];
 /// The fields of a result that write all of its rows. A result has each of them once.
 const WRITES_ROWS: &[&str] = &["data", "rows"];
-/// The items of a list of the model, for its cost.
+/// The assumed number of items of a list of the model.
 const LIST_ITEMS: u64 = 10;
-/// The lists of introspection that may be nested. Tools nest two: the fields of all types, and their arguments.
+/// The deepest nesting of lists in introspection. Tools nest two: the fields of all types, and their arguments.
 const MAX_INTROSPECTION_LISTS: usize = 2;
 
 /// Checks the cost of a shape, whose fields are those of `root`.

@@ -15,7 +15,7 @@ use tokio::sync::{Semaphore, watch};
 
 use super::set::{KeyMatch, KeySet};
 
-/// Between two readings.
+/// The shortest time between two requests for the keys.
 const PAUSE: Duration = Duration::from_secs(5);
 const MAX_WAITING: usize = 64;
 

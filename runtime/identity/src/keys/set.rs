@@ -34,7 +34,7 @@ const ALGORITHMS: &[(&str, Algorithm, Kind)] = &[
 impl SignatureAlgorithm {
     pub const RS256: SignatureAlgorithm = SignatureAlgorithm(Algorithm::RS256);
 
-    /// Returns `None` if the name is not an algorithm of public keys.
+    /// Returns the algorithm with this name; `None` if it is not an algorithm of public keys.
     pub fn named(name: &str) -> Option<Self> {
         let found = ALGORITHMS.iter().find(|(known, ..)| *known == name);
         found.map(|(_, algorithm, _)| SignatureAlgorithm(*algorithm))

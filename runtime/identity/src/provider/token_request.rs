@@ -26,9 +26,9 @@ const ERRORS: &[&str] = &[
 /// The client authentication of this server.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ClientAuth {
-    /// In the `Authorization` header.
+    /// The secret is in the `Authorization` header.
     Basic { secret: String },
-    /// In the form.
+    /// The secret is in the form.
     Post { secret: String },
     /// A public client: PKCE is all there is.
     None,

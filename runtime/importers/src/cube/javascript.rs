@@ -25,7 +25,7 @@ use crate::finding::{left_out, unread};
 
 /// The largest file. The parser descends once for each nested expression.
 const MAX_BYTES: usize = 256 * 1024;
-/// The stack that one character of a file can need.
+/// The largest stack, in bytes, that one character of a file can need.
 const STACK_BYTES: usize = 8 * 1024;
 const MAX_DEPTH: usize = 200;
 /// The number of characters of code that a finding shows.

@@ -22,7 +22,7 @@ use crate::finding::{changed, closed, left_out};
 struct Part<'d> {
     draft: &'d CubeDraft,
     prefix: Option<String>,
-    /// `None`: all members.
+    /// The included members; `None` for all members.
     includes: Option<Vec<Included>>,
     excludes: Vec<String>,
     path: String,

@@ -204,7 +204,7 @@ pub(super) fn wording(wording: &Wording) -> Vec<(String, Yaml)> {
     texts.chain(wording.meta.clone().map(|meta| ("meta".to_owned(), meta))).collect()
 }
 
-/// Returns the project's SQL for an expression. A column in lower case may be a keyword.
+/// Returns the project's SQL for an expression. A column whose name is a keyword is qualified with `{CUBE}`.
 fn sql(expr: &str) -> String {
     if is_column(expr) { column_sql(expr) } else { expr.trim().to_owned() }
 }

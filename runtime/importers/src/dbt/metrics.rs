@@ -15,7 +15,7 @@ use super::scope::ProjectScope;
 use crate::draft::{CubeDraft, MEASURES, Member, MetricDraft, Reference};
 use crate::finding::left_out;
 
-/// The depth of metrics that are computed from metrics.
+/// The deepest nesting of metrics that are computed from metrics.
 const MAX_DEPTH: usize = 32;
 /// The length of an expression. Inputs with filters are repeated in each metric that uses them.
 const MAX_CHARACTERS: usize = 20_000;
@@ -157,7 +157,7 @@ impl Builder<'_> {
     /// Returns the expression of an input: the name of its metric, or the metric's expression if there are filters.
     fn input(&mut self, input: &MetricInput, filters: &[String], depth: usize) -> Result<Expression, Untranslatable> {
         let Some(metric) = self.by_name.get(input.name.as_str()).copied() else {
-            // An unknown metric, or one that is left out, which the reader of the findings can tell apart.
+            // An unknown metric, or one that is left out, which the findings distinguish.
             let name = terrane_authoring::names::snake(&input.name);
             self.metrics.push(name.clone());
             return Ok(Expression { text: name, is_name: true });

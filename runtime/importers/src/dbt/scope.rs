@@ -13,7 +13,7 @@ use crate::draft::{CubeDraft, JOINS, Reference};
 use crate::finding::changed;
 
 pub(super) struct ProjectScope {
-    /// In the order of the files.
+    /// The cubes, in the order of the files.
     cubes: Vec<CubeNames>,
     /// The position of each model in `cubes`.
     by_model: HashMap<String, usize>,
@@ -77,7 +77,8 @@ impl ProjectScope {
         self.cubes.iter().find_map(|cube| Some((cube, cube.measures.get(original)?.as_str())))
     }
 
-    /// Returns the cube of which an entity identifies the rows, and that has the dimension; first the own one.
+    /// Returns the place of a dimension. If `entity` is given, it must identify the rows of the dimension's cube. The
+    /// own cube is tried first.
     pub(super) fn dimension(&self, own: &CubeNames, entity: Option<&str>, name: &str) -> Option<Place> {
         let of = |cube: &CubeNames| {
             let is_key = entity.is_none_or(|entity| cube.keys.iter().any(|key| key == entity));

@@ -20,7 +20,7 @@ pub(super) struct Explore {
     /// The base first, then the joins.
     pub(super) parts: Vec<Part>,
     pub(super) rules: Vec<Rule>,
-    /// All callers may use it.
+    /// True if all callers may use the explore.
     pub(super) is_open: bool,
     /// The list of `fields`, with its place.
     pub(super) fields: Option<(Vec<String>, Span)>,
@@ -54,7 +54,7 @@ pub(super) enum RuleKind {
 
 struct Join {
     relationship: &'static str,
-    /// `None`: it has no counterpart, and a finding says so.
+    /// The condition; `None` if it has no counterpart, which a finding reports.
     condition: Option<Translated>,
 }
 

@@ -18,7 +18,7 @@ pub(super) struct ViewReader<'r> {
     pub(super) view: &'r str,
     pub(super) scope: &'r ProjectScope,
     pub(super) findings: &'r mut Vec<Diagnostic>,
-    /// The fields are hidden unless they state otherwise.
+    /// True if the fields are hidden unless they state otherwise.
     pub(super) is_hidden: bool,
     /// The references of the field that is being read.
     pub(super) needs: Vec<Reference>,

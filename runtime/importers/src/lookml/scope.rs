@@ -16,7 +16,7 @@ use crate::finding::changed;
 pub(super) struct ProjectScope {
     views: HashMap<String, ViewNames>,
     pub(super) constants: HashMap<String, String>,
-    /// The project without any explore has no statement on the views that callers may query.
+    /// True if the project has explores. Otherwise nothing states which views callers may query.
     pub(super) has_explores: bool,
 }
 

@@ -6,7 +6,7 @@
 use super::scope::{FieldKind, FieldMatch, ProjectScope, ViewNames};
 use crate::draft::Reference;
 
-/// The depth of queries that are inserted into queries.
+/// The deepest nesting of queries that are inserted into queries.
 const MAX_DEPTH: usize = 4;
 /// The length of a query with the inserted ones.
 const MAX_CHARACTERS: usize = 200_000;

@@ -207,7 +207,7 @@ struct Flow {
     closed: Vec<(String, String)>,
     /// The byte offset of the scalar at the end.
     scalar: usize,
-    /// The end is in quotes, or in a plain scalar that began before a brace.
+    /// True if the end is in quotes, or in a plain scalar that began before a brace.
     is_in_scalar: bool,
 }
 

@@ -22,7 +22,7 @@ pub(crate) enum TableName {
 pub(crate) struct ColumnOf {
     pub(crate) table: u32,
     pub(crate) name: Name,
-    /// The project does not declare it: the warehouse was asked.
+    /// True if the warehouse reported the column, which the project does not declare.
     pub(crate) is_inspected: bool,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Place {
     pub(crate) reason: Reason,
     /// The line and column in the SQL; line 0 if it has none.
     pub(crate) at: Location,
-    /// Characters.
+    /// The length in characters.
     pub(crate) length: usize,
 }
 

@@ -17,7 +17,7 @@ use super::scope::{Analysis, AnalysisResult, Clause, idents};
 use terrane_compiler::snippet::calls::{method_of, picks_columns};
 use terrane_compiler::snippet::{is_aggregate, is_unit, takes_unit};
 
-/// The parts of a tree that are left to visit.
+/// A part of a tree that is still to be visited.
 enum Open<'e> {
     Expr(&'e Expr),
     Call(&'e Function),

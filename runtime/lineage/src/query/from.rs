@@ -320,7 +320,7 @@ impl Analysis<'_, '_> {
         outcome
     }
 
-    /// BigQuery, Redshift: `FROM orders, orders.items`.
+    /// Reads a path into a row of another table, as in `FROM orders, orders.items` (BigQuery, Redshift).
     fn path_into_a_row(
         &mut self,
         path: &[&Ident],

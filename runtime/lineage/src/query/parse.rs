@@ -16,7 +16,7 @@ use terrane_compiler::snippet::{is_space, tokenize};
 
 const MAX_BYTES: usize = 256 * 1024;
 const MAX_TOKENS: usize = 4_000;
-/// Brackets, and joins whose conditions follow one another.
+/// The deepest nesting of brackets, and of joins whose conditions follow one another.
 const MAX_LEVELS: usize = 40;
 const MAX_RECURSION: usize = 60;
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub(crate) enum ColumnOrigin {
     Table(u32),
     Column(u32),
-    /// Something could not be resolved here.
+    /// A reference that could not be resolved.
     Unresolved(u32),
 }
 

@@ -25,7 +25,7 @@ pub(crate) enum Seen {
         /// True if the column came through a star, and only the warehouse named it.
         is_inspected: bool,
     },
-    /// By its place alone.
+    /// A column without a name, which is known by its position only.
     Unnamed(Name),
     Star {
         is_undeclared: bool,

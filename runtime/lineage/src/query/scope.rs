@@ -16,9 +16,9 @@ use super::relation_catalog::RelationCatalog;
 use crate::spelling::Spelling;
 use terrane_compiler::snippet::column_name;
 
-/// The work that one text may cost: columns looked at, origins copied.
+/// The largest amount of work for one text: columns looked at, and origins copied.
 const FUEL: usize = 20_000_000;
-/// Columns of one relation.
+/// The largest number of columns of one relation.
 pub(super) const MAX_SLOTS: usize = 5_000;
 
 /// The place of a problem of the whole query.
@@ -53,7 +53,7 @@ pub(super) struct Frame {
 pub(super) struct NamedQuery {
     pub(super) name: Arc<str>,
     pub(super) relation: Relation,
-    /// The relation is being read: a query that names it now is recursive.
+    /// True while the relation is being read. A query that names it then is recursive.
     pub(super) is_open: bool,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct Analysis<'a, 'k> {
     pub(super) spelling: Spelling,
     /// The frames, the innermost last.
     pub(super) frames: Vec<Frame>,
-    /// Innermost last.
+    /// The named queries that are visible, innermost last.
     pub(super) ctes: Vec<NamedQuery>,
     /// Names that lambdas bring.
     pub(super) parameters: Vec<Arc<str>>,
@@ -109,7 +109,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
         Ok(())
     }
 
-    /// Pays for slots that are copied.
+    /// Charges the work of copying slots.
     pub(super) fn spend_slots(&mut self, slots: &[Slot]) -> AnalysisResult<()> {
         if slots.len() > MAX_SLOTS {
             return Err(Exhausted);
@@ -141,7 +141,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
         [ColumnOrigin::Unresolved(self.arena.unresolved(reason, at, length))].into()
     }
 
-    /// A name on its own.
+    /// Returns the origins of an unqualified name.
     pub(super) fn bare(&mut self, ident: &Ident, clause: Clause) -> AnalysisResult<ColumnOrigins> {
         let key = self.key(ident);
         if self.parameters.contains(&key) {
@@ -323,7 +323,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
         None
     }
 
-    /// A column of one relation.
+    /// Returns the origins of a column of one relation.
     pub(super) fn member_of(&mut self, slots: &[Slot], ident: &Ident) -> AnalysisResult<ColumnOrigins> {
         self.spend(slots.len())?;
         let key = self.key(ident);

@@ -185,7 +185,7 @@ impl Analysis<'_, '_> {
     }
 }
 
-/// SQL's pattern: `%` and `_`.
+/// Returns whether a string matches a pattern of LIKE with `%` and `_`.
 fn is_like(text: &str, pattern: &str) -> bool {
     let (text, pattern): (Vec<char>, Vec<char>) = (text.chars().collect(), pattern.chars().collect());
     let mut matches = vec![false; text.len() + 1];

@@ -13,13 +13,13 @@ use crate::plugin::Grants;
 pub(super) const CALL: &str = "make-plan";
 
 const MAX_REQUESTS: usize = 4_096;
-/// The average over all columns.
+/// The largest average number of requests for a column.
 const MAX_REQUESTS_PER_COLUMN: usize = 64;
 const MAX_QUANTILES: usize = 100;
 const MAX_BINS: u32 = 1_000;
-/// Bins, quantiles and values of all requests of a plan.
+/// The largest number of bins, quantiles and values in all requests of a plan.
 const MAX_NUMBERS: usize = 10_000;
-/// Nodes and values of conditions, counted for each request that names them.
+/// The largest number of nodes and values of conditions, counted for each request that names them.
 const MAX_TERMS: usize = 65_536;
 
 pub(super) fn fault(message: impl Into<String>) -> PluginFault {

@@ -16,11 +16,11 @@ struct Size {
     all: usize,
 }
 
-/// The size of one turn, and of a series: 41 bytes of each judged point are returned, of the 4 MiB that a call may
+/// The size of one turn, and of a series: 41 bytes of each evaluated point are returned, of the 4 MiB that a call may
 /// transfer, and 16 bytes of each are written into the guest's memory.
 const TURN: Size = Size { first: 60_000, all: 500_000 };
-/// The size of one call, unless a single series is larger: 60 bytes of each judged point, twice those of history, and
-/// the guest's own values.
+/// The size of one call, unless a single series is larger: 60 bytes of each evaluated point, twice those of history,
+/// and the guest's own values.
 const CALL: Size = Size { first: 6_000, all: 18_000 };
 
 /// Splits batches with the same number of series into turns.

@@ -20,7 +20,7 @@ pub(super) enum FilterValues {
     Withheld,
 }
 
-/// Returns the conditions, one root each; `None` beyond an arena's limits.
+/// Returns an arena with one root for each condition; `None` if they exceed the limits of an arena.
 pub(super) fn of_conditions(conditions: &[Condition], values: FilterValues) -> Option<Arena> {
     let mut builder = ArenaBuilder { arena: empty_arena(), values, literal_bytes: 0, blank: None };
     for condition in conditions {

@@ -26,7 +26,7 @@ const MAX_FILTERS: usize = 256;
 const MAX_MASKS: usize = 4_096;
 const MAX_WARNINGS: usize = 32;
 const MAX_AUDIT: usize = 64;
-/// The most bytes of all keys and values in the audit notes of one verdict.
+/// The largest number of bytes of all keys and values in the audit notes of one verdict.
 const MAX_AUDIT_BYTES: usize = 4_096;
 const MAX_FINDINGS: usize = 1_024;
 

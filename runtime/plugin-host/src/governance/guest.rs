@@ -34,7 +34,7 @@ struct Exports {
     plugin: Arc<plugin::GuestIndices>,
     hook: Arc<wire::GuestIndices>,
     on_query: ComponentExportIndex,
-    /// Set once `on-query` was compared with the contract's types. All instances of a component have the same types.
+    /// True after `on-query` was compared with the contract's types. All instances of a component have the same types.
     is_compared: Arc<AtomicBool>,
 }
 

@@ -24,7 +24,7 @@ const DAY_MICROS: i64 = 86_400_000_000;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
     nodes: usize,
-    /// Nodes and values of all roots, with shared nodes counted for each reference.
+    /// The number of nodes and values of all roots, with shared nodes counted for each reference.
     tree: usize,
 }
 
@@ -106,7 +106,7 @@ fn children<'a>(arena: &'a Arena, node: &Node) -> Result<&'a [u32], String> {
     })
 }
 
-/// Reads trees of checked shape.
+/// Reads the trees of an arena whose shape was checked.
 struct ArenaReader<'a> {
     arena: &'a Arena,
     /// Each literal once, shared by all references to it.

@@ -30,7 +30,7 @@ pub(crate) struct Guest<'a> {
 
 /// The address of `info` in a guest's memory; its strings start at 1024.
 const INFO: &str = "(i32.const 2048)";
-/// `ok` without a value: zeros.
+/// A result `ok` without a value, which is all zeros.
 const OK: &str = "(i32.const 4096)";
 
 impl Default for Guest<'_> {
@@ -72,7 +72,7 @@ impl Guest<'_> {
     }
 }
 
-/// The contract's folder.
+/// Returns the contract's folder.
 pub(crate) fn wit() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit")
 }

@@ -292,7 +292,7 @@ fn what_can_not_be_used_can_not_be_enabled_and_says_why() {
     assert_eq!(host.enable(ID).unwrap().state, PluginState::Active);
 }
 
-/// Judges one series, and says whether anything came of it.
+/// Evaluates one series, and says whether anything came of it.
 async fn is_judged(detectors: &ComponentDetectors, now_unix_ms: i64) -> bool {
     let mut points = SeriesBatch::new(None);
     points.push([(0, 1.0)]);
@@ -302,7 +302,7 @@ async fn is_judged(detectors: &ComponentDetectors, now_unix_ms: i64) -> bool {
     judged.is_ok()
 }
 
-/// `ok` of a judgement of one point, six lists over the same zeros; but for the thirteenth millisecond.
+/// A result `ok` with the scores of one point: six lists over the same zeros, except for the thirteenth millisecond.
 const JUDGES: &str = "(local $i i32)
     (if (i64.eq (i64.load (local.get 0)) (i64.const 13)) (then unreachable))
     (loop $again

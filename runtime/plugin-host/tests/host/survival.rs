@@ -179,7 +179,7 @@ impl Stage {
         plans.remove(0).map_err(|fault| fault.fault)
     }
 
-    /// The words of the fault.
+    /// Trains the detector, and returns the message of the fault.
     async fn train(&self) -> String {
         let mut history = SeriesBatch::new(None);
         history.push([(0, 1.0)]);

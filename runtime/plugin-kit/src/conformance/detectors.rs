@@ -106,7 +106,8 @@ fn detect(bench: &TestBench, kind: &Kind, history: &Series, points: &Series) -> 
     Ok(accepted(&ask(bench, "detect", arguments)?).cloned())
 }
 
-/// Checks that every list is as long as the points, scores are from 0 to 1, and points without a value are not judged.
+/// Checks that every list is as long as the points, scores are from 0 to 1, and points without a value are not
+/// evaluated.
 fn problems(detection: &Value, points: &Series) -> Vec<String> {
     let points: Vec<&Value> = points.iter().flatten().collect();
     let mut problems = Vec::new();

@@ -11,7 +11,7 @@ use crate::token::{Token, TokenKind};
 /// A part of a question.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Item {
-    /// As it was written.
+    /// The text as the user wrote it.
     pub(super) text: String,
     pub(super) kind: ItemKind,
 }
@@ -38,7 +38,7 @@ pub(super) struct Candidates {
     pub(super) members: Vec<usize>,
     /// The members that a synonym matches, but no name of their own.
     pub(super) by_synonym: Vec<usize>,
-    /// 1 for all words of a phrase; less for a part of it, and for words with typing mistakes.
+    /// The certainty: 1 for all words of a phrase; less for a part of it, and for words with typing mistakes.
     pub(super) certainty: f64,
 }
 
@@ -79,7 +79,7 @@ pub(super) fn items(
     items
 }
 
-/// The most words of a value.
+/// The largest number of words of a value.
 const MAX_VALUE_WORDS: usize = 8;
 
 /// Returns the longest values at the start of some tokens, in upper or lower case, with their number of words. Without

@@ -15,11 +15,11 @@ use crate::language::{Direction, Meaning};
 use crate::members::{KnownValue, KnownValues, MemberEntry, MemberKind, Vocabulary};
 use crate::times;
 
-/// The most choices of a clarification.
+/// The largest number of choices of a clarification.
 const MAX_CHOICES: usize = 8;
-/// The most values in a message.
+/// The largest number of values in a message.
 const MAX_VALUES: usize = 5;
-/// The most rows of a ranking.
+/// The largest number of rows of a ranking.
 const MAX_ROWS: f64 = 10_000.0;
 /// The certainty of a value that was not found because its dimension is not searched.
 const CERTAINTY_OF_GUESS: f64 = 0.6;
@@ -45,18 +45,18 @@ pub(super) struct Reader<'r> {
 /// The words that wait for their member.
 #[derive(Debug, Default)]
 struct State {
-    /// A group was introduced, and its list goes on.
+    /// True if a group was introduced, and its list continues.
     groups: bool,
-    /// `which`: the next member is a dimension.
+    /// True after `which`: the next member is a dimension.
     is_which: bool,
     is_negated: bool,
-    /// `are`: the next member may be a switch.
+    /// True after `are`: the next member may be a switch.
     is_predicate: bool,
-    /// `top` and `bottom`: the direction. The number is in the draft.
+    /// The direction of `top` or `bottom`. The number is in the draft.
     rank: Option<bool>,
     sorts: bool,
     compares: bool,
-    /// `compare`: the second time is the one to compare with.
+    /// True after `compare`: the second time is the one to compare with.
     compares_times: bool,
     ranges: Vec<DraftRange>,
     /// The conditions on measures, as they were written.

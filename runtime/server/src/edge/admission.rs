@@ -25,7 +25,7 @@ pub(super) struct AuthRequirement<'a> {
     access: RouteAccess,
     /// The request, whose caller is not known yet.
     context: RequestContext,
-    /// The host is a name that anonymous callers may use.
+    /// True if the host is a name that anonymous callers may use.
     is_host_known: bool,
     credentials: Result<Credentials, Denial>,
 }

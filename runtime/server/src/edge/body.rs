@@ -23,7 +23,7 @@ pub(crate) struct BodyFormat {
     pub(crate) suffix: Option<&'static str>,
 }
 
-/// `application/json` or a `+json` type.
+/// JSON bodies: `application/json` or a `+json` type.
 pub(crate) const JSON: BodyFormat = BodyFormat { name: "JSON", media_type: "application/json", suffix: Some("+json") };
 
 impl BodyFormat {

@@ -21,7 +21,7 @@ const MAX_UNCHECKED: Duration = Duration::from_secs(30);
 /// Admits the caller of an open connection, once, by a credential that came after the request.
 pub(crate) struct ConnectionAdmission {
     pub(super) context: RequestContext,
-    /// The host is a name that anonymous callers may use.
+    /// True if the host is a name that anonymous callers may use.
     pub(super) is_host_known: bool,
 }
 
@@ -45,12 +45,12 @@ pub(crate) struct ConnectedCaller {
     pub(crate) context: RequestContext,
     /// The id of the caller's key or session.
     pub(crate) credential: Arc<str>,
-    /// `None`: the caller is anonymous.
+    /// The secret of the caller's credential; `None` for an anonymous caller.
     pub(super) secret: Option<String>,
 }
 
 impl ConnectedCaller {
-    /// Returns the caller of one operation of many, which the log distinguishes by a number.
+    /// Returns the caller for one of many operations. Its correlation id contains the number of the operation.
     pub(crate) fn numbered(&self, number: u64) -> Self {
         let correlation_id = format!("{}.{number}", self.context.correlation_id).into();
         let context = RequestContext { correlation_id, ..self.context.clone() };

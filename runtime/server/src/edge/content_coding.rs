@@ -15,7 +15,7 @@ use super::error::ApiError;
 
 /// The codings of bodies, besides none.
 pub(crate) const SUPPORTED: [&str; 2] = ["gzip", "zstd"];
-/// Decoders of the zstd coding need no larger window (RFC 9659, section 3): 8 MiB.
+/// The binary logarithm of the largest window of the zstd coding: 8 MiB (RFC 9659, section 3).
 const MAX_WINDOW_LOG: u32 = 23;
 
 /// The coding of one body.
@@ -80,7 +80,7 @@ fn zstd_decoder<'a, R: BufRead>(body: R) -> io::Result<zstd::Decoder<'a, R>> {
     Ok(decoder)
 }
 
-/// `None`: there is more.
+/// Decodes a body; `None` if it is larger than `max_bytes`.
 fn read_within(decoder: impl Read, max_bytes: usize) -> io::Result<Option<Bytes>> {
     let mut decoded = Vec::new();
     decoder.take(max_bytes as u64 + 1).read_to_end(&mut decoded)?;

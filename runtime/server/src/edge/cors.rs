@@ -34,7 +34,7 @@ const ANY: HeaderValue = HeaderValue::from_static("*");
 /// The origins whose pages may read answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Cors {
-    /// Only the server's own.
+    /// Pages of the server's own origin only.
     #[default]
     Closed,
     Any,

@@ -26,7 +26,7 @@ pub(crate) enum Credentials {
 /// The reason why a request has no readable credentials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CredentialsError {
-    /// More than one.
+    /// The request has more than one credential.
     Several,
     /// The query parameter is not an API key.
     InvalidKey,

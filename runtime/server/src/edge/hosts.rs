@@ -12,9 +12,9 @@ use axum::http::header::HOST;
 /// The allowed host names. Addresses and `localhost` are always allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hosts {
-    /// Whatever they call it.
+    /// Any host name is allowed.
     Any,
-    /// Further names, in lower case and without a port.
+    /// The allowed host names, in lower case and without a port.
     Listed(Vec<String>),
 }
 

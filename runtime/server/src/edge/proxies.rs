@@ -182,7 +182,7 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// RFC 9110, section 5.6.2.
+/// Returns whether a byte may be in a token (RFC 9110, section 5.6.2).
 fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

@@ -72,7 +72,7 @@ pub(super) struct RequestLog {
     trace: Option<TraceScope>,
     matched: Option<Matched>,
     status: u16,
-    /// `None` before the response.
+    /// The number of bytes sent; `None` before the response.
     sent_bytes: Option<u64>,
 }
 

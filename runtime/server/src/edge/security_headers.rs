@@ -4,7 +4,7 @@ use axum::http::header::{
     CACHE_CONTROL, ETAG, HeaderMap, HeaderValue, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
 };
 
-/// One year, in seconds.
+/// The value of `Strict-Transport-Security`. The time is one year, in seconds.
 const SECURE_ONLY: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 /// Adds the headers. Answers are not stored by caches, except those with a cache policy or an entity tag; browsers do

@@ -59,9 +59,9 @@ impl From<Full> for ErrorBody {
 #[derive(Debug)]
 pub(super) struct SocketPlace {
     _socket: OwnedSemaphorePermit,
-    /// `None` if the session is open.
+    /// The permit of a socket without an open session; `None` if the session is open.
     opening: Option<QuotaPermit>,
-    /// `None` if the caller is unknown.
+    /// The permit of an open session; `None` if the caller is unknown.
     opened: Option<QuotaPermit>,
 }
 

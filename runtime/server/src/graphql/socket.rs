@@ -78,7 +78,7 @@ pub(super) async fn open(app: App, call: Call) -> Result<Response, ApiError> {
 /// One open socket.
 struct Socket {
     app: App,
-    /// `None` after `connection_init`.
+    /// The admission of the connection; `None` after `connection_init`.
     admission: Option<ConnectionAdmission>,
     caller: Option<ConnectedCaller>,
     place: SocketPlace,

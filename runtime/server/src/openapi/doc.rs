@@ -111,7 +111,7 @@ pub struct Parameter {
     pub place: ParameterPlace,
 }
 
-/// The part of a request that has a parameter. All but those of the path are optional.
+/// The part of a request that contains a parameter. Parameters of the path are required; all others are optional.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParameterPlace {
     Path,

@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer, to_json};
 use crate::openapi::{Compression, Content, Doc, ResponseDoc};
 
-/// A dependency that takes longer counts as down.
+/// The longest time of a check. A dependency that takes longer counts as down.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time for which a result is reused.
 const FRESH: Duration = Duration::from_millis(500);

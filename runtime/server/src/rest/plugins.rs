@@ -61,7 +61,7 @@ async fn change(app: App, mut call: Call, change: Change) -> Result<Response, Ap
     Ok(json_answer(&Plugin::from(&status)))
 }
 
-/// Looking for them may compile them.
+/// Returns the status of all plugins. It runs on a blocking thread, because finding a plugin may compile it.
 async fn inventory(app: &App) -> Result<Vec<PluginStatus>, ApiError> {
     let plugins = Arc::clone(&app.services.plugins);
     tokio::task::spawn_blocking(move || plugins.inventory()).await.map_err(|_| broken())

@@ -197,7 +197,7 @@ fn cut(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
-/// `tracing` allows an event 32 fields.
+/// Returns the bit of a field in a mask. An event has at most 32 fields in `tracing`.
 fn bit(field: &Field) -> u64 {
     1_u64.checked_shl(u32::try_from(field.index()).unwrap_or(u32::MAX)).unwrap_or(0)
 }
@@ -211,7 +211,7 @@ fn colour(level: Level) -> &'static str {
     }
 }
 
-/// RFC 3339 in UTC with microseconds.
+/// Writes a time as RFC 3339 in UTC with microseconds.
 fn write_timestamp(now: Timestamp, out: &mut Vec<u8>) {
     let at = jiff::tz::Offset::UTC.to_datetime(now);
     let parts: [(u32, usize, &str); 7] = [

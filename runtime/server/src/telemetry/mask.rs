@@ -37,7 +37,7 @@ pub fn mask(text: &str) -> Cow<'_, str> {
     masked
 }
 
-/// `None` if nothing is encoded.
+/// Decodes percent escapes; `None` if the text has none.
 fn percent_decoded(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let digit = |at: usize| bytes.get(at).and_then(|byte| char::from(*byte).to_digit(16));
@@ -106,13 +106,13 @@ fn key(rest: &[u8]) -> Option<(usize, usize)> {
     is_key.then(|| (secret, secret + run(&rest[secret..], is_token_letter)))
 }
 
-/// `trr_<secret>`
+/// Returns the range of the secret in `trr_<secret>`.
 fn refresh_token(rest: &[u8]) -> Option<(usize, usize)> {
     let start = REFRESH_PREFIX.len();
     rest.starts_with(REFRESH_PREFIX).then(|| (start, start + run(&rest[start..], is_token_letter)))
 }
 
-/// `eyJ….….…`
+/// Returns the range of a JWT, `eyJ….….…`.
 fn jwt(rest: &[u8]) -> Option<(usize, usize)> {
     if !rest.starts_with(b"eyJ") {
         return None;
@@ -168,7 +168,7 @@ fn password_of_url(rest: &[u8]) -> Option<(usize, usize)> {
     }
 }
 
-/// `api_key=value` and `password="several words"`
+/// Returns the range of the value in `api_key=value` and `password="several words"`.
 fn value(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let (name, behind) = (name_before(bytes, at), &bytes[at + 1..]);
     ends_secret(name).then(|| {
@@ -193,7 +193,7 @@ fn quoted(bytes: &[u8]) -> Option<(usize, usize)> {
     Some((escapes + 1, end.map_or(inside.len(), |end| end - escapes)))
 }
 
-/// `"password": "value"`
+/// Returns the range of the value in `"password": "value"`.
 fn quoted_value(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let close = at.checked_sub(1).filter(|before| b"\"'".contains(&bytes[*before]))?;
     let escapes = bytes[..close].iter().rev().take_while(|letter| **letter == b'\\').count();
@@ -206,7 +206,7 @@ fn quoted_value(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     Some((start, start + length))
 }
 
-/// `api_key: value` and `password: "several words"`
+/// Returns the range of the value in `api_key: value` and `password: "several words"`.
 fn spoken_value(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let behind = &bytes[at + 1..];
     let blank = run(behind, |letter| letter == b' ');

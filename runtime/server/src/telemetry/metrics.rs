@@ -29,9 +29,9 @@ pub struct MetricsSettings {
     pub version: String,
     /// The id of this process among all replicas, for the gauge of running tasks.
     pub worker_id: String,
-    /// Processor time, memory and files of the process.
+    /// True to report processor time, memory and files of the process.
     pub include_process: bool,
-    /// Threads and tasks of the runtime.
+    /// True to report threads and tasks of the runtime.
     pub include_runtime: bool,
     /// True if traces are exported, so that lost spans are counted.
     pub has_traces: bool,
@@ -73,7 +73,7 @@ impl Metrics {
         prometheus::TEXT_FORMAT
     }
 
-    /// The exposition.
+    /// Returns the metrics in Prometheus's text format.
     pub(crate) fn expose(&self, reading: &ScrapedValues) -> Result<Vec<u8>, prometheus::Error> {
         // A counter or gauge is whole after any panic.
         let mut pulled = self.pulled.lock().unwrap_or_else(PoisonError::into_inner);
@@ -193,7 +193,7 @@ impl Metrics {
     }
 }
 
-/// Returns the label of a pre-aggregation: those of cubes that share a label share one too.
+/// Returns the label of a pre-aggregation, which is [`OTHER`] if the cube's label is.
 fn rollup_label<'a>(cube: &str, rollup: &'a str) -> &'a str {
     if cube == OTHER { OTHER } else { rollup }
 }

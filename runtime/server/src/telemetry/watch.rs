@@ -112,7 +112,7 @@ impl Observer for Watch {
     }
 }
 
-/// As OpenTelemetry's conventions call it.
+/// Returns the name of a warehouse in OpenTelemetry's conventions.
 fn system_name(warehouse: &str) -> &str {
     match warehouse {
         "postgres" => "postgresql",

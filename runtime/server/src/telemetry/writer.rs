@@ -28,7 +28,7 @@ struct Shared {
 struct State {
     lines: Vec<u8>,
     is_closed: bool,
-    /// The thread has written all that it will.
+    /// True if the thread has ended.
     is_over: bool,
 }
 

@@ -18,7 +18,7 @@ use crate::database::Transaction;
 use crate::statement::{Bound, Statement};
 use crate::store::StateStore;
 
-/// One row of a dump is smaller.
+/// The largest size of a line in bytes. A row of a dump is smaller.
 const MAX_LINE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The reason why nothing was restored.
@@ -52,7 +52,7 @@ pub enum RestoreError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
     pub rows: u64,
-    /// Without the record of the restoration.
+    /// The number of restored audit records, without the record of the restoration.
     pub audit_records: u64,
 }
 

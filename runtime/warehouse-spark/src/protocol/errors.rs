@@ -26,7 +26,7 @@ pub(crate) struct ErrorInfo {
     /// The class of the exception.
     #[prost(string, tag = "1")]
     pub(crate) reason: String,
-    /// Among others `errorClass` and `sqlState`.
+    /// The facts of the error, such as `errorClass` and `sqlState`.
     #[prost(map = "string, string", tag = "3")]
     pub(crate) metadata: HashMap<String, String>,
 }

@@ -98,7 +98,7 @@ async fn translated_statements_return_the_same_types() {
     }
 }
 
-/// Returns the type, with the type of the elements in place of a list.
+/// Returns the type of the elements for a list, and other types unchanged.
 fn without_item_names(ty: &DataType) -> DataType {
     match ty {
         DataType::List(item) => item.data_type().clone(),

@@ -16,7 +16,7 @@ const DIGITS_256: usize = 76;
 #[derive(Debug)]
 enum Number {
     Null,
-    /// At most 38 digits.
+    /// A number with at most 38 digits, and its scale.
     Small(i128, u16),
     /// A number with more digits, as text with sign and point.
     Wide(Box<str>),

@@ -1,6 +1,6 @@
 //! Builds models: one transaction for each, on its own connection and thread.
 //!
-//! In: a relation and its query. Out: the new relation in place of the old one. DuckDB's transactions include
+//! In: a relation and its query. Out: the new relation, which replaces the old one. DuckDB's transactions include
 //! definitions: readers see the old relation until the commit, and running statements finish with it. A build that
 //! fails, is interrupted or killed leaves nothing behind. Builds do not use the connections of queries.
 
@@ -20,7 +20,7 @@ use super::pool::Pool;
 use super::session::STACK_BYTES;
 use crate::built::{Running, literal, may_replace, quoted};
 
-/// The relations that bear a marker.
+/// Selects the relations with a marker.
 pub(super) const BUILT: &str = "\
     SELECT schema_name, table_name, 'table', comment FROM duckdb_tables() \
     WHERE database_name = current_database() AND starts_with(comment, 'Built by Terrane') \

@@ -25,17 +25,17 @@ use crate::rollups::RollupPlace;
 /// The operator's settings.
 #[derive(Debug, Clone)]
 pub struct DuckDbSettings {
-    /// `None`: in memory.
+    /// The database file; `None` for a database in memory.
     pub path: Option<PathBuf>,
     /// The absolute path of the project, which contains the files that `init` and the project's SQL may read.
     pub project: PathBuf,
-    /// Run at each start, in order.
+    /// The statements that run at each start, in order.
     pub init: Vec<String>,
     /// The largest number of statements that run at once.
     pub connections: usize,
     /// The memory limit, such as `4GB`; `None` for DuckDB's default of 80 % of the machine.
     pub memory_limit: Option<String>,
-    /// `None`: one for each core.
+    /// The number of threads; `None` for one per core.
     pub threads: Option<u32>,
     pub file_access: FileAccess,
     /// True if the file is opened for writing, also without `init`.

@@ -48,7 +48,7 @@ impl StatementPermit {
         StatementPermit { state: Mutex::new(State::Running(permit)), orphans }
     }
 
-    /// The engine has finished the statement.
+    /// Records that the engine has finished the statement.
     pub(super) fn engine_ends(&self) {
         let mut state = self.state();
         *state = match std::mem::replace(&mut *state, State::Over) {

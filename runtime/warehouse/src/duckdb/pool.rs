@@ -30,7 +30,7 @@ pub(super) struct Pool {
     /// The permit of health probes, one at a time. Probes do not wait for queries.
     probe_turn: Arc<Semaphore>,
     orphans: OrphanedStatements,
-    /// Sessions that could not be started.
+    /// The number of sessions that could not be started.
     failed: AtomicU64,
 }
 

@@ -23,7 +23,7 @@ use super::error;
 use super::permit::StatementPermit;
 use super::stream::{Outlet, Unwanted};
 
-/// The stack of the thread. DuckDB's binder recurses with the depth of an expression.
+/// The size of the thread's stack in bytes. DuckDB's binder recurses with the depth of an expression.
 pub(super) const STACK_BYTES: usize = 16 << 20;
 
 /// A statement with owned text and values, so that it can outlive its caller.

@@ -30,7 +30,7 @@ pub(super) fn kind_of(column: &MySqlColumn) -> Option<Kind> {
         "TIMESTAMP" => Kind::Instant,
         "TIME" | "JSON" | "ENUM" | "SET" => Kind::Text,
         "NULL" => Kind::Dynamic,
-        // Names tell BLOB from TEXT by a flag that a binary collation sets too.
+        // Type names distinguish BLOB from TEXT by a flag that a binary collation sets too.
         _ if <str as Type<MySql>>::compatible(ty) => Kind::Text,
         _ => Kind::Binary,
     })

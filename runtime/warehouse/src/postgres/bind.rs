@@ -33,7 +33,7 @@ pub(super) fn arguments(params: &[Value]) -> Result<PgArguments, BoxDynError> {
     Ok(arguments)
 }
 
-/// The types that [`arguments`] sends.
+/// Returns the types that [`arguments`] sends.
 pub(super) fn types(params: &[Value]) -> Vec<PgTypeInfo> {
     let ty = |value: &Value| match value {
         Value::Null => Untyped::type_info(),
@@ -54,7 +54,7 @@ struct Untyped;
 
 impl Type<Postgres> for Untyped {
     fn type_info() -> PgTypeInfo {
-        /// `unknown` in `pg_type`.
+        /// The OID of the type `unknown` in `pg_type`.
         const UNKNOWN: Oid = Oid(705);
         PgTypeInfo::with_oid(UNKNOWN)
     }

@@ -1,8 +1,8 @@
 //! Builds models: one transaction for each, on its own connection, which may write.
 //!
-//! In: a relation and its query. Out: the relation, in place of the previous one. A table is built beside the old one,
-//! which is locked only for the exchange. Readers continue during the build. The exchange waits for them within a time
-//! limit, because later readers wait behind it. Our views over the exchanged table are recreated in the same
+//! In: a relation and its query. Out: the relation, which replaces the previous one. A table is built beside the old
+//! one, which is locked only for the exchange. Readers continue during the build. The exchange waits for them within a
+//! time limit, because later readers wait behind it. Our views over the exchanged table are recreated in the same
 //! transaction, because PostgreSQL binds a view to the table and not to its name. A build that fails, is cancelled or
 //! is killed leaves nothing behind.
 

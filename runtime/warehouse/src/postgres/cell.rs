@@ -8,7 +8,7 @@ use super::numeric;
 use crate::columns::{Cell, Column, Kind};
 use crate::sessions::CellError;
 
-/// PostgreSQL counts from 2000-01-01.
+/// The date from which PostgreSQL counts, 2000-01-01, in days since 1970-01-01.
 const EPOCH_DAYS: i32 = 10_957;
 const EPOCH_MICROS: i64 = 946_684_800_000_000;
 
@@ -78,7 +78,7 @@ fn uuid(bytes: [u8; 16]) -> String {
     [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
 }
 
-/// Microseconds, days, months.
+/// Decodes an interval from microseconds, days and months.
 fn interval(bytes: [u8; 16]) -> Result<IntervalMonthDayNano, CellError> {
     let micros = i64::from_be_bytes(fixed(&bytes[..8])?);
     let days = i32::from_be_bytes(fixed(&bytes[8..12])?);

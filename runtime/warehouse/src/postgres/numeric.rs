@@ -7,7 +7,7 @@ use crate::sessions::CellError;
 
 const NEGATIVE: u16 = 0x4000;
 const HEADER: usize = 8;
-/// Digits of a group.
+/// The number of decimal digits of a group.
 const WIDTH: i32 = 4;
 /// The smallest integer with more than 38 digits.
 const LIMIT: i128 = 10_i128.pow(38);
@@ -16,7 +16,7 @@ struct Numeric {
     is_negative: bool,
     /// The weight of the first group, as a power of 10,000.
     weight: i32,
-    /// Decimal digits behind the point.
+    /// The number of decimal digits after the point.
     scale: u16,
     groups: Vec<u16>,
 }

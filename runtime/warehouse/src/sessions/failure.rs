@@ -77,7 +77,7 @@ pub(super) fn unavailable(warehouse: &str, message: String) -> WarehouseError {
     }
 }
 
-/// Connecting, within the operator's limit.
+/// Connects within the operator's time limit.
 pub(crate) async fn within<T>(
     warehouse: &str,
     limit: Duration,

@@ -42,7 +42,7 @@ pub(crate) struct Writers<E: WritableEngine> {
 /// A connection on which a build runs. If it is dropped before it is closed, its statement is cancelled.
 struct Writer<E: WritableEngine> {
     engine: Arc<E>,
-    /// `None`: closed.
+    /// The session; `None` after it is closed.
     session: Option<WarehouseSession<E>>,
     permit: Option<OwnedSemaphorePermit>,
 }

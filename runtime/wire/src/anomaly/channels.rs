@@ -85,9 +85,9 @@ pub struct ConfiguredChannel<'a> {
     pub r#type: &'static str,
     /// The target of monitors. Null for `email` and `sms`, whose targets are addresses.
     pub name: Option<&'a str>,
-    /// Messages contain numbers and the values of dimensions.
+    /// True if messages contain numbers and the values of dimensions.
     pub cleared: bool,
-    /// Failed attempts since the last message that was accepted.
+    /// The number of failed attempts since the last message that was accepted.
     pub failures: u32,
     /// The time of the next attempt after a failure.
     pub resumes_at: Option<String>,

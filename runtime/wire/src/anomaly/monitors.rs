@@ -58,7 +58,7 @@ pub struct MonitorRequest {
     pub measure_name: String,
     /// `z_score`, `iqr`, `mad`, or another kind of `GET /api/v1/anomaly/detectors`. Default: `z_score`.
     pub detector_type: Option<String>,
-    /// Greater than 0. Default: the detector's own.
+    /// The sensitivity, greater than 0. Default: the detector's own.
     pub sensitivity: Option<f64>,
     /// One series for each combination of their values. At most 5.
     pub dimensions: Option<Vec<String>>,
@@ -68,9 +68,9 @@ pub struct MonitorRequest {
     pub timezone: Option<String>,
     /// The length of a step. Default: `day`.
     pub granularity: Option<GranularityName>,
-    /// Steps of history before the first judged step, 1–10000. Default: 100.
+    /// The number of steps of history before the first evaluated step, 1–10000. Default: 100.
     pub training_size: Option<u32>,
-    /// Default: true.
+    /// True to run the monitor. Default: true.
     pub enabled: Option<bool>,
     pub alert_config: Option<AlertRules>,
 }
@@ -87,7 +87,7 @@ pub struct AlertRules {
     pub resolve_after_steps: Option<u32>,
     /// The minutes for which the first message about new alerts waits for others, 0–1440. Default: 0.
     pub grouping_window_minutes: Option<u32>,
-    /// At most 10, with ascending minutes.
+    /// The escalation rules, at most 10, with ascending minutes.
     pub escalation_rules: Option<Vec<EscalationRequest>>,
 }
 
@@ -95,7 +95,7 @@ pub struct AlertRules {
 #[derive(Debug, JsonSchema)]
 #[schemars(deny_unknown_fields, extend("required" = json!(["after_minutes"])))]
 pub struct EscalationRequest {
-    /// Minutes after the alert was triggered, 1–10080.
+    /// The number of minutes after the alert was triggered, 1–10080.
     pub after_minutes: u32,
     /// A type, which stands for the monitor's channels of that type; a channel; or a list of these. Default: the
     /// monitor's channels.
@@ -107,9 +107,9 @@ pub struct EscalationRequest {
 #[derive(Debug, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct MonitorRunRequest {
-    /// The first date or timestamp to judge. Default: the step after the last round.
+    /// The first date or timestamp to evaluate. Default: the step after the last round.
     pub from: Option<String>,
-    /// The last one. Default: the newest complete step with data.
+    /// The last date or timestamp, inclusive. Default: the newest complete step with data.
     pub to: Option<String>,
 }
 
@@ -157,7 +157,7 @@ pub struct Monitor<'a> {
     pub next_run_at: Option<String>,
     /// Null before the first round.
     pub last_run: Option<MonitorRun<'a>>,
-    /// The newest judged step.
+    /// The newest evaluated step.
     pub judged_until: Option<String>,
 }
 
@@ -176,7 +176,7 @@ pub struct AlertRulesAnswer<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct EscalationAnswer<'a> {
     pub after_minutes: u32,
-    /// Empty for the monitor's channels.
+    /// The channels to notify; empty for the monitor's channels.
     pub notify: Vec<ChannelAnswer<'a>>,
 }
 
@@ -187,7 +187,7 @@ pub struct MonitorRun<'a> {
     pub at: String,
     /// `scored`, `no_data`, `failed` or `paused`.
     pub outcome: &'static str,
-    /// The reason why nothing was judged.
+    /// The reason why nothing was evaluated.
     pub message: Option<&'a str>,
 }
 
@@ -214,7 +214,7 @@ pub struct Detection<'a> {
     pub lower_bound: Option<f64>,
     pub upper_bound: Option<f64>,
     pub raw: Option<f64>,
-    /// 0 to 1.
+    /// The score from 0 to 1.
     pub score: f64,
     #[schemars(with = "SeverityName")]
     pub severity: &'static str,

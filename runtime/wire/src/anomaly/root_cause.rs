@@ -15,11 +15,11 @@ use crate::schema;
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct RootCause<'a> {
     pub detection: Detection<'a>,
-    /// One sentence.
+    /// The summary, in one sentence.
     pub summary: String,
     pub expected: f64,
     pub actual: f64,
-    /// `actual` minus `expected`.
+    /// The difference of `actual` and `expected`.
     pub gap: f64,
     /// `slices`, `broad_change` or `data`.
     pub kind: &'static str,

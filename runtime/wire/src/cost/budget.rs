@@ -13,19 +13,19 @@ const PERIODS: &str = "`current_day` or `current_month`";
 /// The costs of a user in a period. Amounts are in the currency of `optimization.prices`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct BudgetUsage<'a> {
-    /// Empty for an anonymous caller.
+    /// The caller's user id; empty for an anonymous caller.
     pub user_id: &'a str,
     /// `current_day` or `current_month`.
     pub period: &'static str,
     #[schemars(schema_with = "schema::timestamp")]
     pub starts_at: String,
-    /// Not part of the period.
+    /// The exclusive end of the period.
     #[schemars(schema_with = "schema::timestamp")]
     pub ends_at: String,
     pub amount_spent: f64,
     /// Null without a budget.
     pub budget_limit: Option<f64>,
-    /// At least 0; null without a budget.
+    /// The rest of the budget, at least 0; null without a budget.
     pub remaining: Option<f64>,
     pub percent_used: Option<f64>,
     pub query_count: u64,

@@ -39,15 +39,15 @@ const CHECK: &[&str] = &["query", "user_id"];
 #[derive(Debug, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct GuardrailChange {
-    /// The seconds until the last row of a query, 0.001–86400.
+    /// The largest number of seconds until the last row of a query, 0.001–86400.
     pub max_execution_seconds: Option<f64>,
-    /// The rows of an answer, at least 1.
+    /// The largest number of rows of an answer, at least 1.
     pub max_rows_returned: Option<u64>,
     /// True if every cube whose rows are read needs a lower bound on one of its times.
     pub require_time_filter: Option<bool>,
     /// True if every partitioned cube whose rows are read needs a filter on a dimension with `partition: true`.
     pub require_partition_filter: Option<bool>,
-    /// The predicted cost of a query, in the currency of `optimization.prices`, 0–1000000000.
+    /// The highest predicted cost of a query, in the currency of `optimization.prices`, 0–1000000000.
     pub max_cost_per_query: Option<f64>,
     /// The costs of a user in a day, 0–1000000000.
     pub daily_budget: Option<f64>,
@@ -61,15 +61,15 @@ pub struct GuardrailChange {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(rename = "Guardrails")]
 pub struct GuardrailLimits {
-    /// The seconds until the last row of a query, 0.001–86400.
+    /// The largest number of seconds until the last row of a query, 0.001–86400.
     pub max_execution_seconds: Option<f64>,
-    /// The rows of an answer, at least 1.
+    /// The largest number of rows of an answer, at least 1.
     pub max_rows_returned: Option<u64>,
     /// True if every cube whose rows are read needs a lower bound on one of its times.
     pub require_time_filter: bool,
     /// True if every partitioned cube whose rows are read needs a filter on a dimension with `partition: true`.
     pub require_partition_filter: bool,
-    /// The predicted cost of a query, in the currency of `optimization.prices`, 0–1000000000.
+    /// The highest predicted cost of a query, in the currency of `optimization.prices`, 0–1000000000.
     pub max_cost_per_query: Option<f64>,
     /// The costs of a user in a day, 0–1000000000.
     pub daily_budget: Option<f64>,

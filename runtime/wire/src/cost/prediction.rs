@@ -18,7 +18,7 @@ const PREDICTION: &[&str] = &["query", "include_preagg_analysis"];
 #[schemars(deny_unknown_fields)]
 pub struct PredictionRequest {
     pub query: ModuleQuery,
-    /// `false`: `preagg_match` is null.
+    /// True to analyze pre-aggregations; if false, `preagg_match` is null.
     pub include_preagg_analysis: Option<bool>,
 }
 
@@ -27,14 +27,15 @@ pub struct PredictionRequest {
 pub struct CostPrediction<'a> {
     /// Names the statement with placeholders, as `sql_hash` does in the log.
     pub query_hash: &'a str,
-    /// `history`: the statement ran before; `statistics`: other queries of the cube ran before; `none`.
+    /// The source of the prediction: `history` if the statement ran before, `statistics` if only other queries of the
+    /// cube ran before, else `none`.
     pub basis: &'static str,
     /// The number of queries that the prediction is made from.
     pub samples: usize,
     /// Null if the warehouse does not report bytes.
     pub scan_bytes: Option<f64>,
     pub scan_bytes_formatted: Option<String>,
-    /// Seconds on the warehouse: the median.
+    /// The median of the seconds on the warehouse.
     pub estimated_seconds: Option<f64>,
     /// Null without prices.
     pub estimated_cost: Option<f64>,

@@ -44,7 +44,7 @@ pub struct RecommendationEvidence {
     pub queries: u64,
     /// The time that the warehouse took for them.
     pub warehouse_seconds: f64,
-    /// In the currency of `optimization.prices`; null without prices.
+    /// The cost in the currency of `optimization.prices`; null without prices.
     pub cost: Option<f64>,
 }
 

@@ -33,7 +33,7 @@ const MAX_NODES: usize = 20_000_000;
 /// A problem of a file of records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordsProblem {
-    /// Such as `terms[3].name`; empty for the whole file.
+    /// The place, such as `terms[3].name`; empty for the whole file.
     pub place: String,
     pub message: String,
 }
@@ -518,7 +518,7 @@ fn term(json: &Json, path: &Path<'_>, problems: &mut Vec<FieldError>) -> Option<
 
 fn link(json: &Json, path: &Path<'_>, problems: &mut Vec<FieldError>) -> Option<TermLink> {
     const KNOWN: &[&str] = &["artifact_type", "artifact_id", "relationship", "linked_by", "linked_at"];
-    /// Returns `None` in the inner option for a term.
+    /// Returns the type of an artifact. The inner option is `None` for a term, the outer one for an unknown word.
     fn kind(word: &str) -> Option<Option<ArtifactType>> {
         if word == TERM_TYPE { Some(None) } else { ArtifactType::named(word).map(Some) }
     }

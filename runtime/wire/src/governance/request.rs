@@ -68,7 +68,7 @@ const MAX_LIMIT: usize = 500;
 pub struct CertificationSubmission {
     #[schemars(schema_with = "artifact_types")]
     pub artifact_type: String,
-    /// Such as `orders` or `orders.revenue`.
+    /// The id, such as `orders` or `orders.revenue`.
     pub artifact_id: String,
     pub notes: String,
 }
@@ -131,7 +131,7 @@ pub struct NewGlossaryTerm {
     pub examples: Option<Vec<String>>,
     /// The ids of other terms.
     pub related_terms: Option<Vec<String>>,
-    /// `cube.member` in a formula must exist.
+    /// The formula, in which each `cube.member` must exist.
     pub formula: Option<String>,
     pub owner: Option<String>,
     /// The default is `approved`.
@@ -199,7 +199,7 @@ pub struct ArtifactMetadataPatch {
     pub tags: Option<Vec<String>>,
     pub documentation_url: Option<String>,
     pub refresh_frequency: Option<String>,
-    /// Such as `internal`.
+    /// The classification of the data, such as `internal`.
     pub data_classification: Option<String>,
     pub pii_flag: Option<bool>,
 }

@@ -228,7 +228,7 @@ impl QualityScore {
 }
 
 impl<'a> DimensionProfile<'a> {
-    /// Returns the profile of the only dimension. `None`: there is none.
+    /// Returns the profile of the first dimension; `None` if the cube profile has no dimensions.
     pub fn of(profile: &'a profiling::CubeProfile) -> Option<Self> {
         let whole = CubeProfile::from(profile);
         Some(DimensionProfile {

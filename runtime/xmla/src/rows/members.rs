@@ -16,7 +16,7 @@ use crate::rowset::Cell;
 use crate::rowsets::unique_name;
 use crate::scope::{Hierarchy, Level, MeasureRef, Member, VisibleProject};
 
-/// The most members of a list.
+/// The largest number of members of a list.
 pub const MAX_MEMBERS: usize = 10_000;
 
 const CUBE: &str = "CUBE_NAME";
@@ -28,7 +28,7 @@ const TREE_OPERATOR: &str = "TREE_OP";
 /// The index of `MEMBER_ORDINAL`.
 const ORDINAL_COLUMN: usize = 7;
 
-/// The relations of the operator to the named member.
+/// The relations to the named member, as bits of the tree operator.
 const CHILDREN: u32 = 0x01;
 const SIBLINGS: u32 = 0x02;
 const PARENT: u32 = 0x04;

@@ -14,7 +14,7 @@ use crate::statement::Condition;
 #[derive(Debug, Default, PartialEq)]
 pub struct RowFilter {
     tests: Vec<Test>,
-    /// A restriction that is not a column excludes all rows.
+    /// True if a restriction that is not a column excludes all rows.
     is_empty: bool,
 }
 
@@ -28,7 +28,7 @@ struct Test {
 
 #[derive(Debug, PartialEq)]
 enum Expected {
-    /// In lower case.
+    /// A string in lower case.
     Text(String),
     Integer(i64),
     Mask(i64),

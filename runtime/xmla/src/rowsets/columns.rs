@@ -10,22 +10,22 @@ pub(super) const fn column<R>(name: &'static str, ty: ColumnType, value: Value<R
     Column { field: Field::new(name, ty), value }
 }
 
-/// A column that rows can be restricted by.
+/// Returns a column by which rows can be restricted.
 pub(super) const fn restricted<R>(name: &'static str, ty: ColumnType, value: Value<R>) -> Column<R> {
     Column { field: Field::new(name, ty).restricted(), value }
 }
 
-/// A column that rows can be restricted by as a mask of bits.
+/// Returns a column by which rows can be restricted with a bit mask.
 pub(super) const fn masked<R>(name: &'static str, ty: ColumnType, value: Value<R>) -> Column<R> {
     Column { field: Field::new(name, ty).masked(), value }
 }
 
-/// A column without values here.
+/// Returns a column that is always null.
 pub(super) const fn null<R>(name: &'static str, ty: ColumnType) -> Column<R> {
     column(name, ty, |_, _| Cell::Null)
 }
 
-/// A column without values here that rows can be restricted by.
+/// Returns a column that is always null, by which rows can be restricted.
 pub(super) const fn restricted_null<R>(name: &'static str, ty: ColumnType) -> Column<R> {
     restricted(name, ty, |_, _| Cell::Null)
 }
@@ -49,7 +49,7 @@ pub(super) const fn is_false<R>(name: &'static str) -> Column<R> {
 /// Every cube is a cube, and not a dimension.
 pub(super) const CUBE_SOURCE: (Field, i64) = (mask("CUBE_SOURCE"), 1);
 
-/// A restriction by a mask, which is not a column.
+/// Returns a restriction with a bit mask that is not a column.
 pub(super) const fn mask(name: &'static str) -> Field {
     Field { name, ty: ColumnType::UnsignedShort, restriction: Some(Match::Mask) }
 }

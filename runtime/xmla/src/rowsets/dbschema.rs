@@ -51,7 +51,7 @@ pub(super) static TABLES: Table<usize> = Table {
 pub(super) struct TableColumn {
     cube: usize,
     member: TableMember,
-    /// From 1.
+    /// The position of the column, from 1.
     position: i64,
 }
 

@@ -9,7 +9,7 @@ use crate::scope::{Hierarchy, Level, VisibleProject};
 pub(super) struct CubeHierarchy {
     cube: usize,
     hierarchy: Hierarchy,
-    /// Among the hierarchies of its dimension.
+    /// The position among the hierarchies of its dimension.
     ordinal: i64,
 }
 

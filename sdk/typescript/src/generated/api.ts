@@ -29,7 +29,7 @@ export interface components {
             dimensions?: components["schemas"]["MemberRef"][] | null;
             filters?: components["schemas"]["Filter"][] | null;
             order_by?: components["schemas"]["OrderBy"][] | null;
-            /** @description As `order_by`. */
+            /** @description The same as `order_by`. */
             order?: components["schemas"]["OrderBy"][] | null;
             limit?: number | null;
             offset?: number | null;
@@ -37,19 +37,19 @@ export interface components {
             time_dimensions?: components["schemas"]["TimeDimension"][] | null;
             compare_range?: components["schemas"]["CompareRange"] | null;
             fill_gaps?: boolean | null;
-            /** @description Rows instead of groups. */
+            /** @description True for rows instead of groups. */
             ungrouped?: boolean | null;
             /** @description The cube of members that are written without one. */
             cube?: string | null;
             segments?: components["schemas"]["MemberRef"][] | null;
             /** @description A time zone of the IANA database, like `Europe/Berlin`. */
             timezone?: string | null;
-            /** @description `false`: `meta.total_rows` may be null. */
+            /** @description False if `meta.total_rows` is not needed; it may then be null. */
             total?: boolean | null;
             /** @description True to add the total of each measure, over all groups, as `meta.totals`. */
             totals?: boolean | null;
             numbers?: components["schemas"]["NumberForm"] | null;
-            /** @description `false`: the rows are computed now. */
+            /** @description False to compute the rows now instead of reading cached ones. */
             cache?: boolean | null;
             /** @description The longest time since cached rows were read from the warehouse, in seconds. */
             max_age?: number | null;
@@ -162,7 +162,7 @@ export interface components {
             dimensions?: components["schemas"]["MemberRef"][] | null;
             filters?: components["schemas"]["Filter"][] | null;
             order_by?: components["schemas"]["OrderBy"][] | null;
-            /** @description As `order_by`. */
+            /** @description The same as `order_by`. */
             order?: components["schemas"]["OrderBy"][] | null;
             limit?: number | null;
             offset?: number | null;
@@ -170,19 +170,19 @@ export interface components {
             time_dimensions?: components["schemas"]["TimeDimension"][] | null;
             compare_range?: components["schemas"]["CompareRange"] | null;
             fill_gaps?: boolean | null;
-            /** @description Rows instead of groups. */
+            /** @description True for rows instead of groups. */
             ungrouped?: boolean | null;
             /** @description The cube of members that are written without one. */
             cube?: string | null;
             segments?: components["schemas"]["MemberRef"][] | null;
             /** @description A time zone of the IANA database, like `Europe/Berlin`. */
             timezone?: string | null;
-            /** @description `false`: `meta.total_rows` may be null. */
+            /** @description False if `meta.total_rows` is not needed; it may then be null. */
             total?: boolean | null;
             /** @description True to add the total of each measure, over all groups, as `meta.totals`. */
             totals?: boolean | null;
             numbers?: components["schemas"]["NumberForm"] | null;
-            /** @description `false`: the rows are computed now. */
+            /** @description False to compute the rows now instead of reading cached ones. */
             cache?: boolean | null;
             /** @description The longest time since cached rows were read from the warehouse, in seconds. */
             max_age?: number | null;
@@ -248,7 +248,7 @@ export interface components {
             certification_status: "draft" | "pending_review" | "certified" | "deprecated" | "archived";
             /**
              * Format: uint64
-             * @description The most hits, 1 to 100. Default: 20.
+             * @description The largest number of hits, 1 to 100. Default: 20.
              */
             limit?: number | null;
         };
@@ -289,14 +289,14 @@ export interface components {
             total_rows: number | null;
             /** Format: uint64 */
             returned_rows: number;
-            /** @description There are rows after this page; null if that is not known. */
+            /** @description True if rows follow after this page; null if that is unknown. */
             truncated: boolean | null;
             warnings: string[];
             /** @description Each measure without dimensions, if the query requests totals. */
             totals?: components["schemas"]["Row"] | null;
-            /** @description The rows were computed before, for this or another query. */
+            /** @description True if the rows were computed before, for this or another query. */
             cached: boolean;
-            /** @description A digest of the statements. Equal statements with equal values have the same. */
+            /** @description A digest of the statements and their values. Equal statements with equal values have the same digest. */
             cache_key: string;
             /**
              * Format: date-time
@@ -308,7 +308,7 @@ export interface components {
              * @description The time since `as_of`, if the rows are cached.
              */
             age_ms?: number | null;
-            /** @description The data changed since, or the rows' time is over, if the rows are cached. */
+            /** @description True if the rows are cached, and the data has changed since or the time for which rows may be reused is over. */
             stale?: boolean | null;
             /** @description The use of pre-aggregations by each fact, if its cube has any. */
             pre_aggregation?: components["schemas"]["FactPreAggregation"][] | null;
@@ -343,7 +343,7 @@ export interface components {
              * @description The time at which the oldest of the tables was read from the cube.
              */
             built_at: string;
-            /** @description The rest of the time range is read from the rows of the cube. */
+            /** @description True if the rest of the time range is read from the rows of the cube. */
             reads_rows: boolean;
         };
         /** @description A pre-aggregation that does not serve a fact. */
@@ -574,10 +574,10 @@ export interface components {
             token_type: components["schemas"]["TokenType"];
             /**
              * Format: uint64
-             * @description Seconds.
+             * @description The lifetime of the access token in seconds.
              */
             expires_in: number;
-            /** @description Can be used once. */
+            /** @description The refresh token, which can be used once. */
             refresh_token: string;
         };
         /** @enum {string} */
@@ -603,11 +603,11 @@ export interface components {
             matches: components["schemas"]["SearchMatch"][];
             /** @description Null if the module of governance is switched off. */
             certification: components["schemas"]["CertificationBadge"] | null;
-            /** @description Users and teams. */
+            /** @description The owners: users and teams. */
             owners: components["schemas"]["SearchOwner"][];
             /**
              * Format: int64
-             * @description Comparable within one answer.
+             * @description The score of the hit, which is comparable only within one answer.
              */
             score: number;
         };
@@ -640,14 +640,14 @@ export interface components {
             confidence: number;
             /** @description Members that a part may mean besides the one that was taken. */
             alternatives: components["schemas"]["QuestionAlternative"][];
-            /** @description Empty if there is a query. */
+            /** @description The clarifications; empty if there is a query. */
             clarifications: components["schemas"]["QuestionClarification"][];
             /** @description Null if the rows were not asked for. */
             result: components["schemas"]["QuestionResult"] | null;
         };
         /** @description A part of a question, and its meaning. */
         QuestionPart: {
-            /** @description As it was written. */
+            /** @description The text as the user wrote it. */
             text: string;
             meaning: string;
         };

@@ -16,7 +16,7 @@ use terrane_attack_tests::case::Case;
 use terrane_attack_tests::scenario::{Constructs, Sabotage};
 use terrane_attack_tests::server::{AS_PROGRAM, Stage};
 
-/// Characters of a file that a report shows; the saved case has all.
+/// The largest number of characters of a file that a report shows. The saved case contains all of them.
 const MAX_SHOWN: usize = 3_000;
 
 #[derive(Parser)]

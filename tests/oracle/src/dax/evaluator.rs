@@ -136,7 +136,7 @@ impl Evaluator {
         found
     }
 
-    /// The filters of customers restrict their blank row like any other.
+    /// Returns whether a table has a blank row that passes its filters.
     fn has_blank_row(&self, table: &str, context: &Context) -> bool {
         let is_passed = |filter: &Restriction| filter.passes(&Row::new());
         table == "customers" && self.has_orphans && context.reaching(table).iter().all(is_passed)

@@ -12,7 +12,7 @@ pub enum Measure {
     Orders,
     Revenue,
     Smallest,
-    /// It counts the orders that meet a condition.
+    /// The number of orders that meet a condition.
     Gifts,
     TotalCredit,
     Refunded,
@@ -114,7 +114,7 @@ impl Measure {
         }
     }
 
-    /// The table whose rows it aggregates.
+    /// Returns the table whose rows the measure aggregates.
     pub fn table(self) -> &'static str {
         match self {
             Measure::Orders | Measure::Revenue | Measure::Smallest | Measure::Gifts => "orders",

@@ -35,9 +35,9 @@ pub struct Run {
 pub struct Report {
     pub queries: usize,
     pub answered: usize,
-    /// Queries that were compared with REST.
+    /// The number of queries that were compared with REST.
     pub by_rest: usize,
-    /// Refusals by code.
+    /// The number of refusals by code.
     pub refused: BTreeMap<String, usize>,
     /// Constructs that are not supported.
     pub unsupported: BTreeMap<String, usize>,
@@ -219,7 +219,7 @@ impl World<'_, '_> {
         }
     }
 
-    /// A query of any shape may need what is not supported.
+    /// Compares a query of any shape, which may need unsupported features.
     fn random(&mut self, query: &super::expression::Query) {
         let text = query.dax();
         let (is_denied, has_masks) = (self.is_denied(&text), !self.policies.masks.is_empty());

@@ -58,7 +58,7 @@ pub const GROUPS: &[Column] = &[
 /// The amounts of refunds, which only a measure reads.
 pub const REFUND: Column = ("refunds", "amount");
 
-/// The columns of a table that queries can name.
+/// Returns the columns of a table that queries can name.
 pub fn columns_of(table: &str) -> &'static [Column] {
     match table {
         "customers" => &[("customers", "id"), ("customers", "region"), ("customers", "credit")],
@@ -69,8 +69,8 @@ pub fn columns_of(table: &str) -> &'static [Column] {
     }
 }
 
-/// A mark of the rows of a table, which rows without a partner lack. No query names it: filters by rows of a table
-/// filter by it.
+/// Returns the column that marks the rows of a table. Rows without a partner lack the mark. No query names it; filters
+/// by rows of a table compare it.
 pub fn mark_of(table: &str) -> Column {
     match table {
         "customers" => ("customers", MARK),
@@ -105,7 +105,8 @@ pub enum RowPolicy {
     CustomersWithCredit,
     OrdersWithStatus(&'static str),
     OrdersWithAmount,
-    /// Through the customer of an order, if the caller sees this customer: filters apply wherever a table occurs.
+    /// The orders whose customer is in a region and visible to the caller. Row filters apply to every table that a
+    /// query reads.
     OrdersOfRegion(&'static str),
 }
 

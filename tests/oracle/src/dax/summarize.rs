@@ -34,7 +34,7 @@ impl Summary {
         Summary { groups, filters, measures, is_descending: random.chance(50) }
     }
 
-    /// The first group is the order; equal ones are in any order.
+    /// Returns the DAX text, ordered by the first group. Rows with equal values of it are in any order.
     pub fn dax(&self) -> String {
         let direction = if self.is_descending { "DESC" } else { "ASC" };
         format!("{} ORDER BY {} {direction}", self.query().dax(), column_text(self.groups[0]))
@@ -49,7 +49,7 @@ impl Summary {
         }
     }
 
-    /// The number of group columns.
+    /// Returns the number of group columns.
     pub fn width(&self) -> usize {
         self.groups.len()
     }

@@ -41,7 +41,7 @@ impl Draft<'_, '_> {
         Some((cube, dimension))
     }
 
-    /// `has_axis`: along one time dimension.
+    /// Chooses the groups of a query. If `has_axis` is true, one of them is a time dimension with a granularity.
     pub(super) fn choose_groups(&mut self, query: &mut Map<String, Json>, has_axis: bool) {
         let least = usize::from(self.values.is_empty());
         let (mut dimensions, mut times) = (Vec::new(), Vec::new());

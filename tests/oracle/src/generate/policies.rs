@@ -45,7 +45,7 @@ pub fn policies(generator: &mut Generator, world: &World) -> Vec<Policy> {
 
 /// Returns a hook's filter with values that the rows of the cube have, and sometimes null.
 fn hook(generator: &mut Generator, world: &World, cube: &Cube) -> Option<RowPolicy> {
-    // Of two cubes over one table a hook has to speak of both.
+    // If two cubes read one table, a hook must name both.
     if world.cubes.iter().filter(|other| other.table == cube.table).count() > 1 {
         return None;
     }
@@ -80,7 +80,7 @@ fn attribute(generator: &mut Generator, world: &World, cube: &Cube) -> Option<Ro
     })
 }
 
-/// Attributes that a column of a type may be compared with.
+/// Returns the names of the attributes with which a column of a type may be compared.
 fn names(ty: ColumnType) -> Option<&'static [&'static str]> {
     match ty {
         ColumnType::Text => Some(TEXT_ATTRIBUTES),

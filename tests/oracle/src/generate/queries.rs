@@ -40,7 +40,7 @@ const SHIFTS: &[&str] = &[
     "soon",
 ];
 
-/// One query over a world.
+/// Draws a query over a world.
 pub fn query<'w>(generator: &mut Generator, world: &'w World, paths: &Paths<'w>) -> Json {
     let mut draft = Draft { generator, world, paths, facts: Vec::new(), values: Vec::new(), groups: Vec::new() };
     draft.query()
@@ -53,7 +53,7 @@ pub(super) struct Draft<'g, 'w> {
     /// The cubes of the selected measures.
     pub(super) facts: Vec<String>,
     pub(super) values: Vec<String>,
-    /// Keys in the answer.
+    /// The keys of the groups in the answer.
     pub(super) groups: Vec<String>,
 }
 

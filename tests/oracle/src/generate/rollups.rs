@@ -118,7 +118,7 @@ fn add_triangle(generator: &mut Generator, world: &mut World) {
     cube.joins.push(Join { name, cube: None, relationship, left, right: 0, is_enforced: false });
 }
 
-/// Returns the values that no braces and no rounding make others in an author's SQL.
+/// Returns whether a value stays the same in an author's SQL. Braces and rounding would change others.
 fn is_plain_value(cell: &Cell) -> bool {
     match cell {
         Cell::Text(text) => !text.contains('{'),
@@ -198,7 +198,7 @@ pub fn query_of_rollup(generator: &mut Generator, world: &World) -> Option<Json>
     Some(Json::Object(query))
 }
 
-/// Sets the zone of a query, which its own generator seldom makes that of a pre-aggregation.
+/// Sets the time zone of a query, often to that of a pre-aggregation, which the generator of queries seldom chooses.
 pub fn zone_of_query(generator: &mut Generator, world: &World, query: &mut Json) {
     if world.rollups.is_empty() || !generator.random.chance(35) {
         return;

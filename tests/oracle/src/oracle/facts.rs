@@ -21,7 +21,7 @@ pub(crate) struct Grouped {
     pub(crate) groups: BTreeMap<Vec<Value>, Vec<Measured>>,
 }
 
-/// By cube.
+/// The groups of each cube.
 pub(crate) type Facts = BTreeMap<String, Grouped>;
 
 /// One row, and the input of each aggregate; `None` if the aggregate does not use the row.

@@ -173,7 +173,7 @@ impl RowFilter {
         }
     }
 
-    /// The dimensions that it reads.
+    /// Returns the cubes and names of the dimensions that the filter reads.
     pub(crate) fn dimensions(&self) -> Vec<(String, String)> {
         match self {
             RowFilter::Test { cube, dimension, .. } => vec![(cube.clone(), dimension.clone())],

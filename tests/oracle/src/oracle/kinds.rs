@@ -25,7 +25,7 @@ pub(crate) enum Axis {
 }
 
 impl Axis {
-    /// A time on it.
+    /// Returns a time on the axis.
     pub(crate) fn value(self, micros: i64) -> Value {
         match self {
             Axis::Instant => Value::Instant(micros),

@@ -165,7 +165,7 @@ fn offset_text(seconds: i32) -> String {
     format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
 }
 
-/// As the client sees it.
+/// Returns a value in the form that clients receive.
 pub(crate) fn rendered(value: Value, zone: &TimeZone) -> Value {
     let moment = |at: DateTime| {
         let fraction = at.subsec_nanosecond() / 1_000;

@@ -111,7 +111,7 @@ pub(crate) fn values(evaluation: &Evaluation<'_>) -> Vec<(String, Named)> {
     values
 }
 
-/// Notes the segments that don't exist.
+/// Refuses the query if it names an unknown or a covered segment.
 pub(crate) fn segments(evaluation: &Evaluation<'_>) {
     for member in &evaluation.query.segments {
         match evaluation.named(member) {

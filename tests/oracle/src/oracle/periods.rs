@@ -18,15 +18,15 @@ use super::times::{self, Shift, Stretch};
 use super::{Code, Construct, Evaluation, Group, labels};
 use crate::value::Value;
 
-/// Which stretch rows are taken from.
+/// The range of time from which rows are taken.
 #[derive(Clone, Copy)]
 pub(crate) enum Period<'a> {
     Now,
     /// The range that the query compares with.
     Previous,
-    /// Before the range of the axis.
+    /// The time before the range of the axis.
     History(&'a Along),
-    /// Everything on the axis, for rolling windows.
+    /// All steps of the axis, for rolling windows.
     Windows(&'a Along),
 }
 
@@ -116,7 +116,7 @@ fn previous(evaluation: &Evaluation<'_>, range: &DateRange, axis: Axis) -> Optio
     }
 }
 
-/// `1 year`, `4 weeks`.
+/// Reads the length of a shift, such as `1 year` or `4 weeks`.
 fn shift(evaluation: &Evaluation<'_>, text: &str) -> Option<Shift> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let [count, unit] = words[..] else {
@@ -145,7 +145,7 @@ impl Ranged<'_> {
         self.of.clone().or_else(|| Some((fact.to_owned(), evaluation.primary_time(fact)?.to_owned())))
     }
 
-    /// Returns whether the range is along the axis of windows, which reach beyond it.
+    /// Returns whether the range is ignored because it restricts the axis of windows, which read rows outside of it.
     fn is_left_out(&self, evaluation: &Evaluation<'_>, fact: &str, period: Period<'_>) -> bool {
         let Period::Windows(along) = period else { return false };
         self.on(evaluation, fact).is_some_and(|(cube, name)| self.narrows(along.group(), &cube, &name))

@@ -1,6 +1,6 @@
 //! Adds the periods without data, and computes running totals over them (rule 8, and `fill_gaps` of the decisions).
 //!
-//! In: the groups that have data. Out: these groups and the added ones, with running totals in place of sums. Periods
+//! In: the groups that have data. Out: these groups and the added ones, with running totals instead of sums. Periods
 //! shorter than a day are not supported.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use super::facts::{Grouped, Measured};
 use super::{Code, Construct, Evaluation, Group, labels, times};
 use crate::value::{Number, Value};
 
-/// Rows that may be added.
+/// The largest number of rows that are added.
 const MAX_ADDED: usize = 100_000;
 
 /// The group-by columns along the time axis: one time dimension with all its granularities.

@@ -52,7 +52,7 @@ impl Stretch {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shift {
     pub(crate) span: Span,
-    /// By months, quarters or years.
+    /// True if the span is in months, quarters or years.
     pub(crate) is_by_months: bool,
 }
 
@@ -181,7 +181,7 @@ fn first_moment(at: DateTime, zone: &TimeZone) -> i64 {
     zone.to_ambiguous_timestamp(at).compatible().map_or(i64::MAX, |instant| instant.as_microsecond())
 }
 
-/// Years are 0001 to 9999.
+/// Reads a time in the years 0001 to 9999.
 fn read(text: &str) -> Option<TimeLiteral> {
     read_any_year(text).filter(|written| match written {
         TimeLiteral::Local(start, _) | TimeLiteral::LocalMoment(start) => start.year() >= 1,

@@ -18,7 +18,7 @@ use super::{Asker, Served, context};
 use crate::world::{Rollup, TableState, World, table};
 
 const SCHEMA: &str = "terrane_rollups";
-/// More are not built.
+/// The largest number of tables that are built.
 const MAX_TABLES: usize = 90;
 /// The number of the first table that is rebuilt. Partitions have lower numbers, also those without a table.
 const FIRST_REBUILT: usize = 1_000_000;

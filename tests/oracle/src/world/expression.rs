@@ -11,7 +11,7 @@ use crate::value::{Number, Value};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Expr {
-    /// `None`: of the own cube.
+    /// A column of a cube; `None` for the expression's own cube.
     Column {
         cube: Option<String>,
         column: usize,

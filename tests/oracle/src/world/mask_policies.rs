@@ -81,12 +81,12 @@ impl World {
             .filter(move |mask_policy| !mask_policy.is_for_others && Some(mask_policy.cube.as_str()) == of)
     }
 
-    /// A denied member doesn't exist.
+    /// Returns whether a policy denies a member, which then does not exist for the caller.
     pub fn is_denied(&self, cube: &str, member: &str) -> bool {
         self.mask_policies_on(cube).any(|mask_policy| mask_policy.deny.iter().any(|denied| denied == member))
     }
 
-    /// The strictest of all.
+    /// Returns the strictest mask of a dimension.
     pub fn mask(&self, cube: &str, dimension: &str) -> Option<&Mask> {
         let masks = self.mask_policies_on(cube).flat_map(|mask_policy| &mask_policy.masks);
         masks.filter(|(name, _)| name == dimension).map(|(_, mask)| mask).max_by_key(|mask| mask.strictness())

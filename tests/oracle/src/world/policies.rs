@@ -17,7 +17,7 @@ use crate::value::{Number, Value};
 pub struct Policy {
     pub cube: String,
     pub row_filter: RowPolicy,
-    /// The caller is none of those whom it is written for.
+    /// True if the policy is for other callers only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_for_others: bool,
 }
@@ -163,7 +163,7 @@ fn read_as(cell: &Cell, beside: &Value) -> Option<Value> {
     }
 }
 
-/// A row of a table, and what its own cube's to-one joins find, all of it unfiltered.
+/// A row of a table and the rows that its cube's to-one joins find, before row filters.
 struct Base<'w> {
     world: &'w World,
     cube: &'w Cube,

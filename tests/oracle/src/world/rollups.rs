@@ -31,7 +31,7 @@ pub struct RollupTime {
     pub zone: String,
     /// The first and the last day.
     pub build_range: Option<[String; 2]>,
-    /// Every partition whose number is a multiple of this is not built.
+    /// A divisor of the numbers of partitions that are not built.
     pub missing: Option<usize>,
 }
 

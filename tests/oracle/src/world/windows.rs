@@ -13,7 +13,7 @@ pub struct Window {
     pub trailing: Option<Length>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leading: Option<Length>,
-    /// `offset: start`
+    /// True for `offset: start`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_from_start: bool,
 }

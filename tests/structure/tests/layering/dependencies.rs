@@ -402,7 +402,7 @@ fn tree(arguments: &[&str]) -> Vec<(usize, String)> {
     cargo_tree("{p}", arguments).iter().filter_map(|line| entry(line)).collect()
 }
 
-/// The lines of `cargo tree`, for packages as they are built alone.
+/// Returns the lines of `cargo tree` for packages that are built alone.
 fn cargo_tree(format: &str, arguments: &[&str]) -> Vec<String> {
     let output = Command::new(env!("CARGO"))
         .current_dir(root())

@@ -148,7 +148,7 @@ impl<'a> Clients<'a> {
         thread::sleep(PAUSE * 10);
     }
 
-    /// Reads tables: each has the rows of one moment, and never of an earlier one than before.
+    /// Reads tables, and checks that the rows of each are from one moment, which never goes back.
     fn read_tables(&self, address: SocketAddr, known: &mut BTreeMap<String, u64>) {
         let Some(found) = self.tables(address) else { return };
         for (month, (low, high)) in found {

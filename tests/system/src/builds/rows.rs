@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::engines::Engine;
 
-/// The rows of the cube.
+/// The number of rows of the cube.
 pub(super) const COUNT: u64 = 300;
 /// The file that DuckDB reads.
 const FILE: &str = "events.csv";

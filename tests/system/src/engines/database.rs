@@ -77,7 +77,7 @@ impl Engine {
         variables
     }
 
-    /// The address of its server.
+    /// Returns the URL of the engine's server; `None` if the engine has none.
     pub fn url(&self) -> Option<String> {
         let port = self.server.as_ref()?.port;
         match self.kind {

@@ -5,13 +5,13 @@
 
 use super::kind::Kind;
 
-/// Rows of one INSERT.
+/// The number of rows of one INSERT.
 const ROWS: usize = 250;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Type {
     Integer,
-    /// 38 digits.
+    /// A decimal of 38 digits.
     Huge,
     /// A decimal with 18 digits, two of them after the point.
     Decimal,
@@ -21,7 +21,7 @@ pub enum Type {
     Date,
     /// A wall clock.
     Timestamp,
-    /// Written in UTC.
+    /// An instant, written in UTC.
     Instant,
 }
 
@@ -47,7 +47,7 @@ impl Table {
         Table { name, columns, rows }
     }
 
-    /// The statements that make it.
+    /// Returns the statements that create the table.
     pub fn statements(&self, kind: Kind) -> Vec<String> {
         let name = self.name;
         let columns = self.columns.iter().map(|column| format!("{} {}", column.name, type_name(kind, column.ty)));
@@ -165,8 +165,8 @@ const THINGS: &[(&str, Type)] = &[
     ("is_open", Type::Boolean),
 ];
 
-/// The instants stand on both sides of Berlin's changes of 2024: 02:00 is missing on 31 March and comes
-/// twice on 27 October.
+/// Rows with instants on both sides of Berlin's changes of 2024: 02:00 is missing on 31 March and occurs twice on 27
+/// October.
 #[rustfmt::skip]
 const THING_ROWS: &[&[&str]] = &[
     &["1", "apple", "10.10", "12345678901234567890123456789012345678", "9007199254740993", "0.1", "2024-01-31", "2024-01-31 23:30:00", "2024-01-31 23:30:00", "TRUE"],

@@ -33,7 +33,7 @@ const MAX_FAULTS: usize = 20;
 #[derive(Debug, Clone, Copy)]
 pub struct KillSettings {
     pub rounds: u64,
-    /// Servers on one state database.
+    /// The number of servers on one state database.
     pub replicas: usize,
     pub seed: u64,
 }
@@ -243,7 +243,8 @@ fn starts(world: &World<'_>) -> Result<BTreeMap<String, Vec<u64>>> {
     Ok(starts)
 }
 
-/// Waits until the folder has as many files as there are results.
+/// Waits until the folder contains one file for each result. Returns the two numbers as text if they still differ after
+/// a while.
 fn unneeded_files(world: &World<'_>, results: usize) -> Result<Option<String>> {
     let started = Instant::now();
     loop {

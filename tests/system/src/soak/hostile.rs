@@ -53,7 +53,7 @@ const KINDS: &[Make] = &[
     chunks,
 ];
 
-/// The attack with this number.
+/// Returns the attack with this number.
 pub fn attack(seed: u64, number: u64, credentials: &Credentials) -> Attack {
     let mut random = Random::new(seed ^ number.wrapping_mul(0xd134_2543_de82_ef95));
     let make = KINDS[random.below(KINDS.len())];
@@ -450,7 +450,7 @@ const MEMBERS: &[&str] = &[
     "metric_time.month",
 ];
 
-/// A query that could be meant.
+/// Draws a query that a client could send.
 fn query(random: &mut Random) -> Json {
     let mut query =
         json!({ "measures": ["flights.count"], "dimensions": [random.one_of(MEMBERS)], "limit": random.below(2_000) });

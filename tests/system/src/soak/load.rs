@@ -30,7 +30,7 @@ pub const BODIES: &[&str] = &[
 pub struct LoadReport {
     /// The number of responses by status; status 0 stands for refused and broken connections.
     pub answers: BTreeMap<u16, u64>,
-    /// Sorted.
+    /// The waiting times, sorted.
     pub waits: Vec<Duration>,
     pub watched: Watched,
 }
@@ -38,7 +38,7 @@ pub struct LoadReport {
 /// Clients that send the same few requests in turn.
 #[derive(Debug, Clone, Copy)]
 pub struct Crowd<'a> {
-    /// Empty for anonymous callers.
+    /// The bearer token; empty for anonymous callers.
     pub bearer: &'a str,
     pub path: &'a str,
     pub bodies: &'a [&'a str],

@@ -38,7 +38,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub struct Settings {
     /// The number of callers whom the hook answers.
     pub clients: usize,
-    /// For whom it loops.
+    /// The number of callers for whom the hook loops.
     pub looping: usize,
     pub duration: Duration,
     /// True if the hook is required and enforced; otherwise it is only monitored.

@@ -24,7 +24,7 @@ impl Random {
         all[self.below(all.len())]
     }
 
-    /// Once in so many times.
+    /// Returns true once in so many calls, on average.
     pub fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }

@@ -36,7 +36,7 @@ pub struct RollupTiming {
     pub table: Duration,
     /// The time from the start of the build to the publication, including the comparison with the rows.
     pub build: Duration,
-    /// `CREATE TABLE AS` of the same groups, written by hand.
+    /// The time of a handwritten `CREATE TABLE AS` of the same groups.
     pub by_hand: Duration,
 }
 

@@ -14,7 +14,7 @@ const CUBE: &str = "cubes:\n  - name: t\n    sql_table: t\n    measures: [{name:
 const POLICY: &str =
     "policies:\n  - {name: own, cubes: [t], row_filter: \"{region} = {{ user.attributes.region }}\"}\n";
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
-/// The server asks the state database again after two seconds.
+/// The pause between two attempts. The server rereads the state database after two seconds.
 const PAUSE: Duration = Duration::from_millis(100);
 const PASSWORD: &str = "correct horse battery staple";
 

@@ -29,7 +29,7 @@ use crate::monitors::{BAD_DAY, CUBE, MONITORS, POLICIES, definition, key, rows};
 use crate::received::{Received, read_request};
 
 const SECRET: &[u8; 32] = b"0123456789abcdef0123456789abcdef";
-/// Time for a message: the worker looks every two seconds, and a channel is used once a second.
+/// The number of checks for a message. The worker looks every two seconds, and sends to a channel once a second.
 const PATIENCE: u32 = 400;
 
 /// A receiver of HTTP requests.
@@ -66,7 +66,7 @@ impl Receiver {
         self.received.lock().unwrap().clone()
     }
 
-    /// Waits until there are as many requests.
+    /// Waits until `count` requests have arrived, and returns them.
     fn wait(&self, count: usize) -> Vec<Received> {
         for _ in 0..PATIENCE {
             let received = self.received();
@@ -128,7 +128,7 @@ impl Shop {
         (answer.status, answer.json().unwrap_or_default())
     }
 
-    /// Makes a monitor with channels, and judges March.
+    /// Makes a monitor with channels, and evaluates March.
     fn monitor(&self, caller: &str, alerts: &Value) -> String {
         let mut monitor = definition();
         monitor["alert_config"] = alerts.clone();

@@ -13,7 +13,7 @@ use terrane_system_tests::{Program, Scratch, Server, download, path, request};
 
 use crate::{BINARY, program, run};
 
-/// In every hidden row.
+/// A string that every hidden row contains.
 const HIDDEN: &str = "HIDDEN";
 
 const WAREHOUSE: &str = r#"name: shop
@@ -101,7 +101,7 @@ fn component() -> PathBuf {
     path(".prepared/components/examples/policy-probe.wasm").canonicalize().expect("`cargo xtask components` makes it")
 }
 
-/// The shop with a hook.
+/// Creates the shop with a hook.
 fn governed(extra: &Value, config: &Value) -> Scratch {
     let mut plugin = json!({
         "id": "policy-probe", "role": "governance", "source": component(), "enforcement": "required", "config": config,
@@ -197,7 +197,7 @@ fn a_hook_filters_as_a_policy_does_on_every_way_to_rows() {
     assert_eq!(refused.status, 403, "{}", refused.body);
 }
 
-/// Percent-encoded.
+/// Percent-encodes a string.
 fn form(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
@@ -251,7 +251,7 @@ fn a_masked_member_shows_its_mask_and_nothing_else_leads_to_it() {
     assert!(output.stdout.contains("1990-01-01") && !output.stdout.contains("05-17"), "{}", output.stdout);
 }
 
-/// A query, its statement and its explanation are refused alike.
+/// Checks that a query, its statement and its explanation are refused for the same reason.
 #[track_caller]
 fn assert_refused(project: &Scratch, reason: &str) {
     let query = json!({"measures": ["orders.count"], "dimensions": ["orders.status"]}).to_string();

@@ -21,11 +21,11 @@ use crate::clients::Service;
 use crate::program;
 
 const MIB: u64 = 1024 * 1024;
-/// Allowed growth of the resident memory. Pools, caches and the allocator's own pages need some of it.
+/// The largest growth of the resident memory. Pools, caches and the allocator's own pages need some.
 const MAX_GROWTH: u64 = 64 * MIB;
 const IDLE_SOCKETS: usize = 1_000;
 const PAUSE: Duration = Duration::from_millis(100);
-/// About 6 MB of rows.
+/// A subscription whose rows are about 6 MB.
 const MANY_ROWS: &str = "subscription { queryResult(limit: 50000, dimensions: [\"flights.carrier\", \
                          \"flights.flight_number\", \"flights.origin\", \"flights.dest\", \"flights.tailnum\", \
                          \"flights.departs_at\"]) { data } }";
@@ -275,10 +275,10 @@ fn memory_stays_flat_under_attacks() {
     assert!(growth <= MAX_GROWTH, "five rounds took {} MiB", growth / MIB);
 }
 
-/// The questions of the subscribers, and the subscribers of each.
+/// The numbers of different queries that are subscribed to, and of subscribers of each.
 const QUESTIONS: usize = 50;
 const SUBSCRIBERS: usize = 100;
-/// The subscriptions of one socket.
+/// The number of subscriptions of one socket.
 const PER_SOCKET: usize = 20;
 
 /// Returns a project whose only cube reads a file, and has a version that follows the file.

@@ -10,7 +10,7 @@ use terrane_system_tests::{Program, Scratch, Server, request};
 use crate::BINARY;
 use crate::engines::start;
 
-/// `cargo xtask jobs kills` makes 200.
+/// The number of rounds; `cargo xtask jobs kills` makes 200.
 const ROUNDS: u64 = 4;
 const JOBS: &str = "/api/v1/query/async";
 

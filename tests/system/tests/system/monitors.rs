@@ -79,7 +79,7 @@ impl Shop {
         (answer.status, answer.json().unwrap_or_default())
     }
 
-    /// Makes a monitor and judges March. Returns its id.
+    /// Makes a monitor and evaluates March. Returns its id.
     fn monitor(&self, caller: &str, definition: &Value) -> String {
         let (status, monitor) = self.ask(caller, "POST", MONITORS, Some(definition));
         assert_eq!(status, 201, "{monitor}");

@@ -86,7 +86,8 @@ const SHOWN: &str = r#"policies:
   - {name: district, cubes: [customers], when: {roles: [agent]}, row_filter: "{districts}.name = {{ user.attributes.district }}"}
 "#;
 
-/// An engine may ask a caller's condition of rows before it asks the policy's: the failure would tell of them.
+/// Tests that a caller's condition is never evaluated on hidden rows, whose values a failure could disclose. An engine
+/// may evaluate it before the policy's condition.
 #[test]
 fn what_a_caller_asks_is_never_computed_of_hidden_rows() {
     let project = Scratch::empty().with("service_project.yml", CODES).with("cubes/orders.yml", CODED);

@@ -115,7 +115,7 @@ fn by_month() -> Value {
     })
 }
 
-/// The same query without pre-aggregations.
+/// Returns the same query without pre-aggregations.
 pub(crate) fn off(query: &Value) -> Value {
     let mut query = query.clone();
     query["pre_aggregations"] = "off".into();
@@ -301,7 +301,7 @@ fn killed_builds_leave_no_half_generation_and_no_orphans() {
     assert_eq!(orphans(&project), Vec::<String>::new(), "{served} are served");
 }
 
-/// `cargo xtask jobs build-kills` makes 200 rounds.
+/// The number of rounds; `cargo xtask jobs build-kills` makes 200.
 const ROUNDS: u64 = 3;
 
 fn assert_survives(kills: &BuildKills<'_>) {

@@ -28,7 +28,7 @@ const HANG: Duration = Duration::from_secs(30);
 const KEY: CacheKey = CacheKey([1; 32]);
 const OTHER: CacheKey = CacheKey([2; 32]);
 
-/// Stands until a test moves it.
+/// A clock that stands still until a test moves it.
 #[derive(Default)]
 struct FakeClock(AtomicU64);
 

@@ -11,7 +11,7 @@ use terrane_system_tests::{FLIGHTS, Output, Program, Scratch, path};
 
 use crate::BINARY;
 
-/// `terrane schema` with one more word.
+/// Runs `terrane schema` with arguments and a path.
 fn schema(arguments: &[&str], last: &Path) -> Output {
     let arguments: Vec<&str> = ["schema"].into_iter().chain(arguments.iter().copied()).collect();
     Program::new(BINARY, &arguments, last).run().unwrap()

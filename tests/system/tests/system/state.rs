@@ -71,7 +71,7 @@ impl Place {
     }
 }
 
-/// The same on either engine.
+/// Runs a test on SQLite and, if available, on PostgreSQL.
 fn on_both<F: Future<Output = ()>>(test: impl Fn(Place) -> F) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     runtime.block_on(test(Place::sqlite()));

@@ -115,7 +115,7 @@ fn page(name: &str) -> String {
     fs::read_to_string(path(name)).unwrap()
 }
 
-/// Runs a page, with a free port in place of 8000.
+/// Runs a page with a free port instead of 8000.
 fn run_page(name: &str, counts: (usize, usize)) {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
     let steps = steps(&page(name).replace("8000", &port));

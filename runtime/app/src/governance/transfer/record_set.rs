@@ -11,9 +11,9 @@ use crate::ports::store::StoreError;
 /// All governed records, without versions (0).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecordSet {
-    /// By category, name and id.
+    /// The glossary terms, sorted by category, name and id.
     pub terms: Vec<Arc<Term>>,
-    /// By artifact, as are certifications and metadata.
+    /// The ownership records, sorted by artifact, like certifications and metadata.
     pub ownership: Vec<Arc<Ownership>>,
     pub certifications: Vec<Arc<Certification>>,
     pub metadata: Vec<Arc<ArtifactMetadata>>,

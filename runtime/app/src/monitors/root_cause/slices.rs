@@ -17,7 +17,7 @@ use super::{Group, Groups};
 const ENOUGH: f64 = 0.8;
 /// The largest set.
 const MAX_SLICES: usize = 5;
-/// A set with less lift is a part of a broad change.
+/// The smallest lift of a set of slices. A set with less lift is a part of a broad change.
 const MIN_LIFT: f64 = 0.3;
 /// The lift that each further slice of a set has to add.
 const LIFT_OF_A_SLICE: f64 = 0.03;
@@ -46,7 +46,7 @@ pub(super) struct Frame {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Slice {
     pub(super) key: Key,
-    /// `None`: the group has no value on this side.
+    /// The value before; `None` if the group did not have one.
     pub(super) before: Option<f64>,
     pub(super) after: Option<f64>,
     /// The difference that the slice made to the measure.

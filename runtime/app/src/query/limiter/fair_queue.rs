@@ -120,7 +120,7 @@ impl FairQueue {
         true
     }
 
-    /// Removes the newest query of the tenant with most waiting queries, for a tenant with fewer.
+    /// Removes the newest query of the tenant with the most waiting queries, in favor of a tenant with fewer.
     fn evict_newest(&mut self, waiting_of_tenant: usize) -> bool {
         let longest = self.rotation.iter().max_by_key(|name| self.tenants.get(*name).map_or(0, |t| t.waiting.len()));
         let Some(name) = longest.cloned() else { return false };

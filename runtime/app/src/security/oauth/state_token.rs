@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::security::api_key::{base64url, hash, is_equal};
 
-/// A sign-in may take this long.
+/// The longest time that a sign-in may take, in seconds.
 pub(super) const LIFETIME_SECONDS: i64 = 600;
 /// The length in base64url of 32 bytes.
 const BINDING_LETTERS: usize = 43;
@@ -80,7 +80,7 @@ impl StateTokenKey {
 }
 
 impl StateToken {
-    /// RFC 7636, section 4.2, `S256`.
+    /// Returns the code challenge of the method `S256` (RFC 7636, section 4.2).
     pub(super) fn code_challenge(&self) -> String {
         base64url(&Sha256::digest(self.code_verifier.as_bytes()))
     }

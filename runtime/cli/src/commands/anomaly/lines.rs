@@ -6,9 +6,9 @@ use terrane_app::anomaly::{AnomalyRun, JudgedSeries, Point, SeriesKey};
 use terrane_pictures::{Glyphs, sparkline};
 use terrane_wire::anomaly::time;
 
-/// The most points of a line.
+/// The largest number of points of a line.
 const MAX_STEPS: usize = 100;
-/// The most series that are drawn.
+/// The largest number of series that are drawn.
 const MAX_SERIES: usize = 20;
 
 /// Draws the series that have points. `name` returns the name of a series.

@@ -26,7 +26,7 @@ const MAX_QUESTIONS: usize = 10_000;
 pub(super) struct Figures {
     questions: usize,
     right: usize,
-    /// The questions that are asked back although a query is expected.
+    /// The questions for which a clarification is requested although a query is expected.
     unclear: Vec<AskedBack>,
     pub(super) wrong: Vec<ReadWrongly>,
 }

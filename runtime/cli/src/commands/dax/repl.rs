@@ -26,7 +26,7 @@ use crate::failure::Failure;
 const PROMPT: &str = "dax> ";
 /// The file of the history in a project.
 const HISTORY: &str = ".terrane/dax_history";
-/// The most lines of the history.
+/// The largest number of lines of the history.
 const MAX_HISTORY: usize = 1_000;
 
 /// Completes and delimits queries.

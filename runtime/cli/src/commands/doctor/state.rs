@@ -9,9 +9,9 @@ use super::finding::{CheckStatus, Findings};
 use crate::clock::SystemClock;
 use crate::project::Project;
 
-/// The difference of clocks that is harmless.
+/// The largest difference between clocks that is harmless, in seconds.
 const AGREES_SECONDS: i64 = 2;
-/// The difference of clocks at which tokens are refused.
+/// The difference between clocks at which tokens are refused, in seconds.
 const REFUSED_SECONDS: i64 = 30;
 const LOW_SPACE_BYTES: u64 = 1024 * 1024 * 1024;
 const MIN_SPACE_BYTES: u64 = 64 * 1024 * 1024;

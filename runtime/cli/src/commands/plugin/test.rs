@@ -10,7 +10,7 @@ use super::shown;
 use crate::commands::{Terminal, print};
 use crate::failure::Failure;
 
-/// Problems of one outcome that are shown.
+/// The largest number of problems of one outcome that are shown.
 const SHOWN_PROBLEMS: usize = 10;
 
 #[derive(Debug, clap::Args)]

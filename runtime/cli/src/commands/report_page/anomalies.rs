@@ -20,10 +20,10 @@ use super::contents::{Contents, Row, Series, number};
 
 const MAX_MEASURES: usize = 24;
 const MAX_OF_CUBE: usize = 3;
-/// The newest points of a picture.
+/// The largest number of points in a picture, the newest ones.
 const MAX_POINTS: usize = 400;
 const MAX_ROWS: usize = 20;
-/// The steps of history, for long and short series.
+/// The numbers of steps of history that are tried in order. Short series have fewer steps.
 const TRAINING_SIZES: [u32; 3] = [TRAINING_SIZE, 30, 10];
 
 /// The detector and the step of all series.

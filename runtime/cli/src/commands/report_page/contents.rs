@@ -6,7 +6,7 @@
 use serde::Serialize;
 use serde_json::Value as Json;
 
-/// Everything on the page.
+/// The contents of the page.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Contents {
     pub(super) project: String,

@@ -16,7 +16,7 @@ use terrane_wire::profile::{type_name, value_to_wire};
 
 use super::contents::{Column, Contents, Frequent, Insight, Profile, number};
 
-/// The most characters of a value.
+/// The largest number of characters of a value.
 const MAX_CHARS: usize = 40;
 const MAX_FREQUENT: usize = 5;
 const MAX_COLUMNS: usize = 200;

@@ -76,7 +76,7 @@ fn seconds(duration: Duration) -> String {
     format!("{:.3}", duration.as_secs_f64())
 }
 
-/// Replaces the control characters that XML does not have.
+/// Replaces the control characters that XML does not allow.
 fn plain(text: &str) -> String {
     let is_valid = |c: char| matches!(c, '\t' | '\n' | '\r') || (c >= ' ' && !matches!(c, '\u{fffe}' | '\u{ffff}'));
     text.chars().map(|c| if is_valid(c) { c } else { '\u{fffd}' }).collect()

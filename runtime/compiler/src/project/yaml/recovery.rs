@@ -394,7 +394,7 @@ fn flow_end(text: &str, open: usize) -> Result<usize, (usize, char)> {
     Err(stack.pop().unwrap_or((open, '[')))
 }
 
-/// The first word or mark.
+/// Returns the first word or mark.
 fn word(text: &str) -> &str {
     let end = text.find(|c: char| !(c.is_alphanumeric() || c == '_'));
     match end {

@@ -39,7 +39,7 @@ impl<'a> Lowering<'a> {
         (Source::Rows { query: Box::new(Query::Select(Box::new(query))), alias }, Vec::new())
     }
 
-    /// The joins of a scope.
+    /// Returns the joins of a scope.
     pub(super) fn joins(&self, scope: RowScope<'a>) -> Vec<JoinClause<'a>> {
         let joins = scope.tree.joins.iter().enumerate().map(|(index, planned)| {
             let (source, guards) = self.guarded(planned.join.target, &planned.alias);

@@ -35,7 +35,7 @@ impl<'a> Lowering<'a> {
         self.axis().is_some_and(|axis| axis.groups.contains(&group))
     }
 
-    /// `parts`, `digits` and `steps`.
+    /// Returns the named queries: `parts`, `digits` and `steps`.
     pub(super) fn named_queries(&self) -> Vec<(&'static str, Query<'a>)> {
         let digit = |digit| Select::new(vec![(SqlExpr::Integer(digit), Name::Fixed("d"))], None);
         let digits = (DIGITS, Query::UnionAll((0..10).map(digit).collect()));
@@ -52,7 +52,7 @@ impl<'a> Lowering<'a> {
         named
     }
 
-    /// The named query from which the steps are made.
+    /// Returns the name of the query from which the steps are computed.
     fn base(&self) -> &'static str {
         if self.windowed().next().is_some() { OWN_PARTS } else { PARTS }
     }
@@ -93,7 +93,7 @@ impl<'a> Lowering<'a> {
         self.plan.facts[self.plan.aggregates[aggregate].fact].period.window.is_some()
     }
 
-    /// Columns of groups and aggregates.
+    /// Returns the names of the columns of groups and aggregates.
     fn names(&self) -> impl Iterator<Item = Name<'a>> {
         let groups = (0..self.plan.groups.len()).map(|index| Name::Numbered('g', index));
         groups.chain((0..self.plan.aggregates.len()).map(|index| Name::Numbered('a', index)))

@@ -55,7 +55,7 @@ impl<'a> Lowering<'a> {
         (0..self.plan.groups.len()).map(|index| (group(index), Name::Numbered('g', index))).collect()
     }
 
-    /// The rows of one table.
+    /// Returns the SELECT of the rows of one table.
     fn stored_part(&self, fact: &'a Fact<'a>, stored: &'a StoredRows<'a>, table: &'a StoredTable) -> Select<'a> {
         let over = self.expressions.over(stored.rollup);
         let mut items = self.group_items(|index| over.group(fact, index));

@@ -40,7 +40,7 @@ const STACKS: [&str; MAX_WINDOWS - 1] = [
 const TIME: &str = "row_time";
 
 impl<'a> Lowering<'a> {
-    /// The facts with windows, each with its index in the plan and the name of its rows.
+    /// Returns the facts with windows, each with its index in the plan and the name of the query with its rows.
     pub(super) fn windowed(&self) -> impl Iterator<Item = (usize, &'a Fact<'a>, &'static str)> {
         let facts = self.plan.facts.iter().enumerate().filter(|(_, fact)| fact.period.window.is_some());
         facts.zip(NAMES).map(|((index, fact), name)| (index, fact, name))
@@ -240,7 +240,7 @@ impl<'a> Lowering<'a> {
         (start, end, ty)
     }
 
-    /// The granularity of the group that a step is found by.
+    /// Returns the granularity of the group that identifies a step.
     fn axis_granularity(&self) -> Granularity {
         let group = self.starting_groups().first().and_then(|group| self.plan.groups[*group].granularity);
         group.unwrap_or(Granularity::Day)
@@ -250,7 +250,7 @@ impl<'a> Lowering<'a> {
         fact.groups[self.starting_groups()[0]]
     }
 
-    /// The type of the steps.
+    /// Returns the type of the steps.
     fn shown_bucket_type(&self) -> LogicalType {
         let mut types = self.plan.facts.iter().map(|fact| self.own_bucket_type(fact));
         types.find(|ty| *ty != LogicalType::Date).unwrap_or(LogicalType::Date)

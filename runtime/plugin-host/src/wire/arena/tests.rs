@@ -11,7 +11,7 @@ fn node(op: Op, first: u32, count: u32, aux: u32) -> Node {
     Node { op, ty: logical_type(LogicalType::Unknown), first, count, aux }
 }
 
-/// `region = 'EU'`
+/// Returns the arena of `region = 'EU'`.
 fn equal() -> Arena {
     Arena {
         nodes: vec![node(Op::Column, 0, 0, 0), node(Op::Literal, 0, 0, 0), node(Op::Eq, 0, 2, 0)],

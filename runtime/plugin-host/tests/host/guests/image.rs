@@ -80,7 +80,7 @@ impl Image {
         self.list(at + 40, roots, 1);
     }
 
-    /// As a field of a module.
+    /// Returns the image as a data field of a module.
     pub(crate) fn data(&self) -> String {
         let bytes: String = self.bytes.iter().map(|byte| format!("\\{byte:02x}")).collect();
         format!("(data (i32.const {BASE}) \"{bytes}\")\n")

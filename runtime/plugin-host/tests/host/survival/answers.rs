@@ -121,7 +121,7 @@ async fn answers_that_are_right_are_read() {
     assert_eq!(stage.detect(INPUT).await.unwrap().scores, [0.0, 0.5, 1.0, 0.25]);
 }
 
-/// Facts of so many members, each with about so many bytes.
+/// Returns the facts of a query with so many members, each of about so many bytes.
 fn wide(members: usize, bytes: usize) -> Arc<QueryFacts> {
     let member = |number: usize| MemberUse {
         cube: "orders".into(),

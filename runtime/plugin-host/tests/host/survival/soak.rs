@@ -11,7 +11,7 @@ use super::*;
 use crate::guests::image::{self, BASE, Image};
 
 const MOST_GROWTH_BYTES: u64 = 32 * 1024 * 1024;
-/// One new guest, with a way of its own to say who it is, for so many calls.
+/// The number of calls after which a new guest follows, with its own way of describing itself.
 const CALLS_A_GUEST: u64 = 250;
 
 /// Returns a valid answer in memory, and a function `$answer` that returns it or damages it by its seed: it changes one

@@ -13,7 +13,7 @@ const ONCE: &str = "(global $used (mut i32) (i32.const 0))
       (global.set $used (i32.const 1))
       (i32.store (i32.const 60000) (i32.const 7))
       (table.set $t (i32.const 1) (ref.func $once)))";
-/// `err` of `unsupported`, and an empty text: an answer that every role may give.
+/// A result `err` of `unsupported` with an empty message, which every role may return.
 const DECLINES: &str = "(i32.store8 (i32.const 4096) (i32.const 1)) (i32.const 4096)";
 
 #[tokio::test]

@@ -28,15 +28,15 @@ pub(super) type SocketStream = WebSocketStream<OpeningLimit<TokioIo<Upgraded>>>;
 
 /// The version of the protocol.
 const VERSION: HeaderValue = HeaderValue::from_static("13");
-/// The bytes of the random value in `Sec-WebSocket-Key`.
+/// The number of bytes of the random value in `Sec-WebSocket-Key`.
 const NONCE_BYTES: usize = 16;
-/// The bytes that are read at once. Each socket has a buffer of this size, also while it is idle.
+/// The number of bytes that are read at once. Each socket has a buffer of this size, even while it is idle.
 const READ_BUFFER_BYTES: usize = 4 * 1024;
 
 /// A handshake that is valid.
 pub(super) struct Handshake {
     accept: HeaderValue,
-    /// The client speaks `graphql-transport-ws`.
+    /// True if the client supports `graphql-transport-ws`.
     pub(super) has_subprotocol: bool,
     upgrade: OnUpgrade,
 }

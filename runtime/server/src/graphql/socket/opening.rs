@@ -19,12 +19,12 @@ pub(super) struct TooLarge;
 #[derive(Debug)]
 pub(super) struct OpeningLimit<S> {
     stream: S,
-    /// `None` if the session is open.
+    /// The reader of frame headers; `None` if the session is open.
     frames: Option<FrameScan>,
 }
 
 impl<S> OpeningLimit<S> {
-    /// `limit` is the maximum length of a message in bytes.
+    /// Limits the messages of a stream. `limit` is the maximum length of a message in bytes.
     pub(super) fn new(stream: S, limit: usize) -> Self {
         OpeningLimit { stream, frames: Some(FrameScan::new(limit as u64)) }
     }

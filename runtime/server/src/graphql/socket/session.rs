@@ -27,7 +27,7 @@ const MAX_REASON_BYTES: usize = 123;
 impl Close {
     /// The server shuts down (RFC 6455, section 7.4.1).
     pub(super) const GOING_AWAY: Close = Close::of(1001, "the server is shutting down");
-    /// The client answers no pings.
+    /// The close frame for a client that does not answer pings.
     pub(super) const SILENT: Close = Close::of(1001, "no answer to pings");
     pub(super) const TOO_LARGE: Close = Close::of(1009, "the message is too large");
     pub(super) const NOT_UTF8: Close = Close::of(1007, "the message is not UTF-8");

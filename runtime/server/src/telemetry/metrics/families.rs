@@ -253,7 +253,7 @@ fn register_process(to: &Registry) -> Result<(), prometheus::Error> {
     to.register(Box::new(prometheus::process_collector::ProcessCollector::for_self()))
 }
 
-/// Known on Linux only.
+/// Registers nothing, because metrics of the process are known on Linux only.
 #[cfg(not(target_os = "linux"))]
 fn register_process(_: &Registry) -> Result<(), prometheus::Error> {
     Ok(())

@@ -15,14 +15,14 @@ use crate::app::App;
 #[derive(Debug, Clone, Default)]
 pub struct ScrapedValues {
     pub(super) uptime: Duration,
-    /// With the warehouse's type.
+    /// The type of the warehouse, and its connections.
     pub(super) connections: Option<(String, Connections)>,
     pub(super) queries_running: usize,
     pub(super) queries_queued: usize,
     pub(super) subscriptions: usize,
     pub(super) audit_pending: usize,
     pub(super) jobs_pending: u64,
-    /// By the names of the tiers.
+    /// The statistics of caches, with the names of their tiers.
     pub(super) caches: Vec<(&'static str, CacheStatistics)>,
     /// The published generations of pre-aggregations.
     pub(super) preaggregations: Arc<[Publication]>,

@@ -21,7 +21,7 @@ use crate::working_directory;
 /// A query, and the engines whose answer may differ, with the reason.
 struct Case {
     name: String,
-    /// `null` for an anonymous caller.
+    /// The caller; `null` for an anonymous caller.
     caller: Value,
     query: Value,
     except: Value,

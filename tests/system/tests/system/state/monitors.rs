@@ -134,7 +134,7 @@ fn rounds_write_detections_and_alerts_in_one_transaction() {
         assert_eq!(alerts.iter().filter(|alert| alert.state == AlertState::Triggered).count(), 2, "{alerts:?}");
         let stored = store.monitor("m").await.unwrap().unwrap();
         assert_eq!((stored.judged_until_ms, stored.next_run_at), (Some(2 * 86_400_000), Some(second(300))));
-        // An earlier range does not move the newest judged step back.
+        // An earlier range does not move the newest evaluated step back.
         store.write_round(&round(vec![step(Some("EU"), 0, false)], 300), None, &new_id).await.unwrap();
         assert_eq!(store.monitor("m").await.unwrap().unwrap().judged_until_ms, Some(2 * 86_400_000));
         // Alerts are escalated twice, and normal steps resolve them.

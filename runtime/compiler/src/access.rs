@@ -5,6 +5,7 @@
 //! SQL.
 
 mod authorized;
+mod columns;
 mod obligations;
 
 use std::collections::{HashMap, HashSet};
@@ -13,14 +14,15 @@ use std::sync::Arc;
 pub use authorized::{Authorized, AuthorizedAccess};
 pub(crate) use obligations::MergedObligations;
 
+use columns::{Column, columns_of, for_each_column, has_query, is_of_caller, rows_of};
+
 use crate::model::{
     Aggregate, Cube, CubeId, CubePolicy, DimensionId, Mask, MeasureId, MeasureKind, Member, MetricId, Model, Policy,
-    Relation, Snippet, SqlPart, UserValue,
+    Snippet, SqlPart, UserValue,
 };
 use crate::project::{MissingAttribute, PolicyCondition};
 use crate::query::Predicate;
 use crate::security::{Attribute, SecurityContext, attribute_value};
-use crate::snippet::table_names::column_owners;
 use crate::types::Value;
 
 /// The use of a column's values in a statement.
@@ -44,20 +46,9 @@ pub struct Access<'a> {
     denied: HashSet<Member>,
     /// Columns behind masked and denied members, and whether measures may still read them.
     covered: HashMap<Column, bool>,
-}
-
-/// A column of a table, independent of the cubes that read the table.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Column {
-    rows: Rows,
-    name: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Rows {
-    /// The name of a table, in lower case.
-    Table(String),
-    Cube(CubeId),
+    /// Columns behind denied measures, which no other member shows to the caller. Cubes of the project's files may
+    /// compute other measures from them; registered cubes, which callers define, may not read them.
+    behind_measures: HashSet<Column>,
 }
 
 /// The reason why a caller may not use a snippet.
@@ -82,6 +73,7 @@ impl<'a> Access<'a> {
             obligations: None,
             denied: HashSet::new(),
             covered: HashMap::new(),
+            behind_measures: HashSet::new(),
         };
         for effect in access.effects.clone() {
             for member in &effect.denied {
@@ -92,6 +84,7 @@ impl<'a> Access<'a> {
             }
             effect.masks.iter().for_each(|(id, _)| access.cover(*id, effect.allow_aggregate));
         }
+        access.cover_measures();
         access
     }
 
@@ -109,6 +102,7 @@ impl<'a> Access<'a> {
             }
         }
         obligations.masks.keys().for_each(|id| access.cover(*id, false));
+        access.cover_measures();
         access
     }
 
@@ -132,6 +126,51 @@ impl<'a> Access<'a> {
             let allowed = self.covered.entry(column).or_insert(allow_aggregate);
             *allowed &= allow_aggregate;
         }
+    }
+
+    /// Collects the columns behind denied measures, without those that a dimension shows as they are.
+    fn cover_measures(&mut self) {
+        let model = self.model;
+        let mut columns = Vec::new();
+        for member in &self.denied {
+            let Member::Measure(id) = member else { continue };
+            match &model.measure(*id).kind {
+                MeasureKind::Number(snippet) => columns_of(model, snippet, &mut columns),
+                MeasureKind::Aggregate(aggregate)
+                | MeasureKind::RunningTotal { aggregate, .. }
+                | MeasureKind::Rolling { aggregate, .. } => {
+                    let snippets = aggregate.argument.iter().chain(&aggregate.filters);
+                    snippets.for_each(|snippet| columns_of(model, snippet, &mut columns));
+                }
+            }
+        }
+        if !columns.is_empty() {
+            let shown = self.shown_columns(&columns);
+            self.behind_measures = columns.into_iter().filter(|column| !shown.contains(column)).collect();
+        }
+    }
+
+    /// Returns those of the columns that a dimension of the project's files shows to the caller as they are.
+    fn shown_columns(&self, columns: &[Column]) -> HashSet<Column> {
+        let mut shown = HashSet::new();
+        for cube in self.model.cubes.iter().filter(|cube| !is_of_caller(cube) && !self.is_closed(cube)) {
+            let rows = rows_of(cube);
+            if !columns.iter().any(|column| rows.contains(&column.rows)) {
+                continue;
+            }
+            for (index, dimension) in (0..).zip(&cube.dimensions) {
+                let id = DimensionId { cube: cube.id, index };
+                let is_shown = self.can_name(Member::Dimension(id)) && self.mask(id).is_none();
+                if let ([SqlPart::Column { .. }], true) = (&dimension.sql.parts[..], is_shown) {
+                    for_each_column(self.model, &dimension.sql, &mut |_, column| {
+                        if !self.covered.contains_key(&column) {
+                            shown.insert(column);
+                        }
+                    });
+                }
+            }
+        }
+        shown
     }
 
     pub fn model(&self) -> &'a Model {
@@ -207,13 +246,14 @@ impl<'a> Access<'a> {
         if has_query(self.model, snippet) {
             return Err(Closed::Subquery);
         }
-        let mut columns = Vec::new();
-        columns_of(self.model, snippet, &mut columns);
-        let is_open = |column: &Column| match self.covered.get(column) {
-            None => true,
-            Some(allow_aggregate) => column_use == ColumnUse::Aggregate && *allow_aggregate,
-        };
-        if columns.iter().all(is_open) { Ok(()) } else { Err(Closed::Covered) }
+        let mut is_open = true;
+        for_each_column(self.model, snippet, &mut |cube, column| {
+            is_open &= match self.covered.get(&column) {
+                None => !(is_of_caller(cube) && self.behind_measures.contains(&column)),
+                Some(allow_aggregate) => column_use == ColumnUse::Aggregate && *allow_aggregate,
+            };
+        });
+        if is_open { Ok(()) } else { Err(Closed::Covered) }
     }
 
     /// Returns whether every measure that a measure refers to exists for the caller.
@@ -363,51 +403,6 @@ fn applies(when: Option<&PolicyCondition>, caller: &SecurityContext) -> bool {
         && !has_any(&when.unless_groups, &caller.groups)
         && !when.unless_auth_methods.contains(&caller.auth_method)
         && !when.unless_attributes.iter().any(has_attribute)
-}
-
-/// Collects the columns that a snippet reads with all its references expanded.
-fn columns_of(model: &Model, snippet: &Snippet, found: &mut Vec<Column>) {
-    let mut parts = Vec::new();
-    snippet.for_each(&mut |part| parts.push(part));
-    for part in parts {
-        match part {
-            SqlPart::Column { cube, name } => {
-                let name = name.text.to_lowercase();
-                found.extend(rows_of(model.cube(*cube)).into_iter().map(|rows| Column { rows, name: name.clone() }));
-            }
-            SqlPart::Dimension(id) => columns_of(model, &model.dimension(*id).sql, found),
-            SqlPart::Aggregate(aggregate) => {
-                let snippets = aggregate.argument.iter().chain(&aggregate.filters);
-                snippets.for_each(|snippet| columns_of(model, snippet, found));
-            }
-            _ => {}
-        }
-    }
-}
-
-fn rows_of(cube: &Cube) -> Vec<Rows> {
-    match &cube.relation {
-        Relation::Table(parts) => {
-            let parts: Vec<&str> = parts.iter().map(|part| &*part.text).collect();
-            column_owners(&parts).into_iter().map(Rows::Table).collect()
-        }
-        _ => vec![Rows::Cube(cube.alias_of.unwrap_or(cube.id))],
-    }
-}
-
-fn has_query(model: &Model, snippet: &Snippet) -> bool {
-    let mut found = snippet.has_query;
-    snippet.for_each(&mut |part| {
-        found |= match part {
-            SqlPart::Dimension(id) => has_query(model, &model.dimension(*id).sql),
-            SqlPart::Aggregate(aggregate) => {
-                aggregate.argument.iter().chain(&aggregate.filters).any(|snippet| has_query(model, snippet))
-            }
-            SqlPart::Divide(left, right) => left.has_query || right.has_query,
-            _ => false,
-        };
-    });
-    found
 }
 
 #[cfg(test)]

@@ -593,6 +593,42 @@ fn a_mask_for_all_cubes_closes_cubes_that_show_the_column_under_another_name() {
     }
 }
 
+/// A caller may not register a cube that reads what a denied measure adds up, unless a dimension shows the column.
+#[test]
+fn registered_cubes_do_not_read_the_columns_of_denied_measures() {
+    let staff = "cubes: [{name: staff, sql_table: hr.staff, \
+                 dimensions: [{name: id, type: number, sql: id, primary_key: true}, {name: grade, type: string, sql: grade}], \
+                 measures: [{name: count, type: count}, {name: pay, type: sum, sql: salary, filters: [{sql: \"grade > 'a'\"}]}, \
+                 {name: highest, type: max, sql: salary}, {name: mean, type: number, sql: \"{pay} / {count}\"}]}]";
+    let columns = ["salary", "lower(salary)", "grade"];
+    let dimensions = columns.iter().enumerate();
+    let dimensions: Vec<String> = dimensions
+        .map(|(index, sql)| format!("{{\"name\": \"d{index}\", \"type\": \"string\", \"sql\": \"{sql}\"}}"))
+        .collect();
+    let mine = registered("mine", "hr.staff", &dimensions.join(", "));
+    for (policy, closed) in [
+        ("{name: p, cubes: [staff], deny: [pay]}", [true, true, false]),
+        ("{name: p, cubes: [staff], deny: [mean, highest]}", [true, true, false]),
+        ("{name: p, cubes: [staff], deny: [pay, grade]}", [true, true, true]),
+        ("{name: p, cubes: [staff], deny: [mean]}", [false, false, false]),
+        ("{name: p, cubes: [staff], deny: [count]}", [false, false, false]),
+        ("{name: p, cubes: [staff], when: {roles: [hr]}, deny: [pay]}", [false, false, false]),
+    ] {
+        let policies = format!("policies: [{policy}]");
+        let files = [("cubes/staff.yml", staff), ("policies/p.yml", policies.as_str())];
+        let (model, _) = sound(&files, vec![mine.clone()], &[]);
+        let caller = SecurityContext::default();
+        let access = Access::of(&model, &caller);
+        let cube = model.cube_named("mine").unwrap();
+        let found = [0, 1, 2].map(|index| access.check(&cube.dimensions[index].sql, ColumnUse::Aggregate).is_err());
+        assert_eq!(found, closed, "{policy}");
+        // Members of the files are the author's decision.
+        let own = model.cube_named("staff").unwrap();
+        let is_offered = access.offers(own.member("highest").unwrap());
+        assert_eq!(is_offered, !policy.contains("highest"), "{policy}");
+    }
+}
+
 #[test]
 fn a_filter_for_all_cubes_filters_each_cube_by_its_own_rows() {
     let policy = "{name: p, cubes: \"*\", row_filter: \"{CUBE}.tenant_id = {{ user.attributes.tenant }}\"}";

@@ -23,7 +23,7 @@ fn header(project: &VisibleProject<'_>) -> String {
     let has_segments = project.cubes.iter().any(|cube| !cube.segments.is_empty());
     let has_members = project.cubes.iter().any(|cube| !cube.measures.is_empty() || !cube.dimensions.is_empty());
     let has_members = has_members || !project.metrics.is_empty();
-    let mut text = "# Generated from a Terrane project. Do not edit.\n# ruff: noqa\n\
+    let mut text = "# Generated from a Terrane project. Do not edit.\n# ruff: noqa\n# fmt: off\n\
                     \"\"\"Cubes, members and metrics of a project, for queries of the package `terrane`.\"\"\""
         .to_owned();
     let imports: Vec<_> = [(has_members, "Member"), (has_segments, "Segment")]

@@ -1,5 +1,6 @@
 # Generated from a Terrane project. Do not edit.
 # ruff: noqa
+# fmt: off
 """Cubes, members and metrics of a project, for queries of the package `terrane`."""
 
 from typing import Final

@@ -51,7 +51,7 @@ def check(folder: Path, text: str) -> str:
     file.write_text(text, encoding="utf-8")
     command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--config-file=", str(file)]
     env = {**os.environ, "MYPYPATH": f"{TESTS}:{TESTS.parent / 'src'}", "MYPY_CACHE_DIR": str(folder / "cache")}
-    result = subprocess.run(command, capture_output=True, text=True, check=False, env=env, cwd=folder)
+    result = subprocess.run(command, capture_output=True, text=True, check=False, env=env, cwd=folder)  # noqa: S603
     return f"{result.returncode}: {result.stdout}{result.stderr}"
 
 

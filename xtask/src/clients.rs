@@ -13,7 +13,7 @@ const PYTHON: [(&str, &str); 7] = [
     ("openapi-client", "openapi-python-client"),
     ("data-frames", "pandas and polars"),
     ("graphql-client", "gql"),
-    ("python-client", "httpx and pytest"),
+    ("python-client", "httpx, mypy and pytest"),
     ("smtp-server", "aiosmtpd"),
     ("spark-server", "pysail"),
     ("xmla-client", "netas-xmla-with-dax"),
@@ -33,5 +33,6 @@ pub(crate) fn prepare(context: &Context) {
     }
     npm::prepare(context, "openapi-typescript", "tests/system/clients", "generated-clients");
     npm::prepare(context, "typescript", "tests/system/typescript", "typescript-client");
+    npm::prepare(context, "vscode-languageclient", "sdk/vscode", "vscode-extension");
     npm::prepare(context, "graphql-http", "tests/system/graphql", "graphql-clients");
 }

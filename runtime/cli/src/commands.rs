@@ -5,6 +5,7 @@ pub mod ask;
 pub mod audit;
 pub mod auth;
 pub mod check;
+pub mod codegen;
 pub mod config;
 pub mod cost;
 pub mod dax;

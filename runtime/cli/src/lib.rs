@@ -39,7 +39,7 @@ use std::thread;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    Terminal, anomaly, ask, audit, auth, check, config as config_command, cost, dax, doctor, explain, export,
+    Terminal, anomaly, ask, audit, auth, check, codegen, config as config_command, cost, dax, doctor, explain, export,
     governance, graph, graphql, import as import_command, init as init_command, jobs, lineage, lsp, plugin, preagg,
     print_error, print_problems, profile, query, report_page, run as run_command, schema, search, serve, state, test,
 };
@@ -99,6 +99,8 @@ enum Command {
     Import(import_command::ImportArguments),
     /// Write a project in the format of another tool
     Export(export::ExportArguments),
+    /// Write typed definitions of the members for TypeScript or Python
+    Codegen(codegen::CodegenArguments),
     /// Serve a project over HTTP
     Serve(serve::ServeArguments),
     /// Find every problem of a project
@@ -199,6 +201,7 @@ fn run(command: Command, words: &[String], environment: &Environment, terminal: 
         Command::Init(arguments) => in_runtime(None, init_command::run(&arguments, terminal))?.map(|()| true),
         Command::Import(arguments) => import_command::run(&arguments, terminal),
         Command::Export(arguments) => export::run(&arguments, &read(arguments.dir())?, terminal),
+        Command::Codegen(arguments) => codegen::run(&arguments, &read(&arguments.dir)?).map(|()| true),
         Command::Serve(arguments) => {
             let project = read(&arguments.dir)?;
             let workers = project.config.server.workers;

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
-use terrane_compiler::project::{Inputs, SourceTree};
+use terrane_compiler::model::{self, Model};
+use terrane_compiler::project::{self, Inputs, SourceTree};
 
 use crate::config::{self, Config, Environment, PROJECT_FILE};
 use crate::failure::Failure;
@@ -61,6 +62,18 @@ impl Project {
 }
 
 impl Project {
+    /// Builds the model without a warehouse.
+    ///
+    /// # Errors
+    /// The project has errors.
+    pub(crate) fn model(&self) -> Result<Model, Failure> {
+        let (definitions, mut problems) = project::read(&self.source, &self.inputs);
+        let (model, found) = model::build(&definitions);
+        problems.extend(self.problems.iter().cloned().chain(found));
+        problems.retain(|problem| problem.is_error());
+        if problems.is_empty() { Ok(model) } else { Err(Failure::Project { problems, tree: self.tree.clone() }) }
+    }
+
     /// Returns the compiler's inputs of a configuration, without names of files that cannot be read.
     pub fn inputs_of(config: &Config, environment: &Environment) -> Inputs {
         Inputs {

@@ -21,7 +21,15 @@ META: dict[str, Any] = {
     "title": "Flights",
     "description": None,
     "measures": [
-        {"name": "count", "cube": "flights", "type": "count", "title": "Flights", "drill_members": ["origin"]}
+        {"name": "count", "cube": "flights", "type": "count", "title": "Flights", "drill_members": ["origin"]},
+        {
+            "name": "typical",
+            "cube": "flights",
+            "type": "number",
+            "title": "Typical",
+            "aggregation": "median",
+            "rolling_window": {"trailing": "7 day", "leading": None, "offset": "end"},
+        },
     ],
     "dimensions": [
         {**DIMENSION, "name": "origin", "type": "string", "granularities": []},
@@ -202,6 +210,10 @@ def test_members_have_their_metadata(flights: Cube) -> None:
     assert isinstance(flights.origin, Dimension)
     assert isinstance(flights.delayed, Segment)
     assert flights.count.drill_members == ("origin",)
+    assert (flights.count.aggregation, flights.count.rolling_window) == (None, None)
+    assert isinstance(flights.typical, Measure)
+    assert flights.typical.aggregation == "median"
+    assert flights.typical.rolling_window == {"trailing": "7 day", "leading": None, "offset": "end"}
     assert flights["name"].ref == "flights.name"
     assert flights.name.ref == "flights.name"
     assert flights["filter"].ref == "flights.filter"

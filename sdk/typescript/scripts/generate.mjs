@@ -1,7 +1,7 @@
 // Writes src/generated/api.ts: the types of the requests and responses that the client uses.
 //
 // In: an OpenAPI document by URL or file. Routes that the client does not call are left out, with their schemas, so
-// that changes to them do not change this package.
+// that changes to them do not change this package. With `--check`, nothing is written, and outdated types are an error.
 import { readFile, writeFile } from "node:fs/promises";
 import openapiTS, { astToString } from "openapi-typescript";
 
@@ -56,10 +56,13 @@ function usedSchemas(document) {
   return Object.fromEntries(Object.entries(document.components.schemas).filter(([name]) => names.has(name)));
 }
 
-const source = process.argv[2];
-if (!source) throw new Error("usage: npm run generate -- URL_OR_FILE");
+const arguments_ = process.argv.slice(2);
+const [source, ...others] = arguments_.filter((argument) => argument !== "--check");
+if (!source || others.length > 0) throw new Error("usage: npm run generate -- [--check] URL_OR_FILE");
 const document = JSON.parse(await read(source));
 const { openapi, info } = document;
 const ast = await openapiTS({ openapi, info, paths: {}, components: { schemas: usedSchemas(document) } });
 const empty = /^export type (paths|webhooks|\$defs|operations) = Record<string, never>;\n/gm;
-await writeFile(OUTPUT, HEADER + astToString(ast).replace(empty, ""));
+const text = HEADER + astToString(ast).replace(empty, "");
+if (!arguments_.includes("--check")) await writeFile(OUTPUT, text);
+else if ((await readFile(OUTPUT, "utf8")) !== text) throw new Error("src/generated/api.ts is outdated: run `npm run generate`");

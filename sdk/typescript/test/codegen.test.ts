@@ -131,3 +131,14 @@ test("long descriptions are shortened", () => {
   const comments = text.split("\n").filter((line) => line.includes("/**"));
   assert.ok(comments.every((line) => line.length < 230 && line.endsWith("… */")));
 });
+
+test("empty parts of a comment are left out", () => {
+  const text = generateProject({ cubes: [], metrics: [{ ...metadata(["m"]).metrics![0]!, title: "\u200b\n", description: "d\te" }] });
+  assert.match(text, /\/\*\* d e \*\//);
+});
+
+test("the last character of a long comment is no half of an escape", () => {
+  const text = generateProject(metadata([`${"x".repeat(199)}@y`, `${"x".repeat(199)}*/`]));
+  assert.match(text, /x\\@… \*\//);
+  assert.deepEqual(parse(text).problems, []);
+});

@@ -59,3 +59,13 @@ for (const args of [[], ["a", "b"], ["--check", "a"], ["--key", "k"], ["package.
 test("the command writes the types of a server", needsServer, async () => {
   await codegen("--output", "test/project.ts", "--check", url!);
 });
+
+test("the types of the interface are those of the server", needsServer, async () => {
+  const openapi = `${url!}/openapi.json`;
+  await node("scripts/generate.mjs", "--check", openapi);
+  const document = await (await fetch(openapi)).json();
+  delete document.components.schemas.Measure.properties.rolling_window;
+  await mkdir(path("build/interface"), { recursive: true });
+  await writeFile(path("build/interface/openapi.json"), JSON.stringify(document));
+  await assert.rejects(node("scripts/generate.mjs", "--check", "build/interface/openapi.json"), /api\.ts is outdated/);
+});

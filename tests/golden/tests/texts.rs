@@ -37,7 +37,14 @@ const AREAS: &[(&str, &[&str])] = &[
     ("queries", &["runtime/compiler/src/query", "runtime/compiler/src/resolve", "runtime/compiler/src/plan"]),
     (
         "projects",
-        &["runtime/compiler/", "runtime/authoring/", "runtime/importers/", "runtime/expectations/", "runtime/lineage/"],
+        &[
+            "runtime/compiler/",
+            "runtime/authoring/",
+            "runtime/importers/",
+            "runtime/expectations/",
+            "runtime/lineage/",
+            "runtime/codegen/",
+        ],
     ),
     ("adapters", &["runtime/warehouse/", "runtime/store/", "runtime/cache/", "runtime/results/", "runtime/traces/"]),
     ("server", &["runtime/"]),

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use terrane_compiler::{Access, model, project};
+use terrane_compiler::Access;
 use terrane_pictures::Direction;
 
 use super::{Terminal, json_line, print, print_error, unknown};
@@ -45,7 +45,7 @@ pub struct GraphArguments {
 /// The project has errors, the cube is unknown, or the file cannot be written.
 pub fn run(arguments: &GraphArguments, project: &Project, terminal: Terminal) -> Result<(), Failure> {
     let caller = caller::read(arguments.caller.as_deref())?;
-    let model = built(project)?;
+    let model = project.model()?;
     let access = Access::of(&model, &caller.caller);
     let mut joins = JoinGraph::of(&access);
     if let Some(name) = &arguments.cube {
@@ -66,13 +66,4 @@ pub fn run(arguments: &GraphArguments, project: &Project, terminal: Terminal) ->
         None => graph.roots(),
     };
     pictures::draw(graph, &starts, Direction::Forward, &arguments.picture, terminal)
-}
-
-/// Builds the model without a warehouse.
-fn built(project: &Project) -> Result<model::Model, Failure> {
-    let (definitions, mut problems) = project::read(&project.source, &project.inputs);
-    let (model, found) = model::build(&definitions);
-    problems.extend(project.problems.iter().cloned().chain(found));
-    problems.retain(|problem| problem.is_error());
-    if problems.is_empty() { Ok(model) } else { Err(Failure::Project { problems, tree: project.tree.clone() }) }
 }

@@ -5,7 +5,7 @@ A comparison makes a `Filter` with exactly one operator of the REST interface; n
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
@@ -154,13 +154,19 @@ class Member:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Measure(Member):
-    """A measure of a cube."""
+    """A measure of a cube.
+
+    `aggregation` names that of a `number` which is one, such as `median`. `rolling_window` has the keys `trailing`,
+    `leading` and `offset`, and is None for other measures.
+    """
 
     name: str
     cube: str
     type: str
     title: str
     description: str | None = None
+    aggregation: str | None = None
+    rolling_window: Mapping[str, str | None] | None = None
     format: str | None = None
     drill_members: tuple[str, ...] = ()
     granularities: tuple[str, ...] = ()

@@ -261,6 +261,12 @@ export interface components {
              * @enum {string}
              */
             language: "en" | "de";
+            /**
+             * @description The reader of the question: `auto` (default) is the grammar, and the language model as `search.llm` says; `model`
+             *     fails without a language model.
+             * @enum {string}
+             */
+            method: "auto" | "grammar" | "model";
             /** @description True to run the query and to add its rows. Default: false. */
             run?: boolean | null;
         };
@@ -477,12 +483,31 @@ export interface components {
             cube: string;
             /** @enum {string} */
             type: "count" | "count_distinct" | "count_distinct_approx" | "sum" | "avg" | "min" | "max" | "number" | "running_total";
+            /** @description The aggregation of a `number` that is one: `median`, `percentile`, `stddev` or `variance`. Else it is absent. */
+            aggregation?: string | null;
+            /**
+             * @description The range of time around each step of the query's time dimension over which the value is computed. Absent if the
+             *     measure has none.
+             */
+            rolling_window?: components["schemas"]["RollingWindow"] | null;
             title: string;
             description: string | null;
             format: string | null;
             drill_members: string[];
             /** @description Null for drafts, and without governance. */
             certification: components["schemas"]["CertificationBadge"] | null;
+        };
+        /** @description A range of time around each step of a query's time dimension. */
+        RollingWindow: {
+            /** @description The length before the offset, such as `28 day`, or `unbounded`; null for none. */
+            trailing: string | null;
+            /** @description The length after the offset; null for none. */
+            leading: string | null;
+            /**
+             * @description The point of each step from which the lengths are measured.
+             * @enum {string}
+             */
+            offset: "start" | "end";
         };
         /** @description The certification of an artifact, beside its name. */
         CertificationBadge: {
@@ -642,6 +667,10 @@ export interface components {
             alternatives: components["schemas"]["QuestionAlternative"][];
             /** @description The clarifications; empty if there is a query. */
             clarifications: components["schemas"]["QuestionClarification"][];
+            /** @description The language model that returned the query or the clarification; null: the grammar did. */
+            model: string | null;
+            /** @description Reasons why the language model did not read the question. */
+            warnings: string[];
             /** @description Null if the rows were not asked for. */
             result: components["schemas"]["QuestionResult"] | null;
         };

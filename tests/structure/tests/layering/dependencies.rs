@@ -174,6 +174,11 @@ const RULES: &[Rule] = &[
         must_not_reach: &["axum", "hyper", "duckdb", "libduckdb-sys", "wasmtime", "sqlx", "reqwest", "clap"],
     },
     Rule {
+        package: "terrane-codegen",
+        may_use: &["terrane-app", "terrane-compiler"],
+        must_not_reach: &["axum", "hyper", "duckdb", "libduckdb-sys", "wasmtime", "sqlx", "reqwest", "clap", "cap-std"],
+    },
+    Rule {
         package: "terrane-importers",
         // The writer of YAML, names and the new folder are those of drafts.
         may_use: &["terrane-authoring", "terrane-compiler"],
@@ -192,6 +197,7 @@ const RULES: &[Rule] = &[
             "terrane-authoring",
             "terrane-cache",
             "terrane-channels",
+            "terrane-codegen",
             "terrane-compiler",
             "terrane-dax",
             "terrane-expectations",

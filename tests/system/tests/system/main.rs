@@ -8,6 +8,7 @@ mod auth;
 mod bad_input;
 mod channels;
 mod clients;
+mod codegen;
 mod commands;
 mod data_check;
 mod dimension_tests;

@@ -1,4 +1,5 @@
-//! The client packages in `sdk`: their own tests run against a real server over the flights example.
+//! The client packages and the extension for VS Code in `sdk`: their own tests run against a real server or the language
+//! server over the flights example.
 //!
 //! In: tools that `cargo xtask setup` installs. A package whose tools are missing is skipped by its name, and fails in CI.
 //! The tests run in a copy, so that the clone stays as it is.
@@ -59,7 +60,7 @@ impl Service {
 }
 
 /// Copies the files of a package, without what its tools made.
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     const MADE: [&str; 6] = ["node_modules", "dist", "build", "__pycache__", ".pytest_cache", ".venv"];
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
@@ -79,7 +80,7 @@ fn copy(from: &Path, to: &Path) {
 #[test]
 fn python_package_passes_its_tests() {
     let Some(python) = tool("python-client/bin/python") else {
-        return crate::skip("httpx and pytest", "`cargo xtask setup` installs them with Python's pip");
+        return crate::skip("httpx, mypy and pytest", "`cargo xtask setup` installs them with Python's pip");
     };
     let folder = tempfile::tempdir().unwrap();
     copy(&path("sdk/python"), folder.path());
@@ -99,4 +100,22 @@ fn typescript_package_passes_its_tests() {
     std::os::unix::fs::symlink(modules, folder.path().join("node_modules")).unwrap();
     let service = Service::start();
     service.passes(Command::new("npm").args(["test", "--silent"]).current_dir(folder.path()));
+}
+
+#[test]
+fn vscode_extension_passes_its_tests() {
+    let Some(modules) = prepared("vscode-extension/node_modules") else {
+        return crate::skip("vscode-languageclient", "`cargo xtask setup` installs it with npm");
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let (extension, project) = (folder.path().join("vscode"), folder.path().join("flights"));
+    copy(&path("sdk/vscode"), &extension);
+    copy(&path(FLIGHTS), &project);
+    std::os::unix::fs::symlink(modules, extension.join("node_modules")).unwrap();
+    let mut tests = Command::new("npm");
+    tests.args(["test", "--silent"]).current_dir(&extension);
+    let output = tests.env("TERRANE_BINARY", BINARY).env("TERRANE_PROJECT", &project).output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{printed}");
+    assert!(printed.contains(" skipped 0"), "{printed}");
 }

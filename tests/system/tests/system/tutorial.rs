@@ -150,7 +150,8 @@ fn pages_with_commands(folder: &Path) -> Vec<String> {
     let mut pages = Vec::new();
     for file in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path().canonicalize().unwrap()) {
         let name = file.strip_prefix(&root).unwrap().display().to_string();
-        let is_hidden = file.file_name().is_some_and(|part| part.to_string_lossy().starts_with('.'));
+        let is_hidden = |part: &std::ffi::OsStr| part.to_string_lossy().starts_with('.') || part == "node_modules";
+        let is_hidden = file.file_name().is_some_and(is_hidden);
         if file.is_dir() && !is_hidden && !["target", "sdk/templates"].contains(&name.as_str()) {
             pages.extend(pages_with_commands(&file));
         } else if name.ends_with(".md") && fs::read_to_string(&file).unwrap().contains("\n```sh\n") {

@@ -8,6 +8,8 @@
 mod check;
 mod compare;
 mod dimension_test;
+mod expected;
+mod json_of_yaml;
 mod names;
 mod numbers;
 mod one_query;
@@ -21,7 +23,8 @@ pub use check::check;
 pub use compare::{Difference, Row, RowOrder, difference};
 pub use dimension_test::run_dimension_test;
 pub use names::check_names;
-pub use read::{Expectation, Expected, FOLDER, read};
+pub use expected::Expected;
+pub use read::{Expectation, FOLDER, read};
 pub use refusal::{Refusal, hint};
 pub use rows::Rows;
 pub use run::{ExpectationOutcome, Mismatch, run};

@@ -8,7 +8,8 @@ use terrane_app::query::Answer;
 use terrane_compiler::diagnostic::{Diagnostic, Span};
 
 use crate::compare::{Difference, difference, listed};
-use crate::read::{Expectation, Expected};
+use crate::expected::Expected;
+use crate::read::Expectation;
 use crate::refusal::{Refusal, hint, parse};
 use crate::{Rows, Subject};
 

@@ -5,6 +5,7 @@
 //! which a person decides.
 
 use terrane_app::ports::warehouse::Warehouse;
+use terrane_app::profiling::Spellings;
 
 use super::catalog::{Row, count, rows};
 use super::classify::is_label_name;
@@ -105,16 +106,10 @@ async fn spellings(warehouse: &dyn Warehouse, table: &Table, column: usize, samp
     let name = &table.columns[column].name;
     let found = rows(warehouse, &statements::spellings(table, column)).await.unwrap_or_default();
     let example = found.first().and_then(|row: &Row| match &row[..] {
-        [Some(one), Some(other), ..] => Some(format!(", such as `{}` and `{}`", shown(one), shown(other))),
+        [Some(one), Some(other), ..] => Some((shown(one), shown(other))),
         _ => None,
     });
-    format!(
-        "`{name}` has {} distinct values, and {} without regard to case and outer spaces{}: the others are groups of \
-         their own until the source or the `sql` of the dimension makes them equal",
-        sample.distinct,
-        sample.folded,
-        example.unwrap_or_default()
-    )
+    Spellings { distinct: sample.distinct, folded: sample.folded, example, is_partial: false }.note(name)
 }
 
 /// Returns a value as notes show it.

@@ -351,7 +351,7 @@ async fn report(arguments: &BuildArguments, store: &StateStore, requested: &[Rol
             print(&json_line(&PreaggregationBuild::new(&build, Audience::Operator)));
             continue;
         }
-        let rows = build.rows.map(|rows| format!("  {rows} rows")).unwrap_or_default();
+        let rows = build.rows.map(|rows| format!("  {}", plural(rows as usize, "row"))).unwrap_or_default();
         let error = build.error.as_deref().map(|error| format!(": {error}")).unwrap_or_default();
         let name = format!("{}.{}", build.rollup.cube, build.rollup.name);
         let tables = plural(build.tables_done as usize, "table");

@@ -232,8 +232,7 @@ impl AnomalyService {
             ends.extend(data_range::step(&answer.batches)?);
         }
         let [first_ms, last_ms] = ends[..] else { return Ok(None) };
-        let is_elsewhere =
-            from.is_some_and(|from| from.ms() > last_ms) || to.is_some_and(|to| to.ms() < first_ms);
+        let is_elsewhere = from.is_some_and(|from| from.ms() > last_ms) || to.is_some_and(|to| to.ms() < first_ms);
         Ok(is_elsewhere.then_some(DataRange { first_ms, last_ms }))
     }
 

@@ -10,7 +10,11 @@ use terrane_app::query::QueryRunError;
 pub(crate) fn of(error: &QueryRunError, query: &str) -> Option<String> {
     let QueryRunError::Query(error) = error else { return None };
     let query: Value = serde_json::from_str(query).ok()?;
-    error.subjects().into_iter().find_map(|subject| path(&query, subject)).map(|path| path.trim_start_matches('.').to_owned())
+    error
+        .subjects()
+        .into_iter()
+        .find_map(|subject| path(&query, subject))
+        .map(|path| path.trim_start_matches('.').to_owned())
 }
 
 /// Returns the path of the first string that equals the subject, with a dot before each key.

@@ -11,8 +11,8 @@ use terrane_compiler::diagnostic::{Diagnostic, Span};
 use terrane_compiler::text::nearest::{MAX_NAMES, likely};
 
 use crate::Subject;
-use crate::one_query::is_one_query;
 use crate::expected::{Expected, problem};
+use crate::one_query::is_one_query;
 use crate::read::{Expectation, refused_problem};
 use crate::refusal::{Refusal, compile, parse};
 use crate::run::{by_hand, other_refusal};

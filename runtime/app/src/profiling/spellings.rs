@@ -33,10 +33,11 @@ impl Spellings {
             by_fold.entry(text.trim().to_lowercase()).or_default().push(text);
         }
         let count = by_fold.values().map(Vec::len).sum::<usize>() as u64;
-        let example = by_fold.values().find(|spellings| spellings.len() > 1).and_then(|spellings| match spellings[..] {
-            [one, other, ..] => Some((one.to_owned(), other.to_owned())),
-            _ => None,
-        })?;
+        let example =
+            by_fold.values().find(|spellings| spellings.len() > 1).and_then(|spellings| match spellings[..] {
+                [one, other, ..] => Some((one.to_owned(), other.to_owned())),
+                _ => None,
+            })?;
         let is_partial = distinct.is_none_or(|distinct| distinct > count);
         Some(Spellings { distinct: count, folded: by_fold.len() as u64, example: Some(example), is_partial })
     }

@@ -168,7 +168,8 @@ pub async fn view(probe: &dyn Warehouse, file: &DataFile) -> Result<FileView, St
 /// The file is empty or not UTF-8.
 fn csv_text(file: &DataFile) -> Result<Option<CsvText>, String> {
     let name = file.path.file_name().unwrap_or_default().to_string_lossy();
-    let is_plain = file.path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv") || end.eq_ignore_ascii_case("tsv"));
+    let is_plain =
+        file.path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv") || end.eq_ignore_ascii_case("tsv"));
     if !is_plain {
         return Ok(None);
     }
@@ -198,7 +199,11 @@ fn check_header(text: &CsvText, columns: &[(String, String)]) -> Result<Option<S
     let is_without = columns.iter().enumerate().all(is_numbered);
     Ok(is_without.then(|| {
         let last = columns.len().saturating_sub(1);
-        let names = if last == 0 { "its column is `column0`".to_owned() } else { format!("its columns are `column0` to `column{last}`") };
+        let names = if last == 0 {
+            "its column is `column0`".to_owned()
+        } else {
+            format!("its columns are `column0` to `column{last}`")
+        };
         format!("the file has no header: {names}; add a first line with names")
     }))
 }
@@ -208,8 +213,12 @@ async fn ambiguous_dates(probe: &dyn Warehouse, file: &DataFile, columns: &[(Str
     let sniffed = format!("SELECT \"DateFormat\" FROM sniff_csv('{}')", file.project_path.replace('\'', "''"));
     let format = rows(probe, &sniffed).await.ok().and_then(|rows| rows.into_iter().next()?.into_iter().next()?);
     let (order, other) = match format {
-        Some(format) if format.starts_with("%d") => ("day, month", format.replace("%d", "%1").replace("%m", "%d").replace("%1", "%m")),
-        Some(format) if format.starts_with("%m") => ("month, day", format.replace("%m", "%1").replace("%d", "%m").replace("%1", "%d")),
+        Some(format) if format.starts_with("%d") => {
+            ("day, month", format.replace("%d", "%1").replace("%m", "%d").replace("%1", "%m"))
+        }
+        Some(format) if format.starts_with("%m") => {
+            ("month, day", format.replace("%m", "%1").replace("%d", "%m").replace("%1", "%d"))
+        }
         _ => return Vec::new(),
     };
     let mut notes = Vec::new();

@@ -221,7 +221,9 @@ async fn find(arguments: &RunArguments, project: &Project, terminal: Terminal) -
 /// Returns whether no point of a run has a value. A count has 0 where there are no rows.
 fn has_no_values(run: &Result<AnomalyRun, AnomalyError>) -> bool {
     match run {
-        Ok(run) => run.series.iter().flat_map(|series| &series.points).all(|point| point.value.is_none_or(|v| v == 0.0)),
+        Ok(run) => {
+            run.series.iter().flat_map(|series| &series.points).all(|point| point.value.is_none_or(|v| v == 0.0))
+        }
         Err(error) => matches!(error, AnomalyError::NothingToJudge { .. }),
     }
 }

@@ -94,9 +94,14 @@ fn is_without_test(item: &Node, label: &str, diagnostics: &mut Vec<Diagnostic>) 
     let problem = if is_word {
         let message = format!("`{}` in {label} takes no value", key.text);
         Diagnostic::error(Code::MisplacedField, message).hint(format!("write `{}` without braces and value", key.text))
-    } else if DIMENSION_TEST.key(&key.text).is_none() && likely(&key.text, WORDS).is_none() {
+    } else if DIMENSION_TEST.key(&key.text).is_none() {
+        let meant = likely(&key.text, WORDS);
+        if meant.is_some_and(|meant| DIMENSION_TEST.key(meant).is_some()) {
+            return false;
+        }
         let message = format!("unknown key `{}` in {label}", shorten(&key.text));
-        Diagnostic::error(Code::UnknownKey, message).hint(HINT)
+        let hint = meant.map_or_else(|| HINT.to_owned(), |meant| format!("did you mean `{meant}`? {HINT}"));
+        Diagnostic::error(Code::UnknownKey, message).hint(hint)
     } else {
         return false;
     };

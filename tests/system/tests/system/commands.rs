@@ -244,7 +244,7 @@ fn a_missing_query_is_reported_with_an_example_of_the_project() {
     assert!(output.stderr.contains("terrane query ") && output.stderr.contains(".count\"]}"), "{}", output.stderr);
 }
 
-const POLICY: &str = "policies:\n  - {name: own, cubes: [t], row_filter: \"{t}.a = {{ user.attributes.a }}\"}\n";
+const POLICY: &str = "policies:\n  - {name: own, cubes: [t], row_filter: \"{t}.a IN {{ user.attributes.a }}\"}\n";
 
 #[test]
 fn row_filters_of_a_caller_without_attributes_are_noted() {

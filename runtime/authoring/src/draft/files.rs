@@ -17,6 +17,8 @@ use crate::{AuthoringError, PROJECT_FILE};
 /// The schema of the views.
 pub const FILES_SCHEMA: &str = "raw";
 const MAX_FILES: usize = 300;
+/// The number of columns that a note names.
+const MAX_NAMES: usize = 5;
 
 /// A file that becomes a table.
 #[derive(Debug)]
@@ -186,14 +188,21 @@ fn csv_text(file: &DataFile) -> Result<Option<CsvText>, String> {
 }
 
 /// Compares the first line of a file with the columns that the engine reads. Returns a note about a file without a
-/// header.
+/// header, or whose first line the engine skips.
 ///
 /// # Errors
-/// The engine reads another number of columns, because lines have different numbers of values.
+/// The engine reads fewer columns, because lines have different numbers of values.
 fn check_header(text: &CsvText, columns: &[(String, String)]) -> Result<Option<String>, String> {
     if let Some((line, values)) = text.ragged.filter(|_| columns.len() != text.header) {
-        let (values, header) = (plural(values, "value"), text.header);
-        return Err(format!("line {line} has {values}, and the first line {header}; correct the file"));
+        let fault = format!("line {line} has {}, and the first line {}", plural(values, "value"), text.header);
+        if columns.len() < text.header {
+            return Err(format!("{fault}; correct the file"));
+        }
+        let names: Vec<String> = columns.iter().map(|(name, _)| format!("`{name}`")).take(MAX_NAMES).collect();
+        let names = names.join(", ");
+        return Ok(Some(format!(
+            "{fault}: its columns are {names}; correct the file if the first line has their names"
+        )));
     }
     let is_numbered = |(at, (name, _)): (usize, &(String, String))| *name == format!("column{at}");
     let is_without = columns.iter().enumerate().all(is_numbered);

@@ -461,7 +461,7 @@ fn faults_of_csv_files_are_noted_with_their_line() {
     let notes = texts(&json["notes"]).join("\n");
     for words in [
         "data/ragged.csv is left out: line 3 has 3 values, and the first line 2",
-        "data/lost_header.csv is left out: line 2 has 2 values, and the first line 1",
+        "data/lost_header.csv: line 2 has 2 values, and the first line 1: its columns are `x`, `y`",
         "data/latin.csv is left out: line 2 is not UTF-8",
         "data/empty.csv is left out: it is empty",
         "data/plain.csv: the file has no header: its columns are `column0` to `column1`",
@@ -471,7 +471,7 @@ fn faults_of_csv_files_are_noted_with_their_line() {
     }
     assert!(!notes.contains("clear_dates") && !notes.contains("data/one.csv"), "{notes}");
     let cubes: Vec<&str> = texts(&json["cubes"]);
-    assert_eq!(cubes, ["clear_dates", "dates", "good", "one", "plain"]);
+    assert_eq!(cubes, ["clear_dates", "dates", "good", "lost_header", "one", "plain"]);
     assert_eq!(texts(&cube(&json, "one")["dimensions"]), ["name"]);
 }
 

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use clap::Subcommand;
 use jiff::Timestamp;
-use terrane_app::cost::{CostPorts, CostPredictor, CostService, ExecutionLog, PredictionAccuracy, PredictionError, Prices};
+use terrane_app::cost::{
+    CostPorts, CostPredictor, CostService, ExecutionLog, PredictionAccuracy, PredictionError, Prices,
+};
 use terrane_app::domain::{RequestContext, Scope, Scopes};
 use terrane_app::ports::clock::Clock as _;
 use terrane_app::ports::executed_queries::{ExecutedQueries as _, HistoryFilter, StatementTotals};

@@ -22,6 +22,12 @@ pub(crate) fn ask(planner: &mut Planner, index: usize, column: &Column) {
     }
 }
 
+/// Returns a count with its noun.
+fn counted(count: f64, noun: &str) -> String {
+    let ending = if count == 1.0 { "" } else { "s" };
+    format!("{count:.0} {noun}{ending}")
+}
+
 pub(crate) fn assess(look: &Look<'_>) -> Option<Finding> {
     if !is_judged(look.column) || look.is_key {
         return None;
@@ -34,7 +40,8 @@ pub(crate) fn assess(look: &Look<'_>) -> Option<Finding> {
         _ => return None,
     };
     let name = &look.column.member;
-    let message = format!("`{name}` has {words} cardinality: {distinct:.0} different values in {:.0} rows", look.rows);
+    let (values, rows) = (counted(distinct, "different value"), counted(look.rows, "row"));
+    let message = format!("`{name}` has {words} cardinality: {values} in {rows}");
     let finding = Finding::new(look.index, QualityDimension::Other, Severity::Info, code, &message);
     let finding = finding.with_evidence("distinct", &format!("{distinct:.0}"));
     Some(finding.with_evidence("ratio", &format!("{ratio:.6}")))

@@ -6,6 +6,7 @@
 //! the same for all of its points. Absent: the mathematics (components), monitors and alerts (`monitors`).
 
 pub(crate) mod bucket;
+mod data_range;
 pub(crate) mod series;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use crate::ports::detectors::{
 use crate::ports::severity::FindingSeverity;
 use crate::query::{QueryRunError, QueryService, QuerySession, RequestContext};
 use bucket::Bucket;
+pub use data_range::DataRange;
 use series::Series;
 pub use series::Unreadable;
 
@@ -119,6 +121,8 @@ pub enum AnomalyError {
     FewerRows { rows: u64 },
     #[error("these are more than {limit} points with their history")]
     TooManyPoints { limit: u64 },
+    #[error("the range ends before it starts: {from} to {to}")]
+    ReversedRange { from: Arc<str>, to: Arc<str> },
     #[error("the data has no step after the history ({training_size} steps)")]
     NothingToJudge { training_size: u32 },
 }
@@ -161,7 +165,7 @@ impl AnomalyService {
         let detector = self.detector(&request.detector).await?;
         let session = self.queries.session(context);
         let time = time_dimension(&session, request).await?;
-        let from = request.from.as_ref().map(|text| moment(text, request.granularity)).transpose()?;
+        let (from, _) = range(request)?;
         let query = query(request, &time, from)?;
         let limit = session.max_rows();
         let query = SemanticQuery { limit: Some(limit), ..query };
@@ -206,6 +210,30 @@ impl AnomalyService {
         let series = series.collect();
         let sensitivity = request.sensitivity.unwrap_or(detector.default_sensitivity);
         Ok(AnomalyRun { detector, sensitivity, granularity: request.granularity, time_dimension: time, series })
+    }
+
+    /// Returns the range of the data, if no step of the requested range lies in it.
+    ///
+    /// # Errors
+    /// As [`AnomalyService::run`].
+    pub async fn data_elsewhere(
+        &self,
+        context: &RequestContext,
+        request: &AnomalyRequest,
+    ) -> Result<Option<DataRange>, AnomalyError> {
+        let (from, to) = range(request)?;
+        let session = self.queries.session(context);
+        let time = time_dimension(&session, request).await?;
+        let measure = qualified(&request.cube, &request.measure);
+        let mut ends = Vec::new();
+        for end in [data_range::End::First, data_range::End::Last] {
+            let query = data_range::query(&measure, &time, request.granularity, end)?;
+            let answer = session.prepare(&query).await?.run().await?;
+            ends.extend(data_range::step(&answer.batches)?);
+        }
+        let [first_ms, last_ms] = ends[..] else { return Ok(None) };
+        let is_elsewhere = from.is_some_and(|from| from.ms() > last_ms) || to.is_some_and(|to| to.ms() < first_ms);
+        Ok(is_elsewhere.then_some(DataRange { first_ms, last_ms }))
     }
 
     /// Returns the step that contains the present, whose rows are not complete.
@@ -333,6 +361,18 @@ fn moment(text: &Arc<str>, granularity: Granularity) -> Result<Bucket, AnomalyEr
     Bucket::holding(text, granularity).ok_or_else(|| AnomalyError::Moment { text: Arc::clone(text) })
 }
 
+/// Returns the steps in which the requested range begins and ends.
+fn range(request: &AnomalyRequest) -> Result<(Option<Bucket>, Option<Bucket>), AnomalyError> {
+    let step = |text: &Option<Arc<str>>| text.as_ref().map(|text| moment(text, request.granularity)).transpose();
+    let (begin, end) = (step(&request.from)?, step(&request.to)?);
+    match (begin, end, &request.from, &request.to) {
+        (Some(begin), Some(end), Some(from), Some(to)) if begin > end => {
+            Err(AnomalyError::ReversedRange { from: Arc::clone(from), to: Arc::clone(to) })
+        }
+        _ => Ok((begin, end)),
+    }
+}
+
 /// Returns the query for the measure by step and dimensions, from the first step of history on, including steps without
 /// rows.
 fn query(request: &AnomalyRequest, time: &Arc<str>, from: Option<Bucket>) -> Result<SemanticQuery, AnomalyError> {
@@ -343,9 +383,6 @@ fn query(request: &AnomalyRequest, time: &Arc<str>, from: Option<Bucket>) -> Res
         }
         _ => None,
     };
-    if let Some(to) = &request.to {
-        moment(to, request.granularity)?;
-    }
     let is_open = start.is_none() && request.to.is_none();
     let range = (!is_open).then(|| DateRange::Between(start, request.to.clone()));
     let member = time.parse()?;

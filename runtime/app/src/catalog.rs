@@ -9,8 +9,8 @@ use terrane_compiler::Access;
 use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_compiler::model::{self, Model};
 use terrane_compiler::project::{self, Definitions, Inputs, SourceTree};
-use terrane_compiler::sql::column_mistakes;
 use terrane_compiler::sql::dialect_profile::DialectProfile;
+use terrane_compiler::sql::{column_mistakes, missing_templates};
 use terrane_lineage::graph::{DependencyGraph, NodeType};
 use terrane_lineage::{KnownColumns, Lineage};
 use tokio::sync::OnceCell;
@@ -135,6 +135,7 @@ pub async fn load(
     introspection.tables = tables;
     let model = with_foreign_keys(model.with_types(&types), &profile, warehouse).await;
     diagnostics.extend(column_mistakes(&model, &types, &profile));
+    diagnostics.extend(missing_templates(&model, &profile));
     Ok(Snapshot {
         model,
         definitions: Arc::new(definitions),

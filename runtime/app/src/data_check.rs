@@ -230,11 +230,15 @@ fn report_of(model: &Model, check: &DataCheck, found: &Offenders) -> Diagnostic 
             ),
         )
         .hint("remove `always: true`: these rows would be lost"),
-        Claim::IsFoundOnce { target } => Diagnostic::warning(
-            Code::OneToOneRepeats,
+        Claim::IsFoundOnce { target, relationship } => Diagnostic::warning(
+            match relationship {
+                Relationship::OneToMany => Code::OneToManyRepeats,
+                Relationship::OneToOne | Relationship::ManyToOne => Code::OneToOneRepeats,
+            },
             format!(
-                "the join of `{cube}` to `{}` is one_to_one, but several of `{cube}` find the same row, {} of `{}` in all{listed}",
+                "the join of `{cube}` to `{}` is {}, but several of `{cube}` find the same row, {} of `{}` in all{listed}",
                 name(target),
+                word(relationship),
                 plural(keys, "row"),
                 name(target),
             ),
@@ -324,6 +328,7 @@ fn quoted(value: Option<String>) -> String {
     format!("{shown:?}{}", if is_cut { "…" } else { "" })
 }
 
-fn plural(count: u64, what: &str) -> String {
+/// Returns `1 row`, `2 rows`.
+pub fn plural(count: u64, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }

@@ -12,6 +12,7 @@ mod changes;
 mod config;
 mod quality;
 mod report;
+mod spellings;
 mod statistics;
 
 use std::sync::Arc;
@@ -33,6 +34,7 @@ pub use archive::{ProfileArchive, ProfileError};
 pub use changes::{ColumnChange, ColumnChangeKind, ColumnSummary, Pair, ProfileChanges, ProfileSummary};
 pub use config::ProfileConfig;
 pub use report::{Bin, ColumnProfile, CubeProfile, Insight};
+pub use spellings::Spellings;
 
 /// Profiles cubes.
 pub struct ProfilingService {

@@ -10,6 +10,7 @@
 mod catalog;
 mod classify;
 mod column_kind;
+mod csv_text;
 mod cubes;
 pub mod files;
 mod joins;

@@ -30,6 +30,17 @@ impl Failure {
             Failure::Project { .. } => self,
         }
     }
+
+    /// Adds to the hint.
+    #[must_use]
+    pub fn and_hint(self, more: &str) -> Self {
+        match self {
+            Failure::Plain { message, hint: Some(hint) } => {
+                Failure::Plain { message, hint: Some(format!("{hint}; {more}")) }
+            }
+            failure => failure.hint(more),
+        }
+    }
 }
 
 impl From<AuthoringError> for Failure {

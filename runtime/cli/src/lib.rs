@@ -17,6 +17,7 @@ pub mod pictures;
 mod plugin_lines;
 pub mod project;
 pub mod project_files;
+mod query_place;
 #[cfg(test)]
 mod reference;
 mod reload;

@@ -63,7 +63,11 @@ fn row(argument: &Arg) -> String {
     let values: Vec<_> =
         argument.get_value_names().unwrap_or_default().iter().map(|value| format!("<{value}>")).collect();
     if argument.get_action().takes_values() {
-        name = format!("{name} {}", values.join(" ")).trim().to_owned();
+        let is_optional = argument.get_num_args().is_some_and(|count| count.min_values() == 0);
+        name = match argument.is_require_equals_set() && is_optional {
+            true => format!("{name}[={}]", values.join(" ")),
+            false => format!("{name} {}", values.join(" ")).trim().to_owned(),
+        };
     }
     let mut meaning =
         text(argument.get_long_help().or_else(|| argument.get_help())).replace('\n', " ").replace('|', "\\|");

@@ -3,7 +3,7 @@
 //! In: JSON. Out: a query for the app, an answer, or a refusal as the server would send it.
 
 use serde_json::{Map, Value as Json};
-use terrane_app::query::{Answer, RequestContext};
+use terrane_app::query::{Answer, QueryRunError, RequestContext};
 use terrane_app::services::Services;
 use terrane_compiler::query::SemanticQuery;
 use terrane_wire::explanation::{Explanation, WarehousePlan};
@@ -20,41 +20,41 @@ pub fn parse(query: &str) -> Result<SemanticQuery, FieldError> {
 /// Runs a query.
 ///
 /// # Errors
-/// The refusal that the server would send, with the warehouse's message.
-pub async fn run(engine: &Services, caller: &RequestContext, query: &SemanticQuery) -> Result<Answer, ErrorBody> {
+/// The query is refused, or the warehouse failed.
+pub async fn run(engine: &Services, caller: &RequestContext, query: &SemanticQuery) -> Result<Answer, QueryRunError> {
     let session = engine.queries.session(caller);
-    async { session.prepare(query).await?.run().await }.await.map_err(ErrorBody::for_operator)
+    session.prepare(query).await?.run().await
 }
 
 /// Returns the statement with its values as literals.
 ///
 /// # Errors
-/// The refusal that the server would send.
+/// The query is refused.
 pub async fn inline_sql(
     engine: &Services,
     caller: &RequestContext,
     query: &SemanticQuery,
-) -> Result<String, ErrorBody> {
+) -> Result<String, QueryRunError> {
     let session = engine.queries.session(caller);
-    async { session.prepare(query).await?.inline_sql().await }.await.map_err(ErrorBody::for_operator)
+    session.prepare(query).await?.inline_sql().await
 }
 
 /// Returns the body that `POST /api/v1/query/explain` sends to an operator. The plan of the warehouse is left out on
 /// request: it is one more statement.
 ///
 /// # Errors
-/// The refusal that the server would send.
+/// The query is refused, or the warehouse failed.
 pub async fn explain(
     engine: &Services,
     caller: &RequestContext,
     query: &SemanticQuery,
     has_warehouse_plan: bool,
-) -> Result<Map<String, Json>, ErrorBody> {
+) -> Result<Map<String, Json>, QueryRunError> {
     let session = engine.queries.session(caller);
-    let prepared = session.prepare(query).await.map_err(ErrorBody::for_operator)?;
-    let explanation = prepared.explain().await.map_err(ErrorBody::for_operator)?;
+    let prepared = session.prepare(query).await?;
+    let explanation = prepared.explain().await?;
     let plan = match has_warehouse_plan {
-        true => session.warehouse_plan(query, &explanation).await.map_err(ErrorBody::for_operator)?,
+        true => session.warehouse_plan(query, &explanation).await?,
         false => None,
     };
     let body = serde_json::to_value(Explanation::new(&explanation, WarehousePlan::of(plan), true));

@@ -4,6 +4,7 @@
 //! [`build`] only, together with every [`crate::diagnostic::Diagnostic`] found. A query never copies
 //! the model or looks a name up more than once. Not here: YAML, Jinja, SQL text, wire types.
 
+mod along_time;
 mod assemble;
 mod build;
 mod column_types;

@@ -17,7 +17,7 @@ use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_compiler::model::{ColumnTypes, DimensionId, MeasureId, MeasureKind, Model, TimeKind, build};
 use terrane_compiler::project::{Inputs, SourceTree, read};
 use terrane_compiler::sql::dialect_profile::DialectProfile;
-use terrane_compiler::sql::{ProbedMember, column_mistakes, type_probe};
+use terrane_compiler::sql::{ProbedMember, column_mistakes, missing_templates, type_probe};
 use terrane_compiler::types::LogicalType;
 use terrane_golden_tests::{checked, first_party_profiles};
 
@@ -360,4 +360,33 @@ metrics: [{name: a, type: simple, expression: orders.wrong}, {name: b, type: sim
         prepend_module_to_snapshot => false,
         omit_expression => true,
     }, { insta::assert_snapshot!("left_out", summary::of(&model)) });
+}
+
+#[test]
+fn measures_that_the_dialect_cannot_write_are_warnings() {
+    let cubes = "
+cubes:
+  - name: orders
+    sql_table: orders
+    dimensions: [{name: id, type: number, sql: id, primary_key: true}]
+    measures:
+      - {name: count, type: count}
+      - {name: total, type: sum, sql: a}
+      - {name: middle, type: median, sql: a}
+      - {name: high, type: percentile, percentile: 0.95, sql: a}
+      - {name: spread, type: stddev, sql: a}
+      - {name: inline, type: number, sql: 'MEDIAN(a) / 2'}
+  - {name: old_orders, extends: orders, sql_table: old_orders}
+";
+    let (model, problems) =
+        load(BTreeMap::from([("cubes/orders.yml".to_owned(), cubes.to_owned())]), BTreeMap::new(), "duckdb");
+    assert!(problems.is_empty(), "{problems:?}");
+    let found = |name: &str| -> Vec<String> {
+        let profile = first_party_profiles().into_iter().map(checked).find(|profile| profile.name == name).unwrap();
+        let found = missing_templates(&model, &profile);
+        assert!(found.iter().all(|warning| !warning.is_error() && warning.hint.is_some() && warning.span.is_some()));
+        found.iter().map(|warning| warning.message.split('`').nth(1).unwrap().to_owned()).collect()
+    };
+    assert_eq!(found("duckdb"), [""; 0]);
+    assert_eq!(found("mysql"), ["orders.middle", "orders.high", "orders.inline"]);
 }

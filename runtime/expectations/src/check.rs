@@ -1,14 +1,19 @@
 //! Finds cases that can't pass, without running queries.
 //!
 //! In: a project and its cases. Out: a diagnostic for each case whose query is refused although rows are expected, or
-//! is not refused as expected, and for each SQL that the warehouse cannot read. Not here: comparing rows (`run`).
+//! is not refused as expected, for each SQL that the warehouse cannot read, and for each expected key that the result does
+//! not have. Not here: comparing rows (`run`).
+
+use std::sync::Arc;
 
 use terrane_app::ports::warehouse::WarehouseErrorKind;
 use terrane_compiler::diagnostic::{Diagnostic, Span};
+use terrane_compiler::text::nearest::{MAX_NAMES, likely};
 
 use crate::Subject;
+use crate::expected::{Expected, problem};
 use crate::one_query::is_one_query;
-use crate::read::{Expectation, Expected, problem, refused_problem};
+use crate::read::{Expectation, refused_problem};
 use crate::refusal::{Refusal, compile, parse};
 use crate::run::{by_hand, other_refusal};
 
@@ -37,8 +42,11 @@ pub async fn check(subject: Subject<'_>, cases: &[Expectation]) -> Vec<Diagnosti
         {
             problems.push(refused_problem(&case.name, refusal).at(place(case, refusal)));
         }
-        if let Expected::Sql(sql) = &case.expected {
-            problems.extend(unreadable_sql(subject, case, sql).await);
+        let keys = compiled.unwrap_or_default();
+        match &case.expected {
+            Expected::Sql(sql) => problems.extend(wrong_sql(subject, case, sql, &keys).await),
+            Expected::Rows(_) => problems.extend(unmatched_keys(case, &keys)),
+            Expected::Error { .. } => {}
         }
     }
     problems.extend(hook_unavailable(&unknown));
@@ -57,7 +65,7 @@ fn hook_unavailable(cases: &[&Expectation]) -> Option<Diagnostic> {
 
 fn not_refused(
     case: &Expectation,
-    compiled: Result<String, Refusal>,
+    compiled: Result<Vec<Arc<str>>, Refusal>,
     code: &str,
     contains: Option<&str>,
 ) -> Option<Diagnostic> {
@@ -81,17 +89,43 @@ fn not_refused(
     Some(problem(message, &hint).at(case.expected_at.clone()))
 }
 
-/// Returns a diagnostic if the warehouse cannot read the query of a case.
-async fn unreadable_sql(subject: Subject<'_>, case: &Expectation, sql: &str) -> Option<Diagnostic> {
+/// Returns a diagnostic for each key of the expected rows that the result does not have. `keys` are those of the
+/// result; it has none if the query is refused.
+fn unmatched_keys(case: &Expectation, keys: &[Arc<str>]) -> Vec<Diagnostic> {
+    let unmatched = case.row_keys.iter().filter(|(key, _)| !keys.is_empty() && !keys.contains(key));
+    unmatched.map(|(key, place)| unmatched_key(case, "the rows", key, keys).at(place.clone())).collect()
+}
+
+fn unmatched_key(case: &Expectation, of: &str, key: &str, keys: &[Arc<str>]) -> Diagnostic {
+    let message = format!("the result of case `{}` has no key `{key}`, which {of} of the case have", case.name);
+    let known: Vec<&str> = keys.iter().take(MAX_NAMES).map(|key| &**key).collect();
+    let meant = likely(key, keys.iter().map(|key| &**key)).map(|meant| format!("did you mean `{meant}`? "));
+    problem(message, &format!("{}Keys of the result: {}.", meant.unwrap_or_default(), known.join(", ")))
+}
+
+/// Returns a diagnostic if the warehouse cannot read the SQL of a case, or else one for each column of it that the
+/// result does not have.
+async fn wrong_sql(subject: Subject<'_>, case: &Expectation, sql: &str, keys: &[Arc<str>]) -> Vec<Diagnostic> {
     if !is_one_query(sql) {
         // Reported where it is read.
-        return None;
+        return Vec::new();
     }
-    let error = subject.warehouse.describe(by_hand(sql)).await.err()?;
-    let is_refused = matches!(error.kind, WarehouseErrorKind::Refused);
-    let message = format!("the warehouse cannot read the SQL of case `{}`", case.name);
-    let hint = "Write one SELECT for the project's warehouse.";
-    is_refused.then(|| problem(message, hint).detail(error.message).at(case.expected_at.clone()))
+    match subject.warehouse.describe(by_hand(sql)).await {
+        Ok(schema) if !keys.is_empty() => {
+            let columns = schema.fields().iter().map(|field| field.name().as_str());
+            let unmatched = columns.filter(|column| !keys.iter().any(|key| **key == **column));
+            unmatched
+                .map(|column| unmatched_key(case, "the columns", column, keys).at(case.expected_at.clone()))
+                .collect()
+        }
+        Ok(_) => Vec::new(),
+        Err(error) if matches!(error.kind, WarehouseErrorKind::Refused) => {
+            let message = format!("the warehouse cannot read the SQL of case `{}`", case.name);
+            let hint = "Write one SELECT for the project's warehouse.";
+            vec![problem(message, hint).detail(error.message).at(case.expected_at.clone())]
+        }
+        Err(_) => Vec::new(),
+    }
 }
 
 /// Returns the place of the query's text that a refusal is about, or the place of the case.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde_json::{Map, Value};
+use terrane_app::data_check::plural;
 
 use crate::Rows;
 use crate::numbers;
@@ -185,7 +186,7 @@ impl fmt::Display for Difference {
                 nearest.as_ref().map_or(Ok(()), |row| write!(f, "\n  nearest:  {row}"))
             }
             Difference::RowCount { expected, actual, first_extra, first_missing } => {
-                write!(f, "expected {expected} rows, found {actual}")?;
+                write!(f, "expected {}, found {actual}", plural(*expected as u64, "row"))?;
                 if let Some(row) = first_extra {
                     write!(f, "\n  first extra row: {row}")?;
                 }

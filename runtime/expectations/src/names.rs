@@ -18,7 +18,8 @@ use terrane_compiler::query::QueryError;
 use terrane_compiler::{Authorized, Environment, resolve};
 
 use crate::check::place;
-use crate::read::{Expectation, Expected, refused_problem};
+use crate::expected::Expected;
+use crate::read::{Expectation, refused_problem};
 use crate::refusal::{Refusal, parse};
 
 /// The largest number of names that are reported for one query.

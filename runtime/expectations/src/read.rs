@@ -1,23 +1,24 @@
 //! Reads `tests/*.yml`: a top-level list `tests:`.
 //!
 //! In: the texts of a project's `tests` folder. Out: expectations in the order of the files, and a diagnostic for each
-//! that cannot be read or whose query is malformed. Not here: resolving the names of queries (`check`).
+//! that cannot be read or whose query is malformed. Not here: the values of `sql`, `rows` and `error`
+//! (`expected`), and resolving the names of queries (`check`).
 
 use std::sync::Arc;
 
-use serde_json::{Map, Number, Value};
+use serde_json::Value;
 use terrane_app::query::RequestContext;
 use terrane_compiler::SecurityContext;
-use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
+use terrane_compiler::diagnostic::{Diagnostic, Span};
 use terrane_compiler::project::yaml::mapping::{Mapping, unknown_key};
 use terrane_compiler::project::yaml::{self, Key, Node, NodeValue, Plain};
 use terrane_compiler::project::{SourceFile, SourceTree};
 use terrane_compiler::text::nearest::likely;
-use terrane_wire::Code as ErrorCode;
 use terrane_wire::caller::request_of;
 
 use crate::compare::RowOrder;
-use crate::one_query::is_one_query;
+use crate::expected::{Expected, expected, problem, row_keys};
+use crate::json_of_yaml::json;
 use crate::refusal::{Refusal, parse};
 
 /// The folder of a project for its expectations.
@@ -35,22 +36,11 @@ pub struct Expectation {
     pub query: Value,
     /// The texts of the query with their places.
     pub(crate) words: Vec<(Arc<str>, Span)>,
+    /// The keys of the expected rows, each with its first place.
+    pub(crate) row_keys: Vec<(Arc<str>, Span)>,
     pub expected: Expected,
     pub(crate) expected_at: Span,
     pub order: RowOrder,
-}
-
-/// The expected result of a case.
-#[derive(Debug, Clone)]
-pub enum Expected {
-    /// A statement for the project's warehouse. Its columns are named like the keys of the rows.
-    Sql(String),
-    Rows(Vec<Map<String, Value>>),
-    /// A refusal with this code, and a string in its message.
-    Error {
-        code: String,
-        contains: Option<String>,
-    },
 }
 
 pub(crate) const KEYS: [&str; 8] = ["name", "description", "as", "query", "sql", "rows", "error", "ordered"];
@@ -84,10 +74,6 @@ pub fn read(tree: &SourceTree) -> (Vec<Expectation>, Vec<Diagnostic>) {
         }
     }
     (found, diagnostics)
-}
-
-pub(crate) fn problem(message: impl Into<String>, hint: &str) -> Diagnostic {
-    Diagnostic::error(Code::WrongExpectation, message).hint(hint)
 }
 
 /// Returns the items of `tests:`.
@@ -134,32 +120,14 @@ fn expectation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expecta
         let diagnostic = problem(format!("`ordered` of {label} must be true or false"), "Write `ordered: false`.");
         diagnostics.push(diagnostic.at(ordered.origin.span()));
     }
-    let expected: Vec<Expected> = [
-        text("sql").map(Expected::Sql),
-        field("rows").and_then(rows).map(Expected::Rows),
-        field("error").and_then(|node| error(node, diagnostics)),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    let expected = <[Expected; 1]>::try_from(expected).ok();
-    if expected.is_none() {
-        let message = format!("{label} needs exactly one of `sql`, `rows` and `error`");
-        let hint = "Write `rows` as a list of mappings, `error` as a mapping with a `code`.";
-        diagnostics.push(problem(message, hint).at(place.clone()));
-    }
-    if let Some(sql) = field("sql").filter(|_| text("sql").is_some_and(|sql| !is_one_query(&sql))) {
-        let message = format!("the SQL of {label} is not one query");
-        let hint = "Write one SELECT: a test only reads the warehouse.";
-        diagnostics.push(problem(message, hint).at(sql.origin.span()));
-    }
-    let is_refusal = matches!(expected, Some([Expected::Error { .. }]));
+    let expected = expected(&mapping, &label, &place, diagnostics);
+    let is_refusal = field("error").is_some() && field("sql").or_else(|| field("rows")).is_none();
     let expected_at =
         ["sql", "rows", "error"].into_iter().find_map(field).map_or_else(|| place.clone(), |node| node.origin.span());
     let malformed = query.filter(|_| !is_refusal).and_then(|query| malformed_query(&label, query));
     diagnostics.extend(malformed);
     let caller = field("as").map_or_else(|| Some(operator()), |node| caller(&label, node, diagnostics));
-    let (name, caller, query, [expected]) = (name?, caller?, query?, expected?);
+    let (name, caller, query, expected) = (name?, caller?, query?, expected?);
     Some(Expectation {
         name,
         description: text("description"),
@@ -167,6 +135,7 @@ fn expectation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expecta
         caller,
         query: json(query),
         words: words(query),
+        row_keys: field("rows").map_or_else(Vec::new, row_keys),
         expected,
         expected_at,
         order: if text("ordered").as_deref() == Some("false") { RowOrder::Any } else { RowOrder::Listed },
@@ -255,55 +224,6 @@ fn item_of(path: &str) -> Option<(usize, &str)> {
 
 fn is_boolean(node: &Node) -> bool {
     matches!(node.value, NodeValue::Scalar { plain: Plain::Boolean(_), .. })
-}
-
-fn rows(node: &Node) -> Option<Vec<Map<String, Value>>> {
-    let NodeValue::List(items) = &node.value else { return None };
-    let row = |item: &Node| match json(item) {
-        Value::Object(row) => Some(row),
-        _ => None,
-    };
-    items.iter().map(row).collect()
-}
-
-fn error(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expected> {
-    let NodeValue::Map(map) = &node.value else { return None };
-    let mapping = Mapping::new(map, &"`error`", diagnostics);
-    mapping.report_unknown_keys(&["code", "contains"], &"`error`", diagnostics);
-    let text = |name: &str| mapping.text(name).map(str::to_owned);
-    let code = text("code")?;
-    let known = || ErrorCode::ALL.iter().map(|code| code.as_str());
-    if !known().any(|known| known == code) {
-        let message = format!("unknown code `{code}` in `error`");
-        let hint = match likely(&code, known()) {
-            Some(meant) => format!("Write `{meant}`."),
-            None => "Write a code of runtime/docs/reference/query.md, such as `INVALID_MEASURE`.".to_owned(),
-        };
-        let place = mapping.get("code").unwrap_or(node).origin.span();
-        diagnostics.push(Diagnostic::error(Code::UnknownValue, message).hint(hint).at(place));
-    }
-    Some(Expected::Error { code, contains: text("contains") })
-}
-
-/// Converts YAML to the JSON that a client would send. Unquoted numbers become numbers.
-fn json(node: &Node) -> Value {
-    match &node.value {
-        NodeValue::Null => Value::Null,
-        NodeValue::Scalar { text, plain } => match plain {
-            Plain::Boolean(value) => Value::Bool(*value),
-            Plain::Integer | Plain::Fraction => number(text).map_or_else(|| Value::from(&**text), Value::Number),
-            Plain::Text => Value::from(&**text),
-        },
-        NodeValue::List(items) => items.iter().map(json).collect(),
-        NodeValue::Map(map) => {
-            Value::Object(map.iter().map(|(key, node)| (key.text.to_string(), json(node))).collect())
-        }
-    }
-}
-
-/// Reads a number with all its digits, if JSON has that notation.
-fn number(text: &str) -> Option<Number> {
-    serde_json::from_str(text.trim().trim_start_matches('+')).ok()
 }
 
 #[cfg(test)]

@@ -46,14 +46,15 @@ pub(crate) fn parse(query: &Value) -> Result<SemanticQuery, FieldError> {
     Ok(query::from_wire(query.to_string().as_bytes())?.query)
 }
 
-/// Compiles the query of a case for its caller.
+/// Compiles the query of a case for its caller. Returns the keys of its result.
 pub(crate) async fn compile(
     subject: Subject<'_>,
     caller: &RequestContext,
     query: &SemanticQuery,
-) -> Result<String, Refusal> {
+) -> Result<Vec<Arc<str>>, Refusal> {
     let session = subject.queries.session(caller);
-    async { session.prepare(query).await?.inline_sql().await }.await.map_err(Refusal::from)
+    let compiled = async { session.prepare(query).await?.sql().await }.await.map_err(Refusal::from)?;
+    Ok(compiled.columns.into_iter().map(|column| column.key).collect())
 }
 
 /// Returns the first names, and the number of the others.

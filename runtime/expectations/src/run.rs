@@ -3,12 +3,14 @@
 use std::fmt;
 use std::time::Duration;
 
+use terrane_app::data_check::plural;
 use terrane_app::ports::warehouse::{Statement, WarehouseError};
 use terrane_app::query::Answer;
 use terrane_compiler::diagnostic::{Diagnostic, Span};
 
 use crate::compare::{Difference, difference, listed};
-use crate::read::{Expectation, Expected};
+use crate::expected::Expected;
+use crate::read::Expectation;
 use crate::refusal::{Refusal, hint, parse};
 use crate::{Rows, Subject};
 
@@ -122,7 +124,7 @@ impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Mismatch::Answered { expected_code, rows } => {
-                write!(f, "expected the refusal {expected_code}, found {rows} rows")
+                write!(f, "expected the refusal {expected_code}, found {}", plural(*rows, "row"))
             }
             Mismatch::Refused(refusal) => write!(f, "expected rows, found a refusal: {refusal}"),
             Mismatch::OtherRefusal { expected_code, expected_text, actual } => {

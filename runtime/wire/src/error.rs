@@ -280,16 +280,20 @@ impl ErrorBody {
                 ErrorBody::new(Code::Forbidden, error.to_string()).detail("reason", "policy_unavailable")
             }
             QueryRunError::Warehouse(error) => {
+                let is_admin = scopes.hold(Scope::Admin);
                 let body = match error.kind {
                     WarehouseErrorKind::Unavailable => {
                         ErrorBody::new(Code::WarehouseUnavailable, "the warehouse cannot be reached")
+                    }
+                    WarehouseErrorKind::Refused | WarehouseErrorKind::Timeout if is_admin => {
+                        ErrorBody::new(Code::WarehouseError, "the warehouse rejected the statement")
                     }
                     WarehouseErrorKind::Refused | WarehouseErrorKind::Timeout => {
                         let message = "the warehouse rejected the statement; the log has its message";
                         ErrorBody::new(Code::WarehouseError, message)
                     }
                 };
-                if scopes.hold(Scope::Admin) { body.detail("warehouse_message", error.message) } else { body }
+                if is_admin { body.detail("warehouse_message", error.message) } else { body }
             }
         }
     }

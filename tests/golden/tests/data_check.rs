@@ -54,7 +54,7 @@ fn each_claim_has_a_statement_that_finds_what_contradicts_it() {
             Claim::TargetIsUnique { target, .. }
             | Claim::FindsAtMostOne { target, .. }
             | Claim::FindsOne { target }
-            | Claim::IsFoundOnce { target } => format!(" → {}", model.cube(target).name),
+            | Claim::IsFoundOnce { target, .. } => format!(" → {}", model.cube(target).name),
             _ => String::new(),
         };
         let claim = format!("{:?}", check.claim);

@@ -11,6 +11,7 @@ use terrane_compiler::types::{LogicalType, Value};
 use super::answers::Answers;
 use super::config::ProfileConfig;
 use super::quality;
+use super::spellings::Spellings;
 use super::statistics::is_number;
 use crate::ports::checks::{CheckAggregate, CheckRequest, Finding, QualityDimension};
 use crate::ports::severity::FindingSeverity;
@@ -205,6 +206,27 @@ fn insights(answers: &Answers, findings: &[Finding], config: &ProfileConfig) -> 
             evidence: finding.evidence.clone(),
         })
         .collect();
+    if least == FindingSeverity::Info {
+        insights.extend(spelling_variants(answers, config));
+    }
     insights.sort_by_key(|insight| std::cmp::Reverse(insight.severity));
     insights
+}
+
+/// Returns an insight for each dimension that has several spellings of one value.
+fn spelling_variants(answers: &Answers, config: &ProfileConfig) -> Vec<Insight> {
+    let variants = answers.columns.iter().enumerate().filter_map(|(index, column)| {
+        let values = answers.most_frequent(index, config.top_values?)?;
+        let found = Spellings::of(values, answers.count(index, &Statistic::Distinct))?;
+        Some(Insight {
+            severity: FindingSeverity::Info,
+            code: "spelling_variants".into(),
+            message: found.note(&column.name).into(),
+            column: Some(Arc::clone(&column.name)),
+            component: "profile".into(),
+            score: None,
+            evidence: Vec::new(),
+        })
+    });
+    variants.collect()
 }

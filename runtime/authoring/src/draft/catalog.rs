@@ -3,7 +3,7 @@
 //! In: a warehouse and a selection of tables. Out: [`Table`]s sorted by name, with their declared keys and
 //! references. Not here: keys and references that are found in the rows (`keys`).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use arrow::array::Array as _;
@@ -144,15 +144,29 @@ fn selected(listed: &[Row], selection: &TableSelection, notes: &mut Vec<String>)
         return Err(AuthoringError::new(format!("unknown table `{name}`")).hint(suggest(name, "tables", known)));
     }
     if tables.is_empty() {
-        let place = selection.schema.as_ref().map_or("the database".to_owned(), |schema| format!("schema `{schema}`"));
-        return Err(AuthoringError::new(format!("{place} contains no readable table"))
-            .hint("Check --schema and the privileges of the user. Views are used only if --tables names them."));
+        return Err(no_table(listed, selection));
     }
     if tables.len() > MAX_TABLES {
         let message = format!("{} exceed the limit of {MAX_TABLES}", plural(tables.len(), "table"));
         return Err(AuthoringError::new(message).hint("Select some of them: --schema NAME, or --tables a,b,c."));
     }
     Ok(tables)
+}
+
+/// Returns the error of a selection without a table.
+fn no_table(listed: &[Row], selection: &TableSelection) -> AuthoringError {
+    let schemas: BTreeSet<String> = listed.iter().filter_map(|row| text(row, 0)).collect();
+    match &selection.schema {
+        Some(schema) if !schemas.contains(schema) && !schemas.is_empty() => {
+            let hint = suggest(schema, "schemas", schemas.iter().map(String::as_str));
+            AuthoringError::new(format!("unknown schema `{schema}`")).hint(hint)
+        }
+        schema => {
+            let place = schema.as_ref().map_or("the database".to_owned(), |schema| format!("schema `{schema}`"));
+            AuthoringError::new(format!("{place} contains no readable table"))
+                .hint("Check --schema and the privileges of the user. Views are used only if --tables names them.")
+        }
+    }
 }
 
 /// One constraint, with its columns in order.

@@ -9,13 +9,16 @@ use std::path::{Path, PathBuf};
 use terrane_app::ports::warehouse::Warehouse;
 use terrane_terminal::plural;
 
-use super::catalog::rows;
-use crate::AuthoringError;
-use crate::names::{Taken, identifier, snake_or};
+use super::catalog::{count, rows};
+use super::csv_text::{self, CsvText};
+use crate::names::{Taken, identifier, quoted, snake_or};
+use crate::{AuthoringError, PROJECT_FILE};
 
 /// The schema of the views.
 pub const FILES_SCHEMA: &str = "raw";
 const MAX_FILES: usize = 300;
+/// The number of columns that a note names.
+const MAX_NAMES: usize = 5;
 
 /// A file that becomes a table.
 #[derive(Debug)]
@@ -76,20 +79,20 @@ pub fn list(folder: &Path, tables: &[String]) -> Result<(Vec<DataFile>, Vec<Stri
         let Some(stem) = stem(&name.to_lowercase()).and_then(|stem| name.get(..stem.len())) else { continue };
         let view = taken.take(&snake_or(stem, || format!("table_{}", files.len() + 1)));
         found.push(view.clone());
-        let is_selected =
-            tables.is_empty() || tables.iter().any(|t| *t == view || *t == format!("{FILES_SCHEMA}.{view}"));
+        let is_selected = tables.is_empty() || tables.iter().any(|table| unqualified(table) == view);
         if is_selected {
             let is_parquet = name.to_lowercase().ends_with(".parquet");
             let format = if is_parquet { FileFormat::Parquet } else { FileFormat::Csv };
             files.push(DataFile { path, view, format, project_path: String::new() });
         }
     }
-    if files.is_empty() {
+    let missing: Vec<&str> = tables.iter().map(|table| &**table).filter(|table| !is_one_of(&found, table)).collect();
+    if files.is_empty() || !missing.is_empty() {
         if found.is_empty() {
             return Err(AuthoringError::new(format!("{} contains no Parquet, CSV or TSV file", folder.display()))
                 .hint("Name the folder that contains the files. Subfolders are not read."));
         }
-        let message = format!("{} has no table `{}`", folder.display(), tables.join("`, `"));
+        let message = format!("{} has no table `{}`", folder.display(), missing.join("`, `"));
         return Err(AuthoringError::new(message).hint(format!("Its tables: {}.", found.join(", "))));
     }
     if files.len() > MAX_FILES {
@@ -105,21 +108,44 @@ pub fn list(folder: &Path, tables: &[String]) -> Result<(Vec<DataFile>, Vec<Stri
     Ok((files, notes))
 }
 
+/// Returns the name of a table without the schema of the views.
+fn unqualified(table: &str) -> &str {
+    table.strip_prefix(FILES_SCHEMA).and_then(|name| name.strip_prefix('.')).unwrap_or(table)
+}
+
+fn is_one_of(views: &[String], table: &str) -> bool {
+    views.iter().any(|view| *view == unqualified(table))
+}
+
 /// Returns the name of a data file without its extension.
 fn stem(name: &str) -> Option<&str> {
     let extensions = [".parquet", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.zst"];
     extensions.iter().find_map(|extension| name.strip_suffix(extension)).filter(|stem| !stem.is_empty())
 }
 
-/// Returns the statement that creates the view over a file.
+/// The view over a file.
+#[derive(Debug)]
+pub struct FileView {
+    /// The statement that creates it.
+    pub statement: String,
+    /// Facts about the file that a person should know.
+    pub notes: Vec<String>,
+}
+
+/// Returns the view over a file.
 ///
 /// DuckDB guesses the types of a CSV file from its first rows. They are compared with the types of all rows, since
 /// one text in the last row of a numeric column would break every query.
 ///
 /// # Errors
-/// The first line of DuckDB's message about a file that it can't read.
-pub async fn view(probe: &dyn Warehouse, file: &DataFile) -> Result<String, String> {
+/// The reason why the file cannot be a table.
+pub async fn view(probe: &dyn Warehouse, file: &DataFile) -> Result<FileView, String> {
+    let text = csv_text(file)?;
     let guessed = types(probe, &file.reader("")).await?;
+    let mut notes = Vec::new();
+    if let Some(text) = &text {
+        notes.extend(check_header(text, &guessed)?);
+    }
     let mut options = String::new();
     if file.format == FileFormat::Csv {
         let exact = types(probe, &file.reader(", sample_size = -1")).await?;
@@ -131,9 +157,93 @@ pub async fn view(probe: &dyn Warehouse, file: &DataFile) -> Result<String, Stri
         if !corrected.is_empty() {
             options = format!(", types = {{{}}}", corrected.join(", "));
         }
+        notes.extend(ambiguous_dates(probe, file, &exact).await);
     }
     let name = format!("{FILES_SCHEMA}.{}", identifier(&file.view));
-    Ok(format!("CREATE OR REPLACE VIEW {name} AS SELECT * FROM {}", file.reader(&options)))
+    let statement = format!("CREATE OR REPLACE VIEW {name} AS SELECT * FROM {}", file.reader(&options));
+    Ok(FileView { statement, notes })
+}
+
+/// Reads the text of a CSV file that is not compressed.
+///
+/// # Errors
+/// The file is empty or not UTF-8.
+fn csv_text(file: &DataFile) -> Result<Option<CsvText>, String> {
+    let name = file.path.file_name().unwrap_or_default().to_string_lossy();
+    let is_plain =
+        file.path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv") || end.eq_ignore_ascii_case("tsv"));
+    if !is_plain {
+        return Ok(None);
+    }
+    let text = csv_text::read(&file.path).map_err(|error| error.to_string())?;
+    if text.is_empty {
+        return Err("it is empty".to_owned());
+    }
+    match text.not_utf8 {
+        None => Ok(Some(text)),
+        Some(line) => Err(format!(
+            "line {line} is not UTF-8; convert the file, as in `iconv -f WINDOWS-1252 -t UTF-8 {name} > new.csv`"
+        )),
+    }
+}
+
+/// Compares the first line of a file with the columns that the engine reads. Returns a note about a file without a
+/// header, or whose first line the engine skips.
+///
+/// # Errors
+/// The engine reads fewer columns, because lines have different numbers of values.
+fn check_header(text: &CsvText, columns: &[(String, String)]) -> Result<Option<String>, String> {
+    if let Some((line, values)) = text.ragged.filter(|_| columns.len() != text.header) {
+        let fault = format!("line {line} has {}, and the first line {}", plural(values, "value"), text.header);
+        if columns.len() < text.header {
+            return Err(format!("{fault}; correct the file"));
+        }
+        let names: Vec<String> = columns.iter().map(|(name, _)| format!("`{name}`")).take(MAX_NAMES).collect();
+        let names = names.join(", ");
+        return Ok(Some(format!(
+            "{fault}: its columns are {names}; correct the file if the first line has their names"
+        )));
+    }
+    let is_numbered = |(at, (name, _)): (usize, &(String, String))| *name == format!("column{at}");
+    let is_without = columns.iter().enumerate().all(is_numbered);
+    Ok(is_without.then(|| {
+        let last = columns.len().saturating_sub(1);
+        let names = if last == 0 {
+            "its column is `column0`".to_owned()
+        } else {
+            format!("its columns are `column0` to `column{last}`")
+        };
+        format!("the file has no header: {names}; add a first line with names")
+    }))
+}
+
+/// Returns a note for each column of dates that can be read with the day first and with the month first.
+async fn ambiguous_dates(probe: &dyn Warehouse, file: &DataFile, columns: &[(String, String)]) -> Vec<String> {
+    let sniffed = format!("SELECT \"DateFormat\" FROM sniff_csv('{}')", file.project_path.replace('\'', "''"));
+    let format = rows(probe, &sniffed).await.ok().and_then(|rows| rows.into_iter().next()?.into_iter().next()?);
+    let (order, other) = match format {
+        Some(format) if format.starts_with("%d") => {
+            ("day, month", format.replace("%d", "%1").replace("%m", "%d").replace("%1", "%m"))
+        }
+        Some(format) if format.starts_with("%m") => {
+            ("month, day", format.replace("%m", "%1").replace("%d", "%m").replace("%1", "%d"))
+        }
+        _ => return Vec::new(),
+    };
+    let mut notes = Vec::new();
+    for (name, _) in columns.iter().filter(|(_, ty)| ty == "DATE") {
+        let column = quoted(name);
+        let relation = file.reader("");
+        let statement = format!("SELECT count(*) FROM {relation} WHERE day({column}) > 12 OR month({column}) > 12");
+        let certain = rows(probe, &statement).await.ok().and_then(|rows| rows.first().map(|row| count(row, 0)));
+        if certain == Some(0) {
+            notes.push(format!(
+                "`{name}` has dates such as 03/04/2024 in the order {order}, and no value shows whether this is right; \
+                 if it is not, add `dateformat = '{other}'` to `read_csv` in {PROJECT_FILE}"
+            ));
+        }
+    }
+    notes
 }
 
 async fn types(probe: &dyn Warehouse, relation: &str) -> Result<Vec<(String, String)>, String> {

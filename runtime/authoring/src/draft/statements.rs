@@ -116,8 +116,9 @@ pub(super) struct TextForm {
     pub(super) sql: &'static str,
 }
 
-/// The forms, those with more exact types first.
-pub(super) const TEXT_FORMS: [TextForm; 4] = [
+/// The forms, those with more exact types first. If two match the same values, the first counts: `1,234` is a number with
+/// thousands separators unless other values of the column show that its comma is a decimal one.
+pub(super) const TEXT_FORMS: [TextForm; 7] = [
     TextForm {
         what: "dates",
         ty: "time",
@@ -140,11 +141,32 @@ pub(super) const TEXT_FORMS: [TextForm; 4] = [
         sql: "CAST($column AS DECIMAL(24, 9))",
     },
     TextForm {
+        what: "numbers with commas between thousands",
+        ty: "number",
+        is_number: true,
+        pattern: "[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+([.][0-9]{1,9})?|[-+]?(0|[1-9][0-9]{0,14})([.][0-9]{1,9})?",
+        sql: "CAST(replace($column, ',', '') AS DECIMAL(24, 9))",
+    },
+    TextForm {
         what: "numbers with a decimal comma",
         ty: "number",
         is_number: true,
         pattern: "[-+]?(0|[1-9][0-9]{0,14}),[0-9]{1,9}",
         sql: "CAST(replace($column, ',', '.') AS DECIMAL(24, 9))",
+    },
+    TextForm {
+        what: "numbers with points between thousands and a decimal comma",
+        ty: "number",
+        is_number: true,
+        pattern: "[-+]?[1-9][0-9]{0,2}([.][0-9]{3})+,[0-9]{1,9}|[-+]?(0|[1-9][0-9]{0,2}),[0-9]{1,9}",
+        sql: "CAST(replace(replace($column, '.', ''), ',', '.') AS DECIMAL(24, 9))",
+    },
+    TextForm {
+        what: "percentages",
+        ty: "number",
+        is_number: true,
+        pattern: "[-+]?(0|[1-9][0-9]{0,14})([.][0-9]{1,9})? ?[%]",
+        sql: "CAST(replace($column, '%', '') AS DECIMAL(24, 9)) / 100",
     },
 ];
 

@@ -5,6 +5,7 @@
 //! which a person decides.
 
 use terrane_app::ports::warehouse::Warehouse;
+use terrane_app::profiling::Spellings;
 
 use super::catalog::{Row, count, rows};
 use super::classify::is_label_name;
@@ -78,7 +79,8 @@ impl Sample {
     /// Returns a note about a column whose values are dates or numbers, all of them or nearly all.
     fn form_note(&self, column: &str) -> Option<String> {
         let forms = self.forms.iter().zip(statements::TEXT_FORMS);
-        let (found, form) = forms.max_by_key(|(found, _)| **found)?;
+        // The last of equal ones is returned, and the first counts.
+        let (found, form) = forms.rev().max_by_key(|(found, _)| **found)?;
         let is_label = form.is_number && is_label_name(column);
         if self.values < 2 || found * 100 < self.values * MOST_PERCENT || is_label {
             return None;
@@ -104,16 +106,10 @@ async fn spellings(warehouse: &dyn Warehouse, table: &Table, column: usize, samp
     let name = &table.columns[column].name;
     let found = rows(warehouse, &statements::spellings(table, column)).await.unwrap_or_default();
     let example = found.first().and_then(|row: &Row| match &row[..] {
-        [Some(one), Some(other), ..] => Some(format!(", such as `{}` and `{}`", shown(one), shown(other))),
+        [Some(one), Some(other), ..] => Some((shown(one), shown(other))),
         _ => None,
     });
-    format!(
-        "`{name}` has {} distinct values, and {} without regard to case and outer spaces{}: the others are groups of \
-         their own until the source or the `sql` of the dimension makes them equal",
-        sample.distinct,
-        sample.folded,
-        example.unwrap_or_default()
-    )
+    Spellings { distinct: sample.distinct, folded: sample.folded, example, is_partial: false }.note(name)
 }
 
 /// Returns a value as notes show it.
@@ -128,25 +124,34 @@ pub(super) fn shown(value: &str) -> String {
 mod tests {
     use super::*;
 
-    fn note(values: u64, forms: [u64; 4], other: Option<&str>) -> Option<String> {
+    fn note(values: u64, forms: [u64; 7], other: Option<&str>) -> Option<String> {
         let other = other.map(str::to_owned);
         Sample { values, distinct: values, folded: values, forms: forms.to_vec(), other }.form_note("Ordered On")
     }
 
     #[test]
     fn forms_are_named_with_the_sql_that_reads_them() {
-        let date = note(9, [9, 0, 0, 0], Some("2024-01-31")).unwrap();
+        let date = note(9, [9, 0, 0, 0, 0, 0, 0], Some("2024-01-31")).unwrap();
         assert!(date.contains("values are dates") && date.contains("CAST({CUBE}.\"Ordered On\" AS DATE)"), "{date}");
-        let comma = note(9, [0, 0, 0, 9], Some("1,5")).unwrap();
+        let comma = note(9, [0, 0, 0, 3, 9, 9, 0], Some("1,5")).unwrap();
         assert!(comma.contains("replace({CUBE}.\"Ordered On\", ',', '.')"), "{comma}");
-        let number = note(100, [0, 0, 98, 98], Some("n/a")).unwrap();
+        let number = note(100, [0, 0, 98, 98, 0, 0, 0], Some("n/a")).unwrap();
         assert!(number.contains("such as `n/a`, but 98 of 100 sampled values are numbers"), "{number}");
+        let percent = note(9, [0, 0, 0, 0, 0, 0, 9], None).unwrap();
+        assert!(percent.contains("percentages") && percent.contains("/ 100"), "{percent}");
+    }
+
+    #[test]
+    fn commas_that_can_be_either_stand_between_thousands() {
+        let thousands = note(9, [0, 0, 0, 9, 9, 0, 0], None).unwrap();
+        assert!(thousands.contains("commas between thousands"), "{thousands}");
+        assert!(thousands.contains("replace({CUBE}.\"Ordered On\", ',', '')"), "{thousands}");
     }
 
     #[test]
     fn other_strings_have_no_note() {
-        assert_eq!(note(9, [3, 0, 0, 0], Some("x")), None);
-        assert_eq!(note(1, [1, 0, 0, 0], None), None);
-        assert_eq!(note(0, [0; 4], None), None);
+        assert_eq!(note(9, [3, 0, 0, 0, 0, 0, 0], Some("x")), None);
+        assert_eq!(note(1, [1, 0, 0, 0, 0, 0, 0], None), None);
+        assert_eq!(note(0, [0; 7], None), None);
     }
 }

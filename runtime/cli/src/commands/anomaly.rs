@@ -10,8 +10,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Subcommand;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use comfy_table::{Table, presets};
-use terrane_app::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, Point, SeriesKey};
+use terrane_app::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, DataRange, Point, SeriesKey};
 use terrane_app::ports::detectors::{DetectorError, DetectorList};
 use terrane_app::ports::plugins::PluginFault;
 use terrane_compiler::types::Granularity;
@@ -87,6 +88,14 @@ pub enum AnomalyAction {
     },
 }
 
+/// The most steps of one season.
+const MAX_SEASON: i64 = 10_000;
+
+/// Returns a parser that lists the granularities of which a value is none.
+fn granularities() -> impl TypedValueParser<Value = Granularity> {
+    PossibleValuesParser::new(Granularity::ALL.map(Granularity::as_str)).try_map(|word| word.parse::<Granularity>())
+}
+
 #[derive(Debug, clap::Args)]
 pub struct RunArguments {
     /// The project: the folder that holds service_project.yml
@@ -106,8 +115,8 @@ pub struct RunArguments {
     /// Steps of history before the first point to evaluate
     #[arg(long, default_value_t = terrane_app::anomaly::TRAINING_SIZE)]
     pub training_size: u32,
-    /// second, minute, hour, day, week, month, quarter or year
-    #[arg(long, default_value_t = Granularity::Day)]
+    /// The length of a step
+    #[arg(long, default_value = "day", value_parser = granularities())]
     pub granularity: Granularity,
     /// The time dimension; default: the primary one of the cube
     #[arg(long, value_name = "DIMENSION")]
@@ -121,8 +130,8 @@ pub struct RunArguments {
     /// The last date to evaluate, inclusive; default: the last step that has ended
     #[arg(long, value_name = "DATE")]
     pub to: Option<String>,
-    /// Steps of one season, for detectors that know seasons
-    #[arg(long, value_name = "STEPS")]
+    /// Steps of one season, at least 2, for detectors that know seasons
+    #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u32).range(2..=MAX_SEASON))]
     pub seasonality: Option<u32>,
     /// Query as this caller: a JSON file with user_id, email, roles, groups and attributes
     #[arg(long = "as", value_name = "FILE")]
@@ -178,7 +187,13 @@ async fn find(arguments: &RunArguments, project: &Project, terminal: Terminal) -
     let caller = caller::read(arguments.caller.as_deref())?;
     let (engine, _) = wiring::load(project, WarehouseUse::Read).await?;
     let request = request(arguments);
-    let run = engine.anomalies.run(&caller, &request).await.map_err(failure)?;
+    let run = engine.anomalies.run(&caller, &request).await;
+    if has_no_values(&run)
+        && let Some(range) = engine.anomalies.data_elsewhere(&caller, &request).await.map_err(failure)?
+    {
+        return Err(no_rows(&request, range));
+    }
+    let run = run.map_err(failure)?;
     if arguments.json {
         print(&json_line(&wire::AnomalyRun::new(&request, &run)));
         return Ok(());
@@ -201,6 +216,26 @@ async fn find(arguments: &RunArguments, project: &Project, terminal: Terminal) -
     }
     print_unjudged(&run);
     Ok(())
+}
+
+/// Returns whether no point of a run has a value. A count has 0 where there are no rows.
+fn has_no_values(run: &Result<AnomalyRun, AnomalyError>) -> bool {
+    match run {
+        Ok(run) => {
+            run.series.iter().flat_map(|series| &series.points).all(|point| point.value.is_none_or(|v| v == 0.0))
+        }
+        Err(error) => matches!(error, AnomalyError::NothingToJudge { .. }),
+    }
+}
+
+/// Returns the failure of a run over a range outside of the data.
+fn no_rows(request: &AnomalyRequest, data: DataRange) -> Failure {
+    let begin = request.from.as_ref().map(|from| format!(" from {from}"));
+    let end = request.to.as_ref().map(|to| format!(" to {to}"));
+    let range = format!("{}{}", begin.unwrap_or_default(), end.unwrap_or_default());
+    let (first, last) = (time(data.first_ms, request.granularity), time(data.last_ms, request.granularity));
+    Failure::new(format!("no rows lie in the range{}", shown(&range)))
+        .hint(format!("the data has rows from {first} to {last}: choose --from and --to within it"))
 }
 
 /// Reports the series whose history is too short.
@@ -239,6 +274,7 @@ fn failure(error: AnomalyError) -> Failure {
             let faults = faults.iter().map(|fault| format!("; not usable: {fault}"));
             Some(shown(&format!("possible: {}{}", known.join(", "), faults.collect::<String>())))
         }
+        AnomalyError::ReversedRange { .. } => Some("exchange --from and --to".to_owned()),
         AnomalyError::NoTimeDimension { .. } => Some("name a time dimension with --time".to_owned()),
         AnomalyError::TooManyPoints { .. } => {
             let hint = "ask for fewer series, a coarser granularity, or a shorter range with --from and --to; \

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use clap::Subcommand;
 use jiff::Timestamp;
-use terrane_app::cost::{CostPorts, CostPredictor, CostService, ExecutionLog, PredictionAccuracy, Prices};
+use terrane_app::cost::{
+    CostPorts, CostPredictor, CostService, ExecutionLog, PredictionAccuracy, PredictionError, Prices,
+};
 use terrane_app::domain::{RequestContext, Scope, Scopes};
 use terrane_app::ports::clock::Clock as _;
 use terrane_app::ports::executed_queries::{ExecutedQueries as _, HistoryFilter, StatementTotals};
@@ -22,7 +24,7 @@ use terrane_wire::cost::{
     CostPrediction, CostReport, GuardrailLimits, GuardrailList, Recommendation, Recommendations, StatementCost,
 };
 
-use super::query::{query_text, refused};
+use super::query::{query_text, refused, refused_query};
 use super::{json_line, print, print_error};
 use crate::clock::SystemClock;
 use crate::failure::Failure;
@@ -213,7 +215,10 @@ async fn predict(query: &str, caller: Option<&Path>, json: bool, project: &Proje
     let prices = Prices { second: project.config.optimization.price_of_second };
     let predictor = CostPredictor::new(services.queries, store, None, prices);
     let predicted = predictor.predict(&request, &query).await;
-    let predicted = predicted.map_err(|error| refused(ErrorBody::from_prediction(error, request.scopes)))?;
+    let predicted = predicted.map_err(|error| match error {
+        PredictionError::Query(error) => refused_query(error, &text),
+        error => refused(ErrorBody::from_prediction(error, request.scopes)),
+    })?;
     let body = CostPrediction::new(&predicted, true);
     if json {
         print(&json_line(&body));

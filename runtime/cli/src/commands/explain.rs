@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 use terrane_terminal::{TerminalText, Tree};
 
 use super::print;
-use super::query::{query_text, refused};
+use super::query::{query_text, refused, refused_query};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::sql_text::indented;
@@ -51,7 +51,8 @@ pub async fn run(arguments: &ExplainArguments, project: Project) -> Result<(), F
     let query = wire::parse(&text).map_err(|error| refused(error.into()))?;
     let caller = caller::read(arguments.caller.as_deref())?;
     let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
-    let body = wire::explain(&engine, &caller, &query, arguments.full || arguments.json).await.map_err(refused)?;
+    let body = wire::explain(&engine, &caller, &query, arguments.full || arguments.json).await;
+    let body = body.map_err(|error| refused_query(error, &text))?;
     if arguments.json {
         let text = serde_json::to_string_pretty(&body).map_err(|error| Failure::new(error.to_string()))?;
         print(&format!("{text}\n"));

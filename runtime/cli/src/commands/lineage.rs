@@ -22,12 +22,12 @@ use crate::wiring::{self, WarehouseUse};
 Examples:
   terrane lineage examples/flights on_time_rate
   terrane lineage . orders.revenue --svg revenue.svg
-  terrane lineage . source.raw.orders.column.amount --downstream
+  terrane lineage . raw.orders.amount --downstream
   terrane lineage . orders.revenue --depth 2 --mermaid
   terrane lineage . orders.revenue --json | jq -r '.nodes[].id'
 
-MEMBER is a measure, dimension or segment (orders.revenue), a metric, a cube, a model, or the id of a node as
---json prints it. The warehouse is asked for the columns of tables that sources do not declare completely. A
+MEMBER is a measure, dimension or segment (orders.revenue), a metric, a cube, a model, a table or column as the
+output names it (raw.orders.amount), or the id of a node as --json prints it. The warehouse is asked for the columns of tables that sources do not declare completely. A
 picture has at most 400 nodes, the nearest ones.")]
 pub struct LineageArguments {
     /// The project: the folder that holds service_project.yml
@@ -57,8 +57,8 @@ pub async fn run(arguments: &LineageArguments, project: Project, terminal: Termi
     let snapshot = engine.catalog.snapshot();
     let lineage = snapshot.lineage(&*engine.warehouse).await;
     let sight = Sight::of(lineage, &Access::of(&snapshot.model, &caller.caller));
-    let start =
-        find(lineage, &sight, &arguments.member).map_err(|names| unknown("member", &arguments.member, names))?;
+    let start = find(lineage, &sight, &arguments.member)
+        .map_err(|names| unknown("member", &arguments.member, names.iter().map(String::as_str)))?;
     let (walk, shown) = match arguments.downstream {
         true => (Direction::Downstream, terrane_pictures::Direction::Forward),
         false => (Direction::Upstream, terrane_pictures::Direction::Backward),

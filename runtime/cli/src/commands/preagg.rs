@@ -26,7 +26,7 @@ use terrane_warehouse::RollupPlace;
 use terrane_wire::Audience;
 use terrane_wire::preaggregations::{PreaggregationBuild, PreaggregationsStatus};
 
-use super::query::{query_text, refused};
+use super::query::{query_text, refused, refused_query};
 use super::{Terminal, json_line, operator, print, print_error, print_problems};
 use crate::failure::Failure;
 use crate::project::Project;
@@ -351,7 +351,7 @@ async fn report(arguments: &BuildArguments, store: &StateStore, requested: &[Rol
             print(&json_line(&PreaggregationBuild::new(&build, Audience::Operator)));
             continue;
         }
-        let rows = build.rows.map(|rows| format!("  {rows} rows")).unwrap_or_default();
+        let rows = build.rows.map(|rows| format!("  {}", plural(rows as usize, "row"))).unwrap_or_default();
         let error = build.error.as_deref().map(|error| format!(": {error}")).unwrap_or_default();
         let name = format!("{}.{}", build.rollup.cube, build.rollup.name);
         let tables = plural(build.tables_done as usize, "table");
@@ -438,8 +438,8 @@ async fn explain(
     service.reload().await.map_err(|error| Failure::new(error.to_string()))?;
     let session = services.queries.session(&caller);
     let prepared = session.prepare(&query).await;
-    let prepared = prepared.map_err(|error| Failure::new(error.to_string()))?;
-    let explanation = prepared.explain().await.map_err(|error| Failure::new(error.to_string()))?;
+    let prepared = prepared.map_err(|error| refused_query(error, &text))?;
+    let explanation = prepared.explain().await.map_err(|error| refused_query(error, &text))?;
     let facts = explanation.facts.iter().map(|fact| &fact.rollups);
     if arguments.json {
         let facts: Vec<Json> = facts.map(fact_json).collect();

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use comfy_table::{Table, presets};
 use serde_json::Value as Json;
 use terrane_app::profiling::{self, ProfileConfig};
-use terrane_compiler::query::DateRange;
+use terrane_app::query::QueryRunError;
+use terrane_compiler::query::{DateRange, QueryError};
 use terrane_compiler::types::Value;
 use terrane_pictures::{Glyphs, sparkline};
 use terrane_terminal::TerminalText;
@@ -34,8 +35,13 @@ Examples:
   terrane profile . orders --as user.json
   terrane profile . orders --plot > profile.txt
 
-The configuration has the fields compute_histograms, histogram_bins, compute_frequencies, top_n_values,
-compute_percentiles, percentile_list, detect_insights, insight_sensitivity and quality_thresholds.
+The configuration is a JSON object with these fields, all optional:
+  compute_histograms, histogram_bins     true, 20: bins of the histograms of numbers
+  compute_frequencies, top_n_values      true, 10: the most frequent values of dimensions
+  compute_percentiles, percentile_list   true, [25, 50, 75, 90, 95, 99]
+  detect_insights, insight_sensitivity   true, 0.8: higher values report weaker insights too
+  quality_thresholds                     {\"completeness_warning\": 0.99, …}: bounds of the checks
+  sample_size, sampling_strategy         accepted; all rows are counted
 runtime/docs/reference/detectors-and-checks.md says what is computed and how it is judged.")]
 pub struct ProfileArguments {
     /// The project: the folder that holds service_project.yml
@@ -77,7 +83,7 @@ pub async fn run(arguments: &ProfileArguments, project: Project, terminal: Termi
     let range = arguments.date_range.as_ref().map(|words| DateRange::Words(words.as_str().into()));
     let cube: Arc<str> = arguments.cube.as_str().into();
     let profile = engine.profiling.profile(&caller, &cube, range.as_ref(), &config).await;
-    let profile = profile.map_err(|error| refused(ErrorBody::for_operator(error)))?;
+    let profile = profile.map_err(|error| failure(error, arguments.date_range.as_deref()))?;
     if arguments.json {
         print(&json_line(&CubeProfile::from(&profile)));
         return Ok(());
@@ -90,6 +96,21 @@ pub async fn run(arguments: &ProfileArguments, project: Project, terminal: Termi
     let sides = if sides.is_empty() { sides } else { format!(" ({sides})") };
     print_error(&format!("{rows}, {score}{sides}\n"));
     Ok(())
+}
+
+/// Converts a refusal. Those of the range name the argument.
+fn failure(error: QueryRunError, date_range: Option<&str>) -> Failure {
+    match (error, date_range) {
+        (QueryRunError::Query(QueryError::NoPrimaryTime { cube }), Some(_)) => {
+            Failure::new(format!("--date-range needs a primary time dimension, and cube `{cube}` has none"))
+                .hint("mark a time dimension of the cube with `primary_time: true`, or leave out --date-range")
+        }
+        (QueryRunError::Query(QueryError::ValueDoesNotFit { expected, .. }), Some(range)) => {
+            let range = TerminalText::line(range);
+            Failure::new(format!("--date-range: `{range}` is not a range of time")).hint(format!("write {expected}"))
+        }
+        (error, _) => refused(ErrorBody::for_operator(error)),
+    }
 }
 
 fn config(argument: Option<&str>) -> Result<ProfileConfig, Failure> {

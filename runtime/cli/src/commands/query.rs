@@ -3,16 +3,19 @@
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use terrane_compiler::Access;
+use serde_json::Value;
+use terrane_app::metadata;
+use terrane_app::query::{Answer, QueryRunError};
+use terrane_compiler::{Access, SecurityContext};
 use terrane_expectations::hint;
 use terrane_wire::{Code, ErrorBody};
 
-use super::{Terminal, print};
+use super::{Terminal, print, print_error};
 use crate::failure::Failure;
 use crate::output::{self, OutputArguments};
 use crate::project::Project;
 use crate::wiring::{self, WarehouseUse};
-use crate::{caller, wire};
+use crate::{caller, query_place, wire};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -43,7 +46,7 @@ pub struct QueryArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,
     /// The query as JSON; `@FILE` reads a file, `-` standard input
-    pub query: String,
+    pub query: Option<String>,
     #[command(flatten)]
     pub output: OutputArguments,
     /// Query as this caller: a JSON file with user_id, email, roles, groups and attributes
@@ -62,17 +65,59 @@ const MAX_QUERY_BYTES: u64 = 1024 * 1024;
 /// # Errors
 /// The project has errors, or the query is refused.
 pub async fn run(arguments: &QueryArguments, project: Project, terminal: Terminal) -> Result<(), Failure> {
-    let text = query_text(&arguments.query)?;
+    let Some(argument) = &arguments.query else { return Err(no_query(arguments, &project).await) };
+    let text = query_text(argument)?;
     let query = wire::parse(&text).map_err(|error| refused(error.into()))?;
     let caller = caller::read(arguments.caller.as_deref())?;
     let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
+    let refused = |error| refused_query(error, &text);
     if arguments.sql {
         print(&format!("{}\n", wire::inline_sql(&engine, &caller, &query).await.map_err(refused)?));
         return Ok(());
     }
     let answer = wire::run(&engine, &caller, &query).await.map_err(refused)?;
     let snapshot = engine.catalog.snapshot();
-    output::write(&arguments.output, &answer, &Access::of(&snapshot.model, &caller.caller), terminal)
+    let access = Access::of(&snapshot.model, &caller.caller);
+    output::write(&arguments.output, &answer, &access, terminal)?;
+    if arguments.caller.is_none() {
+        print_error(&filtered_note(&access, &answer));
+    }
+    Ok(())
+}
+
+/// Returns the error of a call without a query, with an example from the project.
+async fn no_query(arguments: &QueryArguments, project: &Project) -> Failure {
+    let engine = match wiring::load(project, WarehouseUse::Read).await {
+        Ok((engine, _)) => engine,
+        Err(failure) => return failure,
+    };
+    let snapshot = engine.catalog.snapshot();
+    let caller = SecurityContext::default();
+    let access = Access::of(&snapshot.model, &caller);
+    let measure = metadata::cubes(&access).find_map(|cube| {
+        let measure = metadata::measures(&access, cube).next()?;
+        Some(format!("{}.{}", cube.name, measure.name))
+    });
+    let failure = Failure::new("missing query");
+    match measure {
+        Some(measure) => {
+            let dir = arguments.dir.display();
+            failure.hint(format!("write one, as in `terrane query {dir} '{{\"measures\": [\"{measure}\"]}}'`"))
+        }
+        None => failure.hint("the project has no measure yet: write a cube in cubes/*.yml"),
+    }
+}
+
+/// Returns a note if row filters apply to a caller without attributes. Such filters usually hide all rows.
+fn filtered_note(access: &Access<'_>, answer: &Answer) -> String {
+    let cubes = answer.cubes.iter().filter_map(|id| access.model().cubes.get(id.0 as usize));
+    let filtered = cubes.filter(|cube| access.is_closed(cube) || access.row_filters(cube.id).next().is_some());
+    let names: Vec<String> = filtered.map(|cube| format!("`{}`", cube.name)).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    let names = names.join(", ");
+    format!("note: row filters apply to {names}, and this caller has no roles and attributes; try --as FILE\n")
 }
 
 /// Returns the text of the argument, or of the file that it names.
@@ -101,8 +146,23 @@ fn read(source: impl io::Read, name: &str) -> Result<String, Failure> {
     Ok(text)
 }
 
+/// Converts the refusal of a query, with a hint and its place in the query's text.
+pub(super) fn refused_query(error: QueryRunError, text: &str) -> Failure {
+    let place = query_place::of(&error, text);
+    let failure = refused(ErrorBody::for_operator(error));
+    match place {
+        Some(place) => failure.and_hint(&format!("field: {place}")),
+        None => failure,
+    }
+}
+
 /// Converts a refusal, with a hint.
-pub(super) fn refused(refusal: ErrorBody) -> Failure {
+pub(super) fn refused(mut refusal: ErrorBody) -> Failure {
+    // No log is shown here, so the warehouse's own text is part of the message.
+    let of_warehouse = refusal.field("warehouse_message").and_then(Value::as_str);
+    if let Some(message) = of_warehouse.map(|text| format!("{}: {text}", refusal.message)) {
+        refusal.message = message;
+    }
     let failure = Failure::new(format!("{}: {}", refusal.code.as_str(), refusal.message));
     if wire::is_policy_unavailable(&refusal) {
         let why = "the lines above show its fault; `terrane doctor` checks all required plugins";

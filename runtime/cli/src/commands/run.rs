@@ -94,6 +94,7 @@ fn line(build: &ModelBuild) -> String {
     let what = format!("{}  {}", build.model, build.materialization.as_str());
     let seconds = format!("{:.1} s", build.elapsed.as_secs_f64());
     match &build.outcome {
+        ModelOutcome::Built { rows: Some(1) } => format!("{what}  {seconds}  1 row"),
         ModelOutcome::Built { rows: Some(rows) } => format!("{what}  {seconds}  {} rows", grouped(*rows)),
         ModelOutcome::Built { rows: None } => format!("{what}  {seconds}"),
         ModelOutcome::Inlined => format!("{what}  inlined"),

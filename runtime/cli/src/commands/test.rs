@@ -85,9 +85,10 @@ pub async fn run(arguments: &TestArguments, project: Project, terminal: Terminal
     })
     .await?;
     if let Some(file) = &arguments.junit {
-        let report = junit::report(&outcomes).map_err(|error| Failure::new(error.to_string()))?;
+        let report = junit::report(&outcomes.ended).map_err(|error| Failure::new(error.to_string()))?;
         file.write(report, "--junit")?;
     }
+    let outcomes = outcomes.some(arguments.filter.as_deref())?;
     let failed = outcomes.iter().filter(|outcome| outcome.mismatch.is_some()).count();
     let passed = outcomes.len() - failed;
     if arguments.json {
@@ -101,15 +102,33 @@ pub async fn run(arguments: &TestArguments, project: Project, terminal: Terminal
     Ok(failed == 0)
 }
 
+/// The outcomes of a run.
+pub struct Outcomes {
+    /// Of the cases and tests that the filter chose.
+    ended: Vec<ExpectationOutcome>,
+    /// The names of all cases and tests of dimensions.
+    known: Vec<String>,
+}
+
+impl Outcomes {
+    /// Returns the outcomes.
+    ///
+    /// # Errors
+    /// No case and no test of a dimension matches the filter.
+    pub fn some(self, filter: Option<&str>) -> Result<Vec<ExpectationOutcome>, Failure> {
+        if self.ended.is_empty() { Err(no_case(filter, &self.known)) } else { Ok(self.ended) }
+    }
+}
+
 /// Runs the cases of a project and the tests of its dimensions one after the other, and reports each when it ends.
 ///
 /// # Errors
-/// The project or its expectations have errors, or no case and no test of a dimension matches the filter.
+/// The project or its expectations have errors.
 pub async fn outcomes(
     project: &Project,
     filter: Option<&str>,
     mut ended: impl FnMut(&ExpectationOutcome),
-) -> Result<Vec<ExpectationOutcome>, Failure> {
+) -> Result<Outcomes, Failure> {
     let (tree, mut problems) = project.folder.collect_folder(expectations::FOLDER);
     let (cases, found) = expectations::read(&tree);
     problems.extend(found);
@@ -124,25 +143,22 @@ pub async fn outcomes(
     let chosen =
         |name: &str, place: Option<&Span>| is_chosen(name) || place.is_some_and(|place| is_chosen(&place.file));
     let timeout = Duration::from_secs_f64(project.config.query.timeout_seconds);
-    let mut outcomes = Vec::new();
+    let mut ended_cases = Vec::new();
     for case in cases.iter().filter(|case| chosen(&case.name, Some(&case.place))) {
         let outcome = expectations::run(wiring::subject(&engine), timeout, case).await;
         ended(&outcome);
-        outcomes.push(outcome);
+        ended_cases.push(outcome);
     }
     for test in tests.iter().filter(|test| chosen(&test.name, test.span.as_ref())) {
         let outcome = expectations::run_dimension_test(wiring::subject(&engine), &snapshot, timeout, test).await;
         ended(&outcome);
-        outcomes.push(outcome);
+        ended_cases.push(outcome);
     }
-    if outcomes.is_empty() {
-        let names = cases.iter().map(|case| case.name.as_str()).chain(tests.iter().map(|test| test.name.as_str()));
-        return Err(no_case(filter, &names.collect::<Vec<_>>()));
-    }
-    Ok(outcomes)
+    let names = cases.iter().map(|case| &case.name).chain(tests.iter().map(|test| &test.name));
+    Ok(Outcomes { ended: ended_cases, known: names.cloned().collect() })
 }
 
-fn no_case(filter: Option<&str>, known: &[&str]) -> Failure {
+fn no_case(filter: Option<&str>, known: &[String]) -> Failure {
     let message = match filter {
         Some(filter) => format!("no case has `{filter}` in its name or file"),
         None => "the project has no expectations".to_owned(),

@@ -38,8 +38,9 @@ pub(super) async fn open(path: &Path, folder: &NewFolder, tables: &[String]) -> 
     let mut views = 0;
     for file in &files {
         match view(&*probe, file).await {
-            Ok(statement) => {
-                init.push(statement);
+            Ok(view) => {
+                init.push(view.statement);
+                notes.extend(view.notes.iter().map(|note| format!("{}: {note}", file.project_path)));
                 views += 1;
             }
             Err(reason) => {

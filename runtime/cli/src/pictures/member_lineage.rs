@@ -21,17 +21,22 @@ pub(crate) struct MemberLineage<'l> {
     edges: Vec<wire::Edge<'l>>,
 }
 
-/// Finds a node by the name of a member, metric, cube or model, or by its id.
+/// Finds a node by the name of a member, metric, cube or model, by its id, or by the label that pictures show, such as
+/// `raw.orders.amount` for a column of a table.
 ///
 /// # Errors
 /// The caller may see no such node. Returns the names that exist.
-pub(crate) fn find<'l>(lineage: &'l Lineage, sight: &Sight, name: &str) -> Result<u32, Vec<&'l str>> {
+pub(crate) fn find(lineage: &Lineage, sight: &Sight, name: &str) -> Result<u32, Vec<String>> {
     let named = NAMED.iter().map(|ty| format!("{}.{name}", ty.as_str()));
     let mut found = named.chain([name.to_owned()]).filter_map(|id| lineage.find(&id));
-    found.find(|at| sight.sees(*at)).ok_or_else(|| {
-        let seen = (0..).zip(&lineage.nodes).filter(|(at, node)| sight.sees(*at) && NAMED.contains(&node.ty));
-        seen.filter_map(|(_, node)| node.id.split_once('.')).map(|(_, name)| name).collect()
-    })
+    if let Some(at) = found.find(|at| sight.sees(*at)) {
+        return Ok(at);
+    }
+    let seen = || (0..).zip(&lineage.nodes).filter(|(at, _)| sight.sees(*at));
+    match seen().find(|(_, node)| label(&node.id) == name) {
+        Some((at, _)) => Ok(at),
+        None => Err(seen().map(|(_, node)| label(&node.id)).collect()),
+    }
 }
 
 impl<'l> MemberLineage<'l> {

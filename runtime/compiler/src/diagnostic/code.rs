@@ -197,6 +197,8 @@ codes! {
     NullValue = "null-value",
     /// A join's condition does not mention both cubes.
     OneSidedJoin = "one-sided-join",
+    /// Several rows of a one-to-many join find the same row.
+    OneToManyRepeats = "one-to-many-repeats",
     /// Several rows of a one-to-one join belong to one row.
     OneToOneRepeats = "one-to-one-repeats",
     /// A cube joins a filtered cube, and has no row filter of its own.

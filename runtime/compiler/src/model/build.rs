@@ -18,7 +18,7 @@ use super::source_text::SourceText;
 use super::tables::TableReader;
 use super::{
     Aggregate, AggregateFunction, Cube, CubeId, DimensionId, DimensionType, Join, Measure, MeasureId, MeasureKind,
-    Member, Model, SegmentId, Snippet, SqlPart, dimension_tests, expansion, join_graph, metrics, policies,
+    Member, Model, SegmentId, Snippet, SqlPart, along_time, dimension_tests, expansion, join_graph, metrics, policies,
     pre_aggregations, prune, relation,
 };
 use crate::diagnostic::{self, Code, Diagnostic, Severity, Span};
@@ -90,6 +90,7 @@ fn build_with(definitions: &Definitions, without_relation: WithoutRelation) -> (
     // A join may be missing for its own errors.
     if !definitions.has_errors && !diagnostics.iter().any(Diagnostic::is_error) {
         metrics::report_unreachable_filters(&model, definitions, &mut diagnostics);
+        along_time::warn_without_time(&model, &mut diagnostics);
     }
     let are_none_written = definitions.cubes.is_empty() && definitions.unread.is_empty();
     if are_none_written && definitions.unread_files.is_empty() && !diagnostics.iter().any(Diagnostic::is_error) {

@@ -275,11 +275,10 @@ impl<'n, 'd> Fields<'n, 'd> {
                 _ => {}
             }
         }
-        let diagnostic = wrong_type(&format_args!("`{key}` of {}", self.what), "true or false", node);
-        self.report(diagnostic.hint(format!("write `{key}: true` or `{key}: false`")));
+        self.report(wrong_boolean(key, &self.what, node));
         // The most likely value, so that items that depend on it are not reported as well.
         match &node.value {
-            NodeValue::Scalar { text, .. } => likely(text, ["true", "false"]).map_or(default, |word| word == "true"),
+            NodeValue::Scalar { text, .. } => likely(text, BOOLEANS).map_or(default, |word| word == "true"),
             _ => default,
         }
     }
@@ -518,6 +517,21 @@ pub(super) fn wrong_type(label: &dyn fmt::Display, wanted: &str, node: &Node) ->
         origin.length = first.origin.length;
     }
     Diagnostic::error(Code::WrongType, format!("{label} must be {wanted}, found {found}")).at(origin.span())
+}
+
+const BOOLEANS: [&str; 2] = ["true", "false"];
+
+/// Returns the diagnostic for a value that is not a boolean. A string in quotes may look like one.
+fn wrong_boolean(key: &str, what: &dyn fmt::Display, node: &Node) -> Diagnostic {
+    let label = format!("`{key}` of {what}");
+    match &node.value {
+        NodeValue::Scalar { text, plain: Plain::Text } if BOOLEANS.contains(&&**text) => {
+            let message = format!("{label} must be true or false, found the string `\"{text}\"`");
+            let hint = format!("remove the quotes: `{key}: {text}`");
+            Diagnostic::error(Code::WrongType, message).hint(hint).at(node.origin.span())
+        }
+        _ => wrong_type(&label, "true or false", node).hint(format!("write `{key}: true` or `{key}: false`")),
+    }
 }
 
 /// Returns an example of a mapping for a place with another kind of value.

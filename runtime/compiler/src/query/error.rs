@@ -46,6 +46,11 @@ fn did_you_mean(name: Option<&str>) -> String {
     name.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
 
+/// Returns the end of a message about a granularity of a dimension that has none.
+fn only_of_time(allowed: &[Granularity]) -> &'static str {
+    if allowed.is_empty() { ": it is not a time dimension, and only these have granularities" } else { "" }
+}
+
 /// Returns the end of a message about joins that lead the other way.
 fn direction(joins: Option<&JoinDirection>) -> String {
     joins.map(ToString::to_string).unwrap_or_default()
@@ -111,7 +116,7 @@ pub enum QueryError {
     UnknownSegment { name: Arc<str>, nearest: Vec<Arc<str>> },
     #[error("`{name}` is a {found}, not a {expected}")]
     WrongKind { name: Arc<str>, expected: ExpectedMember, found: &'static str },
-    #[error("`{member}` has no granularity `{granularity}`")]
+    #[error("`{member}` has no granularity `{granularity}`{}", only_of_time(.allowed))]
     GranularityNotAllowed { member: Arc<str>, granularity: Granularity, allowed: Vec<Granularity> },
     #[error("metric `{metric}` cannot be grouped by `{requested}`; its finest granularity is `{finest}`")]
     FinerThanTimeGrain { metric: Arc<str>, finest: Granularity, requested: Granularity },

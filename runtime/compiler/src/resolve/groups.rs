@@ -46,14 +46,15 @@ impl Resolver<'_> {
     pub(super) fn time_dimension(&self, name: &MemberRef) -> Result<GroupBy, QueryError> {
         let by = self.names.group_by(name)?;
         match by {
-            GroupBy::Dimension(id) if self.names.model.dimension(id).ty != DimensionType::Time => {
-                Err(QueryError::WrongKind {
+            GroupBy::Dimension(id) => match self.names.model.dimension(id).ty {
+                DimensionType::Time => Ok(by),
+                ty => Err(QueryError::WrongKind {
                     name: name.text.clone(),
                     expected: ExpectedMember::TimeDimension,
-                    found: "dimension of another type",
-                })
-            }
-            by => Ok(by),
+                    found: dimension_of(ty),
+                }),
+            },
+            GroupBy::MetricTime => Ok(by),
         }
     }
 
@@ -166,4 +167,15 @@ pub(super) fn check_time_grain(model: &Model, used: &[ValueId], groups: &[Group]
         }
     }
     Ok(())
+}
+
+/// Returns the phrase for a dimension of a type.
+fn dimension_of(ty: DimensionType) -> &'static str {
+    match ty {
+        DimensionType::String => "string dimension",
+        DimensionType::Number => "number dimension",
+        DimensionType::Boolean => "boolean dimension",
+        DimensionType::Time => "time dimension",
+        DimensionType::Geo => "geo dimension",
+    }
 }

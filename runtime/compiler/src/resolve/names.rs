@@ -3,13 +3,14 @@
 //! In: a [`MemberRef`] and the query's `cube`. Out: ids. A name without a dot is first a member of the query's cube,
 //! then a metric.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::access::Access;
-use crate::model::{Cube, CubeId, DimensionId, Member, MetricId, Model, SegmentId, TimeKind};
+use crate::model::{Cube, CubeId, Dimension, DimensionId, Member, MetricId, Model, SegmentId, TimeKind};
 use crate::query::resolved::{GroupBy, ValueId};
 use crate::query::{ExpectedMember, MemberRef, QueryError, SemanticQuery};
-use crate::text::nearest::nearest;
+use crate::text::nearest::{likely, nearest};
 use crate::types::Granularity;
 
 pub(super) struct Names<'a> {
@@ -99,8 +100,27 @@ impl<'a> Names<'a> {
             Some(NamedMember::Segment(_)) => Err(wrong_kind(name, ExpectedMember::DimensionOrMeasure, "segment")),
             Some(NamedMember::Value(value)) => self.open(name, value).map(NamedMember::Value),
             Some(found) => Ok(found),
-            None if name.cube().is_none() => Err(self.unknown_value(name)),
-            None => Err(self.unknown_dimension(name)),
+            None => Err(self.unknown_operand(name)),
+        }
+    }
+
+    /// Returns the error for a name that may be a dimension or a value: that of the kind of which it is most likely a
+    /// misspelling.
+    fn unknown_operand(&self, name: &MemberRef) -> QueryError {
+        let is_likely = |error: &QueryError| {
+            let names = error.nearest().iter().map(|name| &**name);
+            let own = names.map(|known| match (name.cube(), known.split_once('.')) {
+                (None, Some((_, member))) => member,
+                _ => known,
+            });
+            likely(name.text.as_ref(), own.collect::<BTreeSet<_>>()).is_some()
+        };
+        let (value, dimension) = (self.unknown_value(name), self.unknown_dimension(name));
+        match (is_likely(&dimension), is_likely(&value)) {
+            (true, false) => dimension,
+            (false, true) => value,
+            _ if name.cube().is_none() => value,
+            _ => dimension,
         }
     }
 
@@ -182,7 +202,22 @@ impl<'a> Names<'a> {
                 shown.map(move |d| qualified(c, &d.name))
             })
             .collect::<Vec<_>>();
-        QueryError::UnknownDimension { name: name.text.clone(), nearest: suggest(&name.text, all.iter()) }
+        let mut nearest = suggest(&name.text, all.iter());
+        if let Some(whole) = self.short_time(name) {
+            nearest.insert(0, whole);
+            nearest.truncate(MAX_SUGGESTIONS);
+        }
+        QueryError::UnknownDimension { name: name.text.clone(), nearest }
+    }
+
+    /// Returns the whole name for a time dimension of the query's cube and a granularity, such as `ordered_on.month`. A
+    /// name with a dot begins with a cube, so the short one is not accepted.
+    fn short_time(&self, name: &MemberRef) -> Option<Arc<str>> {
+        let (cube, granularity) = (self.cube?, name.member().parse().ok()?);
+        let is_meant = |dimension: &&Dimension| Some(&*dimension.name) == name.cube();
+        let dimension = cube.dimensions.iter().find(is_meant)?;
+        let is_shown = dimension.granularities.contains(&granularity) && self.shows(cube, &dimension.name);
+        is_shown.then(|| qualified(cube, &name.text))
     }
 
     /// Returns whether a member may be suggested: it exists for the caller, and so does everything that it reads.

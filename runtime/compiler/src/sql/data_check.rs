@@ -48,7 +48,7 @@ pub enum Claim {
     /// Each row has a row of the target.
     FindsOne { target: CubeId },
     /// Each row of the target belongs to at most one row.
-    IsFoundOnce { target: CubeId },
+    IsFoundOnce { target: CubeId, relationship: Relationship },
     /// The rows of a model or a query can be read.
     IsReadable,
     /// A dimension passes one of its tests.
@@ -104,8 +104,12 @@ pub fn data_checks(model: &Model, profile: &DialectProfile) -> Vec<Result<DataCh
         } else if !matches!(cube.relation, Relation::Table(_)) {
             checks.push(of_cube.readable().map_err(|error| wrong(&cube.span, error)));
         }
-        for join in cube.joins.iter().filter(|join| join.relationship.is_to_one()) {
-            for check in of_cube.join(join, &mut proven) {
+        for join in &cube.joins {
+            let checks_of_join = match join.relationship.is_to_one() {
+                true => of_cube.join(join, &mut proven),
+                false => of_cube.to_many_join(join),
+            };
+            for check in checks_of_join {
                 checks.push(check.map_err(|error| wrong(&join.span, error)));
             }
         }
@@ -139,6 +143,13 @@ impl DimensionClaim {
             DimensionRule::RefersTo(to) => DimensionClaim::Relationship { from: id, to: *to },
         }
     }
+}
+
+/// Returns whether columns of a cube contain its primary key.
+fn holds_key(cube: &Cube, columns: &[&ColumnName]) -> bool {
+    let mut key = cube.primary_key.iter().map(|index| &cube.dimensions[*index as usize].sql.parts[..]);
+    !cube.primary_key.is_empty()
+        && key.all(|parts| matches!(parts, [SqlPart::Column { name, .. }] if columns.contains(&name)))
 }
 
 struct OfCube<'m> {
@@ -286,9 +297,30 @@ impl<'m> OfCube<'m> {
             checks.push(self.joined(join, Claim::FindsOne { target }, equalities.as_deref()));
         }
         if relationship == Relationship::OneToOne {
-            checks.push(self.joined(join, Claim::IsFoundOnce { target }, None));
+            checks.push(self.joined(join, Claim::IsFoundOnce { target, relationship }, None));
         }
         checks
+    }
+
+    /// Returns the check of a one-to-many join, unless the columns that it compares contain the own primary key, which
+    /// has a check of its own.
+    fn to_many_join(&self, join: &'m Join) -> Vec<Result<DataCheck, QueryError>> {
+        let (target, relationship) = (join.target, join.relationship);
+        let own: Vec<&ColumnName> = equalities(&join.on, target)
+            .into_iter()
+            .flatten()
+            .filter_map(|[_, side]| match side {
+                JoinOperand::Column(_, name) => Some(name),
+                JoinOperand::Dimension(id) => match &self.model.dimension(id).sql.parts[..] {
+                    [SqlPart::Column { cube, name }] if *cube == self.cube.id => Some(name),
+                    _ => None,
+                },
+            })
+            .collect();
+        match holds_key(self.cube, &own) {
+            true => Vec::new(),
+            false => vec![self.joined(join, Claim::IsFoundOnce { target, relationship }, None)],
+        }
     }
 
     /// Returns whether the columns contain the target's primary key, which has a check of its own, or have been checked
@@ -311,10 +343,7 @@ impl<'m> OfCube<'m> {
             }
         }
         columns.sort_by(|a, b| a.text.cmp(&b.text));
-        let mut key = cube.primary_key.iter().map(|index| &cube.dimensions[*index as usize].sql.parts[..]);
-        let holds_key = !cube.primary_key.is_empty()
-            && key.all(|parts| matches!(parts, [SqlPart::Column { name, .. }] if columns.contains(&name)));
-        holds_key || !proven.insert((cube.alias_of.unwrap_or(target), columns))
+        holds_key(cube, &columns) || !proven.insert((cube.alias_of.unwrap_or(target), columns))
     }
 
     fn target_is_unique(&self, join: &'m Join, pairs: &[[JoinOperand<'m>; 2]]) -> Result<DataCheck, QueryError> {

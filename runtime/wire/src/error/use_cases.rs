@@ -247,7 +247,7 @@ impl ErrorBody {
                 ErrorBody::new(Code::PluginFault, message).detail("component", &*fault.component)
             }
             AnomalyError::NoTimeDimension { .. } => invalid("cube_name"),
-            AnomalyError::Moment { .. } => invalid("from"),
+            AnomalyError::Moment { .. } | AnomalyError::ReversedRange { .. } => invalid("from"),
             AnomalyError::Sensitivity { .. } => invalid("sensitivity"),
             AnomalyError::TrainingSize { .. } => invalid("training_size"),
             AnomalyError::Unreadable(_)

@@ -333,6 +333,15 @@ fn an_expectation_that_can_not_come_true() {
             &["tests/a.yml:4:10:", "the SQL of case `a`", "cuont"][..],
         ),
         (rows, "sql: SELECT 1 AS \"t.count\";", &[][..]),
+        (
+            rows,
+            "sql: SELECT 1 AS \"t.cuont\"",
+            &["tests/a.yml:4:10:", "no key `t.cuont`", "did you mean `t.count`?"][..],
+        ),
+        (rows, "rows: [{t.cuont: 1}]", &["tests/a.yml:4:13:", "no key `t.cuont`", "did you mean `t.count`?"][..]),
+        (rows, "error: {contains: x}", &["tests/a.yml:4:12:", "`error` of case `a` has no `code`"][..]),
+        (rows, "error: INVALID_MEASURE", &["tests/a.yml:4:12:", "must be a mapping with a `code`"][..]),
+        (rows, "rows: {t.count: 1}", &["tests/a.yml:4:11:", "must be a list of mappings"][..]),
     ] {
         let project = Scratch::project().with("tests/a.yml", &case(rows).replace(from, to));
         let output = run("check", project.path(), &[]);

@@ -162,6 +162,27 @@ fn a_refused_query_says_what_was_meant() {
         (r#"{"measures": ["flights.cuont"]}"#, &["INVALID_MEASURE", "flights.cuont", "flights.count"][..]),
         (r#"{"measure": ["flights.count"]}"#, &["INVALID_QUERY", "measure", "measures"][..]),
         ("{", &["INVALID_QUERY"][..]),
+        (
+            r#"{"measures": ["flights.count"], "dimensions": ["flights.orign"]}"#,
+            &["flights.origin", "field: dimensions[0]"],
+        ),
+        (
+            r#"{"measures": ["flights.count"], "filters": [{"dimension": "flights.cuont", "operator": "gt", "value": 1}]}"#,
+            &["INVALID_MEASURE", "available measures: flights.count", "field: filters[0].dimension"],
+        ),
+        (
+            r#"{"cube": "flights", "measures": ["count"], "filters": [{"dimension": "orign", "operator": "set"}]}"#,
+            &["INVALID_DIMENSION", "available dimensions: flights.origin"],
+        ),
+        (
+            r#"{"cube": "flights", "measures": ["count"], "dimensions": ["flight_date.month"]}"#,
+            &["INVALID_DIMENSION", "available dimensions: flights.flight_date.month"],
+        ),
+        (r#"{"dimensions": ["flights.origin.month"]}"#, &["it is not a time dimension"]),
+        (
+            r#"{"time_dimensions": [{"dimension": "flights.origin", "granularity": "month"}]}"#,
+            &["`flights.origin` is a string dimension, not a time dimension"],
+        ),
         ("@/no/such/file", &["/no/such/file", "hint:"][..]),
     ] {
         let output = run("query", &path(FLIGHTS), &[query]);
@@ -214,4 +235,45 @@ fn help_shows_a_newcomer_the_way() {
     for words in ["order_by, order ", "direction", "total, totals ", "numbers ", "date_range", "Without --as"] {
         assert!(output.stdout.contains(words), "{words} is not in\n{}", output.stdout);
     }
+}
+
+#[test]
+fn a_missing_query_is_reported_with_an_example_of_the_project() {
+    let output = run("query", &path(FLIGHTS), &[]);
+    assert!(output.code == Some(1) && output.stderr.contains("missing query"), "{output:?}");
+    assert!(output.stderr.contains("terrane query ") && output.stderr.contains(".count\"]}"), "{}", output.stderr);
+}
+
+const POLICY: &str = "policies:\n  - {name: own, cubes: [t], row_filter: \"{t}.a IN {{ user.attributes.a }}\"}\n";
+
+#[test]
+fn row_filters_of_a_caller_without_attributes_are_noted() {
+    let query = "{\"measures\": [\"t.count\"]}";
+    let project = Scratch::project().with("caller.json", "{\"attributes\": {\"a\": 1}}");
+    assert_eq!(run("query", project.path(), &[query]).stderr, "");
+    let settings = "name: t\nwarehouse: {type: duckdb}\n";
+    let cubes = "cubes:\n  - {name: t, sql: SELECT 1 AS a, measures: [{name: count, type: count}]}\n";
+    let project = Scratch::empty().with("service_project.yml", settings).with("cubes/t.yml", cubes);
+    let project = project.with("policies/t.yml", POLICY).with("caller.json", "{\"attributes\": {\"a\": 1}}");
+    let hidden = run("query", project.path(), &[query]);
+    assert_eq!(hidden.stdout, "[{\"t.count\":0}]\n", "{hidden:?}");
+    assert!(hidden.stderr.contains("note: row filters apply to `t`"), "{}", hidden.stderr);
+    let caller = project.path().join("caller.json").display().to_string();
+    let shown = run("query", project.path(), &[query, "--as", &caller]);
+    assert_eq!((shown.stdout.as_str(), shown.stderr.as_str()), ("[{\"t.count\":1}]\n", ""));
+    let nulls = project.with("nulls.json", "{\"attributes\": {\"a\": [1, null]}}");
+    let caller = nulls.path().join("nulls.json").display().to_string();
+    assert_eq!(run("query", nulls.path(), &[query, "--as", &caller]).stdout, "[{\"t.count\":0}]\n");
+}
+
+#[test]
+fn the_operator_sees_the_message_of_the_warehouse() {
+    let settings = "name: t\nwarehouse: {type: duckdb}\n";
+    let cubes = "cubes:\n  - name: t\n    sql: SELECT 'x' AS a\n    \
+                 measures: [{name: total, type: sum, sql: \"CAST({t}.a AS INTEGER)\"}]\n";
+    let project = Scratch::empty().with("service_project.yml", settings).with("cubes/t.yml", cubes);
+    let output = run("query", project.path(), &["{\"measures\": [\"t.total\"]}"]);
+    assert_eq!(output.code, Some(1), "{output:?}");
+    assert!(output.stderr.contains("the warehouse rejected the statement: Conversion Error"), "{}", output.stderr);
+    assert!(!output.stderr.contains("the log"), "{}", output.stderr);
 }

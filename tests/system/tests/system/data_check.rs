@@ -1,7 +1,7 @@
 //! Tests `check --data`: rows that contradict the project are reported at its place with counts and keys.
 
 use serde_json::{Value, json};
-use terrane_system_tests::{FLIGHTS, path};
+use terrane_system_tests::{FLIGHTS, Scratch, path};
 
 use crate::run;
 
@@ -71,4 +71,26 @@ fn the_example_keeps_its_word() {
     let output = run("check", &path(FLIGHTS), &["--data"]);
     assert_eq!(output.code, Some(0), "{}", output.stdout);
     assert!(output.stdout.starts_with("ok: ") && output.stdout.contains("checks on rows"), "{}", output.stdout);
+}
+
+#[test]
+fn a_one_to_many_join_of_many_rows_to_one_is_reported() {
+    let settings = "name: t\nwarehouse: {type: duckdb}\n";
+    let cubes = "cubes:\n  - name: orders\n    sql: SELECT unnest([1, 2, 3]) AS id, unnest([1, 1, 2]) AS customer_id\n    \
+        joins: [{name: customers, relationship: one_to_many, sql: \"{orders}.customer_id = {customers}.id\"}]\n    \
+        dimensions: [{name: id, type: number, sql: id, primary_key: true}]\n  \
+        - name: customers\n    sql: SELECT unnest([1, 2]) AS id\n    \
+        dimensions: [{name: id, type: number, sql: id, primary_key: true}]\n";
+    let project = Scratch::empty().with("service_project.yml", settings).with("cubes/all.yml", cubes);
+    let output = run("check", project.path(), &["--data"]);
+    assert_eq!(output.code, Some(0), "{}{}", output.stdout, output.stderr);
+    for words in
+        ["warning[one-to-many-repeats]", "several of `orders` find the same row, 1 row of `customers`", "many_to_one"]
+    {
+        assert!(output.stdout.contains(words), "{words} is not in\n{}", output.stdout);
+    }
+    let reversed =
+        cubes.replace("name: customers, relationship: one_to_many", "name: customers, relationship: many_to_one");
+    let project = project.with("cubes/all.yml", &reversed);
+    assert!(run("check", project.path(), &["--data"]).stdout.starts_with("ok: "));
 }

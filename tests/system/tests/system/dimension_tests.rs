@@ -142,3 +142,60 @@ fn mistakes_in_rules_and_callers_have_a_place() {
         assert!(found.contains(&expected), "{expected:?} is not in {checked:#}");
     }
 }
+
+#[test]
+fn duplicate_and_unknown_tests_are_reported_with_all_possible_ones() {
+    let cubes = r#"cubes:
+  - name: orders
+    sql: "SELECT * FROM read_csv('orders.csv')"
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true, tests: [not_null, not_null]}
+      - {name: rating, type: number, sql: rating, tests: [{accepted_values: [1]}, {accepted_values: [1]}]}
+      - {name: other, type: number, sql: rating, tests: [{accepted_values: [1]}, {accepted_values: [2]}]}
+      - {name: customer_id, type: number, sql: customer_id, tests: [bogus]}
+      - {name: day, type: number, sql: rating, tests: [{not_null: true}]}
+      - {name: month, type: number, sql: rating, tests: [{bogus: 1}]}
+"#;
+    let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/all.yml", cubes);
+    let project = project.with("orders.csv", ORDERS);
+    let (_, checked) = output(&project, "check", &["--json"]);
+    let problems = checked["problems"].as_array().unwrap();
+    let found: Vec<(u64, &str, &str)> = problems
+        .iter()
+        .map(|problem| {
+            let text = |key: &str| problem[key].as_str().unwrap();
+            (problem["line"].as_u64().unwrap(), text("code"), text("severity"))
+        })
+        .collect();
+    let expected = [
+        (5, "duplicate-name", "warning"),
+        (6, "duplicate-name", "warning"),
+        (8, "unknown-value", "error"),
+        (9, "misplaced-field", "error"),
+        (10, "unknown-key", "error"),
+    ];
+    assert_eq!(found, expected, "{checked:#}");
+    for line in [8, 10] {
+        let problem = problems.iter().find(|problem| problem["line"] == line).unwrap();
+        let hint = problem["hint"].as_str().unwrap();
+        for test in ["not_null", "unique", "accepted_values", "relationships"] {
+            assert!(hint.contains(test), "{hint}");
+        }
+    }
+    let once = cubes.lines().filter(|line| !["bogus", "true}]}"].iter().any(|part| line.contains(part)));
+    let project = project.with("cubes/all.yml", &once.collect::<Vec<_>>().join("\n"));
+    let (_, outcome) = output(&project, "test", &["--json"]);
+    assert_eq!(outcome["cases"].as_array().map(Vec::len), Some(4), "{outcome:#}");
+}
+
+#[test]
+fn a_run_without_cases_writes_an_empty_report() {
+    let cubes = "cubes:\n  - {name: t, sql: SELECT 1 AS a, measures: [{name: count, type: count}]}\n";
+    let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/all.yml", cubes);
+    let report = project.path().join("report.xml");
+    let run = Program::new(BINARY, &["test"], project.path()).arguments(&["--junit", report.to_str().unwrap()]);
+    let output = run.run().unwrap();
+    assert!(output.code == Some(1) && output.stderr.contains("no expectations"), "{output:?}");
+    let written = std::fs::read_to_string(report).unwrap();
+    assert!(written.contains("<testsuites name=\"terrane test\" tests=\"0\" failures=\"0\""), "{written}");
+}

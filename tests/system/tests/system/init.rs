@@ -433,3 +433,70 @@ fn reasons_without_a_key_or_a_join_are_noted_with_forms_of_strings() {
     let output = run("check", &project, &["--data"]);
     assert_eq!(output.code, Some(0), "{}{}", output.stdout, output.stderr);
 }
+
+/// Creates a project from files of one folder. Returns the output.
+fn init_from(files: &[(&str, &[u8])], arguments: &[&str]) -> Output {
+    let data = files.iter().fold(Scratch::empty(), |data, (name, bytes)| data.with_bytes(name, bytes));
+    let place = Scratch::empty();
+    let from = data.path().to_str().unwrap();
+    run("init", &place.path().join("shop"), &[&["--from", from, "--json"], arguments].concat())
+}
+
+#[test]
+fn faults_of_csv_files_are_noted_with_their_line() {
+    let json = made(&init_from(
+        &[
+            ("good.csv", b"id,name\n1,a\n2,b\n"),
+            ("ragged.csv", b"id,name\n1,a\n2,b,c\n"),
+            ("lost_header.csv", b"name\nx,y\nz,w\n"),
+            ("latin.csv", b"id,city\n1,Z\xfcrich\n"),
+            ("empty.csv", b""),
+            ("plain.csv", b"1,2\n3,4\n"),
+            ("one.csv", b"name\nx\ny\n"),
+            ("dates.csv", b"id,day\n1,03/04/2024\n2,05/04/2024\n"),
+            ("clear_dates.csv", b"id,day\n1,03/04/2024\n2,25/04/2024\n"),
+        ],
+        &[],
+    ));
+    let notes = texts(&json["notes"]).join("\n");
+    for words in [
+        "data/ragged.csv is left out: line 3 has 3 values, and the first line 2",
+        "data/lost_header.csv: line 2 has 2 values, and the first line 1: its columns are `x`, `y`",
+        "data/latin.csv is left out: line 2 is not UTF-8",
+        "data/empty.csv is left out: it is empty",
+        "data/plain.csv: the file has no header: its columns are `column0` to `column1`",
+        "data/dates.csv: `day` has dates such as 03/04/2024 in the order day, month",
+    ] {
+        assert!(notes.contains(words), "{words}\nis not in\n{notes}");
+    }
+    assert!(!notes.contains("clear_dates") && !notes.contains("data/one.csv"), "{notes}");
+    let cubes: Vec<&str> = texts(&json["cubes"]);
+    assert_eq!(cubes, ["clear_dates", "dates", "good", "lost_header", "one", "plain"]);
+    assert_eq!(texts(&cube(&json, "one")["dimensions"]), ["name"]);
+}
+
+#[test]
+fn numbers_with_separators_and_percentages_are_noted() {
+    let text = b"id,amount,off,german\n1,\"1,234\",5%,\"1.234,50\"\n2,\"12,345\",6.5%,\"2,00\"\n";
+    let json = made(&init_from(&[("sales.csv", text)], &[]));
+    let notes = texts(&json["notes"]).join("\n");
+    for words in [
+        "`amount` is a string, and its values are numbers with commas between thousands",
+        "CAST(replace({CUBE}.amount, ',', '') AS DECIMAL(24, 9))",
+        "`off` is a string, and its values are percentages",
+        "`german` is a string, and its values are numbers with points between thousands and a decimal comma",
+    ] {
+        assert!(notes.contains(words), "{words}\nis not in\n{notes}");
+    }
+}
+
+#[test]
+fn unknown_tables_and_schemas_of_files_are_reported_with_those_that_exist() {
+    let files: &[(&str, &[u8])] = &[("a.csv", b"id\n1\n"), ("b.csv", b"id\n2\n")];
+    let table = init_from(files, &["--tables", "a,nope"]);
+    assert!(table.code == Some(1) && table.stderr.contains("has no table `nope`"), "{}", table.stderr);
+    assert!(table.stderr.contains("Its tables: a, b."), "{}", table.stderr);
+    let schema = init_from(files, &["--schema", "public"]);
+    assert!(schema.code == Some(1) && schema.stderr.contains("unknown schema `public`"), "{}", schema.stderr);
+    assert!(schema.stderr.contains("raw"), "{}", schema.stderr);
+}

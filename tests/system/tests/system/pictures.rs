@@ -111,6 +111,9 @@ fn lineage_leads_to_columns_and_back() {
     let affected: Value = serde_json::from_str(&affected).unwrap();
     let ids: Vec<&str> = affected["nodes"].as_array().unwrap().iter().filter_map(|node| node["id"].as_str()).collect();
     assert!(ids.contains(&"measure.shop.total") && ids.contains(&"metric.per_sale"), "{ids:?}");
+    // Names are accepted as they are printed.
+    let column = run("lineage", scratch.path(), &["sales.amount", "--downstream"]).stdout;
+    assert!(column.starts_with("sales.amount  (table column)\n") && column.contains("shop.total"), "{column}");
     let near = run("lineage", scratch.path(), &["shop.total", "--depth", "1", "--mermaid"]).stdout;
     assert!(!near.contains("sales") && near.contains("staged.amount"), "{near}");
 }

@@ -120,11 +120,31 @@ fn a_run_that_cannot_be_says_why() {
         (&["--cube", "airlines", "--measure", "count"], "--time"),
         (&["--cube", "flights", "--measure", "count", "--from", "lately"], "2024-01-31"),
         (&["--cube", "flights", "--measure", "count", "--sensitivity", "0"], "greater than 0"),
+        (
+            &["--cube", "flights", "--measure", "count", "--from", "2020-01-01"],
+            "no rows lie in the range from 2020-01-01\n  hint: the data has rows from 2013-01-01 to 2014-01-01",
+        ),
+        (
+            &["--cube", "flights", "--measure", "count", "--from", "2010-01-01", "--to", "2010-02-01"],
+            "no rows lie in the range from 2010-01-01 to 2010-02-01",
+        ),
+        (
+            &["--cube", "flights", "--measure", "count", "--from", "2013-06-01", "--to", "2013-05-01"],
+            "the range ends before it starts: 2013-06-01 to 2013-05-01",
+        ),
         (&["--cube", "flights", "--measure", "count", "--training-size", "0"], "from 1 to"),
         (&["--cube", "flights", "--measure", "count", "--training-size", "9000"], "--from"),
     ] {
         let output = call(&["anomaly", "run"], &folder, arguments);
         assert!(output.code == Some(1) && output.stderr.contains(words), "{arguments:?}: {}", output.stderr);
+    }
+    for (arguments, words) in [
+        (["--granularity", "fortnight"], "second, minute, hour, day, week, month, quarter, year"),
+        (["--seasonality", "0"], "2..=10000"),
+    ] {
+        let arguments = [&["--cube", "flights", "--measure", "count"][..], &arguments].concat();
+        let output = call(&["anomaly", "run"], &folder, &arguments);
+        assert!(output.code == Some(2) && output.stderr.contains(words), "{arguments:?}: {}", output.stderr);
     }
 }
 
@@ -207,7 +227,11 @@ fn a_profile_is_narrowed_by_time_and_by_its_configuration() {
     for (arguments, words) in [
         (&["flights", "--config", "{\"bins\": 3}"][..], "bins"),
         (&["flight"], "cube `flight`"),
-        (&["flights", "--date-range", "some day"], "some day"),
+        (&["flights", "--date-range", "some day"], "--date-range: `some day` is not a range of time"),
+        (
+            &["planes", "--date-range", "2013"],
+            "--date-range needs a primary time dimension, and cube `planes` has none",
+        ),
     ] {
         let output = call(&["profile"], &path(FLIGHTS), arguments);
         assert!(output.code == Some(1) && output.stderr.contains(words), "{arguments:?}: {}", output.stderr);
@@ -262,4 +286,19 @@ fn policies_hold_for_profiles_and_runs() {
         &["--cube", "visits", "--measure", "fees", as_caller[0], as_caller[1]],
     );
     assert!(refused.code == Some(1) && refused.stderr.contains("fees"), "{}", refused.stderr);
+}
+
+#[test]
+fn spellings_of_one_value_are_an_insight() {
+    let settings = "name: t\nwarehouse: {type: duckdb}\n";
+    let cubes = "cubes:\n  - name: t\n    sql: SELECT unnest(['north', 'North', 'south']) AS region\n    \
+                 dimensions: [{name: region, type: string, sql: region}]\n";
+    let project = Scratch::empty().with("service_project.yml", settings).with("cubes/t.yml", cubes);
+    let found = profile(project.path(), "t", &[]);
+    let insights = found["insights"].as_array().unwrap();
+    let messages: Vec<&str> = insights.iter().filter_map(|insight| insight["message"].as_str()).collect();
+    let words = "`region` has 3 distinct values, and 2 without regard to case and outer spaces";
+    assert!(messages.iter().any(|message| message.contains(words)), "{messages:?}");
+    let strict = profile(project.path(), "t", &["--config", "{\"insight_sensitivity\": 0.1}"]);
+    assert!(!strict["insights"].to_string().contains("without regard"), "{strict}");
 }

@@ -1,0 +1,73 @@
+//! Measures whose aggregate the warehouse's dialect cannot write.
+//!
+//! In: a model with its column types, and the dialect's profile. Out: a warning for each such measure, since other
+//! members can be served. Not here: operators of queries, which are known when a query is asked.
+
+use super::dialect_profile::DialectProfile;
+use super::expression::op_of;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Aggregate, AggregateFunction, Cube, Measure, MeasureKind, Model, SqlPart};
+use crate::types::LogicalType;
+
+/// Returns a warning for every measure that no query of this warehouse can ask for. Each place is reported once, although
+/// cubes that extend another share its measures.
+pub fn missing_templates(model: &Model, profile: &DialectProfile) -> Vec<Diagnostic> {
+    let mut missing: Vec<Diagnostic> = Vec::new();
+    for cube in model.cubes.iter().filter(|cube| cube.alias_of.is_none()) {
+        for diagnostic in cube.measures.iter().filter_map(|measure| of_measure(cube, measure, profile)) {
+            if diagnostic.span.is_none() || missing.iter().all(|other| other.span != diagnostic.span) {
+                missing.push(diagnostic);
+            }
+        }
+    }
+    missing
+}
+
+fn of_measure(cube: &Cube, measure: &Measure, profile: &DialectProfile) -> Option<Diagnostic> {
+    let aggregate = aggregates(&measure.kind).into_iter().find(|aggregate| !has_template(aggregate, profile))?;
+    let op = op_of(aggregate.function).name();
+    let name = &profile.name;
+    let message =
+        format!("measure `{}.{}` needs `{op}`, which the dialect `{name}` does not have", cube.name, measure.name);
+    let hint = match aggregate.function {
+        AggregateFunction::CountDistinctApprox => "write `type: count_distinct`",
+        _ => "remove it, or choose another type: queries of the measure are refused",
+    };
+    let warning = Diagnostic::warning(Code::UnsupportedAggregate, message).hint(hint);
+    Some(match measure.sql_span.as_ref().or(measure.span.as_ref()) {
+        Some(span) => warning.at(span.clone()),
+        None => warning,
+    })
+}
+
+/// Returns the aggregates over rows of a measure. Other measures that it names are reported themselves.
+fn aggregates(kind: &MeasureKind) -> Vec<&Aggregate> {
+    match kind {
+        MeasureKind::Aggregate(aggregate)
+        | MeasureKind::RunningTotal { aggregate, .. }
+        | MeasureKind::Rolling { aggregate, .. } => vec![aggregate],
+        MeasureKind::Number(snippet) => {
+            let mut found: Vec<&Aggregate> = Vec::new();
+            snippet.for_each(&mut |part| {
+                if let SqlPart::Aggregate(aggregate) = part {
+                    found.push(aggregate);
+                }
+            });
+            found
+        }
+    }
+}
+
+fn has_template(aggregate: &Aggregate, profile: &DialectProfile) -> bool {
+    let arity = match aggregate.function {
+        // Every dialect counts rows.
+        AggregateFunction::Count => return true,
+        AggregateFunction::Percentile(_) => 2,
+        _ => usize::from(aggregate.argument.is_some()),
+    };
+    let ty = match aggregate.function {
+        function if function.is_of_distribution() => None,
+        _ => Some(aggregate.argument_type).filter(|ty| *ty != LogicalType::Unknown),
+    };
+    profile.op(op_of(aggregate.function), arity, ty).is_some()
+}

@@ -9,8 +9,7 @@ use std::time::Duration;
 
 use arrow::array::{AsArray as _, RecordBatch};
 use arrow::datatypes::DataType;
-use terrane_compiler::Authorized;
-use terrane_compiler::Environment;
+use terrane_compiler::{Authorized, Environment, SecurityContext};
 use terrane_compiler::column_statistics::{
     Statistic, StatisticsColumn, StatisticsQuery, compile_statistics, has_quantiles, statistics_as_query,
     statistics_columns,
@@ -53,6 +52,10 @@ impl QuerySession<'_> {
     /// Returns the snapshot for work that outlives the borrow of this session.
     pub fn shared_snapshot(&self) -> Arc<Snapshot> {
         Arc::clone(&self.snapshot)
+    }
+
+    pub fn caller(&self) -> &SecurityContext {
+        &self.context.caller
     }
 
     /// Returns the time on the service's clock, for durations.

@@ -36,8 +36,7 @@ fn monitor(id: &str, version: u64) -> Monitor {
         id: id.into(),
         definition: MonitorDefinition {
             name: format!("monitor {id}").into(),
-            cube: "orders".into(),
-            measure: "count".into(),
+            value: SeriesValue::Measure { cube: "orders".into(), measure: "count".into() },
             detector: "mad".into(),
             sensitivity: Some(0.1 + 0.2),
             dimensions: vec!["region".into()],

@@ -31,7 +31,7 @@ pub use root_cause::RootCause;
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct AnomalyRun<'a> {
     #[serde(flatten)]
-    value: ValueNames<'a>,
+    names: ValueNames<'a>,
     detector_type: &'a str,
     detector: DetectorComponent<'a>,
     sensitivity: f64,
@@ -101,7 +101,7 @@ struct Point {
 impl<'a> AnomalyRun<'a> {
     pub fn new(request: &'a AnomalyRequest, run: &'a anomaly::AnomalyRun) -> Self {
         AnomalyRun {
-            value: ValueNames::from(&request.value),
+            names: ValueNames::from(&request.value),
             detector_type: &run.detector.kind,
             detector: DetectorComponent { component: &run.detector.component, version: &run.detector.version },
             sensitivity: run.sensitivity,

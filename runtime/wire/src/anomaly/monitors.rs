@@ -137,7 +137,7 @@ pub struct Monitor<'a> {
     pub id: &'a str,
     pub name: &'a str,
     #[serde(flatten)]
-    pub value: ValueNames<'a>,
+    pub names: ValueNames<'a>,
     pub detector_type: &'a str,
     /// Null for the detector's own.
     pub sensitivity: Option<f64>,
@@ -208,7 +208,7 @@ pub struct Detection<'a> {
     pub monitor_id: &'a str,
     pub monitor_name: &'a str,
     #[serde(flatten)]
-    pub value: ValueNames<'a>,
+    pub names: ValueNames<'a>,
     /// The values of the dimensions of the series.
     pub dimensions: BTreeMap<&'a str, Option<&'a str>>,
     /// The start of the step.
@@ -241,7 +241,7 @@ pub struct Alert<'a> {
     pub monitor_id: &'a str,
     pub monitor_name: &'a str,
     #[serde(flatten)]
-    pub value: ValueNames<'a>,
+    pub names: ValueNames<'a>,
     /// The values of the dimensions of the series.
     pub dimensions: BTreeMap<&'a str, Option<&'a str>>,
     /// `TRIGGERED`, `ACKNOWLEDGED`, `INVESTIGATING`, `RESOLVED` or `ESCALATED`.
@@ -313,14 +313,12 @@ fn series_value(fields: &Fields<'_>, path: &Path<'_>) -> Result<SeriesValue, Fie
     let metric = fields.string("metric_name", "the name of a metric")?;
     match (cube, measure, metric) {
         (None, None, Some(metric)) => Ok(SeriesValue::Metric(metric.into())),
-        (_, _, Some(metric)) => {
-            let expected = "no metric beside `cube_name` and `measure_name`: a monitor has a measure or a metric";
-            Err(path.field("metric_name").invalid_value(metric, expected))
-        }
+        (Some(_), None, Some(_)) => Err(path.both(["cube_name", "metric_name"])),
+        (_, Some(_), Some(_)) => Err(path.both(["measure_name", "metric_name"])),
         (Some(cube), Some(measure), None) => {
             Ok(SeriesValue::Measure { cube: cube.into(), measure: measure.into() })
         }
-        (None, None, None) => Err(path.missing("measure_name` with `cube_name`, or `metric_name")),
+        (None, None, None) => Err(path.missing_both(["measure_name", "metric_name"])),
         (None, Some(_), None) => Err(path.missing("cube_name")),
         (Some(_), None, None) => Err(path.missing("measure_name")),
     }
@@ -499,7 +497,7 @@ impl<'a> From<&'a Record> for Monitor<'a> {
         Monitor {
             id: &record.id,
             name: &definition.name,
-            value: ValueNames::from(&definition.value),
+            names: ValueNames::from(&definition.value),
             detector_type: &definition.detector,
             sensitivity: definition.sensitivity,
             dimensions: definition.dimensions.iter().map(|name| &**name).collect(),
@@ -550,7 +548,7 @@ impl<'a> From<&'a SeenDetection> for Detection<'a> {
             id: &detection.id,
             monitor_id: &detection.monitor_id,
             monitor_name: &definition.name,
-            value: ValueNames::from(&definition.value),
+            names: ValueNames::from(&definition.value),
             dimensions: values(&step.series),
             time: time(step.at_ms, definition.granularity),
             value: step.value,
@@ -580,7 +578,7 @@ impl<'a> From<&'a SeenAlert> for Alert<'a> {
             id: &alert.id,
             monitor_id: &alert.monitor_id,
             monitor_name: &definition.name,
-            value: ValueNames::from(&definition.value),
+            names: ValueNames::from(&definition.value),
             dimensions: values(&alert.series),
             status: alert.state.as_str(),
             severity: alert.severity.as_str(),

@@ -18,7 +18,6 @@ mod error;
 mod follow;
 mod messages;
 mod root_cause;
-mod schedule;
 mod scoring;
 mod task;
 
@@ -34,11 +33,12 @@ pub use error::{MonitorError, NotExplained};
 pub use follow::FollowedAlerts;
 pub use messages::{AlertEvent, Outbox, deliveries_of, message_kinds};
 pub use root_cause::{DataCause, Moved, RootCause, RootSlice, SliceFilter};
-pub use schedule::ScheduleError;
 pub use scoring::ScoredRange;
 pub use task::MonitorTask;
 
 use crate::anomaly::AnomalyService;
+use crate::cron_schedule::CronSchedule;
+pub use crate::cron_schedule::ScheduleError;
 use crate::domain::{Identity, Precondition, RequestContext, Scope};
 use crate::jobs::{is_own, maker_of};
 use crate::ports::channels::AlertChannels;
@@ -56,7 +56,6 @@ use crate::security::{AccessRecorder, ScopeError, current_rights};
 use crate::shared_reader::SharedReader;
 use channels::{may_change, without_targets};
 use check::check;
-use schedule::CronSchedule;
 
 /// The number of monitors of a state database.
 pub const MAX_MONITORS: u32 = 500;

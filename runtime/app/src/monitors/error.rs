@@ -5,8 +5,8 @@ use std::sync::Arc;
 use terrane_compiler::query::QueryError;
 
 use super::alerts::AlertMove;
-use super::schedule::ScheduleError;
 use crate::anomaly::AnomalyError;
+use crate::cron_schedule::ScheduleError;
 use crate::domain::PreconditionError;
 use crate::ports::channels::ChannelError;
 use crate::ports::monitors::AlertState;

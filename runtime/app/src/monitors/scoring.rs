@@ -14,10 +14,10 @@ use terrane_compiler::query::{
 use terrane_compiler::types::Granularity;
 
 use super::error::MonitorError;
-use super::schedule::CronSchedule;
 use super::{MonitorService, run_of};
 use crate::anomaly::bucket::Bucket;
 use crate::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, SeriesValue, series};
+use crate::cron_schedule::CronSchedule;
 use crate::domain::RequestContext;
 use crate::metadata;
 use crate::ports::detectors::DetectorKind;

@@ -23,6 +23,7 @@ mod jobs;
 mod language_model;
 mod logging;
 mod models;
+mod data_tests;
 mod metric_monitors;
 mod monitors;
 mod operating;

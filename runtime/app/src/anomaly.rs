@@ -1,31 +1,35 @@
-//! The use case of an anomaly run: a detector scores one measure along time.
+//! The use case of an anomaly run: a detector scores one measure or metric along time.
 //!
-//! In: a cube's measure, a granularity, the dimensions that distinguish series, a detector. Out: each point with its
+//! In: a measure or metric, a granularity, the dimensions that distinguish series, a detector. Out: each point with its
 //! score, severity and bounds. The numbers come from [`QueryService`], so the caller's policies and hooks apply as to
 //! any query. Each series is scored against at most `training_size` steps before its first point, and this baseline is
 //! the same for all of its points. Absent: the mathematics (components), monitors and alerts (`monitors`).
 
 pub(crate) mod bucket;
 mod data_range;
+mod error;
 pub(crate) mod series;
+mod value;
 
 use std::sync::Arc;
 
-use terrane_compiler::model::DimensionType;
-use terrane_compiler::query::{DateRange, QueryError, SemanticQuery, TimeDimension};
+use terrane_compiler::query::{DateRange, SemanticQuery, TimeDimension};
 use terrane_compiler::types::Granularity;
 
-use crate::ports::calls::{CallFacts, ComponentFault};
+use crate::ports::calls::CallFacts;
 use crate::ports::clock::Clock;
 use crate::ports::detectors::{
     Detection, DetectorError, DetectorKind, DetectorList, DetectorParams, Detectors, SeriesBatch,
 };
 use crate::ports::severity::FindingSeverity;
-use crate::query::{QueryRunError, QueryService, QuerySession, RequestContext};
+use crate::query::{QueryService, QuerySession, RequestContext};
 use bucket::Bucket;
 pub use data_range::DataRange;
+pub use error::AnomalyError;
 use series::Series;
 pub use series::Unreadable;
+pub use value::SeriesValue;
+pub(crate) use value::{qualified, time_dimension_of, visible_metric};
 
 /// The default number of steps of history, from the specification.
 pub const TRAINING_SIZE: u32 = 100;
@@ -35,15 +39,13 @@ const MAX_TRAINING_SIZE: u32 = 10_000;
 /// The series to evaluate, and the settings of the detector.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnomalyRequest {
-    pub cube: Arc<str>,
-    /// A measure of the cube, with or without the cube's name.
-    pub measure: Arc<str>,
+    pub value: SeriesValue,
     pub detector: Arc<str>,
     /// The sensitivity; `None` for the detector's default.
     pub sensitivity: Option<f64>,
     pub training_size: u32,
     pub granularity: Granularity,
-    /// The time dimension; `None` for the cube's primary time dimension.
+    /// The time dimension; `None` for the primary time dimension of each measure's cube.
     pub time_dimension: Option<Arc<str>>,
     /// One series for each combination of their values.
     pub dimensions: Vec<Arc<str>>,
@@ -94,45 +96,6 @@ pub struct Point {
     pub is_anomalous: bool,
 }
 
-/// The reason why a run has no judgements.
-#[derive(Debug, thiserror::Error)]
-pub enum AnomalyError {
-    #[error(transparent)]
-    Run(#[from] QueryRunError),
-    #[error(transparent)]
-    Detector(#[from] DetectorError),
-    #[error("{fault}")]
-    Fault {
-        fault: ComponentFault,
-        /// The series of the failed call. Detector calls of one run share the limits of time and fuel.
-        series: Vec<SeriesKey>,
-    },
-    #[error("cube `{cube}` has no primary time dimension")]
-    NoTimeDimension { cube: Arc<str> },
-    #[error("`{text}` is not a date or timestamp like 2024-01-31 or 2024-01-31T15:00:00")]
-    Moment { text: Arc<str> },
-    #[error(transparent)]
-    Unreadable(#[from] Unreadable),
-    #[error("the sensitivity is {sensitivity}, and must be greater than 0")]
-    Sensitivity { sensitivity: f64 },
-    #[error("the training size is {found}, and must be from 1 to {limit}")]
-    TrainingSize { found: u32, limit: u32 },
-    #[error("a policy limits this caller to {rows} rows, which are fewer than the points with their history")]
-    FewerRows { rows: u64 },
-    #[error("these are more than {limit} points with their history")]
-    TooManyPoints { limit: u64 },
-    #[error("the range ends before it starts: {from} to {to}")]
-    ReversedRange { from: Arc<str>, to: Arc<str> },
-    #[error("the data has no step after the history ({training_size} steps)")]
-    NothingToJudge { training_size: u32 },
-}
-
-impl From<QueryError> for AnomalyError {
-    fn from(error: QueryError) -> Self {
-        AnomalyError::Run(error.into())
-    }
-}
-
 /// Returns the severity of a score; bands include their lower end.
 pub fn severity(score: f64) -> FindingSeverity {
     match score {
@@ -144,7 +107,7 @@ pub fn severity(score: f64) -> FindingSeverity {
     }
 }
 
-/// Evaluates measures.
+/// Evaluates measures and metrics.
 pub struct AnomalyService {
     queries: Arc<QueryService>,
     detectors: Arc<dyn Detectors>,
@@ -156,7 +119,7 @@ impl AnomalyService {
         AnomalyService { queries, detectors, clock }
     }
 
-    /// Scores the series of one measure.
+    /// Scores the series of one measure or metric.
     ///
     /// # Errors
     /// [`AnomalyError`]
@@ -164,12 +127,19 @@ impl AnomalyService {
         check(request)?;
         let detector = self.detector(&request.detector).await?;
         let session = self.queries.session(context);
-        let time = time_dimension(&session, request).await?;
+        let time = request.value.time_dimension(&session, request.time_dimension.as_ref()).await?;
         let (from, _) = range(request)?;
         let query = query(request, &time, from)?;
         let limit = session.max_rows();
         let query = SemanticQuery { limit: Some(limit), ..query };
-        let answer = session.prepare(&query).await?.run().await?;
+        let answer = match session.prepare(&query).await {
+            Ok(prepared) => prepared.run().await,
+            Err(error) => Err(error),
+        };
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => return Err(request.value.disclosed(&session, error).await.into()),
+        };
         if answer.truncated != Some(false) {
             let rows = answer.returned_rows;
             return Err(match session.exceeded_rows(limit) {
@@ -223,11 +193,11 @@ impl AnomalyService {
     ) -> Result<Option<DataRange>, AnomalyError> {
         let (from, to) = range(request)?;
         let session = self.queries.session(context);
-        let time = time_dimension(&session, request).await?;
-        let measure = qualified(&request.cube, &request.measure);
+        let time = request.value.time_dimension(&session, request.time_dimension.as_ref()).await?;
+        let value = request.value.member();
         let mut ends = Vec::new();
         for end in [data_range::End::First, data_range::End::Last] {
-            let query = data_range::query(&measure, &time, request.granularity, end)?;
+            let query = data_range::query(&value, &time, request.granularity, end)?;
             let answer = session.prepare(&query).await?.run().await?;
             ends.extend(data_range::step(&answer.batches)?);
         }
@@ -330,33 +300,6 @@ fn check(request: &AnomalyRequest) -> Result<(), AnomalyError> {
     }
 }
 
-/// Returns the qualified name of the time dimension that the series run along.
-async fn time_dimension(session: &QuerySession<'_>, request: &AnomalyRequest) -> Result<Arc<str>, AnomalyError> {
-    match &request.time_dimension {
-        Some(name) => Ok(qualified(&request.cube, name)),
-        None => time_dimension_of(session, &request.cube).await,
-    }
-}
-
-/// Returns the qualified name of a cube's primary time dimension.
-pub(crate) async fn time_dimension_of(session: &QuerySession<'_>, cube: &Arc<str>) -> Result<Arc<str>, AnomalyError> {
-    let model = &session.snapshot().model;
-    let missing = || AnomalyError::NoTimeDimension { cube: Arc::clone(cube) };
-    let Some(cube) = model.cube_named(cube).filter(|cube| cube.public) else {
-        // A query of the cube fails with the reason.
-        let query = SemanticQuery { cube: Some(Arc::clone(cube)), ..SemanticQuery::default() };
-        session.prepare(&query).await?.sql().await?;
-        return Err(missing());
-    };
-    let primary = cube.primary_time.and_then(|primary| cube.dimensions.get(primary as usize));
-    let primary = primary.filter(|dimension| dimension.ty == DimensionType::Time).ok_or_else(missing)?;
-    Ok(qualified(&cube.name, &primary.name))
-}
-
-pub(crate) fn qualified(cube: &str, name: &str) -> Arc<str> {
-    if name.contains('.') { name.into() } else { format!("{cube}.{name}").into() }
-}
-
 fn moment(text: &Arc<str>, granularity: Granularity) -> Result<Bucket, AnomalyError> {
     Bucket::holding(text, granularity).ok_or_else(|| AnomalyError::Moment { text: Arc::clone(text) })
 }
@@ -373,7 +316,7 @@ fn range(request: &AnomalyRequest) -> Result<(Option<Bucket>, Option<Bucket>), A
     }
 }
 
-/// Returns the query for the measure by step and dimensions, from the first step of history on, including steps without
+/// Returns the query for the values by step and dimensions, from the first step of history on, including steps without
 /// rows.
 fn query(request: &AnomalyRequest, time: &Arc<str>, from: Option<Bucket>) -> Result<SemanticQuery, AnomalyError> {
     let far = |text: &Arc<str>| AnomalyError::Moment { text: Arc::clone(text) };
@@ -385,18 +328,8 @@ fn query(request: &AnomalyRequest, time: &Arc<str>, from: Option<Bucket>) -> Res
     };
     let is_open = start.is_none() && request.to.is_none();
     let range = (!is_open).then(|| DateRange::Between(start, request.to.clone()));
-    let member = time.parse()?;
-    let dimensions = request.dimensions.iter().map(|name| qualified(&request.cube, name).parse());
-    Ok(SemanticQuery {
-        cube: Some(Arc::clone(&request.cube)),
-        values: vec![qualified(&request.cube, &request.measure).parse()?],
-        dimensions: dimensions.collect::<Result<_, QueryError>>()?,
-        time_dimensions: vec![TimeDimension { member, granularity: Some(request.granularity), range }],
-        // Steps finer than a day are instants, and so are both ends of the range.
-        timezone: request.granularity.is_sub_day().then(|| "UTC".into()),
-        fill_gaps: true,
-        ..SemanticQuery::default()
-    })
+    let time = TimeDimension { member: time.parse()?, granularity: Some(request.granularity), range };
+    Ok(SemanticQuery { fill_gaps: true, ..request.value.query(time, &request.dimensions)? })
 }
 
 fn judged_point((at_ms, value): (i64, f64), index: usize, detection: &Detection) -> Point {

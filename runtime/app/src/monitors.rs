@@ -1,4 +1,4 @@
-//! Monitors: measures that are evaluated on a schedule, their detections, and alerts.
+//! Monitors: measures and metrics that are evaluated on a schedule, their detections, and alerts.
 //!
 //! In: definitions of callers, and the worker's lease. Out: detections and alerts. A monitor runs with the present
 //! rights of its owner, so policies and hooks hold. Detections and alerts carry the digest of the statement that the
@@ -18,7 +18,6 @@ mod error;
 mod follow;
 mod messages;
 mod root_cause;
-mod schedule;
 mod scoring;
 mod task;
 
@@ -30,15 +29,16 @@ use terrane_compiler::query::SemanticQuery;
 pub use alerts::{AlertMove, RoundFacts, after_steps, escalated};
 pub use channels::SeenChannel;
 pub use delivery::{DeliveryTask, after_attempt};
-pub use error::MonitorError;
+pub use error::{MonitorError, NotExplained};
 pub use follow::FollowedAlerts;
 pub use messages::{AlertEvent, Outbox, deliveries_of, message_kinds};
 pub use root_cause::{DataCause, Moved, RootCause, RootSlice, SliceFilter};
-pub use schedule::ScheduleError;
 pub use scoring::ScoredRange;
 pub use task::MonitorTask;
 
 use crate::anomaly::AnomalyService;
+use crate::cron_schedule::CronSchedule;
+pub use crate::cron_schedule::ScheduleError;
 use crate::domain::{Identity, Precondition, RequestContext, Scope};
 use crate::jobs::{is_own, maker_of};
 use crate::ports::channels::AlertChannels;
@@ -56,7 +56,6 @@ use crate::security::{AccessRecorder, ScopeError, current_rights};
 use crate::shared_reader::SharedReader;
 use channels::{may_change, without_targets};
 use check::check;
-use schedule::CronSchedule;
 
 /// The number of monitors of a state database.
 pub const MAX_MONITORS: u32 = 500;
@@ -187,8 +186,7 @@ impl MonitorService {
         precondition.check(before.version, false)?;
         let schedule = self.checked(request, &definition).await?;
         let now = self.ports.clock.now();
-        let is_same_series = before.definition.cube == definition.cube
-            && before.definition.measure == definition.measure
+        let is_same_series = before.definition.value == definition.value
             && before.definition.dimensions == definition.dimensions
             && before.definition.granularity == definition.granularity;
         let monitor = Monitor {
@@ -430,8 +428,14 @@ impl MonitorService {
     async fn view(&self, request: &RequestContext, definition: &MonitorDefinition) -> Result<Arc<str>, MonitorError> {
         let session = self.ports.queries.session(request);
         let query: SemanticQuery = scoring::view_query(&session, definition).await?;
-        let sql = session.prepare(&query).await?.sql().await?;
-        Ok(statement_digest_of(&sql))
+        let sql = match session.prepare(&query).await {
+            Ok(prepared) => prepared.sql().await,
+            Err(error) => Err(error),
+        };
+        match sql {
+            Ok(sql) => Ok(statement_digest_of(&sql)),
+            Err(error) => Err(definition.value.disclosed(&session, error).await.into()),
+        }
     }
 
     async fn checked(

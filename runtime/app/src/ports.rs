@@ -9,6 +9,7 @@ pub mod channels;
 pub mod checks;
 pub mod clock;
 pub mod credentials;
+pub mod data_tests;
 pub mod deliveries;
 pub mod detectors;
 pub mod executed_queries;

@@ -298,6 +298,15 @@ impl QueryService {
         QuerySession { service: self, context, snapshot, environment, guardrails }
     }
 
+    /// Runs work of the operator, such as a test of data, when the limiter permits it.
+    ///
+    /// # Errors
+    /// [`QueryRunError::Overloaded`]
+    pub(crate) async fn admitted<T>(&self, work: impl Future<Output = T>) -> Result<T, QueryRunError> {
+        let _permit = self.runner.limiter.acquire(None).await?;
+        Ok(work.await)
+    }
+
     /// Returns the numbers of queries that run and that wait.
     pub fn load(&self) -> (usize, usize) {
         self.runner.limiter.load()

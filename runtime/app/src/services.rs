@@ -16,6 +16,7 @@ use crate::cost::{
     BudgetLedger, CostPorts, CostPredictor, CostService, ExecutionLog, GuardrailPorts, GuardrailService,
     GuardrailTable, HistoryRetention, Prices,
 };
+use crate::data_tests::{DataTestPorts, DataTestService, DataTestSettings, DataTestTask};
 use crate::data_versions::DataVersions;
 use crate::dax::sessions::DaxSessions;
 use crate::domain::RequestContext;
@@ -35,6 +36,7 @@ use crate::ports::channels::AlertChannels;
 use crate::ports::checks::Checks;
 use crate::ports::clock::Clock;
 use crate::ports::credentials::Credentials;
+use crate::ports::data_tests::DataTestRecords;
 use crate::ports::deliveries::DeliveryRecords;
 use crate::ports::detectors::Detectors;
 use crate::ports::executed_queries::ExecutedQueries;
@@ -112,6 +114,7 @@ pub struct ServerPorts {
     pub profiles: Arc<dyn ProfileRecords>,
     pub profile_texts: Arc<dyn ProfileTexts>,
     pub monitors: Arc<dyn MonitorRecords>,
+    pub data_tests: Arc<dyn DataTestRecords>,
     pub deliveries: Arc<dyn DeliveryRecords>,
     pub channels: Arc<dyn AlertChannels>,
     pub retention: Arc<dyn Retention>,
@@ -182,6 +185,7 @@ pub struct ServerSettings {
     pub profiling: bool,
     /// True if monitors of measures are on.
     pub monitors: bool,
+    pub data_tests: DataTestSettings,
     /// The time for which ended records are kept.
     pub retention: Duration,
     pub leases: LeaseSettings,
@@ -202,6 +206,7 @@ pub struct ServerServices {
     pub profiles: Option<Arc<ProfileArchive>>,
     /// The monitors; `None` if they are switched off.
     pub monitors: Option<Arc<MonitorService>>,
+    pub data_tests: Arc<DataTestService>,
     pub projects: Arc<ProjectService>,
     /// The governance service; `None` if the module is switched off.
     pub governance: Option<Arc<GovernanceService>>,
@@ -468,6 +473,17 @@ impl ServerServices {
             };
             Arc::new(MonitorService::new(ports))
         });
+        let data_tests = DataTestPorts {
+            records: server.data_tests,
+            catalog: Arc::clone(&services.catalog),
+            queries: Arc::clone(&services.queries),
+            warehouse: Arc::clone(&services.warehouse),
+            access: Arc::clone(&services.access),
+            observer: Arc::clone(&observer),
+            randomness: Arc::clone(&server.randomness),
+            clock: Arc::clone(&clock),
+        };
+        let data_tests = DataTestService::new(data_tests, settings.data_tests);
         let dax_sessions = DaxSessions::new(Arc::clone(&clock), Arc::clone(&server.randomness));
         let security = SecurityPorts {
             credentials: server.credentials,
@@ -545,6 +561,7 @@ impl ServerServices {
             anomalies: services.anomalies,
             profiles,
             monitors,
+            data_tests: Arc::new(data_tests),
             access: services.access,
             warehouse: services.warehouse,
             plugins: services.plugins,
@@ -571,7 +588,8 @@ impl ServerServices {
         let (leases, clock, observer) = (self.leases.clone(), self.clock.clone(), self.observer.clone());
         let worker = Worker::new(leases, clock, observer, self.process_id.clone(), self.lease_settings)
             .with_task(self.maintenance.clone())
-            .with_task(Arc::new(JobMaintenance::new(Arc::clone(&self.jobs))));
+            .with_task(Arc::new(JobMaintenance::new(Arc::clone(&self.jobs))))
+            .with_task(Arc::new(DataTestTask::new(Arc::clone(&self.data_tests))));
         let worker = match &self.history_retention {
             Some(retention) => worker.with_task(retention.clone()),
             None => worker,

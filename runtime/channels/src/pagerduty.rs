@@ -55,10 +55,10 @@ fn payload(message: &AlertMessage, alert: &MessageAlert, is_cleared: bool) -> Js
     }
     json!({
         "summary": summary,
-        "source": format!("{}.{}", subject.cube, subject.measure),
+        "source": &*subject.value.member(),
         "severity": severity(alert.severity),
         "timestamp": message.at.to_string(),
-        "component": &*subject.cube,
+        "component": &**subject.value.cube().or(subject.value.metric()).unwrap_or(&subject.monitor),
         "group": &*subject.monitor,
         "class": "anomaly",
         "custom_details": details,

@@ -8,6 +8,8 @@ use terrane_app::ports::severity::FindingSeverity;
 use terrane_compiler::types::Granularity;
 use terrane_outgoing::AllowList;
 
+use terrane_app::anomaly::SeriesValue;
+
 use super::*;
 
 fn message(kind: MessageKind, monitor: &str) -> AlertMessage {
@@ -19,8 +21,7 @@ fn message(kind: MessageKind, monitor: &str) -> AlertMessage {
         subject: MessageSubject {
             monitor_id: "mon".into(),
             monitor: monitor.into(),
-            cube: "flights".into(),
-            measure: "count".into(),
+            value: SeriesValue::Measure { cube: "flights".into(), measure: "count".into() },
             granularity: Granularity::Day,
         },
         alerts: vec![MessageAlert {

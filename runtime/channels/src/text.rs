@@ -54,8 +54,8 @@ pub(super) fn title(message: &AlertMessage) -> String {
         MessageKind::Acknowledged => "acknowledged".to_owned(),
         MessageKind::Resolved => "resolved".to_owned(),
     };
-    let text =
-        format!("[{}] {}.{}: {what} ({})", severity(message).as_str(), subject.cube, subject.measure, subject.monitor);
+    let value = subject.value.member();
+    let text = format!("[{}] {value}: {what} ({})", severity(message).as_str(), subject.monitor);
     text.chars().filter(|c| !c.is_control()).collect()
 }
 

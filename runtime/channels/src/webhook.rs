@@ -49,8 +49,9 @@ pub(super) fn body(texts: &Texts, message: &AlertMessage, is_cleared: bool) -> S
             "monitor": {
                 "id": &*subject.monitor_id,
                 "name": &*subject.monitor,
-                "cube_name": &*subject.cube,
-                "measure_name": &*subject.measure,
+                "cube_name": subject.value.cube().map(|name| &**name),
+                "measure_name": subject.value.measure().map(|name| &**name),
+                "metric_name": subject.value.metric().map(|name| &**name),
             },
             "severity": severity(message).as_str(),
             "alerts": message.alerts.iter().map(|alert| self::alert(texts, message, alert, is_cleared)).collect::<Vec<_>>(),

@@ -83,6 +83,7 @@ pub struct Config {
     pub search: SearchConfig,
     pub profiling: ProfilingConfig,
     pub anomaly: AnomalyConfig,
+    pub data_tests: DataTestsConfig,
     pub unused: Vec<UnusedSetting>,
     pub ineffective: Vec<IneffectiveSetting>,
     /// All settings as text, without secrets.
@@ -193,6 +194,15 @@ pub struct AnomalyConfig {
     /// True to serve monitors, detections and alerts.
     pub enabled: bool,
     pub channels: ChannelSettings,
+}
+
+/// The schedule of data tests.
+#[derive(Debug, Clone)]
+pub struct DataTestsConfig {
+    /// A cron expression; `None` if tests run on request only.
+    pub schedule: Option<String>,
+    /// The zone of the schedule; `None` for that of queries.
+    pub timezone: Option<TimeZone>,
 }
 
 /// The settings of profiling.

@@ -27,6 +27,8 @@ use jiff::Timestamp;
 use terrane_app::builds::Builds;
 use terrane_app::catalog::{self, Snapshot};
 use terrane_app::cost::{Guardrails, Prices};
+use terrane_app::cron_schedule::CronSchedule;
+use terrane_app::data_tests::{DataTestSchedule, DataTestSettings};
 use terrane_app::governance::{ApprovalService, GovernancePorts, GovernanceService, GovernanceSettings};
 use terrane_app::introspection::SchemaIntrospection;
 use terrane_app::jobs::JobSettings;
@@ -381,6 +383,7 @@ pub async fn server_services(
         profiles: store.clone(),
         profile_texts: Arc::new(StoredProfileTexts),
         monitors: store.clone(),
+        data_tests: store.clone(),
         deliveries: store.clone(),
         channels: channels::channels(project, &ports.clock)?,
         retention: store.clone(),
@@ -417,6 +420,7 @@ pub async fn server_services(
         search: config.search.enabled,
         profiling: config.profiling.enabled,
         monitors: config.anomaly.enabled,
+        data_tests: data_test_settings(config),
         retention: Duration::from_secs(config.state.retention_days * 86_400),
         leases: LeaseSettings::default(),
         process_id,
@@ -432,6 +436,17 @@ pub async fn server_services(
         read.map_err(|error| Failure::new(format!("the guardrails cannot be read: {error}")))?;
     }
     Ok(services)
+}
+
+fn data_test_settings(config: &Config) -> DataTestSettings {
+    let zone = config.data_tests.timezone.clone().unwrap_or_else(|| config.query.timezone.clone());
+    let schedule = config.data_tests.schedule.as_deref().and_then(|text| {
+        // The reader of the settings has checked it.
+        let times = CronSchedule::in_zone(text, zone.clone()).ok()?;
+        let timezone = zone.iana_name().unwrap_or("UTC").into();
+        Some(DataTestSchedule { text: text.into(), timezone, times })
+    });
+    DataTestSettings { schedule, timeout: Duration::from_secs_f64(config.query.timeout_seconds) }
 }
 
 /// Returns the audit record of a start: the version, and a digest of the settings. It contains no secrets.

@@ -296,6 +296,7 @@ impl<'a> Access<'a> {
         let (mut open, mut measures, mut metrics) = (vec![part], HashSet::new(), HashSet::new());
         while let Some(part) = open.pop() {
             let snippet = match &part {
+                SqlPart::Measure(id) if self.is_closed(self.model.cube(id.cube)) => return false,
                 SqlPart::Measure(id) if measures.insert(*id) => match &self.model.measure(*id).kind {
                     MeasureKind::Number(snippet) => snippet,
                     MeasureKind::Aggregate(aggregate)

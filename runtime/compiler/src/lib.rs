@@ -32,5 +32,5 @@ pub use access::{Access, Authorized, AuthorizedAccess, Closed, ColumnUse};
 pub use compile::{compile, compile_count, compile_inline, compile_totals};
 pub use environment::Environment;
 pub use explain::{explain_plan, explain_query};
-pub use resolve::resolve;
+pub use resolve::{resolve, unknown_metric};
 pub use security::{Attribute, AuthMethod, SecurityContext};

@@ -35,7 +35,7 @@ mod transfer;
 mod walk;
 mod warehouse_error;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -326,6 +326,11 @@ impl Model {
 
     pub fn metric(&self, id: MetricId) -> &Metric {
         &self.metrics[id.0 as usize]
+    }
+
+    /// Returns the cubes whose rows a metric aggregates.
+    pub fn facts_of_metric(&self, id: MetricId) -> BTreeSet<CubeId> {
+        metrics::facts(self, &self.metric(id).body)
     }
 
     pub fn metric_named(&self, name: &str) -> Option<MetricId> {

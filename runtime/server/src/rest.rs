@@ -11,6 +11,7 @@ mod auth;
 mod cache;
 mod conditional;
 mod cost;
+mod data_tests;
 mod dax;
 mod docs;
 mod format;
@@ -82,7 +83,7 @@ pub(crate) fn is_probe(path: &str) -> bool {
 fn all() -> Routes {
     let routes = lineage::register(project::register(jobs::register(query::register(Routes::default()))));
     let routes = health::register(metadata::register(cache::register(preaggregations::register(routes))));
-    let routes = dax::register(routes);
+    let routes = data_tests::register(dax::register(routes));
     docs::register(plugins::register(audit::register(accounts::register(oauth::register(auth::register(routes))))))
 }
 

@@ -78,8 +78,7 @@ pub(crate) async fn write_messages(
         subject: MessageSubject {
             monitor_id: Arc::clone(&monitor.id),
             monitor: Arc::clone(&definition.name),
-            cube: Arc::clone(&definition.cube),
-            measure: Arc::clone(&definition.measure),
+            value: definition.value.clone(),
             granularity: definition.granularity,
         },
         rules,

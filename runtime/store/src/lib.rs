@@ -1,6 +1,6 @@
 //! The adapter of the ports `Store`, `Credentials`, `Registrations`, `AuditLog`, `Leases`, `PreaggregationState`,
-//! `ExecutedQueries`, `GovernanceRecords`, `GuardrailRecords`, `Budgets` and `ProfileRecords` on sqlx: SQLite in a
-//! file, or PostgreSQL for several servers.
+//! `ExecutedQueries`, `GovernanceRecords`, `GuardrailRecords`, `Budgets`, `ProfileRecords` and `DataTestRecords` on
+//! sqlx: SQLite in a file, or PostgreSQL for several servers.
 //!
 //! In: the URL of `state.url`. Out: an open, migrated database. A write is on disk before it is
 //! answered. A database that a newer program has migrated is refused. Queries are written once
@@ -9,6 +9,7 @@
 mod audit;
 mod budgets;
 mod credentials;
+mod data_tests;
 mod database;
 mod deliveries;
 mod dump;

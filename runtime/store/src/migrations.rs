@@ -37,11 +37,17 @@ macro_rules! texts {
             (19, "deliveries", include_str!(concat!("../migrations/", $engine, "/0019_deliveries.sql"))),
             (20, "partition filters", include_str!(concat!("../migrations/", $engine, "/0020_partition_filters.sql"))),
             (21, "newest alerts", include_str!(concat!("../migrations/", $engine, "/0021_newest_alerts.sql"))),
+            (
+                22,
+                "monitors of metrics",
+                include_str!(concat!("../migrations/", $engine, "/0022_monitors_of_metrics.sql")),
+            ),
+            (23, "data tests", include_str!(concat!("../migrations/", $engine, "/0023_data_tests.sql"))),
         ]
     };
 }
 
-const SQLITE: [(i64, &str, &str); 21] = texts!("sqlite");
+const SQLITE: [(i64, &str, &str); 23] = texts!("sqlite");
 const POSTGRES: [(i64, &str, &str); SQLITE.len()] = texts!("postgres");
 
 /// The newest version of the schema.

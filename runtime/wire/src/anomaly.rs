@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
-use terrane_app::anomaly::{self, AnomalyRequest};
+use terrane_app::anomaly::{self, AnomalyRequest, SeriesValue};
 use terrane_app::ports::detectors::DetectorList;
 use terrane_compiler::types::Granularity;
 
@@ -27,11 +27,11 @@ pub use monitors::{
 pub use parameters::no_fields_from_wire;
 pub use root_cause::RootCause;
 
-/// The points of a measure, each with its score.
+/// The points of a measure or metric, each with its score.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct AnomalyRun<'a> {
-    cube_name: &'a str,
-    measure_name: &'a str,
+    #[serde(flatten)]
+    names: ValueNames<'a>,
     detector_type: &'a str,
     detector: DetectorComponent<'a>,
     sensitivity: f64,
@@ -40,6 +40,28 @@ pub struct AnomalyRun<'a> {
     granularity: &'static str,
     time_dimension: &'a str,
     series: Vec<Series<'a>>,
+}
+
+/// The values that are judged: a measure, or a metric.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct ValueNames<'a> {
+    /// Null for a metric.
+    pub cube_name: Option<&'a str>,
+    /// Null for a metric.
+    pub measure_name: Option<&'a str>,
+    /// Null for a measure.
+    pub metric_name: Option<&'a str>,
+}
+
+impl<'a> From<&'a SeriesValue> for ValueNames<'a> {
+    fn from(value: &'a SeriesValue) -> Self {
+        ValueNames {
+            cube_name: value.cube().map(|name| &**name),
+            measure_name: value.measure().map(|name| &**name),
+            metric_name: value.metric().map(|name| &**name),
+        }
+    }
 }
 
 /// The component of a detector.
@@ -79,8 +101,7 @@ struct Point {
 impl<'a> AnomalyRun<'a> {
     pub fn new(request: &'a AnomalyRequest, run: &'a anomaly::AnomalyRun) -> Self {
         AnomalyRun {
-            cube_name: &request.cube,
-            measure_name: &request.measure,
+            names: ValueNames::from(&request.value),
             detector_type: &run.detector.kind,
             detector: DetectorComponent { component: &run.detector.component, version: &run.detector.version },
             sensitivity: run.sensitivity,

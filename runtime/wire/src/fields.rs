@@ -39,6 +39,10 @@ enum FieldProblem {
     MissingField {
         name: &'static str,
     },
+    /// One of two fields is needed.
+    MissingBoth {
+        names: [&'static str; 2],
+    },
     MissingParameter {
         name: &'static str,
     },
@@ -119,6 +123,10 @@ impl<'p> Path<'p> {
 
     pub(crate) fn missing(&self, name: &'static str) -> FieldError {
         self.error(FieldProblem::MissingField { name })
+    }
+
+    pub(crate) fn missing_both(&self, names: [&'static str; 2]) -> FieldError {
+        self.error(FieldProblem::MissingBoth { names })
     }
 
     pub(crate) fn missing_parameter(&self, name: &'static str) -> FieldError {
@@ -295,6 +303,7 @@ impl From<FieldError> for ErrorBody {
                 invalid(format!("expected {expected} at {place}, found `{found}`"))
             }
             FieldProblem::MissingField { name } => invalid(format!("{place} lacks `{name}`")),
+            FieldProblem::MissingBoth { names: [one, other] } => invalid(format!("{place} lacks `{one}` or `{other}`")),
             FieldProblem::MissingParameter { name } => invalid(format!("missing query parameter `{name}`")),
             FieldProblem::Duplicate => invalid(format!("duplicate key {place}")),
             FieldProblem::Both { names: [one, other] } => {

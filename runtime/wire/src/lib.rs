@@ -18,6 +18,7 @@ pub mod caller;
 pub mod cells;
 pub mod cost;
 mod csv;
+pub mod data_tests;
 pub mod dax;
 pub mod error;
 pub mod explanation;

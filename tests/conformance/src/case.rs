@@ -15,6 +15,7 @@ use jiff::tz::TimeZone;
 use serde::Deserialize;
 use serde_json::Value as Json;
 use terrane_app::cost::{Guardrails, Prices};
+use terrane_app::data_tests::DataTestSettings;
 use terrane_app::governance::GovernanceSettings;
 use terrane_app::limits::RateSettings;
 use terrane_app::limits::quota::QuotaSettings;
@@ -40,6 +41,7 @@ use terrane_server::{
 use crate::builds::{MemoryBuilder, MemoryInvalidations};
 use crate::compare::differences;
 use crate::cost::{MemoryBudgets, MemoryGuardrails, MemoryHistory};
+use crate::data_tests::MemoryDataTests;
 use crate::fakes::{
     Column, FakeBehavior, FakeClock, FakePlugins, FakeRetention, FakeStore, FakeWarehouse, SECRET, dialect_out_of_fuel,
     missing_dialect,
@@ -354,6 +356,7 @@ impl World {
             profiles: Arc::<MemoryProfiles>::default(),
             profile_texts: Arc::new(StoredProfileTexts),
             monitors: Arc::clone(&monitors) as _,
+            data_tests: Arc::<MemoryDataTests>::default(),
             deliveries: monitors,
             channels: Arc::new(channels()),
             retention: Arc::new(FakeRetention),
@@ -391,6 +394,7 @@ impl World {
             search: !self.has_no_search,
             profiling: !self.has_no_profiling,
             monitors: !self.has_no_monitors,
+            data_tests: DataTestSettings { schedule: None, timeout: Duration::from_secs(30) },
             retention: Duration::from_secs(86_400),
             leases: LeaseSettings::default(),
             process_id: "w1".into(),

@@ -7,6 +7,7 @@ pub mod builds;
 pub mod case;
 pub mod compare;
 pub mod cost;
+pub mod data_tests;
 pub mod fakes;
 pub mod governance;
 pub mod hooks;

@@ -35,7 +35,7 @@ fn every_route_has_a_case() {
     };
     // `auth` tests these, over a store with accounts, `jobs` those of asynchronous queries, over a table of jobs, `dax`
     // those of sessions, `governed` those of governance and `cost` those of guardrails, over records that change. The
-    // system tests make profiles of real rows, and run monitors over them.
+    // system tests make profiles of real rows, and run monitors and data tests over them.
     let elsewhere = [
         "/api/v1/auth/",
         "/api/v1/audit",
@@ -45,6 +45,7 @@ fn every_route_has_a_case() {
         "/api/v1/optimization/guardrails/",
         "/api/v1/profiling/",
         "/api/v1/anomaly/",
+        "/api/v1/data-tests/runs/",
     ];
     let is_here = |route: &&terrane_server::Route| !elsewhere.iter().any(|path| route.path.starts_with(path));
     let routes = terrane_server::routes();

@@ -60,6 +60,19 @@ pub(crate) fn of_batches(batches: &[RecordBatch], dimensions: usize) -> Result<V
     Ok(series.into_iter().map(ordered).collect())
 }
 
+/// Returns the largest time of a result whose first column is a time.
+///
+/// # Errors
+/// [`Unreadable`], if it is not a time.
+pub(crate) fn newest_time(batches: &[RecordBatch]) -> Result<Option<i64>, Unreadable> {
+    let mut newest = None;
+    for batch in batches {
+        let times = read(batch, 0, "a time", times)?;
+        newest = newest.max(times.as_primitive::<TimestampMillisecondType>().iter().flatten().max());
+    }
+    Ok(newest)
+}
+
 /// Removes the steps before the first row of any series. A query with both ends also counts 0 before the data begin. If
 /// these zeros were used as history, the first real days would be anomalies.
 pub(super) fn begun(mut all: Vec<Series>) -> Vec<Series> {

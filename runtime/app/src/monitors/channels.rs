@@ -11,6 +11,7 @@ use terrane_compiler::types::Granularity;
 use super::delivery::{LIFETIME, PACE};
 use super::error::MonitorError;
 use super::{MonitorService, check};
+use crate::anomaly::SeriesValue;
 use crate::domain::{Identity, RequestContext, Scope};
 use crate::jobs::is_own;
 use crate::ports::channels::{AlertMessage, Channel, ChannelType, ConfiguredChannel, MessageKind, MessageSubject};
@@ -146,8 +147,7 @@ fn test_message(id: Arc<str>, at: Timestamp) -> AlertMessage {
     let subject = MessageSubject {
         monitor_id: none(),
         monitor: none(),
-        cube: none(),
-        measure: none(),
+        value: SeriesValue::Measure { cube: none(), measure: none() },
         granularity: Granularity::Day,
     };
     AlertMessage { id, kind: MessageKind::Test, at, subject, alerts: Vec::new(), more: 0 }

@@ -1,11 +1,11 @@
 //! Checks definitions of monitors, and describes them for the audit log.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use terrane_compiler::types::Value;
 
 use super::error::MonitorError;
-use crate::anomaly::qualified;
 use crate::ports::audit::{Detail, Details};
 use crate::ports::channels::Channel;
 use crate::ports::monitors::{AlertState, EscalationRule, MonitorDefinition};
@@ -34,7 +34,7 @@ pub(super) fn check(definition: &MonitorDefinition) -> Result<(), MonitorError> 
     if !(1..=MAX_TRAINING_SIZE).contains(&definition.training_size) {
         return invalid("training_size", format!("must be from 1 to {MAX_TRAINING_SIZE}"));
     }
-    let distinct: HashSet<_> = definition.dimensions.iter().map(|name| qualified(&definition.cube, name)).collect();
+    let distinct: HashSet<_> = definition.dimensions.iter().map(|name| definition.value.dimension(name)).collect();
     if definition.dimensions.len() > MAX_DIMENSIONS || distinct.len() < definition.dimensions.len() {
         return invalid("dimensions", format!("must name at most {MAX_DIMENSIONS} dimensions, each once"));
     }
@@ -66,12 +66,14 @@ pub(super) fn check(definition: &MonitorDefinition) -> Result<(), MonitorError> 
 /// Describes a definition for the audit log.
 pub(super) fn details(definition: &MonitorDefinition) -> Details {
     let text = |text: &str| Detail::Value(Value::Text(text.into()));
+    let maybe = |name: Option<&Arc<str>>| name.map_or(Detail::Value(Value::Null), |name| text(name));
     let integer = |number: u32| Detail::Value(Value::Integer(i64::from(number)));
     let sensitivity = definition.sensitivity.map_or(Value::Null, Value::Float);
     Details::fields([
         ("name", text(&definition.name)),
-        ("cube_name", text(&definition.cube)),
-        ("measure_name", text(&definition.measure)),
+        ("cube_name", maybe(definition.value.cube())),
+        ("measure_name", maybe(definition.value.measure())),
+        ("metric_name", maybe(definition.value.metric())),
         ("detector_type", text(&definition.detector)),
         ("sensitivity", Detail::Value(sensitivity)),
         ("dimensions", Detail::List(definition.dimensions.iter().map(|name| text(name)).collect())),

@@ -172,6 +172,7 @@ mod tests {
     use terrane_compiler::types::Granularity;
 
     use super::*;
+    use crate::anomaly::SeriesValue;
     use crate::ports::channels::{AlertMessage, Channel, ChannelType, MessageKind, MessageSubject};
     use crate::ports::deliveries::{Delivery, Lane};
 
@@ -186,8 +187,7 @@ mod tests {
         let subject = MessageSubject {
             monitor_id: "m".into(),
             monitor: "m".into(),
-            cube: "c".into(),
-            measure: "x".into(),
+            value: SeriesValue::Measure { cube: "c".into(), measure: "x".into() },
             granularity: Granularity::Day,
         };
         let message = AlertMessage {

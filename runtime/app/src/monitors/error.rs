@@ -1,10 +1,12 @@
 //! The reasons why a monitor, a detection or an alert is not shown or changed.
 
+use std::sync::Arc;
+
 use terrane_compiler::query::QueryError;
 
 use super::alerts::AlertMove;
-use super::schedule::ScheduleError;
 use crate::anomaly::AnomalyError;
+use crate::cron_schedule::ScheduleError;
 use crate::domain::PreconditionError;
 use crate::ports::channels::ChannelError;
 use crate::ports::monitors::AlertState;
@@ -33,6 +35,13 @@ pub enum MonitorError {
     UnknownDelivery,
     #[error("only failed deliveries can be sent again")]
     NotFailed,
+    #[error("the root cause of metric `{metric}` cannot be computed: {}", reason.as_str())]
+    NotExplained {
+        metric: Arc<str>,
+        reason: NotExplained,
+        /// The measures of the metric that the caller may see.
+        measures: Vec<Arc<str>>,
+    },
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
     #[error("an alert in the state {} cannot be moved by `{}`", state.as_str(), step.as_str())]
@@ -49,6 +58,24 @@ pub enum MonitorError {
     Query(#[from] QueryRunError),
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// The reason why a metric has no root cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotExplained {
+    Calculation,
+    SeveralCubes,
+    PrivateCube,
+}
+
+impl NotExplained {
+    fn as_str(self) -> &'static str {
+        match self {
+            NotExplained::Calculation => "it is neither one measure nor a ratio of two counts or sums",
+            NotExplained::SeveralCubes => "its measures belong to several cubes",
+            NotExplained::PrivateCube => "queries cannot group by the dimensions of its cube",
+        }
+    }
 }
 
 impl From<QueryError> for MonitorError {

@@ -202,6 +202,7 @@ mod tests {
     use terrane_compiler::types::Granularity;
 
     use super::*;
+    use crate::anomaly::SeriesValue;
     use crate::ports::monitors::EscalationRule;
     use crate::ports::severity::FindingSeverity;
 
@@ -264,8 +265,7 @@ mod tests {
                 subject: MessageSubject {
                     monitor_id: "m".into(),
                     monitor: "m".into(),
-                    cube: "c".into(),
-                    measure: "x".into(),
+                    value: SeriesValue::Measure { cube: "c".into(), measure: "x".into() },
                     granularity: Granularity::Day,
                 },
                 rules,

@@ -5,8 +5,10 @@
 //! and the history before it. Expected values of slices are their means over the history, scaled so that they add up to
 //! the detector's expected value. A measure that adds up has exact shares. For others each slice is weighed by its rows:
 //! the change of its value, and the change of its weight, add up to the gap for averages and approximately for the rest.
-//! The arithmetic is in [`slices`]. Absent: joins to other cubes, whose dimensions are not looked at.
+//! The arithmetic is in [`slices`], and the measures behind a metric are in [`parts`]. Absent: joins to other cubes,
+//! whose dimensions are not looked at.
 
+mod parts;
 mod slices;
 
 use std::sync::Arc;
@@ -15,7 +17,7 @@ use arrow::array::{Array as _, AsArray as _, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type};
 use terrane_compiler::Access;
-use terrane_compiler::model::{AggregateFunction, Cube, DimensionType, Measure, MeasureKind, Model, SqlPart};
+use terrane_compiler::model::DimensionType;
 use terrane_compiler::query::{DateRange, Filter, MemberRef, QueryError, SemanticQuery, TimeDimension};
 use terrane_compiler::types::{Operator, Value};
 
@@ -24,7 +26,6 @@ use super::SeenDetection;
 use super::error::MonitorError;
 use crate::anomaly::bucket::Bucket;
 use crate::anomaly::{AnomalyError, Unreadable, qualified, time_dimension_of};
-use crate::dimension_values::counts_rows;
 use crate::domain::RequestContext;
 use crate::metadata;
 use crate::query::{QueryRunError, QueryService, QuerySession};
@@ -100,8 +101,10 @@ pub struct RootSlice {
 struct Question<'q> {
     session: QuerySession<'q>,
     cube: Arc<str>,
-    measure: MemberRef,
-    /// Another measure, which counts rows.
+    /// The cube of names without a dot.
+    scope: Option<Arc<str>>,
+    value: MemberRef,
+    /// A measure or a metric that counts rows.
     weight: Option<MemberRef>,
     time: MemberRef,
     is_utc: bool,
@@ -135,20 +138,15 @@ pub(super) async fn explain(
     let session = queries.session(request);
     let snapshot = session.shared_snapshot();
     let access = Access::of(&snapshot.model, &request.caller);
-    let cube = metadata::cube(&access, &definition.cube).ok_or(MonitorError::UnknownDetection)?;
-    let measure = metadata::measures(&access, cube).find(|measure| *measure.name == *own_name(&definition.measure));
-    let measure = measure.ok_or(MonitorError::UnknownDetection)?;
-    let is_exact = adds_up(measure);
-    let offered = |wanted: &Measure| metadata::measures(&access, cube).find(|measure| measure.name == wanted.name);
-    let weight = denominator(&snapshot.model, cube, measure).and_then(offered);
-    let rows = weight.or_else(|| metadata::measures(&access, cube).find(|measure| counts_rows(measure)));
+    let parts = parts::of(&access, &session, &definition.value)?;
+    let cube = parts.cube;
     let (mut looked_at, mut left_out) = (Vec::new(), Vec::new());
     // The columns of a key of several may well have groups.
     let is_single_key = cube.dimensions.iter().filter(|dimension| dimension.primary_key).count() == 1;
     for dimension in metadata::dimensions(&access, cube) {
         let is_key = dimension.primary_key && is_single_key;
         let name = qualified(&cube.name, &dimension.name);
-        let is_of_series = definition.dimensions.iter().any(|own| *own_name(own) == *dimension.name);
+        let is_of_series = definition.dimensions.iter().any(|own| definition.value.dimension(own) == name);
         match dimension.ty {
             _ if is_of_series => {}
             DimensionType::String | DimensionType::Boolean | DimensionType::Number if is_key => {
@@ -161,7 +159,7 @@ pub(super) async fn explain(
     for name in looked_at.split_off(looked_at.len().min(MAX_DIMENSIONS)) {
         left_out.push((name, "more dimensions are not looked at"));
     }
-    let time = time_dimension_of(&session, &definition.cube).await?;
+    let time = time_dimension_of(&session, &cube.name).await?;
     let granularity = definition.granularity;
     let at = Bucket::at_ms(step.at_ms).ok_or(MonitorError::UnknownDetection)?;
     let steps = definition.training_size.min(MAX_HISTORY);
@@ -170,18 +168,16 @@ pub(super) async fn explain(
     let between = |from: Bucket, to: Bucket| DateRange::Between(Some(from.text()), Some(to.end_text(granularity)));
     let question = Question {
         cube: Arc::clone(&cube.name),
-        measure: qualified(&cube.name, &measure.name).parse()?,
-        weight: rows
-            .filter(|rows| rows.name != measure.name)
-            .map(|rows| qualified(&cube.name, &rows.name).parse::<MemberRef>())
-            .transpose()?,
+        scope: definition.value.cube().cloned(),
+        value: definition.value.member().parse()?,
+        weight: parts.weight.map(|weight| weight.parse::<MemberRef>()).transpose()?,
         time: time.parse()?,
         is_utc: granularity.is_sub_day(),
-        filters: filters(&cube.name, &step.series)?,
+        filters: [parts.filters, filters(&cube.name, &step.series)?].concat(),
         step: between(at, at),
         history: between(first, last),
-        is_exact,
-        is_row_count: counts_rows(measure),
+        is_exact: parts.is_exact,
+        is_row_count: parts.is_row_count,
         session,
     };
     // All statements together may take the time of one query.
@@ -305,8 +301,8 @@ impl Question<'_> {
     fn query(&self, dimensions: Vec<MemberRef>, filters: Vec<Filter>, range: &DateRange) -> SemanticQuery {
         let time = TimeDimension { member: self.time.clone(), granularity: None, range: Some(range.clone()) };
         SemanticQuery {
-            cube: Some(Arc::clone(&self.cube)),
-            values: std::iter::once(self.measure.clone()).chain(self.weight.clone()).collect(),
+            cube: self.scope.clone(),
+            values: std::iter::once(self.value.clone()).chain(self.weight.clone()).collect(),
             dimensions,
             time_dimensions: vec![time],
             filters,
@@ -334,35 +330,6 @@ impl Question<'_> {
         });
         Ok(shown.collect::<Result<_, _>>()?)
     }
-}
-
-fn own_name(name: &str) -> &str {
-    name.rsplit_once('.').map_or(name, |(_, name)| name)
-}
-
-/// Returns the measure that a ratio is divided by, if it adds up and belongs to the same cube.
-fn denominator<'m>(model: &'m Model, cube: &Cube, measure: &Measure) -> Option<&'m Measure> {
-    let MeasureKind::Number(snippet) = &measure.kind else { return None };
-    let [SqlPart::Divide(_, divisor)] = &snippet.parts[..] else { return None };
-    let id = match &divisor.parts[..] {
-        [SqlPart::Measure(id)] => id,
-        [SqlPart::Text(before), SqlPart::Measure(id), SqlPart::Text(after)] if is_nullif(before, after) => id,
-        _ => return None,
-    };
-    let divisor = model.measure(*id);
-    (model.cube(id.cube).name == cube.name && adds_up(divisor)).then_some(divisor)
-}
-
-/// Returns whether these texts make `NULLIF(…, 0)`.
-fn is_nullif(before: &str, after: &str) -> bool {
-    let bare = |text: &str| text.replace(char::is_whitespace, "");
-    bare(before).eq_ignore_ascii_case("NULLIF(") && bare(after) == ",0)"
-}
-
-/// Returns whether the values of a measure's groups add up to its value.
-fn adds_up(measure: &Measure) -> bool {
-    matches!(&measure.kind, MeasureKind::Aggregate(aggregate)
-        if matches!(aggregate.function, AggregateFunction::Count | AggregateFunction::Sum))
 }
 
 fn filters(cube: &str, values: &[SliceFilter]) -> Result<Vec<Filter>, QueryError> {

@@ -6,17 +6,20 @@
 
 use std::sync::Arc;
 
+use terrane_compiler::Access;
+use terrane_compiler::model::Cube;
 use terrane_compiler::query::{
     DateRange, MemberRef, OrderBy, PreAggregations, QueryError, SemanticQuery, TimeDimension,
 };
 use terrane_compiler::types::Granularity;
 
 use super::error::MonitorError;
-use super::schedule::CronSchedule;
 use super::{MonitorService, run_of};
 use crate::anomaly::bucket::Bucket;
-use crate::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, qualified, series, time_dimension_of};
+use crate::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, SeriesValue, series};
+use crate::cron_schedule::CronSchedule;
 use crate::domain::RequestContext;
+use crate::metadata;
 use crate::ports::detectors::DetectorKind;
 use crate::ports::monitors::{Monitor, MonitorDefinition, MonitorRound, RunOutcome, ScoredStep};
 use crate::query::QuerySession;
@@ -128,7 +131,7 @@ impl MonitorService {
         let granularity = definition.granularity;
         let (time, newest, expected) = {
             let session = self.ports.queries.session(context);
-            let time = time_dimension_of(&session, &definition.cube).await?;
+            let time = definition.value.time_dimension(&session, None).await?;
             let now = match granularity.is_sub_day() {
                 true => jiff::tz::TimeZone::UTC.to_datetime(self.ports.clock.now()),
                 false => session.now(),
@@ -174,8 +177,7 @@ impl MonitorService {
             return Ok(none(is_late.then_some(LATE)));
         }
         let request = AnomalyRequest {
-            cube: Arc::clone(&definition.cube),
-            measure: Arc::clone(&definition.measure),
+            value: definition.value.clone(),
             detector: Arc::clone(&definition.detector),
             sensitivity: definition.sensitivity,
             training_size: definition.training_size,
@@ -193,7 +195,7 @@ impl MonitorService {
         }
     }
 
-    /// Returns the newest complete step with rows.
+    /// Returns the newest complete step with rows. A metric of several cubes needs rows of each of them.
     async fn newest_step(
         &self,
         session: &QuerySession<'_>,
@@ -205,38 +207,46 @@ impl MonitorService {
         let granularity = definition.granularity;
         let end = expected.map(|expected| expected.end_text(granularity));
         let range = DateRange::Between(since.map(Bucket::text), end);
-        let member: MemberRef = time.parse()?;
         let key: MemberRef = format!("{time}.{}", granularity.as_str()).parse()?;
-        let query = SemanticQuery {
-            order: vec![OrderBy { member: key, descending: true }],
-            limit: Some(1),
-            skip_total: true,
-            ..series_query(definition, member, &[], Some(range))?
-        };
-        let answer = session.prepare(&query).await?.run().await?;
-        let found = series::of_batches(&answer.batches, 0).map_err(AnomalyError::from)?;
-        let newest = found.iter().flat_map(|series| &series.points).map(|(at, _)| *at).max();
+        let all = series_query(definition, time.parse()?, &[], Some(range))?;
+        let mut newest = None;
+        for query in of_each_cube(session, &definition.value, all) {
+            let order = vec![OrderBy { member: key.clone(), descending: true }];
+            let query = SemanticQuery { order, limit: Some(1), skip_total: true, ..query };
+            let answer = session.prepare(&query).await?.run().await?;
+            let Some(found) = series::newest_time(&answer.batches).map_err(AnomalyError::from)? else {
+                return Ok(None);
+            };
+            newest = Some(newest.map_or(found, |newest: i64| newest.min(found)));
+        }
         Ok(newest.and_then(Bucket::at_ms))
     }
+}
+
+/// Returns the queries of the steps in which the cubes of a metric have rows. A metric may have values in other steps as
+/// well, such as a running total. If the caller cannot query one of the cubes, it is the query of the values.
+fn of_each_cube(session: &QuerySession<'_>, value: &SeriesValue, query: SemanticQuery) -> Vec<SemanticQuery> {
+    let model = &session.snapshot().model;
+    let Some(metric) = value.metric().and_then(|metric| model.metric_named(metric)) else { return vec![query] };
+    let access = Access::of(model, session.caller());
+    let cubes: Vec<&Cube> = model.facts_of_metric(metric).into_iter().map(|cube| model.cube(cube)).collect();
+    if cubes.is_empty() || !cubes.iter().all(|cube| metadata::is_shown(&access, cube)) {
+        return vec![query];
+    }
+    let of_cube =
+        |cube: &&Cube| SemanticQuery { cube: Some(Arc::clone(&cube.name)), values: Vec::new(), ..query.clone() };
+    cubes.iter().map(of_cube).collect()
 }
 
 /// Returns the query of a monitor's series over a range.
 fn series_query(
     definition: &MonitorDefinition,
-    time: MemberRef,
+    member: MemberRef,
     dimensions: &[Arc<str>],
     range: Option<DateRange>,
 ) -> Result<SemanticQuery, QueryError> {
-    let granularity = definition.granularity;
-    let dimensions = dimensions.iter().map(|name| qualified(&definition.cube, name).parse());
-    Ok(SemanticQuery {
-        cube: Some(Arc::clone(&definition.cube)),
-        values: vec![qualified(&definition.cube, &definition.measure).parse()?],
-        dimensions: dimensions.collect::<Result<_, QueryError>>()?,
-        time_dimensions: vec![TimeDimension { member: time, granularity: Some(granularity), range }],
-        timezone: granularity.is_sub_day().then(|| "UTC".into()),
-        ..SemanticQuery::default()
-    })
+    let time = TimeDimension { member, granularity: Some(definition.granularity), range };
+    definition.value.query(time, dimensions)
 }
 
 /// Returns the query whose statement names a caller's view of a monitor's series.
@@ -244,7 +254,7 @@ pub(super) async fn view_query(
     session: &QuerySession<'_>,
     definition: &MonitorDefinition,
 ) -> Result<SemanticQuery, MonitorError> {
-    let time = time_dimension_of(session, &definition.cube).await?;
+    let time = definition.value.time_dimension(session, None).await?;
     let [start, end] = VIEW_RANGE.map(|date| Some(date.into()));
     let range = Some(DateRange::Between(start, end));
     let query = series_query(definition, time.parse()?, &definition.dimensions, range)?;

@@ -13,7 +13,7 @@ use terrane_compiler::types::Granularity;
 
 use super::alert_state::AlertState;
 use super::severity::FindingSeverity;
-use crate::anomaly::SeriesKey;
+use crate::anomaly::{SeriesKey, SeriesValue};
 
 /// The types of channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -131,8 +131,7 @@ pub struct AlertMessage {
 pub struct MessageSubject {
     pub monitor_id: Arc<str>,
     pub monitor: Arc<str>,
-    pub cube: Arc<str>,
-    pub measure: Arc<str>,
+    pub value: SeriesValue,
     pub granularity: Granularity,
 }
 

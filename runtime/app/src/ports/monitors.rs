@@ -1,4 +1,4 @@
-//! The port to monitors of measures, and to what they detect.
+//! The port to monitors of measures and metrics, and to what they detect.
 //!
 //! In: definitions, rounds of monitors, and moves of alerts. Out: the records. A round writes its detections and the
 //! changes of alerts in one transaction. Absent: the rules of alerts (`monitors::alerts`), and who may see what.
@@ -16,15 +16,13 @@ use super::jobs::Maker;
 use super::leases::Lease;
 use super::severity::FindingSeverity;
 use super::store::StoreError;
-use crate::anomaly::SeriesKey;
+use crate::anomaly::{SeriesKey, SeriesValue};
 
 /// The definition of a monitor, as its owner set it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MonitorDefinition {
     pub name: Arc<str>,
-    pub cube: Arc<str>,
-    /// The name of a measure within the cube.
-    pub measure: Arc<str>,
+    pub value: SeriesValue,
     pub detector: Arc<str>,
     /// The sensitivity; `None` for the detector's default.
     pub sensitivity: Option<f64>,

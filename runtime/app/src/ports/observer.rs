@@ -27,6 +27,8 @@ pub trait Observer: Send + Sync {
     fn task_ended(&self, task: &'static str, outcome: TaskOutcome, duration: Duration);
     /// Reports the final end of a build of a pre-aggregation.
     fn rollup_built(&self, _: &BuiltRollup<'_>) {}
+    /// Reports the number of data tests of a run that had an outcome.
+    fn data_tests_ended(&self, _outcome: &'static str, _tests: u64) {}
     /// Reports that a pre-aggregation of a cube answered a query.
     fn rollup_used(&self, _cube: &str, _rollup: &str) {}
 }

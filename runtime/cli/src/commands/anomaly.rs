@@ -1,6 +1,7 @@
-//! `terrane anomaly`: finds anomalies in a measure along time, and lists detectors, monitors, alerts and deliveries.
+//! `terrane anomaly`: finds anomalies in a measure or metric along time, and lists detectors, monitors, alerts and
+//! deliveries.
 //!
-//! In: a project and a measure. Out: a table of anomalous points, or all points as JSON. Not here: the algorithms
+//! In: a project and a measure or metric. Out: a table of anomalous points, or all points as JSON. Not here: the algorithms
 //! (components), the series (app).
 
 mod lines;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use clap::Subcommand;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use comfy_table::{Table, presets};
-use terrane_app::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, DataRange, Point, SeriesKey};
+use terrane_app::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, DataRange, Point, SeriesKey, SeriesValue};
 use terrane_app::ports::detectors::{DetectorError, DetectorList};
 use terrane_app::ports::plugins::PluginFault;
 use terrane_compiler::types::Granularity;
@@ -36,6 +37,7 @@ Examples:
   terrane anomaly run examples/flights --cube flights --measure count --from 2013-06-01
   terrane anomaly run . --cube orders --measure revenue --dimension status --detector mad --sensitivity 4
   terrane anomaly run . --cube orders --measure revenue --granularity month --json | jq .series[].points
+  terrane anomaly run . --metric revenue_per_order --dimension orders.status
   terrane anomaly detectors .
   terrane anomaly monitors . --json | jq '.monitors[].last_run'
   terrane anomaly alerts .
@@ -48,7 +50,7 @@ pub struct AnomalyArguments {
 
 #[derive(Debug, Subcommand)]
 pub enum AnomalyAction {
-    /// Find anomalies in one measure along time
+    /// Find anomalies in one measure or metric along time
     Run(Box<RunArguments>),
     /// List the detectors
     Detectors {
@@ -101,11 +103,14 @@ pub struct RunArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,
     /// The cube of the measure
-    #[arg(long)]
-    pub cube: String,
+    #[arg(long, required_unless_present = "metric", requires = "measure")]
+    pub cube: Option<String>,
     /// A measure of the cube
-    #[arg(long)]
-    pub measure: String,
+    #[arg(long, required_unless_present = "metric", requires = "cube")]
+    pub measure: Option<String>,
+    /// A metric, instead of a measure
+    #[arg(long, conflicts_with_all = ["cube", "measure"])]
+    pub metric: Option<String>,
     /// The detector; `terrane anomaly detectors` lists them
     #[arg(long, default_value = "z_score")]
     pub detector: String,
@@ -118,10 +123,10 @@ pub struct RunArguments {
     /// The length of a step
     #[arg(long, default_value = "day", value_parser = granularities())]
     pub granularity: Granularity,
-    /// The time dimension; default: the primary one of the cube
+    /// The time dimension, of a metric with its cube; default: the primary one of the cube, or of each cube of a metric
     #[arg(long, value_name = "DIMENSION")]
     pub time: Option<String>,
-    /// A dimension with one series for each value; can be repeated
+    /// A dimension with one series for each value, of a metric with its cube; can be repeated
     #[arg(long = "dimension", value_name = "DIMENSION")]
     pub dimensions: Vec<String>,
     /// The first date to evaluate; default: the first after the history
@@ -254,8 +259,14 @@ fn print_unjudged(run: &AnomalyRun) {
 fn request(arguments: &RunArguments) -> AnomalyRequest {
     let text = |text: &String| Arc::from(text.as_str());
     AnomalyRequest {
-        cube: text(&arguments.cube),
-        measure: text(&arguments.measure),
+        value: match &arguments.metric {
+            Some(metric) => SeriesValue::Metric(text(metric)),
+            // Required by the arguments.
+            None => SeriesValue::Measure {
+                cube: arguments.cube.as_ref().map(text).unwrap_or_default(),
+                measure: arguments.measure.as_ref().map(text).unwrap_or_default(),
+            },
+        },
         detector: text(&arguments.detector),
         sensitivity: arguments.sensitivity,
         training_size: arguments.training_size,
@@ -276,6 +287,10 @@ fn failure(error: AnomalyError) -> Failure {
         }
         AnomalyError::ReversedRange { .. } => Some("exchange --from and --to".to_owned()),
         AnomalyError::NoTimeDimension { .. } => Some("name a time dimension with --time".to_owned()),
+        AnomalyError::NoTimeAxis { .. } => {
+            let hint = "set `primary_time: true` on a time dimension of each cube, or name one with --time";
+            Some(hint.to_owned())
+        }
         AnomalyError::TooManyPoints { .. } => {
             let hint = "ask for fewer series, a coarser granularity, or a shorter range with --from and --to; \
                         `query.max_limit` says how many there may be";

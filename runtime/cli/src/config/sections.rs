@@ -5,8 +5,10 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use terrane_app::cost::Guardrails;
+use terrane_app::cron_schedule::CronSchedule;
 use terrane_app::governance::OnChange;
 use terrane_app::limits::quota::QuotaSettings;
 use terrane_app::live;
@@ -18,9 +20,9 @@ use terrane_warehouse::FileAccess;
 
 use super::reader::Section;
 use super::{
-    AnomalyConfig, CacheConfig, Config, Folders, GovernanceConfig, JobsConfig, MetricsConfig, OptimizationConfig,
-    Place, PreaggregationsConfig, ProfilingConfig, QueryConfig, Secret, ServerConfig, StateConfig, TelemetryConfig,
-    UnusedSetting, WarehouseConfig, channels, network, plugins, search, security,
+    AnomalyConfig, CacheConfig, Config, DataTestsConfig, Folders, GovernanceConfig, JobsConfig, MetricsConfig,
+    OptimizationConfig, Place, PreaggregationsConfig, ProfilingConfig, QueryConfig, Secret, ServerConfig, StateConfig,
+    TelemetryConfig, UnusedSetting, WarehouseConfig, channels, network, plugins, search, security,
 };
 
 pub(super) const DEFAULT_SCHEMA: &str = "terrane_preaggregations";
@@ -63,6 +65,7 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
             enabled: s.boolean("enabled").unwrap_or(true),
             channels: channels::channels(s),
         }),
+        data_tests: top.section("data_tests", data_tests),
         profiling: top.section("profiling", |s| ProfilingConfig { enabled: s.boolean("enabled").unwrap_or(true) }),
         plugins: plugins::read(top),
         log: top.section("log", log),
@@ -288,6 +291,19 @@ const TIMEZONE: &str = "a timezone of the IANA database, like Europe/Berlin";
 
 fn time_zone(text: &str) -> Option<TimeZone> {
     jiff::tz::TimeZoneDatabase::bundled().get(text.trim()).ok()
+}
+
+fn data_tests(s: &mut Section<'_>) -> DataTestsConfig {
+    const SCHEDULE: &str = "a cron expression of five fields that occurs, like `0 6 * * *`,";
+    // An expression such as `0 0 31 2 *` never occurs.
+    let occurs = |text: &str| {
+        let schedule = CronSchedule::in_zone(text.trim(), TimeZone::UTC).ok()?;
+        schedule.next(Timestamp::UNIX_EPOCH).map(|_| text.trim().to_owned())
+    };
+    DataTestsConfig {
+        schedule: s.checked("schedule", SCHEDULE, occurs),
+        timezone: s.checked("timezone", TIMEZONE, time_zone),
+    }
 }
 
 fn query(s: &mut Section<'_>) -> QueryConfig {

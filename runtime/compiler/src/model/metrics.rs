@@ -228,7 +228,7 @@ pub(super) fn report_unreachable_filters(model: &Model, definitions: &Definition
 }
 
 /// Returns the cubes whose rows a metric aggregates.
-fn facts(model: &Model, body: &Snippet) -> BTreeSet<CubeId> {
+pub(super) fn facts(model: &Model, body: &Snippet) -> BTreeSet<CubeId> {
     let (mut facts, mut met) = (BTreeSet::new(), BTreeSet::new());
     let mut open = vec![body];
     while let Some(snippet) = open.pop() {

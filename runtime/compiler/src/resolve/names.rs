@@ -177,11 +177,8 @@ impl<'a> Names<'a> {
 
     fn unknown_value(&self, name: &MemberRef) -> QueryError {
         if name.cube().is_none() {
-            let metrics = (0..).map(MetricId).zip(&self.model.metrics);
-            let metrics = metrics.filter(|(id, m)| !m.presentation.hidden && self.access.offers_metric(*id));
-            let metrics = metrics.map(|(_, m)| m.name.clone());
             let of_cube = self.cube.into_iter().flat_map(|cube| self.measure_names(cube));
-            let all: Vec<Arc<str>> = of_cube.map(|(_, name)| name).chain(metrics).collect();
+            let all: Vec<Arc<str>> = of_cube.map(|(_, name)| name).chain(self.metric_names()).collect();
             // A measure is named with its cube.
             let measures = public_cubes(self.model).flat_map(|cube| self.measure_names(cube));
             let measures = measures.filter(|(_, own)| **own == *name.text).map(|(full, _)| full);
@@ -193,6 +190,12 @@ impl<'a> Names<'a> {
             .map(|(full, _)| full)
             .collect::<Vec<_>>();
         QueryError::UnknownMeasure { name: name.text.clone(), nearest: suggest(&name.text, all.iter()) }
+    }
+
+    fn metric_names(&self) -> impl Iterator<Item = Arc<str>> {
+        let metrics = (0..).map(MetricId).zip(&self.model.metrics);
+        let shown = metrics.filter(|(id, metric)| !metric.presentation.hidden && self.access.offers_metric(*id));
+        shown.map(|(_, metric)| Arc::clone(&metric.name))
     }
 
     fn unknown_dimension(&self, name: &MemberRef) -> QueryError {
@@ -247,6 +250,12 @@ pub(super) enum NamedMember {
     Dimension(DimensionId),
     Segment(SegmentId),
     MetricTime,
+}
+
+/// Returns the error of a name that is not the name of a metric which the caller may see.
+pub fn unknown_metric(access: &Access<'_>, name: &Arc<str>) -> QueryError {
+    let all: Vec<Arc<str>> = Names::internal(access).metric_names().collect();
+    QueryError::UnknownMetric { name: Arc::clone(name), nearest: suggest(name, all.iter()) }
 }
 
 fn public_cube<'a>(model: &'a Model, name: &str) -> Option<&'a Cube> {

@@ -41,13 +41,17 @@ pub(crate) enum AlertStatus {
     Escalated,
 }
 
-/// A measure that is evaluated on a schedule.
+/// A measure or metric that is evaluated on a schedule.
 #[derive(SimpleObject)]
 pub(crate) struct Monitor {
     id: ID,
     name: String,
-    cube: String,
-    measure: String,
+    /// Null for a metric.
+    cube: Option<String>,
+    /// Null for a metric.
+    measure: Option<String>,
+    /// Null for a measure.
+    metric: Option<String>,
     detector: String,
     /// Null for the detector's own.
     sensitivity: Option<f64>,
@@ -72,8 +76,12 @@ pub(crate) struct Monitor {
 pub(crate) struct Detection {
     id: ID,
     monitor_id: ID,
-    cube: String,
-    measure: String,
+    /// Null for a metric.
+    cube: Option<String>,
+    /// Null for a metric.
+    measure: Option<String>,
+    /// Null for a measure.
+    metric: Option<String>,
     /// The values of the dimensions of the series.
     dimensions: Json,
     /// The start of the step.
@@ -94,8 +102,12 @@ pub(crate) struct Alert {
     id: ID,
     monitor_id: ID,
     monitor_name: String,
-    cube: String,
-    measure: String,
+    /// Null for a metric.
+    cube: Option<String>,
+    /// Null for a metric.
+    measure: Option<String>,
+    /// Null for a measure.
+    metric: Option<String>,
     /// The values of the dimensions of the series.
     dimensions: Json,
     status: AlertStatus,
@@ -280,8 +292,9 @@ impl From<wire::Monitor<'_>> for Monitor {
         Monitor {
             id: monitor.id.into(),
             name: monitor.name.to_owned(),
-            cube: monitor.cube_name.to_owned(),
-            measure: monitor.measure_name.to_owned(),
+            cube: monitor.names.cube_name.map(str::to_owned),
+            measure: monitor.names.measure_name.map(str::to_owned),
+            metric: monitor.names.metric_name.map(str::to_owned),
             detector: monitor.detector_type.to_owned(),
             sensitivity: monitor.sensitivity,
             schedule: monitor.schedule.to_owned(),
@@ -302,8 +315,9 @@ impl From<wire::Detection<'_>> for Detection {
         Detection {
             id: detection.id.into(),
             monitor_id: detection.monitor_id.into(),
-            cube: detection.cube_name.to_owned(),
-            measure: detection.measure_name.to_owned(),
+            cube: detection.names.cube_name.map(str::to_owned),
+            measure: detection.names.measure_name.map(str::to_owned),
+            metric: detection.names.metric_name.map(str::to_owned),
             dimensions: values(&detection.dimensions),
             time: detection.time,
             value: detection.value,
@@ -323,8 +337,9 @@ impl From<wire::Alert<'_>> for Alert {
             id: alert.id.into(),
             monitor_id: alert.monitor_id.into(),
             monitor_name: alert.monitor_name.to_owned(),
-            cube: alert.cube_name.to_owned(),
-            measure: alert.measure_name.to_owned(),
+            cube: alert.names.cube_name.map(str::to_owned),
+            measure: alert.names.measure_name.map(str::to_owned),
+            metric: alert.names.metric_name.map(str::to_owned),
             dimensions: values(&alert.dimensions),
             status: AlertStatus::named(alert.status),
             severity: Severity::named(alert.severity),

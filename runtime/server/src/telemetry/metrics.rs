@@ -164,6 +164,10 @@ impl Metrics {
         });
     }
 
+    pub(crate) fn data_tests_ended(&self, outcome: &'static str, tests: u64) {
+        self.families.data_tests.with_label_values(&[outcome]).inc_by(tests);
+    }
+
     pub(crate) fn rollup_used(&self, cube: &str, rollup: &str) {
         self.with_cube(cube, |cube| {
             self.families.preagg_hits.with_label_values(&[cube, rollup_label(cube, rollup)]).inc();

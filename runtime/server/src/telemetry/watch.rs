@@ -105,6 +105,12 @@ impl Observer for Watch {
         }
     }
 
+    fn data_tests_ended(&self, outcome: &'static str, tests: u64) {
+        if let Some(metrics) = &self.metrics {
+            metrics.data_tests_ended(outcome, tests);
+        }
+    }
+
     fn rollup_used(&self, cube: &str, rollup: &str) {
         if let Some(metrics) = &self.metrics {
             metrics.rollup_used(cube, rollup);

@@ -10,6 +10,7 @@ use terrane_app::ports::severity::FindingSeverity;
 use terrane_app::ports::store::StoreError;
 
 use crate::database::Row;
+use crate::monitors::rows::{value_names, value_of};
 use crate::row::{maybe_text, maybe_time, micros, odd, signed, text, time, unsigned};
 use crate::statement::Statement;
 
@@ -48,8 +49,11 @@ const WRITE_LANE: &str = "\
 #[derive(Serialize, Deserialize)]
 struct MessageText {
     monitor: String,
+    /// Empty, like the measure, if the message is about a metric.
     cube: String,
     measure: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    metric: Option<String>,
     granularity: String,
     alerts: Vec<AlertText>,
     more: u32,
@@ -70,10 +74,12 @@ struct AlertText {
 impl From<&AlertMessage> for MessageText {
     fn from(message: &AlertMessage) -> Self {
         let subject = &message.subject;
+        let (cube, measure, metric) = value_names(&subject.value);
         MessageText {
             monitor: subject.monitor.to_string(),
-            cube: subject.cube.to_string(),
-            measure: subject.measure.to_string(),
+            cube: cube.to_owned(),
+            measure: measure.to_owned(),
+            metric: metric.map(str::to_owned),
             granularity: subject.granularity.as_str().to_owned(),
             alerts: message.alerts.iter().map(AlertText::from).collect(),
             more: message.more,
@@ -144,8 +150,7 @@ pub(super) fn delivery(row: &Row) -> Result<Delivery, StoreError> {
         subject: MessageSubject {
             monitor_id: text(row, "monitor_id")?,
             monitor: stored.monitor.into(),
-            cube: stored.cube.into(),
-            measure: stored.measure.into(),
+            value: value_of(stored.cube, stored.measure, stored.metric),
             granularity: stored.granularity.parse().map_err(|_| odd("a granularity"))?,
         },
         alerts: alerts?,

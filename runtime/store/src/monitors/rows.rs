@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::Value as Json;
-use terrane_app::anomaly::SeriesKey;
+use terrane_app::anomaly::{SeriesKey, SeriesValue};
 use terrane_app::ports::channels::{Channel, ChannelType};
 use terrane_app::ports::jobs::Maker;
 use terrane_app::ports::monitors::{
@@ -18,11 +18,12 @@ use crate::database::Row;
 use crate::row::{self, auth_method, maybe_text, maybe_time, micros, odd, signed, text, time, unsigned, words};
 use crate::statement::{Bound, Statement};
 
-pub(crate) const MONITORS: [&str; 31] = [
+pub(crate) const MONITORS: [&str; 32] = [
     "id",
     "name",
     "cube",
     "measure",
+    "metric",
     "detector",
     "sensitivity",
     "dimensions",
@@ -148,11 +149,13 @@ pub(super) fn monitor_row(monitor: &Monitor) -> Vec<Bound> {
     let (definition, owner) = (&monitor.definition, &monitor.owner);
     let dimensions: Vec<&str> = definition.dimensions.iter().map(|name| &**name).collect();
     let run = monitor.last_run.as_ref();
+    let (cube, measure, metric) = value_names(&definition.value);
     vec![
         (&*monitor.id).into(),
         (&*definition.name).into(),
-        (&*definition.cube).into(),
-        (&*definition.measure).into(),
+        cube.into(),
+        measure.into(),
+        metric.into(),
         (&*definition.detector).into(),
         number_text(definition.sensitivity).as_deref().into(),
         (&*Json::from(dimensions).to_string()).into(),
@@ -183,13 +186,27 @@ pub(super) fn monitor_row(monitor: &Monitor) -> Vec<Bound> {
     ]
 }
 
+/// Returns the columns `cube`, `measure` and `metric` of the values of a series. A metric leaves the others empty.
+pub(crate) fn value_names(value: &SeriesValue) -> (&str, &str, Option<&str>) {
+    match value {
+        SeriesValue::Measure { cube, measure } => (cube, measure, None),
+        SeriesValue::Metric(metric) => ("", "", Some(metric)),
+    }
+}
+
+pub(crate) fn value_of(cube: String, measure: String, metric: Option<String>) -> SeriesValue {
+    match metric {
+        Some(metric) => SeriesValue::Metric(metric.into()),
+        None => SeriesValue::Measure { cube: cube.into(), measure: measure.into() },
+    }
+}
+
 pub(crate) fn monitor(row: &Row) -> Result<Monitor, StoreError> {
     let small = |column| row.integer(column).map(|number| u32::try_from(number).unwrap_or(u32::MAX));
     let min_severity = FindingSeverity::named(&row.text("min_severity")?);
     let definition = MonitorDefinition {
         name: text(row, "name")?,
-        cube: text(row, "cube")?,
-        measure: text(row, "measure")?,
+        value: value_of(row.text("cube")?, row.text("measure")?, row.maybe_text("metric")?),
         detector: text(row, "detector")?,
         sensitivity: number(row, "sensitivity")?,
         dimensions: list(row, "dimensions")?.into_iter().map(|name: String| name.into()).collect(),

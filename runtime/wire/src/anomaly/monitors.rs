@@ -9,7 +9,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
-use terrane_app::anomaly::{SeriesKey, TRAINING_SIZE};
+use terrane_app::anomaly::{SeriesKey, SeriesValue, TRAINING_SIZE};
 use terrane_app::monitors::{ScoredRange, SeenAlert, SeenDetection};
 use terrane_app::ports::channels::{Channel, ChannelType};
 use terrane_app::ports::monitors::{
@@ -21,7 +21,7 @@ use terrane_compiler::types::Granularity;
 
 use super::channels::{AlertChannel, ChannelAnswer, channel, channel_type};
 use super::parameters::{DEFAULT_LIMIT, limit};
-use super::time;
+use super::{ValueNames, time};
 use crate::fields::{FieldError, Fields, Path};
 use crate::query::GranularityName;
 use crate::{body, schema};
@@ -30,6 +30,7 @@ const MONITOR: &[&str] = &[
     "name",
     "cube_name",
     "measure_name",
+    "metric_name",
     "detector_type",
     "sensitivity",
     "dimensions",
@@ -53,14 +54,17 @@ const DAY_MS: i64 = 86_400_000;
 #[schemars(deny_unknown_fields)]
 pub struct MonitorRequest {
     pub name: String,
-    pub cube_name: String,
-    /// A measure of the cube.
-    pub measure_name: String,
+    /// The cube of `measure_name`.
+    pub cube_name: Option<String>,
+    /// A measure of the cube. A monitor has either a measure or a metric.
+    pub measure_name: Option<String>,
+    /// A metric.
+    pub metric_name: Option<String>,
     /// `z_score`, `iqr`, `mad`, or another kind of `GET /api/v1/anomaly/detectors`. Default: `z_score`.
     pub detector_type: Option<String>,
     /// The sensitivity, greater than 0. Default: the detector's own.
     pub sensitivity: Option<f64>,
-    /// One series for each combination of their values. At most 5.
+    /// One series for each combination of their values. At most 5. With a metric, names are `cube.dimension`.
     pub dimensions: Option<Vec<String>>,
     /// A cron expression of five fields.
     pub schedule: String,
@@ -132,8 +136,8 @@ impl JsonSchema for SeverityName {
 pub struct Monitor<'a> {
     pub id: &'a str,
     pub name: &'a str,
-    pub cube_name: &'a str,
-    pub measure_name: &'a str,
+    #[serde(flatten)]
+    pub names: ValueNames<'a>,
     pub detector_type: &'a str,
     /// Null for the detector's own.
     pub sensitivity: Option<f64>,
@@ -203,8 +207,8 @@ pub struct Detection<'a> {
     pub id: &'a str,
     pub monitor_id: &'a str,
     pub monitor_name: &'a str,
-    pub cube_name: &'a str,
-    pub measure_name: &'a str,
+    #[serde(flatten)]
+    pub names: ValueNames<'a>,
     /// The values of the dimensions of the series.
     pub dimensions: BTreeMap<&'a str, Option<&'a str>>,
     /// The start of the step.
@@ -236,8 +240,8 @@ pub struct Alert<'a> {
     pub id: &'a str,
     pub monitor_id: &'a str,
     pub monitor_name: &'a str,
-    pub cube_name: &'a str,
-    pub measure_name: &'a str,
+    #[serde(flatten)]
+    pub names: ValueNames<'a>,
     /// The values of the dimensions of the series.
     pub dimensions: BTreeMap<&'a str, Option<&'a str>>,
     /// `TRIGGERED`, `ACKNOWLEDGED`, `INVESTIGATING`, `RESOLVED` or `ESCALATED`.
@@ -289,8 +293,7 @@ pub fn monitor_from_wire(body: &[u8]) -> Result<MonitorDefinition, FieldError> {
     };
     Ok(MonitorDefinition {
         name: text("name", "a name")?,
-        cube: text("cube_name", "the name of a cube")?,
-        measure: text("measure_name", "the name of a measure")?,
+        value: series_value(&fields, &path)?,
         detector: fields.string("detector_type", "a kind of detector")?.unwrap_or("z_score").into(),
         sensitivity: number(&fields, &path, "sensitivity")?,
         dimensions: fields.list("dimensions", "a list of names", name)?,
@@ -301,6 +304,22 @@ pub fn monitor_from_wire(body: &[u8]) -> Result<MonitorDefinition, FieldError> {
         is_enabled: fields.boolean("enabled")?.unwrap_or(true),
         alerts: alert_rules(fields.get("alert_config"), &path.field("alert_config"))?,
     })
+}
+
+/// Reads the measure with its cube, or the metric.
+fn series_value(fields: &Fields<'_>, path: &Path<'_>) -> Result<SeriesValue, FieldError> {
+    let cube = fields.string("cube_name", "the name of a cube")?;
+    let measure = fields.string("measure_name", "the name of a measure")?;
+    let metric = fields.string("metric_name", "the name of a metric")?;
+    match (cube, measure, metric) {
+        (None, None, Some(metric)) => Ok(SeriesValue::Metric(metric.into())),
+        (Some(_), None, Some(_)) => Err(path.both(["cube_name", "metric_name"])),
+        (_, Some(_), Some(_)) => Err(path.both(["measure_name", "metric_name"])),
+        (Some(cube), Some(measure), None) => Ok(SeriesValue::Measure { cube: cube.into(), measure: measure.into() }),
+        (None, None, None) => Err(path.missing_both(["measure_name", "metric_name"])),
+        (None, Some(_), None) => Err(path.missing("cube_name")),
+        (Some(_), None, None) => Err(path.missing("measure_name")),
+    }
 }
 
 fn name(value: &Json, path: &Path<'_>) -> Result<Arc<str>, FieldError> {
@@ -476,8 +495,7 @@ impl<'a> From<&'a Record> for Monitor<'a> {
         Monitor {
             id: &record.id,
             name: &definition.name,
-            cube_name: &definition.cube,
-            measure_name: &definition.measure,
+            names: ValueNames::from(&definition.value),
             detector_type: &definition.detector,
             sensitivity: definition.sensitivity,
             dimensions: definition.dimensions.iter().map(|name| &**name).collect(),
@@ -528,8 +546,7 @@ impl<'a> From<&'a SeenDetection> for Detection<'a> {
             id: &detection.id,
             monitor_id: &detection.monitor_id,
             monitor_name: &definition.name,
-            cube_name: &definition.cube,
-            measure_name: &definition.measure,
+            names: ValueNames::from(&definition.value),
             dimensions: values(&step.series),
             time: time(step.at_ms, definition.granularity),
             value: step.value,
@@ -559,8 +576,7 @@ impl<'a> From<&'a SeenAlert> for Alert<'a> {
             id: &alert.id,
             monitor_id: &alert.monitor_id,
             monitor_name: &definition.name,
-            cube_name: &definition.cube,
-            measure_name: &definition.measure,
+            names: ValueNames::from(&definition.value),
             dimensions: values(&alert.series),
             status: alert.state.as_str(),
             severity: alert.severity.as_str(),

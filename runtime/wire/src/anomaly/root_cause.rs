@@ -89,7 +89,7 @@ impl<'a> RootCause<'a> {
             _ => "slices",
         };
         RootCause {
-            summary: summary(&detection, cause, kind),
+            summary: summary(&seen.monitor.definition.value.member(), &detection, cause, kind),
             detection,
             expected: cause.expected,
             actual: cause.actual,
@@ -128,17 +128,16 @@ impl<'a> From<&'a RootSlice> for SliceAnswer<'a> {
     }
 }
 
-fn summary(detection: &Detection<'_>, cause: &Cause, kind: &str) -> String {
+fn summary(value: &str, detection: &Detection<'_>, cause: &Cause, kind: &str) -> String {
     let gap = cause.actual - cause.expected;
     let direction = if gap < 0.0 { "below" } else { "above" };
     let distance = match cause.expected {
         0.0 => format!("{} {direction}", rounded(gap.abs())),
         expected => format!("{:.0} % {direction}", 100.0 * (gap / expected).abs()),
     };
-    let Detection { cube_name, measure_name, time, .. } = detection;
-    let measure = measure_name.rsplit('.').next().unwrap_or(measure_name);
+    let time = &detection.time;
     let start = format!(
-        "`{cube_name}.{measure}` was {} at {time}, {distance} the expected {}",
+        "`{value}` was {} at {time}, {distance} the expected {}",
         rounded(cause.actual),
         rounded(cause.expected)
     );

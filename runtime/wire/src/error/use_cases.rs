@@ -248,6 +248,10 @@ impl ErrorBody {
             }
             AnomalyError::NoTimeDimension { .. } => invalid("cube_name"),
             AnomalyError::Moment { .. } | AnomalyError::ReversedRange { .. } => invalid("from"),
+            AnomalyError::NoTimeAxis { .. } => {
+                let hint = "Set `primary_time: true` on a time dimension of each cube that the metric reads.";
+                invalid("metric_name").detail("hint", hint)
+            }
             AnomalyError::Sensitivity { .. } => invalid("sensitivity"),
             AnomalyError::TrainingSize { .. } => invalid("training_size"),
             AnomalyError::Unreadable(_)
@@ -268,6 +272,11 @@ impl ErrorBody {
             | MonitorError::UnknownDelivery => ErrorBody::new(Code::NotFound, message),
             MonitorError::NotOwner => {
                 ErrorBody::new(Code::Forbidden, message).detail("required_scope", Scope::Admin.as_str())
+            }
+            MonitorError::NotExplained { measures, .. } => {
+                let hint = "Ask for the root cause of a monitor of one of its measures.";
+                let measures: Vec<&str> = measures.iter().map(|name| &**name).collect();
+                ErrorBody::new(Code::InvalidQuery, message).detail("hint", hint).detail("measures", measures)
             }
             MonitorError::Invalid { field, .. } => ErrorBody::new(Code::InvalidQuery, message).detail("field", field),
             MonitorError::Schedule(error) => {

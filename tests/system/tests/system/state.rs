@@ -7,6 +7,7 @@
 mod chain;
 mod commands;
 mod credentials;
+mod data_tests;
 mod dumps;
 mod executed_queries;
 mod guardrails;

@@ -33,7 +33,7 @@ pub(super) async fn monitors(project: &Project, json: bool) -> Result<(), Failur
         print_error("no monitors\n");
         return Ok(());
     }
-    let mut table = table(["ID", "NAME", "MEASURE", "SCHEDULE", "OWNER", "NEXT RUN", "LAST RUN", "OUTCOME"]);
+    let mut table = table(["ID", "NAME", "VALUE", "SCHEDULE", "OWNER", "NEXT RUN", "LAST RUN", "OUTCOME"]);
     for monitor in &monitors {
         let shown = wire::Monitor::from(&**monitor);
         let (last, outcome) = shown.last_run.map_or((String::new(), ""), |run| (run.at, run.outcome));
@@ -41,7 +41,7 @@ pub(super) async fn monitors(project: &Project, json: bool) -> Result<(), Failur
             [
                 shown.id.to_owned(),
                 shown.name.to_owned(),
-                format!("{}.{}", shown.cube_name, shown.measure_name),
+                monitor.definition.value.member().to_string(),
                 format!("{} {}", shown.schedule, shown.timezone),
                 shown.owner.to_owned(),
                 shown.next_run_at.unwrap_or_default(),

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use terrane_app::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, JudgedSeries, Point, TRAINING_SIZE};
+use terrane_app::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, JudgedSeries, Point, SeriesValue, TRAINING_SIZE};
 use terrane_app::metadata;
 use terrane_app::query::RequestContext;
 use terrane_app::services::Services;
@@ -98,8 +98,7 @@ fn additive<'m>(access: &Access<'m>, cube: &'m Cube) -> Vec<(&'m Cube, &'m Measu
 
 fn request(cube: &Cube, measure: &Measure, settings: &Settings) -> AnomalyRequest {
     AnomalyRequest {
-        cube: Arc::clone(&cube.name),
-        measure: Arc::clone(&measure.name),
+        value: SeriesValue::Measure { cube: Arc::clone(&cube.name), measure: Arc::clone(&measure.name) },
         detector: Arc::clone(&settings.detector),
         sensitivity: None,
         training_size: TRAINING_SIZE,

@@ -53,7 +53,7 @@ const fn described(status: u16, description: &'static str, content: &'static [Co
 pub(super) static CREATE: Doc = Doc {
     id: "create_monitor",
     tag: TAG,
-    summary: "Judge a measure on a schedule, with the caller's rights",
+    summary: "Judge a measure or metric on a schedule, with the caller's rights",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<MonitorRequest>())),
     answers: &[described(201, "the monitor", &[MONITOR])],

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use terrane_app::anomaly::SeriesValue;
 use terrane_app::monitors::after_attempt;
 use terrane_app::ports::channels::{Channel, ChannelType, MessageKind, SendError};
 use terrane_app::ports::deliveries::{DeliveryFilter, DeliveryRecords as _, DeliveryState, DueDelivery};
@@ -36,8 +37,7 @@ fn monitor(id: &str, version: u64) -> Monitor {
         id: id.into(),
         definition: MonitorDefinition {
             name: format!("monitor {id}").into(),
-            cube: "orders".into(),
-            measure: "count".into(),
+            value: SeriesValue::Measure { cube: "orders".into(), measure: "count".into() },
             detector: "mad".into(),
             sensitivity: Some(0.1 + 0.2),
             dimensions: vec!["region".into()],
@@ -102,8 +102,10 @@ fn monitors_are_written_by_version() {
         assert_eq!(store.monitor("m").await.unwrap(), Some(first.clone()));
         assert!(store.add_monitor(&monitor("n", 1), 2, entry("add")).await.unwrap());
         assert!(!store.add_monitor(&monitor("o", 1), 2, entry("add")).await.unwrap());
-        let second_version = Monitor { next_run_at: None, ..monitor("m", 2) };
+        let mut second_version = Monitor { next_run_at: None, ..monitor("m", 2) };
+        second_version.definition.value = SeriesValue::Metric("order_value".into());
         assert!(store.replace_monitor(&second_version, entry("change")).await.unwrap());
+        assert_eq!(store.monitor("m").await.unwrap(), Some(second_version.clone()));
         assert!(!store.replace_monitor(&second_version, entry("change")).await.unwrap());
         assert_eq!(store.next_monitor_run().await.unwrap(), Some(second(100)));
         let due = store.due_monitors(second(100), 10).await.unwrap();

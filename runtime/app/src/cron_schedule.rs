@@ -1,4 +1,4 @@
-//! The times at which a monitor runs.
+//! The times at which monitors and data tests run.
 //!
 //! In: a cron expression of five fields and the name of a zone. Out: the next time. Steps over a change to daylight
 //! saving time are those of the library `croner`: a time that does not exist that day is run at the first time after it,
@@ -13,8 +13,8 @@ use jiff::tz::TimeZone;
 const MAX_CHARS: usize = 200;
 
 /// A cron expression in a zone.
-#[derive(Debug)]
-pub(super) struct CronSchedule {
+#[derive(Debug, Clone)]
+pub struct CronSchedule {
     cron: Cron,
     zone: TimeZone,
 }
@@ -35,23 +35,35 @@ impl CronSchedule {
     ///
     /// # Errors
     /// The expression or the zone is invalid.
-    pub(super) fn parse(text: &str, zone: &str) -> Result<CronSchedule, ScheduleError> {
-        let shown = || text.chars().take(MAX_CHARS).collect::<String>();
-        let invalid = |problem: String| ScheduleError::Expression { text: shown(), problem };
-        if text.chars().count() > MAX_CHARS {
-            return Err(invalid(format!("it has more than {MAX_CHARS} characters")));
-        }
-        let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
-        let cron = parser.parse(text).map_err(|error| invalid(error.to_string()))?;
+    pub fn parse(text: &str, zone: &str) -> Result<CronSchedule, ScheduleError> {
+        let cron = expression(text)?;
         let zone = TimeZone::get(zone).map_err(|_| ScheduleError::Zone { name: zone.chars().take(100).collect() })?;
         Ok(CronSchedule { cron, zone })
     }
 
+    /// Reads a schedule in a known zone.
+    ///
+    /// # Errors
+    /// The expression is invalid.
+    pub fn in_zone(text: &str, zone: TimeZone) -> Result<CronSchedule, ScheduleError> {
+        Ok(CronSchedule { cron: expression(text)?, zone })
+    }
+
     /// Returns the first time after `now`; `None` if there is none.
-    pub(super) fn next(&self, now: Timestamp) -> Option<Timestamp> {
+    pub fn next(&self, now: Timestamp) -> Option<Timestamp> {
         let next = self.cron.find_next_occurrence(&now.to_zoned(self.zone.clone()), false).ok()?;
         Some(next.timestamp())
     }
+}
+
+fn expression(text: &str) -> Result<Cron, ScheduleError> {
+    let shown = || text.chars().take(MAX_CHARS).collect::<String>();
+    let invalid = |problem: String| ScheduleError::Expression { text: shown(), problem };
+    if text.chars().count() > MAX_CHARS {
+        return Err(invalid(format!("it has more than {MAX_CHARS} characters")));
+    }
+    let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
+    parser.parse(text).map_err(|error| invalid(error.to_string()))
 }
 
 #[cfg(test)]

@@ -1,0 +1,127 @@
+//! Tests data tests on a real server: on request, on a schedule, with callers of different rights.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use terrane_system_tests::{Program, Scratch, Server, request_as};
+
+use crate::BINARY;
+
+const SETTINGS: &str = "name: shop\nwarehouse: {type: duckdb}\nmetrics: {public: true}\n";
+const CUBES: &str = r#"cubes:
+  - name: orders
+    sql: "SELECT * FROM (VALUES (1, 'open', 7), (2, 'paid', 7), (2, 'lost', 8)) AS o (id, status, customer)"
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true, tests: [not_null, unique]}
+      - {name: status, type: string, sql: status, tests: [{accepted_values: [open, paid]}]}
+      - {name: customer, type: number, sql: customer, tests: [{relationships: customers.id}]}
+    measures:
+      - {name: count, type: count}
+  - name: customers
+    sql: "SELECT * FROM (VALUES (7), (8)) AS c (id)"
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+  - name: broken
+    sql_table: no_such_table
+    dimensions:
+      - {name: id, type: number, sql: id, tests: [not_null]}
+"#;
+const POLICIES: &str = "policies:\n  - {name: p, cubes: [orders], when: {roles: [seller]}, deny: [status]}\n";
+
+fn key(project: &Scratch, role: &str, scopes: &str) -> String {
+    let arguments = ["--name", role, "--roles", role, "--scopes", scopes, "--json"];
+    let made = Program::new(BINARY, &["auth", "create-key"], project.path()).arguments(&arguments).run().unwrap();
+    let key: Value = serde_json::from_str(&made.stdout).unwrap_or_else(|_| panic!("{}", made.stderr));
+    key["key"].as_str().unwrap().to_owned()
+}
+
+fn ask(server: &Server, key: &str, method: &str, path: &str) -> (u16, Value) {
+    let answer = request_as(server.address, Some(key), method, path, None).unwrap();
+    (answer.status, answer.json().unwrap_or_default())
+}
+
+/// Waits for a run that ended.
+fn last(server: &Server, key: &str, id: Option<&str>) -> Value {
+    let deadline = Instant::now() + Duration::from_secs(100);
+    loop {
+        let (status, tests) = ask(server, key, "GET", "/api/v1/data-tests");
+        assert_eq!(status, 200, "{tests}");
+        let last = &tests["last"];
+        if !last.is_null() && id.is_none_or(|id| last["id"] == id) {
+            return last.clone();
+        }
+        assert!(Instant::now() < deadline, "{tests}");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+#[test]
+fn requested_run_reports_each_test() {
+    let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/orders.yml", CUBES);
+    let project = project.with("policies/orders.yml", POLICIES);
+    let (admin, seller) = (key(&project, "boss", "read,write,admin"), key(&project, "seller", "read,write,admin"));
+    let reader = key(&project, "reader", "read,write");
+    let server = Program::new(BINARY, &["serve"], project.path()).arguments(&["--port", "0"]).serve().unwrap();
+    for (method, path) in [("GET", "/api/v1/data-tests"), ("POST", "/api/v1/data-tests/run")] {
+        assert_eq!(ask(&server, &reader, method, path).0, 403);
+    }
+    let (status, run) = ask(&server, &admin, "POST", "/api/v1/data-tests/run");
+    assert_eq!((status, &run["status"], &run["requested_by"].is_string()), (202, &json!("waiting"), &true), "{run}");
+    let last = last(&server, &admin, run["id"].as_str());
+    let outcomes: Vec<(&str, &str)> = last["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|result| (result["name"].as_str().unwrap(), result["outcome"].as_str().unwrap()))
+        .collect();
+    let expected = [
+        ("orders.id: not_null", "passed"),
+        ("orders.id: unique", "failed"),
+        ("orders.status: accepted_values", "failed"),
+        ("orders.customer: relationships customers.id", "passed"),
+        ("broken.id: not_null", "unchecked"),
+    ];
+    assert_eq!(outcomes, expected, "{last}");
+    let counts = ["passed", "failed", "unchecked"].map(|outcome| last[outcome].as_u64().unwrap());
+    assert_eq!((&last["status"], counts), (&json!("failed"), [2, 2, 1]), "{last}");
+    let lost = &last["results"][2];
+    assert!(lost["message"].as_str().unwrap().contains("lost"), "{lost}");
+    assert_eq!((&lost["file"], &lost["line"]), (&json!("cubes/orders.yml"), &json!(6)), "{lost}");
+    // Policies hide a column from this administrator, so it gets no values.
+    let path = format!("/api/v1/data-tests/runs/{}", last["id"].as_str().unwrap());
+    let (status, seen) = ask(&server, &seller, "GET", &path);
+    assert_eq!((status, &seen["failed"]), (200, &json!(2)), "{seen}");
+    assert!(!seen.to_string().contains("lost"), "{seen}");
+    let metrics = request_as(server.address, Some(&admin), "GET", "/metrics", None).unwrap();
+    assert!(metrics.body.contains("service_data_tests_total{outcome=\"failed\"} 2"), "{}", metrics.body);
+}
+
+#[test]
+fn schedule_runs_the_tests() {
+    let settings = format!("{SETTINGS}data_tests: {{schedule: \"* * * * *\", timezone: Europe/Berlin}}\n");
+    let project = Scratch::empty().with("service_project.yml", settings.as_str()).with("cubes/orders.yml", CUBES);
+    let admin = key(&project, "boss", "read,admin");
+    let server = Program::new(BINARY, &["serve"], project.path()).arguments(&["--port", "0"]).serve().unwrap();
+    let (_, tests) = ask(&server, &admin, "GET", "/api/v1/data-tests");
+    assert_eq!((&tests["schedule"], &tests["timezone"]), (&json!("* * * * *"), &json!("Europe/Berlin")), "{tests}");
+    assert!(tests["next_run_at"].is_string(), "{tests}");
+    let last = last(&server, &admin, None);
+    assert_eq!((&last["requested_by"], &last["status"]), (&Value::Null, &json!("failed")), "{last}");
+}
+
+#[test]
+fn invalid_schedules_are_refused() {
+    for (section, text) in [
+        ("{schedule: daily}", "data_tests.schedule"),
+        ("{schedule: \"0 0 31 2 *\"}", "data_tests.schedule"),
+        ("{schedule: \"0 6 * * *\", timezone: Mars/Olympus}", "data_tests.timezone"),
+        ("{shedule: \"0 6 * * *\"}", "schedule"),
+    ] {
+        let settings = format!("{SETTINGS}data_tests: {section}\n");
+        let project = Scratch::empty().with("service_project.yml", settings.as_str()).with("cubes/orders.yml", CUBES);
+        let refused = Program::new(BINARY, &["check"], project.path()).run().unwrap();
+        assert!(refused.stderr.contains(text), "{section}: {}", refused.stderr);
+    }
+}

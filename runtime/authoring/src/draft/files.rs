@@ -191,11 +191,12 @@ fn csv_text(file: &DataFile) -> Result<Option<CsvText>, String> {
 /// header, or whose first line the engine skips.
 ///
 /// # Errors
-/// The engine reads fewer columns, because lines have different numbers of values.
+/// The engine reads another number of columns than the first line has values.
 fn check_header(text: &CsvText, columns: &[(String, String)]) -> Result<Option<String>, String> {
     if let Some((line, values)) = text.ragged.filter(|_| columns.len() != text.header) {
         let fault = format!("line {line} has {}, and the first line {}", plural(values, "value"), text.header);
-        if columns.len() < text.header {
+        // A single value may be a title above the header, which the engine skips.
+        if text.header > 1 {
             return Err(format!("{fault}; correct the file"));
         }
         let names: Vec<String> = columns.iter().map(|(name, _)| format!("`{name}`")).take(MAX_NAMES).collect();

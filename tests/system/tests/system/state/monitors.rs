@@ -134,6 +134,21 @@ fn rounds_write_detections_and_alerts_in_one_transaction() {
         assert!(store.detections("m", "other view", &all).await.unwrap().is_empty());
         let alerts = store.alerts("m", "view", &any).await.unwrap();
         assert_eq!(alerts.iter().filter(|alert| alert.state == AlertState::Triggered).count(), 2, "{alerts:?}");
+        // Pages of one row are the rows of one page.
+        let mut page = AlertFilter { limit: 1, ..any.clone() };
+        for alert in &alerts {
+            assert_eq!(store.alerts("m", "view", &page).await.unwrap(), [alert.clone()]);
+            page.older_than = Some((alert.triggered_at, alert.id.clone()));
+        }
+        assert!(store.alerts("m", "view", &page).await.unwrap().is_empty());
+        let mut page = DetectionFilter { limit: 1, ..all.clone() };
+        for detection in &detections {
+            assert_eq!(store.detections("m", "view", &page).await.unwrap(), [detection.clone()]);
+            page.older_than = Some((detection.step.at_ms, detection.id.clone()));
+        }
+        assert!(store.detections("m", "view", &page).await.unwrap().is_empty());
+        let revision = store.alerts_revision().await.unwrap();
+        assert_eq!((revision.open, revision.monitors, revision.monitors_changed), (2, 1, Some(second(2))));
         let stored = store.monitor("m").await.unwrap().unwrap();
         assert_eq!((stored.judged_until_ms, stored.next_run_at), (Some(2 * 86_400_000), Some(second(300))));
         // An earlier range does not move the newest judged step back.
@@ -148,6 +163,8 @@ fn rounds_write_detections_and_alerts_in_one_transaction() {
         assert!(store.write_round(&round(ends, 400), Some(&lease), &new_id).await.unwrap());
         let resolved = AlertFilter { state: Some(AlertState::Resolved), ..any.clone() };
         let resolved = store.alerts("m", "view", &resolved).await.unwrap();
+        let open = AlertFilter { is_open: true, ..any.clone() };
+        assert!(store.alerts("m", "view", &open).await.unwrap().iter().all(|alert| alert.resolved_at.is_none()));
         assert_eq!(resolved.iter().map(|alert| (alert.escalations, alert.detections)).collect::<Vec<_>>(), [(2, 1)]);
         // A stale lease and an unknown monitor write nothing.
         store.release(&lease).await.unwrap();

@@ -56,7 +56,7 @@ use crate::ports::tokens::Randomness;
 use crate::query::QueryService;
 use crate::security::{AccessRecorder, ScopeError, current_rights};
 use crate::shared_reader::SharedReader;
-use channels::{may_change, without_targets};
+use channels::{TestLog, may_change, without_targets};
 use check::check;
 use feeds::AlertFeeds;
 use views::ViewCache;
@@ -86,6 +86,7 @@ pub struct MonitorService {
     reader: SharedReader<AlertsRevision>,
     views: ViewCache,
     feeds: AlertFeeds,
+    tests: TestLog,
 }
 
 /// A detection with the definition of its monitor.
@@ -109,6 +110,7 @@ impl MonitorService {
             reader: SharedReader::default(),
             views: ViewCache::default(),
             feeds: AlertFeeds::default(),
+            tests: TestLog::default(),
         }
     }
 

@@ -268,7 +268,7 @@ impl DeliveryRecords for MemoryMonitors {
         Ok(false)
     }
 
-    async fn lanes(&self) -> Result<Vec<Lane>, StoreError> {
+    async fn lanes(&self, _: &[Channel]) -> Result<Vec<Lane>, StoreError> {
         Ok(Vec::new())
     }
 

@@ -238,8 +238,9 @@ fn messages_are_written_with_their_alerts_and_sent_in_order() {
             .collect();
         assert!(store.write_attempts(&after, &lease).await.unwrap());
         let due = store.due_deliveries(second(902), 10).await.unwrap();
+        let channels = [channel("a"), channel("b"), channel("c"), channel("unused")];
         assert_eq!(due.iter().map(|due| due.delivery.message.kind).collect::<Vec<_>>(), [MessageKind::Resolved]);
-        assert_eq!(store.lanes().await.unwrap().len(), 1);
+        assert_eq!(store.lanes(&channels).await.unwrap().len(), 1);
         let due = store.due_deliveries(second(910), 10).await.unwrap();
         assert_eq!(due.len(), 2, "{due:?}");
         // A channel that refuses everything is disabled until a message is put back.
@@ -249,11 +250,11 @@ fn messages_are_written_with_their_alerts_and_sent_in_order() {
         assert!(store.write_attempts(&[gone], &lease).await.unwrap());
         let id = &paused.delivery.message.id;
         assert_eq!(store.delivery(id).await.unwrap().unwrap().state, DeliveryState::Failed);
-        assert_eq!(store.lanes().await.unwrap()[0].disabled.as_deref(), Some("gone"));
+        assert_eq!(store.lanes(&channels).await.unwrap()[0].disabled.as_deref(), Some("gone"));
         let replay = |at| store.replay_delivery(id, second(at), second(at + 10), entry("replay"));
         assert!(replay(1_000).await.unwrap());
         assert!(!replay(1_001).await.unwrap(), "it waits already");
-        assert!(store.lanes().await.unwrap().is_empty());
+        assert!(store.lanes(&channels).await.unwrap().is_empty());
         // A worker that lost its lease writes nothing.
         store.release(&lease).await.unwrap();
         let newer = store.acquire("deliveries", "w2", Duration::from_secs(60)).await.unwrap();
@@ -265,6 +266,18 @@ fn messages_are_written_with_their_alerts_and_sent_in_order() {
         assert!(!store.take_lane(&channel("t"), second(0), second(1), entry("test")).await.unwrap());
         assert!(store.take_lane(&channel("t"), second(1), second(2), entry("test")).await.unwrap());
         assert_eq!(store.prune_deliveries(second(901)).await.unwrap(), 1);
+        // Lanes of tests are deleted once they pause no more.
+        for second_of_test in 10..20 {
+            let tested = channel(&format!("t{second_of_test}"));
+            let until = second(second_of_test + 1);
+            assert!(store.take_lane(&tested, second(second_of_test), until, entry("test")).await.unwrap());
+        }
+        let paused = [10, 18, 19].map(|second_of_test| channel(&format!("t{second_of_test}")));
+        let mut free = Vec::new();
+        for channel in &paused {
+            free.push(store.take_lane(channel, second(19), second(20), entry("test")).await.unwrap());
+        }
+        assert_eq!(free, [true, true, false]);
     });
 }
 

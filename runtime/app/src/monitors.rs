@@ -15,16 +15,19 @@ mod channels;
 mod check;
 mod delivery;
 mod error;
+mod feeds;
 mod follow;
+mod listing;
+mod merge;
 mod messages;
 mod root_cause;
 mod scoring;
 mod task;
+mod views;
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use terrane_compiler::query::SemanticQuery;
 
 pub use alerts::{AlertMove, RoundFacts, after_steps, escalated};
 pub use channels::SeenChannel;
@@ -47,15 +50,16 @@ use crate::ports::credentials::Credentials;
 use crate::ports::deliveries::DeliveryRecords;
 use crate::ports::detectors::DetectorList;
 use crate::ports::monitors::{
-    Alert, AlertFilter, AlertsRevision, DetectionFilter, Monitor, MonitorDefinition, MonitorRecords, MonitorRun,
-    RunOutcome, StoredDetection,
+    Alert, AlertsRevision, Monitor, MonitorDefinition, MonitorRecords, MonitorRun, RunOutcome, StoredDetection,
 };
 use crate::ports::tokens::Randomness;
-use crate::query::{QueryService, statement_digest_of};
+use crate::query::QueryService;
 use crate::security::{AccessRecorder, ScopeError, current_rights};
 use crate::shared_reader::SharedReader;
-use channels::{may_change, without_targets};
+use channels::{TestLog, may_change, without_targets};
 use check::check;
+use feeds::AlertFeeds;
+use views::ViewCache;
 
 /// The number of monitors of a state database.
 pub const MAX_MONITORS: u32 = 500;
@@ -80,6 +84,9 @@ pub struct MonitorService {
     ports: MonitorPorts,
     /// The reader of the state for callers who follow alerts.
     reader: SharedReader<AlertsRevision>,
+    views: ViewCache,
+    feeds: AlertFeeds,
+    tests: TestLog,
 }
 
 /// A detection with the definition of its monitor.
@@ -98,7 +105,13 @@ pub struct SeenAlert {
 
 impl MonitorService {
     pub fn new(ports: MonitorPorts) -> Self {
-        MonitorService { ports, reader: SharedReader::default() }
+        MonitorService {
+            ports,
+            reader: SharedReader::default(),
+            views: ViewCache::default(),
+            feeds: AlertFeeds::default(),
+            tests: TestLog::default(),
+        }
     }
 
     /// Stores a monitor of the caller.
@@ -133,25 +146,6 @@ impl MonitorService {
         }
     }
 
-    /// Returns the monitors that the caller may see: its own, and those of measures that it sees as their owners do.
-    /// With `admin`, all. The targets of channels are shown to those who may change a monitor.
-    ///
-    /// # Errors
-    /// The state database cannot be read.
-    pub async fn monitors(
-        &self,
-        identity: &Identity,
-        request: &RequestContext,
-    ) -> Result<Vec<Arc<Monitor>>, MonitorError> {
-        let mut seen = Vec::new();
-        for monitor in self.ports.records.monitors().await? {
-            if self.is_visible(identity, request, &monitor).await {
-                seen.push(Arc::new(shown(monitor, identity, request)));
-            }
-        }
-        Ok(seen)
-    }
-
     /// Returns one monitor that the caller may see.
     ///
     /// # Errors
@@ -163,7 +157,7 @@ impl MonitorService {
         id: &str,
     ) -> Result<Monitor, MonitorError> {
         let monitor = self.ports.records.monitor(id).await?.ok_or(MonitorError::Unknown)?;
-        match self.is_visible(identity, request, &monitor).await {
+        match self.is_visible(identity, &self.view_reader(request), &monitor).await {
             true => Ok(shown(monitor, identity, request)),
             false => Err(MonitorError::Unknown),
         }
@@ -251,32 +245,6 @@ impl MonitorService {
         if is_written { Ok(run) } else { Err(MonitorError::Unknown) }
     }
 
-    /// Returns the detections that the caller may see, newest step first.
-    ///
-    /// # Errors
-    /// The filter names a monitor that the caller may not see, or the state database cannot be read.
-    pub async fn detections(
-        &self,
-        identity: &Identity,
-        request: &RequestContext,
-        monitor_id: Option<&str>,
-        filter: &DetectionFilter,
-    ) -> Result<Vec<SeenDetection>, MonitorError> {
-        let mut found = Vec::new();
-        for (monitor, view) in self.views(identity, request, monitor_id).await? {
-            let detections = self.ports.records.detections(&monitor.id, &view, filter).await?;
-            found.extend(
-                detections.into_iter().map(|detection| SeenDetection { detection, monitor: Arc::clone(&monitor) }),
-            );
-        }
-        found.sort_by(|a, b| {
-            let place = |seen: &SeenDetection| (seen.detection.step.at_ms, Arc::clone(&seen.detection.id));
-            place(b).cmp(&place(a))
-        });
-        found.truncate(filter.limit as usize);
-        Ok(found)
-    }
-
     /// Returns one detection that the caller may see.
     ///
     /// # Errors
@@ -285,34 +253,10 @@ impl MonitorService {
         let detection = self.ports.records.detection(id).await?.ok_or(MonitorError::UnknownDetection)?;
         let monitor = self.ports.records.monitor(&detection.monitor_id).await?;
         let monitor = Arc::new(monitor.ok_or(MonitorError::UnknownDetection)?);
-        match self.view(request, &monitor.definition).await {
-            Ok(view) if view == detection.view => Ok(SeenDetection { detection, monitor }),
+        match self.view_of(&self.view_reader(request), &monitor).await {
+            Some(view) if view == detection.view => Ok(SeenDetection { detection, monitor }),
             _ => Err(MonitorError::UnknownDetection),
         }
-    }
-
-    /// Returns the alerts that the caller may see, newest first.
-    ///
-    /// # Errors
-    /// The filter names a monitor that the caller may not see, or the state database cannot be read.
-    pub async fn alerts(
-        &self,
-        identity: &Identity,
-        request: &RequestContext,
-        monitor_id: Option<&str>,
-        filter: &AlertFilter,
-    ) -> Result<Vec<SeenAlert>, MonitorError> {
-        let mut found = Vec::new();
-        for (monitor, view) in self.views(identity, request, monitor_id).await? {
-            let alerts = self.ports.records.alerts(&monitor.id, &view, filter).await?;
-            found.extend(alerts.into_iter().map(|alert| SeenAlert { alert, monitor: Arc::clone(&monitor) }));
-        }
-        found.sort_by(|a, b| {
-            let place = |seen: &SeenAlert| (seen.alert.triggered_at, Arc::clone(&seen.alert.id));
-            place(b).cmp(&place(a))
-        });
-        found.truncate(filter.limit as usize);
-        Ok(found)
     }
 
     /// Returns one alert that the caller may see.
@@ -323,8 +267,8 @@ impl MonitorService {
         let alert = self.ports.records.alert(id).await?.ok_or(MonitorError::UnknownAlert)?;
         let monitor = self.ports.records.monitor(&alert.monitor_id).await?;
         let monitor = Arc::new(monitor.ok_or(MonitorError::UnknownAlert)?);
-        match self.view(request, &monitor.definition).await {
-            Ok(view) if view == alert.view => Ok(SeenAlert { alert, monitor }),
+        match self.view_of(&self.view_reader(request), &monitor).await {
+            Some(view) if view == alert.view => Ok(SeenAlert { alert, monitor }),
             _ => Err(MonitorError::UnknownAlert),
         }
     }
@@ -377,34 +321,6 @@ impl MonitorService {
         self.ports.anomalies.kinds().await
     }
 
-    /// Returns the monitors that the caller may see with the digest of the caller's own view.
-    async fn views(
-        &self,
-        identity: &Identity,
-        request: &RequestContext,
-        monitor_id: Option<&str>,
-    ) -> Result<Vec<(Arc<Monitor>, Arc<str>)>, MonitorError> {
-        let monitors = match monitor_id {
-            Some(id) => vec![Arc::new(self.monitor(identity, request, id).await?)],
-            None => self.ports.records.monitors().await?.into_iter().map(Arc::new).collect(),
-        };
-        let mut views = Vec::new();
-        for monitor in monitors {
-            if let Ok(view) = self.view(request, &monitor.definition).await {
-                views.push((monitor, view));
-            }
-        }
-        Ok(views)
-    }
-
-    async fn is_visible(&self, identity: &Identity, request: &RequestContext, monitor: &Monitor) -> bool {
-        if may_change(monitor, identity, request) {
-            return true;
-        }
-        let Some(view) = &monitor.view else { return false };
-        self.view(request, &monitor.definition).await.is_ok_and(|own| own == *view)
-    }
-
     /// Returns a monitor that the caller may change.
     async fn changeable(
         &self,
@@ -420,21 +336,6 @@ impl MonitorService {
             Ok(()) => Ok(monitor),
             Err(ScopeError::Missing { .. }) => Err(MonitorError::NotOwner),
             Err(ScopeError::Store(error)) => Err(error.into()),
-        }
-    }
-
-    /// Returns the digest of the statement of a monitor's series as policies and hooks allow it to a caller. The range
-    /// is fixed, so that the digest does not depend on the time.
-    async fn view(&self, request: &RequestContext, definition: &MonitorDefinition) -> Result<Arc<str>, MonitorError> {
-        let session = self.ports.queries.session(request);
-        let query: SemanticQuery = scoring::view_query(&session, definition).await?;
-        let sql = match session.prepare(&query).await {
-            Ok(prepared) => prepared.sql().await,
-            Err(error) => Err(error),
-        };
-        match sql {
-            Ok(sql) => Ok(statement_digest_of(&sql)),
-            Err(error) => Err(definition.value.disclosed(&session, error).await.into()),
         }
     }
 

@@ -242,6 +242,11 @@ impl QueryService {
         Arc::clone(&self.rollups.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Returns whether governance hooks decide about queries, so that a decision may differ from the one before.
+    pub(crate) fn has_hooks(&self) -> bool {
+        !self.governance.is_silent()
+    }
+
     /// Begins the queries of a request, over the project that is served now.
     pub fn session<'s>(&'s self, context: &'s RequestContext) -> QuerySession<'s> {
         self.session_at(context, self.clock.now())

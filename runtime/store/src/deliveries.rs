@@ -217,9 +217,16 @@ impl DeliveryRecords for StateStore {
         Ok(true)
     }
 
-    async fn lanes(&self) -> Result<Vec<Lane>, StoreError> {
-        let failing = "SELECT * FROM channel_lanes WHERE failures > 0 OR disabled IS NOT NULL ORDER BY channel, target";
-        self.database.all(Statement::new(failing)).await?.iter().map(lane).collect()
+    async fn lanes(&self, channels: &[Channel]) -> Result<Vec<Lane>, StoreError> {
+        let mut lanes = Vec::new();
+        for channel in channels {
+            let failing = Statement::new(
+                "SELECT * FROM channel_lanes WHERE channel = $1 AND target = $2 AND (failures > 0 OR disabled IS NOT NULL)",
+            );
+            let row = self.database.optional(failing.bind(channel.kind.as_str()).bind(&*channel.target)).await?;
+            lanes.extend(row.as_ref().map(lane).transpose()?);
+        }
+        Ok(lanes)
     }
 
     async fn take_lane(
@@ -230,6 +237,7 @@ impl DeliveryRecords for StateStore {
         entry: AuditEntry,
     ) -> Result<bool, StoreError> {
         let mut change = self.database.change().await?;
+        prune_lanes(&mut change, now).await?;
         let found = Statement::new("SELECT * FROM channel_lanes WHERE channel = $1 AND target = $2");
         let found = change.optional(found.bind(channel.kind.as_str()).bind(&*channel.target)).await?;
         let lane = found.as_ref().map_or_else(|| Ok(working(channel)), lane)?;
@@ -247,6 +255,14 @@ impl DeliveryRecords for StateStore {
             Statement::new("UPDATE channel_lanes SET failures = 0, disabled = NULL WHERE channel = $1 AND target = $2");
         self.database.execute(enable.bind(channel.kind.as_str()).bind(&*channel.target)).await.map(|_| ())
     }
+}
+
+/// Deletes the lanes that equal those of channels that nothing was sent to: they neither pause nor fail.
+async fn prune_lanes(change: &mut Transaction, now: Timestamp) -> Result<(), StoreError> {
+    let prune = Statement::new(
+        "DELETE FROM channel_lanes WHERE failures = 0 AND disabled IS NULL AND (resumes_at IS NULL OR resumes_at <= $1)",
+    );
+    change.execute(prune.bind(micros(now))).await.map(|_| ())
 }
 
 fn working(channel: &Channel) -> Lane {

@@ -189,6 +189,9 @@ impl MonitorRecords for StateStore {
         if let Some(severity) = filter.min_severity {
             found = found.and(" AND severity >= ", severity_rank(severity));
         }
+        if let Some((step, id)) = &filter.older_than {
+            found = found.and(" AND (step, id) < (", *step).and(", ", &**id).then(")");
+        }
         let found = found.and(" ORDER BY step DESC, id DESC LIMIT ", i64::from(filter.limit));
         self.database.all(found).await?.iter().map(detection).collect()
     }
@@ -204,8 +207,14 @@ impl MonitorRecords for StateStore {
         if let Some(state) = filter.state {
             found = found.and(" AND state = ", state.as_str());
         }
+        if filter.is_open {
+            found = found.then(" AND resolved_at IS NULL");
+        }
         if let Some(severity) = filter.min_severity {
             found = found.and(" AND severity >= ", severity_rank(severity));
+        }
+        if let Some((at, id)) = &filter.older_than {
+            found = found.and(" AND (triggered_at, id) < (", micros(*at)).and(", ", &**id).then(")");
         }
         let found = found.and(" ORDER BY triggered_at DESC, id DESC LIMIT ", i64::from(filter.limit));
         self.database.all(found).await?.iter().map(alert).collect()
@@ -219,13 +228,16 @@ impl MonitorRecords for StateStore {
     async fn alerts_revision(&self) -> Result<AlertsRevision, StoreError> {
         let revision = Statement::new(
             "SELECT count(*) AS open_alerts, CAST(coalesce(sum(version), 0) AS BIGINT) AS versions, \
-             (SELECT max(triggered_at) FROM alerts) AS newest FROM alerts WHERE resolved_at IS NULL",
+             (SELECT max(triggered_at) FROM alerts) AS newest, (SELECT count(*) FROM monitors) AS monitors, \
+             (SELECT max(updated_at) FROM monitors) AS monitors_changed FROM alerts WHERE resolved_at IS NULL",
         );
         let row = self.database.optional(revision).await?.ok_or_else(|| odd("no counts"))?;
         Ok(AlertsRevision {
             open: unsigned(&row, "open_alerts")?,
             versions: unsigned(&row, "versions")?,
             newest: maybe_time(row.maybe_integer("newest")?)?,
+            monitors: unsigned(&row, "monitors")?,
+            monitors_changed: maybe_time(row.maybe_integer("monitors_changed")?)?,
         })
     }
 

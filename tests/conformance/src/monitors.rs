@@ -176,9 +176,10 @@ impl MonitorRecords for MemoryMonitors {
                 && filter.from_ms.is_none_or(|from| step.at_ms >= from)
                 && filter.before_ms.is_none_or(|before| step.at_ms < before)
                 && filter.min_severity.is_none_or(|severity| step.severity >= severity)
+                && filter.older_than.as_ref().is_none_or(|place| (step.at_ms, detection.id.clone()) < *place)
         };
         let mut found: Vec<_> = self.records().detections.iter().filter(is_wanted).cloned().collect();
-        found.sort_by_key(|detection| std::cmp::Reverse(detection.step.at_ms));
+        found.sort_by_key(|detection| std::cmp::Reverse((detection.step.at_ms, detection.id.clone())));
         found.truncate(filter.limit as usize);
         Ok(found)
     }
@@ -192,9 +193,14 @@ impl MonitorRecords for MemoryMonitors {
             &*alert.monitor_id == monitor_id
                 && &*alert.view == view
                 && filter.state.is_none_or(|state| alert.state == state)
+                && (!filter.is_open || alert.resolved_at.is_none())
                 && filter.min_severity.is_none_or(|severity| alert.severity >= severity)
+                && filter.older_than.as_ref().is_none_or(|place| (alert.triggered_at, alert.id.clone()) < *place)
         };
-        Ok(self.records().alerts.iter().filter(is_wanted).take(filter.limit as usize).cloned().collect())
+        let mut found: Vec<_> = self.records().alerts.iter().filter(is_wanted).cloned().collect();
+        found.sort_by_key(|alert| std::cmp::Reverse((alert.triggered_at, alert.id.clone())));
+        found.truncate(filter.limit as usize);
+        Ok(found)
     }
 
     async fn alert(&self, id: &str) -> Result<Option<Alert>, StoreError> {
@@ -206,7 +212,9 @@ impl MonitorRecords for MemoryMonitors {
         let open: Vec<&Alert> = records.alerts.iter().filter(|alert| alert.resolved_at.is_none()).collect();
         let (count, versions) = (open.len() as u64, open.iter().map(|alert| alert.version).sum());
         let newest = records.alerts.iter().map(|alert| alert.triggered_at).max();
-        Ok(AlertsRevision { open: count, versions, newest })
+        let monitors = records.monitors.len() as u64;
+        let monitors_changed = records.monitors.iter().map(|monitor| monitor.updated_at).max();
+        Ok(AlertsRevision { open: count, versions, newest, monitors, monitors_changed })
     }
 
     async fn replace_alert(
@@ -260,7 +268,7 @@ impl DeliveryRecords for MemoryMonitors {
         Ok(false)
     }
 
-    async fn lanes(&self) -> Result<Vec<Lane>, StoreError> {
+    async fn lanes(&self, _: &[Channel]) -> Result<Vec<Lane>, StoreError> {
         Ok(Vec::new())
     }
 

@@ -3,9 +3,10 @@
 //! In: a caller and its request. Out: records. The deliveries of a monitor are for its owner and for `admin`, since they
 //! show targets. A test message obeys the pace of its channel, and is in the audit log.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use terrane_compiler::types::Granularity;
 
 use super::delivery::{LIFETIME, PACE};
@@ -14,9 +15,38 @@ use super::{MonitorService, check};
 use crate::anomaly::SeriesValue;
 use crate::domain::{Identity, RequestContext, Scope};
 use crate::jobs::is_own;
-use crate::ports::channels::{AlertMessage, Channel, ChannelType, ConfiguredChannel, MessageKind, MessageSubject};
+use crate::ports::channels::{AlertMessage, Channel, ChannelError, ChannelType, ConfiguredChannel, MessageKind, MessageSubject};
 use crate::ports::deliveries::{Delivery, DeliveryFilter, Lane};
 use crate::ports::monitors::{Monitor, MonitorDefinition};
+
+/// The largest number of characters of a target.
+const MAX_TARGET_CHARS: usize = 2_048;
+/// The largest number of test messages of one caller within [`TEST_WINDOW`].
+const MAX_TESTS: usize = 10;
+const TEST_WINDOW: SignedDuration = SignedDuration::from_mins(1);
+
+/// The times of the test messages of each caller within [`TEST_WINDOW`], by user and tenant.
+#[derive(Default)]
+pub(super) struct TestLog(Mutex<HashMap<TestingCaller, Vec<Timestamp>>>);
+
+type TestingCaller = (Arc<str>, Option<Arc<str>>);
+
+impl TestLog {
+    /// Counts a test message. Returns false if the caller has sent too many.
+    fn admits(&self, caller: TestingCaller, now: Timestamp) -> bool {
+        let mut tests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tests.retain(|_, times| {
+            times.retain(|at| now.duration_since(*at) < TEST_WINDOW);
+            !times.is_empty()
+        });
+        let times = tests.entry(caller).or_default();
+        let is_admitted = times.len() < MAX_TESTS;
+        if is_admitted {
+            times.push(now);
+        }
+        is_admitted
+    }
+}
 
 /// A configured channel with its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,13 +62,17 @@ impl MonitorService {
     /// # Errors
     /// The state database cannot be read.
     pub async fn channels(&self) -> Result<Vec<SeenChannel>, MonitorError> {
-        let lanes = self.ports.deliveries.lanes().await?;
+        let configured = self.ports.channels.configured();
+        let named = |channel: &ConfiguredChannel| {
+            channel.name.clone().map(|target| Channel { kind: channel.kind, target })
+        };
+        let named: Vec<Channel> = configured.iter().filter_map(named).collect();
+        let lanes = self.ports.deliveries.lanes(&named).await?;
         let state = |channel: &ConfiguredChannel| {
             let name = channel.name.as_ref()?;
             let is_own = |lane: &&Lane| lane.channel.kind == channel.kind && lane.channel.target == *name;
             lanes.iter().find(is_own).cloned()
         };
-        let configured = self.ports.channels.configured();
         Ok(configured.into_iter().map(|channel| SeenChannel { lane: state(&channel), channel }).collect())
     }
 
@@ -57,6 +91,9 @@ impl MonitorService {
             return Ok(None);
         }
         let now = self.ports.clock.now();
+        if !self.tests.admits((Arc::clone(&request.caller.user_id), request.tenant.clone()), now) {
+            return Err(MonitorError::TooManyTests { most: MAX_TESTS });
+        }
         let until = now.saturating_add(PACE).unwrap_or(now);
         let mut entry = self.ports.access.entry("channel_tested", request, "channels".to_owned());
         entry.after = Some(check::channel_details(channel));
@@ -133,6 +170,10 @@ impl MonitorService {
     }
 
     fn check_channel(&self, field: &str, channel: &Channel) -> Result<(), MonitorError> {
+        if channel.target.chars().count() > MAX_TARGET_CHARS {
+            let problem = format!("must have at most {MAX_TARGET_CHARS} characters");
+            return Err(MonitorError::Channel { field: field.to_owned(), error: ChannelError::Target { problem } });
+        }
         if channel.kind == ChannelType::InApp {
             return Ok(());
         }
@@ -166,4 +207,23 @@ pub(super) fn without_targets(mut monitor: Monitor) -> Monitor {
         channel.target = Arc::from("");
     }
     monitor
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn test_messages_of_one_caller_are_limited() {
+        let log = TestLog::default();
+        let at = |second| Timestamp::from_second(second).expect("a time");
+        let caller = |name: &str| -> TestingCaller { (name.into(), None) };
+        for _ in 0..MAX_TESTS {
+            assert!(log.admits(caller("ada"), at(0)));
+        }
+        assert!(!log.admits(caller("ada"), at(59)));
+        assert!(log.admits(caller("bob"), at(59)));
+        assert!(log.admits(caller("ada"), at(60)));
+        assert_eq!(log.0.lock().expect("no panic").len(), 2);
+    }
 }

@@ -31,6 +31,8 @@ pub enum MonitorError {
     Channel { field: String, error: ChannelError },
     #[error("the channel is paused; try again in some seconds")]
     ChannelPaused,
+    #[error("the limit of {most} test messages in a minute is reached; try again later")]
+    TooManyTests { most: usize },
     #[error("unknown delivery")]
     UnknownDelivery,
     #[error("only failed deliveries can be sent again")]

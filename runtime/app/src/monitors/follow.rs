@@ -1,19 +1,25 @@
 //! Followed alerts.
 //!
 //! In: a caller, and which alerts it follows. Out: a stream of the alerts that are open, and then of each that is
-//! triggered or changes. All streams of a process share a reader of the state database, and list alerts only if one has
-//! changed. Each list is authorized anew, so a caller gets what it may see at that time.
+//! triggered or changes. All streams of a process share a reader of the state database, and list alerts only if an alert
+//! or a monitor has changed. A stream holds lists of ids and versions ([`feeds`](super::feeds)), which equal followers
+//! share, and one page of alerts. A page is read when the follower polls for it, and is authorized anew, so a caller
+//! gets what it may see at that time.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use futures_util::stream::{self, Stream};
 
-use super::{MAX_LISTED, MonitorError, MonitorService, SeenAlert};
+use super::feeds::{AlertFeed, AlertIndex, AlertVersion};
+use super::{MonitorError, MonitorService, SeenAlert};
 use crate::domain::{Identity, RequestContext};
-use crate::ports::monitors::{AlertFilter, AlertsRevision};
+use crate::ports::monitors::{AlertsRevision, Monitor};
 use crate::ports::severity::FindingSeverity;
 use crate::shared_reader::Readings;
+
+/// The number of alerts that are read at once.
+const PAGE: usize = 20;
 
 /// The caller of a stream, and the alerts that it follows.
 #[derive(Clone)]
@@ -28,18 +34,21 @@ pub struct FollowedAlerts {
 struct AlertStream {
     service: Arc<MonitorService>,
     followed: FollowedAlerts,
+    feed: Arc<AlertFeed>,
     readings: Readings<AlertsRevision>,
-    /// The revision of the last list; `None` before the second one.
+    /// The revision of the last list; `None` before the first one.
     revision: Option<AlertsRevision>,
-    /// The versions of the alerts in the last list; `None` before the first one.
-    versions: Option<BTreeMap<Arc<str>, u64>>,
-    /// The alerts to send, oldest first.
-    waiting: VecDeque<SeenAlert>,
+    /// The list whose alerts were all sent; `None` before the first one.
+    sent: Option<Arc<AlertIndex>>,
+    /// The list whose alerts are being sent, and the place of the next one.
+    sending: Option<(Arc<AlertIndex>, usize)>,
+    /// The alerts to send next, oldest first.
+    page: VecDeque<SeenAlert>,
 }
 
 impl MonitorService {
-    /// Returns the open alerts among the newest [`MAX_LISTED`] at once, and then each of the newest that is triggered
-    /// or changes. An error is the last item.
+    /// Returns the newest open alerts at once, at most [`MAX_LISTED`](super::MAX_LISTED), and then each of these and of
+    /// the newest alerts that is triggered or changes. An error is the last item.
     pub fn follow_alerts(
         self: &Arc<Self>,
         followed: FollowedAlerts,
@@ -49,9 +58,16 @@ impl MonitorService {
             let records = Arc::clone(&records);
             async move { records.alerts_revision().await }
         });
-        let service = Arc::clone(self);
-        let alerts =
-            AlertStream { service, followed, readings, revision: None, versions: None, waiting: VecDeque::new() };
+        let alerts = AlertStream {
+            service: Arc::clone(self),
+            feed: self.feeds.feed(&followed),
+            followed,
+            readings,
+            revision: None,
+            sent: None,
+            sending: None,
+            page: VecDeque::new(),
+        };
         stream::unfold(Some(alerts), |alerts| async move {
             let mut alerts = alerts?;
             match alerts.next().await {
@@ -65,33 +81,85 @@ impl MonitorService {
 impl AlertStream {
     async fn next(&mut self) -> Result<SeenAlert, MonitorError> {
         loop {
-            if let Some(alert) = self.waiting.pop_front() {
+            if let Some(alert) = self.page.pop_front() {
                 return Ok(alert);
             }
-            if self.versions.is_some() {
-                let revision = Some(self.readings.next().await?);
-                if revision == self.revision {
-                    continue;
-                }
-                self.revision = revision;
+            match self.sending.take() {
+                Some((index, from)) => self.read_page(index, from).await?,
+                None => self.read_index().await?,
             }
-            self.list().await?;
         }
     }
 
-    /// Adds the alerts that differ from the last list to those that wait: at first, those that are open.
-    async fn list(&mut self) -> Result<(), MonitorError> {
-        let FollowedAlerts { identity, request, monitor_id, min_severity } = &self.followed;
-        let filter = AlertFilter { state: None, min_severity: *min_severity, limit: MAX_LISTED };
-        let listed = self.service.alerts(identity, request, monitor_id.as_deref(), &filter).await?;
-        let versions = listed.iter().map(|seen| (Arc::clone(&seen.alert.id), seen.alert.version)).collect();
-        let is_new = |seen: &SeenAlert| match &self.versions {
-            None => seen.alert.resolved_at.is_none(),
-            Some(known) => known.get(&seen.alert.id) != Some(&seen.alert.version),
+    /// Reads the next list, once the state has changed.
+    async fn read_index(&mut self) -> Result<(), MonitorError> {
+        let revision = match self.revision {
+            Some(_) => self.readings.next().await?,
+            // A revision of its own, so that it is not older than the stream.
+            None => {
+                let _permit = self.service.feeds.permit().await;
+                self.service.ports.records.alerts_revision().await?
+            }
         };
-        let new: Vec<SeenAlert> = listed.into_iter().rev().filter(is_new).collect();
-        self.waiting.extend(new);
-        self.versions = Some(versions);
+        if self.revision == Some(revision) {
+            return Ok(());
+        }
+        self.sending = Some((self.feed.index(&self.service, &self.followed, revision).await?, 0));
+        self.revision = Some(revision);
         Ok(())
+    }
+
+    /// Reads the next alerts of a list that are to be sent.
+    async fn read_page(&mut self, index: Arc<AlertIndex>, from: usize) -> Result<(), MonitorError> {
+        let is_due = |alert: &AlertVersion| match &self.sent {
+            None => alert.is_open,
+            Some(sent) => sent.lacks(alert),
+        };
+        let places = index.alerts.iter().enumerate().skip(from).filter(|(_, alert)| is_due(alert));
+        let places: Vec<usize> = places.map(|(place, _)| place).take(PAGE).collect();
+        let Some(last) = places.last() else {
+            self.sent = Some(index);
+            return Ok(());
+        };
+        let next = last + 1;
+        let due: Vec<&AlertVersion> = places.iter().filter_map(|place| index.alerts.get(*place)).collect();
+        let page = self.service.followed_page(&self.followed.request, &due).await?;
+        self.page.extend(page);
+        self.sending = Some((index, next));
+        Ok(())
+    }
+}
+
+impl MonitorService {
+    /// Returns the alerts that still have these versions and that the caller may see. An alert that has changed since is
+    /// sent with the next list.
+    async fn followed_page(
+        &self,
+        request: &RequestContext,
+        due: &[&AlertVersion],
+    ) -> Result<Vec<SeenAlert>, MonitorError> {
+        let _permit = self.feeds.permit().await;
+        let reader = self.view_reader(request);
+        let mut monitors: HashMap<Arc<str>, Option<(Arc<Monitor>, Arc<str>)>> = HashMap::new();
+        let mut page = Vec::new();
+        for AlertVersion { id, version, .. } in due {
+            let Some(alert) = self.ports.records.alert(id).await?.filter(|alert| alert.version == *version) else {
+                continue;
+            };
+            if !monitors.contains_key(&alert.monitor_id) {
+                let monitor = self.ports.records.monitor(&alert.monitor_id).await?;
+                let visible = match monitor {
+                    Some(monitor) => self.view_of(&reader, &monitor).await.map(|view| (Arc::new(monitor), view)),
+                    None => None,
+                };
+                monitors.insert(Arc::clone(&alert.monitor_id), visible);
+            }
+            if let Some(Some((monitor, view))) = monitors.get(&alert.monitor_id)
+                && *view == alert.view
+            {
+                page.push(SeenAlert { monitor: Arc::clone(monitor), alert });
+            }
+        }
+        Ok(page)
     }
 }

@@ -118,9 +118,10 @@ pub trait DeliveryRecords: Send + Sync {
         entry: AuditEntry,
     ) -> Result<bool, StoreError>;
 
-    /// Returns the channels that failed last time, or refuse all messages.
-    async fn lanes(&self) -> Result<Vec<Lane>, StoreError>;
-    /// Takes the turn of a channel for a test message, until a time. Returns false if the channel is paused.
+    /// Returns those of these channels that failed last time, or refuse all messages.
+    async fn lanes(&self, channels: &[Channel]) -> Result<Vec<Lane>, StoreError>;
+    /// Takes the turn of a channel for a test message, until a time, and deletes the states of channels that are not
+    /// paused any more. Returns false if the channel is paused.
     async fn take_lane(
         &self,
         channel: &Channel,

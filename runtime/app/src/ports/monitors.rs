@@ -208,6 +208,8 @@ pub struct DetectionFilter {
     /// The start of the first step that is not selected, in milliseconds since 1970-01-01T00:00:00.
     pub before_ms: Option<i64>,
     pub min_severity: Option<FindingSeverity>,
+    /// The step and the id of the row after which a further page begins.
+    pub older_than: Option<(i64, Arc<str>)>,
     pub limit: u32,
 }
 
@@ -215,11 +217,16 @@ pub struct DetectionFilter {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AlertFilter {
     pub state: Option<AlertState>,
+    /// Selects alerts that are not resolved.
+    pub is_open: bool,
     pub min_severity: Option<FindingSeverity>,
+    /// The time and the id of the row after which a further page begins.
+    pub older_than: Option<(Timestamp, Arc<str>)>,
     pub limit: u32,
 }
 
-/// A digest of all alerts, which changes when one is triggered, changes or is resolved.
+/// A digest of all alerts and monitors, which changes when an alert is triggered, changes or is resolved, and when a
+/// monitor is created, replaced or deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AlertsRevision {
     /// The number of alerts that are not resolved.
@@ -228,6 +235,10 @@ pub struct AlertsRevision {
     pub versions: u64,
     /// The time of the newest trigger.
     pub newest: Option<Timestamp>,
+    /// The number of monitors.
+    pub monitors: u64,
+    /// The time at which the newest definition of a monitor was written.
+    pub monitors_changed: Option<Timestamp>,
 }
 
 /// Makes the ids of detections, alerts and messages.
@@ -268,7 +279,7 @@ pub trait MonitorRecords: Send + Sync {
         new_id: NewId<'_>,
     ) -> Result<Option<u64>, StoreError>;
 
-    /// Returns the detections of a monitor with a digest of a view.
+    /// Returns the detections of a monitor with a digest of a view, newest step first, then by id in descending order.
     async fn detections(
         &self,
         monitor_id: &str,
@@ -276,7 +287,7 @@ pub trait MonitorRecords: Send + Sync {
         filter: &DetectionFilter,
     ) -> Result<Vec<StoredDetection>, StoreError>;
     async fn detection(&self, id: &str) -> Result<Option<StoredDetection>, StoreError>;
-    /// Returns the alerts of a monitor with a digest of a view.
+    /// Returns the alerts of a monitor with a digest of a view, newest first, then by id in descending order.
     async fn alerts(&self, monitor_id: &str, view: &str, filter: &AlertFilter) -> Result<Vec<Alert>, StoreError>;
     async fn alert(&self, id: &str) -> Result<Option<Alert>, StoreError>;
     async fn alerts_revision(&self) -> Result<AlertsRevision, StoreError>;

@@ -54,6 +54,10 @@ impl QuerySession<'_> {
         Arc::clone(&self.snapshot)
     }
 
+    pub(crate) fn context(&self) -> &RequestContext {
+        self.context
+    }
+
     pub fn caller(&self) -> &SecurityContext {
         &self.context.caller
     }

@@ -156,7 +156,13 @@ pub(crate) async fn detections(
     let parts = &state.parts;
     let [from_ms, before_ms] = wire::date_bounds(dates)?;
     let min_severity = min_severity.map(FindingSeverity::from);
-    let filter = DetectionFilter { from_ms, before_ms, min_severity, limit: checked_limit(limit)? };
+    let filter = DetectionFilter {
+        from_ms,
+        before_ms,
+        min_severity,
+        limit: checked_limit(limit)?,
+        ..DetectionFilter::default()
+    };
     let (identity, request) = (parts.context.identity(), &parts.context.request);
     let seen = service(parts)?.detections(&identity, request, monitor_id.as_deref().map(String::as_str), &filter).await;
     let seen = seen.map_err(|error| refused(error, parts))?;
@@ -180,6 +186,7 @@ pub(crate) async fn alerts(
         state: status.map(AlertState::from),
         min_severity: min_severity.map(FindingSeverity::from),
         limit: checked_limit(limit)?,
+        ..AlertFilter::default()
     };
     let alerts = listed(&state.parts, monitor_id.as_ref(), &filter).await?;
     state.count(context, alerts.len(), &|_| None)?;

@@ -67,8 +67,8 @@ impl States {
         Ok(changes(job_states(parts, id)))
     }
 
-    /// Alerts of measures that the caller sees as the monitors' owners do: those that are open at once, oldest first,
-    /// and then each of the newest 1,000 that is triggered or changes.
+    /// Alerts of measures that the caller sees as the monitors' owners do: the newest 1,000 open ones at once, oldest
+    /// first, and then each of these and of the newest 1,000 alerts that is triggered or changes.
     async fn alerts(
         &self,
         context: &Context<'_>,

@@ -288,6 +288,7 @@ impl ErrorBody {
                 ErrorBody::new(Code::Conflict, message).detail("state", state.as_str()).detail("allowed_moves", allowed)
             }
             MonitorError::Channel { field, .. } => ErrorBody::new(Code::InvalidQuery, message).detail("field", field),
+            MonitorError::TooManyTests { .. } => ErrorBody::new(Code::RateLimited, message),
             MonitorError::TooMany { .. }
             | MonitorError::Contended
             | MonitorError::ChannelPaused

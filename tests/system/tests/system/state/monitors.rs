@@ -134,6 +134,21 @@ fn rounds_write_detections_and_alerts_in_one_transaction() {
         assert!(store.detections("m", "other view", &all).await.unwrap().is_empty());
         let alerts = store.alerts("m", "view", &any).await.unwrap();
         assert_eq!(alerts.iter().filter(|alert| alert.state == AlertState::Triggered).count(), 2, "{alerts:?}");
+        // Pages of one row are the rows of one page.
+        let mut page = AlertFilter { limit: 1, ..any.clone() };
+        for alert in &alerts {
+            assert_eq!(store.alerts("m", "view", &page).await.unwrap(), [alert.clone()]);
+            page.older_than = Some((alert.triggered_at, alert.id.clone()));
+        }
+        assert!(store.alerts("m", "view", &page).await.unwrap().is_empty());
+        let mut page = DetectionFilter { limit: 1, ..all.clone() };
+        for detection in &detections {
+            assert_eq!(store.detections("m", "view", &page).await.unwrap(), [detection.clone()]);
+            page.older_than = Some((detection.step.at_ms, detection.id.clone()));
+        }
+        assert!(store.detections("m", "view", &page).await.unwrap().is_empty());
+        let revision = store.alerts_revision().await.unwrap();
+        assert_eq!((revision.open, revision.monitors, revision.monitors_changed), (2, 1, Some(second(2))));
         let stored = store.monitor("m").await.unwrap().unwrap();
         assert_eq!((stored.judged_until_ms, stored.next_run_at), (Some(2 * 86_400_000), Some(second(300))));
         // An earlier range does not move the newest evaluated step back.
@@ -148,6 +163,8 @@ fn rounds_write_detections_and_alerts_in_one_transaction() {
         assert!(store.write_round(&round(ends, 400), Some(&lease), &new_id).await.unwrap());
         let resolved = AlertFilter { state: Some(AlertState::Resolved), ..any.clone() };
         let resolved = store.alerts("m", "view", &resolved).await.unwrap();
+        let open = AlertFilter { is_open: true, ..any.clone() };
+        assert!(store.alerts("m", "view", &open).await.unwrap().iter().all(|alert| alert.resolved_at.is_none()));
         assert_eq!(resolved.iter().map(|alert| (alert.escalations, alert.detections)).collect::<Vec<_>>(), [(2, 1)]);
         // A stale lease and an unknown monitor write nothing.
         store.release(&lease).await.unwrap();
@@ -221,8 +238,9 @@ fn messages_are_written_with_their_alerts_and_sent_in_order() {
             .collect();
         assert!(store.write_attempts(&after, &lease).await.unwrap());
         let due = store.due_deliveries(second(902), 10).await.unwrap();
+        let channels = [channel("a"), channel("b"), channel("c"), channel("unused")];
         assert_eq!(due.iter().map(|due| due.delivery.message.kind).collect::<Vec<_>>(), [MessageKind::Resolved]);
-        assert_eq!(store.lanes().await.unwrap().len(), 1);
+        assert_eq!(store.lanes(&channels).await.unwrap().len(), 1);
         let due = store.due_deliveries(second(910), 10).await.unwrap();
         assert_eq!(due.len(), 2, "{due:?}");
         // A channel that refuses everything is disabled until a message is put back.
@@ -232,11 +250,11 @@ fn messages_are_written_with_their_alerts_and_sent_in_order() {
         assert!(store.write_attempts(&[gone], &lease).await.unwrap());
         let id = &paused.delivery.message.id;
         assert_eq!(store.delivery(id).await.unwrap().unwrap().state, DeliveryState::Failed);
-        assert_eq!(store.lanes().await.unwrap()[0].disabled.as_deref(), Some("gone"));
+        assert_eq!(store.lanes(&channels).await.unwrap()[0].disabled.as_deref(), Some("gone"));
         let replay = |at| store.replay_delivery(id, second(at), second(at + 10), entry("replay"));
         assert!(replay(1_000).await.unwrap());
         assert!(!replay(1_001).await.unwrap(), "it waits already");
-        assert!(store.lanes().await.unwrap().is_empty());
+        assert!(store.lanes(&channels).await.unwrap().is_empty());
         // A worker that lost its lease writes nothing.
         store.release(&lease).await.unwrap();
         let newer = store.acquire("deliveries", "w2", Duration::from_secs(60)).await.unwrap();
@@ -248,6 +266,18 @@ fn messages_are_written_with_their_alerts_and_sent_in_order() {
         assert!(!store.take_lane(&channel("t"), second(0), second(1), entry("test")).await.unwrap());
         assert!(store.take_lane(&channel("t"), second(1), second(2), entry("test")).await.unwrap());
         assert_eq!(store.prune_deliveries(second(901)).await.unwrap(), 1);
+        // Lanes of tests are deleted once they pause no more.
+        for second_of_test in 10..20 {
+            let tested = channel(&format!("t{second_of_test}"));
+            let until = second(second_of_test + 1);
+            assert!(store.take_lane(&tested, second(second_of_test), until, entry("test")).await.unwrap());
+        }
+        let paused = [10, 18, 19].map(|second_of_test| channel(&format!("t{second_of_test}")));
+        let mut free = Vec::new();
+        for channel in &paused {
+            free.push(store.take_lane(channel, second(19), second(20), entry("test")).await.unwrap());
+        }
+        assert_eq!(free, [true, true, false]);
     });
 }
 

@@ -735,6 +735,14 @@ async fn denied_members_do_not_exist() {
             assert_eq!((hidden.code(), missing.code()), ((404, "NOT_FOUND"), (404, "NOT_FOUND")), "{path}");
         }
     }
+    // A formula may name a metric without a cube. Words that name nothing are only words.
+    let path = format!("/glossary/terms/{id}");
+    for (formula, is_seen) in [("revenue / 2", false), ("orders of a day / 2", true), ("orders.revenue * 2", false)] {
+        let changed = house.send("writer", "PATCH", &path, Some(json!({"formula": formula})), &[]).await;
+        assert_eq!(changed.status, 200, "{formula}: {changed:?}");
+        let seen = house.get("analyst", &path).await;
+        assert_eq!(seen.json["formula"] == json!(formula), is_seen, "{formula}: {seen:?}");
+    }
     // A client that reads a term and sends it back must not erase what it cannot see.
     let path = format!("/glossary/terms/{id}");
     let sent = json!({"definition": "Money.", "formula": null});

@@ -50,7 +50,8 @@ use crate::ports::credentials::Credentials;
 use crate::ports::deliveries::DeliveryRecords;
 use crate::ports::detectors::DetectorList;
 use crate::ports::monitors::{
-    Alert, AlertsRevision, Monitor, MonitorDefinition, MonitorRecords, MonitorRun, RunOutcome, StoredDetection,
+    Alert, AlertsRevision, Monitor, MonitorAdmission, MonitorDefinition, MonitorQuota, MonitorRecords, MonitorRun,
+    RunOutcome, StoredDetection,
 };
 use crate::ports::tokens::Randomness;
 use crate::query::QueryService;
@@ -63,6 +64,8 @@ use views::ViewCache;
 
 /// The number of monitors of a state database.
 pub const MAX_MONITORS: u32 = 500;
+/// The number of monitors of one owner without `admin`.
+pub const MAX_MONITORS_OF_OWNER: u32 = 100;
 /// The largest page of detections or alerts.
 pub const MAX_LISTED: u32 = 1_000;
 
@@ -140,9 +143,12 @@ impl MonitorService {
         };
         let mut entry = self.ports.access.entry("monitor_created", request, resource(&monitor.id));
         entry.after = Some(check::details(&monitor.definition));
-        match self.ports.records.add_monitor(&monitor, MAX_MONITORS, entry).await? {
-            true => Ok(monitor),
-            false => Err(MonitorError::TooMany { most: MAX_MONITORS }),
+        let of_owner = (!request.scopes.hold(Scope::Admin)).then_some(MAX_MONITORS_OF_OWNER);
+        let quota = MonitorQuota { total: MAX_MONITORS, of_owner };
+        match self.ports.records.add_monitor(&monitor, quota, entry).await? {
+            MonitorAdmission::Added => Ok(monitor),
+            MonitorAdmission::OwnerFull => Err(MonitorError::TooManyOfOwner { most: MAX_MONITORS_OF_OWNER }),
+            MonitorAdmission::Full => Err(MonitorError::TooMany),
         }
     }
 

@@ -10,7 +10,8 @@ mod body;
 use async_trait::async_trait;
 use terrane_app::ports::audit::Details;
 use terrane_app::ports::governance_records::{
-    ArtifactRef, GovernanceRecords, GovernedRecord, HistoryEntry, HistoryFilter, RecordChange, RecordKind,
+    ArtifactRef, ArtifactType, GovernanceRecords, GovernedRecord, HistoryEntry, HistoryFilter, LinkTarget,
+    RecordChange, RecordKind, TERM_TYPE,
 };
 use terrane_app::ports::store::StoreError;
 use terrane_json::details;
@@ -150,10 +151,41 @@ fn kind(row: &Row) -> Result<RecordKind, StoreError> {
     RecordKind::named(&row.text("kind")?).ok_or_else(|| odd("a kind of governed records"))
 }
 
+/// Returns the targets of the links that one of two descriptions of a term has and the other lacks.
+fn changed_links(before: Option<&str>, after: Option<&str>) -> Vec<LinkTarget> {
+    #[derive(serde::Deserialize, PartialEq)]
+    struct Link {
+        artifact_type: String,
+        artifact_id: String,
+        relationship: String,
+    }
+    #[derive(serde::Deserialize)]
+    struct Links {
+        #[serde(default)]
+        links: Vec<Link>,
+    }
+    let links = |text: Option<&str>| -> Vec<Link> {
+        text.and_then(|text| serde_json::from_str(text).ok()).map_or_else(Vec::new, |Links { links }| links)
+    };
+    let (before, after) = (links(before), links(after));
+    let removed = before.iter().filter(|link| !after.contains(link));
+    let added = after.iter().filter(|link| !before.contains(link));
+    let target = |link: &Link| match &*link.artifact_type {
+        TERM_TYPE => Some(LinkTarget::Term((&*link.artifact_id).into())),
+        word => Some(LinkTarget::Artifact(ArtifactRef::new(ArtifactType::named(word)?, &*link.artifact_id))),
+    };
+    removed.chain(added).filter_map(target).collect()
+}
+
 fn history_entry(row: &Row) -> Result<HistoryEntry, StoreError> {
     let kind = kind(row)?;
     let key = text(row, "key")?;
     let term_id = key.strip_prefix("term:").filter(|_| kind == RecordKind::Term).map(Into::into);
+    let (before, after) = (maybe_text(row, "was")?, maybe_text(row, "became")?);
+    let linked = match kind {
+        RecordKind::Term => changed_links(before.as_deref(), after.as_deref()),
+        _ => Vec::new(),
+    };
     let artifact = match maybe_text(row, "artifact")? {
         Some(text) => Some(ArtifactRef::parse(&text).ok_or_else(|| odd("a governed artifact"))?),
         None => None,
@@ -166,9 +198,10 @@ fn history_entry(row: &Row) -> Result<HistoryEntry, StoreError> {
         kind,
         artifact,
         term_id,
+        linked,
         version: row.integer("version")?.unsigned_abs(),
         notes: maybe_text(row, "notes")?,
-        before: maybe_text(row, "was")?.map(Details::Encoded),
-        after: maybe_text(row, "became")?.map(Details::Encoded),
+        before: before.map(Details::Encoded),
+        after: after.map(Details::Encoded),
     })
 }

@@ -16,8 +16,8 @@ use terrane_app::monitors::{RoundFacts, after_steps, escalated};
 use terrane_app::ports::audit::AuditEntry;
 use terrane_app::ports::leases::Lease;
 use terrane_app::ports::monitors::{
-    Alert, AlertFilter, AlertsRevision, DetectionFilter, Monitor, MonitorRecords, MonitorRound, NewId, ScoredStep,
-    StoredDetection,
+    Alert, AlertFilter, AlertsRevision, DetectionFilter, Monitor, MonitorAdmission, MonitorQuota, MonitorRecords,
+    MonitorRound, NewId, ScoredStep, StoredDetection,
 };
 use terrane_app::ports::store::StoreError;
 
@@ -49,17 +49,22 @@ impl MonitorRecords for StateStore {
         self.database.optional(found).await?.as_ref().map(monitor).transpose()
     }
 
-    async fn add_monitor(&self, monitor: &Monitor, most: u32, entry: AuditEntry) -> Result<bool, StoreError> {
+    async fn add_monitor(
+        &self,
+        new: &Monitor,
+        quota: MonitorQuota,
+        entry: AuditEntry,
+    ) -> Result<MonitorAdmission, StoreError> {
         let mut change = self.database.change().await?;
-        let count = change.optional(Statement::new("SELECT count(*) AS monitors FROM monitors")).await?;
-        let count = count.map_or(Ok(0), |row| row.integer("monitors"))?;
-        if count >= i64::from(most) {
-            return Ok(false);
+        let stored = change.all(Statement::new("SELECT * FROM monitors")).await?;
+        let stored: Vec<Monitor> = stored.iter().map(monitor).collect::<Result<_, _>>()?;
+        let admission = quota.admit(&new.owner, stored.iter().map(|stored| &stored.owner));
+        if admission == MonitorAdmission::Added {
+            change.execute(Statement::insert("monitors", &MONITORS, vec![monitor_row(new)])).await?;
+            append_in(&mut change, vec![entry]).await?;
+            change.commit().await?;
         }
-        change.execute(Statement::insert("monitors", &MONITORS, vec![monitor_row(monitor)])).await?;
-        append_in(&mut change, vec![entry]).await?;
-        change.commit().await?;
-        Ok(true)
+        Ok(admission)
     }
 
     async fn replace_monitor(&self, monitor: &Monitor, entry: AuditEntry) -> Result<bool, StoreError> {

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use terrane_app::ports::governance_records::{
-    GovernanceRecords, GovernedRecord, HistoryEntry, HistoryFilter, RecordChange,
+    GovernanceRecords, GovernedRecord, HistoryEntry, HistoryFilter, LinkTarget, RecordChange, TermLink,
 };
 use terrane_app::ports::store::StoreError;
 
@@ -39,6 +39,8 @@ impl GovernanceRecords for MemoryGovernance {
         }
         for RecordChange { record, entry } in changes {
             let sequence = held.history.len() as u64 + 1;
+            let before = held.records.iter().find(|(_, known)| known.key() == record.key());
+            let linked = changed_links(before.map(|(_, known)| known), &record);
             held.history.push(HistoryEntry {
                 sequence,
                 at: entry.at,
@@ -50,6 +52,7 @@ impl GovernanceRecords for MemoryGovernance {
                     GovernedRecord::Term(term) => Some(term.id.clone()),
                     _ => None,
                 },
+                linked,
                 version: record.version(),
                 notes: entry.reason,
                 before: entry.before,
@@ -70,4 +73,18 @@ impl GovernanceRecords for MemoryGovernance {
         };
         Ok(held.history.iter().rev().filter(is_selected).take(filter.limit as usize).cloned().collect())
     }
+}
+
+/// Returns the targets of the links that a change of a term added or removed.
+fn changed_links(before: Option<&GovernedRecord>, after: &GovernedRecord) -> Vec<LinkTarget> {
+    let links = |record: Option<&GovernedRecord>| -> Vec<TermLink> {
+        match record {
+            Some(GovernedRecord::Term(term)) => term.links.clone(),
+            _ => Vec::new(),
+        }
+    };
+    let (before, after) = (links(before), links(Some(after)));
+    let removed = before.iter().filter(|link| !after.contains(link));
+    let added = after.iter().filter(|link| !before.contains(link));
+    removed.chain(added).map(|link| link.target.clone()).collect()
 }

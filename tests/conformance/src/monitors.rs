@@ -11,7 +11,8 @@ use terrane_app::ports::channels::Channel;
 use terrane_app::ports::deliveries::{Delivery, DeliveryFilter, DeliveryRecords, DueDelivery, Lane};
 use terrane_app::ports::leases::Lease;
 use terrane_app::ports::monitors::{
-    Alert, AlertFilter, AlertsRevision, DetectionFilter, Monitor, MonitorRecords, MonitorRound, NewId, StoredDetection,
+    Alert, AlertFilter, AlertsRevision, DetectionFilter, Monitor, MonitorAdmission, MonitorQuota, MonitorRecords,
+    MonitorRound, NewId, StoredDetection,
 };
 use terrane_app::ports::store::StoreError;
 use terrane_channels::{ChannelSettings, Channels, SlackSettings, WebhookSettings};
@@ -91,13 +92,18 @@ impl MonitorRecords for MemoryMonitors {
         Ok(self.records().monitors.iter().find(|monitor| &*monitor.id == id).cloned())
     }
 
-    async fn add_monitor(&self, monitor: &Monitor, most: u32, _: AuditEntry) -> Result<bool, StoreError> {
+    async fn add_monitor(
+        &self,
+        monitor: &Monitor,
+        quota: MonitorQuota,
+        _: AuditEntry,
+    ) -> Result<MonitorAdmission, StoreError> {
         let mut records = self.records();
-        let has_place = records.monitors.len() < most as usize;
-        if has_place {
+        let admission = quota.admit(&monitor.owner, records.monitors.iter().map(|stored| &stored.owner));
+        if admission == MonitorAdmission::Added {
             records.monitors.push(monitor.clone());
         }
-        Ok(has_place)
+        Ok(admission)
     }
 
     async fn replace_monitor(&self, monitor: &Monitor, _: AuditEntry) -> Result<bool, StoreError> {

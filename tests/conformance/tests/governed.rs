@@ -735,6 +735,22 @@ async fn denied_members_do_not_exist() {
             assert_eq!((hidden.code(), missing.code()), ((404, "NOT_FOUND"), (404, "NOT_FOUND")), "{path}");
         }
     }
+    // The link to the hidden measure is not part of the history, and the other one is.
+    let linked = |history: Response| {
+        let changes = history.json["changes"].as_array().unwrap().clone();
+        changes.iter().filter(|change| change["action"] == "term_linked").count()
+    };
+    let history = format!("/history?term_id={id}");
+    assert_eq!(linked(house.get("analyst", &history).await), 1);
+    assert_eq!(linked(house.get("writer", &history).await), 2);
+    // A formula may name a metric without a cube. Words that name nothing are only words.
+    let path = format!("/glossary/terms/{id}");
+    for (formula, is_seen) in [("revenue / 2", false), ("orders of a day / 2", true), ("orders.revenue * 2", false)] {
+        let changed = house.send("writer", "PATCH", &path, Some(json!({"formula": formula})), &[]).await;
+        assert_eq!(changed.status, 200, "{formula}: {changed:?}");
+        let seen = house.get("analyst", &path).await;
+        assert_eq!(seen.json["formula"] == json!(formula), is_seen, "{formula}: {seen:?}");
+    }
     // A client that reads a term and sends it back must not erase what it cannot see.
     let path = format!("/glossary/terms/{id}");
     let sent = json!({"definition": "Money.", "formula": null});

@@ -2,7 +2,7 @@
 //!
 //! The name of a term is unique in its category among terms that are not archived, without regard to case. `defines`
 //! links between terms form no cycle; `relates_to` and `synonym_of` are symmetric, so they may point both ways. A link to an artifact that the caller may not see is left out, and a formula that
-//! names such a member too.
+//! names such a member, metric or cube too.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -441,7 +441,7 @@ pub(super) fn seen(sight: &Sight<'_>, state: &GovernanceState, term: &Arc<Term>)
     TermView { term: Arc::new(Term { formula, links, ..Term::clone(term) }), related }
 }
 
-/// Returns whether the formula of a term names a member that the caller may not see.
+/// Returns whether the formula of a term names a member, a metric or a cube that the caller may not see.
 fn hides_formula(sight: &Sight<'_>, term: &Term) -> bool {
     term.formula.as_deref().is_some_and(|formula| unseen_member(sight, formula).is_some())
 }
@@ -477,23 +477,32 @@ fn formula(sight: &Sight<'_>, formula: Option<&str>) -> Result<Option<Arc<str>>,
     }
 }
 
-/// Returns the first `cube.member` of a formula that does not exist for the caller.
+/// Returns the first `cube.member` of a formula that does not exist for the caller, or its first word that is the name of
+/// a metric or a cube that is hidden from the caller. Other words are only words.
 fn unseen_member<'f>(sight: &Sight<'_>, formula: &'f str) -> Option<&'f str> {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
-    let tokens = formula.split(|c: char| !is_part(c)).map(|token| token.trim_matches('.'));
+    let mut tokens = formula.split(|c: char| !is_part(c)).map(|token| token.trim_matches('.'));
     let is_name = |text: &str| text.starts_with(|c: char| c.is_alphabetic() || c == '_');
-    let mut members =
-        tokens.filter(|token| token.split_once('.').is_some_and(|(cube, member)| is_name(cube) && is_name(member)));
-    members.find(|member| {
-        let (cube, name) = member.split_once('.').unwrap_or_default();
-        let of = sight.snapshot.model.cube_named(cube).and_then(|cube| cube.member(name));
-        let kind = match of {
-            Some(Member::Measure(_)) => ArtifactType::Measure,
-            Some(Member::Dimension(_)) => ArtifactType::Dimension,
-            Some(Member::Segment(_)) | None => return true,
-        };
-        !sight.sees(&ArtifactRef::new(kind, *member))
+    let is_member = |cube: &str, member: &str| is_name(cube) && is_name(member);
+    tokens.find(|token| match token.split_once('.') {
+        Some((cube, name)) => is_member(cube, name) && is_unseen_member(sight, cube, name),
+        None if sight.sees_everything() => false,
+        None => [ArtifactType::Metric, ArtifactType::Cube].into_iter().any(|kind| {
+            let artifact = ArtifactRef::new(kind, *token);
+            sight.exists(&artifact) && !sight.sees(&artifact)
+        }),
     })
+}
+
+/// Returns whether a member does not exist for the caller.
+fn is_unseen_member(sight: &Sight<'_>, cube: &str, name: &str) -> bool {
+    let of = sight.snapshot.model.cube_named(cube).and_then(|cube| cube.member(name));
+    let kind = match of {
+        Some(Member::Measure(_)) => ArtifactType::Measure,
+        Some(Member::Dimension(_)) => ArtifactType::Dimension,
+        Some(Member::Segment(_)) | None => return true,
+    };
+    !sight.sees(&ArtifactRef::new(kind, format!("{cube}.{name}")))
 }
 
 /// Checks that a link from one term to another does not lead back to itself. Symmetric relationships close no cycle.

@@ -4,7 +4,7 @@ use super::artifacts::Sight;
 use super::error::GovernanceError;
 use super::service::GovernanceService;
 use crate::domain::RequestContext;
-use crate::ports::governance_records::{HistoryEntry, HistoryFilter};
+use crate::ports::governance_records::{HistoryEntry, HistoryFilter, LinkTarget};
 
 /// The number of entries that are read at once.
 const PAGE: u32 = 500;
@@ -64,9 +64,20 @@ impl GovernanceService {
     }
 }
 
-/// Returns an entry as the caller sees it; `None` if it is about an artifact that the caller may not see.
+/// The actions that change nothing but a link of a term.
+const LINK_ACTIONS: [&str; 2] = ["term_linked", "term_unlinked"];
+
+/// Returns an entry as the caller sees it; `None` if it is about an artifact, or the link of a term to an artifact, that
+/// the caller may not see.
 fn seen(sight: &Sight<'_>, entry: &HistoryEntry) -> Option<HistoryEntry> {
     if entry.artifact.as_ref().is_some_and(|artifact| !sight.sees_records_of(artifact)) {
+        return None;
+    }
+    let is_hidden = |target: &LinkTarget| match target {
+        LinkTarget::Artifact(artifact) => !sight.sees_records_of(artifact),
+        LinkTarget::Term(_) => false,
+    };
+    if LINK_ACTIONS.contains(&&*entry.action) && entry.linked.iter().any(is_hidden) {
         return None;
     }
     let mut entry = entry.clone();

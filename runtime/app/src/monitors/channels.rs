@@ -15,7 +15,9 @@ use super::{MonitorService, check};
 use crate::anomaly::SeriesValue;
 use crate::domain::{Identity, RequestContext, Scope};
 use crate::jobs::is_own;
-use crate::ports::channels::{AlertMessage, Channel, ChannelError, ChannelType, ConfiguredChannel, MessageKind, MessageSubject};
+use crate::ports::channels::{
+    AlertMessage, Channel, ChannelError, ChannelType, ConfiguredChannel, MessageKind, MessageSubject,
+};
 use crate::ports::deliveries::{Delivery, DeliveryFilter, Lane};
 use crate::ports::monitors::{Monitor, MonitorDefinition};
 
@@ -63,9 +65,8 @@ impl MonitorService {
     /// The state database cannot be read.
     pub async fn channels(&self) -> Result<Vec<SeenChannel>, MonitorError> {
         let configured = self.ports.channels.configured();
-        let named = |channel: &ConfiguredChannel| {
-            channel.name.clone().map(|target| Channel { kind: channel.kind, target })
-        };
+        let named =
+            |channel: &ConfiguredChannel| channel.name.clone().map(|target| Channel { kind: channel.kind, target });
         let named: Vec<Channel> = configured.iter().filter_map(named).collect();
         let lanes = self.ports.deliveries.lanes(&named).await?;
         let state = |channel: &ConfiguredChannel| {

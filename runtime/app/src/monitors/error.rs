@@ -48,8 +48,11 @@ pub enum MonitorError {
     Schedule(#[from] ScheduleError),
     #[error("an alert in the state {} cannot be moved by `{}`", state.as_str(), step.as_str())]
     MoveNotAllowed { step: AlertMove, state: AlertState, allowed: Vec<AlertMove> },
-    #[error("the limit of {most} monitors is reached; delete one first")]
-    TooMany { most: u32 },
+    #[error("the limit of {most} monitors of one owner is reached; delete one first")]
+    TooManyOfOwner { most: u32 },
+    /// The number is not shown, since the caller may not see all monitors.
+    #[error("the server stores no more monitors; ask an administrator to delete some")]
+    TooMany,
     #[error("it was changed by others at the same time")]
     Contended,
     #[error(transparent)]

@@ -443,6 +443,8 @@ pub struct HistoryEntry {
     /// The artifact; `None` for a term.
     pub artifact: Option<ArtifactRef>,
     pub term_id: Option<Arc<str>>,
+    /// The targets of the links that the change added to a term or removed from it.
+    pub linked: Vec<LinkTarget>,
     /// The version after the change.
     pub version: u64,
     pub notes: Option<Arc<str>>,

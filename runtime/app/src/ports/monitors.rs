@@ -241,6 +241,42 @@ pub struct AlertsRevision {
     pub monitors_changed: Option<Timestamp>,
 }
 
+/// The largest numbers of monitors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MonitorQuota {
+    /// For all owners.
+    pub total: u32,
+    /// For the owner of a new monitor; `None`: only the total holds.
+    pub of_owner: Option<u32>,
+}
+
+/// The outcome of adding a monitor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MonitorAdmission {
+    Added,
+    /// The owner has as many monitors as one owner may have.
+    OwnerFull,
+    /// The total is reached.
+    Full,
+}
+
+impl MonitorQuota {
+    /// Decides about a new monitor of an owner.
+    pub fn admit<'m>(self, owner: &Maker, owners: impl IntoIterator<Item = &'m Maker>) -> MonitorAdmission {
+        let is_owner = |other: &Maker| other.caller.user_id == owner.caller.user_id && other.tenant == owner.tenant;
+        let (mut total, mut own) = (0_u32, 0_u32);
+        for other in owners {
+            total = total.saturating_add(1);
+            own = own.saturating_add(u32::from(is_owner(other)));
+        }
+        match () {
+            () if self.of_owner.is_some_and(|most| own >= most) => MonitorAdmission::OwnerFull,
+            () if total >= self.total => MonitorAdmission::Full,
+            () => MonitorAdmission::Added,
+        }
+    }
+}
+
 /// Makes the ids of detections, alerts and messages.
 pub type NewId<'a> = &'a (dyn Fn() -> Arc<str> + Send + Sync);
 
@@ -250,8 +286,13 @@ pub trait MonitorRecords: Send + Sync {
     /// Returns all monitors, by name and id.
     async fn monitors(&self) -> Result<Vec<Monitor>, StoreError>;
     async fn monitor(&self, id: &str) -> Result<Option<Monitor>, StoreError>;
-    /// Stores a new monitor, unless there are `most` already.
-    async fn add_monitor(&self, monitor: &Monitor, most: u32, entry: AuditEntry) -> Result<bool, StoreError>;
+    /// Stores a new monitor, unless a quota is used up.
+    async fn add_monitor(
+        &self,
+        monitor: &Monitor,
+        quota: MonitorQuota,
+        entry: AuditEntry,
+    ) -> Result<MonitorAdmission, StoreError>;
     /// Replaces the definition, owner and next run of a monitor whose version is one less. Returns false otherwise.
     async fn replace_monitor(&self, monitor: &Monitor, entry: AuditEntry) -> Result<bool, StoreError>;
     /// Deletes a monitor of this version with its detections and alerts. Returns false for another version.

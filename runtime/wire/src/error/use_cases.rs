@@ -289,7 +289,8 @@ impl ErrorBody {
             }
             MonitorError::Channel { field, .. } => ErrorBody::new(Code::InvalidQuery, message).detail("field", field),
             MonitorError::TooManyTests { .. } => ErrorBody::new(Code::RateLimited, message),
-            MonitorError::TooMany { .. }
+            MonitorError::TooManyOfOwner { .. }
+            | MonitorError::TooMany
             | MonitorError::Contended
             | MonitorError::ChannelPaused
             | MonitorError::NotFailed => ErrorBody::new(Code::Conflict, message),

@@ -12,8 +12,8 @@ use terrane_app::ports::deliveries::{DeliveryFilter, DeliveryRecords as _, Deliv
 use terrane_app::ports::jobs::Maker;
 use terrane_app::ports::leases::Leases as _;
 use terrane_app::ports::monitors::{
-    Alert, AlertConfig, AlertFilter, AlertState, DetectionFilter, EscalationRule, Monitor, MonitorDefinition,
-    MonitorRecords as _, MonitorRound, MonitorRun, RunOutcome, ScoredStep,
+    Alert, AlertConfig, AlertFilter, AlertState, DetectionFilter, EscalationRule, Monitor, MonitorAdmission,
+    MonitorDefinition, MonitorQuota, MonitorRecords as _, MonitorRound, MonitorRun, RunOutcome, ScoredStep,
 };
 use terrane_app::ports::severity::FindingSeverity;
 use terrane_app::security::Scopes;
@@ -24,6 +24,11 @@ use super::{entry, on_both};
 
 fn second(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
+}
+
+/// Returns a quota for all owners.
+fn quota(total: u32) -> MonitorQuota {
+    MonitorQuota { total, of_owner: None }
 }
 
 fn monitor(id: &str, version: u64) -> Monitor {
@@ -98,10 +103,17 @@ fn monitors_are_written_by_version() {
     on_both(|place| async move {
         let store = place.open().await;
         let first = monitor("m", 1);
-        assert!(store.add_monitor(&first, 2, entry("add")).await.unwrap());
+        assert_eq!(store.add_monitor(&first, quota(2), entry("add")).await.unwrap(), MonitorAdmission::Added);
         assert_eq!(store.monitor("m").await.unwrap(), Some(first.clone()));
-        assert!(store.add_monitor(&monitor("n", 1), 2, entry("add")).await.unwrap());
-        assert!(!store.add_monitor(&monitor("o", 1), 2, entry("add")).await.unwrap());
+        assert_eq!(store.add_monitor(&monitor("n", 1), quota(2), entry("add")).await.unwrap(), MonitorAdmission::Added);
+        assert_eq!(store.add_monitor(&monitor("o", 1), quota(2), entry("add")).await.unwrap(), MonitorAdmission::Full);
+        let of_owner = MonitorQuota { total: 9, of_owner: Some(2) };
+        let refused = store.add_monitor(&monitor("o", 1), of_owner, entry("add")).await.unwrap();
+        assert_eq!(refused, MonitorAdmission::OwnerFull);
+        let mut other = monitor("o", 1);
+        other.owner.tenant = Some("other".into());
+        assert_eq!(store.add_monitor(&other, of_owner, entry("add")).await.unwrap(), MonitorAdmission::Added);
+        assert!(store.remove_monitor("o", 1, entry("remove")).await.unwrap());
         let mut second_version = Monitor { next_run_at: None, ..monitor("m", 2) };
         second_version.definition.value = SeriesValue::Metric("order_value".into());
         assert!(store.replace_monitor(&second_version, entry("change")).await.unwrap());
@@ -120,7 +132,7 @@ fn monitors_are_written_by_version() {
 fn rounds_write_detections_and_alerts_in_one_transaction() {
     on_both(|place| async move {
         let store = place.open().await;
-        store.add_monitor(&monitor("m", 1), 2, entry("add")).await.unwrap();
+        store.add_monitor(&monitor("m", 1), quota(2), entry("add")).await.unwrap();
         let number = AtomicU32::new(0);
         let new_id = || -> Arc<str> { format!("{:03}", number.fetch_add(1, Ordering::Relaxed)).into() };
         let all = DetectionFilter { limit: 10, ..DetectionFilter::default() };
@@ -204,7 +216,7 @@ fn sending(id: &str) -> Monitor {
 fn messages_are_written_with_their_alerts_and_sent_in_order() {
     on_both(|place| async move {
         let store = place.open().await;
-        assert!(store.add_monitor(&sending("m"), 2, entry("add")).await.unwrap());
+        assert_eq!(store.add_monitor(&sending("m"), quota(2), entry("add")).await.unwrap(), MonitorAdmission::Added);
         assert_eq!(store.monitor("m").await.unwrap(), Some(sending("m")));
         let number = AtomicU32::new(0);
         let new_id = || -> Arc<str> { format!("{:03}", number.fetch_add(1, Ordering::Relaxed)).into() };
@@ -285,7 +297,7 @@ fn messages_are_written_with_their_alerts_and_sent_in_order() {
 fn escalations_and_moves_write_messages() {
     on_both(|place| async move {
         let store = place.open().await;
-        store.add_monitor(&sending("m"), 2, entry("add")).await.unwrap();
+        store.add_monitor(&sending("m"), quota(2), entry("add")).await.unwrap();
         let number = AtomicU32::new(0);
         let new_id = || -> Arc<str> { format!("{:03}", number.fetch_add(1, Ordering::Relaxed)).into() };
         let rules = sending("m").definition.alerts;

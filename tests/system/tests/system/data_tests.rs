@@ -9,7 +9,7 @@ use terrane_system_tests::{Program, Scratch, Server, request_as};
 
 use crate::BINARY;
 
-const SETTINGS: &str = "name: shop\nwarehouse: {type: duckdb}\nmetrics: {public: true}\n";
+const SETTINGS: &str = "name: shop\nwarehouse: {type: duckdb}\nmetrics: {enabled: true, public: true}\n";
 const CUBES: &str = r#"cubes:
   - name: orders
     sql: "SELECT * FROM (VALUES (1, 'open', 7), (2, 'paid', 7), (2, 'lost', 8)) AS o (id, status, customer)"
@@ -143,6 +143,6 @@ fn invalid_schedules_are_refused() {
         let settings = format!("{SETTINGS}data_tests: {section}\n");
         let project = Scratch::empty().with("service_project.yml", settings.as_str()).with("cubes/orders.yml", CUBES);
         let refused = Program::new(BINARY, &["check"], project.path()).run().unwrap();
-        assert!(refused.stderr.contains(text), "{section}: {}", refused.stderr);
+        assert!(refused.stdout.contains(text), "{section}: {} {}", refused.stdout, refused.stderr);
     }
 }

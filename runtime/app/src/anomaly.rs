@@ -26,8 +26,8 @@ use bucket::Bucket;
 pub use error::AnomalyError;
 use series::Series;
 pub use series::Unreadable;
-pub(crate) use value::{qualified, time_dimension_of, visible_metric};
 pub use value::SeriesValue;
+pub(crate) use value::{qualified, time_dimension_of, visible_metric};
 
 /// The specification's default.
 pub const TRAINING_SIZE: u32 = 100;

@@ -120,7 +120,8 @@ impl DataTestService {
     /// Returns a run as a caller may see it: messages contain values of rows, which policies and hooks may hide.
     fn shown(&self, mut run: DataTestRun, request: &RequestContext) -> DataTestRun {
         let snapshot = self.ports.catalog.snapshot();
-        let sees_rows = !self.ports.queries.has_hooks() && Access::of(&snapshot.model, &request.caller).sees_everything();
+        let sees_rows =
+            !self.ports.queries.has_hooks() && Access::of(&snapshot.model, &request.caller).sees_everything();
         if !sees_rows {
             run.results.iter_mut().for_each(|result| result.message = None);
         }

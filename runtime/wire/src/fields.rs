@@ -303,9 +303,7 @@ impl From<FieldError> for ErrorBody {
                 invalid(format!("expected {expected} at {place}, found `{found}`"))
             }
             FieldProblem::MissingField { name } => invalid(format!("{place} lacks `{name}`")),
-            FieldProblem::MissingBoth { names: [one, other] } => {
-                invalid(format!("{place} lacks `{one}` or `{other}`"))
-            }
+            FieldProblem::MissingBoth { names: [one, other] } => invalid(format!("{place} lacks `{one}` or `{other}`")),
             FieldProblem::MissingParameter { name } => invalid(format!("missing query parameter `{name}`")),
             FieldProblem::Duplicate => invalid(format!("duplicate key {place}")),
             FieldProblem::Both { names: [one, other] } => {

@@ -41,12 +41,12 @@ use terrane_server::{
 use crate::builds::{MemoryBuilder, MemoryInvalidations};
 use crate::compare::differences;
 use crate::cost::{MemoryBudgets, MemoryGuardrails, MemoryHistory};
+use crate::data_tests::MemoryDataTests;
 use crate::fakes::{
     Column, FakeBehavior, FakeClock, FakePlugins, FakeRetention, FakeStore, FakeWarehouse, SECRET, dialect_out_of_fuel,
     missing_dialect,
 };
 use crate::hooks::{FakeHook, FakeHooks};
-use crate::data_tests::MemoryDataTests;
 use crate::monitors::{MemoryMonitors, channels};
 use crate::preaggregations::{self, MemoryPreaggregations};
 use crate::profiles::MemoryProfiles;

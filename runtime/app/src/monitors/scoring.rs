@@ -233,11 +233,8 @@ fn of_each_cube(session: &QuerySession<'_>, value: &SeriesValue, query: Semantic
     if cubes.is_empty() || !cubes.iter().all(|cube| metadata::is_shown(&access, cube)) {
         return vec![query];
     }
-    let of_cube = |cube: &&Cube| SemanticQuery {
-        cube: Some(Arc::clone(&cube.name)),
-        values: Vec::new(),
-        ..query.clone()
-    };
+    let of_cube =
+        |cube: &&Cube| SemanticQuery { cube: Some(Arc::clone(&cube.name)), values: Vec::new(), ..query.clone() };
     cubes.iter().map(of_cube).collect()
 }
 

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use arrow::array::{AsArray as _, RecordBatch};
 use arrow::datatypes::DataType;
-use terrane_compiler::{Authorized, Environment, SecurityContext};
 use terrane_compiler::column_statistics::{
     Statistic, StatisticsColumn, StatisticsQuery, compile_statistics, has_quantiles, statistics_as_query,
     statistics_columns,
@@ -17,6 +16,7 @@ use terrane_compiler::column_statistics::{
 use terrane_compiler::explanation::Explanation;
 use terrane_compiler::query::{DateRange, QueryError, SemanticQuery};
 use terrane_compiler::sql::CompiledSql;
+use terrane_compiler::{Authorized, Environment, SecurityContext};
 
 use super::answer::row_count;
 use super::authorization::Authorization;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use terrane_app::cron_schedule::CronSchedule;
 use terrane_app::cost::Guardrails;
+use terrane_app::cron_schedule::CronSchedule;
 use terrane_app::governance::OnChange;
 use terrane_app::limits::quota::QuotaSettings;
 use terrane_app::live;
@@ -20,9 +20,9 @@ use terrane_warehouse::FileAccess;
 
 use super::reader::Section;
 use super::{
-    AnomalyConfig, CacheConfig, Config, DataTestsConfig, Folders, GovernanceConfig, JobsConfig, MetricsConfig, OptimizationConfig,
-    Place, PreaggregationsConfig, ProfilingConfig, QueryConfig, Secret, ServerConfig, StateConfig, TelemetryConfig,
-    UnusedSetting, WarehouseConfig, channels, network, plugins, search, security,
+    AnomalyConfig, CacheConfig, Config, DataTestsConfig, Folders, GovernanceConfig, JobsConfig, MetricsConfig,
+    OptimizationConfig, Place, PreaggregationsConfig, ProfilingConfig, QueryConfig, Secret, ServerConfig, StateConfig,
+    TelemetryConfig, UnusedSetting, WarehouseConfig, channels, network, plugins, search, security,
 };
 
 pub(super) const DEFAULT_SCHEMA: &str = "terrane_preaggregations";

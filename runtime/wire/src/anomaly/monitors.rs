@@ -315,9 +315,7 @@ fn series_value(fields: &Fields<'_>, path: &Path<'_>) -> Result<SeriesValue, Fie
         (None, None, Some(metric)) => Ok(SeriesValue::Metric(metric.into())),
         (Some(_), None, Some(_)) => Err(path.both(["cube_name", "metric_name"])),
         (_, Some(_), Some(_)) => Err(path.both(["measure_name", "metric_name"])),
-        (Some(cube), Some(measure), None) => {
-            Ok(SeriesValue::Measure { cube: cube.into(), measure: measure.into() })
-        }
+        (Some(cube), Some(measure), None) => Ok(SeriesValue::Measure { cube: cube.into(), measure: measure.into() }),
         (None, None, None) => Err(path.missing_both(["measure_name", "metric_name"])),
         (None, Some(_), None) => Err(path.missing("cube_name")),
         (Some(_), None, None) => Err(path.missing("measure_name")),

@@ -102,9 +102,8 @@ fn requested_run_reports_each_test() {
 fn last_results_are_printed() {
     let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/orders.yml", CUBES);
     let admin = key(&project, "boss", "read,admin");
-    let print = |arguments: &[&str]| {
-        Program::new(BINARY, &["test"], project.path()).arguments(arguments).run().unwrap()
-    };
+    let print =
+        |arguments: &[&str]| Program::new(BINARY, &["test"], project.path()).arguments(arguments).run().unwrap();
     let none = print(&["--last"]);
     assert!(none.stderr.contains("no server has run the data tests yet"), "{}", none.stderr);
     assert!(print(&["--last", "--filter", "id"]).stderr.contains("--filter"));

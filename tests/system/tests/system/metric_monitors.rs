@@ -244,7 +244,10 @@ fn invalid_definitions_are_refused() {
         (with_cube, "both `cube_name` and `metric_name`"),
         (none, "lacks `measure_name` or `metric_name`"),
         (definition("orders.count"), "unknown metric `orders.count`"),
-        (definition("shelf_items"), "metric `shelf_items` has no time axis: cube `shelves` has no primary time dimension"),
+        (
+            definition("shelf_items"),
+            "metric `shelf_items` has no time axis: cube `shelves` has no primary time dimension",
+        ),
     ] {
         let (status, refused) = shop.ask("boss", "POST", MONITORS, Some(&body));
         assert_eq!((status, &refused["error"]["code"]), (400, &json!("INVALID_QUERY")), "{refused}");

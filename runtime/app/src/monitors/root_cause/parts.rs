@@ -123,11 +123,7 @@ fn of_ratio<'m>(access: &Access<'m>, numerator: &Snippet, divisor: &Snippet) -> 
 }
 
 /// Returns the only part of a metric, below metrics that only rename or filter it, and adds their filters.
-fn part_of_metric<'m>(
-    model: &'m Model,
-    id: MetricId,
-    conditions: &mut Vec<&'m MetricFilter>,
-) -> Option<&'m SqlPart> {
+fn part_of_metric<'m>(model: &'m Model, id: MetricId, conditions: &mut Vec<&'m MetricFilter>) -> Option<&'m SqlPart> {
     let metric = model.metric(id);
     conditions.extend(&metric.filters);
     match &metric.body.parts[..] {
@@ -213,4 +209,3 @@ fn adds_up(measure: &Measure) -> bool {
     matches!(&measure.kind, MeasureKind::Aggregate(aggregate)
         if matches!(aggregate.function, AggregateFunction::Count | AggregateFunction::Sum))
 }
-

@@ -117,10 +117,12 @@ impl DataTestService {
         self.ports.records.request_data_tests(&run, entry).await
     }
 
-    /// Returns a run as a caller may see it: messages contain values of rows, which policies may hide.
+    /// Returns a run as a caller may see it: messages contain values of rows, which policies and hooks may hide.
     fn shown(&self, mut run: DataTestRun, request: &RequestContext) -> DataTestRun {
         let snapshot = self.ports.catalog.snapshot();
-        if !Access::of(&snapshot.model, &request.caller).sees_everything() {
+        let sees_rows =
+            !self.ports.queries.has_hooks() && Access::of(&snapshot.model, &request.caller).sees_everything();
+        if !sees_rows {
             run.results.iter_mut().for_each(|result| result.message = None);
         }
         run
@@ -130,7 +132,7 @@ impl DataTestService {
     async fn next_scheduled(&self) -> Result<Option<Timestamp>, StoreError> {
         let Some(schedule) = &self.settings.schedule else { return Ok(None) };
         let last = self.ports.records.last_scheduled_data_tests().await?;
-        Ok(schedule.times.next(last.unwrap_or(self.started)))
+        Ok(next_run(&schedule.times, last, self.started))
     }
 
     fn new_run(&self, requested_by: Option<Arc<str>>) -> DataTestRun {
@@ -174,4 +176,34 @@ impl DataTestService {
 /// A test that could not be checked has a warning.
 fn outcome_of(problem: &Diagnostic) -> TestOutcome {
     if problem.is_error() { TestOutcome::Failed } else { TestOutcome::Unchecked }
+}
+
+/// Returns the first time of the schedule after the last run, or after the start of a server without one. Times that
+/// passed since then are one run.
+fn next_run(times: &CronSchedule, last: Option<Timestamp>, started: Timestamp) -> Option<Timestamp> {
+    times.next(last.unwrap_or(started))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
+    use super::*;
+
+    #[test]
+    fn missed_runs_are_one() {
+        let times = CronSchedule::parse("0 6 * * *", "Europe/Berlin").unwrap();
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        let started = at("2024-01-10T04:00:00Z");
+        for (last, next) in [
+            // A first server waits for the next time.
+            (None, "2024-01-10T05:00:00Z"),
+            (Some("2024-01-09T05:00:01Z"), "2024-01-10T05:00:00Z"),
+            // The time has passed, so the run is due at once.
+            (Some("2024-01-03T05:00:01Z"), "2024-01-04T05:00:00Z"),
+            (Some("2024-07-03T04:00:01Z"), "2024-07-04T04:00:00Z"),
+        ] {
+            assert_eq!(next_run(&times, last.map(at), started), Some(at(next)), "{last:?}");
+        }
+    }
 }

@@ -50,8 +50,8 @@ pub struct DataTestResult<'a> {
     pub line: Option<u32>,
     /// `passed`, `failed` or `unchecked`.
     pub outcome: &'static str,
-    /// The problem, with some of the values. Null if the test passed, or if policies hide rows or columns from the
-    /// caller.
+    /// The problem, with some of the values. Null if the test passed, if policies hide rows or columns from the caller,
+    /// or if policy plugins are loaded.
     pub message: Option<&'a str>,
     pub duration_ms: f64,
 }

@@ -84,7 +84,7 @@ codes! {
     InvalidQuery "INVALID_QUERY" 400 {
         field: String, line: u64, column: u64, known_fields: Vec<String>, available_cubes: Vec<String>,
         available_metrics: Vec<String>, available_granularities: Vec<String>, max_limit: u64,
-        pre_aggregation: Vec<FactPreAggregation<'static>>
+        hint: String, measures: Vec<String>, pre_aggregation: Vec<FactPreAggregation<'static>>
     };
     InvalidMeasure "INVALID_MEASURE" 400 { field: String } [available_measures: Vec<String>];
     InvalidDimension "INVALID_DIMENSION" 400 { field: String }

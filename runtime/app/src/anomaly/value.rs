@@ -71,7 +71,7 @@ impl SeriesValue {
     /// Returns the name of the time dimension that the series runs along. `given` is the caller's choice.
     ///
     /// # Errors
-    /// The metric is unknown to the caller, or there is no time dimension.
+    /// The metric is unknown to the caller, or a cube has no primary time dimension.
     pub(crate) async fn time_dimension(
         &self,
         session: &QuerySession<'_>,

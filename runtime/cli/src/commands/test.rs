@@ -1,6 +1,7 @@
 //! `terrane test`: runs the expectations of a project and the tests of its dimensions.
 
 mod junit;
+mod last;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,6 +25,7 @@ Examples:
   terrane test .
   terrane test examples/flights --filter daylight
   terrane test . --json | jq '.cases[] | select(.ok | not)'
+  terrane test . --last
 
 A case of tests/*.yml has a name, a query, and one of
   sql:    a statement for the project's warehouse, its columns named like the result's keys
@@ -45,6 +47,9 @@ pub struct TestArguments {
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
+    /// Run nothing, and print the newest results of the server, from the state database
+    #[arg(long, conflicts_with_all = ["filter", "junit"])]
+    pub last: bool,
     /// Also write the outcomes to this file as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub junit: Option<OutputFile>,
@@ -73,11 +78,14 @@ struct CaseJson<'a> {
 /// The largest number of names of cases in a hint.
 const MAX_NAMES: usize = 8;
 
-/// Runs the cases. Returns true if all of them pass.
+/// Runs the cases, or prints the newest results of the server. Returns true if all of them pass.
 ///
 /// # Errors
 /// The project or its expectations have errors, or no case was chosen.
 pub async fn run(arguments: &TestArguments, project: Project, terminal: Terminal) -> Result<bool, Failure> {
+    if arguments.last {
+        return last::print_last(&project, arguments.json, terminal.stdout).await;
+    }
     let outcomes = outcomes(&project, arguments.filter.as_deref(), |outcome| {
         if !arguments.json {
             print(&line(outcome, terminal.stdout));

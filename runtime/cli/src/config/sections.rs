@@ -294,7 +294,7 @@ fn time_zone(text: &str) -> Option<TimeZone> {
 }
 
 fn data_tests(s: &mut Section<'_>) -> DataTestsConfig {
-    const SCHEDULE: &str = "a cron expression of five fields that occurs, like `0 6 * * *`,";
+    const SCHEDULE: &str = "a cron expression of five fields that occurs, like `0 6 * * *`";
     // An expression such as `0 0 31 2 *` never occurs.
     let occurs = |text: &str| {
         let schedule = CronSchedule::in_zone(text.trim(), TimeZone::UTC).ok()?;

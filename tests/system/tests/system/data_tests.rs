@@ -9,7 +9,7 @@ use terrane_system_tests::{Program, Scratch, Server, request_as};
 
 use crate::BINARY;
 
-const SETTINGS: &str = "name: shop\nwarehouse: {type: duckdb}\nmetrics: {public: true}\n";
+const SETTINGS: &str = "name: shop\nwarehouse: {type: duckdb}\nmetrics: {enabled: true, public: true}\n";
 const CUBES: &str = r#"cubes:
   - name: orders
     sql: "SELECT * FROM (VALUES (1, 'open', 7), (2, 'paid', 7), (2, 'lost', 8)) AS o (id, status, customer)"
@@ -99,6 +99,26 @@ fn requested_run_reports_each_test() {
 }
 
 #[test]
+fn last_results_are_printed() {
+    let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/orders.yml", CUBES);
+    let admin = key(&project, "boss", "read,admin");
+    let print =
+        |arguments: &[&str]| Program::new(BINARY, &["test"], project.path()).arguments(arguments).run().unwrap();
+    let none = print(&["--last"]);
+    assert!(none.stderr.contains("no server has run the data tests yet"), "{}", none.stderr);
+    assert!(print(&["--last", "--filter", "id"]).stderr.contains("--filter"));
+    let server = Program::new(BINARY, &["serve"], project.path()).arguments(&["--port", "0"]).serve().unwrap();
+    ask(&server, &admin, "POST", "/api/v1/data-tests/run");
+    let ended = last(&server, &admin, None);
+    let printed = print(&["--last"]);
+    assert!(printed.stdout.contains("pass orders.id: not_null"), "{}", printed.stdout);
+    assert!(printed.stdout.contains("FAIL orders.status: accepted_values (cubes/orders.yml:6)"), "{}", printed.stdout);
+    assert!(printed.stdout.contains("2 passed, 2 failed, 1 unchecked, at "), "{}", printed.stdout);
+    let json: Value = serde_json::from_str(&print(&["--last", "--json"]).stdout).unwrap();
+    assert_eq!(json["id"], ended["id"], "{json}");
+}
+
+#[test]
 fn schedule_runs_the_tests() {
     let settings = format!("{SETTINGS}data_tests: {{schedule: \"* * * * *\", timezone: Europe/Berlin}}\n");
     let project = Scratch::empty().with("service_project.yml", settings.as_str()).with("cubes/orders.yml", CUBES);
@@ -122,6 +142,6 @@ fn invalid_schedules_are_refused() {
         let settings = format!("{SETTINGS}data_tests: {section}\n");
         let project = Scratch::empty().with("service_project.yml", settings.as_str()).with("cubes/orders.yml", CUBES);
         let refused = Program::new(BINARY, &["check"], project.path()).run().unwrap();
-        assert!(refused.stderr.contains(text), "{section}: {}", refused.stderr);
+        assert!(refused.stdout.contains(text), "{section}: {} {}", refused.stdout, refused.stderr);
     }
 }

@@ -303,11 +303,6 @@ impl QueryService {
         QuerySession { service: self, context, snapshot, environment, guardrails }
     }
 
-    /// Returns whether hooks may hide rows or columns from callers.
-    pub(crate) fn has_hooks(&self) -> bool {
-        !self.governance.is_silent()
-    }
-
     /// Runs work of the operator, such as a test of data, when the limiter permits it.
     ///
     /// # Errors

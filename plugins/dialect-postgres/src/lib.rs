@@ -24,8 +24,13 @@ const OPS: &[(Op, &str)] = &[
     (Op::Stddev, "stddev_pop(CAST({0} AS DOUBLE PRECISION))"),
 ];
 
-const TYPES: &[(LogicalType, &str)] =
-    &[(LogicalType::Text, "TEXT"), (LogicalType::TimestampTz, "TIMESTAMPTZ"), (LogicalType::Binary, "BYTEA")];
+/// The names of types in a cast. A `NUMERIC` without a scale represents any scale.
+const TYPES: &[(LogicalType, &str)] = &[
+    (LogicalType::Text, "TEXT"),
+    (LogicalType::Decimal, "NUMERIC"),
+    (LogicalType::TimestampTz, "TIMESTAMPTZ"),
+    (LogicalType::Binary, "BYTEA"),
+];
 
 /// The result of `SELECT word FROM pg_get_keywords() WHERE catcode <> 'U'`.
 const RESERVED: &str = "\

@@ -33,7 +33,7 @@ pub use alerts::{AlertMove, RoundFacts, after_steps, escalated};
 pub use channels::SeenChannel;
 pub use delivery::{DeliveryTask, after_attempt};
 pub use error::{MonitorError, NotExplained};
-pub use follow::FollowedAlerts;
+pub use feeds::FollowedAlerts;
 pub use messages::{AlertEvent, Outbox, deliveries_of, message_kinds};
 pub use root_cause::{DataCause, Moved, RootCause, RootSlice, SliceFilter};
 pub use scoring::ScoredRange;

@@ -13,15 +13,24 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::error::MonitorError;
-use super::follow::FollowedAlerts;
 use super::views::caller_key;
 use super::{MAX_LISTED, MonitorService};
 use crate::ports::monitors::{Alert, AlertFilter, AlertsRevision};
 
 /// The number of lists and pages that followers of a process read at once.
 const MAX_LISTINGS: usize = 4;
-/// The time after which a list is read again for a new follower.
+/// The time after which a list is reloaded for a new follower.
 const LIFETIME: Duration = Duration::from_secs(60);
+
+/// The caller of a stream, and the alerts that it follows.
+#[derive(Clone)]
+pub struct FollowedAlerts {
+    pub identity: Identity,
+    pub request: RequestContext,
+    /// The monitor's id; `None` for the alerts of all monitors that the caller may see.
+    pub monitor_id: Option<Arc<str>>,
+    pub min_severity: Option<FindingSeverity>,
+}
 
 /// The lists of the followers of a process.
 pub(super) struct AlertFeeds {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use futures_util::stream::{self, Stream};
 
-use super::feeds::{AlertFeed, AlertIndex, AlertVersion};
+use super::feeds::{AlertFeed, AlertIndex, AlertVersion, FollowedAlerts};
 use super::{MonitorError, MonitorService, SeenAlert};
 use crate::domain::{Identity, RequestContext};
 use crate::ports::monitors::{AlertsRevision, Monitor};
@@ -20,16 +20,6 @@ use crate::shared_reader::Readings;
 
 /// The number of alerts that are read at once.
 const PAGE: usize = 20;
-
-/// The caller of a stream, and the alerts that it follows.
-#[derive(Clone)]
-pub struct FollowedAlerts {
-    pub identity: Identity,
-    pub request: RequestContext,
-    /// The monitor's id; `None` for the alerts of all monitors that the caller may see.
-    pub monitor_id: Option<Arc<str>>,
-    pub min_severity: Option<FindingSeverity>,
-}
 
 struct AlertStream {
     service: Arc<MonitorService>,

@@ -171,10 +171,19 @@ impl<'a> Lowering<'a> {
         self.plan.facts.iter().any(|f| !f.is_selected)
     }
 
-    /// Returns the branches of facts without windows.
+    /// Returns the branches of facts without windows. Facts with aggregates of unknown types come first, because
+    /// PostgreSQL takes a column that is null in the first two branches for a string.
     fn branches(&self) -> Vec<Select<'a>> {
+        let is_untyped = |fact: usize| {
+            let mut own = self.plan.aggregates.iter().filter(|planned| planned.fact == fact);
+            own.any(|planned| matches!(self.null_of(planned.aggregate), SqlExpr::Null(None)))
+        };
         let facts = self.plan.facts.iter().enumerate().filter(|(_, fact)| fact.period.window.is_none());
-        facts.map(|(index, fact)| self.branch(fact, Some(index))).collect()
+        let mut facts: Vec<_> = facts.collect();
+        if facts.len() > 2 {
+            facts.sort_by_key(|(index, _)| !is_untyped(*index));
+        }
+        facts.into_iter().map(|(index, fact)| self.branch(fact, Some(index))).collect()
     }
 
     /// Selects the groups and aggregates of one fact. In a merge, the select has a column for every aggregate of the
@@ -269,7 +278,12 @@ impl<'a> Lowering<'a> {
             function if counts(function) => LogicalType::Integer,
             AggregateFunction::Avg => LogicalType::Float,
             function if function.is_of_distribution() => LogicalType::Float,
-            AggregateFunction::Sum if aggregate.argument_type == LogicalType::Integer => LogicalType::Decimal,
+            // A double in another branch makes the column a double.
+            AggregateFunction::Sum
+                if matches!(aggregate.argument_type, LogicalType::Integer | LogicalType::Unknown) =>
+            {
+                LogicalType::Decimal
+            }
             _ => aggregate.argument_type,
         };
         SqlExpr::Null(match ty {

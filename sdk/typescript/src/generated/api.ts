@@ -236,7 +236,7 @@ export interface components {
             /** @description Words of names, titles, synonyms, tags and descriptions. At most 300 characters and 16 words. */
             query: string;
             /** @description Only artifacts of these types; all types if it is absent or empty. */
-            types: ("cube" | "measure" | "dimension" | "metric")[];
+            types?: ("cube" | "measure" | "dimension" | "metric")[];
             /** @description Only this cube and its members, and metrics that are computed from it. */
             cube?: string | null;
             /** @description Only artifacts with all of these tags. */
@@ -245,7 +245,7 @@ export interface components {
              * @description Only artifacts with this status of certification.
              * @enum {string}
              */
-            certification_status: "draft" | "pending_review" | "certified" | "deprecated" | "archived";
+            certification_status?: "draft" | "pending_review" | "certified" | "deprecated" | "archived";
             /**
              * Format: uint64
              * @description The largest number of hits, 1 to 100. Default: 20.
@@ -260,13 +260,13 @@ export interface components {
              * @description The language of the question: `en` (default) or `de`.
              * @enum {string}
              */
-            language: "en" | "de";
+            language?: "en" | "de";
             /**
              * @description The reader of the question: `auto` (default) is the grammar, and the language model as `search.llm` says; `model`
              *     fails without a language model.
              * @enum {string}
              */
-            method: "auto" | "grammar" | "model";
+            method?: "auto" | "grammar" | "model";
             /** @description True to run the query and to add its rows. Default: false. */
             run?: boolean | null;
         };

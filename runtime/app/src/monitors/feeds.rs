@@ -15,7 +15,9 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use super::error::MonitorError;
 use super::views::caller_key;
 use super::{MAX_LISTED, MonitorService};
+use crate::domain::{Identity, RequestContext};
 use crate::ports::monitors::{Alert, AlertFilter, AlertsRevision};
+use crate::ports::severity::FindingSeverity;
 
 /// The number of lists and pages that followers of a process read at once.
 const MAX_LISTINGS: usize = 4;

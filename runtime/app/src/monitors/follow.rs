@@ -13,9 +13,8 @@ use futures_util::stream::{self, Stream};
 
 use super::feeds::{AlertFeed, AlertIndex, AlertVersion, FollowedAlerts};
 use super::{MonitorError, MonitorService, SeenAlert};
-use crate::domain::{Identity, RequestContext};
+use crate::domain::RequestContext;
 use crate::ports::monitors::{AlertsRevision, Monitor};
-use crate::ports::severity::FindingSeverity;
 use crate::shared_reader::Readings;
 
 /// The number of alerts that are read at once.

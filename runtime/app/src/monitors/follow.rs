@@ -119,6 +119,9 @@ impl AlertStream {
     }
 }
 
+/// A monitor, and the caller's view of it.
+type ViewedMonitor = (Arc<Monitor>, Arc<str>);
+
 impl MonitorService {
     /// Returns the alerts that still have these versions and that the caller may see. An alert that has changed since is
     /// sent with the next list.
@@ -129,7 +132,7 @@ impl MonitorService {
     ) -> Result<Vec<SeenAlert>, MonitorError> {
         let _permit = self.feeds.permit().await;
         let reader = self.view_reader(request);
-        let mut monitors: HashMap<Arc<str>, Option<(Arc<Monitor>, Arc<str>)>> = HashMap::new();
+        let mut monitors: HashMap<Arc<str>, Option<ViewedMonitor>> = HashMap::new();
         let mut page = Vec::new();
         for AlertVersion { id, version, .. } in due {
             let Some(alert) = self.ports.records.alert(id).await?.filter(|alert| alert.version == *version) else {

@@ -149,13 +149,13 @@ fn rounds_write_detections_and_alerts_in_one_transaction() {
         // Pages of one row are the rows of one page.
         let mut page = AlertFilter { limit: 1, ..any.clone() };
         for alert in &alerts {
-            assert_eq!(store.alerts("m", "view", &page).await.unwrap(), [alert.clone()]);
+            assert_eq!(store.alerts("m", "view", &page).await.unwrap(), std::slice::from_ref(alert));
             page.older_than = Some((alert.triggered_at, alert.id.clone()));
         }
         assert!(store.alerts("m", "view", &page).await.unwrap().is_empty());
         let mut page = DetectionFilter { limit: 1, ..all.clone() };
         for detection in &detections {
-            assert_eq!(store.detections("m", "view", &page).await.unwrap(), [detection.clone()]);
+            assert_eq!(store.detections("m", "view", &page).await.unwrap(), std::slice::from_ref(detection));
             page.older_than = Some((detection.step.at_ms, detection.id.clone()));
         }
         assert!(store.detections("m", "view", &page).await.unwrap().is_empty());

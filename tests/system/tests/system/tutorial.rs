@@ -93,7 +93,7 @@ const PAGES: &[(&str, usize, usize)] = &[
     ("runtime/docs/how-to/control-access.md", 5, 3),
     ("runtime/docs/how-to/create-a-project.md", 2, 2),
     ("runtime/docs/how-to/deploy.md", 1, 1),
-    ("runtime/docs/how-to/find-anomalies.md", 4, 2),
+    ("runtime/docs/how-to/find-anomalies.md", 5, 2),
     ("runtime/docs/how-to/share-a-project.md", 5, 2),
     ("runtime/docs/how-to/test-a-project.md", 6, 5),
     ("runtime/docs/reference/settings.md", 1, 1),

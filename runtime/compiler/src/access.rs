@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub use authorized::{Authorized, AuthorizedAccess};
 pub(crate) use obligations::MergedObligations;
 
-use columns::{Column, columns_of, for_each_column, has_query, is_of_caller, rows_of};
+use columns::{Column, columns_of, for_each_column, has_query, rows_of};
 
 use crate::model::{
     Aggregate, Cube, CubeId, CubePolicy, DimensionId, Mask, MeasureId, MeasureKind, Member, MetricId, Model, Policy,
@@ -153,7 +153,7 @@ impl<'a> Access<'a> {
     /// Returns those of the columns that a dimension of the project's files shows to the caller as they are.
     fn shown_columns(&self, columns: &[Column]) -> HashSet<Column> {
         let mut shown = HashSet::new();
-        for cube in self.model.cubes.iter().filter(|cube| !is_of_caller(cube) && !self.is_closed(cube)) {
+        for cube in self.model.cubes.iter().filter(|cube| !cube.is_registered() && !self.is_closed(cube)) {
             let rows = rows_of(cube);
             if !columns.iter().any(|column| rows.contains(&column.rows)) {
                 continue;
@@ -249,7 +249,10 @@ impl<'a> Access<'a> {
         let mut is_open = true;
         for_each_column(self.model, snippet, &mut |cube, column| {
             is_open &= match self.covered.get(&column) {
-                None => !(is_of_caller(cube) && self.behind_measures.contains(&column)),
+                None => {
+                    let original = self.model.cube(cube.alias_of.unwrap_or(cube.id));
+                    !(original.is_registered() && self.behind_measures.contains(&column))
+                }
                 Some(allow_aggregate) => column_use == ColumnUse::Aggregate && *allow_aggregate,
             };
         });

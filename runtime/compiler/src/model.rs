@@ -60,6 +60,7 @@ pub use crate::snippet::{
 };
 pub use crate::types::{DimensionType, MetricKind, Relationship, RollingWindow, TimeKind};
 
+use crate::project::is_registered;
 use crate::text::Span;
 use crate::types::{Granularity, LogicalType, Value};
 
@@ -364,6 +365,11 @@ impl Dimension {
 }
 
 impl Cube {
+    /// Returns whether the cube was registered at run time, by an author who must not define the names of a policy.
+    pub(crate) fn is_registered(&self) -> bool {
+        self.span.as_ref().is_some_and(is_registered)
+    }
+
     /// Returns the time kind of a smallest or largest time: that of the time dimension over the same column.
     pub fn time_kind_of(&self, aggregate: &Aggregate) -> TimeKind {
         let is_same = |d: &&Dimension| d.ty == DimensionType::Time && Some(&d.sql) == aggregate.argument.as_ref();

@@ -2,7 +2,6 @@
 
 use crate::ids::CubeId;
 use crate::model::{Cube, Model, Relation, Snippet, SqlPart};
-use crate::project::is_registered;
 use crate::snippet::table_names::column_owners;
 
 /// A column of a table, independent of the cubes that read the table.
@@ -42,11 +41,6 @@ pub(super) fn for_each_column<'m>(model: &'m Model, snippet: &'m Snippet, visit:
             _ => {}
         }
     }
-}
-
-/// Returns whether a cube was registered at run time. Its members are defined by a caller.
-pub(super) fn is_of_caller(cube: &Cube) -> bool {
-    cube.span.as_ref().is_some_and(is_registered)
 }
 
 pub(super) fn rows_of(cube: &Cube) -> Vec<Rows> {

@@ -16,7 +16,7 @@ use super::tables::Readers;
 use super::transfer::{is_plain, transfer};
 use super::{Cube, CubeId, Member, Model, Snippet, invalid_value};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::project::{Definitions, MaskDefinition, PolicyDefinition, SqlText, Text, is_registered};
+use crate::project::{Definitions, MaskDefinition, PolicyDefinition, SqlText, Text};
 use crate::text::nearest::suggest;
 
 /// Reads every policy for every cube that it applies to, and closes cubes that cannot be protected.
@@ -76,7 +76,7 @@ pub(super) fn warn_of_closed_cubes(model: &Model, definitions: &Definitions, dia
         closed.sort_unstable();
         closed.dedup();
         for cube in closed.into_iter().map(|id| model.cube(id)) {
-            if cube.alias_of.is_some() || cube.is_guarded || is_of_writer(cube) {
+            if cube.alias_of.is_some() || cube.is_guarded || cube.is_registered() {
                 continue;
             }
             let (policy, name) = (&policy.name, &cube.name);
@@ -108,11 +108,6 @@ pub(super) fn warn_of_closed_cubes(model: &Model, definitions: &Definitions, dia
             });
         }
     }
-}
-
-/// Returns whether a cube was registered at run time, by an author who must not define the names of a policy.
-fn is_of_writer(cube: &Cube) -> bool {
-    cube.span.as_ref().is_some_and(is_registered)
 }
 
 /// Warns of a policy on a joined cube that leaves the rows of the joining cube open: orders of a hidden customer stay
@@ -174,7 +169,7 @@ impl PolicyReader<'_> {
         let mut is_named = vec![false; self.model.cubes.len()];
         for cube in &named {
             self.check_members(cube, diagnostics);
-            let effect = if is_all && is_of_writer(cube) {
+            let effect = if is_all && cube.is_registered() {
                 self.effect(cube, cube, None)
             } else {
                 CubePolicy { is_closed: !self.means_itself(cube), ..self.effect(cube, cube, Some(diagnostics)) }
@@ -188,7 +183,7 @@ impl PolicyReader<'_> {
             is_named[alias.id.0 as usize] = true;
             reached.push(self.effect(alias, self.model.cube(original), None));
         }
-        for origin in named.iter().filter(|origin| !is_all || !is_of_writer(origin)) {
+        for origin in named.iter().filter(|origin| !is_all || !origin.is_registered()) {
             let mut readers: Vec<CubeId> = self.readers.of_rows(origin.id).collect();
             readers.sort_unstable();
             readers.dedup();
@@ -198,7 +193,7 @@ impl PolicyReader<'_> {
                 }
                 let effect = match is_all {
                     true => self.effect_under_all(reader, origin),
-                    false if is_named[reader.id.0 as usize] && !is_of_writer(reader) => None,
+                    false if is_named[reader.id.0 as usize] && !reader.is_registered() => None,
                     false => Some(self.effect(reader, origin, None)),
                 };
                 reached.extend(effect.filter(|effect| !reached.contains(effect)));
@@ -210,7 +205,7 @@ impl PolicyReader<'_> {
     /// Returns the effect that a policy for all cubes (`"*"`) has on `reader` because it applies to `origin`; `None` if
     /// it has no effect.
     fn effect_under_all(&self, reader: &Cube, origin: &Cube) -> Option<CubePolicy> {
-        let is_of_writer = is_of_writer(self.model.cube(reader.alias_of.unwrap_or(reader.id)));
+        let is_of_writer = self.model.cube(reader.alias_of.unwrap_or(reader.id)).is_registered();
         let masked = self.policy.masks.iter().map(|(member, _)| member);
         let has_members = masked.chain(&self.policy.deny).any(|member| origin.member(&member.value).is_some());
         let is_filtered = is_of_writer && self.policy.row_filter.is_some();
@@ -230,7 +225,7 @@ impl PolicyReader<'_> {
     /// Returns whether the policy's SQL has the same meaning for a cube that it names, no matter who defined the cube's
     /// members.
     fn means_itself(&self, cube: &Cube) -> bool {
-        !is_of_writer(cube) || !self.effect(cube, cube, None).is_closed
+        !cube.is_registered() || !self.effect(cube, cube, None).is_closed
     }
 
     fn named(&self, diagnostics: &mut Vec<Diagnostic>) -> Vec<&Cube> {
@@ -315,7 +310,7 @@ impl PolicyReader<'_> {
         let mut problems = Vec::new();
         let mut is_unread = false;
         let is_own = cube.id == origin.id || cube.alias_of == Some(origin.id);
-        let is_of_writer = is_of_writer(self.model.cube(cube.alias_of.unwrap_or(cube.id)));
+        let is_of_writer = self.model.cube(cube.alias_of.unwrap_or(cube.id)).is_registered();
         let mut is_misread = false;
         let row_filter = self.policy.row_filter.as_ref().and_then(|sql| {
             // For other cubes it means the columns and members of the cube that it was written for.

@@ -9,8 +9,8 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Aggregate, AggregateFunction, Cube, Measure, MeasureKind, Model, SqlPart};
 use crate::types::LogicalType;
 
-/// Returns a warning for every measure that no query of this warehouse can ask for. Each place is reported once, although
-/// cubes that extend another share its measures.
+/// Returns a warning for every measure that no query of this warehouse can ask for. Each place is reported once,
+/// although cubes that extend another share its measures.
 pub fn missing_templates(model: &Model, profile: &DialectProfile) -> Vec<Diagnostic> {
     let mut missing: Vec<Diagnostic> = Vec::new();
     for cube in model.cubes.iter().filter(|cube| cube.alias_of.is_none()) {

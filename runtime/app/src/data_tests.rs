@@ -1,8 +1,9 @@
 //! Data tests on the server: the tests of dimensions, on a schedule and on request.
 //!
-//! In: the project's tests, a schedule of the operator, and requests of administrators. Out: stored runs, log events and
-//! metrics. Tests are claims of the project about all rows, so they run with the operator's rights, one statement at a
-//! time, each under a permit of the limiter of queries. Absent: the statements (compiler), and messages to channels.
+//! In: the project's tests, a schedule of the operator, and requests of administrators. Out: stored runs, log events
+//! and metrics. Tests are claims of the project about all rows, so they run with the operator's rights, one statement
+//! at a time, each under a permit of the limiter of queries. Absent: the statements (compiler), and messages to
+//! channels.
 
 mod task;
 
@@ -34,7 +35,7 @@ const MAX_RUNS: u32 = 100;
 /// The operator's settings of data tests.
 #[derive(Debug, Clone)]
 pub struct DataTestSettings {
-    /// `None`: tests run on request only.
+    /// The schedule; `None` if tests run on request only.
     pub schedule: Option<DataTestSchedule>,
     /// The time that each statement may take.
     pub timeout: Duration,

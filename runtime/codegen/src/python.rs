@@ -72,7 +72,8 @@ fn metrics_class(metrics: &[Caption<'_>]) -> String {
     class_of(METRICS, "\"\"\"The metrics of the project.\"\"\"", [("", constants.collect())])
 }
 
-/// Returns a class with groups of constants, each below its heading if it has one. Names are unique in the class, not only in their group.
+/// Returns a class with groups of constants, each below its heading if it has one. Names are unique in the class, not
+/// only in their group.
 fn class_of<'m, const N: usize>(class: &str, docstring: &str, groups: [(&str, Vec<Constant<'m>>); N]) -> String {
     let names: Vec<_> = groups.iter().flat_map(|(_, group)| group).map(|constant| constant.caption.name).collect();
     let mut identifiers = identifiers(&names).into_iter();

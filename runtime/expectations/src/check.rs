@@ -1,8 +1,8 @@
 //! Finds cases that can't pass, without running queries.
 //!
 //! In: a project and its cases. Out: a diagnostic for each case whose query is refused although rows are expected, or
-//! is not refused as expected, for each SQL that the warehouse cannot read, and for each expected key that the result does
-//! not have. Not here: comparing rows (`run`).
+//! is not refused as expected, for each SQL that the warehouse cannot read, and for each expected key that the result
+//! does not have. Not here: comparing rows (`run`).
 
 use std::sync::Arc;
 

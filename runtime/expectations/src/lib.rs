@@ -1,9 +1,9 @@
 //! The expectations of a project: queries of `tests/*.yml` with their expected rows, SQL or refusal, and tests of
 //! dimensions.
 //!
-//! In: the files of a project and its use cases ([`Subject`]). Out: one [`ExpectationOutcome`] per case from [`run`], or
-//! diagnostics for cases that can't pass from [`check`] and [`check_names`]. Rows are compared as the JSON that the server sends. Not
-//! here: finding the files, printing outcomes (cli).
+//! In: the files of a project and its use cases ([`Subject`]). Out: one [`ExpectationOutcome`] per case from [`run`],
+//! or diagnostics for cases that can't pass from [`check`] and [`check_names`]. Rows are compared as the JSON that the
+//! server sends. Not here: finding the files, printing outcomes (cli).
 
 mod check;
 mod compare;

@@ -3,8 +3,8 @@
 //! JSON lines: a header with the versions and the number of rows of each table, the rows, and the SHA-256 of all lines
 //! before the last. Rows have the content of the tables, including hashes of keys and passwords, so a dump must be kept
 //! secret. Left out are data of one database and its processes (`server_starts`, `server_secrets`, `leases`,
-//! `data_versions`, `jobs`, `executed_queries`, `budget_*`, `profiles`, `data_test_runs`), and the state of tables that servers build
-//! themselves (`preagg_*`).
+//! `data_versions`, `jobs`, `executed_queries`, `budget_*`, `profiles`, `data_test_runs`), and the state of tables that
+//! servers build themselves (`preagg_*`).
 
 mod restore;
 mod write;

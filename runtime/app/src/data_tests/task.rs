@@ -1,7 +1,7 @@
 //! The worker's task: runs the data tests that were requested, and those that are due.
 //!
-//! In: the worker's lease. Out: a stored run. Tasks of the worker run side by side, so long tests delay no other task. A
-//! run that its server does not end is begun again by the next holder of the lease.
+//! In: the worker's lease. Out: a stored run. Tasks of the worker run side by side, so long tests delay no other task.
+//! A run that its server does not end is begun again by the next holder of the lease.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,8 +41,8 @@ impl DataTestTask {
 
     fn report(&self, run: &DataTestRun) {
         let counts = TestOutcome::ALL.map(|outcome| run.count(outcome));
-        for outcome in TestOutcome::ALL {
-            self.0.ports.observer.data_tests_ended(outcome.as_str(), run.count(outcome) as u64);
+        for (outcome, count) in TestOutcome::ALL.into_iter().zip(counts) {
+            self.0.ports.observer.data_tests_ended(outcome.as_str(), count as u64);
         }
         // Values of rows are in the stored run only.
         for result in run.results.iter().filter(|result| result.outcome != TestOutcome::Passed) {

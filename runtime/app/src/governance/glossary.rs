@@ -1,8 +1,8 @@
 //! The glossary: terms, their synonyms, and links to artifacts and to other terms.
 //!
 //! The name of a term is unique in its category among terms that are not archived, without regard to case. `defines`
-//! links between terms form no cycle; `relates_to` and `synonym_of` are symmetric, so they may point both ways. A link to an artifact that the caller may not see is left out, and a formula that
-//! names such a member, metric or cube too.
+//! links between terms form no cycle; `relates_to` and `synonym_of` are symmetric, so they may point both ways. A link
+//! to an artifact that the caller may not see is left out, and a formula that names such a member, metric or cube too.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -123,8 +123,8 @@ impl GovernanceService {
         .await
     }
 
-    /// Returns the terms that a search finds: first those that are called so, then those with such a synonym, then those
-    /// that contain all its words.
+    /// Returns the terms that a search finds: first those that are called so, then those with such a synonym, then
+    /// those that contain all its words.
     ///
     /// # Errors
     /// [`GovernanceError::Store`].
@@ -477,8 +477,8 @@ fn formula(sight: &Sight<'_>, formula: Option<&str>) -> Result<Option<Arc<str>>,
     }
 }
 
-/// Returns the first `cube.member` of a formula that does not exist for the caller, or its first word that is the name of
-/// a metric or a cube that is hidden from the caller. Other words are only words.
+/// Returns the first `cube.member` of a formula that does not exist for the caller, or its first word that is the name
+/// of a metric or a cube that is hidden from the caller. Other words are only words.
 fn unseen_member<'f>(sight: &Sight<'_>, formula: &'f str) -> Option<&'f str> {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
     let mut tokens = formula.split(|c: char| !is_part(c)).map(|token| token.trim_matches('.'));

@@ -45,7 +45,7 @@ type ViewKey = (CallerKey, Arc<str>, u64);
 
 #[derive(Clone)]
 struct CachedView {
-    /// `None`: the caller may not query the value.
+    /// The digest; `None` if the caller may not query the value.
     digest: Option<Arc<str>>,
     made_at: Duration,
 }

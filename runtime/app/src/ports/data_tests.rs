@@ -1,7 +1,7 @@
 //! The port to the results of data tests.
 //!
-//! In: requested and ended runs. Out: the records. A run that ended is written under the lease of the worker, so that of
-//! several replicas one writes it. Absent: the tests, and the times at which they run.
+//! In: requested and ended runs. Out: the records. A run that ended is written under the lease of the worker, so that
+//! of several replicas one writes it. Absent: the tests, and the times at which they run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,7 +60,7 @@ pub struct DataTestRun {
     pub requested_by: Option<Arc<str>>,
     pub created_at: Timestamp,
     pub started_at: Option<Timestamp>,
-    /// `None`: the run is waiting or not over.
+    /// The end; `None` if the run is waiting or not over.
     pub ended_at: Option<Timestamp>,
     pub results: Vec<TestResult>,
 }

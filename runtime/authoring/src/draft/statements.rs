@@ -116,8 +116,8 @@ pub(super) struct TextForm {
     pub(super) sql: &'static str,
 }
 
-/// The forms, those with more exact types first. If two match the same values, the first counts: `1,234` is a number with
-/// thousands separators unless other values of the column show that its comma is a decimal one.
+/// The forms, those with more exact types first. If two match the same values, the first counts: `1,234` is a number
+/// with thousands separators unless other values of the column show that its comma is a decimal one.
 pub(super) const TEXT_FORMS: [TextForm; 7] = [
     TextForm {
         what: "dates",

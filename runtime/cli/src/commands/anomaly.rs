@@ -1,8 +1,8 @@
 //! `terrane anomaly`: finds anomalies in a measure or metric along time, and lists detectors, monitors, alerts and
 //! deliveries.
 //!
-//! In: a project and a measure or metric. Out: a table of anomalous points, or all points as JSON. Not here: the algorithms
-//! (components), the series (app).
+//! In: a project and a measure or metric. Out: a table of anomalous points, or all points as JSON. Not here: the
+//! algorithms (components), the series (app).
 
 mod lines;
 mod records;

@@ -117,7 +117,7 @@ impl RowFilter {
                     RowFilter::Broken
                 }
                 None => {
-                    evaluation.unknown(member, Code::InvalidDimension);
+                    evaluation.unknown_operand(member);
                     RowFilter::Broken
                 }
             },
@@ -276,7 +276,7 @@ impl GroupFilter {
                         None => GroupFilter::Broken,
                     },
                     None => {
-                        evaluation.unknown(member, Code::InvalidDimension);
+                        evaluation.unknown_operand(member);
                         GroupFilter::Broken
                     }
                 }

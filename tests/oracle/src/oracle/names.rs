@@ -93,6 +93,13 @@ impl Evaluation<'_> {
     pub(crate) fn unknown(&self, member: &MemberRef, code: Code) {
         self.refuse(if member.cube().is_some() { code } else { Code::InvalidQuery });
     }
+
+    /// Refuses an unknown name in a filter or an order. The name may be a misspelling of a dimension or of a measure,
+    /// and either code is right.
+    pub(crate) fn unknown_operand(&self, member: &MemberRef) {
+        self.unknown(member, Code::InvalidDimension);
+        self.unknown(member, Code::InvalidMeasure);
+    }
 }
 
 pub(crate) fn values(evaluation: &Evaluation<'_>) -> Vec<(String, Named)> {

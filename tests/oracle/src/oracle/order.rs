@@ -77,7 +77,7 @@ pub(crate) fn keys(
                     continue;
                 }
                 None => {
-                    evaluation.unknown(&order.member, Code::InvalidDimension);
+                    evaluation.unknown_operand(&order.member);
                     continue;
                 }
             }

@@ -190,7 +190,7 @@ impl SearchService {
         Ok(view.best(&question, scored, is_wanted, search.status, search.limit))
     }
 
-    /// Returns suggestions for a text that a user is typing.
+    /// Returns suggestions for a string that a user is typing.
     ///
     /// # Errors
     /// The text is too long, or the cube does not exist for the caller.

@@ -2,7 +2,7 @@
 //!
 //! In: a [`QueryJob`], the caller's [`CacheControl`] and the versions of the data. Out: the result, with its source: a
 //! tier of the cache, or the warehouse. Before a lookup, the caller is authorized and the policies are part of the
-//! statements. So equal statements have equal answers, whoever the callers are.
+//! statements. So equal statements of different callers have equal answers.
 //!
 //! - A result is stored under a keyed digest of its statements ([`CacheSecret`]) with the version of its data. It is
 //!   used while this version is the current one. If the data has no version, it is used for a limited time only.

@@ -1,7 +1,8 @@
 //! The present rights of a caller whose work runs later: a job or a monitor.
 //!
 //! In: the caller as it was verified when the work was stored. Out: the caller with its present rights, or `None` if
-//! the account is gone. Rights of keys and users are read again, so that work never runs with more rights than its
+//! the account is gone. Rights of keys and users are read anew, so that work never runs with more rights than its owner
+//! has.
 //! owner has.
 
 use jiff::Timestamp;

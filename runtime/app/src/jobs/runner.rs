@@ -83,7 +83,7 @@ impl JobRunner {
         JobRunner { service, leases, lease_settings, id }
     }
 
-    /// Runs jobs until `stop`. Jobs that do not end within [`GRACE`] are left to another process.
+    /// Runs jobs until `stop`. Jobs that do not end within two seconds after that are left to another process.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let runner = Arc::new(self);
         let mut submissions = runner.service.submissions.subscribe();

@@ -32,7 +32,7 @@ pub trait ProfileRecords: Send + Sync {
         range: Option<&str>,
     ) -> Result<Option<StoredProfile>, StoreError>;
 
-    /// Stores a profile in place of the one with the same cube, fingerprint and range. Deletes all but the newest
+    /// Stores a profile. It replaces the profile of the same cube, fingerprint and range. Deletes all but the newest
     /// `most` profiles.
     async fn store_profile(&self, profile: &StoredProfile, most: u32) -> Result<(), StoreError>;
 }

@@ -1,7 +1,7 @@
 //! The loaded project as one immutable snapshot, which is replaced as a whole.
 //!
-//! In: a source tree and the ports. Out: a [`Snapshot`] with every diagnostic found on the way. A
-//! query takes one snapshot and sees nothing of a reload. Not here: reading files (cli).
+//! In: a source tree and the ports. Out: a [`Snapshot`] with every diagnostic of the load. A query uses one snapshot
+//! until it ends, so a reload does not affect it. Absent: reading files (cli).
 
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
@@ -57,8 +57,8 @@ impl Snapshot {
         self.whole_graph().seen_by(access)
     }
 
-    /// Returns the lineage of columns and measures. It is computed on first use. The warehouse is asked for the columns
-    /// of tables that sources do not declare completely.
+    /// Returns the lineage of columns and measures, which is computed on first use. If sources do not declare all
+    /// columns of a table, the warehouse is asked for them.
     pub async fn lineage(&self, warehouse: &dyn Warehouse) -> &Lineage {
         let make = async {
             let mut known = KnownColumns::declared(&self.definitions);

@@ -145,7 +145,7 @@ impl DataTestService {
         DataTestRun { id, requested_by, created_at, started_at: None, ended_at: None, results: Vec::new() }
     }
 
-    /// Runs all tests of the project one after the other.
+    /// Runs all tests of the project, one after the other, and returns the run with their results.
     async fn tested(&self, run: DataTestRun) -> DataTestRun {
         let started_at = Some(self.ports.clock.now());
         let snapshot = self.ports.catalog.snapshot();

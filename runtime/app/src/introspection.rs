@@ -106,7 +106,7 @@ pub const NOT_READABLE: Code = Code::MemberNotReadable;
 /// The code of a cube about which the warehouse did not answer.
 pub const NOT_ASKED: Code = Code::CubeNotAsked;
 
-/// Returns whether a diagnostic says that the warehouse cannot read a part of the project, or could not be asked.
+/// Returns whether a diagnostic says that the warehouse cannot read a part of the project, or did not answer about it.
 pub fn is_unread(diagnostic: &Diagnostic) -> bool {
     [UNREADABLE_CUBE, NOT_READABLE, NOT_ASKED].contains(&diagnostic.code)
 }

@@ -128,7 +128,7 @@ impl ProfilingService {
         Ok(report::profile(cube, profiled_at, &answers, &findings, config))
     }
 
-    /// Returns the plans that can be carried out, and the faults of the other components.
+    /// Returns the plans that can be carried out, and the faults of the components whose plan cannot be.
     async fn plans(
         &self,
         target: ProfileTarget<'_>,

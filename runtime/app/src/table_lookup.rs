@@ -117,7 +117,7 @@ async fn answer(table: Arc<str>, warehouse: &dyn Warehouse) -> (Arc<str>, Lookup
     let answer = match warehouse.table(&parts).await {
         Ok(Some(found)) => LookupAnswer::Table(Arc::new(found)),
         Ok(None) => LookupAnswer::Absent,
-        // A lookup cannot be refused for its own fault, so the engine refused the name, which it cannot look up.
+        // The statement of the lookup is always valid, so a refusal means that this engine cannot look up the name.
         Err(error) if error.kind == WarehouseErrorKind::Refused => LookupAnswer::Absent,
         Err(error) => LookupAnswer::Unknown(error.message),
     };

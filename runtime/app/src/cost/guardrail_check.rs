@@ -17,8 +17,7 @@ pub struct GuardrailCheck {
     /// The limits that refuse the query.
     pub exceeded: Vec<GuardrailExceeded>,
     pub guardrails: Guardrails,
-    /// True if the guardrails are those of another user. The groups of that user are unknown, so their limits are
-    /// absent.
+    /// True if the guardrails belong to another user. The groups of this user are unknown, so their limits are absent.
     pub is_of_other_user: bool,
 }
 

@@ -162,8 +162,8 @@ impl GuardrailService {
         Err(GuardrailError::Contended)
     }
 
-    /// Returns the limits of the caller's queries with their sources, or those of another user. Limits of the groups of
-    /// another user are left out, because these groups are unknown here.
+    /// Returns the limits of the caller's queries, or of another user's queries, with their sources. The groups of
+    /// another user are unknown here, so their limits are left out.
     ///
     /// # Errors
     /// The user is not the caller, and the caller lacks `admin`.

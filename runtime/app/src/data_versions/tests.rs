@@ -44,7 +44,7 @@ impl Clock for FakeClock {
     }
 }
 
-/// A warehouse with one value. Its data has a version unless that is zero.
+/// A warehouse with one value. `engine` is the version of its data; zero if it has none.
 #[derive(Default)]
 struct FakeWarehouse {
     value: AtomicU64,

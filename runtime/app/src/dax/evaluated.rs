@@ -180,7 +180,7 @@ struct ResultTable {
     warnings: Vec<String>,
 }
 
-/// Evaluates over the known rows, on a thread of its own. Returns the outcome and gives the known rows back.
+/// Evaluates over the known rows, on a thread of its own. Returns the outcome, and the known rows for the next round.
 async fn evaluate_round(
     session: &QuerySession<'_>,
     context: &RequestContext,

@@ -102,8 +102,8 @@ impl<'a> GovernedCubes<'a> {
         GovernedCubes(definitions.cubes.iter().map(|of| (&*of.name.value, of)).collect())
     }
 
-    /// Returns the governed values of a cube. A cube without values of its own has those of the nearest cube that it
-    /// extends and that has some.
+    /// Returns the governed values of a cube. If it has none of its own, returns the values of the nearest cube with
+    /// governed values among the cubes that it extends.
     pub(crate) fn governed(&self, model: &Model, cube: &Cube) -> Governed {
         let original = cube.alias_of.map_or(cube, |id| model.cube(id));
         let line = self.0.get(&*original.name).map(|own| own.line(|name| self.0.get(name).copied()));

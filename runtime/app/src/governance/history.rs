@@ -21,8 +21,7 @@ pub struct HistoryPage {
 
 impl GovernanceService {
     /// Returns the changes that the caller may see. The details before and after a change may name members that are
-    /// hidden from the caller. So the details are left out unless the caller has `admin`, or policies hide nothing from
-    /// it.
+    /// hidden from the caller. So only callers with `admin`, or from whom policies hide nothing, get the details.
     ///
     /// # Errors
     /// [`GovernanceError::UnknownArtifact`], [`GovernanceError::UnknownTerm`], [`GovernanceError::Store`].

@@ -71,8 +71,8 @@ pub struct ComplianceReport {
     pub rows: Vec<ReportRow>,
     /// The artifacts that have records but are not in the project.
     pub orphans: Vec<ArtifactRef>,
-    /// The number of terms that are not archived. The next field counts those of them without a link that the caller
-    /// may see.
+    /// The number of terms that are not archived. `terms_without_links` counts the terms among them that have no link
+    /// which the caller may see.
     pub terms: usize,
     pub terms_without_links: usize,
 }

@@ -138,8 +138,8 @@ impl Preaggregations {
         Ok(())
     }
 
-    /// Withdraws two kinds of generations: those with a table that the warehouse no longer has, for example after a
-    /// backup was restored; and those of rollups that the project has not had for a long time.
+    /// Withdraws two kinds of generations: generations with a table that the warehouse no longer has, for example after
+    /// a backup was restored; and generations of rollups that the project has not had for a long time.
     async fn withdraw_unusable(
         &self,
         lease: &Lease,

@@ -120,7 +120,7 @@ impl Executor {
         Waiter { flights: Arc::clone(&self.flights), key: flight_key, id, outcome }
     }
 
-    /// Computes the result of a job for later callers, unless a refresh is running or too many are.
+    /// Computes the result of a job for later callers, unless its refresh or [`MAX_REFRESHES`] others are running.
     pub(super) fn refresh(
         &self,
         key: CacheKey,

@@ -386,8 +386,8 @@ impl Prepared<'_> {
             let batches = &statement.rows.batches;
             let total_rows = match batches.is_empty() {
                 true => job.total_rows(&statements, &statement.rows).await?,
-                // The result has rows, so only a column of the first row can hold the total; the rest of the stream was
-                // not read.
+                // The total can only be read from a column of the first rows, because the rest of the stream is not
+                // read yet.
                 false => job.main.total_column.and_then(|column| first_integer(batches, column)),
             };
             let (waited, permit) = (statements.elapsed(), statements.into_permit());

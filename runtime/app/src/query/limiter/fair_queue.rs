@@ -120,8 +120,8 @@ impl FairQueue {
         true
     }
 
-    /// Removes the newest query of the tenant with the most waiting queries, if the other tenant has at least two
-    /// fewer.
+    /// Removes the newest query of the tenant with the most waiting queries, in favor of a tenant with at least two
+    /// fewer (`waiting_of_tenant`). Returns false if no query was removed.
     fn evict_newest(&mut self, waiting_of_tenant: usize) -> bool {
         let longest = self.rotation.iter().max_by_key(|name| self.tenants.get(*name).map_or(0, |t| t.waiting.len()));
         let Some(name) = longest.cloned() else { return false };

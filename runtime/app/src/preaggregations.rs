@@ -4,8 +4,8 @@
 //! records of builds. Several processes may share a target. One of them builds for all, under a lease of the worker.
 //! Each of them follows the published generations ([`Preaggregations::follow`]).
 //!
-//! - A generation is published only if the totals of each table are equal to the totals of the rows that it was
-//! computed   from, in one snapshot of the warehouse. If a build fails, the last published generation stays.
+//! - A generation is published only if the totals of each table are equal to the totals of the rows from which it was
+//!   computed, in one snapshot of the warehouse. If a build fails, the last published generation stays.
 //! - A generation is published as a whole, by one transaction of the state database. A retired table is dropped later,
 //!   when no statement that could read it is running.
 //! - A process that cannot read the state for a while stops reading tables, because they may be dropped meanwhile.

@@ -8,7 +8,7 @@
 //!   used while this version is the current one. If the data has no version, it is used for a limited time only.
 //! - Equal queries share one execution ([`flights`](super::flights)).
 //! - These are never stored: failures, streams, results above the largest size, results of functions whose value
-//! changes   between two calls, and results over data whose version is unknown.
+//!   changes between two calls, and results over data whose version is unknown.
 //!
 //! Absent: the storage of results (the port's adapters), and the encoding of rows.
 

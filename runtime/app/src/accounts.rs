@@ -1,9 +1,9 @@
 //! Use cases for API keys, users and the tokens of applications: create, list, change, revoke and disable.
 //!
 //! In: a request from a route or from the command line, and the [`Actor`] who makes it. Out: the account after the
-//! change, or an [`AccountError`]. Each change and its audit record are one transaction; the record holds the account
-//! before and after the change, and no secret. A change of a user ends the user's sessions. Absent: authentication
-//! (`security`), the scope that a route requires (server), tables (store).
+//! change, or an [`AccountError`]. Each change and its audit record are written in one transaction. The audit record
+//! holds the account before and after the change, without secrets. Changing a user ends the sessions of that user.
+//! Absent: authentication (`security`), the scope that a route requires (server), tables (store).
 
 mod fields;
 mod grants;
@@ -28,7 +28,7 @@ use crate::ports::store::StoreError;
 use crate::ports::tokens::{Passwords, Randomness};
 use crate::security::{CredentialCache, Identity, RequestOrigin};
 
-/// The number of attempts of a change that conflicts with other changes of the same account.
+/// The number of times that a change is tried if other changes of the same account conflict with it.
 const ATTEMPTS: usize = 4;
 
 /// The ports of the use cases.
@@ -40,7 +40,7 @@ pub struct AccountPorts {
     pub clock: Arc<dyn Clock>,
 }
 
-/// The administrator who makes a change, as audit records name them.
+/// The administrator who makes a change; audit records name it.
 #[derive(Debug, Clone, Default)]
 pub struct Actor {
     pub user_id: Arc<str>,
@@ -94,7 +94,7 @@ pub enum AccountError {
     Store(#[from] StoreError),
 }
 
-/// The use cases. A clone shares everything.
+/// The use cases. All clones share the ports and the cache.
 #[derive(Clone)]
 pub struct Accounts {
     ports: AccountPorts,
@@ -102,19 +102,20 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Creates the accounts for a process that does not authenticate callers. Other processes apply a change within two
-    /// seconds.
+    /// Creates the use cases for a process that does not authenticate callers. The processes that authenticate callers
+    /// apply a change within two seconds.
     pub fn new(ports: AccountPorts) -> Self {
         let cache = Arc::new(CredentialCache::new(&ports.clock));
         Accounts::with_cache(ports, cache)
     }
 
-    /// Creates the accounts for the process that authenticates with this cache, so that changes take effect at once.
+    /// Creates the use cases for the process that authenticates with this cache, so that changes take effect at once.
     pub(crate) fn with_cache(ports: AccountPorts, cache: Arc<CredentialCache>) -> Self {
         Accounts { ports, cache }
     }
 
-    /// Ends the sessions of a user, or of `provider:subject` who signed in through a provider. Returns their number.
+    /// Ends the sessions of a user. `username` is the name of a user with a password, or `provider:subject` for a user
+    /// who signed in through a provider. Returns the number of ended sessions.
     ///
     /// # Errors
     /// [`AccountError::Store`].
@@ -126,7 +127,7 @@ impl Accounts {
         Ok(ended)
     }
 
-    /// Revokes tokens that applications signed.
+    /// Revokes tokens that were issued to applications.
     ///
     /// # Errors
     /// [`AccountError::Store`]: nothing is revoked.

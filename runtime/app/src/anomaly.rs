@@ -1,9 +1,9 @@
 //! The use case of an anomaly run: a detector scores one measure or metric along time.
 //!
 //! In: a measure or metric, a granularity, the dimensions that distinguish series, a detector. Out: each point with its
-//! score, severity and bounds. The numbers come from [`QueryService`], so the caller's policies and hooks apply as to
-//! any query. Each series is scored against at most `training_size` steps before its first point, and this baseline is
-//! the same for all of its points. Absent: the mathematics (components), monitors and alerts (`monitors`).
+//! score, severity and bounds. [`QueryService`] computes the values, so the caller's policies and hooks apply as to any
+//! query. The baseline of a series is at most `training_size` steps before its first scored point; all points of the
+//! series are scored against this baseline. Absent: the mathematics (components), monitors and alerts (`monitors`).
 
 pub(crate) mod bucket;
 mod data_range;
@@ -47,13 +47,14 @@ pub struct AnomalyRequest {
     pub granularity: Granularity,
     /// The time dimension; `None` for the primary time dimension of each measure's cube.
     pub time_dimension: Option<Arc<str>>,
-    /// One series for each combination of their values.
+    /// The dimensions that distinguish series. Each combination of their values is one series.
     pub dimensions: Vec<Arc<str>>,
-    /// The first date or timestamp to score; `None` for the first step after `training_size` steps of the data.
+    /// The first date or timestamp to score; `None` to score from the step after the first `training_size` steps of
+    /// data.
     pub from: Option<Arc<str>>,
-    /// The last, inclusive; `None` for the last step that has ended.
+    /// The last date or timestamp to score, inclusive; `None` for the last step that has ended.
     pub to: Option<Arc<str>>,
-    /// The number of steps of one season. `None` uses the default of the granularity.
+    /// The number of steps in one season; `None` for the default of the granularity.
     pub seasonality: Option<u32>,
 }
 
@@ -75,13 +76,13 @@ pub type SeriesKey = Vec<(Arc<str>, Option<Arc<str>>)>;
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgedSeries {
     pub dimensions: SeriesKey,
-    /// The number of historical values against which it was scored.
+    /// The number of values in the history that the points were scored against. Missing values do not count.
     pub history: usize,
     /// The scored points. Empty if the history has fewer values than the detector needs.
     pub points: Vec<Point>,
 }
 
-/// One point. `None` is a value that does not exist.
+/// One point. A number is `None` if it does not exist.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
     /// The start of the bucket in the local time of the query's zone, in milliseconds since 1970-01-01T00:00:00.
@@ -96,7 +97,7 @@ pub struct Point {
     pub is_anomalous: bool,
 }
 
-/// Returns the severity of a score; bands include their lower end.
+/// Returns the severity of a score. Each severity is a band of scores that includes its lower end.
 pub fn severity(score: f64) -> FindingSeverity {
     match score {
         score if score >= 0.8 => FindingSeverity::Critical,
@@ -182,7 +183,7 @@ impl AnomalyService {
         Ok(AnomalyRun { detector, sensitivity, granularity: request.granularity, time_dimension: time, series })
     }
 
-    /// Returns the range of the data, if no step of the requested range lies in it.
+    /// Returns the range of time in which the data have rows, if the requested range lies outside it.
     ///
     /// # Errors
     /// As [`AnomalyService::run`].
@@ -206,7 +207,7 @@ impl AnomalyService {
         Ok(is_elsewhere.then_some(DataRange { first_ms, last_ms }))
     }
 
-    /// Returns the step that contains the present, whose rows are not complete.
+    /// Returns the step that contains the present. More rows of this step may follow.
     fn present_step(&self, session: &QuerySession<'_>, granularity: Granularity) -> Bucket {
         let now = match granularity.is_sub_day() {
             true => jiff::tz::TimeZone::UTC.to_datetime(self.clock.now()),
@@ -265,7 +266,7 @@ impl AnomalyService {
     }
 }
 
-/// A series in two.
+/// A series, split into the history and the points to score.
 #[derive(Clone, Copy)]
 struct Parts<'a> {
     history: &'a [(i64, f64)],
@@ -316,8 +317,8 @@ fn range(request: &AnomalyRequest) -> Result<(Option<Bucket>, Option<Bucket>), A
     }
 }
 
-/// Returns the query for the values by step and dimensions, from the first step of history on, including steps without
-/// rows.
+/// Returns the query for the values by step and dimensions, including steps without rows. With `from`, it begins
+/// `training_size` steps before that step.
 fn query(request: &AnomalyRequest, time: &Arc<str>, from: Option<Bucket>) -> Result<SemanticQuery, AnomalyError> {
     let far = |text: &Arc<str>| AnomalyError::Moment { text: Arc::clone(text) };
     let start = match (from, &request.from) {

@@ -1,9 +1,10 @@
 //! The use case of building models in the warehouse, in the order in which they need each other.
 //!
-//! In: a snapshot and a selection of its models. Out: the outcome of each model. A model reads relations that were
-//! built before it, and inlines models that were not built. Models that read a failed one are skipped. A lease limits
-//! a project to one run on all servers; a run that loses the lease stops. Dropping a run stops its statements, and
-//! the old relations stay. Not here: the replacement of a relation (the port's adapters).
+//! In: a snapshot and a selection of its models. Out: the outcome of each model. A model reads the relations of models
+//! that were built before it, and inlines models that were not built. If a model fails, the models that read it are
+//! skipped. Under a lease, a project has at most one run on all servers; a run that loses the lease stops. Dropping a
+//! run stops its statements and leaves the old relations in place. Absent: the replacement of a relation (the port's
+//! adapters).
 
 mod current;
 
@@ -37,12 +38,12 @@ pub struct Builds {
     pub builder: Arc<dyn ModelBuilder>,
     pub leases: Arc<dyn Leases>,
     pub audit: Arc<dyn AuditLog>,
-    /// Servers hear of finished runs here.
+    /// The port that informs the other servers of finished runs.
     pub invalidations: Arc<dyn Invalidations>,
     pub clock: Arc<dyn Clock>,
     /// The id of this process among all replicas.
     pub holder: Arc<str>,
-    /// The limit of the time to build one model.
+    /// The longest time that building one model may take.
     pub timeout: Duration,
 }
 
@@ -51,7 +52,7 @@ pub struct Builds {
 pub struct BuildRequest<'a> {
     /// The names of the models; `None` for all models.
     pub models: Option<&'a [String]>,
-    /// The actor and origin of the request. The run adds the rest.
+    /// The actor and the origin of the request. The run adds the event and its details.
     pub entry: AuditEntry,
 }
 
@@ -68,14 +69,14 @@ pub struct ModelBuild {
 
 #[derive(Debug, Clone)]
 pub enum ModelOutcome {
-    /// The relation was built; with the number of rows of a table.
+    /// The relation was built. `rows` is the number of rows if the relation is a table.
     Built {
         rows: Option<u64>,
     },
-    /// The model is ephemeral: it has no relation and is inlined.
+    /// The model is ephemeral: it has no relation, and models that read it inline its query.
     Inlined,
     Failed(BuildError),
-    /// A model that it reads failed.
+    /// Another model failed, and this model reads it.
     Skipped {
         because_of: Arc<str>,
     },
@@ -93,7 +94,7 @@ pub enum BuildProgress<'a> {
     Started {
         model: &'a str,
     },
-    /// A model has ended; it is number `place` of `of` models.
+    /// A model has ended, as number `place` of `of` models.
     Ended {
         build: &'a ModelBuild,
         place: usize,
@@ -101,7 +102,7 @@ pub enum BuildProgress<'a> {
     },
 }
 
-/// The reason why no model was built, or not all of them.
+/// The reason why a run built no model or only some.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum BuildRunError {
     #[error("unknown model `{name}`")]
@@ -128,7 +129,7 @@ impl From<LeaseLoss> for BuildRunError {
 }
 
 impl Builds {
-    /// Builds all or the named models until `stop`, and calls `report` with the progress.
+    /// Builds all models or the named ones until `stop` ends, and calls `report` with the progress.
     ///
     /// # Errors
     /// [`BuildRunError`]; finished models remain. A failed model is an outcome, not an error.
@@ -157,7 +158,7 @@ impl Builds {
         if let Err(error) = lease.release().await {
             tracing::warn!(event = "lease_not_released", name, error_message = %error);
         }
-        // Without the report, other servers would serve rows of before until the age of their results ends.
+        // `invalidated` is checked too: without it, other servers would serve old rows until their results expire.
         let builds = outcome?;
         invalidated?;
         Ok(builds)
@@ -172,13 +173,13 @@ impl Builds {
         let schemas: BTreeSet<&str> =
             plan.wanted().filter_map(|at| plan.built_as(at)).map(|(schema, _)| schema).collect();
         self.builder.prepare(&schemas.into_iter().collect::<Vec<_>>()).await?;
-        // First, so that the log shows a run that was killed.
+        // Writes the audit record before the first build, so that the log also shows a run that was killed.
         let names: Detail = plan.wanted().map(|at| &*plan.model(at).name.value).collect();
         self.note("build_begun", Details::fields([("models", names)]), entry).await?;
         let mut builds = plan.inlined.clone();
         let of = plan.wanted().count();
         let mut over = 0;
-        // Models that can be read where they are, and models that are not available.
+        // `there`: models whose relations can be read. `missing`: models without one, each with the model that failed.
         let mut there = plan.current.clone();
         let mut missing: BTreeMap<usize, Arc<str>> = BTreeMap::new();
         for batch in &plan.batches {
@@ -257,9 +258,9 @@ struct ToBuild<'s> {
 struct Plan<'s> {
     definitions: &'s Definitions,
     queries: ModelQueries,
-    /// Indexes into the definitions' models; each batch needs only what is before it.
+    /// Indexes into the definitions' models. The models of a batch read only models of earlier batches.
     batches: Vec<Vec<usize>>,
-    /// Ephemeral models that were named.
+    /// The ephemeral models that the request names.
     inlined: Vec<ModelBuild>,
     /// Models whose relations are current, so that they are not rebuilt.
     current: BTreeSet<usize>,
@@ -313,8 +314,8 @@ impl<'s> Plan<'s> {
         self.model(at).built_as()
     }
 
-    /// Returns the relation to build; `None` for a model that cannot be read, which a project without errors does not
-    /// have.
+    /// Returns the relation to build; `None` for a model that cannot be read. A project without errors has no such
+    /// model.
     fn relation(&self, at: usize, there: &BTreeSet<usize>) -> Option<ToBuild<'s>> {
         let query = self.queries.over(at, there)?;
         let marker = Marker {
@@ -338,7 +339,7 @@ impl<'s> Plan<'s> {
     }
 }
 
-/// Returns the audit record's details of a run.
+/// Returns the details of a run for its audit record.
 fn summary(builds: &[ModelBuild]) -> Details {
     let names = |is_it: &dyn Fn(&ModelOutcome) -> bool| -> Detail {
         builds.iter().filter(|build| is_it(&build.outcome)).map(|build| &*build.model).collect()

@@ -1,7 +1,7 @@
 //! The loaded project as one immutable snapshot, which is replaced as a whole.
 //!
-//! In: a source tree and the ports. Out: a [`Snapshot`] with every diagnostic found on the way. A
-//! query takes one snapshot and sees nothing of a reload. Not here: reading files (cli).
+//! In: a source tree and the ports. Out: a [`Snapshot`] with every diagnostic of the load. A query uses one snapshot
+//! until it ends, so a reload does not affect it. Absent: reading files (cli).
 
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
@@ -29,7 +29,7 @@ pub struct Snapshot {
     /// The definitions that the model was built from.
     pub definitions: Arc<Definitions>,
     pub profile: Arc<DialectProfile>,
-    /// All problems, warnings included; what is broken is left out of the model.
+    /// All problems, including warnings. The model omits definitions with errors.
     pub diagnostics: Vec<Diagnostic>,
     introspection: SchemaIntrospection,
     /// The dependency graph, computed on first use.
@@ -57,8 +57,8 @@ impl Snapshot {
         self.whole_graph().seen_by(access)
     }
 
-    /// Returns the lineage of columns and measures. It is computed on first use. The warehouse is asked for the columns
-    /// of tables that sources do not declare completely.
+    /// Returns the lineage of columns and measures, which is computed on first use. If sources do not declare all
+    /// columns of a table, the warehouse is asked for them.
     pub async fn lineage(&self, warehouse: &dyn Warehouse) -> &Lineage {
         let make = async {
             let mut known = KnownColumns::declared(&self.definitions);
@@ -78,7 +78,7 @@ impl Snapshot {
         (graph.nodes.len(), graph.edges.len())
     }
 
-    /// Returns the names of all models in batches. The models of each batch need only those of the batches before.
+    /// Returns the names of all models in batches. The models of a batch read only models of earlier batches.
     pub fn model_batches(&self) -> Vec<Vec<Arc<str>>> {
         let graph = self.whole_graph();
         let names = graph.parallel_batches.iter().map(|batch| {
@@ -92,12 +92,12 @@ impl Snapshot {
         self.graph.get_or_init(|| DependencyGraph::build(&self.definitions, &self.model, &self.diagnostics))
     }
 
-    /// Returns the answers of the warehouse, which another load can reuse for unchanged definitions.
+    /// Returns the warehouse's answers about columns. Another load can reuse them for unchanged definitions.
     pub fn introspection(&self) -> &SchemaIntrospection {
         &self.introspection
     }
 
-    /// Turns warnings about cubes into errors if the warehouse could read the same cubes of the snapshot `before`.
+    /// Turns warnings about cubes into errors if the warehouse could read these cubes when `before` was loaded.
     pub(crate) fn harden(&mut self, before: &Snapshot) {
         let had = |cube: &str| before.model.cube_named(cube).is_some();
         self.introspection.harden(&mut self.diagnostics, &before.introspection, had);
@@ -109,8 +109,8 @@ impl Snapshot {
     }
 }
 
-/// Loads a project: first the model from its files, then the column types from the warehouse. Questions with an answer
-/// in `known` are not asked again.
+/// Loads a project: first the model from its files, then the column types from the warehouse. Answers in `known` are
+/// reused; the warehouse is not asked for them.
 ///
 /// # Errors
 /// [`PluginError`] if the warehouse's dialect is not available. Problems of the project itself are diagnostics.
@@ -147,8 +147,8 @@ pub async fn load(
     })
 }
 
-/// Marks the joins that never miss. If the warehouse does not report its foreign keys, no join is marked: the answers
-/// are the same.
+/// Marks the joins that find a row for every row of the joining cube, as the warehouse's foreign keys prove. If the
+/// warehouse does not report its foreign keys, no join is marked; the results of queries are the same without marks.
 async fn with_foreign_keys(model: Model, profile: &DialectProfile, warehouse: &dyn Warehouse) -> Model {
     if !model.has_joins_to_prove() {
         return model;
@@ -162,7 +162,7 @@ async fn with_foreign_keys(model: Model, profile: &DialectProfile, warehouse: &d
     }
 }
 
-/// The part of a load that needs only the project's texts.
+/// The results of the part of a load that needs only the source text of the project.
 struct Texts {
     definitions: Definitions,
     model: Model,
@@ -191,7 +191,7 @@ async fn read_texts(tree: &SourceTree, inputs: Inputs, held: Result<Vec<BuiltRel
     }
 }
 
-/// The code of a warehouse that does not report its built models.
+/// The code of the diagnostic for a warehouse that does not report which models were built.
 pub const BUILDS_UNKNOWN: Code = Code::BuildsUnknown;
 
 /// Holds the served snapshot.
@@ -207,7 +207,7 @@ impl Catalog {
 
     /// Returns the served snapshot. A request should take it only once.
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        // A snapshot is replaced by one assignment, so a poisoned lock holds a whole one.
+        // A writer replaces the snapshot by one assignment, so even a poisoned lock holds a whole snapshot.
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

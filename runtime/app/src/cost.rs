@@ -1,11 +1,12 @@
 //! The cost of queries: the history of executed queries, and limits of single queries.
 //!
-//! In: what each query took (`execution_log`). Out: records of the history, as far as the caller may read them. Absent:
-//! formats, and the path of a query, which hands its numbers over and waits for nothing.
+//! In: the measurements of each query (`execution_log`). Out: records of the history that the caller may read. Absent:
+//! formats, and the path of a query, which adds its measurements to a queue and waits for nothing.
 //!
 //! # Rights
-//! A caller reads its own records; a caller with `admin` reads those of all. An anonymous caller has no records of its
-//! own. Cubes that a policy hides from the reader, or that the project no longer has, have no name in an answer.
+//! A caller reads its own records; a caller with `admin` reads the records of all callers. An anonymous caller has no
+//! records. Names of cubes are left out of a response if a policy hides the cube from the reader, or if the project no
+//! longer has it.
 
 mod accuracy;
 mod budget_ledger;
@@ -87,7 +88,7 @@ pub struct CostService {
     access: Arc<AccessRecorder>,
     clock: Arc<dyn Clock>,
     preaggregations: Option<Arc<Preaggregations>>,
-    /// The days that recommendations are made from.
+    /// The number of days of history that recommendations are based on.
     recommendation_days: u16,
 }
 
@@ -97,17 +98,17 @@ impl CostService {
         CostService { log, history, catalog, access, clock, preaggregations, recommendation_days }
     }
 
-    /// Returns the days that recommendations are made from, unless a caller names others.
+    /// Returns the number of days of history that recommendations are based on by default.
     pub fn recommendation_days(&self) -> u16 {
         self.recommendation_days
     }
 
-    /// Returns the queries that wait to be written.
+    /// Returns the log, whose queries wait to be written to the history.
     pub fn log(&self) -> &Arc<ExecutionLog> {
         &self.log
     }
 
-    /// Returns records, newest first. Queries of this process that ended before the call are among them.
+    /// Returns records, newest first, including the queries of this process that ended before the call.
     ///
     /// # Errors
     /// The filter names another user, or the state database is unavailable.

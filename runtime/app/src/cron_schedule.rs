@@ -1,8 +1,8 @@
 //! The times at which monitors and data tests run.
 //!
-//! In: a cron expression of five fields and the name of a zone. Out: the next time. Steps over a change to daylight
-//! saving time are those of the library `croner`: a time that does not exist that day is run at the first time after it,
-//! and a time that exists twice is run once. Absent: the runs.
+//! In: a cron expression of five fields and the name of a zone. Out: the next time. The library `croner` decides about
+//! changes to and from daylight saving time: if a time does not exist on a day, the run is at the first time after it;
+//! if a time exists twice, it is run once. Absent: the runs.
 
 use croner::Cron;
 use croner::parser::{CronParser, Seconds, Year};
@@ -49,7 +49,7 @@ impl CronSchedule {
         Ok(CronSchedule { cron: expression(text)?, zone })
     }
 
-    /// Returns the first time after `now`; `None` if there is none.
+    /// Returns the first scheduled time after `now`; `None` if the schedule has no later time.
     pub fn next(&self, now: Timestamp) -> Option<Timestamp> {
         let next = self.cron.find_next_occurrence(&now.to_zoned(self.zone.clone()), false).ok()?;
         Some(next.timestamp())

@@ -2,7 +2,7 @@
 //!
 //! In: a snapshot and the warehouse. Out: a diagnostic for each claim that rows contradict, with counts
 //! and some of the keys, and a warning for each that could not be checked. Statements run one after the
-//! other, so that a check is a light guest. Not here: the SQL (compiler), drawing diagnostics (cli).
+//! other, so that a check puts little load on the warehouse. Absent: the SQL (compiler), drawing diagnostics (cli).
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub struct DataReport {
 /// The number of characters of a key's text that are shown.
 const SHOWN_CHARACTERS: usize = 60;
 
-/// Checks every claim of a model, each statement within `timeout`, and reports each before it begins.
+/// Checks every claim of a model, each statement within `timeout`. Calls `report` before each check.
 pub async fn check(
     snapshot: &Snapshot,
     warehouse: &dyn Warehouse,
@@ -74,7 +74,7 @@ pub async fn check(
 pub struct DimensionTestRun {
     pub name: String,
     pub span: Option<Span>,
-    /// The statement, or the reason why there can be none.
+    /// The check with its statement, or a warning with the reason why the statement cannot be created.
     check: Result<DataCheck, Diagnostic>,
 }
 
@@ -94,7 +94,7 @@ impl DimensionTestRun {
         self.check.as_ref().ok().map(|check| check.text.as_str())
     }
 
-    /// Runs the test. Returns the problem if rows violate it, or if it cannot be checked.
+    /// Runs the test. Returns a problem if rows violate it, or if it cannot be checked.
     pub async fn run(&self, snapshot: &Snapshot, warehouse: &dyn Warehouse, timeout: Duration) -> Option<Diagnostic> {
         match &self.check {
             Ok(check) => run(snapshot, warehouse, timeout, check).await.unwrap_or_else(Some),
@@ -116,7 +116,7 @@ fn test_name(model: &Model, claim: DimensionClaim) -> String {
 /// Runs a check. Returns the problem if rows violate the claim.
 ///
 /// # Errors
-/// A warning that the rows could not be checked.
+/// A warning if the rows could not be checked.
 async fn run(
     snapshot: &Snapshot,
     warehouse: &dyn Warehouse,
@@ -138,7 +138,7 @@ fn unchecked(model: &Model, (cube, span, error): &Unmade) -> Diagnostic {
 
 /// The rows that contradict a claim.
 struct Offenders {
-    /// The keys that the statement names, as text, each with its number of rows.
+    /// The keys that contradict the claim, as text, each with its number of rows. The statement limits their number.
     keys: Vec<(String, u64)>,
     key_count: u64,
     row_count: u64,
@@ -164,7 +164,7 @@ impl Offenders {
         (!found.keys.is_empty()).then_some(found)
     }
 
-    /// Returns a list such as `id "7" (2 rows); id "9" (3 rows); and 4 more`.
+    /// Returns a list such as `: id "7" (2 rows); id "9" (3 rows); and 4 more`; empty without keys.
     fn listed(&self) -> String {
         let keys: Vec<String> = self
             .keys

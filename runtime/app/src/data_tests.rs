@@ -1,9 +1,9 @@
 //! Data tests on the server: the tests of dimensions, on a schedule and on request.
 //!
 //! In: the project's tests, a schedule of the operator, and requests of administrators. Out: stored runs, log events
-//! and metrics. Tests are claims of the project about all rows, so they run with the operator's rights, one statement
-//! at a time, each under a permit of the limiter of queries. Absent: the statements (compiler), and messages to
-//! channels.
+//! and metrics. Tests are claims of the project about all rows, so they run with the operator's rights. They run one
+//! statement at a time, each under a permit of the limiter of queries. Absent: the statements (compiler), and messages
+//! to channels.
 
 mod task;
 
@@ -29,7 +29,7 @@ use crate::ports::warehouse::Warehouse;
 use crate::query::QueryService;
 use crate::security::AccessRecorder;
 
-/// The runs that are stored.
+/// The largest number of runs that are stored.
 const MAX_RUNS: u32 = 100;
 
 /// The operator's settings of data tests.
@@ -37,7 +37,7 @@ const MAX_RUNS: u32 = 100;
 pub struct DataTestSettings {
     /// The schedule; `None` if tests run on request only.
     pub schedule: Option<DataTestSchedule>,
-    /// The time that each statement may take.
+    /// The longest time that each statement may take.
     pub timeout: Duration,
 }
 
@@ -46,7 +46,7 @@ pub struct DataTestSettings {
 pub struct DataTestSchedule {
     /// A cron expression.
     pub text: Arc<str>,
-    /// The IANA name of the zone in which it is read.
+    /// The IANA name of the zone in which the expression is interpreted.
     pub timezone: Arc<str>,
     pub times: CronSchedule,
 }
@@ -107,8 +107,8 @@ impl DataTestService {
         Ok(self.ports.records.data_test_run(id).await?.map(|run| self.shown(run, request)))
     }
 
-    /// Requests a run, which the worker of one server begins within seconds. Returns the run that waits already, if one
-    /// does.
+    /// Requests a run, which the worker of one server begins within seconds. If another run is waiting already, returns
+    /// that run.
     ///
     /// # Errors
     /// The state database cannot be written.
@@ -118,7 +118,8 @@ impl DataTestService {
         self.ports.records.request_data_tests(&run, entry).await
     }
 
-    /// Returns a run as a caller may see it: messages contain values of rows, which policies and hooks may hide.
+    /// Returns a run as a caller may see it. Messages contain values of rows, so they are removed for callers from whom
+    /// policies or hooks may hide values.
     fn shown(&self, mut run: DataTestRun, request: &RequestContext) -> DataTestRun {
         let snapshot = self.ports.catalog.snapshot();
         let sees_rows =
@@ -129,7 +130,7 @@ impl DataTestService {
         run
     }
 
-    /// Returns the time of the next run on schedule. Runs that were missed collapse to one.
+    /// Returns the time of the next scheduled run. It may be in the past: several missed times are made up by one run.
     async fn next_scheduled(&self) -> Result<Option<Timestamp>, StoreError> {
         let Some(schedule) = &self.settings.schedule else { return Ok(None) };
         let last = self.ports.records.last_scheduled_data_tests().await?;
@@ -144,7 +145,7 @@ impl DataTestService {
         DataTestRun { id, requested_by, created_at, started_at: None, ended_at: None, results: Vec::new() }
     }
 
-    /// Runs all tests of the project one after the other.
+    /// Runs all tests of the project, one after the other, and returns the run with their results.
     async fn tested(&self, run: DataTestRun) -> DataTestRun {
         let started_at = Some(self.ports.clock.now());
         let snapshot = self.ports.catalog.snapshot();
@@ -174,13 +175,13 @@ impl DataTestService {
     }
 }
 
-/// A test that could not be checked has a warning.
+/// Returns the outcome of a test with a problem: failed for an error; unchecked for a warning.
 fn outcome_of(problem: &Diagnostic) -> TestOutcome {
     if problem.is_error() { TestOutcome::Failed } else { TestOutcome::Unchecked }
 }
 
-/// Returns the first time of the schedule after the last run, or after the start of a server without one. Times that
-/// passed since then are one run.
+/// Returns the first time of the schedule after the last run; without a last run, after the start of the server.
+/// Several missed times are made up by one run.
 fn next_run(times: &CronSchedule, last: Option<Timestamp>, started: Timestamp) -> Option<Timestamp> {
     times.next(last.unwrap_or(started))
 }
@@ -197,7 +198,7 @@ mod tests {
         let at = |text: &str| text.parse::<Timestamp>().unwrap();
         let started = at("2024-01-10T04:00:00Z");
         for (last, next) in [
-            // A first server waits for the next time.
+            // A server without an earlier run waits for the next time.
             (None, "2024-01-10T05:00:00Z"),
             (Some("2024-01-09T05:00:01Z"), "2024-01-10T05:00:00Z"),
             // The time has passed, so the run is due at once.

@@ -1,16 +1,17 @@
 //! The versions of cubes' data: opaque values that change when the rows of a cube may have changed.
 //!
 //! In: cubes of a snapshot, and a tenant. Out: a [`DataVersion`], the time at which it was read, and the time for which
-//! rows that are read now may be used under it. The version of a cube consists of
+//! rows that are read now may be reused under it. The version of a cube is a digest of
 //!
 //! - the reports of changes ([`Invalidations`]): a load of the project, a build, a caller's invalidation;
 //! - its `refresh:` key: the result of `sql`, or the number of the period of `every`;
 //! - without that key, the warehouse's own version of its data, if it has one.
 //!
-//! A cube with none of these has a version for a limited time only (`ttl`). Versions are the same on all replicas that
-//! share a state database and a warehouse. Read a version before the rows: a change in between makes the next version
-//! differ. Versions are read on demand, at most once per interval and key in a process, and callers that need a version
-//! meanwhile wait for the same reading. Absent: the results that are stored under a version.
+//! A cube without a key and without a version of the warehouse may be cached for a limited time only (`ttl`). All
+//! replicas that share a state database and a warehouse have the same versions. Read a version before the rows: if the
+//! data change in between, the next version differs. Versions are read on demand, at most once per interval and key in
+//! a process. While one is being read, other callers that need it wait for its result. Absent: the results that are
+//! stored under a version.
 
 mod refresh;
 mod reports;
@@ -32,9 +33,10 @@ use crate::ports::warehouse::{EngineVersion, Warehouse, WarehouseError};
 use refresh::RefreshReader;
 use reports::Reports;
 
-/// The age up to which the warehouse's own version is used again.
+/// The age up to which a version that the warehouse reported is reused.
 const ENGINE_INTERVAL: Duration = Duration::from_millis(200);
-/// A file that changed this recently may change again without another modification time.
+/// The time after a change during which `ttl` limits results. A file that changed this recently may change again
+/// without a new modification time.
 const UNSETTLED: Duration = Duration::from_secs(2);
 
 /// The version of the data of one cube or of several.
@@ -42,7 +44,7 @@ const UNSETTLED: Duration = Duration::from_secs(2);
 pub struct DataVersion([u8; 16]);
 
 impl DataVersion {
-    /// The version of results that no other query may use.
+    /// A version for results that no other query may reuse.
     pub const UNKNOWN: DataVersion = DataVersion([0; 16]);
 
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
@@ -64,10 +66,10 @@ impl fmt::Display for DataVersion {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VersionReading {
     pub version: DataVersion,
-    /// Rows that are read after this time are at least this new.
+    /// The time at which the version was read. Rows that are read afterwards are at least this new.
     pub as_of: Timestamp,
-    /// The longest time for which rows may be reused under this version; `None` if they may be reused as long as the
-    /// version stays, zero if never.
+    /// The longest time for which rows may be reused under this version: `None` as long as the version stays the same,
+    /// zero for never.
     pub max_age: Option<Duration>,
 }
 
@@ -84,7 +86,7 @@ pub enum VersionError {
 pub struct DataVersions {
     warehouse: Arc<dyn Warehouse>,
     clock: Arc<dyn Clock>,
-    /// The time for which cubes without any version may be cached.
+    /// The time for which rows of cubes without any version may be cached.
     ttl: Duration,
     reports: Arc<Reports>,
     refresh: RefreshReader,
@@ -92,7 +94,7 @@ pub struct DataVersions {
 }
 
 impl DataVersions {
-    /// Creates the versions. `invalidations` is `None` for a process that shares its project with no other one.
+    /// Creates the reader of versions. `invalidations` is `None` if no other process serves this project.
     pub fn new(
         warehouse: Arc<dyn Warehouse>,
         invalidations: Option<Arc<dyn Invalidations>>,
@@ -112,7 +114,7 @@ impl DataVersions {
     /// Returns the version of the data that a statement over these cubes reads.
     ///
     /// # Errors
-    /// [`VersionError`]; the data has some version that is unknown.
+    /// [`VersionError`]: the version is unknown.
     pub async fn read(
         &self,
         model: &Model,
@@ -138,13 +140,13 @@ impl DataVersions {
     /// Reports that the data of these scopes changed. All replicas see it within a second.
     ///
     /// # Errors
-    /// The report could not be recorded; nothing changed.
+    /// The report could not be recorded; no version changed.
     pub async fn invalidate(&self, scopes: &[InvalidationScope], entry: Option<AuditEntry>) -> Result<(), StoreError> {
         self.reports.invalidate(scopes, entry).await
     }
 
-    /// Reports that the project or its data changed as a whole. If the report cannot be recorded, this process alone
-    /// forgets its versions.
+    /// Reports that the project or all of its data changed. If the report cannot be recorded, the versions change in
+    /// this process only.
     pub async fn invalidate_all(&self) {
         self.refresh.forget();
         *self.engine.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -154,7 +156,8 @@ impl DataVersions {
         }
     }
 
-    /// Adds what decides the rows of one cube to the hash; returns the time for which they may be used.
+    /// Adds the facts that the rows of one cube depend on to the hash. Returns the time for which the rows may be
+    /// reused.
     async fn source_version(
         &self,
         cube: &Cube,

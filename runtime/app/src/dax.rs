@@ -1,7 +1,7 @@
-//! DAX queries: checked, planned as semantic queries, run, ordered.
+//! DAX queries: checks them, plans them as semantic queries, runs these, and orders the rows.
 //!
-//! In: the text of a query and its caller. Out: the rows of each `EVALUATE`, or all of its problems. Rows come
-//! through the query pipeline, so that hooks, limits, caches and pre-aggregations apply. Absent: formats and status
+//! In: the DAX text of a query and its caller. Out: the rows of each `EVALUATE`, or all problems of the query. Rows
+//! come from the query pipeline, so that hooks, limits, caches and pre-aggregations apply. Absent: formats and status
 //! codes.
 
 mod evaluated;
@@ -35,7 +35,7 @@ pub const MAX_ROWS: u64 = 200_000;
 /// The rows of a DAX query.
 #[derive(Debug)]
 pub struct DaxAnswer {
-    /// The columns of the batches, by the names of the result.
+    /// The columns of the batches. Their keys are the names in the DAX result.
     pub columns: Vec<ResultColumn>,
     /// The types of the columns.
     pub types: Vec<Type>,
@@ -66,7 +66,7 @@ pub enum DaxError {
 /// The way in which a query is answered.
 enum Plan {
     Semantic(Box<SemanticPlan>),
-    /// Its parts are semantic queries, over whose rows it is evaluated.
+    /// The query is evaluated in this process, over the rows of several semantic queries.
     Evaluated,
 }
 
@@ -75,14 +75,14 @@ enum Plan {
 struct Request<'r> {
     text: &'r str,
     parameters: &'r Parameters,
-    /// The index of the `EVALUATE`.
+    /// The index of the `EVALUATE` in the query.
     evaluation: usize,
 }
 
-/// Returns all problems of a query for a caller, the constructs that cannot run yet included.
+/// Returns all problems of a query for a caller. A construct that is not supported is a problem too.
 ///
 /// # Errors
-/// Too many queries are evaluated at once.
+/// Too many queries are being evaluated.
 pub async fn check(queries: &QueryService, context: &RequestContext, text: &str) -> Result<Vec<Problem>, DaxError> {
     let _permit = evaluated::permit(context.tenant.as_ref()).await?;
     let (snapshot, caller) = (queries.session(context).shared_snapshot(), context.caller.clone());
@@ -100,7 +100,7 @@ fn problems(text: &str, access: &Access<'_>) -> Vec<Problem> {
         Err(problem) => Err(problem),
         Ok(_) => Ok(()),
     });
-    // A parameter gets its value when the query runs.
+    // The values of parameters are given when the query runs, so a missing one is not a problem here.
     planned.filter_map(Result::err).filter(|problem| !problem.is_missing_value()).collect()
 }
 
@@ -112,7 +112,7 @@ pub async fn execute(queries: &QueryService, context: &RequestContext, text: &st
     execute_with(queries, context, text, &Parameters::new()).await
 }
 
-/// Runs the first `EVALUATE` of a query with values for its parameters, and warns of others.
+/// Runs the first `EVALUATE` of a query with values for its parameters. A warning states that others were not run.
 ///
 /// # Errors
 /// [`DaxError`]
@@ -135,7 +135,7 @@ pub async fn execute_with(
 /// Runs every `EVALUATE` of a query, one after the other. All results together have at most [`MAX_ROWS`] rows.
 ///
 /// # Errors
-/// [`DaxError`] of the first one that has no rows.
+/// [`DaxError`] of the first `EVALUATE` that fails, or [`DaxError::TooManyRows`].
 pub async fn execute_all(
     queries: &QueryService,
     context: &RequestContext,
@@ -168,7 +168,7 @@ async fn answer(
     let limit = (MAX_ROWS + 1).min(session.max_rows());
     plan.query.limit = Some(limit);
     let answer = async { session.prepare(&plan.query).await?.run().await }.await?;
-    // A policy may leave fewer rows than were asked for; the first rows of those would not be the first of all.
+    // If a policy returned fewer rows than the limit, the first rows of these need not be the first rows of the result.
     let is_cut = answer.truncated != Some(false);
     if is_cut && (answer.returned_rows >= limit || plan.top.is_some()) {
         return Err(too_many_rows(session, limit, answer.returned_rows));
@@ -177,7 +177,7 @@ async fn answer(
     over_rows(answer.returned_rows, move || finished(&plan, answer, &snapshot.model)).await
 }
 
-/// Returns the statement of the first `EVALUATE` with its values as literals.
+/// Returns the SQL statement of the first `EVALUATE`, with its values as literals.
 ///
 /// # Errors
 /// [`DaxError`]
@@ -193,7 +193,7 @@ pub async fn inline_sql(queries: &QueryService, context: &RequestContext, text: 
     Ok(async { session.prepare(&plan.query).await?.inline_sql().await }.await?)
 }
 
-/// Returns the error of rows that are cut off at `limit`.
+/// Returns the error for rows that are cut off at `limit`.
 fn too_many_rows(session: &QuerySession<'_>, limit: u64, returned: u64) -> DaxError {
     match session.exceeded_rows(limit) {
         Some(error) => error.into(),
@@ -206,7 +206,7 @@ fn dax_context(context: &RequestContext) -> RequestContext {
         Surface::Xmla => Surface::Xmla,
         _ => Surface::Dax,
     };
-    // A result has no pages: its size is limited as that of an export.
+    // A DAX result has no pages, so its size is limited as that of an export.
     RequestContext { surface, kind: QueryKind::Export, ..context.clone() }
 }
 
@@ -229,7 +229,7 @@ fn planned(session: &QuerySession<'_>, context: &RequestContext, request: Reques
     }
 }
 
-/// Returns the values by the names that the query writes; names of parameters have no case.
+/// Returns the values of parameters under the names that the query uses. Names are compared without regard to case.
 fn by_names_of_query(names: &[Arc<str>], values: &Parameters) -> Parameters {
     let value = |name: &Arc<str>| {
         let same = || values.iter().find(|(given, _)| given.to_lowercase() == name.to_lowercase());
@@ -239,7 +239,7 @@ fn by_names_of_query(names: &[Arc<str>], values: &Parameters) -> Parameters {
     names.iter().filter_map(value).collect()
 }
 
-/// Takes the first rows, orders them, and names their columns.
+/// Selects the first rows of `TOPN`, orders them, and names their columns.
 fn finished(plan: &SemanticPlan, answer: Answer, model: &Model) -> Result<DaxAnswer, DaxError> {
     let sources: Vec<usize> = plan.columns.iter().map(|column| column.source).collect();
     let columns = plan.columns.iter().map(|column| {
@@ -263,7 +263,7 @@ fn finished(plan: &SemanticPlan, answer: Answer, model: &Model) -> Result<DaxAns
     })
 }
 
-/// Returns the format that the project declares for a measure.
+/// Returns the format that the project declares for a measure or metric.
 fn format_of(model: &Model, measure: Option<MeasureSource>) -> Option<Arc<str>> {
     let presentation = match measure? {
         MeasureSource::Model(id) => &model.measure(id).presentation,
@@ -291,7 +291,7 @@ fn ordered(plan: &SemanticPlan, batches: Vec<RecordBatch>) -> Result<Vec<RecordB
     Ok(vec![rows])
 }
 
-/// Returns the columns that an order compares.
+/// Returns the columns of an order, each with true if it descends.
 fn keys(order: &[OrderKey]) -> impl Iterator<Item = (usize, bool)> {
     order.iter().map(|key| (key.column, key.descending))
 }

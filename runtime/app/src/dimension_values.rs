@@ -1,7 +1,7 @@
 //! The values of a dimension, for clients that offer them as choices.
 //!
-//! In: a cube and one of its dimensions. Out: the query for its values, and the frequency of each value of its answer.
-//! The query runs through the pipeline of all queries, so that policies and limits hold. Absent: the form in which
+//! In: a cube and one of its dimensions. Out: the query for its values, and the frequency of each value in the answer.
+//! The query runs through the pipeline of all queries, so that policies and limits apply. Absent: the format in which
 //! values are sent.
 
 use arrow::array::{Array as _, AsArray as _, RecordBatch};
@@ -15,13 +15,13 @@ use terrane_compiler::types::{Granularity, Operator, Value};
 use crate::metadata;
 use crate::query::Answer;
 
-/// The number of values without a limit.
+/// The largest number of values if the request names no limit.
 pub const DEFAULT_LIMIT: u32 = 100;
 
 /// The order of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValuesOrder {
-    /// The most frequent first, with the number of rows of each. Without a measure that counts rows, as `ByValue`.
+    /// The most frequent first, with the number of rows of each. If no measure counts rows, the order is `ByValue`.
     ByFrequency,
     ByValue,
 }
@@ -33,7 +33,7 @@ pub struct ValuesRequest<'r> {
     pub dimension: &'r str,
     /// If set, the periods of this granularity are returned instead of the values of a time dimension.
     pub granularity: Option<Granularity>,
-    /// A string that the values contain, in upper or lower case.
+    /// A string that the values contain, without regard to case.
     pub search: Option<&'r str>,
     pub order: ValuesOrder,
     /// The largest number of values that are returned.
@@ -41,8 +41,8 @@ pub struct ValuesRequest<'r> {
 }
 
 impl ValuesRequest<'_> {
-    /// Returns the query for the values. The dimension is its first column; the number of rows, if the caller may see
-    /// one, is the second.
+    /// Returns the query for the values. Its first column is the dimension. Its second column is the number of rows, if
+    /// the caller may see a measure that counts rows.
     ///
     /// # Errors
     /// A name is invalid.
@@ -93,7 +93,7 @@ pub(crate) fn counts_rows(measure: &Measure) -> bool {
             && aggregate.filters.is_empty())
 }
 
-/// Returns the number of rows of each value of a batch; `None` if the caller may see none.
+/// Returns the number of rows of each value of a batch; `None` if the query has no such column.
 pub fn row_counts(answer: &Answer, batch: &RecordBatch) -> Option<Vec<Option<i64>>> {
     answer.columns.get(1)?;
     let counts = cast(batch.columns().get(1)?, &DataType::Int64).ok()?;

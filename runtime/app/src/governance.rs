@@ -1,9 +1,10 @@
 //! The use cases of governance: certification, glossary, owners and metadata of artifacts.
 //!
 //! In: a request and its caller. Out: a record after its change, or views of records. [`GovernanceService`] decides
-//! every change on the current records of all replicas and writes it with its audit record, or reports why not. An
-//! artifact that metadata does not show to a caller does not exist here either: in no record, link, owner list, search,
-//! history entry or count. Absent: routes and formats, tables (store), governance hooks (the port asks them).
+//! every change on the current records of all replicas. It writes the change with its audit record, or reports why not.
+//! If metadata does not list an artifact for a caller, the artifact does not exist for the caller here either: in no
+//! record, link, owner list, search, history entry or count. Absent: routes and formats, tables (store), governance
+//! hooks (the port asks them).
 
 mod approvals;
 mod artifacts;

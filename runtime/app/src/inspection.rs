@@ -1,8 +1,8 @@
-//! Reads the columns of tables that the project does not declare completely from the warehouse.
+//! Reads the columns of tables from the warehouse if the project does not declare them completely.
 //!
 //! In: the tables that lineage found. Out: [`KnownColumns`] with the warehouse's columns. When lineage is first needed,
-//! a statement without rows is described for each table. If the answer does not arrive in time, the declared columns
-//! stay, and lineage marks names that it cannot resolve. Not here: the origins of columns.
+//! the warehouse describes one statement for each table, without running it. If an answer does not arrive in time, the
+//! declared columns remain, and lineage marks names that it cannot resolve. Absent: the origins of columns.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,24 +17,24 @@ use terrane_lineage::{IncompleteTable, KnownColumns};
 
 use crate::ports::warehouse::{Statement, Warehouse};
 
-/// The number of tables that are described; the others stay as they are declared.
+/// The largest number of tables that are described. Further tables have their declared columns only.
 const MAX_TABLES: usize = 500;
 /// The time limit for all tables.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// The number of concurrent statements: queries need the warehouse too.
+/// The largest number of concurrent statements. The limit leaves the warehouse free for queries.
 const AT_ONCE: usize = 4;
 
 /// The columns of a table, in their order.
 type Columns = Arc<[Arc<str>]>;
 
-/// The columns of tables, by the statement that described them. Consecutive snapshots share it.
+/// The columns of tables, by the statement that described them. Successive snapshots share them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Inspected {
     tables: Arc<Mutex<HashMap<Arc<str>, Columns>>>,
 }
 
 impl Inspected {
-    /// Adds the columns of these tables to the known ones.
+    /// Adds the columns of the incomplete tables to `known`.
     pub(crate) async fn add_to(
         &self,
         known: &mut KnownColumns,
@@ -62,7 +62,7 @@ impl Inspected {
                 found.extend(answer);
             }
         };
-        // What came in time is good.
+        // After the timeout, the answers that have arrived are used.
         let _ = tokio::time::timeout(TIMEOUT, gather).await;
         for (name, probe) in &probes {
             if let Some(columns) = found.get(probe) {
@@ -73,7 +73,7 @@ impl Inspected {
     }
 }
 
-/// Requests the columns of a statement from the warehouse; `None` if it does not report any.
+/// Asks the warehouse for the columns of a statement; `None` if it reports none.
 fn ask(warehouse: &dyn Warehouse, probe: Arc<str>) -> BoxFuture<'_, Option<(Arc<str>, Columns)>> {
     async move {
         let schema = warehouse.describe(Statement::plain(&probe)).await.ok()?;

@@ -1,7 +1,7 @@
 //! Asks the warehouse for the types of a project's members, and finds the members that it cannot read.
 //!
-//! In: a model, the warehouse, and earlier answers. Out: [`SchemaIntrospection`], column types, warnings at the place
-//! of the warehouse's error. Not here: the columns of tables (`inspection`), serving (`catalog`).
+//! In: a model, the warehouse, and earlier answers. Out: [`SchemaIntrospection`], column types, and warnings at the
+//! place of the error that the warehouse reports. Absent: the columns of tables (`inspection`), serving (`catalog`).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -34,12 +34,12 @@ pub struct SchemaIntrospection {
     accepted: HashSet<Arc<str>>,
     /// The columns of inspected tables.
     inspected: Inspected,
-    /// Tables of registered cubes.
+    /// The tables of registered cubes.
     pub(crate) tables: FoundTables,
     refused: Vec<Refused>,
 }
 
-/// A cube in which the warehouse refused something.
+/// A cube with a statement that the warehouse refused.
 #[derive(Debug, Clone)]
 struct Refused {
     cube: Arc<str>,
@@ -51,9 +51,9 @@ struct Refused {
 }
 
 impl SchemaIntrospection {
-    /// Turns warnings about unreadable cubes into errors if the warehouse could read the same cubes of the project
-    /// `before` and the cubes have changed since. They stay errors until the warehouse can read the cubes again. A new
-    /// cube or a dropped table gives only a warning, so that it does not prevent other changes.
+    /// Turns warnings about unreadable cubes into errors. A warning becomes an error if the warehouse could read the
+    /// cube in the project `before`, and the cube has changed since. It remains an error until the warehouse can read
+    /// the cube again. A new cube or a dropped table gives only a warning, so that it does not prevent other changes.
     pub(crate) fn harden(
         &mut self,
         diagnostics: &mut [Diagnostic],
@@ -96,17 +96,17 @@ impl SchemaIntrospection {
 
 const READABLE_HINT: &str = "check the columns and functions that its `sql` names";
 
-/// The number of concurrent statements: queries need the warehouse too.
+/// The largest number of concurrent statements. The limit leaves the warehouse free for queries.
 const AT_ONCE: usize = 4;
 
-/// The code of a cube that the warehouse cannot describe: a warning, since the rest can be served.
+/// The code of a cube that the warehouse cannot describe. It is a warning, because the other cubes can be served.
 pub const UNREADABLE_CUBE: Code = Code::CubeNotDescribed;
 /// The code of a member that the warehouse cannot read.
 pub const NOT_READABLE: Code = Code::MemberNotReadable;
 /// The code of a cube about which the warehouse did not answer.
 pub const NOT_ASKED: Code = Code::CubeNotAsked;
 
-/// Returns whether a diagnostic says that the warehouse cannot read a part of the project, or could not be asked.
+/// Returns whether a diagnostic says that the warehouse cannot read a part of the project, or did not answer about it.
 pub fn is_unread(diagnostic: &Diagnostic) -> bool {
     [UNREADABLE_CUBE, NOT_READABLE, NOT_ASKED].contains(&diagnostic.code)
 }
@@ -115,7 +115,7 @@ pub fn is_unread(diagnostic: &Diagnostic) -> bool {
 struct Unread {
     message: String,
     cause: RefusalCause,
-    /// True if the warehouse did not answer, so that the SQL may be valid.
+    /// True if the warehouse did not answer; then the SQL may still be valid.
     is_unasked: bool,
 }
 
@@ -132,25 +132,25 @@ pub(crate) struct Introspector<'a> {
     asked: TypeSource<'a>,
     types: ColumnTypes,
     introspection: SchemaIntrospection,
-    /// The problems of conditions.
+    /// The diagnostics about conditions whose type is wrong.
     conditions: Vec<Diagnostic>,
 }
 
-/// Answers probes from earlier answers, or else asks the warehouse.
+/// The source of answers to probes: earlier answers first, then the warehouse.
 #[derive(Clone, Copy)]
 struct TypeSource<'a> {
     known: &'a SchemaIntrospection,
     warehouse: &'a dyn Warehouse,
 }
 
-/// A probe's text, and the types of its columns.
+/// The SQL of a probe, and the types of its columns.
 type ProbeAnswer = (Arc<str>, Arc<[LogicalType]>);
 
-/// A cube with its probe and the answer.
+/// A cube with its probe and the answer to it.
 type ProbedCube<'a> = (&'a Cube, Result<TypeProbe, QueryError>, Result<ProbeAnswer, Unread>);
 
 impl<'a> TypeSource<'a> {
-    /// Probes a whole cube.
+    /// Probes all members of a cube in one statement.
     fn of(self, model: &'a Model, cube: &'a Cube, profile: &'a DialectProfile) -> BoxFuture<'a, ProbedCube<'a>> {
         async move {
             let probe = type_probe(model, cube.id, profile);
@@ -198,8 +198,8 @@ impl<'a> Introspector<'a> {
         }
     }
 
-    /// Asks the warehouse for the types of each cube's members. What the warehouse refuses is a warning: its
-    /// queries will be refused with the warehouse's own words.
+    /// Asks the warehouse for the types of each cube's members. If it refuses a cube, this is a warning. Queries of
+    /// such members fail later with the warehouse's own message.
     pub(crate) async fn types(mut self, diagnostics: &mut Vec<Diagnostic>) -> (ColumnTypes, SchemaIntrospection) {
         let (model, profile, asked) = (self.model, self.profile, self.asked);
         let questions: Vec<BoxFuture<'_, _>> = model.cubes.iter().map(|cube| asked.of(model, cube, profile)).collect();
@@ -214,7 +214,7 @@ impl<'a> Introspector<'a> {
                 (Err(error), Ok(_)) => Unread::refused(error),
             };
             let found = self.culprits(cube, &problem).await;
-            // An alias has its cube's problems.
+            // An alias has the same problems as its original, which are reported once.
             if cube.alias_of.is_none() {
                 let probe = probe.map_or_else(|_| Arc::from(""), |probe| Arc::from(probe.text));
                 let refusals = found.iter().filter(|diagnostic| diagnostic.code != NOT_ASKED).cloned().collect();
@@ -231,7 +231,8 @@ impl<'a> Introspector<'a> {
         (self.types, self.introspection)
     }
 
-    /// Reports a condition whose type is neither boolean nor, for an engine without booleans, a number.
+    /// Reports a condition whose type cannot serve as a condition. Booleans and numbers can, since some engines have no
+    /// booleans.
     fn condition(&mut self, cube: &Cube, member: ProbedMember, ty: LogicalType) {
         let what = match ty {
             LogicalType::Text => "a string",
@@ -278,14 +279,14 @@ impl<'a> Introspector<'a> {
         self.introspection.types.insert(text, types);
     }
 
-    /// Returns the columns of a cube's rows; none if they cannot be determined.
+    /// Returns the columns of a cube's rows; an empty list if the warehouse cannot describe them.
     async fn columns_of(&self, cube: &Cube) -> Vec<String> {
         let Ok(probe) = rows_probe(self.model, cube.id, self.profile) else { return Vec::new() };
         let described = self.asked.warehouse.describe(Statement::plain(&probe)).await;
         described.map_or_else(|_| Vec::new(), |schema| schema.fields().iter().map(|f| f.name().clone()).collect())
     }
 
-    /// Finds the members that the warehouse refuses by a probe for each. The other members get their types.
+    /// Finds the members that the warehouse refuses, with one probe per member. Records the types of the other members.
     async fn culprits(&mut self, cube: &Cube, problem: &Unread) -> Vec<Diagnostic> {
         if problem.is_unasked {
             return vec![not_asked(cube, problem)];
@@ -351,7 +352,7 @@ impl<'a> Introspector<'a> {
     }
 }
 
-/// Returns the hint to a refused statement: about file access if that is the cause, else `otherwise`.
+/// Returns the hint about a refused statement: a hint about file access if that was the cause, else `otherwise`.
 pub(crate) fn hint_to(cause: RefusalCause, otherwise: impl Into<String>) -> String {
     if cause == RefusalCause::FileAccess {
         return "Keep the file in a data folder of the project, set `warehouse.file_access: project` and restart."
@@ -385,7 +386,7 @@ fn logical_type(ty: &DataType) -> LogicalType {
         DataType::Dictionary(_, value) => logical_type(value),
         DataType::Boolean => LogicalType::Boolean,
         DataType::Float16 | DataType::Float32 | DataType::Float64 => LogicalType::Float,
-        // Wider integers than 64 bits come as decimals without a scale.
+        // Integers of more than 64 bits arrive as decimals without a scale.
         DataType::Decimal128(_, 0) | DataType::Decimal256(_, 0) => LogicalType::Integer,
         DataType::Decimal32(..) | DataType::Decimal64(..) | DataType::Decimal128(..) | DataType::Decimal256(..) => {
             LogicalType::Decimal

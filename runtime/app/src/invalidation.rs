@@ -1,8 +1,8 @@
 //! The use case of invalidation: a caller reports that the data of cubes changed.
 //!
 //! In: names of cubes, and the caller. Out: the scopes whose versions changed, on all replicas within a second, with
-//! an audit record. A caller with a tenant changes the versions of that tenant only. Absent: what is stored under a
-//! version.
+//! an audit record. A caller with a tenant changes the versions of that tenant only. Absent: the results that are
+//! stored under a version.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ const MAX_NEAREST: usize = 5;
 /// The reason why nothing was invalidated.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum InvalidationError {
-    /// The cube is unknown, or closed to the caller.
+    /// The cube is unknown, or policies close it to the caller.
     #[error("cube `{name}` does not exist")]
     UnknownCube { name: String, nearest: Vec<String> },
     #[error(transparent)]
@@ -43,10 +43,10 @@ impl InvalidationService {
         InvalidationService { catalog, versions, access }
     }
 
-    /// Reports that the data of some cubes changed; `None`: of all cubes.
+    /// Reports that the data of some cubes changed; `None` for all cubes.
     ///
     /// # Errors
-    /// [`InvalidationError`]; nothing changed.
+    /// [`InvalidationError`]; no version changed.
     pub async fn invalidate(
         &self,
         cubes: Option<&[String]>,
@@ -63,7 +63,7 @@ impl InvalidationService {
                 let nearest = nearest(name, known, MAX_NEAREST).into_iter().map(str::to_owned).collect();
                 InvalidationError::UnknownCube { name: name.to_owned(), nearest }
             })?;
-            // Rows of an alias are those of the cube behind it.
+            // An alias has the rows of its original cube, so the original cube is reported.
             let cube = cube.alias_of.map_or(cube, |original| snapshot.model.cube(original));
             scopes.push(InvalidationScope { cube: Some(Arc::clone(&cube.name)), tenant: tenant.clone() });
         }

@@ -1,14 +1,15 @@
 //! Asynchronous queries: a query is stored as a job, a runner on any replica runs it, and its result is read in
 //! pages later.
 //!
-//! In: a query with its maker. Out: the job's state, and pages of its result. Absent: running jobs (`runner`),
-//! deleting what has expired (`maintenance`), tables and files (ports).
+//! In: a query and the caller who submits it. Out: the job's state, and pages of its result. Absent: running jobs
+//! (`runner`), deleting expired results and jobs (`maintenance`), tables and files (ports).
 //!
 //! # Rights
 //! A job belongs to its maker: the user id and the tenant of the verified caller. Other callers do not learn that it
-//! exists; all anonymous callers of a tenant are one maker. Policies are applied twice. The runner compiles the query with the policies of that time for the
-//! maker's identity at submission, and records a digest of the statement. A reader's request compiles it again,
-//! with the policies and the reader's identity of now; if the digest differs, the result is not shown.
+//! exists. All anonymous callers of a tenant are one maker. Policies are applied twice. First, the runner compiles the
+//! query with the policies at the time of the run and the maker's identity at submission, and records a digest of the
+//! statement. Then each request for the result compiles the query again, with the present policies and the reader's
+//! present identity. If the digest differs, the result is not shown.
 
 mod error;
 mod maintenance;
@@ -43,7 +44,7 @@ pub const MAX_WAIT: Duration = Duration::from_secs(30);
 pub const MAX_LISTED: u32 = 100;
 /// The largest number of characters of an idempotency key.
 pub const MAX_KEY_CHARS: usize = 255;
-/// The time between two reads of a job that a request waits for, which another replica may run.
+/// The time between two reads of a job that a request waits for. It is needed if another replica runs the job.
 const WAIT_POLL: Duration = Duration::from_millis(500);
 
 /// The operator's settings of jobs.
@@ -51,11 +52,11 @@ const WAIT_POLL: Duration = Duration::from_millis(500);
 pub struct JobSettings {
     /// The largest number of jobs that this process runs at once.
     pub concurrency: usize,
-    /// The time that a job may run.
+    /// The longest time that a job may run.
     pub timeout: Duration,
     /// The time for which a result can be read.
     pub result_lifetime: Duration,
-    /// The time for which ended jobs are known.
+    /// The time for which ended jobs remain listed.
     pub retention: Duration,
     pub quota: JobQuota,
 }
@@ -78,7 +79,7 @@ pub struct JobPorts {
     pub jobs: Arc<dyn Jobs>,
     pub results: Arc<dyn JobResults>,
     pub texts: Arc<dyn JobTexts>,
-    /// Runs the queries of jobs, under permits and a timeout of their own.
+    /// The service that runs the queries of jobs, under permits and a timeout of their own.
     pub queries: Arc<QueryService>,
     pub credentials: Arc<dyn Credentials>,
     pub randomness: Arc<dyn Randomness>,
@@ -88,7 +89,7 @@ pub struct JobPorts {
 /// A request to run a query as a job.
 #[derive(Debug, Clone)]
 pub struct Submission<'a> {
-    /// The query as it was sent.
+    /// The query as the caller sent it.
     pub text: Arc<str>,
     pub query: &'a SemanticQuery,
     pub idempotency_key: Option<Arc<str>>,
@@ -124,8 +125,8 @@ impl JobService {
         }
     }
 
-    /// Checks a query and stores it as a job. The same idempotency key with the same query returns the job that
-    /// is stored already.
+    /// Checks a query and stores it as a job. If the caller has sent the same query with the same idempotency key
+    /// before, returns the job that is stored already.
     ///
     /// # Errors
     /// [`JobError`]
@@ -181,7 +182,7 @@ impl JobService {
         Ok(self.seen(job))
     }
 
-    /// Returns one of the caller's own jobs once it has ended, or as it is after `wait`.
+    /// Returns one of the caller's own jobs as soon as it has ended, or in its present state after `wait`.
     ///
     /// # Errors
     /// [`JobError`]
@@ -197,7 +198,7 @@ impl JobService {
             }
             tokio::select! {
                 () = tokio::time::sleep(left.min(WAIT_POLL)) => {}
-                // The sender lives as long as this service.
+                // `changed` cannot fail, because the sender lives as long as this service.
                 _ = ends.changed() => {}
             }
         }
@@ -212,7 +213,8 @@ impl JobService {
         Ok(jobs.into_iter().map(|job| self.seen(job)).collect())
     }
 
-    /// Cancels one of the caller's own jobs, or gives up its result. Waits a moment for a running job to end.
+    /// Cancels one of the caller's own jobs; the result of a complete job is discarded. Waits a moment for a running
+    /// job to end.
     ///
     /// # Errors
     /// [`JobError`]
@@ -228,7 +230,8 @@ impl JobService {
         self.wait(identity, id, MOMENT).await
     }
 
-    /// Returns rows of a complete job's result, if the policies of now allow the reader what they allowed the job.
+    /// Returns rows of a complete job's result, if the present policies allow the reader the statement that the job
+    /// ran.
     ///
     /// # Errors
     /// [`JobError`]
@@ -253,7 +256,7 @@ impl JobService {
         let session = self.ports.queries.session_at(&context, job.now);
         let digest = match statement_digest(&session, &query).await {
             Ok(digest) => Some(digest),
-            // Denied, or no longer part of the model.
+            // The query is denied, or the model no longer has its members.
             Err(error) if error.is_denial() || matches!(error, QueryRunError::Query(_)) => None,
             Err(error) => return Err(error.into()),
         };
@@ -303,7 +306,7 @@ pub(crate) fn is_own(maker: &Maker, identity: &Identity) -> bool {
     maker.caller.user_id == identity.caller.user_id && maker.tenant == identity.tenant
 }
 
-/// Returns the context of a job's queries. Hooks and metrics see the same surface and kind at submission, in
+/// Returns the context of a job's queries. Hooks and metrics see the same surface and kind of query at submission, in
 /// each attempt, and when the result is read.
 fn job_context(maker: &Maker, request: &RequestContext) -> RequestContext {
     RequestContext {
@@ -316,15 +319,16 @@ fn job_context(maker: &Maker, request: &RequestContext) -> RequestContext {
     }
 }
 
-/// Returns the query without a count of its groups: the rows of the result are counted when they are written, and an
-/// engine that has to count them first holds all of them.
+/// Returns the query without a total count of its rows. The rows of the result are counted when they are written,
+/// whereas an engine that counts first has to hold all rows.
 fn without_total(query: SemanticQuery) -> SemanticQuery {
     SemanticQuery { skip_total: true, ..query }
 }
 
-/// Returns a digest of the statement that a query becomes, with its values. Policies are part of both.
+/// Returns a digest of the statement that a query compiles to, and of its values. Policies affect both.
 ///
-/// The statement reads rows: the names of pre-aggregated tables change with each build, and say nothing about policies.
+/// The statement is compiled without pre-aggregations: the names of pre-aggregated tables change with each build, and
+/// do not depend on policies.
 async fn statement_digest(session: &QuerySession<'_>, query: &SemanticQuery) -> Result<Arc<str>, QueryRunError> {
     let query = SemanticQuery { pre_aggregations: PreAggregations::Off, ..query.clone() };
     Ok(statement_digest_of(&session.prepare(&query).await?.sql().await?))

@@ -1,4 +1,4 @@
-//! The use cases. They are asynchronous, know no wire format and no vendor, and use the outside only through `ports`.
+//! The use cases. They are asynchronous, know no wire format and no vendor, and reach the outside only through `ports`.
 
 pub mod accounts;
 pub mod anomaly;

@@ -1,11 +1,12 @@
 //! Limits the rate of requests of each caller.
 //!
-//! In: a caller and the address, before the request is processed. Out: permission, or [`RateExceeded`]. Each limit is a
-//! bucket that fills evenly and allows a burst (GCRA). Time is the port's, so that tests need not wait. Memory is
-//! bounded: at most [`MAX_SUBJECTS`] buckets per limit, of which full ones are removed first. Callers without a bucket
-//! share one. Not here: the number of running queries (`query::limiter`), guesses of passwords (`security`).
+//! In: a caller and its address, before the request is processed. Out: permission, or [`RateExceeded`]. Each limit is a
+//! bucket that fills evenly and allows a burst (GCRA). Time comes from the port, so that tests need not wait. Memory is
+//! bounded: a limit has at most [`MAX_SUBJECTS`] buckets, and full buckets are removed first. Callers for whom no
+//! bucket is free share one. Absent: the number of running queries (`query::limiter`), guesses of passwords
+//! (`security`).
 //!
-//! [`quota`] limits what a caller has open at once.
+//! [`quota`] limits the number of sockets and live queries that a caller has open.
 
 mod buckets;
 pub mod quota;
@@ -42,13 +43,13 @@ pub struct RateSettings {
     pub failed: Option<Rate>,
 }
 
-/// The limit that is used up.
+/// The limit that a request exceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RateScope {
     Key,
     Tenant,
     Address,
-    /// The address has sent too many credentials that prove nothing.
+    /// The address has sent too many invalid credentials.
     Failures,
 }
 
@@ -63,7 +64,7 @@ impl RateScope {
     }
 }
 
-/// A request above its rate, and the time to wait before the next one.
+/// A rejected request, and the time to wait before the next one.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error("more than {} requests a second: wait {} s", rate.requests_per_second, wait.as_secs_f64().ceil().max(1.0))]
 pub struct RateExceeded {
@@ -72,7 +73,7 @@ pub struct RateExceeded {
     pub wait: Duration,
 }
 
-/// The unit that requests, sockets and live queries are counted for.
+/// The unit by which requests, sockets and live queries are counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Subject {
     Key(Arc<str>),
@@ -82,7 +83,8 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// Returns the subject of a caller: the key, the user with all their tokens, or the network of an anonymous client.
+    /// Returns the subject of a caller: the key, the user with all tokens of the user, or the network of an anonymous
+    /// client.
     /// `credential` is the id of the caller's key or session.
     pub fn of(caller: &SecurityContext, credential: &Arc<str>, client: Option<IpAddr>) -> Self {
         match caller.auth_method {
@@ -117,7 +119,7 @@ impl RateLimits {
         }
     }
 
-    /// Takes one request of an authenticated or anonymous caller.
+    /// Counts one request of an authenticated or anonymous caller.
     ///
     /// # Errors
     /// [`RateExceeded`]
@@ -135,7 +137,7 @@ impl RateLimits {
         self.admit_tenant(identity)
     }
 
-    /// Takes one request that needs no identity.
+    /// Counts one request to a route that needs no identity.
     ///
     /// # Errors
     /// [`RateExceeded`]
@@ -151,10 +153,10 @@ impl RateLimits {
         limit.take(Subject::Tenant(identity.tenant.clone().unwrap_or_default()))
     }
 
-    /// Checks whether an address may send one more credential, which may be invalid. Counts nothing.
+    /// Checks whether an address may send another credential, although it may be invalid. Counts nothing.
     ///
     /// # Errors
-    /// [`RateExceeded`]: too many did.
+    /// [`RateExceeded`]: the address has sent too many invalid credentials.
     pub fn may_fail(&self, client: Option<IpAddr>) -> Result<(), RateExceeded> {
         match (&self.failed, client) {
             (Some(limit), Some(client)) => limit.look(Subject::Address(network(client))),
@@ -165,13 +167,13 @@ impl RateLimits {
     /// Counts an invalid credential from this address.
     pub fn failed(&self, client: Option<IpAddr>) {
         if let (Some(limit), Some(client)) = (&self.failed, client) {
-            // If nothing is left, `may_fail` refuses the next credential.
+            // The error is not needed: `may_fail` refuses the next credential.
             let _ = limit.take(Subject::Address(network(client)));
         }
     }
 }
 
-/// Returns the network of one client: an IPv4 address, or the /64 of an IPv6 one.
+/// Returns the network that counts as one client: an IPv4 address, or the /64 network of an IPv6 address.
 pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {

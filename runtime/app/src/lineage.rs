@@ -1,4 +1,4 @@
-//! Looking up nodes of the lineage for a caller.
+//! Looks up nodes of the lineage for a caller.
 //!
 //! In: the id of a node. Out: the node, or the ids of similar nodes that the caller may see. Absent: walks
 //! (`terrane_lineage`), and formats.

@@ -1,13 +1,14 @@
-//! Live queries: a result now, and again whenever its rows have changed.
+//! Live queries: an answer at once, and a new answer whenever its rows have changed.
 //!
 //! In: a query, its caller, and the interval for data without a version. Out: a stream of answers. Each answer is
-//! authorized and compiled again for its caller, so a changed policy applies to the next one. Equal statements share
-//! one execution and one stored result, as all queries do. A stream computes nothing until it is polled, so a slow
+//! authorized and compiled anew for its caller, so a changed policy applies to the next answer. As for all queries,
+//! equal statements share one execution and one stored result. A stream computes nothing until it is polled, so a slow
 //! reader gets the newest answer without a queue. Absent: transports, and the end of credentials (server).
 //!
 //! # Changes
 //! A query runs again if the project was replaced, or if the version of the data that it reads has changed
-//! ([`DataVersions`]). For data without a version it runs again after `refresh`. An answer with the same rows as the
+//! ([`DataVersions`]). Over data without a version, it runs again after `refresh`. An answer is sent only if its rows
+//! differ from those of the last answer. Of the last answer, only a digest is stored.
 //! last one is not sent. Only a digest of the last answer is stored.
 
 mod digest;
@@ -30,12 +31,12 @@ use crate::ports::result_cache::StoredResult;
 use crate::query::{Answer, CacheControl, QueryRunError, QueryService};
 use digest::AnswerDigest;
 
-/// The time between two looks at the versions of data. Readings are shared by all live queries of a process.
+/// The time between two checks of the data's version. All live queries of a process share the versions that were read.
 pub const TICK: Duration = Duration::from_secs(1);
-/// The time after which a query over data without a version runs again, if its caller states none.
+/// The time after which a query over data without a version runs again, if its caller states no interval.
 const DEFAULT_REFRESH: Duration = Duration::from_secs(60);
 
-/// The largest number of subscriptions of a server without settings, and of one caller.
+/// The default limits: the largest number of subscriptions of all callers, and of one caller.
 pub const DEFAULT_QUOTA: QuotaSettings = QuotaSettings { total: 10_000, per_subject: 1_000 };
 
 /// The reason why a live query does not begin.
@@ -47,7 +48,7 @@ pub enum LiveError {
     Full { max: usize },
 }
 
-/// A changed answer, and the project that it is of.
+/// A changed answer, and the project that it was computed with.
 #[derive(Debug, Clone)]
 pub struct LiveAnswer {
     pub answer: Arc<Answer>,
@@ -75,7 +76,8 @@ impl LiveService {
         LiveService { catalog, queries, versions, clock, quota: Quota::new(quota) }
     }
 
-    /// Admits a stream of a caller, until the permit is dropped. `credential` is the id of the caller's key or session.
+    /// Admits a stream of a caller. It counts until the permit is dropped. `credential` is the id of the caller's key
+    /// or session.
     ///
     /// # Errors
     /// [`LiveError`]
@@ -92,10 +94,10 @@ impl LiveService {
         self.quota.open()
     }
 
-    /// Returns the answers of a query: one at once, and one for each change. An error of the query itself, or a
-    /// denial, is the last item; other errors are sent once, and the query goes on.
+    /// Returns the answers of a query: the first one at once, and another one for each change. An error of the query
+    /// itself, or a denial, is the last item. Another error is sent once, and the query continues.
     ///
-    /// `refresh`: the interval in which a query over data without a version runs, at least [`TICK`].
+    /// `refresh` is the interval at which a query over data without a version runs again, at least [`TICK`].
     pub fn query(
         self: &Arc<Self>,
         query: SemanticQuery,
@@ -125,7 +127,7 @@ struct Followed {
     request: RequestContext,
     refresh: Option<Duration>,
     last: Option<LastRun>,
-    /// The message of the last error that was sent, if no answer followed.
+    /// The message of the last error that was sent; `None` once an answer has followed it.
     last_error: Option<String>,
     is_over: bool,
 }
@@ -134,20 +136,20 @@ struct Followed {
 struct LastRun {
     answer: Option<LastAnswer>,
     snapshot: Arc<Snapshot>,
-    /// The version of the data that the answer is of; `None` if it has none.
+    /// The version of the data that the answer was computed from; `None` if the data has none.
     version: Option<DataVersion>,
-    /// The current time of the run, from which relative ranges follow.
+    /// The current time of the run, to which relative ranges such as `today` refer.
     now: Timestamp,
     ended: Duration,
 }
 
 /// The last answer of a live query, without its rows.
 struct LastAnswer {
-    /// The digest of the last answer; `None` if its rows have none, so that each answer counts as changed.
+    /// The digest of the answer's rows; `None` if it cannot be computed. Then each further answer counts as changed.
     digest: Option<AnswerDigest>,
     cubes: Vec<CubeId>,
     shared: Weak<StoredResult>,
-    /// True if another run over the same data may have other rows.
+    /// True if another run over unchanged data may return other rows.
     is_changing: bool,
 }
 
@@ -158,7 +160,7 @@ impl LastAnswer {
         LastAnswer { digest: AnswerDigest::of(answer).await, cubes, shared, is_changing }
     }
 
-    /// Returns whether an answer has the rows of the same stored result, in the same columns.
+    /// Returns whether an answer has its rows from the same stored result as this one.
     fn is_of(&self, answer: &Answer) -> bool {
         answer.shared.as_ref().is_some_and(|stored| Weak::ptr_eq(&Arc::downgrade(stored), &self.shared))
     }
@@ -206,7 +208,7 @@ impl Followed {
     }
 
     async fn run(&self, snapshot: &Arc<Snapshot>, now: Timestamp) -> Result<Arc<Answer>, QueryRunError> {
-        // Outdated rows would hide the change that the query runs for.
+        // An outdated cached answer would hide the change because of which the query runs.
         let stale = Some(Duration::ZERO);
         let cache = CacheControl { bypass: false, max_age: self.refresh, stale, reads_version: true };
         let session = self.service.queries.session_over(&self.request, Arc::clone(snapshot), now);
@@ -214,7 +216,7 @@ impl Followed {
         Ok(Arc::new(answer))
     }
 
-    /// Waits until the rows may have changed; returns at once before the first run.
+    /// Waits until the rows may have changed. Before the first run, returns at once.
     async fn wait_for_change(&self) {
         let Some(last) = &self.last else { return };
         loop {
@@ -232,7 +234,8 @@ impl Followed {
                     let (model, tenant) = (&last.snapshot.model, self.request.tenant.as_ref());
                     match self.service.versions.read(model, &answer.cubes, tenant).await {
                         Ok(reading) if reading.version != version => return,
-                        // The version says nothing about rows that changed in place.
+                        // The version does not cover changes such as rows that changed in place, so the query also runs
+                        // after `refresh`.
                         Ok(reading) if (reading.max_age.is_some() || answer.is_changing) && age >= refresh => return,
                         Ok(_) => {}
                         Err(_) if age >= refresh => return,
@@ -246,7 +249,7 @@ impl Followed {
     }
 }
 
-/// Returns the new last answer, and whether its rows differ from those of the one before.
+/// Returns the new last answer, and whether its rows differ from the rows of the answer before.
 async fn next_answer(before: Option<LastAnswer>, answer: &Arc<Answer>) -> (LastAnswer, bool) {
     match before {
         Some(before) if before.is_of(answer) => (before, false),
@@ -258,8 +261,8 @@ async fn next_answer(before: Option<LastAnswer>, answer: &Arc<Answer>) -> (LastA
     }
 }
 
-/// Returns the number of the quarter of an hour that a time is in. The days of all zones begin with one, and a relative
-/// range such as `today` means other rows when a day begins.
+/// Returns the number of the quarter of an hour that contains a time. A day begins with a quarter of an hour in every
+/// zone, and the rows of a relative range such as `today` change when a day begins.
 fn quarter_hour(time: Timestamp) -> i64 {
     time.as_second().div_euclid(15 * 60)
 }

@@ -1,7 +1,7 @@
 //! Deletes expired records of the state database.
 //!
-//! In: the port to retention. Out: a task of the worker. Absent: which rows are expired (store), and who runs
-//! the task (`worker`).
+//! In: the port to retention. Out: a task of the worker. Absent: which records are expired (store), and running the
+//! task (`worker`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ const MAX_STEPS: usize = 100;
 #[derive(Debug, Clone, Copy)]
 pub struct MaintenanceSettings {
     pub retention: Duration,
-    /// The longest life of an access token, which may outlive the last refresh token of its session.
+    /// The longest lifetime of an access token. A token may be valid longer than the last refresh token of its session.
     pub access_lifetime: Duration,
 }
 
@@ -47,7 +47,7 @@ impl Maintenance {
         Horizon { ended: before(retention), abandoned: before(retention.saturating_add(access_lifetime)) }
     }
 
-    /// Deletes a few records at a time, so that writers do not wait.
+    /// Deletes expired records, a few at a time, so that writers do not have to wait.
     async fn prune(&self, lease: &Lease) -> Result<(Pruned, Progress), TaskError> {
         let horizon = self.horizon();
         let mut all = Pruned::default();

@@ -1,7 +1,7 @@
 //! The parts of the model that a caller may see.
 //!
-//! In: the access of a caller. Out: cubes, members and metrics. Members that are hidden or closed to the caller, and
-//! members that depend on such members, are left out, also from lists of other members. An alias counts as a cube.
+//! In: the access of a caller. Out: cubes, members and metrics. A member is left out, also from lists of other members,
+//! if it is hidden, if policies close it to the caller, or if it depends on such a member. An alias counts as a cube.
 //! Absent: formats.
 
 use terrane_compiler::Access;
@@ -75,14 +75,14 @@ pub fn metrics<'m>(access: &Access<'m>) -> impl Iterator<Item = &'m Metric> {
     shown.map(|(_, metric)| metric)
 }
 
-/// Returns the cubes that a metric is computed from, as far as the caller may see them.
+/// Returns those cubes of a metric's measures that the caller may see.
 pub fn cubes_of_metric<'m>(access: &Access<'m>, metric: &Metric) -> Vec<&'m Cube> {
     let model = access.model();
     let cubes = cube_ids_of_metric(model, metric).into_iter().map(|id| model.cube(id));
     cubes.filter(|cube| is_shown(access, cube)).collect()
 }
 
-/// Returns all cubes that a metric is computed from, in the order of their first use.
+/// Returns the cubes of a metric's measures, in the order of their first use.
 pub(crate) fn cube_ids_of_metric(model: &Model, metric: &Metric) -> Vec<CubeId> {
     let mut cubes = Vec::new();
     collect_cubes(model, &metric.body, &mut Vec::new(), &mut cubes);
@@ -97,7 +97,8 @@ fn sees(access: &Access<'_>, cube: &Cube, member: &str) -> bool {
     cube.member(member).is_some_and(|member| access.offers(member))
 }
 
-/// Collects the cubes of the measures below, in the order of their first use. Visits each metric once.
+/// Collects the cubes of the measures that a snippet refers to, also through metrics, in the order of their first use.
+/// Visits each metric once.
 fn collect_cubes(model: &Model, body: &Snippet, visited: &mut Vec<MetricId>, cubes: &mut Vec<CubeId>) {
     body.for_each(&mut |part| match part {
         SqlPart::Measure(id) if !cubes.contains(&id.cube) => cubes.push(id.cube),

@@ -1,14 +1,14 @@
 //! Monitors: measures and metrics that are evaluated on a schedule, their detections, and alerts.
 //!
 //! In: definitions of callers, and the worker's lease. Out: detections and alerts. A monitor runs with the present
-//! rights of its owner, so policies and hooks hold. Detections and alerts carry the digest of the statement that the
-//! owner's policies allowed; another caller sees them only if its own statement has the same digest, so nothing shows
-//! rows or members that its reader may not see.
+//! rights of its owner, so policies and hooks apply. Detections and alerts carry the digest of the statement that
+//! policies and hooks allowed the owner. Another caller sees them only if its own statement has the same digest. So
+//! they never show rows or members that their reader may not see.
 //!
-//! The flow of a round: [`scoring`] finds the newest complete step with data and scores the steps since the last round;
-//! one transaction of the store writes the detections, the alerts after them ([`alerts`]), the messages about these
-//! ([`messages`]) and the monitor's run. A round that is repeated changes nothing. [`delivery`] sends the messages.
-//! Absent: the algorithms (components), the formats of messages (the adapter of channels).
+//! A round has three steps. First, [`scoring`] finds the newest complete step with data, and scores the steps since the
+//! last round. Then one transaction of the store writes the detections, the changed alerts ([`alerts`]), the messages
+//! about these ([`messages`]) and the monitor's run. Last, [`delivery`] sends the messages. Repeating a round changes
+//! nothing. Absent: the algorithms (components), the formats of messages (the adapter of channels).
 
 mod alerts;
 mod channels;
@@ -62,9 +62,9 @@ use check::check;
 use feeds::AlertFeeds;
 use views::ViewCache;
 
-/// The number of monitors of a state database.
+/// The largest number of monitors in a state database.
 pub const MAX_MONITORS: u32 = 500;
-/// The number of monitors of one owner without `admin`.
+/// The largest number of monitors of one owner without `admin`.
 pub const MAX_MONITORS_OF_OWNER: u32 = 100;
 /// The largest page of detections or alerts.
 pub const MAX_LISTED: u32 = 1_000;
@@ -85,21 +85,21 @@ pub struct MonitorPorts {
 /// The use cases of monitors.
 pub struct MonitorService {
     ports: MonitorPorts,
-    /// The reader of the state for callers who follow alerts.
+    /// The reader of the state database that all followers of alerts share.
     reader: SharedReader<AlertsRevision>,
     views: ViewCache,
     feeds: AlertFeeds,
     tests: TestLog,
 }
 
-/// A detection with the definition of its monitor.
+/// A detection, with the monitor that detected it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeenDetection {
     pub detection: StoredDetection,
     pub monitor: Arc<Monitor>,
 }
 
-/// An alert with the definition of its monitor.
+/// An alert, with the monitor that it belongs to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeenAlert {
     pub alert: Alert,
@@ -155,7 +155,7 @@ impl MonitorService {
     /// Returns one monitor that the caller may see.
     ///
     /// # Errors
-    /// There is none, or the state database cannot be read.
+    /// The monitor does not exist for the caller, or the state database cannot be read.
     pub async fn monitor(
         &self,
         identity: &Identity,
@@ -169,11 +169,12 @@ impl MonitorService {
         }
     }
 
-    /// Replaces the definition of a monitor. The caller becomes its owner, so it never runs with rights that its author
-    /// does not have.
+    /// Replaces the definition of a monitor. The caller becomes its owner. So a monitor never runs with rights that the
+    /// author of its definition does not have.
     ///
     /// # Errors
-    /// As [`MonitorService::create`]; the caller is neither the owner nor has `admin`; the monitor has another version.
+    /// As for [`MonitorService::create`]. Also if the caller is not the owner and lacks `admin`, or if the monitor has
+    /// another version.
     pub async fn replace(
         &self,
         identity: &Identity,
@@ -212,7 +213,7 @@ impl MonitorService {
     /// Deletes a monitor with its detections and alerts.
     ///
     /// # Errors
-    /// The caller is neither the owner nor has `admin`, or the monitor has another version.
+    /// The caller is not the owner and lacks `admin`, or the monitor has another version.
     pub async fn remove(
         &self,
         identity: &Identity,
@@ -230,10 +231,10 @@ impl MonitorService {
         }
     }
 
-    /// Runs a monitor now, over the steps since its last round or over a range, with the rights of its owner.
+    /// Runs a monitor now with the rights of its owner, over a range or over the steps since its last round.
     ///
     /// # Errors
-    /// The caller is neither the owner nor has `admin`, or nothing could be evaluated.
+    /// The caller is not the owner and lacks `admin`, or nothing could be evaluated.
     pub async fn run_now(
         &self,
         identity: &Identity,
@@ -254,7 +255,7 @@ impl MonitorService {
     /// Returns one detection that the caller may see.
     ///
     /// # Errors
-    /// There is none, or the state database cannot be read.
+    /// The detection does not exist for the caller, or the state database cannot be read.
     pub async fn detection(&self, request: &RequestContext, id: &str) -> Result<SeenDetection, MonitorError> {
         let detection = self.ports.records.detection(id).await?.ok_or(MonitorError::UnknownDetection)?;
         let monitor = self.ports.records.monitor(&detection.monitor_id).await?;
@@ -268,7 +269,7 @@ impl MonitorService {
     /// Returns one alert that the caller may see.
     ///
     /// # Errors
-    /// There is none, or the state database cannot be read.
+    /// The alert does not exist for the caller, or the state database cannot be read.
     pub async fn alert(&self, request: &RequestContext, id: &str) -> Result<SeenAlert, MonitorError> {
         let alert = self.ports.records.alert(id).await?.ok_or(MonitorError::UnknownAlert)?;
         let monitor = self.ports.records.monitor(&alert.monitor_id).await?;
@@ -279,7 +280,7 @@ impl MonitorService {
         }
     }
 
-    /// Moves an alert that the caller may see.
+    /// Moves an alert that the caller may see to another state.
     ///
     /// # Errors
     /// The state of the alert does not allow the move, or the alert has another version.
@@ -308,7 +309,7 @@ impl MonitorService {
         }
     }
 
-    /// Explains a detection by the parts of the measure, with the rights of the caller.
+    /// Explains a detection by the slices of the measure that moved, with the rights of the caller.
     ///
     /// # Errors
     /// The caller may not see the detection, or a query failed.
@@ -365,14 +366,14 @@ impl MonitorService {
         }
     }
 
-    /// Returns 128 random bits as text.
+    /// Returns 128 random bits as a string.
     fn new_id(&self) -> Arc<str> {
         let mut random = [0; 16];
         self.ports.randomness.fill(&mut random);
         hex::encode(random).into()
     }
 
-    /// Returns the context of a monitor's queries; `None` if its owner is gone.
+    /// Returns the context of a monitor's queries; `None` if the account of its owner is gone.
     async fn owner_context(&self, monitor: &Monitor) -> Result<Option<RequestContext>, MonitorError> {
         let now = self.ports.clock.now();
         let owner = current_rights(&*self.ports.credentials, &monitor.owner, now).await?;

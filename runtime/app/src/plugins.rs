@@ -1,8 +1,8 @@
 //! Changes that an administrator makes to a plugin while the server runs, and their audit records.
 //!
 //! In: the id of a plugin, and the caller. Out: the state of the plugin after the change. A change is acknowledged only
-//! once its audit record is on disk; a refused reload has a record too. Not here: the effects of a change (the port's
-//! adapter).
+//! after its audit record is on disk. A refused reload has an audit record too. Absent: the effects of a change (the
+//! port's adapter).
 
 use std::sync::Arc;
 
@@ -28,15 +28,16 @@ pub enum Failure {
     Change(ChangeError),
     /// The audit record could not be written.
     Store(StoreError),
-    /// The change broke off.
+    /// The change was interrupted, for example by a panic.
     Broken,
 }
 
 impl Change {
-    /// Makes the change, on a thread that may wait, and writes it down, whether the caller waits for it or not.
+    /// Makes the change on a blocking thread, and writes its audit record. Both happen even if the caller stops
+    /// waiting.
     ///
     /// # Errors
-    /// The reason why the change was not made, or could not be audited.
+    /// The change was refused, or its audit record could not be written.
     pub async fn make(
         self,
         plugins: &Arc<dyn Plugins>,

@@ -1,4 +1,4 @@
-//! The ports: what the use cases need from the outside, as traits that adapters implement.
+//! The ports: traits for everything that the use cases need from outside this crate. Adapters implement them.
 
 pub mod alert_state;
 pub mod audit;

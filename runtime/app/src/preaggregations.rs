@@ -1,16 +1,16 @@
 //! Pre-aggregations: builds their tables, publishes them to queries, and reports their state.
 //!
 //! In: the rollups of the served project, and the ports to state and tables. Out: [`ReadyRollups`] for queries, and
-//! records of builds. One process builds for all that share a target, under a lease of the worker; each of them
-//! follows what is published ([`Preaggregations::follow`]).
+//! records of builds. Several processes may share a target. One of them builds for all, under a lease of the worker.
+//! Each of them follows the published generations ([`Preaggregations::follow`]).
 //!
-//! - A generation is published only if each of its tables has the totals of the rows that it was made of, in one
-//!   snapshot of the warehouse. If a build fails, the last good generation stays.
-//! - A generation is published as a whole, by one transaction of the state database. A table is dropped some time
-//!   after it was retired, when no statement that could read it runs any more.
-//! - A process that cannot read the state for a while stops reading tables: they may be dropped meanwhile.
+//! - A generation is published only if the totals of each table are equal to the totals of the rows from which it was
+//!   computed, in one snapshot of the warehouse. If a build fails, the last published generation stays.
+//! - A generation is published as a whole, by one transaction of the state database. A retired table is dropped later,
+//!   when no statement that could read it is running.
+//! - A process that cannot read the state for a while stops reading tables, because they may be dropped meanwhile.
 //!
-//! Absent: which rollup answers a query (`terrane_compiler::rollup`), and SQL of any engine.
+//! Absent: the choice of the rollup for a query (`terrane_compiler::rollup`), and SQL of any engine.
 
 mod build;
 mod changes;
@@ -49,13 +49,13 @@ pub const BUILDING: &str = "preaggregations";
 /// The operator's settings of pre-aggregations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PreaggregationSettings {
-    /// The time that one table may take.
+    /// The longest time that building one table may take.
     pub build_timeout: Duration,
-    /// The time between two comparisons with the rows, for rollups that state none.
+    /// The time between two comparisons of a rollup with its rows, for rollups that state no interval.
     pub refresh_every: Duration,
-    /// The time after which no statement reads a table that was retired.
+    /// The time after which a retired table is dropped. No statement may read it for longer.
     pub drop_after: Duration,
-    /// The time for which ended builds are kept.
+    /// The time for which ended builds stay recorded.
     pub history: Duration,
 }
 
@@ -70,7 +70,7 @@ impl Default for PreaggregationSettings {
     }
 }
 
-/// The place for tables, and the state of what is in it.
+/// The place for tables, and the state of the builds and tables there.
 #[derive(Clone)]
 pub struct PreaggregationBackend {
     pub state: Arc<dyn PreaggregationState>,
@@ -86,7 +86,7 @@ pub struct PreaggregationPorts {
     pub catalog: Arc<Catalog>,
     /// The services whose queries read tables.
     pub queries: Vec<Arc<QueryService>>,
-    /// Servers learn of new generations here.
+    /// The port that informs the other servers of new generations.
     pub invalidations: Arc<dyn Invalidations>,
     pub access: Arc<AccessRecorder>,
     pub observer: Arc<dyn Observer>,
@@ -101,20 +101,20 @@ pub struct Preaggregations {
     /// The generations that were published when the state was last read, with their version.
     published: Mutex<(u64, Arc<[Publication]>)>,
     progress: Mutex<TaskProgress>,
-    /// The reader of the state for callers who follow it.
+    /// The reader of the state that all callers who follow it share.
     reader: SharedReader<Arc<status::NewestBuilds>>,
 }
 
 /// The worker's progress in this process.
 #[derive(Default)]
 struct TaskProgress {
-    /// The fence of the lease under which the state was put in order.
+    /// The fence of the lease under which builds of an earlier holder were taken over.
     fence: Option<u64>,
     /// The time of the last maintenance, as the clock's `elapsed`.
     maintained: Option<Duration>,
     /// The time at which a rollup is next compared with its rows.
     next_check: Option<Timestamp>,
-    /// The project that this was computed for.
+    /// The project for which `next_check` was computed.
     snapshot: Option<Arc<Snapshot>>,
 }
 
@@ -145,7 +145,7 @@ impl Preaggregations {
         hex::encode(bytes)
     }
 
-    /// Returns the state of the task, whole after any panic.
+    /// Locks the progress. It is valid even after a panic.
     fn progress(&self) -> std::sync::MutexGuard<'_, TaskProgress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -157,7 +157,7 @@ impl PreaggregationBackend {
     }
 }
 
-/// Returns a time that is a while after another one.
+/// Returns the time that is `wait` after `time`; the largest time if there is none so late.
 fn after(time: Timestamp, wait: Duration) -> Timestamp {
     time.checked_add(wait).unwrap_or(Timestamp::MAX)
 }
@@ -168,7 +168,7 @@ fn before(time: Timestamp, wait: Duration) -> Timestamp {
 }
 
 impl Preaggregations {
-    /// Reads what is published, if its version has changed. Returns whether it had.
+    /// Reads the published generations, if their version has changed. Returns whether it had changed.
     async fn read_changes(&self) -> Result<bool, StoreError> {
         let Some(backend) = &self.ports.backend else { return Ok(false) };
         let known = self.published.lock().unwrap_or_else(PoisonError::into_inner).0;
@@ -178,8 +178,8 @@ impl Preaggregations {
         self.read_published(backend).await
     }
 
-    /// Reads what is published, and when it was last compared with the rows, which has no version. Returns whether the
-    /// version has changed.
+    /// Reads the published generations, and the times at which they were last compared with the rows. These times do
+    /// not change the version. Returns whether the version has changed.
     async fn read_published(&self, backend: &PreaggregationBackend) -> Result<bool, StoreError> {
         let (version, publications) = backend.state.publications(backend.target()).await?;
         let mut published = self.published.lock().unwrap_or_else(PoisonError::into_inner);

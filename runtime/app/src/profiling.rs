@@ -1,10 +1,11 @@
 //! The use case of a cube's profile: statistics of its columns, and the findings of checks.
 //!
 //! In: a cube, a range of time, a configuration. Out: the specification's cube profile. The statistics that the profile
-//! and all checks need are merged into few statements: one of plain statistics, one of those that depend on the first
-//! (moments about the mean, bins, fences), one for the most frequent values of each dimension. All of them run in one
-//! query session, so they see one project, and the caller's policies apply. All rows are counted: nothing is sampled,
-//! and a caller that asks for a sample is warned. Absent: SQL (compiler), rules of quality (components).
+//! and all checks need are merged into few statements. One computes plain statistics. One computes statistics that
+//! depend on the first (moments about the mean, bins, fences). One per dimension reads its most frequent values. All of
+//! them run in one query session, so they use one snapshot of the project, and the caller's policies apply. All rows
+//! are counted. If a caller requests a sample, a warning states that nothing is sampled. Absent: SQL (compiler), rules
+//! of quality (components).
 
 mod answers;
 mod archive;
@@ -52,13 +53,13 @@ struct ProfileTarget<'a> {
     columns: &'a [StatisticsColumn],
 }
 
-/// A profile to make.
+/// A profile to compute.
 #[derive(Clone, Copy)]
 struct ProfileRequest<'a> {
     cube: &'a Arc<str>,
     range: Option<&'a DateRange>,
     config: &'a ProfileConfig,
-    /// The name of the only dimension; `None` for all columns.
+    /// The name of the dimension to profile; `None` for all columns.
     dimension: Option<&'a str>,
 }
 
@@ -67,7 +68,7 @@ impl ProfilingService {
         ProfilingService { queries, checks, clock }
     }
 
-    /// Profiles a cube. A check that fails becomes a finding, and the others go on.
+    /// Profiles a cube. If a check fails, its fault becomes a finding, and the other checks continue.
     ///
     /// # Errors
     /// The cube is unknown or closed, the range is invalid, or the warehouse refused a statement.
@@ -127,7 +128,7 @@ impl ProfilingService {
         Ok(report::profile(cube, profiled_at, &answers, &findings, config))
     }
 
-    /// Returns the plans that can be carried out, and the faults of the others.
+    /// Returns the plans that can be carried out, and the faults of the components whose plan cannot be.
     async fn plans(
         &self,
         target: ProfileTarget<'_>,
@@ -153,8 +154,8 @@ impl ProfilingService {
         (plans, faults)
     }
 
-    /// Rejects a plan with a condition whose value does not fit its column: that is the component's fault,
-    /// and the other components go on.
+    /// Checks that the values in a plan's conditions fit their columns. A value that does not fit is a fault of the
+    /// component; the other components continue.
     fn check_conditions(&self, target: ProfileTarget<'_>, plan: &CheckPlan) -> Result<(), QueryError> {
         let conditions = plan.requests.iter().filter_map(|request| match &request.aggregate {
             CheckAggregate::Where(filter) => Some((None, Statistic::Where(filter.clone()))),
@@ -167,7 +168,7 @@ impl ProfilingService {
         Ok(())
     }
 
-    /// Computes the statistics that the requests need, each once.
+    /// Computes the statistics that the requests need. A statistic that several requests need is computed once.
     async fn ask<'r>(
         &self,
         target: ProfileTarget<'_>,

@@ -1,9 +1,9 @@
-//! The use case of projects: loading a project, compiling its models, and serving it instead of the previous one; also
-//! cubes that are registered and removed while the server runs.
+//! The use case of projects: loads a project, compiles its models, and serves it instead of the previous project. Also
+//! registers and deletes cubes while the server runs.
 //!
-//! In: a path and the caller. Out: the result, with every diagnostic. The served project changes in one place
-//! ([`ProjectService`]), one change at a time, and as a whole. A project with errors does not replace the previous one,
-//! unless the caller accepts the parts without errors. Not here: files (the port's adapter), wire formats.
+//! In: a path and the caller. Out: the result, with every diagnostic. Only [`ProjectService`] replaces the served
+//! project, one change at a time, and always as a whole. A project with errors does not replace the previous one,
+//! unless the caller accepts the parts without errors. Absent: files (the port's adapter), wire formats.
 
 mod build;
 mod compile;
@@ -58,7 +58,7 @@ pub struct ProjectPorts {
 pub struct ProjectService {
     ports: ProjectPorts,
     approvals: ApprovalService,
-    /// The texts of the served project. The lock is held while the project changes.
+    /// The source text of the served project. The lock is held while the project changes.
     changing: tokio::sync::Mutex<ProjectTexts>,
     status: Mutex<ServedStatus>,
 }
@@ -69,13 +69,14 @@ pub struct ServedStatus {
     /// The folder whose project is served.
     pub folder: Arc<str>,
     pub loaded_at: Timestamp,
-    /// The number of errors of the served project: more than 0 only if the caller accepted the parts without errors.
+    /// The number of errors in the served project. It is more than 0 only if the caller accepted the parts without
+    /// errors.
     pub errors: usize,
-    /// A later load that was refused: when, how many errors, and the first of them.
+    /// The last load that was refused since then; `None` if no load was refused.
     pub refused: Option<Refused>,
 }
 
-/// A load that left the project before it serving.
+/// A refused load, after which the previous project is still served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
     pub at: Timestamp,
@@ -118,8 +119,8 @@ impl ProjectService {
         Ok(snapshot)
     }
 
-    /// Rejects a caller without `admin` who would replace the served project, and its policies, by another
-    /// one. Without policies and hooks there is nothing to circumvent.
+    /// Rejects a caller without `admin` who would replace the served project by another one, and thereby its policies.
+    /// If the served project has no policies and no hooks are configured, the change is allowed.
     async fn check_replacement(&self, texts: &ProjectTexts, request: &RequestContext) -> Result<(), ProjectError> {
         let is_served = texts.folder == self.served_status().folder;
         let is_guarded = || !self.ports.catalog.snapshot().model.policies.is_empty() || self.approvals.has_hooks();
@@ -139,7 +140,7 @@ impl ProjectService {
         Ok(snapshot)
     }
 
-    /// Serves a snapshot from now on.
+    /// Serves a snapshot from now on, and resets the served status.
     async fn swap(&self, held: &mut ProjectTexts, texts: ProjectTexts, snapshot: Snapshot) {
         let (loaded_at, errors) = (self.ports.clock.now(), errors_of(&snapshot));
         *self.status.lock().unwrap_or_else(PoisonError::into_inner) =
@@ -147,7 +148,7 @@ impl ProjectService {
         self.swap_in_place(held, texts, snapshot).await;
     }
 
-    /// Serves the same project with other registered cubes. The state compared with its files is unchanged.
+    /// Serves a new snapshot of the same files, and leaves the served status unchanged.
     async fn swap_in_place(&self, held: &mut ProjectTexts, texts: ProjectTexts, snapshot: Snapshot) {
         *held = texts;
         self.ports.catalog.replace(snapshot);
@@ -183,7 +184,7 @@ fn place_and_message(diagnostic: &Diagnostic) -> String {
     }
 }
 
-/// Returns the audit record's details of the served project.
+/// Returns the details of a project for its audit record.
 fn contents(snapshot: &Snapshot) -> Details {
     let model = &snapshot.model;
     let own = model.cubes.iter().filter(|cube| cube.alias_of.is_none()).count();

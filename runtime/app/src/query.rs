@@ -1,12 +1,12 @@
 //! The query pipeline: the only way from a semantic query to rows.
 //!
 //! In: a [`SemanticQuery`](terrane_compiler::query::SemanticQuery) and a [`RequestContext`]. Out: the
-//! statement, an explanation, or Arrow batches, whole or as a stream. Every surface goes through here.
+//! statement, an explanation, or Arrow batches, whole or as a stream. Every surface uses this pipeline.
 //! Absent: wire formats and status codes.
 //!
 //! # Flow
 //! 1. [`QueryService::session`] fixes one snapshot of the project and one current time for a request. A
-//!    caller of several statements (an explanation with its plan, a profile) sees one project.
+//!    request with several statements (an explanation with its plan, a profile) uses one snapshot for all.
 //! 2. [`QuerySession::prepare`] authorizes the query (`authorization`): governance hooks decide, and their
 //!    obligations become part of the caller's rights. The limit of rows follows from the context's
 //!    [`QueryKind`](crate::domain::QueryKind), since hooks see the limit that will apply.
@@ -15,10 +15,10 @@
 //! 4. [`Prepared::run`] and [`Prepared::open`] run it. The statement runner (`runner`) alone acquires a
 //!    permit of the [`ConcurrencyLimiter`]; the main statement, its count and its totals share the permit
 //!    and the timeout. A large answer is read as a stream (`row_reader`), which keeps the permit.
-//! 5. `QuerySession::finish` is the only way out: it reports the outcome to the observer (`recorder`), logs
+//! 5. `QuerySession::finish` is the only exit: it reports the outcome to the observer (`recorder`), logs
 //!    `query_failed`, and has denials recorded ([`AccessRecorder`]).
 //!
-//! A denial that cannot be recorded is [`QueryRunError::Unrecorded`], and nothing else is answered.
+//! If a denial cannot be recorded, the caller gets [`QueryRunError::Unrecorded`] instead of the denial.
 
 mod answer;
 mod authorization;
@@ -76,7 +76,7 @@ use flights::Executor;
 use history::QueryHistory;
 use runner::StatementRunner;
 
-/// Returns the way to more rows than a request may have, for the message about its limit.
+/// Returns advice on how to get more rows than the limit of a request, for the message about this limit.
 fn limit_advice(context: &RequestContext) -> &'static str {
     match context.kind {
         QueryKind::Export | QueryKind::Job => " (`query.max_export_rows`)",
@@ -95,14 +95,14 @@ fn limit_advice(context: &RequestContext) -> &'static str {
 /// The operator's settings of queries.
 #[derive(Clone)]
 pub struct QuerySettings {
-    /// The time that a query may take until its answer begins.
+    /// The longest time from the arrival of a query until its answer begins.
     pub timeout: Duration,
     pub default_limit: u64,
     /// The largest number of rows of a page.
     pub max_limit: u64,
     /// The largest number of rows of an export.
     pub max_export_rows: u64,
-    /// The time that an export may take until its last row is read.
+    /// The longest time from the arrival of an export until its last row is read.
     pub export_timeout: Duration,
     /// The time zone of queries that name none.
     pub timezone: TimeZone,
@@ -110,7 +110,7 @@ pub struct QuerySettings {
     pub cache: CacheSettings,
     /// True if queries may read pre-aggregations.
     pub pre_aggregations: bool,
-    /// The limits of every query.
+    /// The limits that apply to every query.
     pub guardrails: Guardrails,
 }
 
@@ -124,11 +124,11 @@ pub struct QueryPorts {
     pub observer: Arc<dyn Observer>,
     pub access: Arc<AccessRecorder>,
     pub versions: Arc<DataVersions>,
-    /// The history of executed queries; `None`: none is written.
+    /// The log of executed queries; `None` if no history is written.
     pub executions: Option<Arc<ExecutionLog>>,
-    /// The guardrails of users and groups; `None`: those of the settings alone hold.
+    /// The guardrails of users and groups; `None` if only those of the settings apply.
     pub guardrails: Option<Arc<GuardrailTable>>,
-    /// The budgets of users; `None`: there are none.
+    /// The budgets of users; `None` without budgets.
     pub budgets: Option<Arc<BudgetLedger>>,
 }
 
@@ -207,18 +207,18 @@ impl QueryService {
         }
     }
 
-    /// Lets the queries that begin from now on read these pre-aggregations, and no others.
+    /// Replaces the pre-aggregations that queries may read from now on.
     pub fn publish_rollups(&self, ready: Arc<ReadyRollups>) {
         *self.rollups.write().unwrap_or_else(PoisonError::into_inner) = ready;
     }
 
-    /// Stops reading the pre-aggregations whose tables the warehouse refused to read, until a generation is published.
+    /// Stops reading pre-aggregations whose tables the warehouse refused to read, until a new generation is published.
     fn suspend_rollups(&self, facts: &[FactMatch], error: &QueryRunError) {
         let mut ready = self.rollups.write().unwrap_or_else(PoisonError::into_inner);
         let mut left = ReadyRollups::clone(&ready);
         for (cube, served) in facts.iter().filter_map(|fact| Some((&fact.cube, fact.served.as_ref()?))) {
             let name = &served.rollup;
-            // A generation that was published meanwhile has other tables.
+            // If a new generation was published meanwhile, it has other tables and stays.
             if left.get(cube, name).is_some_and(|rollup| rollup.generation == served.generation) {
                 left.remove(cube, name);
                 tracing::warn!(
@@ -232,7 +232,7 @@ impl QueryService {
         *ready = Arc::new(left);
     }
 
-    /// Takes the queries that were computed from rows since the last call.
+    /// Returns and clears the queries that were computed from rows since the last call.
     pub fn take_computed_queries(&self) -> Vec<ComputedQueries> {
         self.history.take()
     }
@@ -242,23 +242,22 @@ impl QueryService {
         Arc::clone(&self.rollups.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns whether governance hooks decide about queries, so that a decision may differ from the one before.
+    /// Returns whether governance hooks decide about queries. If so, a later decision may differ from an earlier one.
     pub(crate) fn has_hooks(&self) -> bool {
         !self.governance.is_silent()
     }
 
-    /// Begins the queries of a request, over the project that is served now.
+    /// Begins a session for the queries of a request, over the project that is served now.
     pub fn session<'s>(&'s self, context: &'s RequestContext) -> QuerySession<'s> {
         self.session_at(context, self.clock.now())
     }
 
-    /// Begins the queries of a request whose current time was fixed before.
+    /// Begins a session with a current time that was fixed before.
     pub fn session_at<'s>(&'s self, context: &'s RequestContext, now: Timestamp) -> QuerySession<'s> {
         self.session_over(context, self.catalog.snapshot(), now)
     }
 
-    /// Begins the queries of a request whose project and current time were fixed before, for a request with several
-    /// sessions.
+    /// Begins a session with a project and a current time that were fixed before, for a request with several sessions.
     pub fn session_over<'s>(
         &'s self,
         context: &'s RequestContext,
@@ -269,7 +268,7 @@ impl QueryService {
         self.session_under(context, snapshot, now, guardrails)
     }
 
-    /// Begins the queries of a request under the limits of another caller.
+    /// Begins a session in which the limits of another caller apply.
     pub fn session_within<'s>(&'s self, context: &'s RequestContext, guardrails: Guardrails) -> QuerySession<'s> {
         self.session_under(context, self.catalog.snapshot(), self.clock.now(), guardrails)
     }
@@ -303,7 +302,7 @@ impl QueryService {
         QuerySession { service: self, context, snapshot, environment, guardrails }
     }
 
-    /// Runs work of the operator, such as a test of data, when the limiter permits it.
+    /// Runs work of the operator, such as a data test, under a permit of the limiter.
     ///
     /// # Errors
     /// [`QueryRunError::Overloaded`]

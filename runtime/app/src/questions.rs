@@ -1,10 +1,10 @@
 //! The use case of questions in words.
 //!
-//! In: a question and its caller. Out: a query with the meaning of each word, or choices. The vocabulary is that of the
-//! members that metadata lists for the caller, so names of others are in no answer and no choice. A word that is not a
-//! name may be a value: the values of dimensions with `meta.searchable` are looked up by a query of the caller, within
-//! its policies and limits. A query is compiled for the caller before it is returned. It runs if the rows are asked for.
-//! Absent: formats.
+//! In: a question and its caller. Out: a query with the meaning of each word, or choices. The vocabulary consists of
+//! the members that metadata lists for the caller, so names of other members are in no answer and no choice. A word
+//! that is not a name may be a value. Such words are looked up among the values of dimensions with `meta.searchable`,
+//! by a query of the caller, to which the caller's policies and limits apply. A query is compiled for the caller before
+//! it is returned. It is run only if the caller requests rows. Absent: formats.
 //!
 //! ```text
 //! question ─▶ grammar ─▶ query that compiles ───────────────────────▶ answer
@@ -46,11 +46,11 @@ const MAX_VALUES: u64 = 20;
 /// The method of interpreting a question.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Method {
-    /// The grammar, and the language model where the configuration says so.
+    /// The grammar; and the language model in the cases that the configuration states.
     #[default]
     Auto,
     Grammar,
-    /// The language model; the grammar if it fails.
+    /// The language model; if it fails, the grammar.
     Model,
 }
 
@@ -58,14 +58,14 @@ pub enum Method {
 #[derive(Debug, Clone, Default)]
 pub struct WordedQuestion {
     pub text: String,
-    /// The code of the language; `None`: English.
+    /// The code of the language; `None` for English.
     pub language: Option<String>,
     pub method: Method,
     /// True to run the query as well.
     pub runs: bool,
 }
 
-/// The reason why a question is not read.
+/// The reason why a question has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
     #[error(transparent)]
@@ -78,17 +78,17 @@ pub enum AskError {
     Query(#[from] QueryRunError),
 }
 
-/// The query of a question.
+/// The answer to a question: its query.
 #[derive(Debug)]
 pub struct QuestionAnswer {
     /// The query; `None` if the question is unclear.
     pub query: Option<SemanticQuery>,
     pub reading: Interpretation,
-    /// The name of the language model whose query this is; `None`: the grammar's.
+    /// The name of the language model that wrote the query; `None` if the grammar did.
     pub model: Option<Arc<str>>,
-    /// Reasons why the language model did not read the question.
+    /// The reasons why the language model did not answer the question.
     pub warnings: Vec<String>,
-    /// The rows, if they were asked for.
+    /// The rows; `None` if the caller did not request them.
     pub rows: Option<Answer>,
 }
 
@@ -98,14 +98,14 @@ impl QuestionAnswer {
     }
 }
 
-/// Reads questions in words.
+/// Turns questions in words into queries.
 pub struct QuestionService {
     queries: Arc<QueryService>,
     search: Arc<SearchService>,
     model: Option<ModelReader>,
 }
 
-/// A question with what its caller may see.
+/// A question, with the session and the vocabulary of its caller.
 struct QuestionInput<'a> {
     question: &'a WordedQuestion,
     language: &'static Language,
@@ -116,16 +116,16 @@ struct QuestionInput<'a> {
 }
 
 impl QuestionService {
-    /// Creates the use case. Without a `model`, the grammar reads all questions.
+    /// Creates the use case. Without a `model`, the grammar interprets all questions.
     pub fn new(queries: Arc<QueryService>, search: Arc<SearchService>, model: Option<ModelReader>) -> Self {
         QuestionService { queries, search, model }
     }
 
-    /// Reads a question.
+    /// Interprets a question.
     ///
     /// # Errors
-    /// The question is empty or too long, the language is unknown, the language model is asked for and there is none, or
-    /// the warehouse does not answer a lookup of values.
+    /// The question is empty or too long, the language is unknown, the language model is requested but none is
+    /// configured, or the warehouse does not answer a lookup of values.
     pub async fn ask(&self, question: &WordedQuestion, request: &RequestContext) -> Result<QuestionAnswer, AskError> {
         let code = question.language.as_deref().unwrap_or("en");
         let unknown = || AskError::UnknownLanguage { name: code.chars().take(20).collect() };
@@ -147,7 +147,7 @@ impl QuestionService {
         self.with_rows(question, request, answer).await
     }
 
-    /// Reads a question by the grammar. Returns the values that were looked up too.
+    /// Interprets a question by the grammar. Also returns the values that were looked up.
     async fn by_grammar(&self, asked: &QuestionInput<'_>) -> Result<(QuestionAnswer, KnownValues), AskError> {
         let &QuestionInput { question, language, request, session, access, artifacts } = asked;
         let vocabulary = Vocabulary::new(vocabulary::entries(access, artifacts), language);
@@ -168,7 +168,7 @@ impl QuestionService {
         Ok((answer, values))
     }
 
-    /// Adds the rows of the query, if they are asked for.
+    /// Adds the rows of the query, if the caller requests them.
     async fn with_rows(
         &self,
         question: &WordedQuestion,
@@ -186,7 +186,7 @@ impl QuestionService {
         }
     }
 
-    /// Returns the query of a reading, if it compiles for the caller.
+    /// Returns the query of an interpretation, if it compiles for the caller.
     async fn compiled(
         &self,
         session: &QuerySession<'_>,
@@ -206,7 +206,7 @@ impl QuestionService {
         Ok(QuestionAnswer::of_grammar(None, reading))
     }
 
-    /// Looks up the words without a meaning among the values of searchable dimensions, as the caller sees them.
+    /// Looks up the words without a meaning among those values of searchable dimensions that the caller may see.
     async fn values(
         &self,
         request: &RequestContext,
@@ -230,7 +230,7 @@ impl QuestionService {
                 let query = wanted.query(access).map_err(QueryRunError::from)?;
                 let answer = match async { session.prepare(&query).await?.run().await }.await {
                     Ok(answer) => answer,
-                    // A masked dimension cannot be filtered, and a guardrail may forbid to look values up.
+                    // The dimension may be masked, so that it cannot be filtered, or a guardrail may forbid the lookup.
                     Err(QueryRunError::Query(_) | QueryRunError::Denied(_) | QueryRunError::Guardrail(_)) => continue,
                     Err(error) => return Err(error.into()),
                 };
@@ -257,7 +257,7 @@ impl QuestionService {
     }
 }
 
-/// Returns whether the model reads a question after the grammar.
+/// Returns whether the model is asked about a question after the grammar interpreted it.
 fn is_asked(model: &ModelReader, method: Method, by_grammar: &QuestionAnswer) -> bool {
     match method {
         Method::Grammar => false,
@@ -266,7 +266,7 @@ fn is_asked(model: &ModelReader, method: Method, by_grammar: &QuestionAnswer) ->
     }
 }
 
-/// Reads a question by the model. The grammar's answer stays if the model has none.
+/// Interprets a question by the model. If the model has no answer, the grammar's answer is returned.
 async fn by_model(
     model: &ModelReader,
     asked: &QuestionInput<'_>,

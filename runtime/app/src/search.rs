@@ -1,10 +1,10 @@
 //! Search of cubes, members and metrics by their names and descriptions, and suggestions while a user types.
 //!
-//! In: words, and the caller. Out: the artifacts that the caller may see and that match the text, best first, with the
-//! parts of their texts that match. One index ([`entries`]) serves all callers; an artifact that metadata does not list
-//! for the caller is left out of answers and counts. Glossary terms with a link to an artifact count as its synonyms.
-//! Certified artifacts come before others that match alike, deprecated ones after them. Absent: the index itself
-//! (`terrane_search`), and formats.
+//! In: words, and the caller. Out: the artifacts that match the text and that the caller may see, best first, with the
+//! matching parts of their texts. All callers share one index ([`entries`]). If metadata does not list an artifact for
+//! the caller, the artifact is left out of answers and counts. The terms of the glossary that link to an artifact count
+//! as its synonyms. Among similar matches, certified artifacts come first, and deprecated ones last. Absent: the index
+//! itself (`terrane_search`), and formats.
 
 mod entries;
 
@@ -26,19 +26,19 @@ use crate::governance::{ArtifactView, Badge, GovernanceService, GovernanceState,
 use crate::metadata;
 use crate::ports::governance_records::{ArtifactType, CertificationStatus};
 
-/// The number of hits without a limit.
+/// The largest number of hits if the request names none.
 pub const DEFAULT_LIMIT: usize = 20;
-/// The number of suggestions without a limit.
+/// The largest number of suggestions if the request names none.
 pub const DEFAULT_SUGGESTIONS: usize = 10;
-/// The largest number of hits.
+/// The largest number of hits that a request may name.
 pub const MAX_LIMIT: usize = 100;
-/// The number of matches for each hit among which certified ones come first.
+/// The number of matches that are ranked for each hit. Among these, certified artifacts can move to the front.
 const RANKED_PER_HIT: usize = 4;
 /// The number that is added to the score of a certified artifact.
 const CERTIFIED: i64 = 300;
 /// The number that is added to the score of a deprecated or archived artifact.
 const DEPRECATED: i64 = -600;
-/// The number that is added to the score of a suggestion from the cube of the context.
+/// The number that is added to the score of a suggestion from the cube of the request.
 const OF_CONTEXT: i64 = 500;
 const MAX_NEAREST: usize = 5;
 
@@ -48,7 +48,7 @@ pub struct SearchRequest {
     pub text: String,
     /// The types of the artifacts; empty for all types.
     pub types: Vec<ArtifactType>,
-    /// The cube whose artifacts are searched: itself, its members, and the metrics that are computed from it.
+    /// The cube to search: the cube itself, its members, and metrics over its measures.
     pub cube: Option<String>,
     /// The tags that an artifact must have, without regard to case.
     pub tags: Vec<String>,
@@ -60,7 +60,7 @@ pub struct SearchRequest {
 /// A request for suggestions.
 #[derive(Debug, Clone, Default)]
 pub struct SuggestionRequest {
-    /// The text so far. The last word may be unfinished; an empty text suggests everything.
+    /// The text that the user has typed. Its last word may be unfinished. An empty text suggests everything.
     pub text: String,
     /// The cube whose queries must be able to use the suggested members.
     pub cube: Option<String>,
@@ -72,27 +72,27 @@ pub struct SuggestionRequest {
 pub struct Hit {
     pub artifact: Arc<ArtifactText>,
     pub score: i64,
-    /// The texts that match, those that count most first.
+    /// The texts that match, in descending order of their weight.
     pub marks: Vec<Marks>,
-    /// The governance records of the artifact; `None` if the module is switched off.
+    /// The governance records of the artifact; `None` if governance is switched off.
     pub governed: Option<ArtifactView>,
 }
 
-/// A name, tag or description of an artifact, with the parts that match.
+/// A name, tag or description of an artifact, with its matching parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marks {
     pub field: MarkedField,
     pub text: Arc<str>,
-    /// The matched parts as ranges of characters, in order and without overlaps.
+    /// The matching parts as ranges of characters, in order and without overlaps.
     pub parts: Vec<Range<usize>>,
 }
 
-/// The texts of an artifact that a search looks at.
+/// The kinds of texts that a search examines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MarkedField {
     Name,
     Title,
-    /// A synonym of the project's files, or the name or a synonym of a linked glossary term.
+    /// A synonym from the project's files, or the name or a synonym of a linked glossary term.
     Synonym,
     Tag,
     Description,
@@ -114,12 +114,12 @@ impl MarkedField {
 }
 
 impl Hit {
-    /// Returns the certification; `None` if the module of governance is switched off.
+    /// Returns the certification; `None` if governance is switched off.
     pub fn badge(&self) -> Option<Badge> {
         self.governed.as_ref().map(|view| Badge::of(&view.certification))
     }
 
-    /// Returns the status of certification; `None` if the module of governance is switched off.
+    /// Returns the status of certification; `None` if governance is switched off.
     fn status(&self) -> Option<CertificationStatus> {
         self.governed.as_ref().map(|view| view.certification.status)
     }
@@ -133,7 +133,7 @@ pub struct Hits {
     pub has_more: bool,
 }
 
-/// A search that is refused.
+/// The reason why a search is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SearchError {
     #[error(transparent)]
@@ -141,7 +141,7 @@ pub enum SearchError {
     #[error("unknown cube `{name}`")]
     UnknownCube {
         name: String,
-        /// Cubes with a similar name, nearest first.
+        /// The names of similar cubes, nearest first.
         nearest: Vec<String>,
     },
 }
@@ -149,18 +149,18 @@ pub enum SearchError {
 /// Searches the served project.
 pub struct SearchService {
     catalog: Arc<Catalog>,
-    /// The governance service; `None` if the module is switched off.
+    /// The governance service; `None` if governance is switched off.
     governance: Option<Arc<GovernanceService>>,
-    /// The index that was made last. The lock is held while it is made, so that it is made once.
+    /// The newest index. The lock is held while an index is built, so that it is built once.
     latest: tokio::sync::Mutex<Option<Arc<SearchEntries>>>,
 }
 
-/// The project and the governed records of one request, as the caller sees them.
+/// The project and the governed records of one request, limited to what the caller may see.
 struct CallerView<'a> {
     entries: &'a SearchEntries,
     access: Access<'a>,
     state: &'a GovernanceState,
-    /// The caller's view of the governed artifacts; `None` if the module is switched off.
+    /// The caller's view of the governed artifacts; `None` if governance is switched off.
     sight: Option<Sight<'a>>,
 }
 
@@ -190,7 +190,7 @@ impl SearchService {
         Ok(view.best(&question, scored, is_wanted, search.status, search.limit))
     }
 
-    /// Returns suggestions for a string that a user types.
+    /// Returns suggestions for a string that a user is typing.
     ///
     /// # Errors
     /// The text is too long, or the cube does not exist for the caller.
@@ -215,7 +215,7 @@ impl SearchService {
                 let scored = matches.map(|found| (found.entry, i64::from(found.score) + bonus(found.entry)));
                 Ok(view.best(&question, scored, is_wanted, None, wanted.limit))
             }
-            // Without a search text, the members of the cube come before metrics.
+            // If the text is empty, the members of the cube come before metrics.
             None => {
                 let is_own = |entry: u32| cube.is_some() && view.entries.entries[entry as usize].cube == cube;
                 let place = |entry: u32| bonus(entry) + if is_own(entry) { OF_CONTEXT } else { 0 };
@@ -245,7 +245,7 @@ impl SearchService {
         CallerView { entries, access, state, sight }
     }
 
-    /// Returns the governed records. Without the state database, those that this process knows.
+    /// Returns the governed records. If the state database is unavailable, returns those that this process read last.
     async fn state(&self) -> Arc<GovernanceState> {
         match &self.governance {
             Some(governance) => governance.latest_state().await,
@@ -253,8 +253,8 @@ impl SearchService {
         }
     }
 
-    /// Returns the index of a snapshot and governed records. It is made on a blocking thread at the first search after
-    /// one of them changed.
+    /// Returns the index for a snapshot and governed records. If one of them has changed, a new index is built on a
+    /// blocking thread.
     async fn entries_of(&self, snapshot: &Arc<Snapshot>, state: &Arc<GovernanceState>) -> Arc<SearchEntries> {
         let mut latest = self.latest.lock().await;
         if let Some(known) = latest.as_ref().filter(|known| known.is_of(snapshot, state)) {
@@ -269,7 +269,8 @@ impl SearchService {
 }
 
 impl CallerView<'_> {
-    /// Returns the best of the matches that are wanted and that the caller may see. Matches come best first.
+    /// Returns the best matches among those that the request selects and the caller may see. `hits` are sorted, best
+    /// first.
     fn best(
         &self,
         question: &Question,
@@ -287,7 +288,7 @@ impl CallerView<'_> {
         });
         let mut hits = hits.filter(|hit| status.is_none_or(|wanted| hit.status() == Some(wanted)));
         let mut best: Vec<Hit> = hits.by_ref().take(RANKED_PER_HIT * limit).collect();
-        // Equal scores keep their order.
+        // The sort is stable, so equal scores stay in their order.
         best.sort_by_key(|hit| Reverse(hit.score));
         let has_more = best.len() > limit || hits.next().is_some();
         best.truncate(limit);
@@ -297,7 +298,7 @@ impl CallerView<'_> {
         Hits { hits: best, has_more }
     }
 
-    /// Returns the first artifacts that are wanted and that the caller may see.
+    /// Returns the first artifacts, in the order of the index, that the request selects and the caller may see.
     fn first(&self, is_wanted: impl Fn(&Entry) -> bool, bonus: impl Fn(u32) -> i64, limit: usize) -> Hits {
         let entries = (0..).zip(&self.entries.entries);
         let shown = entries.filter(|(_, entry)| is_wanted(entry) && entry.is_shown(&self.access));
@@ -313,7 +314,7 @@ impl CallerView<'_> {
         Hit { artifact: Arc::clone(&entry.text), score, marks: Vec::new(), governed }
     }
 
-    /// Returns the cube with a name, if one is given.
+    /// Returns the cube with a name; `None` if no name is given.
     fn cube(&self, name: Option<&str>) -> Result<Option<CubeId>, SearchError> {
         let Some(name) = name else { return Ok(None) };
         match metadata::cube(&self.access, name) {
@@ -326,13 +327,13 @@ impl CallerView<'_> {
         }
     }
 
-    /// Returns whether an artifact is a cube, one of its members, or a metric that is computed from it.
+    /// Returns whether an artifact is a cube, one of its members, or a metric over its measures.
     fn is_of(&self, entry: &Entry, cube: CubeId) -> bool {
         entry.cube == Some(cube) || entry.metric_cubes.contains(&cube)
     }
 
-    /// Returns whether a query of the cube can use an artifact: the cube's members, dimensions of cubes that it joins,
-    /// and metrics that are computed from it.
+    /// Returns whether a query of the cube can use an artifact: a member of the cube, a dimension of a cube that it
+    /// joins, or a metric over its measures.
     fn combines_with(&self, entry: &Entry, cube: CubeId) -> bool {
         let is_joined = |of: CubeId| self.access.model().join_paths(cube).reaches(of);
         let is_grouped_by = matches!(entry.text.reference.kind, ArtifactType::Dimension | ArtifactType::Cube);
@@ -348,7 +349,7 @@ fn rank(status: CertificationStatus) -> i64 {
     }
 }
 
-/// Returns the texts of an artifact that a question matches.
+/// Returns the texts of an artifact that match a question.
 fn marks(question: &Question, artifact: &ArtifactText) -> Vec<Marks> {
     let one = |field, text: &Arc<str>| {
         let parts = question.marks(text);

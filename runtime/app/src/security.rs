@@ -1,9 +1,8 @@
 //! Authenticates callers: credentials to identities, and the sessions behind tokens.
 //!
-//! In: what a request carried. Out: an [`Identity`], or an [`AuthError`] that says no more than the
-//! caller may know. Every surface authenticates here and nowhere else; policies are the compiler's
-//! (`plan::secure`). Not here: headers and status codes (server), signatures and slow hashes (identity),
-//! tables (store).
+//! In: the credential of a request. Out: an [`Identity`], or an [`AuthError`] that discloses no more than the caller
+//! may know. Every surface authenticates callers here and nowhere else. The compiler applies policies (`plan::secure`).
+//! Absent: headers and status codes (server), signatures and slow hashes (identity), tables (store).
 
 pub mod access;
 pub mod api_key;
@@ -44,7 +43,7 @@ use login_throttle::LoginThrottle;
 #[derive(Clone)]
 pub struct SecurityPorts {
     pub credentials: Arc<dyn Credentials>,
-    /// The verifier of JWTs; `None` if they are not accepted.
+    /// The verifier of JWTs; `None` if JWTs are not accepted.
     pub tokens: Option<Arc<dyn Tokens>>,
     pub passwords: Arc<dyn Passwords>,
     pub randomness: Arc<dyn Randomness>,
@@ -96,7 +95,7 @@ pub enum AuthError {
 }
 
 impl AuthError {
-    /// Returns the reason in the words of the log and the metrics.
+    /// Returns the reason as the log and the metrics name it.
     pub fn reason(&self) -> &'static str {
         match self {
             AuthError::UnknownKey => "unknown key",
@@ -120,7 +119,7 @@ impl From<StoreError> for AuthError {
     }
 }
 
-/// Proves identities and keeps sessions.
+/// Authenticates callers and manages their sessions.
 pub struct Authenticator {
     ports: SecurityPorts,
     settings: SessionSettings,
@@ -152,16 +151,16 @@ impl Authenticator {
         self.ports.tokens.is_some()
     }
 
-    /// Returns whether a bearer can be checked without asking the state database for a key that may not exist: a
-    /// key that this process has seen, or a token, whose signature is looked at first.
+    /// Returns whether a bearer can be checked without a lookup of a key that may not exist. This is so for a key that
+    /// this process has seen, and for a token, because its signature is checked first.
     pub fn is_cheap(&self, bearer: &str) -> bool {
         !api_key::is_key(bearer) || api_key::parse(bearer).is_some_and(|(id, _)| self.cache.keys.has(id))
     }
 
-    /// Finds out who a bearer is.
+    /// Returns the identity of a bearer.
     ///
     /// # Errors
-    /// [`AuthError`]; the caller is then rejected, never treated as anonymous.
+    /// [`AuthError`]; the caller must be rejected, and never be treated as anonymous.
     pub async fn identify(&self, credential: Credential<'_>) -> Result<Identity, AuthError> {
         if api_key::is_key(credential.bearer) { self.by_key(credential).await } else { self.by_token(credential).await }
     }
@@ -170,7 +169,7 @@ impl Authenticator {
         let parsed = api_key::parse(credential.bearer).filter(|_| self.settings.accepts_keys);
         let (id, secret) = parsed.ok_or(AuthError::UnknownKey)?;
         let found = self.cache.keys.get(id, self.ports.credentials.key(id)).await?;
-        // Compared also where there is none, so that the answer takes as long.
+        // The hashes are compared even if the key does not exist, so that the answer takes the same time.
         let hash = found.as_ref().map_or([0; 32], |key| key.secret_hash);
         let is_it = api_key::is_equal(&hash, &secret);
         let key = found.filter(|_| is_it).ok_or(AuthError::UnknownKey)?;
@@ -211,14 +210,14 @@ impl Authenticator {
     }
 }
 
-/// Returns the identity of the bearer of a token without a session. A token without scopes has the scope `read`.
+/// Returns the identity for a token without a session. A token without scopes gets the scope `read`.
 fn without_session(caller: SecurityContext, scopes: Option<Scopes>, tenant: Option<Arc<str>>) -> Identity {
     let credential = format!("user:{}", caller.user_id).into();
     let caller = SecurityContext { auth_method: AuthMethod::Jwt, ..caller };
     Identity { scopes: scopes.unwrap_or(Scopes::READ), credential, tenant, caller }
 }
 
-/// Returns the audit record of an authenticated caller.
+/// Returns the audit record of an event that an identified caller caused.
 pub(crate) fn entry(event: &'static str, at: Timestamp, identity: &Identity, resource: String) -> AuditEntry {
     AuditEntry {
         at,
@@ -231,7 +230,7 @@ pub(crate) fn entry(event: &'static str, at: Timestamp, identity: &Identity, res
     }
 }
 
-/// Returns the user id of a key without a given one.
+/// Returns the user id of a key that was given none.
 pub fn key_user(id: &str) -> Arc<str> {
     format!("key:{id}").into()
 }

@@ -1,8 +1,8 @@
-//! Assembles the use cases from ports and settings: the only place where they are put together.
+//! Assembles the use cases from ports and settings. They are assembled only here.
 //!
 //! In: adapters behind ports, settings, and a loaded project. Out: [`Services`] for a command of the
 //! operator, or [`ServerServices`] for a server with a state database. The server, the command line, tests
-//! and benchmarks use the same functions. Absent: reading configuration, and making adapters.
+//! and benchmarks use the same functions. Absent: configuration, and the creation of adapters.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,7 +81,7 @@ pub struct ServicePorts {
     pub observer: Arc<dyn Observer>,
 }
 
-/// The use cases that answer questions about a project, and the ports that surfaces ask directly.
+/// The use cases that answer questions about a project, and the ports that surfaces use directly.
 pub struct Services {
     pub catalog: Arc<Catalog>,
     pub queries: Arc<QueryService>,
@@ -98,7 +98,7 @@ pub struct Services {
     pub clock: Arc<dyn Clock>,
 }
 
-/// The ports of a server, on its state database and its files.
+/// The further ports of a server: those to its state database and its files.
 #[derive(Clone)]
 pub struct ServerPorts {
     pub store: Arc<dyn Store>,
@@ -118,7 +118,7 @@ pub struct ServerPorts {
     pub deliveries: Arc<dyn DeliveryRecords>,
     pub channels: Arc<dyn AlertChannels>,
     pub retention: Arc<dyn Retention>,
-    /// The verifier of tokens; `None` if they are not accepted.
+    /// The verifier of tokens; `None` if tokens are not accepted.
     pub tokens: Option<Arc<dyn Tokens>>,
     pub passwords: Arc<dyn Passwords>,
     pub randomness: Arc<dyn Randomness>,
@@ -127,13 +127,13 @@ pub struct ServerPorts {
     pub providers: Vec<Arc<dyn IdentityProvider>>,
     /// The backend of pre-aggregations; `None` if they are switched off.
     pub preaggregations: Option<PreaggregationBackend>,
-    /// The backend of costs; `None` if the module is switched off.
+    /// The backend of costs; `None` if costs are switched off.
     pub cost: Option<CostBackend>,
-    /// The language model; `None` if only the grammar reads questions.
+    /// The language model; `None` if the grammar interprets all questions.
     pub language_model: Option<ModelBackend>,
 }
 
-/// The records of the costs of queries.
+/// The ports to the costs of queries.
 #[derive(Clone)]
 pub struct CostBackend {
     pub history: Arc<dyn ExecutedQueries>,
@@ -145,16 +145,16 @@ pub struct CostBackend {
 #[derive(Debug, Clone)]
 pub struct CostSettings {
     pub prices: Prices,
-    /// The time for which executed queries are in the history.
+    /// The time for which executed queries stay in the history.
     pub history: Duration,
     /// The zone in which days and months of budgets begin.
     pub timezone: TimeZone,
-    /// The days that recommendations are made from.
+    /// The number of days of history that recommendations are based on.
     pub recommendation_days: u16,
 }
 
-/// The parts of the module of costs that the path of a query uses. Without them, queries are neither recorded nor
-/// limited by guardrails of users.
+/// The parts of costs that the path of a query uses. Without them, queries are not recorded, and guardrails of users do
+/// not limit them.
 #[derive(Clone, Default)]
 struct CostHooks {
     executions: Option<Arc<ExecutionLog>>,
@@ -166,34 +166,34 @@ struct CostHooks {
 pub struct ServerSettings {
     pub queries: QuerySettings,
     pub jobs: JobSettings,
-    /// The bounds on subscriptions.
+    /// The limits on subscriptions.
     pub subscriptions: QuotaSettings,
     pub sessions: SessionSettings,
-    /// The key of sign-ins through providers, which all replicas share.
+    /// The key of sign-ins through providers. All replicas share it.
     pub state_token_key: StateTokenKey,
     /// The protocol by which browsers reach the server.
     pub transport: Transport,
-    /// The time that the build of one model may take.
+    /// The longest time that the build of one model may take.
     pub build_timeout: Duration,
     pub preaggregations: PreaggregationSettings,
     pub cost: CostSettings,
-    /// The settings of governance; `None` if the module is switched off.
+    /// The settings of governance; `None` if governance is switched off.
     pub governance: Option<GovernanceSettings>,
-    /// False to switch search off.
+    /// True if search is switched on.
     pub search: bool,
-    /// True if profiles of cubes are on.
+    /// True if profiles of cubes are switched on.
     pub profiling: bool,
-    /// True if monitors of measures are on.
+    /// True if monitors are switched on.
     pub monitors: bool,
     pub data_tests: DataTestSettings,
-    /// The time for which ended records are kept.
+    /// The time for which ended records stay in the state database.
     pub retention: Duration,
     pub leases: LeaseSettings,
     /// The id of this process among all replicas.
     pub process_id: Arc<str>,
 }
 
-/// The use cases of a server, and the ports that its surfaces ask directly.
+/// The use cases of a server, and the ports that its surfaces use directly.
 #[derive(Clone)]
 pub struct ServerServices {
     pub catalog: Arc<Catalog>,
@@ -208,18 +208,18 @@ pub struct ServerServices {
     pub monitors: Option<Arc<MonitorService>>,
     pub data_tests: Arc<DataTestService>,
     pub projects: Arc<ProjectService>,
-    /// The governance service; `None` if the module is switched off.
+    /// The governance service; `None` if governance is switched off.
     pub governance: Option<Arc<GovernanceService>>,
     /// The search; `None` if it is switched off.
     pub search: Option<Arc<SearchService>>,
-    /// The reader of questions; `None` if search is switched off.
+    /// The service for questions in words; `None` if search is switched off.
     pub questions: Option<Arc<QuestionService>>,
     pub preaggregations: Arc<Preaggregations>,
-    /// The service of costs; `None` if the module is switched off.
+    /// The service of costs; `None` if costs are switched off.
     pub cost: Option<Arc<CostService>>,
-    /// The guardrails; `None` if the module of costs is switched off.
+    /// The guardrails; `None` if costs are switched off.
     pub guardrails: Option<Arc<GuardrailService>>,
-    /// The predictor of costs; `None` if the module of costs is switched off.
+    /// The predictor of costs; `None` if costs are switched off.
     pub predictor: Option<Arc<CostPredictor>>,
     pub jobs: Arc<JobService>,
     pub access: Arc<AccessRecorder>,
@@ -242,8 +242,8 @@ pub struct ServerServices {
 }
 
 impl Services {
-    /// Assembles the use cases of a command, which the operator of this machine runs. No audit log is open,
-    /// so decisions about any other caller fail.
+    /// Assembles the use cases for a command that the operator of this machine runs. No audit log is open, so decisions
+    /// about any other caller fail.
     pub fn for_operator(snapshot: Snapshot, ports: ServicePorts, queries: QuerySettings) -> Self {
         let access = AccessRecorder::for_operator(Arc::clone(&ports.observer), Arc::clone(&ports.clock));
         Services::assemble(snapshot, ports, Arc::new(access), None, CostHooks::default(), queries, live::DEFAULT_QUOTA)
@@ -302,7 +302,7 @@ impl Services {
         }
     }
 
-    /// Returns a reader of questions that asks a language model.
+    /// Returns a service that asks a language model about questions.
     pub fn model_reader(&self, backend: ModelBackend) -> ModelReader {
         ModelReader::new(backend, Arc::clone(&self.access), Arc::clone(&self.clock))
     }
@@ -331,7 +331,7 @@ impl Services {
         Preaggregations::new(ports, settings)
     }
 
-    /// Returns the use case of building models, one run of a project at a time among all processes.
+    /// Returns the use case of building models. Among all processes, a project has one run at a time.
     pub fn builds(
         &self,
         leases: Arc<dyn Leases>,
@@ -346,7 +346,7 @@ impl Services {
 }
 
 impl ServerServices {
-    /// Assembles the use cases of a server; `texts` are those that the snapshot was made from.
+    /// Assembles the use cases of a server. `texts` is the source text that the snapshot was loaded from.
     pub fn new(
         snapshot: Snapshot,
         texts: ProjectTexts,
@@ -359,7 +359,7 @@ impl ServerServices {
         let audit_buffer = Arc::new(AuditBuffer::new(Arc::clone(&server.audit), Arc::clone(&clock)));
         let access = AccessRecorder::new(Arc::clone(&audit_buffer), Arc::clone(&observer), Arc::clone(&clock));
         let invalidations = Some(Arc::clone(&server.invalidations));
-        // Jobs have permits of their own, so that they never take those of interactive queries.
+        // Jobs have their own permits, so that they never use those of interactive queries.
         let permits = settings.jobs.concurrency;
         let limiter =
             LimiterSettings { running: permits, queued: permits, running_per_tenant: None, queued_per_tenant: None };
@@ -569,7 +569,7 @@ impl ServerServices {
         }
     }
 
-    /// Returns the certifications of the artifacts that the caller may see; none if governance is switched off.
+    /// Returns the certifications of the artifacts that the caller may see; empty if governance is switched off.
     pub async fn badges(&self, snapshot: &Arc<Snapshot>, request: &RequestContext) -> Badges {
         match &self.governance {
             Some(governance) => governance.badges(snapshot, request).await,

@@ -1,7 +1,8 @@
-//! Readings of the state database that followers share.
+//! Reads the state database once for all followers of a process.
 //!
-//! In: a function that reads. Out: its result once per interval, for all followers of a process, and only while one
-//! exists. Absent: comparison with the reading before, since followers do not all see the same part of it.
+//! In: a function that reads. Out: its result once per interval, for all followers of a process. It is called only
+//! while a follower exists. Absent: the comparison with the result before, because followers may not all see the same
+//! part of it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -12,13 +13,13 @@ use tokio::task::AbortHandle;
 use crate::live::TICK;
 use crate::ports::store::StoreError;
 
-/// The task that reads for all followers. The first one starts it, and it ends with the last.
+/// The task that reads for all followers. The first follower starts it, and it ends with the last one.
 pub(crate) struct SharedReader<T>(Mutex<Weak<Reader<T>>>);
 
-/// The readings for one follower.
+/// The results for one follower.
 pub(crate) struct Readings<T> {
     next: watch::Receiver<Option<PolledState<T>>>,
-    /// The number of the last reading that may be older than the follower.
+    /// The number of the last read that may have begun before the follower.
     before: u64,
     _reader: Arc<Reader<T>>,
 }
@@ -30,9 +31,9 @@ struct PolledState<T> {
 }
 
 struct Reader<T> {
-    /// The last reading; `None` before the first one.
+    /// The last result; `None` before the first one.
     last: watch::Receiver<Option<PolledState<T>>>,
-    /// The number of readings that have begun.
+    /// The number of reads that have begun.
     begun: Arc<AtomicU64>,
     task: AbortHandle,
 }
@@ -50,7 +51,7 @@ impl<T> Default for SharedReader<T> {
 }
 
 impl<T: Clone + Send + Sync + 'static> SharedReader<T> {
-    /// Returns the readings that begin after this call. `read` is used if this follower starts the task.
+    /// Returns the results of reads that begin after this call. `read` is used only if this follower starts the task.
     pub(crate) fn follow<F>(&self, read: impl Fn() -> F + Send + 'static) -> Readings<T>
     where
         F: Future<Output = Result<T, StoreError>> + Send,
@@ -88,7 +89,7 @@ impl<T: Send + Sync + 'static> Reader<T> {
 }
 
 impl<T: Clone> Readings<T> {
-    /// Returns the next reading that began after the follower.
+    /// Waits for the next result of a read that began after the follower, and returns it.
     ///
     /// # Errors
     /// The state database cannot be read.

@@ -1,7 +1,8 @@
 //! Checks that the warehouse has the tables and columns that sources declare.
 //!
-//! In: a snapshot and the warehouse. Out: a warning for each missing table and column. Tables are described, not read.
-//! Not here: tables that no source declares; cubes and models are checked by their own columns (`introspection`).
+//! In: a snapshot and the warehouse. Out: a warning for each missing table and column. The warehouse describes the
+//! tables without reading rows. Absent: tables that no source declares. Cubes and models are checked by their own
+//! columns (`introspection`).
 
 mod readers;
 
@@ -21,15 +22,15 @@ use crate::ports::warehouse::{RefusalCause, Statement, Warehouse, WarehouseError
 
 /// The code of a missing table or column.
 const NOT_FOUND: Code = Code::SourceNotFound;
-/// The number of tables that are described.
+/// The largest number of tables that are described.
 const MAX_TABLES: usize = 500;
 /// The time limit for all tables.
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// The number of concurrent statements.
+/// The largest number of concurrent statements.
 const AT_ONCE: usize = 4;
 
-/// Returns a warning for each table and column that sources declare and the warehouse does not have, in the order of the
-/// files. Tables and columns whose readers have one of the `reported` problems are left out.
+/// Returns a warning for each table and column that sources declare and that the warehouse lacks, in the order of the
+/// files. Tables and columns are left out if one of their readers has a problem in `reported`.
 pub async fn absent(snapshot: &Snapshot, warehouse: &dyn Warehouse, reported: &[Diagnostic]) -> Vec<Diagnostic> {
     let readers = ReportedReaders::new(&snapshot.definitions, &snapshot.model, reported);
     let probes = source_probes(&snapshot.definitions, &snapshot.profile);
@@ -43,7 +44,7 @@ pub async fn absent(snapshot: &Snapshot, warehouse: &dyn Warehouse, reported: &[
             answered += 1;
         }
     };
-    // What came in time is good.
+    // After the timeout, the answers that have arrived are used.
     let _ = tokio::time::timeout(TIMEOUT, gather).await;
     if answered < probes.len() {
         let message = format!("of {} tables of sources {answered} were looked up in the warehouse", probes.len());
@@ -57,7 +58,7 @@ async fn absent_of(probe: &SourceProbe<'_>, warehouse: &dyn Warehouse, readers: 
     let schema = match warehouse.describe(Statement::plain(&probe.text)).await {
         Ok(schema) => schema,
         Err(error) if error.kind == WarehouseErrorKind::Refused && !readers.have(name, None) => {
-            // The table exists and has a column of an unsupported type.
+            // The warehouse has the table, but one of its columns has an unsupported type.
             if error.cause == RefusalCause::UnsupportedType {
                 return Vec::new();
             }
@@ -68,7 +69,7 @@ async fn absent_of(probe: &SourceProbe<'_>, warehouse: &dyn Warehouse, readers: 
         }
         Err(_) => return Vec::new(),
     };
-    // Case is nothing: warehouses disagree about names without quotes.
+    // Names are compared without regard to case, because warehouses differ in the case of unquoted names.
     let columns: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     let is_there = |column: &str| columns.iter().any(|known| known.to_lowercase() == column.to_lowercase());
     let is_missing = |column: &str| !is_there(column) && !readers.have(name, Some(column));

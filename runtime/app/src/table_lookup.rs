@@ -1,10 +1,10 @@
-//! Looks the tables of registered cubes up in the warehouse's catalog.
+//! Looks up the tables of registered cubes in the warehouse's catalog.
 //!
 //! In: registered cubes. Out: the cubes with the full names of their tables. A cube whose table is not in the catalog
-//! is left out and causes an error. A caller without `admin` uses plain names of tables, which an engine may read as a
-//! file, a function or a remote table; so tables that the catalog does not list are never served, whenever they were
-//! registered. Any other `sql_table` is an operator's SQL and is unchanged. Not here: the definition of a plain name
-//! (`snippet::allowed`).
+//! is left out and causes an error. A caller without `admin` uses plain names of tables, which an engine may interpret
+//! as a file, a function or a remote table. So a table that the catalog does not list is never served, whenever its
+//! cube was registered. Any other `sql_table` is an operator's SQL and is unchanged. Absent: the definition of a plain
+//! name (`snippet::allowed`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use terrane_compiler::snippet::allowed;
 use crate::introspection::NOT_ASKED;
 use crate::ports::warehouse::{CatalogTable, Warehouse, WarehouseErrorKind};
 
-/// The warehouse's catalog lists no table or view of the name.
+/// The code for a name that no table or view in the warehouse's catalog has.
 pub(crate) const UNKNOWN_TABLE: Code = Code::UnknownTable;
 
-/// The number of concurrent lookups: queries need the warehouse too.
+/// The largest number of concurrent lookups. The limit leaves the warehouse free for queries.
 const AT_ONCE: usize = 4;
 /// The time limit for all tables.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -35,12 +35,12 @@ pub(crate) type FoundTables = HashMap<Arc<str>, Arc<CatalogTable>>;
 enum LookupAnswer {
     Table(Arc<CatalogTable>),
     Absent,
-    /// The warehouse's own words.
+    /// The catalog could not be read; with the warehouse's own message.
     Unknown(String),
 }
 
-/// Replaces the registered cubes of `inputs` by those that may be served. If the warehouse cannot be asked, the
-/// tables that it listed before (`known`) count as listed.
+/// Replaces the registered cubes of `inputs` by those that may be served. If the warehouse does not answer, the tables
+/// that it listed before (`known`) count as listed.
 pub(crate) async fn locate(
     inputs: &Inputs,
     known: &FoundTables,
@@ -69,7 +69,7 @@ pub(crate) async fn locate(
             Some(LookupAnswer::Absent) | None => absent(&cube, &table),
         };
         diagnostics.push(diagnostic.at(cube.place()));
-        // What refers to the cube is not wrong for that.
+        // References to the left-out cube are not reported as errors.
         inputs.unread.insert(cube.name);
     }
     let found = answers.into_iter().filter_map(|(table, answer)| match answer {
@@ -102,7 +102,7 @@ async fn ask(
             answers.insert(table, answer);
         }
     };
-    // What came in time is good.
+    // After the timeout, the answers that have arrived are used.
     let _ = tokio::time::timeout(TIMEOUT, gather).await;
     for (table, answer) in &mut answers {
         if let (LookupAnswer::Unknown(_), Some(found)) = (&answer, known.get(table)) {
@@ -117,7 +117,7 @@ async fn answer(table: Arc<str>, warehouse: &dyn Warehouse) -> (Arc<str>, Lookup
     let answer = match warehouse.table(&parts).await {
         Ok(Some(found)) => LookupAnswer::Table(Arc::new(found)),
         Ok(None) => LookupAnswer::Absent,
-        // The lookup itself is always in order: the name is one that this engine can't look up.
+        // The statement of the lookup is always valid, so a refusal means that this engine cannot look up the name.
         Err(error) if error.kind == WarehouseErrorKind::Refused => LookupAnswer::Absent,
         Err(error) => LookupAnswer::Unknown(error.message),
     };

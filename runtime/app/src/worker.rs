@@ -1,19 +1,19 @@
 //! Background tasks that one replica of several runs at a time.
 //!
 //! In: named tasks with a schedule, and the port to leases. Out: runs of each task, until the worker is asked
-//! to stop. Absent: what the tasks do.
+//! to stop. Absent: the work of the tasks.
 //!
-//! Each task has a lease of its own name. The worker that holds it runs the task; the others ask for the
-//! lease again and again, and take over when it has expired, so a replica that was killed is replaced. A
-//! holder may be slow without knowing it: a task passes its lease to each change that depends on it, and the
-//! change refuses a stale fence.
+//! Each task has a lease of its own name. The worker that holds the lease runs the task. The other workers try to
+//! acquire the lease periodically, and take over when it has expired, so that a replica that was killed is replaced. A
+//! slow holder may not notice that its lease has expired. So a task passes its lease to each change that depends on it,
+//! and the change is refused if the fence is stale.
 //!
-//! - A task that takes over runs at once. Runs that were missed meanwhile collapse to this one.
-//! - Periods are spread by a tenth, so that replicas and tasks do not act in step.
-//! - A task that fails is retried after a delay that doubles up to a bound. A panic counts as a failure and
-//!   ends neither the worker nor its other tasks.
+//! - After a take-over, the task runs at once. Several missed runs are made up by this one.
+//! - Periods are lengthened by up to a tenth, so that replicas and tasks do not run at the same moments.
+//! - A task that fails is run again after a delay that doubles up to a bound. A panic counts as a failure, and ends
+//!   neither the worker nor its other tasks.
 //! - While a task runs, its lease is renewed. If the lease is lost, the run is dropped.
-//! - When the worker stops, a run has a grace period to end; then leases are released.
+//! - When the worker stops, a run has a grace period to end. Then the leases are released.
 
 mod lease;
 
@@ -52,7 +52,7 @@ pub trait Task: Send + Sync {
 
     fn schedule(&self) -> Schedule;
 
-    /// Returns the next time at which a task of [`Schedule::DueTime`] has to run; `None` if there is none.
+    /// Returns the next time at which a task of [`Schedule::DueTime`] has to run; `None` if no run is scheduled.
     ///
     /// # Errors
     /// The state database cannot be read.
@@ -60,8 +60,7 @@ pub trait Task: Send + Sync {
         Ok(None)
     }
 
-    /// Runs the task once. Changes that depend on the lease check its fence. The run is dropped if the
-    /// lease is lost.
+    /// Runs the task once. Changes that depend on the lease check its fence. If the lease is lost, the run is dropped.
     ///
     /// # Errors
     /// [`TaskError`]; the task is run again later.
@@ -73,11 +72,11 @@ pub trait Task: Send + Sync {
 pub enum Schedule {
     /// The task runs once per period.
     Interval(Duration),
-    /// The task runs when [`Task::next_due`] says so, which is polled at this interval.
+    /// The task runs at the time of [`Task::next_due`], which is read at this interval.
     DueTime { poll: Duration },
 }
 
-/// The state of a task's work after a run.
+/// The progress of a task's work after a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     Complete,
@@ -117,7 +116,7 @@ struct TaskState {
     due: Duration,
     /// The number of consecutive failures.
     failures: u32,
-    /// A counter that varies the jitter.
+    /// The number of turns, which varies the spread of periods.
     turns: u64,
 }
 
@@ -158,7 +157,7 @@ impl Worker {
             running.spawn(async move { worker.keep_running(&*task, receiver).await });
         }
         stop.await;
-        // Without tasks, there are no listeners.
+        // Sending fails only if the worker has no tasks.
         let _ = sender.send(true);
         while running.join_next().await.is_some() {}
     }
@@ -196,7 +195,7 @@ impl Worker {
             state.failures += 1;
             state.due = self.clock.elapsed() + self.spread(backoff, task, state);
         }
-        // The lease is renewed in time, whenever the task is due.
+        // The next turn is at the latest when the lease must be renewed, even if the task is due later.
         state.due.saturating_sub(self.clock.elapsed()).min(self.settings.renewal)
     }
 
@@ -245,12 +244,12 @@ impl Worker {
             (Progress::Complete, Schedule::DueTime { .. }) => MIN_PAUSE,
         };
         state.failures = 0;
-        // A run that took longer than the period is followed by one run, not by all that were missed.
+        // If a run took longer than the period, one run follows, and not one for each period that was missed.
         state.due = (started + pause).max(self.clock.elapsed());
         Ok(())
     }
 
-    /// Returns the time until a due-time task has to run; `None` if it is due.
+    /// Returns the time until a due-time task has to run; `None` if it is due now.
     async fn time_until_due(&self, task: &dyn Task) -> Result<Option<Duration>, TaskError> {
         let due = AssertUnwindSafe(task.next_due()).catch_unwind().await.map_err(|panic| panicked(&*panic))??;
         let Some(due) = due else { return Ok(Some(Duration::MAX)) };
@@ -258,7 +257,8 @@ impl Worker {
         Ok(Some(wait).filter(|wait| !wait.is_zero()))
     }
 
-    /// Runs the task while its lease is held, and for the grace period after the worker was stopped.
+    /// Runs the task as long as its lease is held. After the worker was asked to stop, the run ends within the grace
+    /// period.
     async fn run_once(
         &self,
         task: &dyn Task,
@@ -277,7 +277,7 @@ impl Worker {
         }
     }
 
-    /// Returns a duration that is longer by up to a tenth, which depends on worker, task and turn.
+    /// Returns the duration, lengthened by up to a tenth. The addition depends on the worker, the task and the turn.
     fn spread(&self, duration: Duration, task: &dyn Task, state: &TaskState) -> Duration {
         use std::hash::{DefaultHasher, Hash as _, Hasher as _};
         let mut hasher = DefaultHasher::new();
@@ -287,9 +287,9 @@ impl Worker {
     }
 }
 
-/// Ends when the worker was asked to stop.
+/// Waits until the worker is asked to stop.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
-    // The sender lives until the tasks have ended.
+    // The wait cannot fail, because the sender lives until the tasks have ended.
     let _ = stop.wait_for(|is_stopped| *is_stopped).await;
 }
 

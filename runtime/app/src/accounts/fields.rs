@@ -1,6 +1,6 @@
 //! Rules for the fields of accounts.
 //!
-//! In: texts of a request. Out: the text, or a [`FieldProblem`]. Absent: the JSON types of fields (server), and the
+//! In: strings of a request. Out: the string, or a [`FieldProblem`]. Absent: the JSON types of fields (server), and the
 //! arguments of commands (cli).
 
 use std::sync::Arc;

@@ -13,9 +13,9 @@ use super::fields::{FieldProblem, check_scopes, check_text};
 use crate::ports::credentials::Rights;
 use crate::security::Scopes;
 
-/// The size limit of a caller's roles, groups and attributes.
+/// The largest size of a caller: its id, email, roles, groups and attributes, as [`caller_bytes`] counts them.
 const MAX_CALLER_BYTES: usize = 8 * 1_024;
-/// The size that each text and value adds for its separators.
+/// The size that is added to each string for its separators.
 const ITEM_BYTES: usize = 8;
 
 /// The rights of a new account.
@@ -50,7 +50,7 @@ impl<T> Change<T> {
     }
 }
 
-/// A change of rights. `None` leaves a field unchanged; a list or mapping replaces the present one.
+/// A change of rights. `None` leaves a field unchanged. A list or mapping replaces the present list or mapping.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GrantChange {
     pub scopes: Option<Scopes>,
@@ -64,7 +64,7 @@ pub struct GrantChange {
 }
 
 impl Grants {
-    /// Returns the rights of an account with this id.
+    /// Returns the rights. `own_id` is the user id for policies if the grants name none.
     pub(super) fn into_rights(self, own_id: Arc<str>) -> Result<Rights, AccountError> {
         let Grants { scopes, user_id, email, roles, groups, attributes, tenant } = self;
         let user_id = user_id.unwrap_or(own_id);
@@ -109,7 +109,7 @@ fn checked(rights: Rights) -> Result<Rights, AccountError> {
     Ok(rights)
 }
 
-/// Returns the size of a caller: the bytes of its texts and values, and [`ITEM_BYTES`] for each.
+/// Returns the size of a caller in bytes: its strings and values, each with [`ITEM_BYTES`] for separators.
 fn caller_bytes(caller: &SecurityContext) -> usize {
     let text = |text: &Arc<str>| text.len() + ITEM_BYTES;
     let value = |value: &Value| match value {

@@ -31,7 +31,7 @@ pub struct KeyChange {
     pub grants: GrantChange,
 }
 
-/// A key that was just created. Its text is not known afterwards.
+/// A key that was just created, with its secret, which is not stored and cannot be shown later.
 #[derive(Clone)]
 pub struct IssuedKey {
     pub key: ApiKey,
@@ -180,7 +180,7 @@ fn resource(id: &str) -> String {
     format!("key:{id}")
 }
 
-/// Returns an id of a request, shortened for messages.
+/// Returns an id from a request, cut to 100 characters for messages.
 pub(super) fn shortened(text: &str) -> Arc<str> {
     text.chars().take(100).collect::<String>().into()
 }

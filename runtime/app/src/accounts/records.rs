@@ -1,4 +1,4 @@
-//! Details of accounts for audit records and for answers.
+//! Details of accounts for audit records and for responses.
 //!
 //! In: keys, users and revocations. Out: their fields without secrets and hashes.
 

@@ -73,7 +73,8 @@ impl Accounts {
         found.ok_or_else(|| AccountError::UnknownUser { username: shortened(username) })
     }
 
-    /// Changes the password or the rights of a user, disables or enables one. The user's sessions end with it.
+    /// Changes the password or the rights of a user, or disables or enables the user. Each change ends the user's
+    /// sessions.
     ///
     /// # Errors
     /// [`AccountError`]; nothing is changed.
@@ -91,7 +92,7 @@ impl Accounts {
         let password_hash = match &password {
             Some(password) => {
                 check_password(password)?;
-                // Not for a name that does not exist: a hash is slow on purpose.
+                // Checks the name before the password is hashed, because hashing is slow on purpose.
                 self.user(username).await?;
                 Some(self.hash(password).await?)
             }
@@ -155,7 +156,7 @@ impl Accounts {
 
     async fn hash(&self, password: &str) -> Result<Arc<str>, AccountError> {
         let hash = self.ports.passwords.hash(password).await;
-        // An empty hash is that of no password.
+        // The hasher returns an empty hash if it fails; no password matches an empty hash.
         if hash.is_empty() { Err(AccountError::NotHashed) } else { Ok(hash) }
     }
 }

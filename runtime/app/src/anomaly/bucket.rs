@@ -1,7 +1,7 @@
 //! Steps of time on the wall clock of a query's time zone.
 //!
-//! In: dates and timestamps as people write them. Out: the step that contains one, and the steps before it. Not here:
-//! time zones; the compiler reads the texts in the query's own.
+//! In: dates and timestamps as people write them. Out: the step that contains one, and the steps before it. Absent:
+//! time zones. The compiler interprets the strings that this module returns in the zone of the query.
 
 use std::sync::Arc;
 
@@ -69,7 +69,8 @@ impl Bucket {
         Some(Bucket(jiff::tz::TimeZone::UTC.to_datetime(instant)))
     }
 
-    /// Returns the last date of the step, or its last second if it is shorter than a day, as queries take them.
+    /// Returns the last date of the step, or its last second if the step is shorter than a day, in the form that
+    /// queries accept.
     pub(crate) fn end_text(self, granularity: Granularity) -> Arc<str> {
         let span = Span::new();
         let next = match granularity {
@@ -87,19 +88,19 @@ impl Bucket {
         if granularity.is_sub_day() { last.to_string().into() } else { last.date().to_string().into() }
     }
 
-    /// Returns the milliseconds since 1970-01-01T00:00:00 on the same clock.
+    /// Returns the start of the step in milliseconds since 1970-01-01T00:00:00, on the same wall clock.
     pub(crate) fn ms(self) -> i64 {
         let instant = jiff::tz::TimeZone::UTC.to_timestamp(self.0);
         instant.map_or(i64::MIN, |instant| instant.as_millisecond())
     }
 
-    /// Returns the start of the bucket as text, in the form that queries accept.
+    /// Returns the start of the step, in the form that queries accept.
     pub(crate) fn text(self) -> Arc<str> {
         self.0.to_string().into()
     }
 }
 
-/// Returns the length of a step in milliseconds, if all steps of the granularity are equally long.
+/// Returns the length of a step in milliseconds; `None` if the steps of the granularity differ in length.
 pub(crate) fn step_ms(granularity: Granularity) -> Option<u64> {
     match granularity {
         Granularity::Second => Some(1_000),
@@ -111,7 +112,7 @@ pub(crate) fn step_ms(granularity: Granularity) -> Option<u64> {
     }
 }
 
-/// Returns the number of steps in a season, if the request names none. Years have no season.
+/// Returns the default number of steps in a season; `None` for years, which have no season.
 pub(crate) fn season(granularity: Granularity) -> Option<u32> {
     match granularity {
         Granularity::Second | Granularity::Minute => Some(60),

@@ -1,7 +1,7 @@
 //! The range of time in which a measure has rows.
 //!
 //! In: a measure and its time dimension. Out: the queries for its first and last step, and the steps of their results.
-//! Not here: running the queries (`anomaly`).
+//! Absent: running the queries (`anomaly`).
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::series::{Unreadable, of_batches};
 /// The first and the last step with rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DataRange {
-    /// Start of the step as the query's zone writes it, milliseconds since 1970-01-01T00:00:00.
+    /// The start of the step in the zone of the query, in milliseconds since 1970-01-01T00:00:00.
     pub first_ms: i64,
     pub last_ms: i64,
 }
@@ -47,7 +47,7 @@ pub(super) fn query(
     })
 }
 
-/// Returns the step of a result, in milliseconds. `None` without rows.
+/// Returns the step of a result, in milliseconds; `None` if the result has no rows.
 pub(super) fn step(batches: &[RecordBatch]) -> Result<Option<i64>, Unreadable> {
     let series = of_batches(batches, 0)?;
     Ok(series.first().and_then(|series| series.points.first()).map(|(at, _)| *at))

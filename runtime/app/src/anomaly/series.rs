@@ -1,8 +1,9 @@
 //! The rows of a query as series.
 //!
-//! In: batches whose columns are dimensions, one time, one measure. Out: one series a combination of the
-//! dimensions' values, sorted by them, each ascending in time; NaN for a missing value. Engines have
-//! types of their own for all of these, so columns are cast; one that can't be is an error, never left out.
+//! In: batches whose columns are dimensions, one time, one measure. Out: one series for each combination of the
+//! dimensions' values. The series are sorted by these values, and the points of each by time; a missing value is NaN.
+//! Column types differ between engines, so columns are cast. A column that cannot be cast is an error: leaving it out
+//! would change the result unnoticed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +24,8 @@ pub(crate) struct Series {
     pub(crate) points: Vec<(i64, f64)>,
 }
 
-/// A column of another type than the query requested. Without the error, some rows would be missing unnoticed.
+/// A column that cannot be cast to the type that the query requested. The error prevents that rows are left out
+/// unnoticed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the warehouse's column {column} is of the type {found}, which cannot be read as {wanted}")]
 pub struct Unreadable {
@@ -36,7 +38,7 @@ pub struct Unreadable {
 /// Reads the series of a result.
 ///
 /// # Errors
-/// [`Unreadable`], for the first such column.
+/// [`Unreadable`] for the first column that cannot be cast.
 pub(crate) fn of_batches(batches: &[RecordBatch], dimensions: usize) -> Result<Vec<Series>, Unreadable> {
     let mut series: BTreeMap<Key, Vec<(i64, f64)>> = BTreeMap::new();
     for batch in batches {
@@ -60,10 +62,10 @@ pub(crate) fn of_batches(batches: &[RecordBatch], dimensions: usize) -> Result<V
     Ok(series.into_iter().map(ordered).collect())
 }
 
-/// Returns the largest time of a result whose first column is a time.
+/// Returns the latest time in the first column of a result, in milliseconds; `None` if the result has no times.
 ///
 /// # Errors
-/// [`Unreadable`], if it is not a time.
+/// [`Unreadable`] if the first column cannot be cast to a time.
 pub(crate) fn newest_time(batches: &[RecordBatch]) -> Result<Option<i64>, Unreadable> {
     let mut newest = None;
     for batch in batches {
@@ -73,8 +75,8 @@ pub(crate) fn newest_time(batches: &[RecordBatch]) -> Result<Option<i64>, Unread
     Ok(newest)
 }
 
-/// Removes the steps before the first row of any series. A query with both ends also counts 0 before the data begin. If
-/// these zeros were used as history, the first real days would be anomalies.
+/// Removes the steps before the first step in which any series has a value other than 0. A query with both ends of its
+/// range counts 0 for steps before the data begin. If these zeros were history, the first real days would be anomalies.
 pub(super) fn begun(mut all: Vec<Series>) -> Vec<Series> {
     let first_of = |series: &Series| {
         let begun = series.points.iter().find(|(_, value)| !value.is_nan() && *value != 0.0);
@@ -85,7 +87,7 @@ pub(super) fn begun(mut all: Vec<Series>) -> Vec<Series> {
     all
 }
 
-/// Removes the steps from one on.
+/// Removes the given step and all later ones.
 pub(super) fn end_before(all: &mut [Series], step: Bucket) {
     all.iter_mut().for_each(|series| series.points.retain(|(at, _)| *at < step.ms()));
 }
@@ -114,7 +116,7 @@ fn numbers(column: &ArrayRef) -> Option<ArrayRef> {
 fn times(column: &ArrayRef) -> Option<ArrayRef> {
     let plain = DataType::Timestamp(TimeUnit::Millisecond, None);
     match column.data_type() {
-        // Without this cast a zone's offset would be added.
+        // Reads the zoned column as UTC first: a direct cast would add the offset of its zone.
         DataType::Timestamp(_, Some(_)) => {
             let instants = cast(column, &DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()))).ok()?;
             cast(&cast(&instants, &DataType::Int64).ok()?, &plain).ok()

@@ -1,7 +1,7 @@
-//! The values of a series: those of a measure or of a metric.
+//! The values of a series: the values of a measure or of a metric.
 //!
-//! In: names as callers sent them, and the session of a caller. Out: the time axis, and the query by time. A metric that
-//! the caller may not see has the same error as a name that does not exist. Absent: scores.
+//! In: names as callers sent them, and the session of a caller. Out: the time axis, and the query by time. A metric
+//! that the caller may not see has the same error as an unknown name. Absent: scores.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -95,10 +95,10 @@ impl SeriesValue {
     /// Returns the query of the values by time and dimensions.
     pub(crate) fn query(&self, time: TimeDimension, dimensions: &[Arc<str>]) -> Result<SemanticQuery, QueryError> {
         let dimensions = dimensions.iter().map(|name| self.dimension(name).parse());
-        // Steps finer than a day are instants, and so are both ends of the range.
+        // Buckets finer than a day are instants, so both ends of the range are instants in UTC too.
         let is_instant = time.granularity.is_some_and(Granularity::is_sub_day);
         Ok(SemanticQuery {
-            // A name without a dot would be a member of this cube first.
+            // With a cube, a name without a dot is looked up as a member of that cube first.
             cube: self.cube().cloned(),
             values: vec![self.member().parse()?],
             dimensions: dimensions.collect::<Result<_, QueryError>>()?,
@@ -108,7 +108,8 @@ impl SeriesValue {
         })
     }
 
-    /// Returns the error of a query as the caller may see it. If hooks close the metric itself, it is unknown.
+    /// Returns the error of a query as the caller may see it. If policies or hooks close the metric itself, the caller
+    /// gets the error of an unknown metric.
     pub(crate) async fn disclosed(&self, session: &QuerySession<'_>, error: QueryRunError) -> QueryRunError {
         let SeriesValue::Metric(metric) = self else { return error };
         if is_closed(&error) && self.is_closed_alone(session).await {
@@ -117,7 +118,8 @@ impl SeriesValue {
         error
     }
 
-    /// Returns whether policies close the values themselves, and not only a dimension of the query.
+    /// Returns whether policies and hooks close the values themselves. If not, they closed only a dimension of the
+    /// query.
     async fn is_closed_alone(&self, session: &QuerySession<'_>) -> bool {
         let Ok(member) = METRIC_TIME.parse() else { return false };
         let time = TimeDimension { member, granularity: Some(Granularity::Year), range: None };
@@ -156,7 +158,7 @@ fn unknown(session: &QuerySession<'_>, name: &Arc<str>) -> QueryError {
     unknown_metric(&Access::of(&session.snapshot().model, session.caller()), name)
 }
 
-/// Checks that each measure of a metric has a time.
+/// Checks that each measure of a metric belongs to a cube with a primary time dimension.
 fn check_time_axis(session: &QuerySession<'_>, id: MetricId) -> Result<(), AnomalyError> {
     let model = &session.snapshot().model;
     let has_time = |cube: &CubeId| {
@@ -179,7 +181,7 @@ pub(crate) async fn time_dimension_of(session: &QuerySession<'_>, cube: &Arc<str
     let model = &session.snapshot().model;
     let missing = || AnomalyError::NoTimeDimension { cube: Arc::clone(cube) };
     let Some(cube) = model.cube_named(cube).filter(|cube| cube.public) else {
-        // A query of the cube fails with the reason.
+        // The cube is unknown or not public; the query fails with the exact reason.
         let query = SemanticQuery { cube: Some(Arc::clone(cube)), ..SemanticQuery::default() };
         session.prepare(&query).await?.sql().await?;
         return Err(missing());

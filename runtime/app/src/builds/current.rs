@@ -1,8 +1,8 @@
 //! Compares the built relations with the current definitions.
 //!
-//! In: the relations with a marker. Out: the models that can be read from their relations, and the relations with other
-//! contents. A fingerprint covers everything that decides a model's rows: its own SQL and that of all models that it
-//! reads, with the kind and place of each.
+//! In: the relations with a marker. Out: the models that queries can read from their relations, and the relations whose
+//! contents differ from the definitions. A fingerprint covers all definitions on which a model's rows depend: the SQL
+//! of the model and of all models that it reads, each with its materialization and the place of its relation.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub fn fingerprint(definitions: &Definitions, queries: &ModelQueries, index: usi
     Some(hex::encode(hash.finalize()).into())
 }
 
-/// Compares the relations of this project with its models. Relations of other projects are ordinary tables.
+/// Compares the relations of this project with its models. Relations of other projects count as ordinary tables.
 pub(crate) fn current_builds(definitions: &Definitions, held: &[BuiltRelation]) -> Built {
     let own: Vec<&BuiltRelation> = held.iter().filter(|built| built.marker.project == definitions.project).collect();
     let mut built = Built::default();

@@ -5,7 +5,7 @@
 
 use crate::ports::executed_queries::ExecutedQuery;
 
-/// The shortest time that is compared, in seconds. Quicker queries count as long.
+/// The shortest time that is compared, in seconds. Shorter times count as this one.
 const SHORTEST: f64 = 0.000_1;
 
 /// The accuracy of the predictions of some queries.

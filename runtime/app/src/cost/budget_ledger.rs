@@ -1,10 +1,11 @@
 //! Admits queries to the budgets of their callers.
 //!
 //! In: a caller, its limits, and the estimate of a query. Out: a [`Reservation`], or the budget that is spent. A server
-//! takes a twentieth of a budget at a time from the state database and admits queries from it, so most queries wait for
-//! nothing. The query's cost replaces its reservation once it is in the log of executed queries; a query that fails
-//! gives its reservation back. A query of unknown cost reserves a whole part. Costs exceed a budget by what running
-//! queries cost more than their reservations. Absent: the history, which is what was spent (`ports::budgets`).
+//! claims a twentieth of a budget at a time from the state database, under a lease, and admits queries from this part.
+//! So most queries wait for nothing. When a query is in the log of executed queries, its cost replaces its reservation;
+//! a query that fails returns its reservation. A query of unknown cost reserves a whole part. The costs of a period can
+//! exceed the budget by the amount that running queries cost more than they reserved. Absent: the history, from which
+//! the port computes the amount spent (`ports::budgets`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,13 +21,13 @@ use crate::ports::executed_queries::QueryOwner;
 use crate::ports::guardrails::Guardrails;
 use crate::ports::store::StoreError;
 
-/// The number of parts of a budget.
+/// The number of parts into which a budget is divided.
 const PARTS: u64 = 20;
-/// The time after which the part of a server that died is free.
+/// The time after which the part of a server that died returns to the budget.
 const LEASE: Duration = Duration::from_secs(120);
-/// The time between two renewals.
+/// The time between two renewals of the leases.
 const RENEWAL: Duration = Duration::from_secs(30);
-/// The time for which an answer of the state database that a budget is spent holds.
+/// The time for which an account refuses queries after the state database refused one, without a new claim.
 const REFUSAL: Duration = Duration::from_secs(1);
 
 /// The reason why a query is not admitted.
@@ -50,27 +51,28 @@ pub struct BudgetLedger {
 
 struct LocalAccount {
     account: BudgetAccount,
-    /// A lock that is held while the state database is queried.
+    /// The lock that is held during a claim in the state database.
     claiming: tokio::sync::Mutex<()>,
     state: Mutex<AccountState>,
 }
 
-/// Amounts in millionths.
+/// The state of an account on this server. Amounts are in millionths of the currency.
 #[derive(Debug, Default)]
 struct AccountState {
-    /// The part of the lease that no query uses. Negative after queries that cost more than their reservations.
+    /// The amount of the lease that no query has reserved. Negative if queries cost more than their reservations.
     available: i64,
     reserved: u64,
     /// The sum of the costs of this server's queries since the account was opened.
     recorded: u64,
     limit: u64,
-    /// The clock's `elapsed` until which the lease holds.
+    /// The reading of the clock's `elapsed` until which the lease holds.
     valid_until: Duration,
-    /// The smallest amount that was refused, and the clock's `elapsed` until which it is refused again.
+    /// The amount that was refused last, and the reading of the clock's `elapsed` until which this amount and larger
+    /// ones are refused without a claim.
     refused: Option<(u64, Duration)>,
 }
 
-/// The part of a budget that a query may use.
+/// The amount that one query has reserved in a budget. Dropping it without a cost returns the amount.
 pub struct Reservation {
     account: Arc<LocalAccount>,
     amount: u64,
@@ -93,12 +95,13 @@ impl BudgetLedger {
         self.log.has_price()
     }
 
-    /// Returns the highest cost of a statement that ran before, in millionths.
+    /// Returns the highest known cost of a statement in the owner's tenant, in millionths; `None` if it never ran.
     pub(super) fn estimate(&self, query_hash: &str, owner: &QueryOwner) -> Option<u64> {
         self.log.model().highest_micros(query_hash, owner)
     }
 
-    /// Reserves a query's cost in all budgets of its caller. `estimate`: in millionths, `None` if it is unknown.
+    /// Reserves a query's cost in all budgets of its caller. `estimate` is in millionths; `None` if the cost is
+    /// unknown.
     ///
     /// # Errors
     /// A budget has too little left, or the state database is unavailable.
@@ -121,8 +124,8 @@ impl BudgetLedger {
         Ok(reservations)
     }
 
-    /// Returns the budgets that have too little left for a query, without reserving anything. `estimate`: in
-    /// millionths; with `None`, a budget of which anything is left suffices.
+    /// Returns the budgets that have too little left for a query. Reserves nothing. `estimate` is in millionths. With
+    /// `None`, a budget suffices if anything of it is left.
     ///
     /// # Errors
     /// The state database is unavailable.
@@ -157,7 +160,7 @@ impl BudgetLedger {
         Ok((account, used))
     }
 
-    /// Renews the leases that queries use, and gives the others back. Never returns.
+    /// Renews the leases of accounts with reservations and returns what the other accounts hold. Never returns.
     pub async fn keep_renewing(&self) {
         loop {
             tokio::time::sleep(RENEWAL).await;
@@ -190,7 +193,8 @@ impl BudgetLedger {
         Arc::clone(accounts.entry(Arc::clone(&account.key)).or_insert_with(new))
     }
 
-    /// Takes an amount from the lease, or from a larger one. `None`: too little is left.
+    /// Reserves an amount from the lease; if the lease is too small, claims a larger one. Returns `None` if the budget
+    /// has too little left.
     async fn take(
         &self,
         account: &Arc<LocalAccount>,
@@ -205,7 +209,7 @@ impl BudgetLedger {
         }
         let _claiming = account.claiming.lock().await;
         {
-            // Another query may have asked meanwhile.
+            // Another query may have claimed while this one waited for the lock.
             let (mut state, now) = (account.state(), self.clock.elapsed());
             if state.take(amount, limit, now) {
                 return Ok(Some(amount));
@@ -216,7 +220,7 @@ impl BudgetLedger {
         }
         let grant = self.claim(account, limit, amount.max(part), alert_at_percent).await?;
         let (mut state, now) = (account.state(), self.clock.elapsed());
-        // The rest of a budget is enough for a query of unknown cost.
+        // A query of unknown cost may run with less than a part if that is the rest of the budget.
         let amount = if estimate.is_none() { amount.min(grant.granted_micros).max(1) } else { amount };
         if state.take(amount, limit, now) {
             return Ok(Some(amount));
@@ -225,7 +229,7 @@ impl BudgetLedger {
         Ok(None)
     }
 
-    /// Replaces the lease of an account. The caller holds its lock.
+    /// Replaces the lease of an account. The caller holds the account's lock `claiming`.
     async fn claim(
         &self,
         local: &LocalAccount,
@@ -234,7 +238,7 @@ impl BudgetLedger {
         alert_at_percent: Option<u8>,
     ) -> Result<BudgetGrant, StoreError> {
         let recorded = local.state().recorded;
-        // What was recorded until now is in the history after this.
+        // The flush writes all costs recorded so far to the history, which the claim reads.
         self.log.flush().await?;
         let asked_at = self.clock.elapsed();
         let used_micros = {
@@ -258,7 +262,7 @@ impl BudgetLedger {
         Ok(grant)
     }
 
-    /// Logs that a share of a budget is spent, once in a period.
+    /// Logs that the spent share of a budget has reached `percent`, once per period.
     async fn alert(&self, account: &BudgetAccount, spent: u64, limit: u64, percent: u8) -> Result<(), StoreError> {
         let threshold = u128::from(limit) * u128::from(percent) / 100;
         if u128::from(spent) < threshold || !self.budgets.record_budget_alert(account, percent).await? {
@@ -290,7 +294,7 @@ impl LocalAccount {
 impl AccountState {
     fn take(&mut self, amount: u64, limit: u64, now: Duration) -> bool {
         let wanted = i64::try_from(amount).unwrap_or(i64::MAX);
-        // A changed limit needs another claim.
+        // The lease was computed for the old limit, so a changed limit needs another claim.
         if now >= self.valid_until || self.limit != limit || self.available < wanted {
             return false;
         }
@@ -308,7 +312,7 @@ impl AccountState {
 }
 
 impl Reservation {
-    /// Replaces the reservation by the cost of the query, which is in the log of executed queries already.
+    /// Replaces the reservation by the cost of the query. The query must be in the log of executed queries already.
     pub fn settle(&mut self, cost_micros: u64) {
         if !std::mem::replace(&mut self.is_settled, true) {
             self.account.state().release(self.amount, cost_micros);

@@ -19,7 +19,8 @@ pub struct BudgetUsage {
 }
 
 impl GuardrailService {
-    /// Returns what the caller or another user of its tenant spent in the current period.
+    /// Returns the amounts that a user has spent in the current day and month: the caller, or another user of its
+    /// tenant.
     ///
     /// # Errors
     /// The user is not the caller, and the caller lacks `admin`; or the state database is unavailable.

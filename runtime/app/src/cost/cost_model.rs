@@ -1,9 +1,9 @@
-//! The newest times of statements on the warehouse, in memory.
+//! The newest durations of statements on the warehouse, in memory.
 //!
 //! In: each query that the warehouse answered. Out: the median time of a statement, for the guardrail
-//! `max_cost_per_query`, without reading anything. Memory is bounded: the newest times of each statement, and the
-//! statements that ran last. A server reads the newest records of the history when it starts; later it knows its own
-//! queries only.
+//! `max_cost_per_query`, computed without a read of the state database. Memory is bounded: the model holds the newest
+//! times of each statement, and the statements that ran last. A server loads the newest records of the history when it
+//! starts; afterwards it adds only the queries that it answers itself.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,11 +12,11 @@ use std::time::Duration;
 use super::prices::Prices;
 use crate::ports::executed_queries::{ExecutedQuery, PredictedTime, QueryOwner};
 
-/// The number of statements that are known at most.
+/// The largest number of statements in the model.
 const MAX_STATEMENTS: usize = 20_000;
-/// The number of times of each statement.
+/// The largest number of times of each statement.
 const MAX_TIMES: usize = 25;
-/// The number of times from which a median is a prediction.
+/// The smallest number of times from which a median is computed.
 const MIN_TIMES: usize = 3;
 
 /// The newest times of statements.
@@ -28,12 +28,12 @@ pub struct CostModel {
 #[derive(Default)]
 struct Known {
     statements: HashMap<Arc<str>, Statement>,
-    /// The number of additions so far.
+    /// The number of additions so far, which serves as the clock of `last`.
     now: u64,
 }
 
 struct Statement {
-    /// The oldest first.
+    /// The times, oldest first.
     times: Vec<(QueryOwner, Duration)>,
     last: u64,
 }
@@ -64,8 +64,9 @@ impl CostModel {
         statement.times.push((owner, query.warehouse));
     }
 
-    /// Returns the cost of a statement in millionths, if it ran often enough. Queries of other tenants never count, and
-    /// those of other callers only if `is_open`: no policy hides anything from the caller.
+    /// Returns the median cost of a statement in millionths, if it ran often enough. Queries of other tenants never
+    /// count. Queries of other callers count only if `is_open`, which means that no policy hides anything from the
+    /// caller.
     pub(crate) fn cost_micros(&self, query_hash: &str, caller: &QueryOwner, is_open: bool) -> Option<u64> {
         self.prices.second?;
         let known = self.known();
@@ -79,7 +80,8 @@ impl CostModel {
         self.prices.cost_micros(median)
     }
 
-    /// Returns the highest cost of the newest queries with a statement, in millionths; `None` if none is known.
+    /// Returns the highest cost of a statement's newest queries in the caller's tenant, in millionths; `None` if
+    /// unknown.
     pub(crate) fn highest_micros(&self, query_hash: &str, caller: &QueryOwner) -> Option<u64> {
         let known = self.known();
         let times = &known.statements.get(query_hash)?.times;
@@ -89,7 +91,7 @@ impl CostModel {
         self.prices.cost_micros(highest?)
     }
 
-    /// Returns the times to expect of a statement, if it ran often enough for the tenant.
+    /// Returns the median and the ninetieth percentile of a statement's times, if it ran often enough for the tenant.
     pub(super) fn time(&self, query_hash: &str, tenant: Option<&Arc<str>>) -> Option<PredictedTime> {
         let known = self.known();
         let times = &known.statements.get(query_hash)?.times;
@@ -108,7 +110,7 @@ impl CostModel {
 }
 
 impl Known {
-    /// Removes the half of the statements that did not run for longest.
+    /// Removes half of the statements: those that have not run for the longest time.
     fn forget_oldest(&mut self) {
         let mut last: Vec<u64> = self.statements.values().map(|statement| statement.last).collect();
         let middle = last.len() / 2;

@@ -1,10 +1,10 @@
 //! Collects executed queries and writes them in batches, outside of the path of a query.
 //!
 //! In: one [`Execution`] for each answered query. Out: records in the history. A query adds its record to a queue in
-//! memory and waits for nothing. Cached answers of one statement and caller are added up in one record until it is
-//! written, so that a busy dashboard does not fill the database. The queue is bounded: if the state database accepts
-//! nothing for long, further queries are counted and dropped. A batch stays in the queue until it is written, so an
-//! interrupted write loses nothing. A process that is killed loses the records since its last batch.
+//! memory and waits for nothing. Cached answers to the same statement and caller are added to one record until that
+//! record is written, so that a busy dashboard does not fill the database. The queue is bounded: if the state database
+//! accepts no records for long, further queries are counted and dropped. A batch stays in the queue until it is
+//! written, so an interrupted write loses nothing. A process that is killed loses the records since its last batch.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,9 +21,9 @@ use crate::ports::executed_queries::{ExecutedQueries, ExecutedQuery, HistoryFilt
 use crate::ports::store::StoreError;
 use crate::ports::tokens::Randomness;
 
-/// The number of queries that wait to be written at most.
+/// The largest number of records that wait to be written.
 pub(super) const MAX_WAITING: usize = 50_000;
-/// The number of records that a new process learns from.
+/// The number of records of the history that a new process adds to its cost model.
 const LEARNED: u32 = 10_000;
 /// The largest number of queries in one transaction.
 const BATCH: usize = 2_000;
@@ -46,17 +46,18 @@ pub struct Execution<'e> {
     pub is_cached: bool,
     /// The pre-aggregation that was read, `cube.name`.
     pub pre_aggregation: Option<Arc<str>>,
-    /// The dimensions that the query filters by, as in [`ExecutedQuery::filters`].
+    /// The dimensions that the query filters by, in the form of [`ExecutedQuery::filters`].
     pub filters: Option<&'e Arc<str>>,
 }
 
-/// Records that wait to be written, in the order of their first queries.
+/// Records that wait to be written. Each has the place of its first query.
 #[derive(Default)]
 struct Waiting {
     records: VecDeque<ExecutedQuery>,
     /// The number of records that were removed from the front so far.
     removed: u64,
-    /// The positions of records of cached answers that further ones are added to, counted from the first record of all.
+    /// The records that count further cached answers, by statement and caller. A position counts all records since the
+    /// start of the process.
     open: HashMap<CachedStatement, u64>,
 }
 
@@ -77,12 +78,12 @@ pub struct ExecutionLog {
     prices: Prices,
     model: Arc<CostModel>,
     waiting: Mutex<Waiting>,
-    /// A number of this process that makes ids unique among processes.
+    /// A number of this process, part of each record's id so that ids are unique among processes.
     process: u64,
     recorded: AtomicU64,
     dropped: AtomicU64,
     noted: Notify,
-    /// The lock of the writer.
+    /// The lock that is held while batches are written.
     writing: tokio::sync::Mutex<()>,
 }
 
@@ -109,7 +110,7 @@ impl ExecutionLog {
         }
     }
 
-    /// Adds a query, unless too many records wait.
+    /// Adds a query. It is counted as dropped if too many records wait.
     ///
     /// Returns its cost in millionths; `None` without prices.
     pub fn record(&self, execution: &Execution<'_>) -> Option<u64> {
@@ -130,7 +131,7 @@ impl ExecutionLog {
             duration: execution.duration,
             warehouse: execution.warehouse,
             rows: execution.rows,
-            // No engine reports how much it read.
+            // No engine reports the number of bytes that it read.
             scan_bytes: None,
             cost_micros,
             is_cached: execution.is_cached,
@@ -152,7 +153,7 @@ impl ExecutionLog {
         self.prices.second.is_some()
     }
 
-    /// Returns the cost of some time on the warehouse in millionths; `None` without prices.
+    /// Returns the cost in millionths of a duration on the warehouse; `None` without prices.
     pub(super) fn cost_micros(&self, warehouse: Duration) -> Option<u64> {
         self.prices.cost_micros(warehouse)
     }
@@ -178,7 +179,7 @@ impl ExecutionLog {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// Writes the queries that wait now. Those that the state database refuses stay.
+    /// Writes the queries that wait now. If the state database refuses a batch, its queries stay in the queue.
     ///
     /// # Errors
     /// The state database is unavailable.
@@ -195,7 +196,7 @@ impl ExecutionLog {
         Ok(())
     }
 
-    /// Writes the queries of each interval in which some were recorded. Never returns.
+    /// Writes the waiting queries once per interval, if there are any. Never returns.
     pub async fn keep_writing(&self) {
         let mut reported = 0;
         loop {
@@ -220,7 +221,7 @@ impl ExecutionLog {
 }
 
 impl Waiting {
-    /// Adds a query; false if too many records wait.
+    /// Adds a query. Returns false if too many records wait.
     fn add(&mut self, query: ExecutedQuery) -> bool {
         let statement = query.is_cached.then(|| CachedStatement::of(&query));
         let position = statement.as_ref().and_then(|statement| self.open.get(statement));
@@ -242,7 +243,8 @@ impl Waiting {
         true
     }
 
-    /// Returns the first records. They do not change any more.
+    /// Returns the first records. Later cached answers go to new records, so that these do not change while they are
+    /// written.
     fn front(&mut self, count: usize) -> Vec<ExecutedQuery> {
         self.open.clear();
         self.records.iter().take(count).cloned().collect()
@@ -251,7 +253,7 @@ impl Waiting {
     fn remove(&mut self, count: usize) {
         self.records.drain(..count);
         self.removed += count as u64;
-        // Positions before the first record are not valid any more.
+        // These positions belong to records that were removed.
         self.open.retain(|_, position| *position >= self.removed);
     }
 }

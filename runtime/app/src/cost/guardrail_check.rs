@@ -17,7 +17,7 @@ pub struct GuardrailCheck {
     /// The limits that refuse the query.
     pub exceeded: Vec<GuardrailExceeded>,
     pub guardrails: Guardrails,
-    /// True if the guardrails are those of another user, whose groups are unknown here.
+    /// True if the guardrails belong to another user. The groups of this user are unknown, so their limits are absent.
     pub is_of_other_user: bool,
 }
 
@@ -32,8 +32,8 @@ pub enum GuardrailCheckError {
 }
 
 impl GuardrailService {
-    /// Checks the caller's query against the guardrails of the caller, or of another user. The policies of the caller
-    /// apply in both cases.
+    /// Checks the caller's query against the guardrails of the caller, or of another user. In both cases, the query is
+    /// compiled with the caller's policies.
     ///
     /// # Errors
     /// [`GuardrailCheckError`]

@@ -1,9 +1,9 @@
 //! Changes and shows guardrails of users and groups.
 //!
-//! In: a subject and its limits. Out: its record, with a version. Each change is decided on all records up to a
-//! sequence number and written only if no other change was made meanwhile; its audit record is part of the transaction.
-//! Callers read what applies to them; `admin` reads and changes all. Absent: the check of queries (`guardrail_check`,
-//! and the path of a query).
+//! In: a subject and its limits. Out: its record, with a version. A change is computed from all records up to a
+//! sequence number, and written only if no other change was made meanwhile. Its audit record is part of the same
+//! transaction. Callers read the limits that apply to them; `admin` reads and changes all. Absent: the check of queries
+//! (`guardrail_check`, and the path of a query).
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::ports::store::StoreError;
 use crate::query::QueryService;
 use crate::security::{AccessRecorder, ScopeError};
 
-/// The number of attempts of a change that conflicts with changes of other replicas.
+/// The number of times that a change is tried if changes of other replicas conflict with it.
 const ATTEMPTS: usize = 8;
 /// The number of users and groups that can have guardrails.
 const MAX_RECORDS: usize = 50_000;
@@ -65,7 +65,7 @@ pub struct GuardrailService {
     access: Arc<AccessRecorder>,
     clock: Arc<dyn Clock>,
     pub(super) budgets: Arc<BudgetLedger>,
-    /// The limits of every query.
+    /// The limits from the settings, which apply to every query.
     defaults: Guardrails,
     /// A lock that is held while this process decides about a change and writes it.
     changing: tokio::sync::Mutex<()>,
@@ -78,12 +78,12 @@ impl GuardrailService {
         GuardrailService { table, records, queries, access, clock, budgets, defaults, changing }
     }
 
-    /// Returns the parts of budgets that this server holds.
+    /// Returns the ledger of budgets.
     pub fn budgets(&self) -> &Arc<BudgetLedger> {
         &self.budgets
     }
 
-    /// Returns the guardrails that queries of this process are checked against.
+    /// Returns the table of guardrails that this process checks its queries against.
     pub fn table(&self) -> &Arc<GuardrailTable> {
         &self.table
     }
@@ -110,8 +110,8 @@ impl GuardrailService {
         record.cloned().ok_or_else(|| GuardrailError::Unknown { subject: subject.clone() })
     }
 
-    /// Replaces the guardrails of a subject; `None` removes them. Queries of this process are checked against the new
-    /// ones when this returns.
+    /// Replaces the guardrails of a subject; `None` removes them. When this returns, queries of this process are
+    /// checked against the new guardrails.
     ///
     /// # Errors
     /// The caller lacks `admin`, the record has another version, there is nothing to remove, limits of costs have no
@@ -134,7 +134,8 @@ impl GuardrailService {
             let state = self.table.current().await?;
             let before = state.record(subject);
             let is_present = before.is_some_and(|record| record.limits.is_some());
-            // A removed record has no version for clients, and its number is not used again.
+            // To clients, a removed record has version 0. Its last version is not reused: a new record continues from
+            // it.
             precondition.check(before.filter(|_| is_present).map_or(0, |record| record.version), false)?;
             if limits.is_none() && !is_present {
                 return Err(GuardrailError::Unknown { subject: subject.clone() });
@@ -161,8 +162,8 @@ impl GuardrailService {
         Err(GuardrailError::Contended)
     }
 
-    /// Returns the limits of the caller's queries with their sources, or those of another user. Groups of other users
-    /// are unknown here.
+    /// Returns the limits of the caller's queries, or of another user's queries, with their sources. The groups of
+    /// another user are unknown here, so their limits are left out.
     ///
     /// # Errors
     /// The user is not the caller, and the caller lacks `admin`.
@@ -187,7 +188,7 @@ impl GuardrailService {
     }
 }
 
-/// Returns the limits that satisfy all sources.
+/// Returns the narrowest limit of each kind, which satisfies all sources.
 pub fn effective(sources: &[GuardrailSource]) -> Guardrails {
     sources.iter().map(|source| source.limits).fold(Guardrails::default(), Guardrails::narrowed_by)
 }

@@ -1,8 +1,8 @@
 //! The guardrails of users and groups in memory, as of one sequence number.
 //!
-//! In: records of the state database. Out: the limits of a caller, without reading anything. Each server reads the
-//! changes of others every two seconds ([`GuardrailTable::follow`]), and its own at once. While the state database is
-//! unavailable, the limits that were read last hold.
+//! In: records of the state database. Out: the limits of a caller, from memory. Each server reads changes of other
+//! servers every two seconds ([`GuardrailTable::follow`]), and its own changes at once. While the state database is
+//! unavailable, the limits that were read last apply.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -16,7 +16,7 @@ use crate::ports::store::StoreError;
 /// The time between two reads of changes.
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// A set of limits that holds for a caller, and its source.
+/// A set of limits that applies to a caller, and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuardrailSource {
     /// The subject that has the guardrails; `None` for the settings of the project.
@@ -43,14 +43,14 @@ impl GuardrailTable {
         GuardrailTable { records, state: RwLock::default() }
     }
 
-    /// Returns the limits of a caller's groups and of the caller; the narrowest of each kind.
+    /// Returns the narrowest limit of each kind among the limits of a caller and of the caller's roles and groups.
     pub fn guardrails_of(&self, caller: &SecurityContext) -> Guardrails {
         let state = self.known();
         let all = state.records_of(caller).filter_map(|record| record.limits);
         all.fold(Guardrails::default(), Guardrails::narrowed_by)
     }
 
-    /// Returns the limits of a caller's groups and of the caller, each with its source.
+    /// Returns the limits of a caller and of the caller's roles and groups, each with its source.
     pub(super) fn sources_of(&self, caller: &SecurityContext) -> Vec<GuardrailSource> {
         let state = self.known();
         let source = |record: &GuardrailRecord| {
@@ -89,7 +89,7 @@ impl GuardrailTable {
         }
     }
 
-    /// Returns the records of now.
+    /// Reads the changes of the state database and returns all records.
     pub(super) async fn current(&self) -> Result<Arc<GuardrailState>, StoreError> {
         let known = self.known();
         let changed = self.records.guardrails_since(known.sequence).await?;
@@ -124,7 +124,7 @@ impl GuardrailState {
         }
     }
 
-    /// Returns the record of a subject, also if its limits were removed.
+    /// Returns the record of a subject, even if its limits were removed.
     pub(super) fn record(&self, subject: &GuardrailSubject) -> Option<&Arc<GuardrailRecord>> {
         match subject {
             GuardrailSubject::User(name) => self.users.get(name),
@@ -132,13 +132,13 @@ impl GuardrailState {
         }
     }
 
-    /// Returns the number of records, also of those without limits.
+    /// Returns the number of records, including records without limits.
     pub(super) fn len(&self) -> usize {
         self.users.len() + self.groups.len()
     }
 
-    /// Returns the records of a caller's roles and groups, then that of the caller. A name that is both a role and a
-    /// group occurs twice.
+    /// Returns the records of a caller's roles and groups, then the record of the caller. If a name is both a role and
+    /// a group, its record occurs twice.
     fn records_of(&self, caller: &SecurityContext) -> impl Iterator<Item = &GuardrailRecord> {
         let groups = caller.roles.iter().chain(&caller.groups).filter_map(|name| self.groups.get(name));
         groups.chain(self.users.get(&caller.user_id)).map(|record| &**record)

@@ -1,8 +1,8 @@
 //! Limits of single queries, and the reasons why a query exceeds one.
 //!
 //! In: the limits that apply to a caller, and the facts of a compiled query. Out: the first limit that is exceeded.
-//! Everything is in memory, so a check costs the path of a query nothing that can be measured. Absent: the path itself
-//! (`query`), and the words of hints (`wire`).
+//! Everything is in memory, so the checks add no measurable time to a query. Absent: the path of a query (`query`), and
+//! the words of hints (`wire`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,7 +50,7 @@ pub enum GuardrailExceeded {
 }
 
 impl Guardrails {
-    /// Returns limits that satisfy both: the narrower one of each.
+    /// Returns limits that satisfy both `self` and `other`: of each kind, the narrower one.
     #[must_use]
     pub fn narrowed_by(self, other: Guardrails) -> Guardrails {
         Guardrails {
@@ -75,7 +75,7 @@ impl Guardrails {
         named.into_iter().find_map(|(name, limit)| limit.map(|_| name))
     }
 
-    /// Checks the number of rows that an answer can have; `None`: all rows.
+    /// Checks the number of rows that an answer can have. `requested` is `None` for all rows.
     ///
     /// # Errors
     /// [`GuardrailExceeded::Rows`]
@@ -88,7 +88,7 @@ impl Guardrails {
         }
     }
 
-    /// Checks a predicted cost; `None`: unknown.
+    /// Checks a predicted cost in millionths; an unknown cost (`None`) passes.
     ///
     /// # Errors
     /// [`GuardrailExceeded::Cost`]
@@ -101,7 +101,7 @@ impl Guardrails {
         }
     }
 
-    /// Checks the cubes that are read without a lower bound on time.
+    /// Checks that every cube has a lower bound on time. `without_bound` has the cubes that are read without one.
     ///
     /// # Errors
     /// [`GuardrailExceeded::TimeFilter`]
@@ -112,7 +112,8 @@ impl Guardrails {
         Err(GuardrailExceeded::TimeFilter { cubes: without_bound.to_vec() })
     }
 
-    /// Checks the partitions of cubes that are read without a filter on one of them.
+    /// Checks that partitioned cubes are filtered. `without_filter` has the partition dimensions of cubes that are read
+    /// without a filter on any of them.
     ///
     /// # Errors
     /// [`GuardrailExceeded::PartitionFilter`]
@@ -188,7 +189,7 @@ fn budget_name(period: BudgetPeriod) -> &'static str {
     }
 }
 
-/// Writes an amount of the currency.
+/// Formats an amount in the currency of the prices.
 fn amount(micros: u64) -> String {
     (micros as f64 / 1_000_000.0).to_string()
 }

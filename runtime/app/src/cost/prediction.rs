@@ -1,10 +1,10 @@
 //! Predicts what a query will take, without running it.
 //!
 //! In: a query. Out: its time and its cost with a range, and the source of the numbers: the same statement ran before,
-//! other queries of its cube ran before, or nothing is known. What is unknown is `None`, never zero. A query that a
-//! pre-aggregation answers has both numbers. If policies hide rows or values from a caller, the numbers are of the
-//! caller's own queries only, rounded to two digits, since times disclose hidden rows. Absent: the cache, whose answers
-//! cost nothing.
+//! other queries of its cube ran before, or nothing is known. An unknown number is `None`, never zero. If a
+//! pre-aggregation answers the query, the prediction has numbers with and without it. If policies hide rows or values
+//! from a caller, the numbers come only from the caller's own queries, and are rounded to two digits, because times
+//! disclose hidden rows. Absent: the cache, whose answers cost nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,7 +46,7 @@ pub struct Range {
     pub high: f64,
 }
 
-/// The numbers of one statement.
+/// The prediction of one statement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatementPrediction {
     pub basis: PredictionBasis,
@@ -65,7 +65,7 @@ pub struct StatementPrediction {
 pub struct CostPrediction {
     pub planned: PlannedQuery,
     pub statement: StatementPrediction,
-    /// The numbers without pre-aggregations, if one matches.
+    /// The prediction without pre-aggregations; `None` if no pre-aggregation answers the query.
     pub without_tables: Option<StatementPrediction>,
     pub guardrails: Guardrails,
     pub has_price: bool,
@@ -87,7 +87,7 @@ pub enum PredictionError {
 pub struct CostPredictor {
     queries: Arc<QueryService>,
     history: Arc<dyn ExecutedQueries>,
-    /// Queries of this process that are not in the history yet.
+    /// The log of this process, whose waiting queries are not in the history yet.
     log: Option<Arc<ExecutionLog>>,
     prices: Prices,
     budgets: Option<Arc<BudgetLedger>>,
@@ -103,7 +103,7 @@ impl CostPredictor {
         CostPredictor { queries, history, log, prices, budgets: None }
     }
 
-    /// Adds the budgets of callers.
+    /// Returns a predictor whose predictions also have the exceeded budgets of the caller.
     #[must_use]
     pub fn with_budgets(self, budgets: Option<Arc<BudgetLedger>>) -> Self {
         CostPredictor { budgets, ..self }
@@ -229,7 +229,7 @@ impl PredictionBasis {
 }
 
 impl Range {
-    /// Returns the percentiles of at least one number, interpolated.
+    /// Returns the percentiles of at least one number. A percentile between two numbers is interpolated.
     fn of(mut numbers: Vec<f64>) -> Range {
         numbers.sort_by(f64::total_cmp);
         let quantile = |share: f64| {

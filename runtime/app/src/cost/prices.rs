@@ -1,11 +1,11 @@
-//! The prices of a warehouse, and the costs of its time in integers of millionths.
+//! The price of a warehouse, and the costs of its time in millionths of the currency.
 
 use std::time::Duration;
 
 /// The prices of a warehouse.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Prices {
-    /// The price of a second on the warehouse. `None`: unknown.
+    /// The price of a second on the warehouse; `None` if it is unknown.
     pub second: Option<f64>,
 }
 

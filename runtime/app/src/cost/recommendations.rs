@@ -1,13 +1,14 @@
 //! Recommends changes that would make costly queries cheaper, from the history.
 //!
 //! In: a caller, a user and a number of days. Out: pre-aggregations for queries that were computed from rows, cubes
-//! whose rows are read without a bound of time, and dimensions to order or index tables by. Each one has the queries
-//! that it is made from and what it can save at most. Absent: applying a recommendation.
+//! whose rows are read without a bound of time, and dimensions to order or index tables by. Each recommendation states
+//! the number of queries that it is based on, and what it can save at most. Absent: applying a recommendation.
 //!
 //! # Rights
-//! A caller gets recommendations for its own queries; a caller with `admin` for those of another user or of all. Shapes
-//! of queries are counted without their callers, so pre-aggregations are recommended for all queries only. Cubes and
-//! dimensions that the caller may not see are left out.
+//! A caller gets recommendations for its own queries. A caller with `admin` gets recommendations for another user or
+//! for all users. Recommended pre-aggregations are based on counts of query shapes, which do not record callers, so
+//! they are returned only with recommendations for all users. Cubes and dimensions that the caller may not see are left
+//! out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,13 +48,13 @@ pub struct CostRecommendation {
     pub members: Vec<Arc<str>>,
     /// The definition of a pre-aggregation as YAML.
     pub definition: Option<Arc<str>>,
-    /// The queries that it is made from.
+    /// The number of queries that the recommendation is based on.
     pub queries: u64,
-    /// The time that the warehouse took for them.
+    /// The time that the warehouse took for these queries.
     pub warehouse: Duration,
-    /// The cost in millionths; `None` if it is unknown.
+    /// The cost of these queries in millionths; `None` if it is unknown.
     pub cost_micros: Option<u64>,
-    /// `None` if it is unknown.
+    /// The time that the change would save; `None` if it is unknown.
     pub saving: Option<Saving>,
 }
 
@@ -61,7 +62,7 @@ pub struct CostRecommendation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Saving {
     pub warehouse: Duration,
-    /// True if less will be saved; false for an estimate from queries that ran the other way.
+    /// True if `warehouse` is the most that can be saved. False for an estimate from queries that have a bound of time.
     pub is_upper_bound: bool,
 }
 
@@ -74,7 +75,8 @@ struct Sum {
 }
 
 impl CostService {
-    /// Recommends changes for the queries of the last days, the most time first within each kind.
+    /// Recommends changes for the queries of the last days. Within each kind, the change of the queries that took the
+    /// warehouse the most time comes first.
     ///
     /// # Errors
     /// `user_id` is not the caller and the caller lacks `admin`, or the state database is unavailable.
@@ -133,7 +135,8 @@ impl CostService {
     }
 }
 
-/// Recommends a bound of time for cubes whose rows are read without one, unless queries with one take as long.
+/// Recommends a bound of time for cubes whose rows are read without one. A cube is left out if its queries with a bound
+/// take as long as those without.
 fn filters(access: &Access<'_>, totals: &[FilterTotals]) -> Vec<CostRecommendation> {
     let mut cubes: BTreeMap<&Arc<str>, (Sum, Sum)> = BTreeMap::new();
     for group in totals {
@@ -188,7 +191,7 @@ fn costliest(mut found: Vec<CostRecommendation>) -> Vec<CostRecommendation> {
     found
 }
 
-/// Returns the names of the times of a cube that the caller may see, the primary one first.
+/// Returns the time dimensions of a cube that the caller may see, as `cube.dimension`, the primary one first.
 fn time_names(access: &Access<'_>, cube: &Cube) -> Vec<Arc<str>> {
     let primary = cube.primary_time.and_then(|index| cube.dimensions.get(index as usize));
     let is_primary = |dimension: &Dimension| primary.is_some_and(|primary| primary.name == dimension.name);
@@ -214,7 +217,8 @@ impl Sum {
         self.warehouse / u32::try_from(self.queries.max(1)).unwrap_or(u32::MAX)
     }
 
-    /// Returns the time that the queries would have taken less with another mean; `None` if they would not.
+    /// Returns the time that the queries would have saved if their mean were `mean`; `None` if they would have saved
+    /// none.
     fn saving_at(&self, mean: Duration) -> Option<Duration> {
         let other = mean * u32::try_from(self.queries).unwrap_or(u32::MAX);
         self.warehouse.checked_sub(other).filter(|saved| !saved.is_zero())

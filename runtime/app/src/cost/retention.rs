@@ -1,6 +1,6 @@
 //! Deletes old records of the history of queries.
 //!
-//! In: the port to the history. Out: a task of the worker. Absent: who runs the task (`worker`).
+//! In: the port to the history. Out: a task of the worker. Absent: running the task (`worker`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,7 +54,7 @@ impl Task for HistoryRetention {
 
     async fn run(&self, lease: &Lease) -> Result<Progress, TaskError> {
         let now = self.clock.now();
-        // Budgets are compared with all queries of their period.
+        // Budgets are compared with the cost of all queries since the month began, so these records stay.
         let owner = QueryOwner { user_id: "".into(), tenant: None };
         let month = BudgetPeriod::Month.account(owner, now, &self.timezone).starts_at;
         let before = now.checked_sub(self.retention).unwrap_or(Timestamp::MIN).min(month);

@@ -39,7 +39,7 @@ impl Randomness for Sevens {
     }
 }
 
-/// Accepts batches unless it is down. `left` records are to be pruned.
+/// A history that accepts batches unless it is down. `left` is the number of records that remain to be pruned.
 #[derive(Default)]
 struct FakeHistory {
     is_down: AtomicBool,

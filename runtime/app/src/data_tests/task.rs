@@ -1,7 +1,7 @@
 //! The worker's task: runs the data tests that were requested, and those that are due.
 //!
 //! In: the worker's lease. Out: a stored run. Tasks of the worker run side by side, so long tests delay no other task.
-//! A run that its server does not end is begun again by the next holder of the lease.
+//! If a server dies during a run, the next holder of the lease begins the run again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::worker::{Progress, Schedule, Task, TaskError};
 
 /// The name of the task and of its lease.
 const DATA_TESTS: &str = "data_tests";
-/// The longest time until a request is noticed.
+/// The longest time until the task notices a request.
 const POLL: Duration = Duration::from_secs(5);
 
 /// Runs data tests on schedule and on request.
@@ -44,7 +44,7 @@ impl DataTestTask {
         for (outcome, count) in TestOutcome::ALL.into_iter().zip(counts) {
             self.0.ports.observer.data_tests_ended(outcome.as_str(), count as u64);
         }
-        // Values of rows are in the stored run only.
+        // The log has no values of rows; only the stored run has them.
         for result in run.results.iter().filter(|result| result.outcome != TestOutcome::Passed) {
             tracing::warn!(
                 event = "data_test_failed",

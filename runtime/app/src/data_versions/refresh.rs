@@ -1,7 +1,7 @@
 //! The results of `refresh: {sql: …}`: one reading per interval and query in this process.
 //!
-//! In: the SQL of a query. Out: a digest of its rows. Callers that need the result during a reading wait for it. After
-//! a failure, the error is returned for a second without asking the warehouse.
+//! In: the SQL of a query. Out: a digest of its rows. Callers that need a result while it is being read wait for it.
+//! After a failure, callers get the same error for a second, without another statement on the warehouse.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,10 +16,10 @@ use crate::ports::warehouse::{RefusalCause, ResultSet, Statement, Warehouse, War
 
 /// The interval of a query without `every`.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(10);
-/// The time for which a failure is repeated.
+/// The time for which a failure is returned without another statement.
 const FAILURE_INTERVAL: Duration = Duration::from_secs(1);
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The largest number of rows that are read. A version needs fewer.
+/// The largest number of rows that a refresh query may return.
 const MAX_ROWS: usize = 1_000;
 
 type Digest = [u8; 32];
@@ -32,9 +32,9 @@ pub(super) struct RefreshReader {
 
 #[derive(Default)]
 struct RefreshResult {
-    /// The clock's `elapsed` before the last reading, and the result of that reading.
+    /// The result of the last reading, and the clock's `elapsed` at its start.
     last: Mutex<Option<(Duration, Result<Digest, WarehouseError>)>>,
-    /// One reading at a time.
+    /// The lock that is held while the query runs.
     reading: tokio::sync::Mutex<()>,
 }
 
@@ -43,7 +43,7 @@ impl RefreshReader {
         RefreshReader { warehouse, clock, results: Mutex::default() }
     }
 
-    /// Returns the digest of a query's rows, at most `every` old.
+    /// Returns the digest of a query's rows, at most `every` old. Without `every`, [`DEFAULT_INTERVAL`] applies.
     pub(super) async fn read(&self, text: &Arc<str>, every: Option<Duration>) -> Result<Digest, WarehouseError> {
         let result = Arc::clone(self.results().entry(Arc::clone(text)).or_default());
         let interval = every.unwrap_or(DEFAULT_INTERVAL);
@@ -61,7 +61,7 @@ impl RefreshReader {
         digest
     }
 
-    /// Forgets all results: those of another project are not needed any more.
+    /// Removes all results, because another project has other queries.
     pub(super) fn forget(&self) {
         self.results().clear();
     }

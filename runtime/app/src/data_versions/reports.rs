@@ -1,8 +1,8 @@
 //! The reports of changes, as this process last read them.
 //!
-//! In: the port [`Invalidations`]. Out: the newest sequence for a cube and a tenant. The state database alone has the
-//! reports: a cache that loses its content or goes back in time cannot bring an old version back. A process that has
-//! not been able to read reports for a second knows no versions.
+//! In: the port [`Invalidations`]. Out: the newest sequence for a cube and a tenant. Reports are stored in the state
+//! database only, not in a cache. So a cache that loses its content, or returns to an older state, cannot restore an
+//! old version. A process that has been unable to read reports for a second returns an error instead of versions.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,9 +14,9 @@ use crate::ports::clock::Clock;
 use crate::ports::invalidations::{InvalidationScope, Invalidations};
 use crate::ports::store::StoreError;
 
-/// The age from which reports are reloaded, while callers use those that are known.
+/// The age from which reports are reloaded in the background, while callers use the known ones.
 const REREAD: Duration = Duration::from_millis(300);
-/// The age from which callers wait for the reports.
+/// The age from which callers wait until the reports are reloaded.
 const MAX_AGE: Duration = Duration::from_millis(800);
 /// The time that a reading may take.
 const TIMEOUT: Duration = Duration::from_millis(800);
@@ -25,10 +25,10 @@ pub(super) struct Reports {
     invalidations: Option<Arc<dyn Invalidations>>,
     clock: Arc<dyn Clock>,
     known: Mutex<Known>,
-    /// One reading at a time.
+    /// The lock that is held while reports are read.
     reading: tokio::sync::Mutex<()>,
     is_reading: AtomicBool,
-    /// The number of changes that could not be recorded.
+    /// The number of changes that were not recorded in the state database. It is a part of every version.
     local: AtomicU64,
 }
 
@@ -36,11 +36,11 @@ pub(super) struct Reports {
 struct Known {
     newest: Sequences,
     last: u64,
-    /// The clock's `elapsed` before the last reading, and its error, if it failed.
+    /// The clock's `elapsed` at the start of the last reading, and the error if it failed.
     read: Option<(Duration, Option<StoreError>)>,
 }
 
-/// A read in the background. Its end, also by a panic, lets the next one begin.
+/// A reading in the background. Dropping it, also after a panic, lets the next one begin.
 struct BackgroundRead(Arc<Reports>);
 
 impl Drop for BackgroundRead {
@@ -75,7 +75,7 @@ impl Reports {
                 let reports = Arc::clone(self);
                 let reading = BackgroundRead(reports);
                 tokio::spawn(async move {
-                    // Those who wait for reports see the error.
+                    // The error is stored; callers who need the reports later get it.
                     let _ = reading.0.read(REREAD).await;
                 });
             }
@@ -108,7 +108,7 @@ impl Reports {
             return Ok(());
         };
         invalidations.invalidate(scopes, entry).await?;
-        // A report that cannot be read back now is read by the next caller who needs a version.
+        // If the report cannot be read back, the next caller who needs a version waits until the reports are read.
         if self.read(Duration::ZERO).await.is_err() {
             self.known().read = None;
         }
@@ -120,7 +120,7 @@ impl Reports {
         self.local.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Reads the reports since the last reading, unless another caller has just done it.
+    /// Reads the new reports, unless another caller has read them less than `fresh` ago.
     async fn read(&self, fresh: Duration) -> Result<(), StoreError> {
         let Some(invalidations) = &self.invalidations else { return Ok(()) };
         let _turn = self.reading.lock().await;
@@ -141,7 +141,7 @@ impl Reports {
         Ok(())
     }
 
-    /// Returns the age of what is known, and the error of the last reading.
+    /// Returns the age of the known reports, and the error of the last reading.
     fn age(&self) -> (Duration, Option<StoreError>) {
         let known = self.known();
         match &known.read {
@@ -151,7 +151,7 @@ impl Reports {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        // A reading replaces each value as a whole.
+        // Each assignment replaces a whole value, so the state is valid even after a panic.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -44,7 +44,7 @@ impl Clock for FakeClock {
     }
 }
 
-/// A warehouse with one value, and with a version of its data if that is not zero.
+/// A warehouse with one value. `engine` is the version of its data; zero if it has none.
 #[derive(Default)]
 struct FakeWarehouse {
     value: AtomicU64,
@@ -98,7 +98,7 @@ impl Warehouse for FakeWarehouse {
     }
 }
 
-/// One list of reports for all replicas.
+/// One list of reports that all replicas share.
 #[derive(Default)]
 struct SharedReports {
     reports: Mutex<Vec<Invalidation>>,

@@ -1,8 +1,8 @@
-//! Queries that do not have the shape of one semantic query: evaluated over the rows of several.
+//! Evaluates DAX queries that do not have the shape of one semantic query, over the rows of several semantic queries.
 //!
-//! In: the text of a query. Out: its rows. Each round evaluates as far as the rows that are known reach, and then runs
-//! the semantic queries that are missing, each through the query pipeline. Evaluation runs on a thread of its own, since
-//! it computes for as long as its limits allow.
+//! In: the DAX text of a query. Out: its rows. Each round evaluates the query until rows are missing, and then runs the
+//! semantic queries that return these rows, each through the query pipeline. The last round misses no rows. An
+//! evaluation may compute for as long as its limits allow, so it runs on a thread of its own.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -25,14 +25,14 @@ use crate::query::{
 
 /// The largest number of evaluations that run at once. Each uses at most 256 MiB.
 const MAX_EVALUATIONS: usize = 4;
-/// The largest number of evaluations that wait for others.
+/// The largest number of evaluations that wait for a place.
 const MAX_WAITING: usize = 256;
-/// The time that an evaluation waits for others.
+/// The longest time that an evaluation waits for a place.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The largest number of steps of a check, which has no rows.
+/// The largest number of steps of a check, which evaluates without rows.
 const CHECK_STEPS: u64 = 100_000;
 
-/// The evaluations of one process. One tenant leaves a place to others.
+/// The evaluations of this process. One tenant cannot take all places.
 static EVALUATIONS: LazyLock<ConcurrencyLimiter> = LazyLock::new(|| {
     ConcurrencyLimiter::new(LimiterSettings {
         running: MAX_EVALUATIONS,
@@ -42,10 +42,10 @@ static EVALUATIONS: LazyLock<ConcurrencyLimiter> = LazyLock::new(|| {
     })
 });
 
-/// Waits until fewer evaluations run. Tenants take turns.
+/// Waits for a place among the evaluations that run at once. Tenants take turns.
 ///
 /// # Errors
-/// The others run for too long, or too many wait.
+/// No place became free in time, or too many evaluations wait.
 pub(super) async fn permit(tenant: Option<&Arc<str>>) -> Result<Permit, QueryRunError> {
     let permit = tokio::time::timeout(PATIENCE, EVALUATIONS.acquire(tenant)).await;
     let overloaded = || {
@@ -55,7 +55,7 @@ pub(super) async fn permit(tenant: Option<&Arc<str>>) -> Result<Permit, QueryRun
     Ok(permit.unwrap_or_else(|_| Err(overloaded()))?)
 }
 
-/// Ends an evaluation whose caller is gone.
+/// Stops an evaluation whose caller no longer waits for it.
 struct CancelOnDrop(Arc<Budget>);
 
 impl Drop for CancelOnDrop {
@@ -64,7 +64,7 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// The rows of the semantic queries so far, and facts about them.
+/// The rows of the semantic queries that have run, and facts about these queries.
 #[derive(Default)]
 struct Progress {
     data: FetchedData,
@@ -73,8 +73,8 @@ struct Progress {
     is_cached: bool,
 }
 
-/// Checks that a query can be evaluated, as far as this shows without data. The error names the first construct that
-/// cannot.
+/// Checks that a query can be evaluated, as far as this can be decided without rows. The error names the first
+/// construct that cannot be evaluated.
 pub(super) fn check(query: &BoundQuery, evaluation: &BoundEvaluation, access: &Access<'_>) -> Result<(), Problem> {
     let now = jiff::civil::datetime(2000, 1, 1, 0, 0, 0, 0);
     let budget = Budget::new(CHECK_STEPS);
@@ -106,7 +106,8 @@ pub(super) async fn execute(
     })
 }
 
-/// Returns the statements of a query, with its values as literals. Later ones depend on the rows of earlier ones.
+/// Returns the SQL statements of a query, with its values as literals. Later statements depend on the rows of earlier
+/// ones.
 pub(super) async fn statements(
     session: &QuerySession<'_>,
     context: &RequestContext,
@@ -131,7 +132,7 @@ async fn finished(
     finished.unwrap_or_else(|_| Err(session.overdue().into()))
 }
 
-/// Evaluates until nothing is missing.
+/// Repeats rounds until no rows are missing.
 async fn rounds(
     session: &QuerySession<'_>,
     context: &RequestContext,
@@ -179,7 +180,7 @@ struct ResultTable {
     warnings: Vec<String>,
 }
 
-/// Evaluates as far as the known rows reach, on a thread of its own. Returns also the rows that are known.
+/// Evaluates over the known rows, on a thread of its own. Returns the outcome, and the known rows for the next round.
 async fn evaluate_round(
     session: &QuerySession<'_>,
     context: &RequestContext,
@@ -251,7 +252,7 @@ async fn fetch(
         progress.statements.push(sql);
     }
     let mut answer = async { session.prepare(&limited).await?.run().await }.await?;
-    // All rows are needed: a policy that leaves fewer would change sums.
+    // A policy that returns fewer rows would change sums, so all rows are needed.
     if answer.truncated != Some(false) {
         return Err(too_many_rows(session, limit, answer.returned_rows));
     }
@@ -278,7 +279,7 @@ mod tests {
         assert!(permit(Some(&one)).await.is_err());
         running.push(permit(Some(&other)).await.unwrap());
         assert!(permit(Some(&other)).await.is_err());
-        // A place that becomes free goes to the one that waits.
+        // The waiting evaluation gets the place that becomes free.
         let first = tokio::spawn({
             let one = Arc::clone(&one);
             async move { permit(Some(&one)).await }

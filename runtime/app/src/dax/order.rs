@@ -1,8 +1,8 @@
-//! Orders of finished rows as DAX has them.
+//! Orders finished rows by the rules of DAX.
 //!
-//! In: rows and keys. Out: the rows in order, or the first of them. BLANK comes before every string, and between
-//! negatives and 0 among numbers; a date is the number of days since 1899-12-30. Warehouses put nulls first or last,
-//! so that their orders differ.
+//! In: rows and keys. Out: the rows in order, or the first of them. BLANK comes before every string; among numbers it
+//! comes between the negative ones and 0. A date is the number of days since 1899-12-30. The orders of warehouses
+//! differ from this one, because they put nulls first or last.
 
 use std::cmp::Ordering;
 
@@ -115,7 +115,7 @@ impl Keys {
         self.0.iter().map(compare).find(|ordering| ordering.is_ne()).unwrap_or(Ordering::Equal)
     }
 
-    /// Returns the rows in order; equal ones keep theirs.
+    /// Returns the indices of the rows in order. Equal rows stay in their original order.
     fn sorted(&self, rows: usize) -> Vec<u32> {
         let mut indices: Vec<u32> = (0..rows as u32).collect();
         indices.sort_by(|one, other| self.compare(*one, *other));
@@ -129,7 +129,8 @@ pub(super) fn sorted(rows: &RecordBatch, order: &[OrderKey]) -> Result<RecordBat
     take_record_batch(rows, &UInt32Array::from(indices))
 }
 
-/// Returns the first rows of an order, with all that equal the last of them. Without keys, any rows are the first.
+/// Returns the first rows of an order, and all further rows that equal the last of them. Without keys, returns the
+/// first rows of the batch.
 pub(super) fn first_rows(rows: &RecordBatch, top: &Top) -> Result<RecordBatch, ArrowError> {
     let wanted = usize::try_from(top.rows).unwrap_or(usize::MAX);
     if wanted >= rows.num_rows() {

@@ -1,7 +1,8 @@
 //! Sessions of DAX clients, in memory.
 //!
-//! In: a caller, and the id of a session. Out: sessions of that caller; those of other callers are unknown. A session
-//! ends after [`IDLE_TIMEOUT`] without use, or when the process ends. Absent: headers and envelopes that carry the id.
+//! In: a caller, and the id of a session. Out: sessions of that caller; sessions of other callers are unknown to it. A
+//! session ends after [`IDLE_TIMEOUT`] without use, or when the process ends. Absent: the headers and envelopes that
+//! carry the id.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +16,8 @@ use crate::ports::tokens::Randomness;
 
 /// The time without use after which a session ends.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(3_600);
-/// The largest number of sessions of one caller; a further one ends the one that was not used for the longest time.
+/// The largest number of sessions of one caller. One more session ends the session that was unused for the longest
+/// time.
 pub const MAX_PER_CALLER: usize = 100;
 /// The largest number of sessions of all callers.
 pub const MAX_SESSIONS: usize = 10_000;
@@ -31,7 +33,7 @@ pub struct DaxSession {
     used: Duration,
 }
 
-/// The server has [`MAX_SESSIONS`] sessions of other callers.
+/// The error that the server has reached [`MAX_SESSIONS`], and the caller has no session to replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("too many DAX sessions; retry later")]
 pub struct TooManySessions;
@@ -81,7 +83,8 @@ impl DaxSessions {
         Ok(session)
     }
 
-    /// Returns a session of the caller, whose idle time begins anew; `None` if it is unknown, another caller's or over.
+    /// Returns a session of the caller and restarts its idle time; `None` if it is unknown, has ended, or belongs to
+    /// another caller.
     pub fn resume(&self, caller: &RequestContext, id: &str) -> Option<DaxSession> {
         let now = self.clock.elapsed();
         let mut all = self.lock();
@@ -90,14 +93,14 @@ impl DaxSessions {
         Some(session.clone())
     }
 
-    /// Returns a session of the caller without using it.
+    /// Returns a session of the caller without restarting its idle time.
     pub fn find(&self, caller: &RequestContext, id: &str) -> Option<DaxSession> {
         let now = self.clock.elapsed();
         let all = self.lock();
         all.get(&owner(caller))?.get(id).filter(|session| !session.has_ended(now)).cloned()
     }
 
-    /// Ends a session of the caller. Returns whether there was one.
+    /// Ends a session of the caller. Returns whether the session existed.
     pub fn end(&self, caller: &RequestContext, id: &str) -> bool {
         let (owner, now) = (owner(caller), self.clock.elapsed());
         let mut all = self.lock();

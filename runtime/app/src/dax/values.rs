@@ -1,7 +1,7 @@
-//! Values between Arrow and DAX.
+//! Converts values between Arrow and DAX.
 //!
-//! In: finished rows of a semantic query. Out: the values that an evaluation computes with; and back, the columns of its
-//! result. Instants become wall clocks of the query's zone.
+//! In: finished rows of a semantic query. Out: the values that an evaluation computes with. In the other direction, the
+//! values of a result become Arrow columns. Instants become local times in the zone of the query.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ fn data(array: &ArrayRef, format: &ColumnFormat) -> Result<Vec<Datum>, ArrowErro
             all(array.as_primitive::<Decimal128Type>().iter(), |digits| number(digits, scale))
         }
         DataType::Decimal256(_, scale) => {
-            // More digits than a decimal has are those of a double.
+            // A decimal with more than 38 digits is converted to a double.
             let narrow = cast(array, &DataType::Decimal128(38, *scale));
             return data(&narrow.or_else(|_| cast(array, &DataType::Float64))?, format);
         }
@@ -91,7 +91,7 @@ fn number(digits: i128, scale: u8) -> Datum {
     }
 }
 
-/// Returns an instant as the wall clock of a zone.
+/// Converts an instant to the local time of a zone, both in microseconds.
 fn local(micros: i64, zone: &TimeZone) -> Result<i64, ArrowError> {
     let instant = jiff::Timestamp::from_microsecond(micros);
     let instant = instant.map_err(|_| ArrowError::ComputeError("time out of range".to_owned()))?;
@@ -103,7 +103,7 @@ fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
     cast_with_options(array, to, &CastOptions { safe: false, ..CastOptions::default() })
 }
 
-/// Returns a batch in which counts of no rows are null.
+/// Returns a batch in which zeros are null in the columns that count rows, as DAX returns BLANK for them.
 pub(super) fn without_zeros(batch: &RecordBatch, counts: &[bool]) -> Result<RecordBatch, ArrowError> {
     let column = |(array, is_count): (&ArrayRef, &bool)| {
         if !is_count {
@@ -127,7 +127,8 @@ pub(super) fn without_zeros(batch: &RecordBatch, counts: &[bool]) -> Result<Reco
     RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
 }
 
-/// Makes the batch of a result; a column has the type of its values if its own is open, and times of `dates` are dates.
+/// Creates the batch of a result. A column of an open type gets the type of its values. Times in columns of `dates`
+/// become dates.
 pub(super) fn batch(
     types: &[Type],
     dates: &[bool],
@@ -149,7 +150,7 @@ pub(super) fn batch(
     Ok((batch, kinds))
 }
 
-/// Returns whether all values are BLANK or of a kind.
+/// Returns whether each value is BLANK or satisfies `is_it`.
 fn are_all(values: &[&Datum], is_it: impl Fn(&Datum) -> bool) -> bool {
     values.iter().all(|value| value.is_blank() || is_it(value))
 }

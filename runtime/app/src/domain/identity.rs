@@ -1,4 +1,4 @@
-//! The caller of a request, once the credential is verified.
+//! The caller of a request after its credential was verified.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ impl Identity {
         self.caller.auth_method
     }
 
-    /// Returns an anonymous identity whose audit records name this method: a sign-in that failed.
+    /// Returns an anonymous identity for the audit records of a failed sign-in; they name this method.
     pub(crate) fn unproven(auth_method: AuthMethod) -> Self {
         Identity { caller: SecurityContext { auth_method, ..SecurityContext::default() }, ..Identity::default() }
     }

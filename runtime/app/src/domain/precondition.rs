@@ -3,12 +3,13 @@
 /// The versions of a record that a request accepts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Precondition {
-    /// The request names none.
+    /// The request names no version.
     #[default]
     None,
     /// Any record that exists.
     Exists,
-    /// One of these versions. Weak tags, and tags that are not versions, are left out, so the list may be empty.
+    /// The record has one of these versions. Weak tags and tags that are not versions are left out, so the list may be
+    /// empty.
     Versions(Vec<u64>),
 }
 
@@ -23,7 +24,7 @@ pub enum PreconditionError {
 }
 
 impl Precondition {
-    /// Checks the version of the present record; 0 if nothing is recorded yet.
+    /// Checks the version of the present record; `current` is 0 if no record exists.
     pub(crate) fn check(&self, current: u64, is_required: bool) -> Result<(), PreconditionError> {
         let holds = match self {
             Precondition::None if is_required => return Err(PreconditionError::Required),
@@ -34,7 +35,7 @@ impl Precondition {
         if holds { Ok(()) } else { Err(PreconditionError::Stale { current }) }
     }
 
-    /// Checks a request that creates a record, which has no version to name.
+    /// Checks a request that creates a record. The new record has no version yet that the request could name.
     pub(crate) fn check_new(&self) -> Result<(), PreconditionError> {
         self.check(0, false)
     }

@@ -1,4 +1,4 @@
-//! The context of one request: caller, rights, surface, and the names under which it is logged.
+//! The context of one request: caller, rights, surface, and the names that logs use for it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub struct RequestContext {
 }
 
 impl RequestContext {
-    /// Returns a request of the operator of this machine, who acts as `caller`.
+    /// Returns the context of a request by the operator of this machine, who acts as `caller`.
     pub fn operator(caller: SecurityContext) -> Self {
         let caller = SecurityContext { auth_method: AuthMethod::Operator, ..caller };
         RequestContext { caller, scopes: Scopes::READ, ..RequestContext::default() }
@@ -38,12 +38,12 @@ impl RequestContext {
         RequestOrigin { client: self.client, correlation_id: self.logged_correlation_id() }
     }
 
-    /// Returns the correlation id; `None` if the request has none.
+    /// Returns the correlation id; `None` if it is empty.
     pub fn logged_correlation_id(&self) -> Option<Arc<str>> {
         Some(self.correlation_id.clone()).filter(|id| !id.is_empty())
     }
 
-    /// Returns the same request with queries of another kind.
+    /// Returns the context of the same request for queries of another kind.
     #[must_use]
     pub fn with_kind(&self, kind: QueryKind) -> Self {
         RequestContext { kind, ..self.clone() }
@@ -57,8 +57,8 @@ pub struct RequestTarget {
     pub action: &'static str,
     /// The resource as the caller wrote it, such as a path without its query string.
     pub resource: Arc<str>,
-    /// The registered pattern of the resource. Callers cannot invent new ones, so audit records of
-    /// denials that differ in the resource only are one kind.
+    /// The registered pattern of the resource. Callers cannot invent patterns, so audit records of denials that differ
+    /// only in the resource can be counted as one.
     pub pattern: &'static str,
     /// The scope that the operation requires; `None` if it requires an identity only.
     pub required: Option<Scope>,
@@ -102,7 +102,7 @@ pub enum QueryKind {
     Graphql,
     /// An export of at most `query.max_export_rows` rows.
     Export,
-    /// The statement alone.
+    /// The statement of a query, which is not run.
     Sql,
     /// An explanation of the statement.
     Explain,

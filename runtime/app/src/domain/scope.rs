@@ -58,7 +58,7 @@ impl Scopes {
         self
     }
 
-    /// Returns the words of the set, as keys and logs show them.
+    /// Returns the names of the scopes in the set.
     pub fn names(self) -> Vec<&'static str> {
         let is_in = |scope: &Scope| match scope {
             Scope::Read => self.read,

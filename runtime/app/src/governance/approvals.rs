@@ -1,8 +1,8 @@
 //! Asks governance hooks whether an artifact may take a step or be changed.
 //!
 //! In: the caller and the intended change. Out: the findings of all hooks, and whether the change is allowed. If a
-//! required hook does not answer, it is not. Every change of a governed artifact calls this. Not here: writing
-//! anything.
+//! required hook does not answer, the change is not allowed. Every change of a governed artifact calls this module.
+//! Absent: writing the change.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct Approval {
     pub unavailable: Vec<Arc<str>>,
 }
 
-/// A finding and whose it is.
+/// A finding, with the hook that reported it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookFinding {
     pub hook: Arc<str>,
@@ -49,7 +49,7 @@ impl ApprovalService {
         ApprovalService { governance, clock, time_zone: zone_name(zone) }
     }
 
-    /// Returns whether any hook is asked.
+    /// Returns whether any hook is asked before a change.
     pub(crate) fn has_hooks(&self) -> bool {
         !self.governance.is_silent()
     }
@@ -69,7 +69,7 @@ impl ApprovalService {
     }
 }
 
-/// Returns the name of a time zone for hooks.
+/// Returns the IANA name of a time zone for hooks; `UTC` for a zone without a name.
 pub(crate) fn zone_name(zone: &TimeZone) -> String {
     zone.iana_name().unwrap_or("UTC").to_owned()
 }
@@ -79,7 +79,7 @@ fn approval(said: Vec<HookResponse<Vec<GateFinding>>>) -> Approval {
     for HookResponse { hook, answer } in said {
         match answer {
             Ok(findings) => {
-                // What a monitored hook finds is shown, and closes nothing.
+                // The findings of a monitored hook are shown, but never block.
                 let open = |finding: GateFinding| GateFinding {
                     is_blocking: finding.is_blocking && !hook.is_monitored,
                     ..finding

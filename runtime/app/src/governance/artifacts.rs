@@ -1,8 +1,8 @@
-//! The artifacts that a caller may see, with the values of the project's files and those that were set at run time.
+//! The artifacts that a caller may see. Their values come from the project's files, or were set at run time.
 //!
 //! In: a snapshot, the caller and the governed records. Out: views of artifacts. An artifact that metadata does not
-//! list for the caller has no view. Values that were set at run time replace those of the files, and each value names
-//! its origin. Absent: changes.
+//! list for the caller has no view. A value that was set at run time replaces the value of the files, and each value
+//! names its origin. Absent: changes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -29,7 +29,7 @@ const MAX_NEAREST: usize = 5;
 /// The source of a value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Origin {
-    /// A default: neither the files nor a request set the value.
+    /// The default: neither the files nor a request set the value.
     #[default]
     Default,
     /// The project's files.
@@ -76,7 +76,7 @@ pub struct ArtifactView {
     pub refresh_frequency: Sourced<Option<Arc<str>>>,
     pub data_classification: Sourced<Option<Arc<str>>>,
     pub pii_flag: Sourced<bool>,
-    /// The version of the metadata; 0 if none was set.
+    /// The version of the metadata; 0 if no metadata was set at run time.
     pub version: u64,
     pub updated_by: Option<Arc<str>>,
     pub updated_at: Option<Timestamp>,
@@ -94,7 +94,7 @@ pub(super) struct FileValues {
     pub(super) governed: Governed,
 }
 
-/// The definitions of cubes by name, for their governed values.
+/// The definitions of cubes by name, from which their governed values are read.
 pub(crate) struct GovernedCubes<'a>(HashMap<&'a str, &'a CubeDefinition>);
 
 impl<'a> GovernedCubes<'a> {
@@ -102,7 +102,8 @@ impl<'a> GovernedCubes<'a> {
         GovernedCubes(definitions.cubes.iter().map(|of| (&*of.name.value, of)).collect())
     }
 
-    /// Returns the governed values of a cube: its own, or those of the nearest cube that it extends and that has some.
+    /// Returns the governed values of a cube. If it has none of its own, returns the values of the nearest cube with
+    /// governed values among the cubes that it extends.
     pub(crate) fn governed(&self, model: &Model, cube: &Cube) -> Governed {
         let original = cube.alias_of.map_or(cube, |id| model.cube(id));
         let line = self.0.get(&*original.name).map(|own| own.line(|name| self.0.get(name).copied()));
@@ -111,7 +112,7 @@ impl<'a> GovernedCubes<'a> {
     }
 }
 
-/// The project as one caller sees it at one time.
+/// The project as one caller may see it at one time.
 pub(crate) struct Sight<'a> {
     pub(super) snapshot: &'a Arc<Snapshot>,
     pub(super) access: Access<'a>,
@@ -144,17 +145,17 @@ impl<'a> Sight<'a> {
         }
     }
 
-    /// Returns whether the caller reviews every artifact: it has `admin` or a reviewer role.
+    /// Returns whether the caller may review every artifact, because it has `admin` or a reviewer role.
     pub(super) fn has_reviewer_role(&self) -> bool {
         self.is_admin || self.caller.roles.iter().any(|role| self.settings.reviewer_roles.contains(role))
     }
 
-    /// Returns whether policies hide nothing from the caller, who may then see whole definitions and changes.
+    /// Returns whether policies hide nothing from the caller. Such a caller may see whole definitions and changes.
     pub(super) fn sees_everything(&self) -> bool {
         self.access.sees_everything()
     }
 
-    /// Returns whether the project has an artifact, for any caller.
+    /// Returns whether the project has an artifact, whether or not the caller may see it.
     pub(super) fn exists(&self, artifact: &ArtifactRef) -> bool {
         let model = &self.snapshot.model;
         let member = || {
@@ -179,8 +180,9 @@ impl<'a> Sight<'a> {
         self.file_values(artifact).is_some()
     }
 
-    /// Returns whether the caller may see the records of an artifact. The project may lack an artifact that it had:
-    /// policies do not name it, so only callers from whom policies hide nothing see its records.
+    /// Returns whether the caller may see the records of an artifact. If the project no longer has the artifact,
+    /// policies cannot refer to it; then its records are shown only to callers with `admin`, or from whom policies hide
+    /// nothing.
     pub(super) fn sees_records_of(&self, artifact: &ArtifactRef) -> bool {
         self.sees(artifact) || (self.is_orphan(artifact) && (self.is_admin || self.sees_everything()))
     }

@@ -1,4 +1,4 @@
-//! The certifications that other lists of artifacts show beside names.
+//! The certifications that lists of artifacts show next to the names.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct Badge {
     pub is_expired: bool,
 }
 
-/// The certifications of the artifacts that a caller may see. Drafts have none.
+/// The certifications of the artifacts that a caller may see. Drafts are left out.
 #[derive(Debug, Clone, Default)]
 pub struct Badges(HashMap<ArtifactType, HashMap<Arc<str>, Badge>>);
 
@@ -42,14 +42,15 @@ impl Badges {
 
     /// Returns the badge of a member of a cube.
     pub fn of_member(&self, kind: ArtifactType, cube: &str, name: &str) -> Option<Badge> {
-        // Most projects have few certified members, so the name is rarely made.
+        // Few members are certified in most projects, so the full name is built only if a member of this kind is
+        // certified.
         self.0.get(&kind)?.get(format!("{cube}.{name}").as_str()).copied()
     }
 }
 
 impl GovernanceService {
     /// Returns the badges of the artifacts that the caller may see. If the state database is not available, they are
-    /// those of the records that this process knows.
+    /// based on the records that this process read last.
     pub async fn badges(&self, snapshot: &Arc<Snapshot>, request: &RequestContext) -> Badges {
         let state = self.latest_state().await;
         let mut badges = Badges::default();

@@ -1,9 +1,9 @@
 //! Certification of artifacts: the table of transitions, and the moves of callers.
 //!
-//! A certificate is of a definition. If the definition changes, the artifact counts as changed, or, with
-//! `governance.on_change: revoke`, as a draft, from the moment at which the project is loaded. A certificate ends with
-//! its last day in the project's time zone. Both are computed when a record is read; the background task writes them
-//! down later.
+//! A certificate certifies one definition. If the definition changes, the artifact counts as changed from the moment
+//! at which the project is loaded; with `governance.on_change: revoke`, it counts as a draft. A certificate ends with
+//! its last day in the project's time zone. Both states are computed when a record is read; the background task
+//! writes them to the record later.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub fn next_status(status: CertificationStatus, transition: Transition) -> Optio
     }
 }
 
-/// Returns the moves of the table from a status.
+/// Returns the moves that the table allows from a status.
 pub fn allowed_moves(status: CertificationStatus) -> Vec<Transition> {
     Transition::ALL.into_iter().filter(|transition| next_status(status, *transition).is_some()).collect()
 }
@@ -50,7 +50,7 @@ pub fn allowed_moves(status: CertificationStatus) -> Vec<Transition> {
 pub struct CertificationMove {
     pub artifact: ArtifactRef,
     pub transition: Transition,
-    /// The notes, or the reason of a rejection or deprecation. Submissions, rejections and deprecations need them.
+    /// The notes, or the reason for a rejection or deprecation. Submissions, rejections and deprecations need them.
     pub notes: Option<String>,
     /// The last day of the certificate.
     pub valid_until: Option<Date>,
@@ -64,15 +64,15 @@ pub struct CertificationMove {
 #[derive(Debug, Clone)]
 pub struct CertificationView {
     pub artifact: ArtifactRef,
-    /// The status that counts now.
+    /// The status that applies now. It differs from the stored status if a changed definition revokes the certificate.
     pub status: CertificationStatus,
-    /// The version of the record; 0 without one.
+    /// The version of the record; 0 if no record exists.
     pub version: u64,
     pub record: Option<Arc<Certification>>,
     /// True if the last day of the certificate is over.
     pub is_expired: bool,
     pub definition_changed: Option<DefinitionChange>,
-    /// The moves of the table. The caller may lack the right to some.
+    /// The moves that the table allows. The caller may lack the right to some of them.
     pub allowed_moves: Vec<Transition>,
     /// True if the project has no such artifact now.
     pub is_orphan: bool,
@@ -81,9 +81,9 @@ pub struct CertificationView {
 /// A definition that differs from the certified one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DefinitionChange {
-    /// The time at which the servers noticed it; `None` until then.
+    /// The time at which the background task noticed the change; `None` until then.
     pub since: Option<Timestamp>,
-    /// The changed lines, for callers from whom policies hide nothing.
+    /// The changed lines, for callers with `admin` or from whom policies hide nothing; `None` for other callers.
     pub diff: Option<Vec<DiffLine>>,
 }
 
@@ -136,7 +136,7 @@ impl CertificationView {
 fn definition_change(sight: &Sight<'_>, record: &Certification) -> Option<DefinitionChange> {
     let is_compared = match record.status {
         CertificationStatus::PendingReview | CertificationStatus::Certified => true,
-        // A certificate that was revoked.
+        // A draft with this time had a certificate that was revoked.
         CertificationStatus::Draft => record.definition_changed_at.is_some(),
         CertificationStatus::Deprecated | CertificationStatus::Archived => false,
     };
@@ -149,12 +149,12 @@ fn definition_change(sight: &Sight<'_>, record: &Certification) -> Option<Defini
     Some(DefinitionChange { since: record.definition_changed_at, diff })
 }
 
-/// Returns whether a day is over.
+/// Returns whether a day has ended in a zone.
 pub(super) fn is_over(day: Date, now: Timestamp, zone: &TimeZone) -> bool {
     now.to_zoned(zone.clone()).date() > day
 }
 
-/// Returns whether a number of days after a day is over.
+/// Returns whether the day that is `days` days after `day` has ended in a zone.
 pub(super) fn is_over_since(day: Date, days: i64, now: Timestamp, zone: &TimeZone) -> bool {
     day.checked_add(Span::new().days(days)).is_ok_and(|day| is_over(day, now, zone))
 }
@@ -191,7 +191,7 @@ fn event(transition: Transition) -> &'static str {
     }
 }
 
-/// Returns the field of a request that has the notes of a move, and whether the move needs them.
+/// Returns the name of the request's field for the notes of a move, and whether the move needs notes.
 fn notes_of(transition: Transition) -> (&'static str, bool) {
     match transition {
         Transition::Submit => ("notes", true),
@@ -221,7 +221,8 @@ impl GovernanceService {
         .await
     }
 
-    /// Returns a page of the recorded certifications, by artifact. With the status `draft`, artifacts without a record too.
+    /// Returns a page of the recorded certifications, by artifact. With the status `draft`, artifacts without a record
+    /// are included.
     ///
     /// # Errors
     /// [`GovernanceError::Store`].
@@ -342,7 +343,7 @@ impl GovernanceService {
     }
 }
 
-/// Reads the id of a replacement. The caller must be allowed to see the replacement.
+/// Reads the id of a replacement, which the caller must be allowed to see.
 fn replacement(
     sight: &Sight<'_>,
     artifact: &ArtifactRef,
@@ -365,8 +366,8 @@ fn without_hidden(sight: &Sight<'_>, record: &Arc<Certification>) -> Arc<Certifi
     }
 }
 
-/// Checks the caller's right to a move. Reviewers have a reviewer role, are stewards of the artifact whom others
-/// assigned, or have `admin`.
+/// Checks the caller's right to a move. A caller is a reviewer with a reviewer role, with `admin`, or as a data steward
+/// of the artifact whom another caller assigned.
 fn check_rights(
     sight: &Sight<'_>,
     owners: &OwnershipView,

@@ -1,9 +1,9 @@
-//! The definition of an artifact as text, with everything that it is computed from.
+//! The definition of an artifact as text, with all definitions that its values are computed from.
 //!
-//! In: a snapshot and an artifact. Out: the text and its fingerprint. It has the types, the SQL after Jinja, filters
-//! and joins of the artifact, of the members that it refers to, of their cubes and of the models below. Titles,
-//! descriptions and formats are not part of it, since no number depends on them. It does not depend on the places of
-//! definitions in files, on policies, and on which models are built.
+//! In: a snapshot and an artifact. Out: the text and its fingerprint. The text has the types, the SQL after Jinja, the
+//! filters and the joins of the artifact, of the members that it refers to, of their cubes, and of the models that
+//! these cubes read. It has no titles, descriptions or formats, because no value depends on them. It does not depend on
+//! the places of definitions in files, on policies, or on which models are built.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use terrane_compiler::types::{MetricKind, Value};
 use crate::catalog::Snapshot;
 use crate::ports::governance_records::{ArtifactRef, ArtifactType, Definition};
 
-/// The longest stored text, in bytes. The fingerprint is that of the whole text.
+/// The largest size of a stored text, in bytes. A longer text is cut, but its fingerprint covers the whole text.
 const MAX_STORED: usize = 64 * 1_024;
 
 /// An item of a definition.
@@ -27,7 +27,7 @@ const MAX_STORED: usize = 64 * 1_024;
 enum Item {
     /// A cube with its joins and all its members.
     WholeCube(CubeId),
-    /// The rows of a cube.
+    /// The rows of a cube, without its members.
     Rows(CubeId),
     Dimension(DimensionId),
     Measure(MeasureId),
@@ -133,7 +133,8 @@ impl<'s> Walk<'s> {
         (self.name(item), text.0, below)
     }
 
-    /// Returns the definition of a cube and those that it extends. An alias has that of its cube.
+    /// Returns the definition of a cube, and the definitions of the cubes that it extends. For an alias, returns those
+    /// of the original cube.
     fn line(&self, cube: &Cube) -> Vec<&'s CubeDefinition> {
         let original = cube.alias_of.map_or(cube, |id| self.model.cube(id));
         let definition = self.cubes.get(&*original.name);
@@ -245,7 +246,7 @@ impl<'s> Walk<'s> {
     }
 }
 
-/// The text of an item: one indented line a field, more for SQL of several lines.
+/// The text of an item: one indented line per field, and more lines for SQL of several lines.
 #[derive(Default)]
 struct Lines(String);
 

@@ -25,7 +25,7 @@ impl DiffMark {
     }
 }
 
-/// Returns the removed and added lines in their order, without those that are in both texts.
+/// Returns the removed and added lines in their order. Lines that both texts have are left out.
 pub(super) fn diff(before: &str, after: &str) -> Vec<DiffLine> {
     let (before, after): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let start = before.iter().zip(&after).take_while(|(one, other)| one == other).count();
@@ -38,7 +38,7 @@ pub(super) fn diff(before: &str, after: &str) -> Vec<DiffLine> {
     if rows.saturating_mul(columns) > MAX_CELLS {
         return before.iter().map(removed).chain(after.iter().map(added)).collect();
     }
-    // The length of the longest common subsequence from each pair of positions on.
+    // For each pair of positions, the length of the longest common subsequence of the lines that follow.
     let mut common = vec![0_u32; rows * columns];
     for row in (0..before.len()).rev() {
         for column in (0..after.len()).rev() {

@@ -1,4 +1,4 @@
-//! The reasons for which governance refuses a request.
+//! The reasons why governance refuses a request.
 
 use std::sync::Arc;
 
@@ -45,14 +45,14 @@ pub enum GovernanceError {
     ArchivedTerm,
     #[error("the link exists")]
     LinkExists,
-    /// The names of the terms, from the one with the new link back to it.
+    /// The names of the terms in the cycle, which begins and ends with the term of the new link.
     #[error("the link would close a cycle: {}", names.join(" → "))]
     Cycle { names: Vec<String> },
     #[error("`{owner}` has this role already")]
     OwnerExists { owner: Arc<str> },
     #[error("the limit of {max} {what} is reached")]
     TooMany { what: &'static str, max: usize },
-    /// The request names another version of the record, or none.
+    /// The request names another version of the record, or it names none although one is required.
     #[error(transparent)]
     Precondition(#[from] PreconditionError),
     #[error("the records were changed by others at the same time")]

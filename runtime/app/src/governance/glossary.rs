@@ -1,8 +1,9 @@
 //! The glossary: terms, their synonyms, and links to artifacts and to other terms.
 //!
-//! The name of a term is unique in its category among terms that are not archived, without regard to case. `defines`
-//! links between terms form no cycle; `relates_to` and `synonym_of` are symmetric, so they may point both ways. A link
-//! to an artifact that the caller may not see is left out, and a formula that names such a member, metric or cube too.
+//! The name of a term is unique among the terms of its category that are not archived, without regard to case.
+//! `defines` links between terms form no cycle. `relates_to` and `synonym_of` are symmetric, so two terms may link to
+//! each other with them. A caller does not see links to artifacts that are hidden from it, nor a formula that names a
+//! hidden member, metric or cube.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use crate::ports::governance_records::{
     unique_name,
 };
 
-/// The largest number of terms, archived ones included.
+/// The largest number of terms, including archived terms.
 pub(super) const MAX_TERMS: usize = 50_000;
 /// The largest number of links of one term.
 pub(super) const MAX_LINKS: usize = 1_000;
@@ -45,7 +46,7 @@ pub struct NewTerm {
     pub precondition: Precondition,
 }
 
-/// A change of a term. `None` leaves a field unchanged; a list replaces the present one.
+/// A change of a term. `None` leaves a field unchanged. A list replaces the present list.
 #[derive(Debug, Clone, Default)]
 pub struct TermChange {
     pub name: Option<String>,
@@ -82,7 +83,7 @@ pub struct TermFilter {
 #[derive(Debug, Clone, Default)]
 pub struct TermPage {
     pub terms: Vec<TermView>,
-    /// The number of terms of all pages.
+    /// The number of terms on all pages.
     pub total: usize,
 }
 
@@ -123,8 +124,8 @@ impl GovernanceService {
         .await
     }
 
-    /// Returns the terms that a search finds: first those that are called so, then those with such a synonym, then
-    /// those that contain all its words.
+    /// Returns the terms that a search finds. Terms with exactly this name come first, then terms with this synonym,
+    /// then terms whose name or synonyms contain the text, then terms that contain all words.
     ///
     /// # Errors
     /// [`GovernanceError::Store`].
@@ -225,7 +226,8 @@ impl GovernanceService {
             after.owner = line("owner", &wanted.owner, &before.owner)?;
             match &wanted.formula {
                 Change::Keep => {}
-                // The caller reads such a formula as null, and may send the whole term back.
+                // A hidden formula is sent to the caller as null. If the caller sends the term back, null must not
+                // remove it.
                 Change::Remove if hides_formula(sight, before) => {}
                 Change::Remove => after.formula = None,
                 Change::Set(text) => after.formula = formula(sight, Some(text))?,
@@ -400,7 +402,7 @@ fn is_selected(term: &Term, filter: &TermFilter) -> bool {
         }
 }
 
-/// Returns the place of a term among those that a search finds; `None` if the search does not find it.
+/// Returns the rank of a term in a search, 0 for the best match; `None` if the search does not find it.
 fn rank(term: &Term, whole: &str, words: &[String]) -> Option<u8> {
     let name = term.name.to_lowercase();
     let synonyms: Vec<String> = term.synonyms.iter().map(|synonym| synonym.to_lowercase()).collect();
@@ -423,7 +425,7 @@ fn rank(term: &Term, whole: &str, words: &[String]) -> Option<u8> {
     words.iter().all(|word| text.contains(word.as_str())).then_some(4)
 }
 
-/// Returns a term with the links that the caller may see.
+/// Returns a term with the links and the formula that the caller may see.
 pub(super) fn seen(sight: &Sight<'_>, state: &GovernanceState, term: &Arc<Term>) -> TermView {
     let is_seen = |link: &TermLink| match &link.target {
         LinkTarget::Artifact(artifact) => sight.sees_records_of(artifact),
@@ -446,7 +448,7 @@ fn hides_formula(sight: &Sight<'_>, term: &Term) -> bool {
     term.formula.as_deref().is_some_and(|formula| unseen_member(sight, formula).is_some())
 }
 
-/// Checks that no other term has the name.
+/// Checks that no other term of the category has the name.
 fn check_name(state: &GovernanceState, term: &Term) -> Result<(), GovernanceError> {
     let Some(name) = term.unique_name() else { return Ok(()) };
     let mut others = state.terms.values().filter(|other| other.id != term.id);
@@ -468,7 +470,7 @@ fn related(state: &GovernanceState, own: &str, ids: &[Arc<str>]) -> Result<Vec<A
     Ok(ids)
 }
 
-/// Reads a formula, whose members must exist for the caller.
+/// Reads a formula. Each `cube.member` in it must exist for the caller.
 fn formula(sight: &Sight<'_>, formula: Option<&str>) -> Result<Option<Arc<str>>, GovernanceError> {
     let Some(text) = text::notes("formula", formula)? else { return Ok(None) };
     match unseen_member(sight, &text) {
@@ -477,8 +479,8 @@ fn formula(sight: &Sight<'_>, formula: Option<&str>) -> Result<Option<Arc<str>>,
     }
 }
 
-/// Returns the first `cube.member` of a formula that does not exist for the caller, or its first word that is the name
-/// of a metric or a cube that is hidden from the caller. Other words are only words.
+/// Returns the first name of a formula that the caller may not see: a `cube.member` that does not exist for the caller,
+/// or the name of a hidden metric or cube. Other words without a dot are not checked.
 fn unseen_member<'f>(sight: &Sight<'_>, formula: &'f str) -> Option<&'f str> {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
     let mut tokens = formula.split(|c: char| !is_part(c)).map(|token| token.trim_matches('.'));
@@ -505,7 +507,7 @@ fn is_unseen_member(sight: &Sight<'_>, cube: &str, name: &str) -> bool {
     !sight.sees(&ArtifactRef::new(kind, format!("{cube}.{name}")))
 }
 
-/// Checks that a link from one term to another does not lead back to itself. Symmetric relationships close no cycle.
+/// Checks that a new link does not close a cycle. Only `defines` links form cycles; besides, no term links to itself.
 pub(super) fn check_cycle(
     state: &GovernanceState,
     from: &Term,
@@ -518,7 +520,7 @@ pub(super) fn check_cycle(
     if relationship != Relationship::Defines {
         return Ok(());
     }
-    // Each open path ends with a term whose links are not followed yet.
+    // The paths to follow. The links of the last term of each path have not been followed yet.
     let mut open: Vec<Vec<&Arc<Term>>> = vec![vec![to]];
     let mut visited: HashSet<&str> = HashSet::new();
     while let Some(path) = open.pop() {

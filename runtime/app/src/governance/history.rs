@@ -1,4 +1,4 @@
-//! The history of changes, as far as the caller may see the changed artifacts.
+//! The history of changes to artifacts and terms that the caller may see.
 
 use super::artifacts::Sight;
 use super::error::GovernanceError;
@@ -8,7 +8,7 @@ use crate::ports::governance_records::{HistoryEntry, HistoryFilter, LinkTarget};
 
 /// The number of entries that are read at once.
 const PAGE: u32 = 500;
-/// The largest number of reads for one page.
+/// The largest number of reads for one page. A page may have fewer entries than requested when it is reached.
 const MAX_READS: usize = 20;
 
 /// A page of the history, newest first.
@@ -21,7 +21,7 @@ pub struct HistoryPage {
 
 impl GovernanceService {
     /// Returns the changes that the caller may see. The details before and after a change may name members that are
-    /// hidden from the caller, so only callers from whom policies hide nothing get them.
+    /// hidden from the caller. So only callers with `admin`, or from whom policies hide nothing, get the details.
     ///
     /// # Errors
     /// [`GovernanceError::UnknownArtifact`], [`GovernanceError::UnknownTerm`], [`GovernanceError::Store`].
@@ -64,11 +64,11 @@ impl GovernanceService {
     }
 }
 
-/// The actions that change nothing but a link of a term.
+/// The actions that change only one link of a term.
 const LINK_ACTIONS: [&str; 2] = ["term_linked", "term_unlinked"];
 
-/// Returns an entry as the caller sees it; `None` if it is about an artifact, or the link of a term to an artifact, that
-/// the caller may not see.
+/// Returns an entry as the caller may see it; `None` if the caller may not see its artifact. An entry about a link of a
+/// term is also left out if the link is to a hidden artifact.
 fn seen(sight: &Sight<'_>, entry: &HistoryEntry) -> Option<HistoryEntry> {
     if entry.artifact.as_ref().is_some_and(|artifact| !sight.sees_records_of(artifact)) {
         return None;

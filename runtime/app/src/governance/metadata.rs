@@ -1,4 +1,4 @@
-//! Metadata of artifacts that is set at run time, over the values of the project's files.
+//! Metadata of artifacts that is set at run time and replaces the values of the project's files.
 
 use std::sync::Arc;
 

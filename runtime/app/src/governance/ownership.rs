@@ -1,11 +1,11 @@
 //! Owners of artifacts.
 //!
-//! An owner that the project's files name (`meta.owner`) holds until owners are assigned at run time. `team:` before
-//! the name makes it a team. Owners are compared with the caller when they are read: users by their id, teams by the
-//! caller's groups.
+//! An owner that the project's files name (`meta.owner`) applies until owners are assigned at run time. The prefix
+//! `team:` marks the name of a team. Owners are compared with the caller when they are read: users by their id, teams
+//! by the caller's groups.
 //!
-//! Owners are changed by callers who own the artifact or review it. A data steward reviews the artifact, so no caller
-//! gets this role by itself: an owner assigns it to others, and a steward who assigned itself does not review.
+//! Callers who own or review an artifact may change its owners. A data steward reviews the artifact, so a caller cannot
+//! give this role to itself: an owner assigns it to others, and a steward who assigned itself is not a reviewer.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::ports::governance_records::{
 
 /// The largest number of owners of one artifact.
 pub(super) const MAX_OWNERS: usize = 50;
-/// The mark of a team in the project's files.
+/// The prefix that marks a team in the project's files.
 const TEAM: &str = "team:";
 
 /// A request to assign or remove an owner.
@@ -57,7 +57,7 @@ pub struct OwnerView {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OwnershipView {
     pub owners: Vec<OwnerView>,
-    /// The version of the record; 0 without one.
+    /// The version of the record; 0 if no record exists.
     pub version: u64,
 }
 
@@ -141,7 +141,7 @@ impl GovernanceService {
         .await
     }
 
-    /// Returns the artifacts of an owner that the caller may see, by artifact and role.
+    /// Returns the artifacts that an owner has and that the caller may see, by artifact and role.
     ///
     /// # Errors
     /// [`GovernanceError::Store`].
@@ -262,7 +262,7 @@ impl GovernanceService {
     }
 }
 
-/// Returns the question for hooks about a changed record of an artifact.
+/// Returns the question to hooks about a change of an artifact's record.
 pub(super) fn change_of_artifact(
     sight: &Sight<'_>,
     state: &GovernanceState,

@@ -1,4 +1,4 @@
-//! A page of a list, by the number of items before it.
+//! A page of a list, given by the number of items before it.
 
 /// The place and the size of a page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

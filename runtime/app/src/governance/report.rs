@@ -1,11 +1,11 @@
 //! The compliance report: the artifacts that the caller may see, and the findings about each.
 //!
-//! Findings: an artifact whose cube has no owner either, personal data without a mask, an expired certificate, a definition
-//! that differs from the certified one, and a sunset day that is past.
+//! A finding is one of these: neither an artifact nor its cube has an owner, personal data has no mask, a certificate
+//! has expired, a definition differs from the certified one, or a sunset day has passed.
 //!
-//! A dimension counts as masked if a policy masks or denies it for every caller that the policy does not exempt by name
-//! (`unless_roles` and the like). A policy for certain roles, groups or attributes leaves the dimension open to all
-//! others, so it does not count.
+//! A dimension counts as masked if a policy masks or denies it for all callers except those that the policy exempts
+//! (`unless_roles` and the like). A policy that applies only to certain roles, groups or attributes does not count,
+//! because it leaves the dimension open to all others.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -57,8 +57,8 @@ impl ArtifactFinding {
 #[derive(Debug, Clone)]
 pub struct ReportRow {
     pub view: ArtifactView,
-    /// True if a policy masks or denies the dimension for all callers whom it does not exempt by name; `None` for other
-    /// artifacts.
+    /// True if a policy masks or denies the dimension for all callers that it does not exempt; `None` for other types
+    /// of artifacts.
     pub is_masked: Option<bool>,
     pub findings: Vec<ArtifactFinding>,
 }
@@ -69,9 +69,10 @@ pub struct ComplianceReport {
     pub project: Arc<str>,
     pub generated_at: Timestamp,
     pub rows: Vec<ReportRow>,
-    /// Artifacts with records that the project lacks.
+    /// The artifacts that have records but are not in the project.
     pub orphans: Vec<ArtifactRef>,
-    /// The numbers of terms that are not archived, and of those without a link that the caller may see.
+    /// The number of terms that are not archived. `terms_without_links` counts the terms among them that have no link
+    /// which the caller may see.
     pub terms: usize,
     pub terms_without_links: usize,
 }
@@ -87,7 +88,7 @@ impl ComplianceReport {
         self.rows.iter().filter(|row| row.findings.contains(&finding)).count()
     }
 
-    /// Returns the share of artifacts whose certificate holds, from 0 to 1; `None` without artifacts.
+    /// Returns the share of artifacts with a valid certificate, from 0 to 1; `None` if the report has no artifacts.
     pub fn certified_share(&self) -> Option<f64> {
         let certified = self.rows.iter().filter(|row| row.view.certification.is_certified()).count();
         (!self.rows.is_empty()).then(|| certified as f64 / self.rows.len() as f64)
@@ -127,11 +128,11 @@ fn report(sight: &Sight<'_>, state: &GovernanceState) -> ComplianceReport {
     }
 }
 
-/// The dimensions that a policy masks or denies for all callers whom it does not exempt by name.
+/// The dimensions that a policy masks or denies for all callers that it does not exempt.
 #[derive(Debug, Default)]
 struct Protected {
     dimensions: BTreeSet<DimensionId>,
-    /// Cubes that are closed to these callers.
+    /// The cubes that are closed to all callers that the policy does not exempt.
     cubes: BTreeSet<CubeId>,
 }
 
@@ -152,7 +153,7 @@ fn protected(sight: &Sight<'_>) -> Protected {
     found
 }
 
-/// Returns whether a condition holds for every caller whom it does not exempt.
+/// Returns whether a condition holds for every caller that it does not exempt.
 fn applies_by_default(when: &PolicyCondition) -> bool {
     when.roles.is_empty() && when.groups.is_empty() && when.auth_methods.is_empty() && when.attributes.is_empty()
 }
@@ -182,7 +183,7 @@ fn row(sight: &Sight<'_>, state: &GovernanceState, view: ArtifactView, protected
     ReportRow { view, is_masked, findings }
 }
 
-/// Returns whether a member's cube has an owner, who then owns the member too.
+/// Returns whether the cube of a member has an owner, which makes this owner the owner of the member too.
 fn has_owned_cube(sight: &Sight<'_>, state: &GovernanceState, artifact: &ArtifactRef) -> bool {
     let Some((cube, _)) = artifact.id.split_once('.') else { return false };
     let cube = ArtifactRef::new(ArtifactType::Cube, cube);

@@ -13,10 +13,10 @@ use crate::ports::governance_records::{ArtifactRef, ArtifactType, CertificationS
 /// A selection of artifacts.
 #[derive(Debug, Clone, Default)]
 pub struct ArtifactQuery {
-    /// All words must occur in the id, the title, the description, the tags, or the names and synonyms of linked
-    /// terms. An empty text finds all artifacts.
+    /// The words to find. Each must occur in the id, the title, the description, the tags, or the names and synonyms of
+    /// linked terms. Without words, all artifacts match.
     pub text: String,
-    /// The artifact has all of these tags, without regard to case.
+    /// The tags that the artifact must have, without regard to case.
     pub tags: Vec<String>,
     pub status: Option<CertificationStatus>,
     pub artifact_type: Option<ArtifactType>,
@@ -66,7 +66,7 @@ fn search(sight: &Sight<'_>, state: &GovernanceState, query: &ArtifactQuery) -> 
                 continue;
             }
             let Some(rank) = rank(state, &artifact, &file, &words) else { continue };
-            // Most artifacts have no record, and are drafts.
+            // An artifact without a record is a draft, so its view need not be computed.
             let is_recorded = state.certifications.contains_key(&artifact);
             let view = is_recorded.then(|| CertificationView::of(sight, state, &artifact));
             let status = view.as_ref().map_or(CertificationStatus::Draft, |view| view.status);
@@ -92,7 +92,7 @@ fn has_tags(state: &GovernanceState, artifact: &ArtifactRef, file: &FileValues, 
     wanted.iter().all(|wanted| tags().any(|tag| tag.to_lowercase() == *wanted))
 }
 
-/// Returns the place of an artifact among those that words find; `None` if they do not find it.
+/// Returns the rank of an artifact in a search, 0 for the best match; `None` if the words do not match it.
 fn rank(state: &GovernanceState, artifact: &ArtifactRef, file: &FileValues, words: &[String]) -> Option<u8> {
     if words.is_empty() {
         return Some(0);

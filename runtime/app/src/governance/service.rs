@@ -1,8 +1,9 @@
 //! The use cases of governance over the ports.
 //!
 //! Every change is decided on all records up to a sequence number, and written only if no other change was made
-//! meanwhile; otherwise it is decided again. So rules that look at several records, such as unique names and links
-//! without cycles, hold on all replicas. Reads take the records from memory and first fetch those that changed.
+//! meanwhile; otherwise it is decided again on the new records. So rules over several records, such as unique names and
+//! links without cycles, hold on all replicas. A read first fetches the records that changed, and takes the others from
+//! memory.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
@@ -26,7 +27,7 @@ use crate::ports::store::StoreError;
 use crate::ports::tokens::Randomness;
 use crate::security::{AccessRecorder, access};
 
-/// The number of attempts of a change that conflicts with changes of other replicas.
+/// The number of times that a change is tried if changes of other replicas conflict with it.
 const ATTEMPTS: usize = 8;
 
 /// The effect of a changed definition on a certificate.
@@ -45,7 +46,7 @@ pub struct GovernanceSettings {
     /// True if changes of existing records must name a version.
     pub require_if_match: bool,
     pub on_change: OnChange,
-    /// The number of days after the end of a certificate at which the artifact is deprecated; `None`: never.
+    /// The number of days from the end of a certificate until the artifact is deprecated; `None` for never.
     pub auto_deprecate_after_days: Option<i64>,
     /// True if the caller who submitted an artifact may certify it.
     pub allow_self_certification: bool,
@@ -83,12 +84,12 @@ pub struct GovernanceService {
     pub(super) ports: GovernancePorts,
     pub(super) settings: GovernanceSettings,
     state: RwLock<Arc<GovernanceState>>,
-    /// A lock that is held while this process decides about a change and writes it.
+    /// The lock that is held while this process decides about a change and writes it.
     changing: tokio::sync::Mutex<()>,
     pub(super) definitions: DefinitionCache,
 }
 
-/// A change that was decided, and the question for hooks about it.
+/// A decided change, and the question to hooks about it.
 pub(super) struct Decided<T> {
     pub(super) changes: Vec<RecordChange>,
     pub(super) question: Option<Question>,
@@ -119,7 +120,7 @@ impl GovernanceService {
         }
     }
 
-    /// Returns the records of now.
+    /// Reads the records that changed, and returns all records.
     ///
     /// # Errors
     /// The state database cannot be read.
@@ -140,7 +141,7 @@ impl GovernanceService {
         Ok(state)
     }
 
-    /// Returns the records of now; if the state database cannot be read, those that this process has read so far.
+    /// Returns all records. If the state database cannot be read, returns the records that this process read last.
     pub(crate) async fn latest_state(&self) -> Arc<GovernanceState> {
         match self.state().await {
             Ok(state) => state,
@@ -151,7 +152,7 @@ impl GovernanceService {
         }
     }
 
-    /// Returns the records that this process has read so far.
+    /// Returns the records that this process read last, without reading new ones.
     pub fn known_state(&self) -> Arc<GovernanceState> {
         self.state.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -166,12 +167,13 @@ impl GovernanceService {
         read(&self.sight(&snapshot, request), &state)
     }
 
-    /// Returns the project as the caller of a request sees it now.
+    /// Returns the project as the caller of a request may see it now.
     pub(crate) fn sight<'a>(&'a self, snapshot: &'a Arc<Snapshot>, request: &'a RequestContext) -> Sight<'a> {
         Sight::new(snapshot, request, &self.settings, self.ports.clock.now(), &self.definitions)
     }
 
-    /// Decides a change on the current records, asks the hooks, and writes it. A denial is recorded first.
+    /// Decides a change on the current records, asks the hooks, and writes the change. If the change is denied, writes
+    /// an audit record of the denial before the error is returned.
     pub(super) async fn change<T: Send>(
         &self,
         request: &RequestContext,
@@ -230,12 +232,12 @@ impl GovernanceService {
         self.ports.records.history(filter).await
     }
 
-    /// Returns an audit record of a change that is made now, without details.
+    /// Returns an audit record, without details, of a change at the present time.
     pub(super) fn entry(&self, event: &'static str, request: &RequestContext, resource: String) -> AuditEntry {
         self.ports.access.entry(event, request, resource)
     }
 
-    /// Returns 128 random bits as text.
+    /// Returns 128 random bits as a string.
     pub(super) fn new_id(&self) -> Arc<str> {
         let mut random = [0; 16];
         self.ports.randomness.fill(&mut random);
@@ -243,7 +245,7 @@ impl GovernanceService {
     }
 }
 
-/// Definitions of one snapshot that were computed before.
+/// The definitions of one snapshot that have been computed.
 #[derive(Debug, Default)]
 pub(super) struct DefinitionCache(Mutex<CachedDefinitions>);
 

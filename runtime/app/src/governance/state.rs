@@ -17,7 +17,7 @@ pub struct GovernanceState {
     pub terms: BTreeMap<Arc<str>, Arc<Term>>,
     pub ownership: BTreeMap<ArtifactRef, Arc<Ownership>>,
     pub metadata: BTreeMap<ArtifactRef, Arc<ArtifactMetadata>>,
-    /// The terms with a link to each artifact, by id. Archived terms are left out.
+    /// The terms with a link to each artifact, by artifact. Archived terms are left out.
     links: BTreeMap<ArtifactRef, Vec<(Arc<str>, Relationship)>>,
 }
 

@@ -1,9 +1,9 @@
-//! Writes down what time and reloads did to certificates.
+//! Updates the records of certificates after days have passed or the project was reloaded.
 //!
-//! In: the governed records and the served project. Out: a task of the worker. It records since when the definition of
-//! a certified artifact differs, revokes the certificate if `governance.on_change` says so, and deprecates artifacts
-//! whose certificate ended long enough ago. The changes are those that readers see already, so a run that is repeated
-//! or dropped does no harm.
+//! In: the governed records and the served project. Out: a task of the worker. It records the time at which the
+//! definition of a certified artifact was found to differ, and revokes the certificate if `governance.on_change` says
+//! so. It deprecates artifacts whose certificate ended long enough ago. Readers of a record already see these changes,
+//! because the state is computed on reading. So repeating or dropping a run does no harm.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,7 +69,7 @@ impl GovernanceService {
     fn due_change(&self, sight: &Sight<'_>, record: &Certification) -> Option<RecordChange> {
         let present = sight.definitions.get(sight.snapshot, &record.artifact);
         let certified = record.definition.as_ref();
-        // An artifact that the project lacks may return.
+        // If the project lacks the artifact now, the artifact may return, so no change of its definition is recorded.
         let is_present = present.is_some();
         let has_changed = present.zip(certified).is_some_and(|(now, then)| now.fingerprint != then.fingerprint);
         let version = record.version + 1;

@@ -5,7 +5,7 @@ use crate::ports::governance::Transition;
 use crate::ports::governance_records::CertificationStatus;
 use CertificationStatus::{Archived, Certified, Deprecated, Draft, PendingReview};
 
-/// The table of the interface.
+/// The table of moves in the documented interface: status, move, next status.
 const TABLE: [(CertificationStatus, Transition, CertificationStatus); 7] = [
     (Draft, Transition::Submit, PendingReview),
     (PendingReview, Transition::Certify, Certified),
@@ -28,7 +28,8 @@ fn only_the_moves_of_the_table_are_allowed() {
     }
 }
 
-/// Walks at random: an artifact is certified only right after a submission, and an archived one stays.
+/// Takes random moves. An artifact becomes certified only from a pending review, and an archived artifact stays
+/// archived.
 #[test]
 fn random_walks_keep_the_rules_of_the_table() {
     let mut seed: u64 = 42;

@@ -1,6 +1,6 @@
-//! Rules for the texts of governed records.
+//! Rules for the strings of governed records.
 //!
-//! In: texts of a request. Out: the trimmed text, or a [`TextProblem`]. Absent: the JSON types of fields (wire).
+//! In: strings of a request. Out: the trimmed string, or a [`TextProblem`]. Absent: the JSON types of fields (wire).
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ pub(super) fn line(field: &'static str, text: &str) -> Result<Arc<str>, Governan
     is_good.then(|| text.into()).ok_or_else(|| TextProblem::Line { max: MAX_LINE }.of(field))
 }
 
-/// Reads an optional line; an empty one counts as absent.
+/// Reads an optional line. An empty line counts as absent.
 pub(super) fn optional_line(field: &'static str, text: Option<&str>) -> Result<Option<Arc<str>>, GovernanceError> {
     text.filter(|text| !text.trim().is_empty()).map(|text| line(field, text)).transpose()
 }
@@ -70,12 +70,12 @@ pub(super) fn paragraph(field: &'static str, text: &str, max: usize) -> Result<A
     Ok(text.into())
 }
 
-/// Reads optional notes; empty ones count as absent.
+/// Reads optional notes. Empty notes count as absent.
 pub(super) fn notes(field: &'static str, text: Option<&str>) -> Result<Option<Arc<str>>, GovernanceError> {
     text.filter(|text| !text.trim().is_empty()).map(|text| paragraph(field, text, MAX_NOTES)).transpose()
 }
 
-/// Reads lines that all differ, also without case.
+/// Reads lines that are all different, also without regard to case.
 pub(super) fn lines(field: &'static str, texts: &[Arc<str>]) -> Result<Vec<Arc<str>>, GovernanceError> {
     if texts.len() > MAX_ITEMS {
         return Err(TextProblem::TooMany { max: MAX_ITEMS, found: texts.len() }.of(field));
@@ -88,7 +88,7 @@ pub(super) fn lines(field: &'static str, texts: &[Arc<str>]) -> Result<Vec<Arc<s
     }
 }
 
-/// Reads texts of several lines each.
+/// Reads strings that may each have several lines.
 pub(super) fn paragraphs(field: &'static str, texts: &[Arc<str>]) -> Result<Vec<Arc<str>>, GovernanceError> {
     if texts.len() > MAX_ITEMS {
         return Err(TextProblem::TooMany { max: MAX_ITEMS, found: texts.len() }.of(field));
@@ -96,7 +96,8 @@ pub(super) fn paragraphs(field: &'static str, texts: &[Arc<str>]) -> Result<Vec<
     texts.iter().map(|text| paragraph(field, text, MAX_NOTES)).collect()
 }
 
-/// Reads the address of a page. Other schemes than HTTP could run scripts where the address is shown as a link.
+/// Reads the address of a page. Only HTTP and HTTPS are accepted: addresses of other schemes could run scripts where
+/// they are shown as links.
 pub(super) fn address(field: &'static str, text: &str) -> Result<Arc<str>, GovernanceError> {
     let text = text.trim();
     let is_http = ["https://", "http://"].iter().any(|scheme| text.len() > scheme.len() && text.starts_with(scheme));

@@ -1,10 +1,10 @@
 //! Export and import of all governed records.
 //!
-//! In: the records of one state database, or a set of records from an export. Out: the set in a fixed order, or the
-//! records that are new or differ, written with their audit records in one transaction. A set with a problem changes
-//! nothing. Records that the set lacks stay. Versions belong to one database, so a set has none: an import gives each
-//! changed record the next version. Absent: formats (wire), policies (only `admin` and operators export and import), and
-//! hooks, which were asked when the records were made.
+//! In: the records of one state database, or a set of records from an export. Out: the set in a fixed order; or, for an
+//! import, the new and different records, written with their audit records in one transaction. A set with a problem
+//! changes nothing. Records that the set lacks stay. Versions are counted per database, so a set has none: an import
+//! gives each changed record its next version. Absent: formats (wire); policies, because only `admin` and operators
+//! export and import; hooks, which were asked when the records were first written.
 
 mod record_set;
 mod validate;
@@ -22,7 +22,7 @@ use crate::ports::governance_records::{
 };
 use crate::ports::store::StoreError;
 
-/// The number of attempts of an import that conflicts with changes of servers.
+/// The number of times that an import is tried if changes of servers conflict with it.
 const ATTEMPTS: usize = 8;
 /// The audit event of an imported record.
 const EVENT: &str = "governance_record_imported";
@@ -76,8 +76,8 @@ pub async fn export_records(records: &dyn GovernanceRecords) -> Result<RecordSet
     Ok(RecordSet::of(&state_of(records).await?))
 }
 
-/// Validates a set of records and writes those that are new or differ, in one transaction. `entry` makes the audit
-/// record of an event and a resource.
+/// Validates a set of records, and writes the new and different ones in one transaction. `entry` creates the audit
+/// record for an event and a resource.
 ///
 /// # Errors
 /// [`ImportError`]; nothing is changed.
@@ -104,7 +104,7 @@ async fn state_of(records: &dyn GovernanceRecords) -> Result<GovernanceState, St
     Ok(state)
 }
 
-/// Returns the changes that make the records of a state those of a set.
+/// Returns the changes after which the state has the records of a set.
 fn changes(
     set: RecordSet,
     state: &GovernanceState,

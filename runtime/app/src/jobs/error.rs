@@ -9,7 +9,8 @@ use crate::query::QueryRunError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GoneReason {
     Expired,
-    /// The reader's policies, or the definitions, no longer make the statement that was run.
+    /// With the reader's policies and the present definitions, the query compiles to another statement than the one
+    /// that ran.
     PolicyChanged,
 }
 
@@ -27,7 +28,7 @@ impl GoneReason {
 pub enum JobError {
     #[error(transparent)]
     Query(#[from] QueryRunError),
-    /// The rows of a job are stored without totals.
+    /// The query requests totals, but the rows of a job are stored without totals.
     #[error("asynchronous queries have no `totals`; leave it out")]
     HasTotals,
     /// No job of this caller has this id.

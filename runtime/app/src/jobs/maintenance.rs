@@ -1,6 +1,6 @@
 //! Deletes expired results, results without a job, and jobs that ended long ago.
 //!
-//! In: the table of jobs and the results. Out: a task of the worker, which one replica runs at a time.
+//! In: the table of jobs and the results. Out: a task of the worker, which runs on one replica at a time.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const PERIOD: Duration = Duration::from_secs(30);
 /// The largest number of jobs that one statement reads.
 const JOBS_AT_ONCE: usize = 500;
 
-/// Periodically deletes expired jobs and the files of deleted ones.
+/// Periodically deletes expired jobs, and the result files that no job needs.
 pub struct JobMaintenance {
     service: Arc<JobService>,
 }
@@ -30,7 +30,7 @@ impl JobMaintenance {
         JobMaintenance { service }
     }
 
-    /// Deletes results that no job needs; returns how many.
+    /// Deletes results that no job needs. Returns their number.
     async fn sweep(&self) -> Result<u64, TaskError> {
         let ports = &self.service.ports;
         let names = match ports.results.names().await {
@@ -40,7 +40,7 @@ impl JobMaintenance {
                 return Ok(0);
             }
         };
-        // Names that do not belong to an attempt are files of other programs.
+        // A name that is not that of an attempt belongs to a file of another program.
         let attempts: Vec<Attempt<'_>> = names.iter().filter_map(|name| Attempt::of(name)).collect();
         let mut swept = 0;
         for attempts in attempts.chunks(JOBS_AT_ONCE) {
@@ -61,7 +61,7 @@ impl JobMaintenance {
     }
 }
 
-/// The result of an attempt, by its name.
+/// An attempt, parsed from the name of its result.
 struct Attempt<'n> {
     name: &'n str,
     id: &'n str,
@@ -77,7 +77,7 @@ impl<'n> Attempt<'n> {
     }
 }
 
-/// Returns whether a job has this result, or may be writing it.
+/// Returns whether the job has this result, or an attempt may still be writing it.
 fn needs(job: &Job, attempt: &Attempt<'_>) -> bool {
     match job.state {
         JobState::Complete => job.manifest.as_ref().is_some_and(|manifest| &*manifest.name == attempt.name),
@@ -102,13 +102,13 @@ impl Task for JobMaintenance {
         let now = ports.clock.now();
         let expired = ports.jobs.expire(now).await?;
         let horizon = now.checked_sub(settings.retention).unwrap_or(Timestamp::MIN);
-        // Results go before their jobs, so that none is left without an owner.
+        // Results are deleted before their jobs, so that no result remains whose job is gone.
         let results = self.sweep().await?;
         let jobs = ports.jobs.prune(horizon).await?;
         if expired + results + jobs > 0 {
             tracing::info!(event = "jobs_pruned", expired, results, jobs);
         }
-        // The table deletes a bounded number at a time.
+        // One call deletes a bounded number of jobs, so more may remain.
         Ok(if jobs > 0 || expired > 0 { Progress::Incomplete } else { Progress::Complete })
     }
 }

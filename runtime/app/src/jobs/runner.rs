@@ -1,10 +1,10 @@
-//! Runs jobs: several at once in each process, each under a lease of its own.
+//! Runs jobs: several at once in each process, each under its own lease.
 //!
-//! In: open jobs without a holder. Out: their ends. Absent: leases themselves (`worker`).
+//! In: open jobs without a holder. Out: the ends of these jobs. Absent: leases themselves (`worker`).
 //!
-//! A process that dies leaves its leases to expire. Another one, or the same after its restart, begins the second
-//! and last attempt; after that the job is `failed` with the code `INTERRUPTED`. A result is written before the job
-//! is complete, under a name that belongs to the attempt, so a late holder never touches a newer result.
+//! If a process dies, its leases expire. Another process, or the same one after its restart, begins the second and last
+//! attempt. After that, the job is `failed` with the code `INTERRUPTED`. A result is written before the job is
+//! complete, under a name that belongs to the attempt. So a former holder of the lease cannot change a newer result.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ const MAX_ATTEMPTS: u32 = 2;
 const POLL: Duration = Duration::from_secs(1);
 /// The time between two records of a job's progress.
 const REPORT: Duration = Duration::from_secs(1);
-/// The time that running jobs have to end once the process stops.
+/// The time that running jobs have to end after the process was asked to stop.
 const GRACE: Duration = Duration::from_secs(2);
 /// The progress of a job whose number of rows is unknown.
 const UNKNOWN: u32 = u32::MAX;
@@ -69,7 +69,7 @@ impl From<ResultsError> for Fault {
     }
 }
 
-/// The rows of a query, whole or as a stream.
+/// The rows of a query, as a whole or as a stream.
 struct Rows {
     columns: Vec<ResultColumn>,
     schema: SchemaRef,
@@ -83,7 +83,7 @@ impl JobRunner {
         JobRunner { service, leases, lease_settings, id }
     }
 
-    /// Runs jobs until `stop`. Jobs that have not ended soon after are left to another process.
+    /// Runs jobs until `stop`. Jobs that do not end within two seconds after that are left to another process.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let runner = Arc::new(self);
         let mut submissions = runner.service.submissions.subscribe();
@@ -102,24 +102,25 @@ impl JobRunner {
                 () = &mut stop => break,
                 Some(_) = running.join_next() => {}
                 _ = poll.tick() => runner.count_pending().await,
-                // The sender lives as long as the service. A job waits for a free place anyway.
+                // `changed` cannot fail, because the sender lives as long as the service. Without a free place, jobs
+                // wait anyway.
                 _ = submissions.changed(), if free > 0 => {}
             }
         }
-        // Each attempt holds a receiver, or none runs.
+        // Sending fails only if no attempt is running.
         let _ = stopping.send(true);
         while running.join_next().await.is_some() {}
     }
 
-    /// Updates the number of pending jobs. It is unchanged while the state database does not answer.
+    /// Updates the number of pending jobs. If the state database does not answer, the number stays unchanged.
     async fn count_pending(&self) {
         if let Ok(pending) = self.service.ports.jobs.pending().await {
             self.service.pending.store(pending, Ordering::Relaxed);
         }
     }
 
-    /// Claims open jobs and begins their attempts. If the state database fails, those that have begun are returned, and
-    /// the others are claimed later.
+    /// Claims open jobs and begins their attempts. If the state database fails, returns the attempts that have begun;
+    /// the other jobs are claimed later.
     async fn claim(&self, most: usize) -> Vec<(Job, HeldLease)> {
         let mut claimed = Vec::new();
         if most == 0 {
@@ -158,11 +159,11 @@ impl JobRunner {
         Ok(None)
     }
 
-    /// Runs one attempt to its end. An attempt that is stopped or loses its lease ends nothing.
+    /// Runs one attempt to its end. If the attempt is stopped or loses its lease, the state of the job is not changed.
     async fn attempt(&self, job: Job, lease: HeldLease, mut stopped: watch::Receiver<bool>) {
         let progress = AtomicU32::new(UNKNOWN);
         let grace = async {
-            // The sender lives until the attempts have ended.
+            // The wait cannot fail, because the sender lives until the attempts have ended.
             let _ = stopped.wait_for(|is_stopped| *is_stopped).await;
             tokio::time::sleep(GRACE).await;
         };
@@ -195,7 +196,8 @@ impl JobRunner {
         }
     }
 
-    /// Records progress until the job is cancelled or its submitter has lost access. `None` if the lease is stale.
+    /// Reports progress until the job has been cancelled or its maker has lost access. Returns the end of the job;
+    /// `None` if the lease is stale.
     async fn supervise(&self, job: &Job, lease: &Lease, progress: &AtomicU32) -> Option<JobEnd> {
         let mut ends = self.service.ends.subscribe();
         loop {
@@ -208,7 +210,7 @@ impl JobRunner {
                 Ok(Some(true)) => return Some(JobEnd::Cancelled),
                 Ok(Some(false)) => {}
                 Ok(None) => return None,
-                // The lease ends the attempt if the state database stays away.
+                // If the state database stays unavailable, the lease expires, which ends the attempt.
                 Err(_) => continue,
             }
             if let Ok(false) = self.is_maker_active(job).await {
@@ -221,7 +223,7 @@ impl JobRunner {
         let is_active = loop {
             match self.is_maker_active(job).await {
                 Ok(is_active) => break is_active,
-                // The lease ends the attempt if the state database stays away.
+                // If the state database stays unavailable, the lease expires, which ends the attempt.
                 Err(_) => tokio::time::sleep(REPORT).await,
             }
         };
@@ -252,7 +254,7 @@ impl JobRunner {
     async fn write(&self, job: &Job, lease: &Lease, progress: &AtomicU32) -> Result<(Arc<str>, Manifest), Fault> {
         let ports = &self.service.ports;
         let (query, cache) = ports.texts.query(&job.query).map_err(Fault::Job)?;
-        // A job has time to compute a result, so it never gets an outdated one.
+        // A job has time to compute its result, so it does not accept an outdated cached answer.
         let (query, cache) = (without_total(query), CacheControl { stale: Some(Duration::ZERO), ..cache });
         let request =
             RequestContext { correlation_id: job.correlation_id.clone().unwrap_or_default(), ..Default::default() };
@@ -281,8 +283,8 @@ impl JobRunner {
         Ok((fingerprint, writer.finish().await?))
     }
 
-    /// Records the end of a job. Returns false if the lease is stale. If the state database does not answer, the call
-    /// is repeated as long as the lease is held.
+    /// Records the end of a job. Returns false if the lease is stale. If the state database does not answer, tries
+    /// again for as long as the lease is held.
     async fn record(&self, job: &Job, lease: &Lease, end: &JobEnd) -> bool {
         loop {
             let now = self.service.ports.clock.now();
@@ -306,7 +308,7 @@ impl JobRunner {
         }
     }
 
-    /// Returns whether the account behind a job may still ask.
+    /// Returns whether the account of the job's maker still has access.
     async fn is_maker_active(&self, job: &Job) -> Result<bool, StoreError> {
         let (credentials, now) = (&*self.service.ports.credentials, self.service.ports.clock.now());
         Ok(current_rights(credentials, &job.maker, now).await?.is_some())

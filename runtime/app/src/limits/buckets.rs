@@ -1,4 +1,4 @@
-//! The buckets of one limit: governor's arithmetic over a bounded map and the port's clock.
+//! The buckets of one limit: the arithmetic of the crate `governor`, over a bounded map and the clock of the port.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -17,7 +17,7 @@ use crate::ports::clock::Clock;
 
 /// The largest number of buckets of one limit, each of about 100 bytes.
 pub const MAX_SUBJECTS: usize = 65_536;
-/// The shortest time between two searches for full buckets, which read all of them.
+/// The shortest time between two searches for full buckets. Each search visits all buckets.
 const SWEEP_PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) struct Limit {
@@ -43,18 +43,18 @@ impl governor::clock::Clock for PortClock {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Ask {
     subject: Subject,
-    /// True to take a token; false to check only whether one is available.
+    /// True to take a token; false to check only whether a token is available.
     takes: bool,
 }
 
-/// The time at which each bucket will be full again, in governor's format.
+/// The time at which each bucket will be full again, in the format of `governor`.
 #[derive(Default)]
 struct Buckets(Mutex<Shelf>);
 
 #[derive(Default)]
 struct Shelf {
     own: HashMap<Subject, Nanos>,
-    /// The bucket that subjects without a place in `own` share.
+    /// The bucket that is shared by subjects without a bucket in `own`.
     shared: Option<Nanos>,
 }
 
@@ -101,14 +101,14 @@ impl ShrinkableKeyedStateStore<Ask> for Buckets {
 impl Limit {
     pub(crate) fn new(rate: Rate, scope: RateScope, clock: Arc<dyn Clock>) -> Self {
         let period = Duration::try_from_secs_f64(1.0 / rate.requests_per_second).unwrap_or(Duration::MAX);
-        // A period of zero means no limit.
+        // A rate so high that its period rounds to zero allows the highest quota.
         let quota = Quota::with_period(period).unwrap_or(Quota::per_second(NonZeroU32::MAX)).allow_burst(rate.burst);
         let clock = PortClock(clock);
         let limiter = RateLimiter::new(quota, Buckets::default(), clock.clone());
         Limit { rate, scope, clock, limiter, swept: AtomicU64::new(0) }
     }
 
-    /// Takes one.
+    /// Takes a token of a subject.
     pub(crate) fn take(&self, subject: Subject) -> Result<(), RateExceeded> {
         if self.limiter.len() >= MAX_SUBJECTS {
             self.sweep();
@@ -116,7 +116,7 @@ impl Limit {
         self.ask(&Ask { subject, takes: true })
     }
 
-    /// Checks whether one could be taken.
+    /// Checks whether a subject has a token, without taking it.
     pub(super) fn look(&self, subject: Subject) -> Result<(), RateExceeded> {
         self.ask(&Ask { subject, takes: false })
     }

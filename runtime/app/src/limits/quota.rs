@@ -1,6 +1,6 @@
-//! Bounds on what callers have open at once: sockets, live queries.
+//! Limits the number of sockets and live queries that callers have open.
 //!
-//! In: a subject that opens one more. Out: a permit, which counts until it is dropped, or [`QuotaFull`]. Subjects
+//! In: a subject that opens a further one. Out: a permit, which counts until it is dropped, or [`QuotaFull`]. Subjects
 //! without an open permit use no memory.
 
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ pub enum QuotaFull {
     Subject { max: usize },
 }
 
-/// Counts open permits. A clone counts the same ones.
+/// Counts open permits. All clones share one count.
 #[derive(Debug, Clone)]
 pub struct Quota {
     settings: QuotaSettings,
@@ -35,7 +35,7 @@ struct Open {
     by_subject: HashMap<Subject, usize>,
 }
 
-/// The right to have one open, until it is dropped.
+/// The right to have one socket or live query open. Dropping it returns the permit.
 #[derive(Debug)]
 pub struct QuotaPermit {
     open: Arc<Mutex<Open>>,
@@ -85,7 +85,7 @@ impl Drop for QuotaPermit {
     }
 }
 
-/// Counts are whole after any panic.
+/// Locks the counts. They are valid even after a panic, because no change of them can panic halfway.
 fn lock(open: &Mutex<Open>) -> MutexGuard<'_, Open> {
     open.lock().unwrap_or_else(PoisonError::into_inner)
 }

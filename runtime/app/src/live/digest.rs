@@ -1,7 +1,7 @@
-//! Digests of answers, so that a live query need not store its rows.
+//! Digests of answers, so that a live query does not store the rows of its last answer.
 //!
 //! In: an answer. Out: the digest of everything that a client sees of its rows: columns, values, the number of groups,
-//! and totals. Equal values have equal digests, independent of batches and buffers. Absent: the age of the rows.
+//! and totals. Equal rows have equal digests, independent of their batches and buffers. Absent: the age of the rows.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::query::Answer;
 pub(super) struct AnswerDigest([u8; 32]);
 
 impl AnswerDigest {
-    /// Returns the digest of an answer; `None` if a column has values that cannot be ordered.
+    /// Returns the digest of an answer; `None` if the values of a column cannot be encoded for it.
     pub(super) async fn of(answer: &Arc<Answer>) -> Option<Self> {
         let answer = Arc::clone(answer);
         over_rows(answer.returned_rows, move || digest(&answer).ok()).await
@@ -36,7 +36,8 @@ fn digest(answer: &Answer) -> Result<AnswerDigest, ArrowError> {
     Ok(AnswerDigest(hash.finalize().into()))
 }
 
-/// Adds rows. Each row is hashed after its length, so that no two lists of rows hash the same bytes.
+/// Adds rows to a hash. The length of each row is hashed before the row, so that different lists of rows add different
+/// bytes.
 fn add(hash: &mut Sha256, columns: &[ResultColumn], batches: &[RecordBatch]) -> Result<(), ArrowError> {
     let described = format!("{columns:?}");
     hash.update((described.len() as u64).to_le_bytes());

@@ -1,8 +1,8 @@
 //! The rules of alerts, as plain functions.
 //!
-//! In: the open alert of a series, and the evaluated steps. Out: the alerts after them. A series has at most one alert
-//! that is not resolved. Steps that an alert has seen before change neither its counts nor its state, so a round that
-//! is repeated is silent. Absent: time, storage, and who may move an alert.
+//! In: the open alert of a series, and the evaluated steps. Out: the changed alerts. A series has at most one alert
+//! that is not resolved. A step is counted once: if it is evaluated again, only a higher severity changes its alert. So
+//! repeating a round has no effect. Absent: time, storage, and the right to move an alert.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::ports::monitors::{Alert, AlertConfig, AlertState, NewId, ScoredStep};
 
-/// A move of an alert that a caller asks for.
+/// A move of an alert to another state that a caller requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AlertMove {
     Acknowledge,
@@ -49,7 +49,7 @@ impl AlertMove {
     }
 }
 
-/// Returns the alert after a move of a caller; `None` if its state does not allow the move.
+/// Returns the alert after a caller's move; `None` if the state of the alert does not allow the move.
 pub(super) fn moved(alert: &Alert, step: AlertMove, by: &Arc<str>, at: Timestamp) -> Option<Alert> {
     if !step.is_allowed_in(alert.state) {
         return None;
@@ -73,8 +73,8 @@ pub struct RoundFacts<'a> {
     pub at: Timestamp,
 }
 
-/// Returns the alerts of one series that a round changes: the open one, and those that it opens. The last of them may
-/// be open.
+/// Returns the alerts of one series that a round changes: the open alert, and the alerts that the round opens. At most
+/// the last of them is open.
 pub fn after_steps(
     open: Option<Alert>,
     newest_resolved_ms: Option<i64>,
@@ -86,14 +86,14 @@ pub fn after_steps(
     for step in steps {
         let is_alarming = step.is_anomalous && step.severity >= round.rules.min_severity;
         match &mut current {
-            // Steps of an alert that was resolved do not open it again.
+            // These steps belong to an alert that was resolved. They do not open another one.
             None if newest_resolved_ms.is_some_and(|until| step.at_ms <= until) => {}
             None if is_alarming => {
                 current = Some(triggered(step, round, new_id));
                 is_changed = true;
             }
             None => {}
-            // Late rows may make a known step worse.
+            // Rows that arrived late may raise the severity of a step that was counted before.
             Some(alert) if step.at_ms <= alert.judged_until_ms && is_alarming && step.severity > alert.severity => {
                 alert.severity = step.severity;
                 alert.version += 1;
@@ -140,7 +140,7 @@ fn triggered(step: &ScoredStep, round: RoundFacts<'_>, new_id: NewId<'_>) -> Ale
     }
 }
 
-/// Counts a step that an open alert has not seen.
+/// Counts a step that the open alert has not counted yet.
 fn follow(alert: &mut Alert, step: &ScoredStep, is_alarming: bool, round: RoundFacts<'_>) {
     alert.version += 1;
     alert.judged_until_ms = step.at_ms;
@@ -159,13 +159,13 @@ fn follow(alert: &mut Alert, step: &ScoredStep, is_alarming: bool, round: RoundF
     }
 }
 
-/// Returns the time at which an alert that was triggered at `at` is escalated next.
+/// Returns the time of the next escalation of an alert that was triggered at `at`; `None` without a further rule.
 fn escalation(rules: &AlertConfig, escalations: u32, at: Timestamp) -> Option<Timestamp> {
     let minutes = rules.escalations.get(escalations as usize)?.after_minutes;
     at.checked_add(SignedDuration::from_mins(i64::from(minutes))).ok()
 }
 
-/// Returns the alert after an escalation that was due.
+/// Returns the alert after the escalation that is due.
 pub fn escalated(alert: &Alert, rules: &AlertConfig) -> Alert {
     let escalations = alert.escalations + 1;
     Alert {

@@ -1,7 +1,7 @@
-//! Channels and deliveries for callers: checks, tests, lists, and sending again.
+//! Channels and deliveries for callers: checks, test messages, lists, and repeated delivery.
 //!
-//! In: a caller and its request. Out: records. The deliveries of a monitor are for its owner and for `admin`, since they
-//! show targets. A test message obeys the pace of its channel, and is in the audit log.
+//! In: a caller and its request. Out: records. Only the owner of a monitor and callers with `admin` see the deliveries
+//! of the monitor, because these show targets. A test message obeys the pace of its channel, and has an audit record.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -54,12 +54,12 @@ impl TestLog {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeenChannel {
     pub channel: ConfiguredChannel,
-    /// The state of deliveries; `None` if the last message was accepted, or no message was sent.
+    /// The state of the channel's deliveries; `None` if the last message was accepted, or no message was sent.
     pub lane: Option<Lane>,
 }
 
 impl MonitorService {
-    /// Returns the configured channels, and whether they work.
+    /// Returns the configured channels, each with the state of its deliveries.
     ///
     /// # Errors
     /// The state database cannot be read.
@@ -77,8 +77,8 @@ impl MonitorService {
         Ok(configured.into_iter().map(|channel| SeenChannel { lane: state(&channel), channel }).collect())
     }
 
-    /// Sends a test message, and returns the reason why the receiver did not accept it. If it did, a channel that was
-    /// disabled is usable again.
+    /// Sends a test message. Returns the reason if the receiver did not accept it. If the receiver accepted it, a
+    /// channel that was disabled becomes usable again.
     ///
     /// # Errors
     /// The channel cannot be used, or is paused.
@@ -132,10 +132,10 @@ impl MonitorService {
         Ok(found)
     }
 
-    /// Puts a failed delivery back, to be sent at once.
+    /// Schedules a failed delivery to be sent at once.
     ///
     /// # Errors
-    /// There is none of that id that the caller may change, or it has not failed.
+    /// The caller may not change the delivery's monitor, the delivery does not exist, or it has not failed.
     pub async fn replay(
         &self,
         identity: &Identity,
@@ -183,7 +183,7 @@ impl MonitorService {
     }
 }
 
-/// Returns a message that is about no monitor.
+/// Returns a test message, which is not about a monitor.
 fn test_message(id: Arc<str>, at: Timestamp) -> AlertMessage {
     let none = || Arc::from("");
     let subject = MessageSubject {

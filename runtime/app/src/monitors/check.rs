@@ -1,4 +1,4 @@
-//! Checks definitions of monitors, and describes them for the audit log.
+//! Checks definitions of monitors, and formats them for the audit log.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const MAX_GROUPING_MINUTES: u32 = 24 * 60;
 /// The longest time until an escalation: a week.
 const MAX_ESCALATION_MINUTES: u32 = 7 * 24 * 60;
 
-/// Checks the parts of a definition that need neither the project nor detectors.
+/// Checks those fields of a definition that can be checked without the project and without detectors.
 pub(super) fn check(definition: &MonitorDefinition) -> Result<(), MonitorError> {
     let invalid = |field, problem: String| Err(MonitorError::Invalid { field, problem });
     let name = &definition.name;
@@ -63,7 +63,7 @@ pub(super) fn check(definition: &MonitorDefinition) -> Result<(), MonitorError> 
     Ok(())
 }
 
-/// Describes a definition for the audit log.
+/// Returns the fields of a definition for the audit log.
 pub(super) fn details(definition: &MonitorDefinition) -> Details {
     let text = |text: &str| Detail::Value(Value::Text(text.into()));
     let maybe = |name: Option<&Arc<str>>| name.map_or(Detail::Value(Value::Null), |name| text(name));
@@ -97,12 +97,12 @@ fn escalation_detail(rule: &EscalationRule) -> Detail {
     ])
 }
 
-/// Describes a channel that was tested or used again.
+/// Returns the fields of a channel that was tested or enabled, for the audit log.
 pub(super) fn channel_details(channel: &Channel) -> Details {
     Details::fields([("channel", channel_detail(channel))])
 }
 
-/// Describes a channel. The path of a URL may be a secret.
+/// Returns a channel for the audit log. The path of a URL is left out, because it may be a secret.
 fn channel_detail(channel: &Channel) -> Detail {
     let target = match channel.target.split_once("://") {
         Some((scheme, rest)) => format!("{scheme}://{}/…", rest.split(['/', '?', '#']).next().unwrap_or_default()),
@@ -111,7 +111,7 @@ fn channel_detail(channel: &Channel) -> Detail {
     Detail::Value(Value::Text(format!("{} {target}", channel.kind.as_str()).trim_end().into()))
 }
 
-/// Describes the state of an alert for the audit log.
+/// Returns the state of an alert for the audit log.
 pub(super) fn state_details(state: AlertState) -> Details {
     Details::fields([("state", Detail::Value(Value::Text(state.as_str().into())))])
 }

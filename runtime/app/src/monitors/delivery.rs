@@ -1,10 +1,10 @@
 //! Attempts to deliver messages: the rules after an attempt, and the worker's task.
 //!
-//! In: deliveries that are due. Out: their states, and the states of channels. Messages are sent at least once, with an
-//! id that stays the same. A channel that fails is paused for 10 s, then twice as long after each failure up to an
-//! hour, or as long as the receiver asks. A message that is not accepted for 24 hours has failed; it is stored, and a
-//! caller can send it again. A receiver that refuses all messages disables its channel. Different channels are sent to
-//! side by side, so that a slow one delays no other.
+//! In: deliveries that are due. Out: their states, and the states of channels. A message is sent at least once, and all
+//! attempts carry the same id. A channel that fails is paused for 10 s. Each further failure doubles the pause, up to
+//! an hour; a longer pause that the receiver requests is obeyed. A message that is not accepted within 24 hours has
+//! failed; it stays stored, and a caller can send it again. A receiver that refuses all messages disables its channel.
+//! Messages to different channels are sent side by side, so that a slow channel does not delay the others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,9 +22,9 @@ use crate::worker::{Progress, Schedule, Task, TaskError};
 
 /// The name of the task and of its lease.
 const DELIVERIES: &str = "deliveries";
-/// The longest time until a new message is noticed.
+/// The longest time until the task notices a new message.
 const POLL: Duration = Duration::from_secs(2);
-/// The largest number of attempts in one run of the task, each for another channel.
+/// The largest number of attempts in one run of the task. Each attempt is for another channel.
 const AT_ONCE: u32 = 32;
 /// The time after which a message that is not accepted has failed.
 pub(super) const LIFETIME: SignedDuration = SignedDuration::from_hours(24);
@@ -34,11 +34,11 @@ const RETENTION: SignedDuration = SignedDuration::from_hours(30 * 24);
 pub(super) const PACE: SignedDuration = SignedDuration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
 const MAX_PAUSE: Duration = Duration::from_secs(3_600);
-/// The part of a pause by which it varies.
+/// The share of a pause by which it varies at random.
 const SPREAD: f64 = 0.2;
 
-/// Returns the states of a delivery and its channel after an attempt at the time `at`. The attempt was counted when it
-/// began. `spread` is a number from 0 to 1 by which pauses vary.
+/// Returns the states of a delivery and of its channel after an attempt at the time `at`. The attempt was counted when
+/// it began. `spread` is a random number from 0 to 1, which determines how the pause varies.
 pub fn after_attempt(due: &DueDelivery, result: Result<(), SendError>, at: Timestamp, spread: f64) -> DueDelivery {
     let DueDelivery { mut delivery, mut lane } = due.clone();
     delivery.last_error = result.as_ref().err().map(|error| error.reason().into());
@@ -67,7 +67,7 @@ pub fn after_attempt(due: &DueDelivery, result: Result<(), SendError>, at: Times
     DueDelivery { delivery, lane }
 }
 
-/// Returns a delivery to a channel that refuses all messages, without an attempt.
+/// Returns a failed delivery to a channel whose receiver refuses all messages. No attempt is made.
 fn refused(due: &DueDelivery, reason: &str, at: Timestamp) -> DueDelivery {
     let mut refused = due.clone();
     refused.delivery.state = DeliveryState::Failed;
@@ -76,7 +76,7 @@ fn refused(due: &DueDelivery, reason: &str, at: Timestamp) -> DueDelivery {
     refused
 }
 
-/// Returns the pause of a channel after some failures in a row.
+/// Returns the pause of a channel after a number of failures in a row.
 fn pause(failures: u32, spread: f64) -> Duration {
     let doubled = FIRST_PAUSE.saturating_mul(1 << failures.saturating_sub(1).min(16)).min(MAX_PAUSE);
     doubled.mul_f64(1.0 + SPREAD * (2.0 * spread.clamp(0.0, 1.0) - 1.0))
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(pauses[..10], [10, 20, 40, 80, 160, 320, 640, 1_280, 2_560, 3_600]);
         assert_eq!((due.delivery.state, due.delivery.last_error.as_deref()), (DeliveryState::Failed, Some("busy")));
         assert!(now > due.delivery.expires_at);
-        // An hour of silence costs a dozen attempts at most, and the message is delivered afterwards.
+        // An hour of failures leads to at most a dozen attempts, and the message is delivered afterwards.
         assert!(
             pauses
                 .iter()

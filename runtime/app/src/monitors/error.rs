@@ -50,7 +50,7 @@ pub enum MonitorError {
     MoveNotAllowed { step: AlertMove, state: AlertState, allowed: Vec<AlertMove> },
     #[error("the limit of {most} monitors of one owner is reached; delete one first")]
     TooManyOfOwner { most: u32 },
-    /// The number is not shown, since the caller may not see all monitors.
+    /// The limit is reached. The error has no number of monitors, because the caller may not see all monitors.
     #[error("the server stores no more monitors; ask an administrator to delete some")]
     TooMany,
     #[error("it was changed by others at the same time")]

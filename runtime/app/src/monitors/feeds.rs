@@ -1,8 +1,8 @@
-//! Lists of alerts that followers share.
+//! Lists of alerts that several followers share.
 //!
-//! In: a caller, the alerts that it follows, and a revision of the state. Out: the versions of these alerts. Equal
-//! followers share one list per revision, and at most [`MAX_LISTINGS`] lists of a process are read at once; others wait
-//! in order. A list has only ids and versions, at most twice [`MAX_LISTED`] of them.
+//! In: a caller, the alerts that it follows, and a revision of the state. Out: the versions of these alerts. Followers
+//! with the same rights and selection share one list per revision. At most [`MAX_LISTINGS`] lists of a process are read
+//! at once; others wait in order. A list has only ids and versions, at most twice [`MAX_LISTED`] of them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -19,12 +19,12 @@ use crate::domain::{Identity, RequestContext};
 use crate::ports::monitors::{Alert, AlertFilter, AlertsRevision};
 use crate::ports::severity::FindingSeverity;
 
-/// The number of lists and pages that followers of a process read at once.
+/// The largest number of lists and pages that the followers of a process read at once.
 const MAX_LISTINGS: usize = 4;
-/// The time after which a list is reloaded for a new follower.
+/// The age from which a list is reloaded for a new follower.
 const LIFETIME: Duration = Duration::from_secs(60);
 
-/// The caller of a stream, and the alerts that it follows.
+/// The caller of a stream, and the selection of alerts that the caller follows.
 #[derive(Clone)]
 pub struct FollowedAlerts {
     pub identity: Identity,
@@ -40,10 +40,10 @@ pub(super) struct AlertFeeds {
     listings: Semaphore,
 }
 
-/// A digest of a caller and of the alerts that it follows.
+/// A digest of a caller and of its selection of alerts.
 type FeedKey = [u8; 32];
 
-/// The newest list of equal followers.
+/// The newest list for all followers with the same key.
 #[derive(Default)]
 pub(super) struct AlertFeed(tokio::sync::Mutex<Option<Listing>>);
 
@@ -62,10 +62,10 @@ pub(super) struct AlertVersion {
     pub(super) triggered_at: Timestamp,
 }
 
-/// The versions of the newest open alerts and of the newest alerts.
+/// The versions of the newest open alerts, and of the newest alerts in any state.
 #[derive(Debug, Default)]
 pub(super) struct AlertIndex {
-    /// Oldest first.
+    /// The alerts, oldest first.
     pub(super) alerts: Vec<AlertVersion>,
     versions: HashMap<Arc<str>, u64>,
 }
@@ -77,7 +77,8 @@ impl Default for AlertFeeds {
 }
 
 impl AlertFeeds {
-    /// Returns the feed of followers that are equal to this one. It exists while one of them does.
+    /// Returns the feed for followers with this caller and selection. A feed exists as long as one of its followers
+    /// does.
     pub(super) fn feed(&self, followed: &FollowedAlerts) -> Arc<AlertFeed> {
         let mut feeds = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
         let key = key_of(followed);
@@ -90,7 +91,7 @@ impl AlertFeeds {
         feed
     }
 
-    /// Waits until the follower may read the state database.
+    /// Waits until the follower may read the state database. Holding the permit limits the concurrent reads.
     pub(super) async fn permit(&self) -> Option<SemaphorePermit<'_>> {
         // The semaphore is never closed.
         self.listings.acquire().await.ok()
@@ -98,11 +99,11 @@ impl AlertFeeds {
 }
 
 impl AlertIndex {
-    /// Makes a list of alerts, each of which may occur twice.
+    /// Creates a list. The given alerts may contain each alert twice.
     fn of(alerts: impl IntoIterator<Item = AlertVersion>) -> Self {
         let mut alerts: Vec<AlertVersion> = alerts.into_iter().collect();
         alerts.sort_by(|one, other| (one.triggered_at, &one.id).cmp(&(other.triggered_at, &other.id)));
-        // An alert that changed between two reads occurs in its newer version.
+        // If an alert changed between the two reads, the newer version stays.
         alerts.dedup_by(|next, first| {
             let is_same = next.id == first.id;
             if is_same && next.version > first.version {
@@ -114,18 +115,19 @@ impl AlertIndex {
         AlertIndex { alerts, versions }
     }
 
-    /// Returns whether an alert of the next list is sent to followers who have this one.
+    /// Returns whether an alert of the next list must be sent to a follower to whom this list was sent.
     pub(super) fn lacks(&self, alert: &AlertVersion) -> bool {
         match self.versions.get(&alert.id) {
             Some(version) => *version != alert.version,
-            // An older alert that has ended is in the list because newer ones were deleted.
+            // An older alert that has ended is new in the list only because newer alerts were deleted, so it is not
+            // sent.
             None => alert.is_open || self.alerts.last().is_none_or(|newest| alert.triggered_at >= newest.triggered_at),
         }
     }
 }
 
 impl AlertFeed {
-    /// Returns the list of a revision.
+    /// Returns the list of a revision, and reads it if it is not the newest one.
     ///
     /// # Errors
     /// The caller may not see the monitor, or the state database cannot be read.

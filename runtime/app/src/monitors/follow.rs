@@ -1,10 +1,10 @@
-//! Followed alerts.
+//! Streams of alerts for followers.
 //!
-//! In: a caller, and which alerts it follows. Out: a stream of the alerts that are open, and then of each that is
-//! triggered or changes. All streams of a process share a reader of the state database, and list alerts only if an alert
-//! or a monitor has changed. A stream holds lists of ids and versions ([`feeds`](super::feeds)), which equal followers
-//! share, and one page of alerts. A page is read when the follower polls for it, and is authorized anew, so a caller
-//! gets what it may see at that time.
+//! In: a caller, and the selection of alerts that it follows. Out: a stream of the open alerts, and then of each alert
+//! that is triggered or changes. All streams of a process share one reader of the state database. Alerts are listed
+//! only if an alert or a monitor has changed. A stream holds lists of ids and versions ([`feeds`](super::feeds)), which
+//! it shares with equal followers, and one page of alerts. A page is read and authorized when the follower polls for
+//! it, so a caller gets what it may see at that time.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -25,19 +25,20 @@ struct AlertStream {
     followed: FollowedAlerts,
     feed: Arc<AlertFeed>,
     readings: Readings<AlertsRevision>,
-    /// The revision of the last list; `None` before the first one.
+    /// The revision of the last list; `None` before the first list.
     revision: Option<AlertsRevision>,
-    /// The list whose alerts were all sent; `None` before the first one.
+    /// The list whose alerts have all been sent; `None` before the first list.
     sent: Option<Arc<AlertIndex>>,
-    /// The list whose alerts are being sent, and the place of the next one.
+    /// The list whose alerts are being sent, and the index of the next alert in it.
     sending: Option<(Arc<AlertIndex>, usize)>,
     /// The alerts to send next, oldest first.
     page: VecDeque<SeenAlert>,
 }
 
 impl MonitorService {
-    /// Returns the newest open alerts at once, at most [`MAX_LISTED`](super::MAX_LISTED), and then each of these and of
-    /// the newest alerts that is triggered or changes. An error is the last item.
+    /// Returns a stream of alerts. It begins with the newest open alerts, at most [`MAX_LISTED`](super::MAX_LISTED).
+    /// Then follows each alert that is triggered or changes, among the open alerts and the newest ones. An error is the
+    /// last item.
     pub fn follow_alerts(
         self: &Arc<Self>,
         followed: FollowedAlerts,
@@ -80,11 +81,11 @@ impl AlertStream {
         }
     }
 
-    /// Reads the next list, once the state has changed.
+    /// Waits until the state has changed, and reads the next list.
     async fn read_index(&mut self) -> Result<(), MonitorError> {
         let revision = match self.revision {
             Some(_) => self.readings.next().await?,
-            // A revision of its own, so that it is not older than the stream.
+            // A new stream reads the revision itself, because the shared one may be older than the stream.
             None => {
                 let _permit = self.service.feeds.permit().await;
                 self.service.ports.records.alerts_revision().await?
@@ -98,7 +99,7 @@ impl AlertStream {
         Ok(())
     }
 
-    /// Reads the next alerts of a list that are to be sent.
+    /// Reads the next page of alerts of a list that the follower does not have yet.
     async fn read_page(&mut self, index: Arc<AlertIndex>, from: usize) -> Result<(), MonitorError> {
         let is_due = |alert: &AlertVersion| match &self.sent {
             None => alert.is_open,
@@ -119,12 +120,12 @@ impl AlertStream {
     }
 }
 
-/// A monitor, and the caller's view of it.
+/// A monitor, and the digest of the caller's view of it.
 type ViewedMonitor = (Arc<Monitor>, Arc<str>);
 
 impl MonitorService {
-    /// Returns the alerts that still have these versions and that the caller may see. An alert that has changed since is
-    /// sent with the next list.
+    /// Returns those of these alerts that still have the given versions and that the caller may see. An alert that has
+    /// changed since then is sent with the next list.
     async fn followed_page(
         &self,
         request: &RequestContext,

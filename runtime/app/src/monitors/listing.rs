@@ -21,8 +21,8 @@ use crate::ports::store::StoreError;
 pub(super) type VisibleMonitor = (Arc<Monitor>, Arc<str>);
 
 impl MonitorService {
-    /// Returns the monitors that the caller may see: its own, and those of measures that it sees as their owners do.
-    /// With `admin`, all. The targets of channels are shown to those who may change a monitor.
+    /// Returns the monitors that the caller may see: its own, and those whose values it sees as their owners do. With
+    /// `admin`, all monitors. The targets of channels are left out for callers who may not change the monitor.
     ///
     /// # Errors
     /// The state database cannot be read.
@@ -80,7 +80,7 @@ impl MonitorService {
         Ok(with_monitor.collect())
     }
 
-    /// Returns the alerts of monitors with the places of their monitors, newest first.
+    /// Returns the alerts of these monitors, newest first, each with the index of its monitor.
     pub(super) async fn alerts_of(
         &self,
         monitors: &[VisibleMonitor],
@@ -89,7 +89,7 @@ impl MonitorService {
         newest(&AlertPages { records: &*self.ports.records, monitors, filter }, filter.limit).await
     }
 
-    /// Returns the monitors whose value the caller may query, with the digests of the caller's own views.
+    /// Returns the monitors whose value the caller may query, each with the digest of the caller's own view.
     pub(super) async fn visible(
         &self,
         identity: &Identity,
@@ -119,7 +119,7 @@ impl MonitorService {
     }
 }
 
-/// The detections of each monitor.
+/// The detections of each monitor, as sources to merge.
 struct DetectionPages<'a> {
     records: &'a dyn MonitorRecords,
     monitors: &'a [VisibleMonitor],
@@ -151,7 +151,7 @@ impl Sources for DetectionPages<'_> {
     }
 }
 
-/// The alerts of each monitor.
+/// The alerts of each monitor, as sources to merge.
 struct AlertPages<'a> {
     records: &'a dyn MonitorRecords,
     monitors: &'a [VisibleMonitor],

@@ -1,7 +1,7 @@
 //! Merges rows of several sources, newest first, without loading all of them.
 //!
-//! In: sources that return pages of rows in order. Out: the newest rows of all. At most the wanted number of rows and
-//! one page of each source are in memory. Pages are smaller the more sources exist.
+//! In: sources that return pages of rows in order. Out: the newest rows of all sources. Memory holds at most the wanted
+//! number of rows and one page of each source. The more sources exist, the smaller are the pages.
 
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -12,7 +12,7 @@ use crate::ports::store::StoreError;
 /// The smallest page.
 const MIN_PAGE: u32 = 4;
 
-/// Sources of rows, each in descending order of places.
+/// Sources of rows. Each source returns its rows in descending order of their places.
 #[async_trait]
 pub(super) trait Sources: Sync {
     type Row: Send;
@@ -30,7 +30,7 @@ struct Loaded<R> {
     is_complete: bool,
 }
 
-/// Returns the first rows of all sources with the numbers of their sources, at most `limit`.
+/// Returns the newest rows of all sources, at most `limit`, each with the index of its source.
 ///
 /// # Errors
 /// The state database cannot be read.
@@ -66,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    /// Sources with the numbers below 1,000 times their count, dealt out by turns or in runs.
+    /// Sources of the numbers below 1,000 times the number of sources. The numbers are dealt out in turns or in runs.
     struct Numbers {
         sources: Vec<Vec<u32>>,
         loaded: AtomicUsize,

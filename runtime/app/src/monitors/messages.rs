@@ -1,9 +1,10 @@
 //! The messages about alerts, as plain functions.
 //!
 //! In: the changes of alerts in one transaction, the rules of their monitor, and the messages that wait for the end of
-//! their grouping window. Out: the deliveries to write. The first message about new alerts waits for others; a rise of
-//! the severity and an escalation send it at once. PagerDuty groups by itself: it gets one event for each alert, without
-//! waiting. Absent: attempts (`delivery`), formats (the adapter of channels), storage.
+//! their grouping window. Out: the deliveries to write. The first message about new alerts waits for further alerts. If
+//! a severity rises or an alert is escalated, the waiting message is sent at once. PagerDuty groups events itself, so
+//! it gets one event for each alert without waiting. Absent: attempts (`delivery`), formats (the adapter of channels),
+//! storage.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -12,9 +13,9 @@ use crate::ports::channels::{AlertMessage, Channel, ChannelType, MessageAlert, M
 use crate::ports::deliveries::{Delivery, DeliveryState};
 use crate::ports::monitors::{Alert, AlertConfig, AlertState, NewId};
 
-/// The largest number of alerts that a message lists. It states the number of others.
+/// The largest number of alerts that a message lists. A message states the number of further alerts.
 const MAX_LISTED: usize = 50;
-/// The order of messages of one transaction.
+/// The order in which the messages of one transaction are written.
 const ORDER: [MessageKind; 5] = [
     MessageKind::Triggered,
     MessageKind::Raised,
@@ -23,7 +24,7 @@ const ORDER: [MessageKind; 5] = [
     MessageKind::Resolved,
 ];
 
-/// A change of an alert that is worth a message.
+/// A change of an alert that channels are notified of.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AlertEvent {
     pub kind: MessageKind,
@@ -37,13 +38,13 @@ pub struct Outbox<'a> {
     pub subject: MessageSubject,
     pub rules: &'a AlertConfig,
     pub at: Timestamp,
-    /// The place of the next message of the monitor.
+    /// The sequence number of the monitor's next message.
     pub next_sequence: u64,
     /// The messages of the monitor that wait for the end of their grouping window.
     pub open: Vec<Delivery>,
 }
 
-/// Returns the kinds of messages about a change of an alert, in their order.
+/// Returns the kinds of messages about a change of an alert, in the order in which they are sent.
 pub fn message_kinds(before: Option<&Alert>, after: &Alert) -> Vec<MessageKind> {
     let has_become = |state| after.state == state && before.is_none_or(|before| before.state != state);
     let mut kinds = Vec::new();
@@ -66,7 +67,7 @@ pub fn message_kinds(before: Option<&Alert>, after: &Alert) -> Vec<MessageKind> 
     kinds
 }
 
-/// Returns the deliveries that the events add or change.
+/// Returns the deliveries that these events add or change.
 pub fn deliveries_of(outbox: Outbox<'_>, events: &[AlertEvent], new_id: NewId<'_>) -> Vec<Delivery> {
     let mut plan = Plan { changed: vec![false; outbox.open.len()], outbox, added: Vec::new(), new_id };
     for kind in ORDER {
@@ -83,14 +84,14 @@ pub fn deliveries_of(outbox: Outbox<'_>, events: &[AlertEvent], new_id: NewId<'_
 
 struct Plan<'a> {
     outbox: Outbox<'a>,
-    /// True for each message of `outbox.open` that was changed.
+    /// For each message of `outbox.open`, true if it was changed.
     changed: Vec<bool>,
     added: Vec<Delivery>,
     new_id: NewId<'a>,
 }
 
 impl Plan<'_> {
-    /// Returns the channels that may get messages of a kind, each once.
+    /// Returns the channels to which messages of a kind are sent, each once.
     fn channels_of(&self, kind: MessageKind) -> Vec<Channel> {
         let rules = self.outbox.rules;
         let escalations = rules.escalations.iter().filter(|_| kind == MessageKind::Escalated);
@@ -133,8 +134,8 @@ impl Plan<'_> {
         }
     }
 
-    /// Ends the grouping window of the message that lists an alert, and brings it up to date. Returns false if there is
-    /// none.
+    /// Updates the waiting message that lists an alert, and ends its grouping window. Returns false if no waiting
+    /// message lists the alert.
     fn send_at_once(&mut self, channel: &Channel, alert: &MessageAlert) -> bool {
         for (delivery, is_changed) in self.outbox.open.iter_mut().zip(&mut self.changed) {
             let listed = delivery.message.alerts.iter_mut().find(|listed| listed.id == alert.id);
@@ -148,7 +149,7 @@ impl Plan<'_> {
         false
     }
 
-    /// Adds new alerts to the message that waits for them. Returns false if there is none.
+    /// Adds new alerts to the message whose grouping window is open. Returns false if there is none.
     fn join(&mut self, channel: &Channel, alerts: &[MessageAlert]) -> bool {
         let at = self.outbox.at;
         let mut open = self.outbox.open.iter_mut().zip(&mut self.changed);
@@ -314,7 +315,8 @@ mod tests {
         stored.apply(10, &rules, &[event(MessageKind::Raised, "a", HIGH, 0)]);
         assert_eq!(stored.of(&slack()), [(MessageKind::Triggered, 10, vec!["a"])]);
         assert_eq!(stored.0.iter().find(|known| known.channel == slack()).unwrap().message.alerts[0].severity, HIGH);
-        // The event of PagerDuty waits for no window; a rise before it is sent changes it.
+        // An event of PagerDuty has no grouping window. If the severity rises before the event is sent, the event
+        // changes.
         assert_eq!(stored.of(&pagerduty()), [(MessageKind::Triggered, 0, vec!["a"])]);
         stored.apply(20, &rules, &[event(MessageKind::Raised, "b", HIGH, 0)]);
         assert_eq!(stored.of(&slack())[1], (MessageKind::Raised, 20, vec!["b"]));

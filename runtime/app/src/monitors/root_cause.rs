@@ -1,12 +1,14 @@
-//! The root cause of a detection: the parts of a measure that moved.
+//! The root cause of a detection: the slices of a measure that moved.
 //!
 //! In: a detection, and the rights of its reader. Out: the gap between the expected and the actual value, and the
-//! smallest set of slices that explains most of it. Every dimension of the cube is asked with two statements: the step,
-//! and the history before it. Expected values of slices are their means over the history, scaled so that they add up to
-//! the detector's expected value. A measure that adds up has exact shares. For others each slice is weighed by its rows:
-//! the change of its value, and the change of its weight, add up to the gap for averages and approximately for the rest.
-//! The arithmetic is in [`slices`], and the measures behind a metric are in [`parts`]. Absent: joins to other cubes,
-//! whose dimensions are not looked at.
+//! smallest set of slices that explains most of the gap. For every dimension of the cube, two statements are run: over
+//! the step, and over the history before it. The expected value of a slice is its mean over the history. These means
+//! are scaled so that they add up to the detector's expected value.
+//!
+//! If the values of slices add up to the measure, shares are exact. For other measures, each slice is weighed by its
+//! rows. The change of its value and the change of its weight then add up to the gap: exactly for averages, and
+//! approximately for the rest. The arithmetic is in [`slices`], and the measures behind a metric are in [`parts`].
+//! Absent: the dimensions of joined cubes.
 
 mod parts;
 mod slices;
@@ -30,37 +32,37 @@ use crate::domain::RequestContext;
 use crate::metadata;
 use crate::query::{QueryRunError, QueryService, QuerySession};
 
-/// The largest number of dimensions that are looked at.
+/// The largest number of dimensions that are examined.
 const MAX_DIMENSIONS: usize = 20;
 /// The largest number of values of a dimension. A dimension with more values is left out.
 const MAX_VALUES: u64 = 1_000;
-/// The number of dimensions whose pairs are examined.
+/// The number of best dimensions whose pairs are examined.
 const PAIRED: usize = 3;
-/// The largest number of steps of history whose mean is the expected value.
+/// The largest number of steps of history from which the expected values of slices are computed.
 const MAX_HISTORY: u32 = 28;
-/// The share of the usual rows below which rows are missing.
+/// The share of the usual number of rows below which a step counts as incomplete.
 const FEW_ROWS: f64 = 0.5;
 
-/// One value of one dimension; `None` is null.
+/// A dimension and one of its values; `None` is null.
 pub type SliceFilter = (Arc<str>, Option<Arc<str>>);
 
-/// The parts of a measure that explain a detection.
+/// The slices of a measure that explain a detection.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RootCause {
     pub expected: f64,
     pub actual: f64,
-    /// True if the measure adds up, so that shares are exact.
+    /// True if the values of slices add up to the measure, so that shares are exact.
     pub is_exact: bool,
     pub data_causes: Vec<DataCause>,
-    /// The smallest set of slices that explains at least four fifths of the gap; empty for a broad change.
+    /// The smallest set of slices that explains at least four fifths of the gap. Empty if the change is broad.
     pub slices: Vec<RootSlice>,
-    /// Slices of the same dimensions that moved the other way.
+    /// Slices of the same dimensions that moved against the gap.
     pub against: Vec<RootSlice>,
-    /// The share of the gap that the listed slices do not explain.
+    /// The share of the gap that neither `slices` nor `against` explain.
     pub rest: f64,
-    /// The dimensions that were looked at.
+    /// The dimensions that were examined.
     pub looked_at: Vec<Arc<str>>,
-    /// The dimensions that were left out, with the reason.
+    /// The dimensions that were not examined, each with the reason.
     pub left_out: Vec<(Arc<str>, &'static str)>,
     pub warnings: Vec<String>,
 }
@@ -70,7 +72,7 @@ pub struct RootCause {
 pub enum DataCause {
     /// The step has no rows.
     NoRows,
-    /// The step has fewer rows than half of the usual number.
+    /// The step has less than half of the usual number of rows.
     FewRows { rows: f64, usual: f64 },
 }
 
@@ -81,19 +83,19 @@ pub enum Moved {
     Down,
 }
 
-/// A part of the measure.
+/// A slice of the measure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RootSlice {
     pub filters: Vec<SliceFilter>,
-    /// The value before; `None` if the slice did not have one.
+    /// The value before the step; `None` if the slice had none.
     pub before: Option<f64>,
     pub after: Option<f64>,
     pub moved: Moved,
     /// The share of the gap between the expected and the actual value.
     pub share: f64,
-    /// The share of the expected value, or of the usual rows of a measure that does not add up.
+    /// The share of the expected value. For a measure that does not add up, the share of the usual rows.
     pub support: f64,
-    /// The query of the slice in the step.
+    /// The query for this slice in the step.
     pub query: SemanticQuery,
 }
 
@@ -101,10 +103,10 @@ pub struct RootSlice {
 struct Question<'q> {
     session: QuerySession<'q>,
     cube: Arc<str>,
-    /// The cube of names without a dot.
+    /// The cube to which names without a dot belong.
     scope: Option<Arc<str>>,
     value: MemberRef,
-    /// A measure or a metric that counts rows.
+    /// A measure or a metric that counts rows, by which slices are weighed.
     weight: Option<MemberRef>,
     time: MemberRef,
     is_utc: bool,
@@ -112,7 +114,7 @@ struct Question<'q> {
     step: DateRange,
     history: DateRange,
     is_exact: bool,
-    /// True if the measure is the number of rows itself.
+    /// True if the measure counts the rows of the cube.
     is_row_count: bool,
 }
 
@@ -141,7 +143,7 @@ pub(super) async fn explain(
     let parts = parts::of(&access, &session, &definition.value)?;
     let cube = parts.cube;
     let (mut looked_at, mut left_out) = (Vec::new(), Vec::new());
-    // The columns of a key of several may well have groups.
+    // The column of a single key is left out. One of several key columns can be grouped by.
     let is_single_key = cube.dimensions.iter().filter(|dimension| dimension.primary_key).count() == 1;
     for dimension in metadata::dimensions(&access, cube) {
         let is_key = dimension.primary_key && is_single_key;
@@ -180,7 +182,7 @@ pub(super) async fn explain(
         is_row_count: parts.is_row_count,
         session,
     };
-    // All statements together may take the time of one query.
+    // All statements together may take as long as one query.
     let explained = question.explain(step.expected, steps, looked_at, left_out);
     match tokio::time::timeout(question.session.timeout(), explained).await {
         Ok(cause) => cause,
@@ -206,7 +208,8 @@ impl Question<'_> {
         };
         let actual = now.value.unwrap_or(0.0);
         let expected = detector_expected.or(usual).unwrap_or(0.0);
-        // Slices are scaled to the detector's expected value, so that their gaps add up to its gap.
+        // Scales the slices to the detector's expected value, so that the gaps of slices add up to the gap of the
+        // detection.
         let scale = match usual {
             Some(usual) if usual != 0.0 && (expected / usual).is_finite() && expected / usual > 0.0 => expected / usual,
             _ => 1.0,
@@ -277,14 +280,14 @@ impl Question<'_> {
         if is_few { vec![DataCause::FewRows { rows, usual }] } else { Vec::new() }
     }
 
-    /// Returns the slices of dimensions; `None` if there are too many.
+    /// Returns the slices of dimensions; `None` if there are too many groups.
     async fn slices(&self, dimensions: &[Arc<str>], frame: &slices::Frame) -> Result<Option<Vec<Slice>>, MonitorError> {
         let Some(now) = self.groups(dimensions, &self.step).await? else { return Ok(None) };
         let Some(history) = self.groups(dimensions, &self.history).await? else { return Ok(None) };
         Ok(Some(slices_of(now, history, frame)))
     }
 
-    /// Returns the measure by dimensions within a range; `None` if there are too many groups.
+    /// Returns the values of the measure by dimensions within a range; `None` if there are too many groups.
     async fn groups(&self, dimensions: &[Arc<str>], range: &DateRange) -> Result<Option<Groups>, MonitorError> {
         let members = dimensions.iter().map(|name| name.parse()).collect::<Result<_, QueryError>>()?;
         let query = self.query(members, self.filters.clone(), range);

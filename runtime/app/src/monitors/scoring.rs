@@ -1,7 +1,9 @@
-//! One round of a monitor: which steps are evaluated, and their scores.
+//! One round of a monitor: selects the steps to evaluate, and scores them.
 //!
 //! In: a monitor, the present rights of its owner, and the time. Out: a [`MonitorRound`]. The step that contains the
-//! present is incomplete and is left out. The newest step with data is looked up first, so that a late partition is "no
+//! present is incomplete, so it is not evaluated. The newest step with data is looked up first, so that late data
+//! counts as "no data yet" instead of a fall to 0. The newest step of the last round is evaluated again, because more
+//! of its rows may have arrived.
 //! data yet" and not a fall to 0. The newest evaluated step is evaluated again, since rows may have come late.
 
 use std::sync::Arc;
@@ -24,10 +26,10 @@ use crate::ports::detectors::DetectorKind;
 use crate::ports::monitors::{Monitor, MonitorDefinition, MonitorRound, RunOutcome, ScoredStep};
 use crate::query::QuerySession;
 
-/// The range of the statement whose digest names a caller's view. Any fixed range will do.
+/// The range in the statement whose digest identifies a caller's view. It is arbitrary, but must stay the same.
 const VIEW_RANGE: [&str; 2] = ["2000-01-01", "2000-01-02"];
 
-/// The reason of a round before the data is there.
+/// The message of a round whose expected step has no data yet.
 const LATE: &str = "the data of the expected step is not there yet";
 
 /// A range of steps to evaluate, as dates or timestamps, both inclusive.
@@ -58,12 +60,12 @@ struct Scored {
     steps: Vec<ScoredStep>,
     until_ms: Option<i64>,
     detector: Arc<str>,
-    /// The reason why nothing was evaluated.
+    /// The reason why nothing was evaluated; `None` if steps were evaluated.
     reason: Option<String>,
 }
 
 impl MonitorService {
-    /// Evaluates a monitor now, with the present rights of its owner. Failures are part of the round.
+    /// Evaluates a monitor now, with the present rights of its owner. A failure is recorded in the round.
     pub(super) async fn round(
         &self,
         monitor: &Monitor,
@@ -100,7 +102,8 @@ impl MonitorService {
         let judged = async {
             let view = self.view(&context, &monitor.definition).await?;
             let scored = self.score(&context, monitor, range).await?;
-            // The scores must be those of the view that names them, also if policies change meanwhile.
+            // Policies may have changed during the evaluation. The scores must belong to the view that the round
+            // records.
             if self.view(&context, &monitor.definition).await? != view {
                 return Err(MonitorError::Contended);
             }
@@ -139,7 +142,8 @@ impl MonitorService {
             let expected = Bucket::of(now, granularity).earlier(1, granularity);
             let judged = monitor.judged_until_ms.filter(|_| range.is_none()).and_then(Bucket::at_ms);
             let first = range.and_then(|range| Bucket::holding(range.from.as_ref()?, granularity));
-            // Callers who may not read all of time get the newest step within the history before the present.
+            // If guardrails require a time filter, the newest step is looked up within `training_size` steps before the
+            // present.
             let recent = || expected.and_then(|expected| expected.earlier(definition.training_size, granularity));
             let recent = || session.guardrails().require_time_filter.then(recent).flatten();
             let since = judged.or(first).or_else(recent);
@@ -163,12 +167,13 @@ impl MonitorService {
             }
             None => {
                 let judged = monitor.judged_until_ms.and_then(Bucket::at_ms);
-                // While the expected step is missing, the newest one may have only a part of its rows.
+                // While the expected step has no data, the newest step may still lack rows, so it is not evaluated
+                // either.
                 let last = if is_late { newest.earlier(1, granularity) } else { Some(newest) };
                 let Some(last) = last.filter(|last| !is_late || judged.is_none_or(|judged| *last > judged)) else {
                     return Ok(none(Some(LATE)));
                 };
-                // After a pause, at most as many steps as the history has.
+                // After a pause of the monitor, at most `training_size` steps are evaluated.
                 let oldest = last.earlier(definition.training_size, granularity).unwrap_or(last);
                 (judged.unwrap_or(last).max(oldest).min(last), last)
             }
@@ -195,7 +200,8 @@ impl MonitorService {
         }
     }
 
-    /// Returns the newest complete step with rows. A metric of several cubes needs rows of each of them.
+    /// Returns the newest complete step with rows. For a metric of several cubes, it is the oldest of the
+    /// newest steps of these cubes; `None` if one of them has no rows.
     async fn newest_step(
         &self,
         session: &QuerySession<'_>,
@@ -223,8 +229,9 @@ impl MonitorService {
     }
 }
 
-/// Returns the queries of the steps in which the cubes of a metric have rows. A metric may have values in other steps as
-/// well, such as a running total. If the caller cannot query one of the cubes, it is the query of the values.
+/// Returns a query of the steps in which rows exist, for each cube of a metric. The values of the metric cannot be used
+/// for this, because some, such as a running total, exist in steps without rows. If the caller cannot query one of the
+/// cubes, returns the query of the values.
 fn of_each_cube(session: &QuerySession<'_>, value: &SeriesValue, query: SemanticQuery) -> Vec<SemanticQuery> {
     let model = &session.snapshot().model;
     let Some(metric) = value.metric().and_then(|metric| model.metric_named(metric)) else { return vec![query] };
@@ -249,7 +256,7 @@ fn series_query(
     definition.value.query(time, dimensions)
 }
 
-/// Returns the query whose statement names a caller's view of a monitor's series.
+/// Returns the query whose statement identifies a caller's view of a monitor's series.
 pub(super) async fn view_query(
     session: &QuerySession<'_>,
     definition: &MonitorDefinition,
@@ -258,8 +265,8 @@ pub(super) async fn view_query(
     let [start, end] = VIEW_RANGE.map(|date| Some(date.into()));
     let range = Some(DateRange::Between(start, end));
     let query = series_query(definition, time.parse()?, &definition.dimensions, range)?;
-    // The names of pre-aggregated tables change with each build, and say nothing about policies; neither do the limits of
-    // a caller's guardrails.
+    // Pre-aggregations are off because the names of their tables change with each build. The limit is fixed because
+    // guardrails would otherwise change it. Neither depends on policies.
     Ok(SemanticQuery { pre_aggregations: PreAggregations::Off, limit: Some(1), ..query })
 }
 
@@ -299,7 +306,7 @@ fn is_pause(error: &MonitorError) -> bool {
     }
 }
 
-/// Returns the reason of a failure for everybody who may see the monitor: messages of the warehouse are left out.
+/// Returns the reason of a failure for all callers who may see the monitor. Messages of the warehouse are left out.
 fn failure_text(error: &MonitorError) -> String {
     use crate::query::QueryRunError;
     match error {

@@ -1,7 +1,7 @@
 //! The worker's task: runs the monitors that are due, and escalates alerts.
 //!
-//! In: the worker's lease. Out: rounds. One server runs all monitors of a state database, one after another, so they
-//! take one permit of queries at a time. Runs that were missed collapse to one.
+//! In: the worker's lease. Out: rounds. One server runs all monitors of a state database. It runs them one after
+//! another, so they take one permit of queries at a time. Several missed times of a monitor are made up by one run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::worker::{Progress, Schedule, Task, TaskError};
 
 /// The name of the task and of its lease.
 const MONITORS: &str = "monitors";
-/// The longest time until a changed schedule is noticed.
+/// The longest time until the task notices a changed schedule.
 const POLL: Duration = Duration::from_secs(5);
 /// The largest number of monitors in one run of the task. If more are due, the next run follows at once.
 const AT_ONCE: u32 = 50;
@@ -68,7 +68,7 @@ impl Task for MonitorTask {
                 anomalous = round.steps.iter().filter(|step| step.is_anomalous).count(),
             );
             if !records.write_round(&round, Some(lease), &|| service.new_id()).await? {
-                // The monitor was deleted meanwhile, or the lease is stale; the next write shows which.
+                // The monitor was deleted, or the lease is stale. In the latter case, the next write fails too.
                 continue;
             }
         }

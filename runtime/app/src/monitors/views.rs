@@ -1,8 +1,9 @@
 //! Views of monitors: the digests of the statements that policies and hooks allow to callers.
 //!
-//! In: a caller and a monitor. Out: a digest, or nothing for a caller who may not query the value. A digest is computed
-//! once per project snapshot and caller, and equal callers share it. If hooks decide, it is computed again after
-//! [`FRESH`], since hooks may depend on more than the project. Failures of other parts are not stored.
+//! In: a caller and a monitor. Out: a digest; none for a caller who may not query the value. A digest is computed once
+//! per project snapshot and caller, and callers with the same facts share it. If hooks are configured, a digest is
+//! computed again after [`FRESH`], because hooks may depend on more than the project. Failures of the warehouse or the
+//! state database are not stored.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -21,9 +22,10 @@ use crate::query::{QueryRunError, QuerySession, statement_digest_of};
 
 /// The lifetime of a digest if hooks decide about queries.
 const FRESH: Duration = Duration::from_secs(2);
-/// The lifetime of a digest without hooks, since settings besides the project also have a part in statements.
+/// The lifetime of a digest without hooks. It is limited because statements also depend on settings outside the
+/// project.
 const LIFETIME: Duration = Duration::from_secs(60);
-/// The largest number of digests; then all are removed.
+/// The largest number of digests. When it is reached, all digests are removed.
 const MAX_ENTRIES: usize = 50_000;
 
 /// A digest of all facts about a caller that policies and hooks may use.
@@ -63,7 +65,7 @@ impl ViewReader<'_> {
 }
 
 impl ViewCache {
-    /// Returns the entries of a snapshot; those of another one are removed.
+    /// Returns the entries for a snapshot. Entries of another snapshot are removed.
     fn entries(&self, snapshot: &Arc<Snapshot>) -> MutexGuard<'_, Entries> {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !std::ptr::eq(entries.snapshot.as_ptr(), Arc::as_ptr(snapshot)) {
@@ -86,7 +88,7 @@ impl ViewCache {
 }
 
 impl MonitorService {
-    /// Begins to read views of a caller.
+    /// Returns a reader of a caller's views, over the present snapshot.
     pub(super) fn view_reader<'r>(&'r self, request: &'r RequestContext) -> ViewReader<'r> {
         ViewReader { session: self.ports.queries.session(request), caller: caller_key(request) }
     }
@@ -132,7 +134,7 @@ async fn view_in(session: &QuerySession<'_>, definition: &MonitorDefinition) -> 
     }
 }
 
-/// Returns whether the same caller gets the same error again.
+/// Returns whether the same caller would get the same error again, so that it can be stored.
 fn is_final(error: &MonitorError) -> bool {
     matches!(error, MonitorError::Query(QueryRunError::Query(_) | QueryRunError::Denied(_)))
 }
@@ -141,7 +143,7 @@ fn is_final(error: &MonitorError) -> bool {
 pub(super) fn caller_key(request: &RequestContext) -> CallerKey {
     let RequestContext { caller, tenant, scopes, surface, kind, client, .. } = request;
     let mut text = String::new();
-    // Writing to a string succeeds.
+    // Writing to a string cannot fail.
     let _ = write!(text, "{:?}", (caller, tenant, scopes, surface, kind, client));
     Sha256::digest(text.as_bytes()).into()
 }

@@ -1,4 +1,4 @@
-//! The states of an alert, which monitors and messages name.
+//! The states of an alert. Monitors and messages use them.
 
 /// The states of an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

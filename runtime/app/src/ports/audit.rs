@@ -1,4 +1,4 @@
-//! The port to the audit log: append-only, each record chained to the one before by its hash.
+//! The port to the audit log. It is append-only, and each record is chained to the previous record by its hash.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use terrane_compiler::types::Value;
 
 use super::store::StoreError;
 
-/// An event, before it has a place in the chain.
+/// An event without its place in the chain.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AuditEntry {
     pub at: Timestamp,
@@ -24,10 +24,10 @@ pub struct AuditEntry {
     pub resource: Arc<str>,
     /// The cause of a denial or a failure.
     pub reason: Option<Arc<str>>,
-    /// The object before and after the event, without secrets.
+    /// The object before the event, without secrets; `after` is the object after it.
     pub before: Option<Details>,
     pub after: Option<Details>,
-    /// The number of equal events that this record stands for.
+    /// The number of equal events that this record counts.
     pub count: u64,
 }
 
@@ -36,7 +36,7 @@ pub struct AuditEntry {
 pub enum Details {
     /// Named values, in order. The store encodes them.
     Fields(Vec<(Arc<str>, Detail)>),
-    /// A JSON object: details that the store returns, or the definition of a registered cube.
+    /// A JSON object as text: details that the store returned, or the definition of a registered cube.
     Encoded(Arc<str>),
 }
 
@@ -55,12 +55,12 @@ impl Default for Details {
 }
 
 impl Details {
-    /// Makes details of named values.
+    /// Creates details from named values.
     pub fn fields<'n>(fields: impl IntoIterator<Item = (&'n str, Detail)>) -> Details {
         Details::Fields(fields.into_iter().map(|(name, detail)| (name.into(), detail)).collect())
     }
 
-    /// Returns the encoded text of details that the store returned.
+    /// Returns the JSON text of details that the store returned; `None` for details with fields.
     pub fn encoded(&self) -> Option<&str> {
         match self {
             Details::Fields(_) => None,
@@ -124,7 +124,7 @@ pub struct AuditFilter {
     pub resource: Option<Arc<str>>,
     pub since: Option<Timestamp>,
     pub until: Option<Timestamp>,
-    /// Selects records before this sequence number: the next page.
+    /// Selects records before this sequence number, for the next page.
     pub before: Option<u64>,
     pub limit: u32,
 }
@@ -136,7 +136,8 @@ pub enum ChainState {
         records: u64,
         last_hash: Arc<str>,
     },
-    /// The first record that does not fit the chain. This record and all later ones are not trustworthy.
+    /// The chain is broken. `sequence` is the first record that does not fit; it and all later records are not
+    /// trustworthy.
     Broken {
         sequence: u64,
         why: Arc<str>,
@@ -146,9 +147,9 @@ pub enum ChainState {
 /// The audit log.
 #[async_trait]
 pub trait AuditLog: Send + Sync {
-    /// Appends all entries or none. They are on disk when it returns.
+    /// Appends all entries or none. When this returns, the entries are on disk.
     async fn append(&self, entries: Vec<AuditEntry>) -> Result<(), StoreError>;
     async fn records(&self, filter: &AuditFilter) -> Result<Vec<AuditRecord>, StoreError>;
-    /// Reads every record.
+    /// Reads every record and checks the chain.
     async fn verify(&self) -> Result<ChainState, StoreError>;
 }

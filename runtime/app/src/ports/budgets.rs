@@ -1,7 +1,7 @@
 //! The port to budgets: the costs of a user in a day or a month, and the parts of a budget that servers hold.
 //!
-//! The spent amount is the sum of the history. A server takes a part of the rest, its lease, and admits queries from
-//! it without asking again. A lease of a server that died expires by the database's clock.
+//! The spent amount is the sum of the history. A server leases a part of the remaining amount, and admits queries from
+//! this part without another request. The lease of a server that died expires by the database's clock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub enum BudgetPeriod {
 /// A user's budget of one period.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BudgetAccount {
-    /// Unique among users and periods, such as `day:2026-11-26:` and the user.
+    /// The key, unique among users and periods, such as `day:2026-11-26:` followed by the user.
     pub key: Arc<str>,
     pub owner: QueryOwner,
     pub starts_at: Timestamp,
@@ -36,22 +36,22 @@ pub struct BudgetAccount {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BudgetClaim {
     pub account: BudgetAccount,
-    /// The server.
+    /// The id of the server.
     pub holder: Arc<str>,
     pub limit_micros: u64,
-    /// The part of the limit that queries of this server use: admitted ones, and ones that are not in the history yet.
+    /// The amount that queries of this server use: admitted queries, and queries that are not in the history yet.
     pub used_micros: u64,
     /// The additional amount that the server requests.
     pub wanted_micros: u64,
     pub ttl: Duration,
 }
 
-/// The answer to a claim.
+/// The result of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BudgetGrant {
     /// The granted amount in millionths, at most the requested one.
     pub granted_micros: u64,
-    /// The costs in the history.
+    /// The sum of the costs in the history, in millionths.
     pub spent_micros: u64,
 }
 
@@ -99,11 +99,11 @@ impl BudgetPeriod {
 /// The budgets of users.
 #[async_trait]
 pub trait Budgets: Send + Sync {
-    /// Replaces the server's lease by what it uses and as much of what it wants as the limit allows, besides the
-    /// history and the leases of others.
+    /// Replaces the server's lease. The new lease covers what the server uses, and as much of the wanted amount as the
+    /// limit leaves after the history and the leases of other servers.
     async fn claim_budget(&self, claim: &BudgetClaim) -> Result<BudgetGrant, StoreError>;
     async fn budget_use(&self, account: &BudgetAccount) -> Result<BudgetUse, StoreError>;
-    /// Records that an account reached a share of its budget. Returns false if that was recorded before.
+    /// Records that an account has spent a share of its budget. Returns false if that was recorded before.
     async fn record_budget_alert(&self, account: &BudgetAccount, percent: u8) -> Result<bool, StoreError>;
 }
 
@@ -116,7 +116,7 @@ mod tests {
         let zone = jiff::tz::TimeZoneDatabase::bundled().get("Europe/Berlin").unwrap();
         let owner = QueryOwner { user_id: "ada".into(), tenant: None };
         let at = |text: &str| text.parse::<Timestamp>().unwrap();
-        // A day of 23 hours.
+        // This day has 23 hours.
         let day = BudgetPeriod::Day.account(owner.clone(), at("2026-03-29T12:00:00Z"), &zone);
         assert_eq!((day.starts_at, day.ends_at), (at("2026-03-28T23:00:00Z"), at("2026-03-29T22:00:00Z")));
         let month = BudgetPeriod::Month.account(owner.clone(), at("2026-02-28T23:30:00Z"), &zone);

@@ -1,8 +1,8 @@
-//! The port that builds models in the warehouse, as views and tables. Each is replaced completely or not at all.
+//! The port that builds models in the warehouse, as views and tables. A relation is replaced completely or not at all.
 //!
-//! The comment of a relation ([`Marker`]) records its builder and its definition. It is written in the transaction of
-//! the relation, so it does not depend on the state database or on other servers. Not here: the order of builds, and
-//! the selection of models.
+//! The comment of a relation ([`Marker`]) names the project and the definition that it was built from. It is written in
+//! the same transaction as the relation, so it does not depend on the state database or on other servers. Absent: the
+//! order of builds, and the selection of models.
 
 use std::fmt;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl Marker {
     }
 }
 
-/// A relation that bears a marker.
+/// A relation with a marker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuiltRelation {
     pub schema: Arc<str>,
@@ -49,7 +49,7 @@ pub struct BuiltRelation {
     pub marker: Marker,
 }
 
-/// A relation to build. It replaces the relation of its name.
+/// A relation to build. It replaces an existing relation of the same name.
 #[derive(Debug, Clone, Copy)]
 pub struct NewRelation<'a> {
     pub schema: &'a str,
@@ -66,7 +66,7 @@ impl fmt::Display for NewRelation<'_> {
     }
 }
 
-/// The reason why this warehouse builds nothing. Its queries inline the models.
+/// The reason why this warehouse cannot build models. Its queries inline the models instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CantBuild {
     #[error("models cannot be built in a warehouse of type `{warehouse}` yet")]
@@ -80,7 +80,7 @@ pub enum CantBuild {
 }
 
 impl CantBuild {
-    /// Returns what the operator can do.
+    /// Returns a hint for the operator.
     pub fn hint(&self) -> String {
         match self {
             CantBuild::Engine { .. } => {
@@ -124,7 +124,7 @@ pub enum BuildError {
 }
 
 impl BuildError {
-    /// Returns what the operator can do. The warehouse's own messages get no hint.
+    /// Returns a hint for the operator; `None` for the warehouse's own messages.
     pub fn hint(&self) -> Option<String> {
         match self {
             BuildError::Foreign { .. } | BuildError::OtherProject { .. } => {
@@ -137,17 +137,17 @@ impl BuildError {
     }
 }
 
-/// Builds relations. Each call is whole or without effect, also where its future is dropped or the
-/// process is killed; then its statement is interrupted. Several relations may be built at once.
+/// Builds relations. Each call has its whole effect or none, even if its future is dropped or the process is killed.
+/// A dropped call interrupts its statement. Several relations may be built at once.
 #[async_trait]
 pub trait ModelBuilder: Send + Sync {
-    /// Makes the schemas that are missing.
+    /// Creates the missing schemas.
     async fn prepare(&self, schemas: &[&str]) -> Result<(), NotReady>;
 
-    /// Builds a relation and replaces an existing one of any kind. Returns the number of rows of a table.
+    /// Builds a relation and replaces an existing one of any kind. Returns the number of rows; `None` for a view.
     async fn build(&self, relation: &NewRelation<'_>, timeout: Duration) -> Result<Option<u64>, BuildError>;
 
-    /// Waits briefly until abandoned builds are stopped.
+    /// Waits briefly until the statements of dropped builds have stopped.
     async fn settle(&self);
 }
 

@@ -1,6 +1,6 @@
 //! The facts of a request that every call of a detector or check gets, and the fault of such a call.
 //!
-//! In: the request. Out: plain facts, and a fault with its component. Not here: the questions (`detectors`, `checks`).
+//! In: the request. Out: plain facts, and a fault with its component. Absent: the calls (`detectors`, `checks`).
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ pub struct CallFacts {
     /// The IANA name of the time zone.
     pub time_zone: Arc<str>,
     pub correlation_id: Arc<str>,
-    /// The tenant whose memo a component reads. Callers without a tenant share one.
+    /// The tenant whose memo a component reads. All callers without a tenant share one memo.
     pub tenant: Option<Arc<str>>,
 }
 
-/// A component that failed. The fault names the exceeded limit, if it was one.
+/// A component that failed. If a call exceeded a limit, the fault names the limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("component `{component}` {fault}")]
 pub struct ComponentFault {

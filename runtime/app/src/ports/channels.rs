@@ -18,7 +18,7 @@ use crate::anomaly::{SeriesKey, SeriesValue};
 /// The types of channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ChannelType {
-    /// The list of alerts of this server. It needs no messages.
+    /// The list of alerts on this server, to which no messages are sent.
     InApp,
     Webhook,
     Slack,
@@ -68,11 +68,11 @@ pub struct ConfiguredChannel {
     pub kind: ChannelType,
     /// The configured name; `None` if the target is an address, as for `email` and `sms`.
     pub name: Option<Arc<str>>,
-    /// True if the receiver may get numbers and the values of dimensions.
+    /// True if messages to the receiver may contain values of measures and dimensions.
     pub is_cleared: bool,
 }
 
-/// The reason why a message has been written.
+/// The reason why a message was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageKind {
     Triggered,
@@ -112,8 +112,8 @@ impl MessageKind {
     }
 }
 
-/// A message about alerts of one monitor. Everything in it is fixed before the first attempt, so that all attempts send
-/// the same text.
+/// A message about alerts of one monitor. Its content is fixed before the first attempt, so that all attempts send the
+/// same message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AlertMessage {
     /// The id by which the receiver can recognize repeated attempts.
@@ -135,7 +135,7 @@ pub struct MessageSubject {
     pub granularity: Granularity,
 }
 
-/// An alert in a message, as it was when the message was written.
+/// An alert in a message, in its state when the message was written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MessageAlert {
     pub id: Arc<str>,
@@ -167,7 +167,7 @@ pub enum ChannelError {
 /// The reason why a receiver did not accept a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SendError {
-    /// Another attempt may succeed, not before the delay that the receiver asked for.
+    /// Another attempt may succeed. `after` is the delay that the receiver requested.
     Temporary { reason: String, after: Option<Duration> },
     /// The receiver refuses this message.
     Refused { reason: String },
@@ -191,7 +191,7 @@ pub trait AlertChannels: Send + Sync {
     /// Returns the channels of the configuration.
     fn configured(&self) -> Vec<ConfiguredChannel>;
 
-    /// Checks a channel as far as that is possible without a request.
+    /// Checks a channel without sending a request.
     ///
     /// # Errors
     /// No message to the channel can ever be accepted.

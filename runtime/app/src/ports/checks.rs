@@ -1,8 +1,8 @@
-//! The port to checks, which rate the quality of a cube's columns by numbers that the warehouse computes.
+//! The port to checks, which rate the quality of a cube's columns by aggregates that the warehouse computes.
 //!
-//! In: columns, then the warehouse's answers. Out: plans, then findings. Both are validated: indexes exist, conditions
-//! are over the cube's own dimensions, scores are between 0 and 1. Not here: SQL (compiler), merging and running the
-//! aggregates (`profiling`), WebAssembly.
+//! In: columns, then the warehouse's answers. Out: plans, then findings. Plans and findings are validated: indexes
+//! exist, conditions use only the cube's own dimensions, and scores are between 0 and 1. Absent: SQL (compiler),
+//! merging and running the aggregates (`profiling`), WebAssembly.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use terrane_compiler::types::{LogicalType, Value};
 use super::calls::{CallFacts, ComponentFault};
 use super::severity::FindingSeverity;
 
-/// The checks that this server has.
+/// The checks of this server.
 #[async_trait]
 pub trait Checks: Send + Sync {
-    /// Asks each component which aggregates it needs. Returns the plans in the order of the components' ids; a
-    /// component that failed has a fault instead.
+    /// Asks each component for the aggregates that it needs. Returns the plans in the order of the components' ids; for
+    /// a component that failed, returns its fault.
     async fn plans(&self, call: &CheckCall, columns: Arc<[ProfiledColumn]>) -> Vec<Result<CheckPlan, ComponentFault>>;
 
-    /// Evaluates the answers to a component's plan: one for each request, in the same order.
+    /// Passes the answers to a component's plan, one for each request in the same order, and returns the findings.
     ///
     /// # Errors
     /// The fault of the component.
@@ -58,11 +58,11 @@ impl Checks for NoChecks {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckCall {
     pub facts: CallFacts,
-    /// A JSON object under the specification's names.
+    /// The settings as a JSON object, with the names of the specification.
     pub profile_config_json: Arc<str>,
 }
 
-/// A dimension, or the column beneath a measure.
+/// A dimension, or the column that a measure aggregates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfiledColumn {
     pub cube: Arc<str>,
@@ -74,7 +74,7 @@ pub struct ProfiledColumn {
     pub pii: bool,
 }
 
-/// An aggregate that the warehouse computes of one column. All but `Rows` ignore nulls.
+/// An aggregate that the warehouse computes of one column. All aggregates except `Rows` and `Where` ignore nulls.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CheckAggregate {
     Rows,
@@ -96,9 +96,9 @@ pub enum CheckAggregate {
     Top(u32),
     /// The number of rows that meet the condition, independent of the column.
     Where(Filter),
-    /// Values below the first number or above the second one.
+    /// The number of values below the first number or above the second one.
     Outside(f64, f64),
-    /// Values below Q1 - k·IQR or above Q3 + k·IQR.
+    /// The number of values below Q1 - k·IQR or above Q3 + k·IQR.
     OutsideFences(f64),
 }
 
@@ -109,21 +109,21 @@ pub struct CheckRequest {
     pub aggregate: CheckAggregate,
 }
 
-/// One component's wishes.
+/// The aggregates that one component requests.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckPlan {
     pub component: Arc<str>,
     pub requests: Vec<CheckRequest>,
 }
 
-/// The warehouse's answer to one request. Both are empty if it could not compute it.
+/// The warehouse's answer to one request. All fields are empty if the warehouse could not compute it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CheckAnswer {
     pub values: Vec<Value>,
     pub counts: Vec<u64>,
 }
 
-/// The six sides of quality; `Other` has no weight.
+/// The aspects of quality. `Other` has no weight in the score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum QualityDimension {
     Completeness,

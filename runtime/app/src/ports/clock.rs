@@ -1,10 +1,10 @@
-//! The port to time, so that nothing in the use cases reads a clock by itself.
+//! The port to time. The use cases read no other clock.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// The current time, and a clock that never steps.
+/// The current time, and a monotonic clock.
 pub trait Clock: Send + Sync {
     fn now(&self) -> Timestamp;
 

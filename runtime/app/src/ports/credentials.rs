@@ -1,7 +1,7 @@
 //! The port to keys, users and sessions, by which callers authenticate.
 //!
-//! Secrets are never passed: keys and refresh tokens are hashes, and passwords are slow hashes. Every change is passed
-//! together with its audit record; both are written or neither.
+//! Secrets are passed only as hashes: fast hashes for keys and refresh tokens, slow ones for passwords. Every change is
+//! passed together with its audit record. Either both are written, or neither.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub struct ApiKey {
     pub name: Arc<str>,
     pub secret_hash: SecretHash,
     pub scopes: Scopes,
-    /// The caller that policies see. The user id is `key:<id>` unless another was given.
+    /// The caller that policies see. The user id is `key:<id>` unless the key was given another one.
     pub caller: SecurityContext,
     pub tenant: Option<Arc<str>>,
     pub created_at: Timestamp,
@@ -42,18 +42,18 @@ pub struct User {
     pub disabled_at: Option<Timestamp>,
 }
 
-/// A session, which a sign-in began: a family of refresh tokens, of which only the newest is valid.
+/// A session, which begins with a sign-in. It is a family of refresh tokens, of which only the newest is valid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Session {
     pub id: Arc<str>,
     pub username: Arc<str>,
     pub created_at: Timestamp,
     pub ended_at: Option<Timestamp>,
-    /// True if an identity provider vouched for the holder when the session began; otherwise the holder is a user
-    /// of this store.
+    /// True if an identity provider vouched for the holder when the session began. False if the holder is a user of
+    /// this store.
     pub is_guest: bool,
-    /// The holder's rights, as of the last sign-in or refresh. `None` for a user's session of an older version, which
-    /// has the user's current rights.
+    /// The holder's rights at the last sign-in or refresh. `None` for a user's session that an older version began;
+    /// such a session has the user's current rights.
     pub rights: Option<Rights>,
 }
 
@@ -78,11 +78,11 @@ pub struct RefreshToken {
 pub enum RevokedTokens {
     /// The token with this `jti`.
     Token(Arc<str>),
-    /// The tokens of this subject or user id that were issued until then.
+    /// The tokens of this subject or user id that were issued before the revocation.
     Subject(Arc<str>),
 }
 
-/// A revocation of tokens that applications signed.
+/// A revocation of tokens that were issued to applications.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Revocation {
     pub tokens: RevokedTokens,
@@ -94,7 +94,7 @@ pub struct Revocation {
 pub enum Rotation {
     /// The token was replaced by the new one.
     Rotated(Session),
-    /// The token had been used before: a copy exists, so the session has ended.
+    /// The token was used before. So a copy of it exists, and the session has been ended.
     Reused(Session),
     /// The token does not exist or has expired, or its session has ended.
     Refused,
@@ -116,11 +116,11 @@ pub trait Credentials: Send + Sync {
     async fn user(&self, username: &str) -> Result<Option<User>, StoreError>;
     async fn users(&self) -> Result<Vec<User>, StoreError>;
     /// Replaces a user by one with the same name and time of creation, and ends the user's sessions at the time of
-    /// `entry`. Returns the number of sessions it ended, or `None`, having changed nothing, if the stored user is not
-    /// equal to `before`.
+    /// `entry`. Returns the number of ended sessions. If the stored user is not equal to `before`, returns `None` and
+    /// changes nothing.
     async fn replace_user(&self, before: &User, after: &User, entry: AuditEntry) -> Result<Option<u64>, StoreError>;
 
-    /// Starts a session. Returns false, and starts none, if `holder` is given and differs from the stored user.
+    /// Starts a session. If `holder` is given and differs from the stored user, returns false and starts none.
     async fn begin_session(
         &self,
         session: &Session,
@@ -129,8 +129,8 @@ pub trait Credentials: Send + Sync {
         entry: AuditEntry,
     ) -> Result<bool, StoreError>;
     async fn session(&self, id: &str) -> Result<Option<Session>, StoreError>;
-    /// Replaces the token whose hash is `used` by `next`, whose `session_id` is ignored, and the rights of
-    /// its session by `rights`.
+    /// Replaces the token with the hash `used` by `next`, and the rights of the session by `rights`. The `session_id`
+    /// of `next` is ignored.
     async fn rotate(
         &self,
         used: &SecretHash,
@@ -139,13 +139,13 @@ pub trait Credentials: Send + Sync {
         now: Timestamp,
         entry: AuditEntry,
     ) -> Result<Rotation, StoreError>;
-    /// Returns the session that a refresh token belongs to, used or not.
+    /// Returns the session of a refresh token, whether or not the token was used.
     async fn session_of(&self, token: &SecretHash) -> Result<Option<Session>, StoreError>;
     async fn end_session(&self, id: &str, at: Timestamp, entry: AuditEntry) -> Result<(), StoreError>;
-    /// Ends every session of a name, a guest's too. How many there were.
+    /// Ends every session of a name, including sessions of guests. Returns their number.
     async fn end_sessions(&self, username: &str, at: Timestamp, entry: AuditEntry) -> Result<u64, StoreError>;
 
-    /// Adds a revocation. A later one of the same tokens replaces an earlier one.
+    /// Adds a revocation. It replaces an earlier revocation of the same tokens.
     async fn revoke_tokens(&self, revocation: &Revocation, entry: AuditEntry) -> Result<(), StoreError>;
     async fn revocations(&self) -> Result<Vec<Revocation>, StoreError>;
 }

@@ -1,7 +1,7 @@
 //! The port to the results of data tests.
 //!
-//! In: requested and ended runs. Out: the records. A run that ended is written under the lease of the worker, so that
-//! of several replicas one writes it. Absent: the tests, and the times at which they run.
+//! In: requested and ended runs. Out: the records. An ended run is written under the lease of the worker, so that only
+//! one of several replicas writes it. Absent: the tests, and the times at which they run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +33,7 @@ impl TestOutcome {
         }
     }
 
-    /// Returns `None` for an unknown word.
+    /// Returns the outcome with this name; `None` if the name is unknown.
     pub fn named(word: &str) -> Option<Self> {
         TestOutcome::ALL.into_iter().find(|outcome| outcome.as_str() == word)
     }
@@ -42,12 +42,12 @@ impl TestOutcome {
 /// The result of one test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TestResult {
-    /// Such as `orders.status: not_null`.
+    /// The name, such as `orders.status: not_null`.
     pub name: Arc<str>,
     pub file: Option<Arc<str>>,
     pub line: Option<u32>,
     pub outcome: TestOutcome,
-    /// The problem, with some of the values. `None` if the test passed.
+    /// The problem, with some of the values that violate the test; `None` if the test passed.
     pub message: Option<Arc<str>>,
     pub duration: Duration,
 }
@@ -56,11 +56,11 @@ pub struct TestResult {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataTestRun {
     pub id: Arc<str>,
-    /// The user who requested it; `None` for a run on schedule.
+    /// The user who requested the run; `None` for a scheduled run.
     pub requested_by: Option<Arc<str>>,
     pub created_at: Timestamp,
     pub started_at: Option<Timestamp>,
-    /// The end; `None` if the run is waiting or not over.
+    /// The end of the run; `None` if the run waits or is running.
     pub ended_at: Option<Timestamp>,
     pub results: Vec<TestResult>,
 }
@@ -80,11 +80,11 @@ pub trait DataTestRecords: Send + Sync {
     async fn data_test_run(&self, id: &str) -> Result<Option<DataTestRun>, StoreError>;
     /// Returns the requested run that has not ended.
     async fn waiting_data_tests(&self) -> Result<Option<DataTestRun>, StoreError>;
-    /// Returns the time of the newest run on schedule.
+    /// Returns the time of the newest scheduled run.
     async fn last_scheduled_data_tests(&self) -> Result<Option<Timestamp>, StoreError>;
-    /// Stores a requested run, unless one waits already. Returns the one that waits.
+    /// Stores a requested run, unless another one waits already. Returns the waiting run.
     async fn request_data_tests(&self, run: &DataTestRun, entry: AuditEntry) -> Result<DataTestRun, StoreError>;
-    /// Writes a run that ended, and deletes all but the newest `most`. Returns false and writes nothing if the lease is
-    /// stale.
+    /// Writes an ended run, and deletes all but the newest `most` runs. Returns false and writes nothing if the lease
+    /// is stale.
     async fn write_data_tests(&self, run: &DataTestRun, most: u32, lease: &Lease) -> Result<bool, StoreError>;
 }

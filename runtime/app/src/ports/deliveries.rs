@@ -1,8 +1,8 @@
-//! The port to deliveries: messages that wait for their channel, or that were sent.
+//! The port to deliveries: messages that wait to be sent to a channel, or that were sent.
 //!
-//! In: the results of attempts. Out: the messages that are due. A message is written in the transaction that changes
-//! its alerts (`MonitorRecords`). The messages of a monitor to a channel are sent in their order, and a channel that
-//! fails is paused. Absent: the rules of order and pauses (`monitors::delivery`).
+//! In: the results of attempts. Out: the messages that are due. A message is written in the same transaction as the
+//! changes of its alerts (`MonitorRecords`). The messages of a monitor to one channel are sent in their order, and a
+//! channel that fails is paused. Absent: the rules of order and pauses (`monitors::delivery`).
 
 use std::sync::Arc;
 
@@ -45,18 +45,18 @@ impl DeliveryState {
 pub struct Delivery {
     pub message: AlertMessage,
     pub channel: Channel,
-    /// The place among the messages of the monitor.
+    /// The number of the message among the messages of its monitor.
     pub sequence: u64,
     pub state: DeliveryState,
     /// The time of the next attempt.
     pub due_at: Timestamp,
-    /// A message that is not accepted by then has failed.
+    /// The time after which a message that was not accepted has failed.
     pub expires_at: Timestamp,
     /// The number of attempts that were begun.
     pub attempts: u32,
     /// The reason why the last attempt failed.
     pub last_error: Option<Arc<str>>,
-    /// The time at which it was delivered, or failed for good.
+    /// The time at which the message was delivered or failed.
     pub ended_at: Option<Timestamp>,
 }
 
@@ -68,7 +68,7 @@ pub struct Lane {
     pub failures: u32,
     /// The time before which nothing is sent to the channel.
     pub resumes_at: Option<Timestamp>,
-    /// The reason why the receiver refuses all messages.
+    /// The reason why the receiver refuses all messages; `None` if it does not.
     pub disabled: Option<Arc<str>>,
 }
 
@@ -91,11 +91,11 @@ pub struct DeliveryFilter {
 pub trait DeliveryRecords: Send + Sync {
     /// Returns the time of the next attempt.
     async fn next_delivery(&self) -> Result<Option<Timestamp>, StoreError>;
-    /// Returns the deliveries that are due, oldest first: for each monitor and channel the first that waits, if the
-    /// channel is not paused.
+    /// Returns the deliveries that are due, oldest first. For each monitor and channel, only the first waiting delivery
+    /// is due, and none while the channel is paused.
     async fn due_deliveries(&self, now: Timestamp, limit: u32) -> Result<Vec<DueDelivery>, StoreError>;
-    /// Counts an attempt of each delivery, and returns what is sent: from now on no change of an alert changes the
-    /// message. `None`: the lease is stale.
+    /// Counts an attempt of each delivery. Returns the deliveries as they will be sent: from now on, changes of alerts
+    /// do not change these messages. Returns `None` if the lease is stale.
     async fn claim_deliveries(
         &self,
         due: &[DueDelivery],
@@ -109,7 +109,7 @@ pub trait DeliveryRecords: Send + Sync {
     /// Returns the deliveries of a monitor.
     async fn deliveries(&self, monitor_id: &str, filter: &DeliveryFilter) -> Result<Vec<Delivery>, StoreError>;
     async fn delivery(&self, id: &str) -> Result<Option<Delivery>, StoreError>;
-    /// Puts a failed delivery back, and ends the pause of its channel. Returns false if it has not failed.
+    /// Schedules a failed delivery to be sent, and ends the pause of its channel. Returns false if it has not failed.
     async fn replay_delivery(
         &self,
         id: &str,
@@ -118,10 +118,10 @@ pub trait DeliveryRecords: Send + Sync {
         entry: AuditEntry,
     ) -> Result<bool, StoreError>;
 
-    /// Returns those of these channels that failed last time, or refuse all messages.
+    /// Returns the states of those of these channels whose last attempt failed or that refuse all messages.
     async fn lanes(&self, channels: &[Channel]) -> Result<Vec<Lane>, StoreError>;
-    /// Takes the turn of a channel for a test message, until a time, and deletes the states of channels that are not
-    /// paused any more. Returns false if the channel is paused.
+    /// Pauses a channel until a time, for a test message. Also deletes the states of channels whose pause is over.
+    /// Returns false if the channel is paused already.
     async fn take_lane(
         &self,
         channel: &Channel,

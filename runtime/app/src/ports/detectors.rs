@@ -1,7 +1,7 @@
 //! The port to detectors, which find anomalous points of a series.
 //!
-//! In: series as columns. Out: one score per point. The output is validated: it has as many scores as points, between 0
-//! and 1, and no infinite values. Not here: the source of series (`anomaly`), WebAssembly.
+//! In: series as columns. Out: one score per point. The output is validated: it has one score for each point, scores
+//! are between 0 and 1, and no value is infinite. Absent: the source of series (`anomaly`), WebAssembly.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use async_trait::async_trait;
 
 use super::calls::{CallFacts, ComponentFault};
 
-/// The detectors that this server has.
+/// The detectors of this server.
 #[async_trait]
 pub trait Detectors: Send + Sync {
     /// Returns every kind, sorted by name, and the components that are unavailable because of a fault.
@@ -83,35 +83,36 @@ impl Detectors for NoDetectors {
     }
 }
 
-/// The detectors that exist, and the faults of those that failed.
+/// The available kinds of detectors, and the faults of components that failed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DetectorList {
     pub kinds: Vec<DetectorKind>,
     pub faults: Vec<ComponentFault>,
 }
 
-/// One way of detecting.
+/// A kind of detector.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DetectorKind {
     /// The kind, such as `z_score`. It is unique among all components.
     pub kind: Arc<str>,
     pub display_name: Arc<str>,
     pub default_sensitivity: f64,
-    /// A series with fewer values of history is not evaluated.
+    /// The smallest number of values in the history of a series. Series with fewer values are not evaluated.
     pub min_points: u32,
     pub has_model: bool,
-    /// JSON Schema of its further settings, or empty.
+    /// The JSON Schema of the detector's further settings; empty if it has none.
     pub settings_schema_json: Arc<str>,
     pub component: Arc<str>,
     pub version: Arc<str>,
 }
 
-/// A batch of series, stored as columns. Series `i` is the points from `offsets[i]` up to `offsets[i + 1]`.
+/// A batch of series, stored as columns. Series `i` has the points from `offsets[i]` up to `offsets[i + 1]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeriesBatch {
-    /// Has one entry more than there are series. Starts with 0, ends with the number of points, and never decreases.
+    /// The offsets, one more than the number of series. They start with 0, never decrease, and end with the number of
+    /// points.
     pub offsets: Vec<u32>,
-    /// Start of each point's bucket, milliseconds since 1970-01-01T00:00:00Z.
+    /// The start of each point's bucket, in milliseconds since 1970-01-01T00:00:00Z.
     pub timestamps_ms: Vec<i64>,
     /// One value for each point. NaN stands for a missing value; no value is infinite.
     pub values: Vec<f64>,
@@ -146,13 +147,13 @@ pub struct DetectorParams {
     /// The sensitivity, greater than 0; `None` for the detector's default.
     pub sensitivity: Option<f64>,
     pub training_size: u32,
-    /// The number of points of one season, at least 2.
+    /// The number of points in one season, at least 2; `None` without seasons.
     pub seasonality: Option<u32>,
     /// The other settings, as JSON values by name.
     pub extra: Vec<(String, String)>,
 }
 
-/// The scores, one per point. All lists have the same length; a missing value is NaN.
+/// The result of scoring. All lists have one entry per point; a missing value is NaN.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Detection {
     /// The scores from 0 to 1.
@@ -164,7 +165,7 @@ pub struct Detection {
     pub anomalous: Vec<bool>,
 }
 
-/// The reason why a detector returned no judgements.
+/// The reason why a detector returned no scores.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DetectorError {
     #[error("unknown detector `{kind}`")]
@@ -174,8 +175,8 @@ pub enum DetectorError {
     #[error("{fault}")]
     Fault {
         fault: ComponentFault,
-        /// The series of the failed call, by their places in the batches; empty without one. Limits
-        /// may have been used up by calls before it.
+        /// The series of the failed call, by their indexes in the batches; empty if the fault belongs to none. Earlier
+        /// calls may have used up the limits.
         series: Range<usize>,
     },
 }

@@ -11,12 +11,12 @@ use jiff::Timestamp;
 use super::leases::Lease;
 use super::store::StoreError;
 
-/// A query that was answered in full, or several ones of the same caller that the cache answered.
+/// A record: one query that was answered in full, or several queries of the same caller that the cache answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecutedQuery {
-    /// Unique among all processes. A record that is appended again is ignored.
+    /// The id, unique among all processes. If a record with a known id is appended, it is ignored.
     pub id: Arc<str>,
-    /// The number of queries. It is 1 unless the cache answered.
+    /// The number of queries; 1 unless the cache answered them.
     pub queries: u64,
     /// The end of the last query.
     pub at: Timestamp,
@@ -30,11 +30,11 @@ pub struct ExecutedQuery {
     pub kind: Arc<str>,
     /// The interface that the query came through.
     pub surface: Arc<str>,
-    /// The time from each query's arrival to its last row, added up.
+    /// The sum of the times from each query's arrival to its last row.
     pub duration: Duration,
     /// The time spent on the warehouse; zero for a cached answer.
     pub warehouse: Duration,
-    /// The rows of all answers.
+    /// The number of rows in all answers.
     pub rows: u64,
     /// The number of scanned bytes; `None` if the warehouse does not report it.
     pub scan_bytes: Option<u64>,
@@ -45,7 +45,7 @@ pub struct ExecutedQuery {
     pub pre_aggregation: Option<Arc<str>>,
     /// The dimensions that the query filters by, `cube.dimension`, sorted and separated by commas; `None` if unknown.
     pub filters: Option<Arc<str>>,
-    /// The predicted time; `None` for a cached answer, and for a statement that ran too seldom.
+    /// The predicted time; `None` for a cached answer, and for a statement without enough earlier runs.
     pub predicted: Option<PredictedTime>,
 }
 
@@ -57,7 +57,7 @@ pub struct PredictedTime {
     pub high: Duration,
 }
 
-/// The place of a record in the order of the history, newest first.
+/// The place of a record in the history, which is ordered newest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryPosition {
     pub at: Timestamp,
@@ -75,17 +75,17 @@ pub struct QueryOwner {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HistoryFilter {
     pub owner: Option<QueryOwner>,
-    /// A user of any tenant.
+    /// The user id, in any tenant.
     pub user_id: Option<Arc<str>>,
     pub query_hash: Option<Arc<str>>,
     pub cube: Option<Arc<str>>,
-    /// A tenant with any user, or no tenant.
+    /// The tenant, with any user. `Some(None)` selects records without a tenant.
     pub tenant: Option<Option<Arc<str>>>,
     /// True to leave out cached answers.
     pub is_computed: bool,
     pub since: Option<Timestamp>,
     pub until: Option<Timestamp>,
-    /// Selects records before this one: the next page.
+    /// Selects records after this one in the order of the history, for the next page.
     pub before: Option<HistoryPosition>,
     pub limit: u32,
 }
@@ -100,14 +100,14 @@ pub struct StatementTotals {
     pub cached: u64,
     pub rows: u64,
     pub warehouse: Duration,
-    /// The longest time of one query on the warehouse.
+    /// The longest time that one query took on the warehouse.
     pub longest: Duration,
-    /// The cost in millionths of the queries with a known cost; `None` if there are none.
+    /// The cost in millionths of the queries with a known cost; `None` if no cost is known.
     pub cost_micros: Option<u64>,
     pub last_at: Timestamp,
 }
 
-/// The totals of the queries of a cube that filter by the same dimensions and read its rows.
+/// The totals of the queries that read rows of a cube and filter by the same dimensions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterTotals {
     pub cube: Arc<str>,
@@ -125,12 +125,12 @@ pub trait ExecutedQueries: Send + Sync {
     /// Appends all records or none.
     async fn append_executed(&self, queries: &[ExecutedQuery]) -> Result<(), StoreError>;
     async fn executed(&self, filter: &HistoryFilter) -> Result<Vec<ExecutedQuery>, StoreError>;
-    /// Returns the totals of the statements that took the most time on the warehouse since then, the costliest first.
+    /// Returns the totals of the statements that took the warehouse the most time since `since`, the costliest first.
     async fn statement_totals(&self, since: Timestamp, limit: u32) -> Result<Vec<StatementTotals>, StoreError>;
-    /// Returns the totals of the selected queries by cube and filters, those that took the most time first. Cached
-    /// answers, answers from pre-aggregations, and queries with unknown filters do not count.
+    /// Returns the totals of the selected queries by cube and filters, those that took the warehouse the most time
+    /// first. Cached answers, answers from pre-aggregations, and queries with unknown filters do not count.
     async fn filter_totals(&self, filter: &HistoryFilter) -> Result<Vec<FilterTotals>, StoreError>;
-    /// Deletes a few records of before that time and returns their number. `None`: the lease was taken over, and
-    /// nothing was deleted.
+    /// Deletes a few records from before a time and returns their number. Returns `None` if another server has taken
+    /// over the lease; then nothing was deleted.
     async fn prune_executed(&self, before: Timestamp, lease: &Lease) -> Result<Option<u64>, StoreError>;
 }

@@ -1,8 +1,8 @@
 //! The port to governance hooks, which decide about queries, certification and changes of metadata.
 //!
 //! In: the caller and the facts. Out: the answer of each hook, in the order of their ids. Answers are well formed but
-//! not yet checked against the model; `query::judgement` and [`governance`](crate::governance) decide about their
-//! effect. Not here: WebAssembly, threads, SQL.
+//! not yet checked against the model. `query::authorization` and [`governance`](crate::governance) decide about their
+//! effect. Absent: WebAssembly, threads, SQL.
 
 use std::sync::Arc;
 
@@ -15,17 +15,17 @@ use super::severity::FindingSeverity;
 use crate::domain::RequestContext;
 pub use crate::domain::Surface;
 
-/// Asks the hooks that the operator configured.
+/// The governance hooks that the operator configured.
 #[async_trait]
 pub trait Governance: Send + Sync {
     /// Returns whether no hook is configured.
     fn is_silent(&self) -> bool;
 
-    /// Returns the response of each hook to a query, faults included.
+    /// Returns the response of each hook to a query. The response of a hook that failed is a fault.
     async fn authorize(&self, asking: &HookRequest<'_>, facts: &Arc<QueryFacts>) -> Vec<HookResponse<Decision>>;
 
-    /// Reports obligations that cannot be applied to a query, such as one for an unknown cube. They count as a fault of
-    /// the hook, like an answer that violates the contract.
+    /// Reports obligations that cannot be applied to a query, such as an obligation for an unknown cube. This counts as
+    /// a fault of the hook, like an answer that violates the contract.
     fn blame(&self, asking: &HookRequest<'_>, hook: &Hook, fault: &str);
 
     /// Returns the response of each hook to a step that an artifact is about to take.
@@ -77,7 +77,7 @@ impl Governance for NoHooks {
 pub struct HookRequest<'a> {
     pub context: &'a RequestContext,
     pub now: Timestamp,
-    /// IANA name, the project's.
+    /// The IANA name of the project's time zone.
     pub time_zone: &'a str,
 }
 
@@ -94,11 +94,11 @@ pub struct Hook {
     pub id: Arc<str>,
     /// True if a query fails when the hook does not respond.
     pub is_required: bool,
-    /// True if its responses are logged and not obeyed.
+    /// True if its responses are logged but not enforced.
     pub is_monitored: bool,
 }
 
-/// A hook gave no answer that can be used: it isn't there, broke off, or broke the contract.
+/// The reason why a hook gave no usable answer: it is missing, its call failed, or its answer violates the contract.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct HookFault {
@@ -114,7 +114,7 @@ pub enum Decision {
     Deny(Denial),
 }
 
-/// A query may run, under these conditions.
+/// The decision that a query may run under conditions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Permit {
     pub obligations: Obligations,
@@ -124,10 +124,10 @@ pub struct Permit {
     pub audit: Vec<(String, String)>,
 }
 
-/// A query may not run.
+/// The decision that a query may not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {
-    /// A stable code, for programs.
+    /// A stable code, for use by programs.
     pub code: Arc<str>,
     /// The message for the caller.
     pub public_message: Arc<str>,
@@ -135,10 +135,10 @@ pub struct Denial {
     pub audit_reason: Arc<str>,
 }
 
-/// A governed thing: a cube, measure, dimension, metric or model.
+/// A governed artifact: a cube, measure, dimension, metric or model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Artifact {
-    /// `cube`, `measure`, `dimension`, `metric`, `model`.
+    /// The type: `cube`, `measure`, `dimension`, `metric` or `model`.
     pub kind: String,
     /// The id, such as `orders` or `orders.revenue`.
     pub id: String,
@@ -146,7 +146,7 @@ pub struct Artifact {
     pub tags: Vec<String>,
     pub classification: Option<String>,
     pub pii: bool,
-    /// `draft`, `pending_review`, `certified`, `deprecated`, `archived`.
+    /// The status: `draft`, `pending_review`, `certified`, `deprecated` or `archived`.
     pub certification: String,
     pub version: u64,
     /// The artifact's definition and metadata.
@@ -194,14 +194,14 @@ pub enum MetadataChange {
     Removed(Artifact),
 }
 
-/// One rule that looked at an artifact.
+/// A finding of one rule about an artifact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GateFinding {
-    /// A stable code, for programs.
+    /// A stable code of the rule, for use by programs.
     pub rule: String,
     pub severity: FindingSeverity,
-    /// The problem, and what to do.
+    /// The problem, and how to resolve it.
     pub message: String,
-    /// True if the finding refuses the step.
+    /// True if the finding prevents the step.
     pub is_blocking: bool,
 }

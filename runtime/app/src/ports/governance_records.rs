@@ -56,7 +56,7 @@ impl ArtifactRef {
         ArtifactRef { kind, id: id.into() }
     }
 
-    /// Reads the form that [`fmt::Display`] writes.
+    /// Parses the format of [`fmt::Display`], such as `measure:orders.revenue`.
     pub fn parse(text: &str) -> Option<Self> {
         let (kind, id) = text.split_once(':')?;
         Some(ArtifactRef::new(ArtifactType::named(kind)?, id))
@@ -106,7 +106,7 @@ impl CertificationStatus {
     }
 }
 
-/// A step of certification: who took it, when, and the notes or the reason.
+/// A step of certification, with its actor, its time, and its notes or reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     pub by: Arc<str>,
@@ -114,7 +114,7 @@ pub struct Step {
     pub notes: Option<Arc<str>>,
 }
 
-/// The definition of an artifact and of everything that it is computed from.
+/// The definition of an artifact, with the definitions that its values are computed from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
     /// The text for people. Long definitions are cut.
@@ -133,7 +133,7 @@ pub struct Certification {
     pub certified: Option<Step>,
     /// The last day of the certificate.
     pub valid_until: Option<Date>,
-    /// The definition that was submitted, and then the one that was certified.
+    /// The definition that was submitted; after certification, the definition that was certified.
     pub definition: Option<Definition>,
     /// The time at which the servers noticed that the definition differs from the certified one.
     pub definition_changed_at: Option<Timestamp>,
@@ -141,7 +141,7 @@ pub struct Certification {
     pub deprecated: Option<Step>,
     /// The id of the artifact to use instead, of the same type.
     pub replacement: Option<Arc<str>>,
-    /// The day on which a deprecated artifact goes away.
+    /// The day on which a deprecated artifact is to be removed.
     pub sunset_date: Option<Date>,
     pub archived: Option<Step>,
     pub updated_at: Timestamp,
@@ -206,11 +206,11 @@ pub enum LinkTarget {
     Term(Arc<str>),
 }
 
-/// The word for terms among the types of link targets.
+/// The type of a link's target in requests if the target is a term.
 pub const TERM_TYPE: &str = "term";
 
 impl LinkTarget {
-    /// Returns the type and the id, as links name them.
+    /// Returns the type and the id of the target, as links write them.
     pub fn parts(&self) -> (&'static str, &str) {
         match self {
             LinkTarget::Artifact(artifact) => (artifact.kind.as_str(), &artifact.id),
@@ -251,14 +251,14 @@ pub struct Term {
 }
 
 impl Term {
-    /// Returns the category and the name in lower case, which are unique among the terms that are not archived. `None`
-    /// for an archived term.
+    /// Returns the category and the name in lower case. They are unique among the terms that are not archived. Returns
+    /// `None` for an archived term.
     pub fn unique_name(&self) -> Option<String> {
         (self.status != TermStatus::Archived).then(|| unique_name(self.category.as_deref(), &self.name))
     }
 }
 
-/// Returns the text by which the names of terms are compared.
+/// Returns the string by which category and name of a term are compared.
 pub fn unique_name(category: Option<&str>, name: &str) -> String {
     format!("{}\n{}", category.unwrap_or_default().trim().to_lowercase(), name.trim().to_lowercase())
 }
@@ -330,7 +330,7 @@ pub struct Ownership {
     pub updated_at: Timestamp,
 }
 
-/// Metadata of an artifact that was set at run time. `None`: the value of the project's files holds.
+/// Metadata of an artifact that was set at run time. If a field is `None`, the value of the project's files applies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArtifactMetadata {
     pub artifact: ArtifactRef,
@@ -401,7 +401,7 @@ impl GovernedRecord {
         }
     }
 
-    /// Returns the artifact of the record; a term has none.
+    /// Returns the artifact of the record; `None` for a term.
     pub fn artifact(&self) -> Option<&ArtifactRef> {
         match self {
             GovernedRecord::Certification(record) => Some(&record.artifact),
@@ -411,7 +411,7 @@ impl GovernedRecord {
         }
     }
 
-    /// Returns the key among all records, such as `certification:measure:orders.revenue` or `term:` and an id.
+    /// Returns the key of the record, such as `certification:measure:orders.revenue`, or `term:` followed by an id.
     pub fn key(&self) -> String {
         let kind = self.kind().as_str();
         match self {
@@ -426,7 +426,7 @@ impl GovernedRecord {
 pub struct RecordChange {
     /// The record after the change.
     pub record: GovernedRecord,
-    /// The audit record. Its event, actor, time and details become the entry of the history.
+    /// The audit record. The entry in the history takes its event, actor, time and details.
     pub entry: AuditEntry,
 }
 
@@ -457,7 +457,7 @@ pub struct HistoryEntry {
 pub struct HistoryFilter {
     pub artifact: Option<ArtifactRef>,
     pub term_id: Option<Arc<str>>,
-    /// Selects entries before this sequence number: the next page.
+    /// Selects entries before this sequence number, for the next page.
     pub before: Option<u64>,
     pub limit: u32,
 }
@@ -465,12 +465,12 @@ pub struct HistoryFilter {
 /// The governed records.
 #[async_trait]
 pub trait GovernanceRecords: Send + Sync {
-    /// Returns the records that changed after a sequence number, in that order, each with the number of its last
-    /// change.
+    /// Returns the records that changed after a sequence number, in the order of their last changes, each with the
+    /// number of its last change.
     async fn changed_since(&self, sequence: u64) -> Result<Vec<(u64, GovernedRecord)>, StoreError>;
 
-    /// Writes all changes with their audit records, or none. Returns false, and writes nothing, if the newest change
-    /// is not `sequence`: the changes were decided on outdated records.
+    /// Writes all changes with their audit records, or none. If `sequence` is not the number of the newest change, the
+    /// changes were decided on outdated records: returns false, and writes nothing.
     async fn write(&self, sequence: u64, changes: Vec<RecordChange>) -> Result<bool, StoreError>;
 
     async fn history(&self, filter: &HistoryFilter) -> Result<Vec<HistoryEntry>, StoreError>;

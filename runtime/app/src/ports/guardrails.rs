@@ -1,7 +1,7 @@
 //! The port to guardrails of users and groups.
 //!
-//! In: changes that were decided on all records up to a sequence number. Out: the records. Records are never deleted: a
-//! removed one has no limits, so that other replicas learn of the removal. Absent: the rules of changes (`cost`).
+//! In: changes that were decided on all records up to a sequence number. Out: the records. Records are never deleted. A
+//! removed record has no limits, so that other replicas learn of the removal. Absent: the rules of changes (`cost`).
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,24 +13,24 @@ use jiff::Timestamp;
 use super::audit::AuditEntry;
 use super::store::StoreError;
 
-/// The limits of single queries. `None`: unlimited.
+/// The limits of single queries. A field that is `None` or false sets no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Guardrails {
     /// The longest time that a query may take, from its arrival to its last row.
     pub max_execution: Option<Duration>,
     /// The largest number of rows of an answer.
     pub max_rows_returned: Option<u64>,
-    /// True if every cube whose rows are read needs a lower bound on one of its times.
+    /// True if every cube whose rows are read needs a lower bound on one of its time dimensions.
     pub require_time_filter: bool,
-    /// True if every partitioned cube whose rows are read needs a filter on one of its partitions.
+    /// True if every partitioned cube whose rows are read needs a filter on one of its partition dimensions.
     pub require_partition_filter: bool,
     /// The highest predicted cost of a query, in millionths.
     pub max_cost_micros: Option<u64>,
-    /// The costs of a user in a day, in millionths.
+    /// The budget of a user for a day, in millionths.
     pub daily_budget_micros: Option<u64>,
-    /// The costs of a user in a month, in millionths.
+    /// The budget of a user for a month, in millionths.
     pub monthly_budget_micros: Option<u64>,
-    /// The share of a budget at which the log has an alert, 1–100.
+    /// The spent share of a budget at which an alert is logged, in percent, 1–100.
     pub alert_at_percent: Option<u8>,
 }
 
@@ -58,7 +58,7 @@ impl GuardrailSubject {
         }
     }
 
-    /// Reads the form that [`fmt::Display`] writes.
+    /// Parses the format of [`fmt::Display`], such as `user:ada`.
     pub fn parse(text: &str) -> Option<Self> {
         match text.split_once(':')? {
             ("user", name) => Some(GuardrailSubject::User(name.into())),
@@ -81,7 +81,7 @@ pub struct GuardrailRecord {
     pub subject: GuardrailSubject,
     /// The guardrails; `None` if they were removed.
     pub limits: Option<Guardrails>,
-    /// The version, counted from 1. Removals count as well.
+    /// The version, counted from 1. A removal is a version too.
     pub version: u64,
     pub updated_by: Arc<str>,
     pub updated_at: Timestamp,
@@ -93,7 +93,7 @@ pub trait GuardrailRecords: Send + Sync {
     /// Returns the records that were written after a sequence number, in the order of their numbers.
     async fn guardrails_since(&self, sequence: u64) -> Result<Vec<(u64, GuardrailRecord)>, StoreError>;
 
-    /// Writes a record and its audit record, if `sequence` is the number of the newest change. Returns false otherwise.
+    /// Writes a record and its audit record, if `sequence` is the number of the newest change. Otherwise returns false.
     async fn write_guardrails(
         &self,
         sequence: u64,

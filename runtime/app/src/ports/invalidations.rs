@@ -1,4 +1,4 @@
-//! The port to invalidations: the changes of data that callers reported, shared by all replicas.
+//! The port to invalidations: reports that data changed, which all replicas share.
 
 use std::sync::Arc;
 
@@ -20,14 +20,14 @@ pub struct InvalidationScope {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invalidation {
     pub scope: InvalidationScope,
-    /// The number of the report, which is larger than that of every earlier report about any scope.
+    /// The number of the report. It is larger than the numbers of all earlier reports.
     pub sequence: u64,
 }
 
 /// The reports of all replicas. They become visible in the order of their sequences.
 #[async_trait]
 pub trait Invalidations: Send + Sync {
-    /// Records that the data of these scopes changed, together with its audit record, if it has one.
+    /// Records that the data of these scopes changed. The audit record, if given, is part of the same transaction.
     async fn invalidate(&self, scopes: &[InvalidationScope], entry: Option<AuditEntry>) -> Result<(), StoreError>;
 
     /// Returns the reports after a sequence number.

@@ -1,7 +1,7 @@
 //! The port to asynchronous queries: a job is a row of the state database, which all replicas share.
 //!
-//! A job is claimed under a lease of its own ([`lease_name`]). Each change of a running job checks the fence of
-//! that lease, so a holder that was replaced changes nothing.
+//! A job is claimed under its own lease ([`lease_name`]). Each change of a running job checks the fence of that lease,
+//! so a former holder of the lease cannot change the job.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub enum JobState {
     Complete,
     Failed,
     Cancelled,
-    /// The job was complete, and its result is deleted.
+    /// The job was complete, but its result has expired.
     Expired,
 }
 
@@ -60,7 +60,7 @@ impl JobState {
     }
 }
 
-/// The maker of a job, as verified when the job was made.
+/// The maker of a job: its verified identity at submission.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Maker {
     pub caller: SecurityContext,
@@ -77,13 +77,13 @@ pub struct NewJob {
     pub maker: Maker,
     /// The query as it was sent.
     pub query: Arc<str>,
-    /// The current time of the query, in every attempt.
+    /// The time that the query uses as the current time, the same in every attempt.
     pub now: Timestamp,
     pub created_at: Timestamp,
     pub correlation_id: Option<Arc<str>>,
-    /// The maker's own name of this request.
+    /// The name that the maker gave this request. Repeating it does not create another job.
     pub idempotency_key: Option<Arc<str>>,
-    /// A digest of the request.
+    /// The digest of the request, which detects another request with the same key.
     pub request_hash: Arc<str>,
 }
 
@@ -106,14 +106,14 @@ pub struct Job {
     /// The written share of the rows in percent; `None` if the number of rows is unknown.
     pub progress: Option<u32>,
     pub is_cancel_requested: bool,
-    /// A digest of the statement that the maker's policies allowed when the job ran.
+    /// The digest of the statement that policies allowed the maker when the job ran.
     pub fingerprint: Option<Arc<str>>,
     pub manifest: Option<Manifest>,
     pub failure: Option<JobFailure>,
 }
 
 impl Job {
-    /// Returns the job as it is at a time: a result expires at its time, not when it is deleted.
+    /// Returns the job in its state at a time. Its result expires at `expires_at`, even if it is deleted later.
     #[must_use]
     pub fn seen_at(self, now: Timestamp) -> Self {
         let is_over = self.expires_at.is_some_and(|at| at <= now);
@@ -121,7 +121,7 @@ impl Job {
     }
 }
 
-/// A result that was written completely.
+/// The description of a result that was written completely.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     pub name: Arc<str>,
@@ -136,7 +136,7 @@ pub struct JobFailure {
     pub message: Arc<str>,
 }
 
-/// The bounds on open jobs.
+/// The largest numbers of open jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobQuota {
     pub open: u64,
@@ -181,41 +181,42 @@ pub fn lease_name(id: &str) -> String {
 /// The table of jobs.
 #[async_trait]
 pub trait Jobs: Send + Sync {
-    /// Stores a job with its audit record, unless the key is known or a quota is reached.
+    /// Stores a job with its audit record, unless the idempotency key is known or a quota is reached.
     async fn submit(&self, job: &NewJob, quota: JobQuota, entry: AuditEntry) -> Result<Submitted, StoreError>;
     async fn job(&self, id: &str) -> Result<Option<Job>, StoreError>;
-    /// Returns the jobs with these ids, in any order, at most 500; those that do not exist are left out.
+    /// Returns the jobs with these ids, in any order. Takes at most 500 ids; unknown ids are left out.
     async fn jobs_by_id(&self, ids: &[&str]) -> Result<Vec<Job>, StoreError>;
-    /// Returns the jobs of one maker, or of all, newest first; with a state, only those that are stored with it.
+    /// Returns the jobs of one maker or of all makers, newest first. With `state`, only jobs stored with this state.
     async fn jobs(&self, maker: Option<&Maker>, state: Option<JobState>, limit: u32) -> Result<Vec<Job>, StoreError>;
     /// Returns open jobs without a holder, oldest first.
     async fn claimable(&self, limit: u32) -> Result<Vec<Arc<str>>, StoreError>;
-    /// Begins an attempt. A job that was cancelled or has used up its attempts ends here, and is returned as it
-    /// is then. `None`: the lease is stale, or the job is gone.
+    /// Begins an attempt and returns the job. If the job was cancelled or has used up its attempts, ends it instead and
+    /// returns it in its final state. Returns `None` if the lease is stale or the job is gone.
     async fn begin(&self, id: &str, lease: &Lease, max_attempts: u32, at: Timestamp)
     -> Result<Option<Job>, StoreError>;
-    /// Records the progress of an attempt; returns whether the job shall be cancelled. `None`: the lease is stale.
+    /// Records the progress of an attempt. Returns whether cancelling the job was requested; `None` if the lease is
+    /// stale.
     async fn report(&self, id: &str, lease: &Lease, progress: Option<u32>) -> Result<Option<bool>, StoreError>;
-    /// Ends a job; false if the lease is stale or the job has ended.
+    /// Ends a job. Returns false if the lease is stale or the job has ended.
     async fn end(&self, id: &str, lease: &Lease, end: &JobEnd, at: Timestamp) -> Result<bool, StoreError>;
-    /// Cancels a pending job, asks the holder of a running one to cancel it, expires a complete one. Changes no
-    /// other. Returns the job after the change.
+    /// Cancels a pending job, requests the holder of a running job to cancel it, or expires a complete job. Other jobs
+    /// are unchanged. Returns the job after the change.
     async fn cancel(&self, id: &str, at: Timestamp, entry: AuditEntry) -> Result<Option<Job>, StoreError>;
-    /// Marks complete jobs whose result has expired, a few at a time; returns how many.
+    /// Marks complete jobs whose result has expired, a few at a time. Returns their number.
     async fn expire(&self, now: Timestamp) -> Result<u64, StoreError>;
-    /// Deletes jobs that ended before a time, with their leases, a few at a time; returns how many.
+    /// Deletes jobs that ended before a time, with their leases, a few at a time. Returns their number.
     async fn prune(&self, before: Timestamp) -> Result<u64, StoreError>;
     /// Returns the number of pending jobs.
     async fn pending(&self) -> Result<u64, StoreError>;
 }
 
-/// Encodes and decodes the parts of a job that have a wire format.
+/// Encodes and decodes the fields of a job that have a wire format.
 pub trait JobTexts: Send + Sync {
-    /// Reads the query of a stored job, and its caller's wishes about cached results.
+    /// Parses the query of a stored job, and the caller's settings for cached results.
     ///
     /// # Errors
     /// The text is not a query of this version.
     fn query(&self, text: &str) -> Result<(SemanticQuery, CacheControl), JobFailure>;
-    /// Describes the failure of a query as its maker may see it.
+    /// Returns the failure of a query as its maker may see it.
     fn failure(&self, error: QueryRunError, scopes: Scopes) -> JobFailure;
 }

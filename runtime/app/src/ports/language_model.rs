@@ -1,7 +1,8 @@
-//! The port to a language model that reads questions in words.
+//! The port to a language model that turns questions in words into queries.
 //!
-//! In: a question and the members that its caller may see. Out: a query of these members, or a question back. A query of
-//! a model is never trusted: the use case compiles it for the caller. Absent: rows of the warehouse, which no model gets.
+//! In: a question and the members that its caller may see. Out: a query of these members, or a request for
+//! clarification. The use case does not trust the model's query, and compiles it for the caller. Absent: rows of the
+//! warehouse, which are never sent to a model.
 
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ pub enum OfferedKind {
     Segment,
 }
 
-/// A value of a dimension that words of the question were found as.
+/// A value of a dimension that words of the question match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfferedValue {
     pub member: Arc<str>,
@@ -50,22 +51,22 @@ pub struct ModelQuestion {
     pub text: Arc<str>,
     /// The code of the language, such as `en`.
     pub language: Arc<str>,
-    /// The day in the zone of the query, which words such as `last month` refer to.
+    /// The current day in the zone of the query, to which words such as `last month` refer.
     pub today: Date,
     pub members: Arc<[OfferedMember]>,
-    /// Values that the caller sees; empty unless the configuration lets values be sent.
+    /// Values that the caller may see; empty unless the configuration allows that values are sent.
     pub values: Vec<OfferedValue>,
-    /// The replies before this request, oldest first.
+    /// The model's earlier replies to this question that were refused, oldest first.
     pub refused: Vec<RefusedReply>,
 }
 
-/// The body of a request to the model: everything that leaves this process.
+/// The body of a request to the model. It contains everything that is sent to the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
     pub body: Arc<str>,
 }
 
-/// A part of the question, and the member that it means.
+/// Words of the question, and the member that they mean.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WordMeaning {
     pub text: String,
@@ -94,13 +95,13 @@ pub enum ModelDraft {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelReply {
     pub draft: ModelDraft,
-    /// The reply as it came, for the next request if it is refused.
+    /// The text of the reply, which becomes part of the next request if the reply is refused.
     pub text: Arc<str>,
     /// The number of tokens of the request and the reply; `None` if the server does not report it.
     pub tokens: Option<u64>,
 }
 
-/// The reason why the model did not reply. Its message is for callers with `admin` and the log.
+/// The reason why the model did not reply. The message is only for the log and for callers with `admin`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
     #[error("the language model did not reply in time")]
@@ -116,7 +117,7 @@ pub enum ModelError {
 /// A language model.
 #[async_trait]
 pub trait LanguageModel: Send + Sync {
-    /// Returns the name of the model, as the configuration has it.
+    /// Returns the name of the model in the configuration.
     fn name(&self) -> &str;
 
     /// Returns the host that requests are sent to.

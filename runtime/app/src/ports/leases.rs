@@ -1,8 +1,8 @@
-//! The port to leases, by which one of several servers on the same state database does work that only one may do.
+//! The port to leases. Several servers share a state database, and only the holder of a lease may do certain work.
 //!
-//! A lease expires by the database's clock, so that a holder that died is replaced. A slow holder may not know that its
-//! lease has expired. Each claim therefore has a fence, a number larger than all before, and every change that depends
-//! on the lease compares it.
+//! A lease expires by the database's clock, so that a holder that died is replaced. A slow holder may not notice that
+//! its lease has expired. So each claim has a fence, a number larger than all earlier ones, and every change that
+//! depends on the lease checks the fence.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use async_trait::async_trait;
 
 use super::store::StoreError;
 
-/// A lease that was held when it was acquired.
+/// A lease that this process acquired. It may have expired since.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
     pub name: Arc<str>,
@@ -27,6 +27,6 @@ pub trait Leases: Send + Sync {
     async fn acquire(&self, name: &str, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError>;
     /// Extends the lease to `ttl` from now. Returns false if it has expired and another holder may have it.
     async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<bool, StoreError>;
-    /// Releases the lease. An expired lease, which may be another holder's, is unchanged.
+    /// Releases the lease. If it has expired and another process holds it, nothing changes.
     async fn release(&self, lease: &Lease) -> Result<(), StoreError>;
 }

@@ -1,7 +1,7 @@
-//! The port to monitors of measures and metrics, and to what they detect.
+//! The port to monitors of measures and metrics, and to their detections and alerts.
 //!
 //! In: definitions, rounds of monitors, and moves of alerts. Out: the records. A round writes its detections and the
-//! changes of alerts in one transaction. Absent: the rules of alerts (`monitors::alerts`), and who may see what.
+//! changes of alerts in one transaction. Absent: the rules of alerts (`monitors::alerts`), and the rights of readers.
 
 use std::sync::Arc;
 
@@ -26,11 +26,11 @@ pub struct MonitorDefinition {
     pub detector: Arc<str>,
     /// The sensitivity; `None` for the detector's default.
     pub sensitivity: Option<f64>,
-    /// One series for each combination of their values.
+    /// The dimensions that distinguish series. Each combination of their values is one series.
     pub dimensions: Vec<Arc<str>>,
     /// The schedule, as a cron expression.
     pub schedule: Arc<str>,
-    /// The IANA name of the zone in which the schedule is read.
+    /// The IANA name of the zone in which the schedule is interpreted.
     pub timezone: Arc<str>,
     pub granularity: Granularity,
     /// The number of steps of history before the first evaluated step.
@@ -48,18 +48,18 @@ pub struct AlertConfig {
     pub resolve_after_steps: u32,
     /// The escalation rules, in ascending order of time.
     pub escalations: Vec<EscalationRule>,
-    /// The channels that messages go to. Each alert is listed by this server as well.
+    /// The channels that messages are sent to. This server lists every alert as well.
     pub channels: Vec<Channel>,
-    /// The minutes for which the first message about new alerts waits for others.
+    /// The number of minutes for which the first message about new alerts waits for further alerts.
     pub grouping_minutes: u32,
 }
 
-/// An alert that is not acknowledged in time is escalated.
+/// A rule that escalates an alert that is not acknowledged in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EscalationRule {
     /// The number of minutes after the alert was triggered.
     pub after_minutes: u32,
-    /// The channels to notify; empty for the channels of the monitor.
+    /// The channels to notify; empty to notify the channels of the monitor.
     pub notify: Vec<Channel>,
 }
 
@@ -68,7 +68,7 @@ pub struct EscalationRule {
 pub struct Monitor {
     pub id: Arc<str>,
     pub definition: MonitorDefinition,
-    /// The caller under whose policies it runs.
+    /// The caller under whose policies the monitor runs.
     pub owner: Maker,
     pub version: u64,
     pub created_at: Timestamp,
@@ -87,7 +87,7 @@ pub struct Monitor {
 pub struct MonitorRun {
     pub at: Timestamp,
     pub outcome: RunOutcome,
-    /// The reason why nothing was evaluated.
+    /// The reason why nothing was evaluated; `None` if steps were evaluated.
     pub message: Option<Arc<str>>,
 }
 
@@ -95,10 +95,10 @@ pub struct MonitorRun {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunOutcome {
     Scored,
-    /// The data of the expected step is not there yet.
+    /// The expected step has no data yet.
     NoData,
     Failed,
-    /// The owner is gone, or may not query the measure any more.
+    /// The account of the owner is gone, or policies no longer allow the owner to query the measure.
     Paused,
 }
 
@@ -150,14 +150,14 @@ pub struct StoredDetection {
     pub detected_at: Timestamp,
 }
 
-/// The alert of one series of a monitor. A series has at most one that is not resolved.
+/// An alert about one series of a monitor. A series has at most one alert that is not resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Alert {
     pub id: Arc<str>,
     pub monitor_id: Arc<str>,
     pub series: SeriesKey,
     pub state: AlertState,
-    /// The largest severity of its detections.
+    /// The highest severity of its detections.
     pub severity: FindingSeverity,
     /// The first and the last anomalous step, in milliseconds since 1970-01-01T00:00:00.
     pub first_step_ms: i64,
@@ -166,7 +166,7 @@ pub struct Alert {
     pub judged_until_ms: i64,
     /// The number of anomalous steps.
     pub detections: u64,
-    /// The normal steps since the last anomalous one.
+    /// The number of normal steps since the last anomalous step.
     pub normal_steps: u32,
     /// The digest of the owner's view of the measure.
     pub view: Arc<str>,
@@ -190,7 +190,7 @@ pub struct MonitorRound {
     pub run: MonitorRun,
     /// The time of the next run; `None` if the monitor does not run again by itself.
     pub next_run_at: Option<Timestamp>,
-    /// The evaluated steps of all series, each ascending in time.
+    /// The evaluated steps of all series, in ascending order of time within each series.
     pub steps: Vec<ScoredStep>,
     pub judged_until_ms: Option<i64>,
     /// The component of the detector and its version.
@@ -208,7 +208,7 @@ pub struct DetectionFilter {
     /// The start of the first step that is not selected, in milliseconds since 1970-01-01T00:00:00.
     pub before_ms: Option<i64>,
     pub min_severity: Option<FindingSeverity>,
-    /// The step and the id of the row after which a further page begins.
+    /// The step and the id of the last row of the page before; `None` for the first page.
     pub older_than: Option<(i64, Arc<str>)>,
     pub limit: u32,
 }
@@ -220,20 +220,20 @@ pub struct AlertFilter {
     /// Selects alerts that are not resolved.
     pub is_open: bool,
     pub min_severity: Option<FindingSeverity>,
-    /// The time and the id of the row after which a further page begins.
+    /// The time and the id of the last row of the page before; `None` for the first page.
     pub older_than: Option<(Timestamp, Arc<str>)>,
     pub limit: u32,
 }
 
-/// A digest of all alerts and monitors, which changes when an alert is triggered, changes or is resolved, and when a
+/// A digest of all alerts and monitors. It changes when an alert is triggered, changes or is resolved, and when a
 /// monitor is created, replaced or deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AlertsRevision {
     /// The number of alerts that are not resolved.
     pub open: u64,
-    /// The sum of their versions.
+    /// The sum of the versions of these alerts.
     pub versions: u64,
-    /// The time of the newest trigger.
+    /// The time at which the newest alert was triggered.
     pub newest: Option<Timestamp>,
     /// The number of monitors.
     pub monitors: u64,
@@ -246,7 +246,7 @@ pub struct AlertsRevision {
 pub struct MonitorQuota {
     /// For all owners.
     pub total: u32,
-    /// For the owner of a new monitor; `None`: only the total holds.
+    /// The limit for the owner of a new monitor; `None` if only the total is limited.
     pub of_owner: Option<u32>,
 }
 
@@ -256,12 +256,12 @@ pub enum MonitorAdmission {
     Added,
     /// The owner has as many monitors as one owner may have.
     OwnerFull,
-    /// The total is reached.
+    /// The state database has as many monitors as it may have.
     Full,
 }
 
 impl MonitorQuota {
-    /// Decides about a new monitor of an owner.
+    /// Decides whether an owner may add a monitor. `owners` are the owners of all present monitors.
     pub fn admit<'m>(self, owner: &Maker, owners: impl IntoIterator<Item = &'m Maker>) -> MonitorAdmission {
         let is_owner = |other: &Maker| other.caller.user_id == owner.caller.user_id && other.tenant == owner.tenant;
         let (mut total, mut own) = (0_u32, 0_u32);
@@ -277,7 +277,7 @@ impl MonitorQuota {
     }
 }
 
-/// Makes the ids of detections, alerts and messages.
+/// Creates the ids of detections, alerts and messages.
 pub type NewId<'a> = &'a (dyn Fn() -> Arc<str> + Send + Sync);
 
 /// Monitors, detections and alerts.
@@ -286,32 +286,33 @@ pub trait MonitorRecords: Send + Sync {
     /// Returns all monitors, by name and id.
     async fn monitors(&self) -> Result<Vec<Monitor>, StoreError>;
     async fn monitor(&self, id: &str) -> Result<Option<Monitor>, StoreError>;
-    /// Stores a new monitor, unless a quota is used up.
+    /// Stores a new monitor, unless a quota is reached.
     async fn add_monitor(
         &self,
         monitor: &Monitor,
         quota: MonitorQuota,
         entry: AuditEntry,
     ) -> Result<MonitorAdmission, StoreError>;
-    /// Replaces the definition, owner and next run of a monitor whose version is one less. Returns false otherwise.
+    /// Replaces the definition, owner and next run of the monitor, if the stored version is one less. Otherwise returns
+    /// false.
     async fn replace_monitor(&self, monitor: &Monitor, entry: AuditEntry) -> Result<bool, StoreError>;
-    /// Deletes a monitor of this version with its detections and alerts. Returns false for another version.
+    /// Deletes a monitor with its detections and alerts, if it has this version. Otherwise returns false.
     async fn remove_monitor(&self, id: &str, version: u64, entry: AuditEntry) -> Result<bool, StoreError>;
 
-    /// Returns the time of the next run or escalation.
+    /// Returns the time of the next run or escalation; `None` if neither is scheduled.
     async fn next_monitor_run(&self) -> Result<Option<Timestamp>, StoreError>;
     /// Returns the enabled monitors whose next run is due, oldest first.
     async fn due_monitors(&self, now: Timestamp, limit: u32) -> Result<Vec<Monitor>, StoreError>;
-    /// Writes a round: its detections, the changes of alerts with their messages, and the monitor's last run. Steps
-    /// that were evaluated before replace their detections. With a lease, returns false and writes nothing if it is
-    /// stale; also if the monitor is gone.
+    /// Writes a round: its detections, the changes of alerts with their messages, and the monitor's last run. The
+    /// detections of steps that were evaluated before are replaced. Returns false and writes nothing if the monitor is
+    /// gone, or if a lease is given and is stale.
     async fn write_round(
         &self,
         round: &MonitorRound,
         lease: Option<&Lease>,
         new_id: NewId<'_>,
     ) -> Result<bool, StoreError>;
-    /// Escalates the alerts that are due, at most `limit`, and returns how many. `None`: the lease is stale.
+    /// Escalates due alerts, at most `limit`. Returns their number; `None` if the lease is stale.
     async fn escalate_alerts(
         &self,
         now: Timestamp,
@@ -320,7 +321,8 @@ pub trait MonitorRecords: Send + Sync {
         new_id: NewId<'_>,
     ) -> Result<Option<u64>, StoreError>;
 
-    /// Returns the detections of a monitor with a digest of a view, newest step first, then by id in descending order.
+    /// Returns the detections of a monitor with this digest of a view. The newest step comes first, then the highest
+    /// id.
     async fn detections(
         &self,
         monitor_id: &str,
@@ -328,11 +330,11 @@ pub trait MonitorRecords: Send + Sync {
         filter: &DetectionFilter,
     ) -> Result<Vec<StoredDetection>, StoreError>;
     async fn detection(&self, id: &str) -> Result<Option<StoredDetection>, StoreError>;
-    /// Returns the alerts of a monitor with a digest of a view, newest first, then by id in descending order.
+    /// Returns the alerts of a monitor with this digest of a view. The newest alert comes first, then the highest id.
     async fn alerts(&self, monitor_id: &str, view: &str, filter: &AlertFilter) -> Result<Vec<Alert>, StoreError>;
     async fn alert(&self, id: &str) -> Result<Option<Alert>, StoreError>;
     async fn alerts_revision(&self) -> Result<AlertsRevision, StoreError>;
-    /// Replaces an alert whose version is one less, at this time. Returns false otherwise.
+    /// Replaces an alert at a time, if the stored version is one less. Otherwise returns false.
     async fn replace_alert(
         &self,
         alert: &Alert,

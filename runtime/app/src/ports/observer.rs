@@ -1,15 +1,15 @@
 //! The port to metrics and traces.
 //!
-//! The use cases report each step when it has ended, however it ended, also if its caller disconnected.
-//! Reporting takes almost no time and never fails. Nothing that a client wrote is reported: cubes
-//! are those of the model. Not here: the log, which is `tracing`'s, and the audit log (`audit`).
+//! The use cases report each step after it has ended, whether it succeeded, failed, or its caller disconnected.
+//! Reporting takes almost no time and never fails. No text that a client wrote is reported; names of cubes come from
+//! the model. Absent: the log, which is `tracing`'s, and the audit log (`audit`).
 
 use std::time::Duration;
 
 pub use crate::domain::QueryKind;
 use crate::domain::TraceContext;
 
-/// Receives the reports.
+/// Receives reports.
 pub trait Observer: Send + Sync {
     /// Reports that a query was compiled, or was refused.
     fn compiled(&self, step: &Step<'_>);
@@ -25,9 +25,9 @@ pub trait Observer: Send + Sync {
     fn task_started(&self, task: &'static str);
     /// Reports that a run of a background task ended.
     fn task_ended(&self, task: &'static str, outcome: TaskOutcome, duration: Duration);
-    /// Reports the final end of a build of a pre-aggregation.
+    /// Reports that a build of a pre-aggregation has ended and is not retried.
     fn rollup_built(&self, _: &BuiltRollup<'_>) {}
-    /// Reports the number of data tests of a run that had an outcome.
+    /// Reports the number of data tests in a run that had this outcome.
     fn data_tests_ended(&self, _outcome: &'static str, _tests: u64) {}
     /// Reports that a pre-aggregation of a cube answered a query.
     fn rollup_used(&self, _cube: &str, _rollup: &str) {}
@@ -73,12 +73,12 @@ impl TaskOutcome {
     }
 }
 
-/// A part of a query's way that has just ended.
+/// A step of a query that has just ended.
 #[derive(Debug, Clone, Copy)]
 pub struct Step<'a> {
-    /// The trace of its request.
+    /// The trace of the request.
     pub trace: Option<TraceContext>,
-    /// The cube, as in [`EndedQuery`].
+    /// The cube, as in [`EndedQuery::cube`].
     pub cube: &'a str,
     pub duration: Duration,
     pub outcome: QueryOutcome,
@@ -87,23 +87,23 @@ pub struct Step<'a> {
 /// A statement that was sent to a warehouse.
 #[derive(Debug, Clone, Copy)]
 pub struct Executed<'a> {
-    /// Its type: `duckdb`, `postgres` …
+    /// The type of the warehouse, such as `duckdb` or `postgres`.
     pub warehouse: &'a str,
-    /// Names the statement as the log does.
+    /// The hash of the statement, under which the log names it.
     pub sql_hash: &'a str,
     /// The number of rows that were read.
     pub rows: u64,
 }
 
-/// A query that is over.
+/// A query that has ended.
 #[derive(Debug, Clone, Copy)]
 pub struct EndedQuery<'a> {
-    /// The cube of its first member, if the model has it; else [`UNKNOWN_CUBE`].
+    /// The cube of the query's first member, if the model has it; otherwise [`UNKNOWN_CUBE`].
     pub cube: &'a str,
     pub kind: QueryKind,
     pub outcome: QueryOutcome,
     pub duration: Duration,
-    /// The warehouse's part; `None` if no statement was sent to the warehouse.
+    /// The share of the warehouse; `None` if no statement was sent to it.
     pub warehouse: Option<WarehouseShare<'a>>,
 }
 
@@ -115,7 +115,7 @@ pub struct WarehouseShare<'a> {
     pub rows: u64,
 }
 
-/// The cube of a query whose first member is none of the model's.
+/// The name of the cube in reports if the model has no cube of the query's first member.
 pub const UNKNOWN_CUBE: &str = "unknown";
 
 /// The outcome of a query or step.
@@ -126,11 +126,11 @@ pub enum QueryOutcome {
     Refused,
     /// The warehouse refused the statement.
     Error,
-    /// The warehouse can't be reached.
+    /// The warehouse cannot be reached.
     Unavailable,
     Timeout,
     Overloaded,
-    /// The caller went away.
+    /// The caller disconnected.
     Abandoned,
 }
 
@@ -147,7 +147,7 @@ impl QueryOutcome {
         }
     }
 
-    /// Returns whether an operator can repair the cause: not a mistake of the caller, and not a full queue.
+    /// Returns whether an operator can repair the cause. Mistakes of the caller and full queues do not count.
     pub fn is_failure(self) -> bool {
         matches!(self, QueryOutcome::Error | QueryOutcome::Unavailable | QueryOutcome::Timeout)
     }

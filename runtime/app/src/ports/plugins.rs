@@ -1,7 +1,8 @@
-//! The port to plugins: validated answers of components, their status, and an operator's actions while the server runs.
+//! The port to plugins: validated answers of components, their status, and the operator's actions while the server
+//! runs.
 //!
 //! In: a dialect's name, or a plugin's id. Out: a checked profile, which is read once and then shared; statuses. Errors
-//! name the component, the failure, and the side at fault. Not here: WebAssembly, files, SQL.
+//! name the component, the failure, and the side at fault. Absent: WebAssembly, files, SQL.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 use terrane_compiler::sql::dialect_profile::{DialectProfile, ProfileError};
 
-/// The components that this server works with.
+/// The components that this server uses.
 pub trait Plugins: Send + Sync {
     /// Returns the checked profile of a dialect. The first call for a name loads its component and calls it, which may
     /// take about 100 ms; later calls share the result.
@@ -20,24 +21,24 @@ pub trait Plugins: Send + Sync {
     /// The component does not exist or cannot be used.
     fn dialect(&self, name: &str) -> Result<Arc<DialectProfile>, PluginError>;
 
-    /// Returns the status of every component that has been used so far, by name.
+    /// Returns the status of every component that has been used since the start, by name.
     fn loaded(&self) -> Vec<PluginStatus>;
 
-    /// Returns the status of all plugins. The first call also loads the components in the component folders that have
-    /// not been used yet, which may take about 100 ms for each.
+    /// Returns the status of all plugins. The first call also loads the unused components in the component folders,
+    /// which may take about 100 ms for each.
     fn inventory(&self) -> Vec<PluginStatus>;
 
     /// Returns the names of required plugins that cannot be called now. The call is fast.
     fn missing(&self) -> Vec<String>;
 
-    /// Loads a plugin's file again. If its checks pass, the new component replaces the served one; running calls finish
-    /// with the old one. May take about 100 ms.
+    /// Loads a plugin's file again. If the new component passes its checks, it replaces the served one; running calls
+    /// finish with the old component. May take about 100 ms.
     ///
     /// # Errors
-    /// The fault of the new component. The old one then stays.
+    /// The fault of the new component. The old component then stays.
     fn reload(&self, name: &str) -> Result<PluginStatus, ChangeError>;
 
-    /// Disables a plugin: it is not called until it is enabled. Queries that need a required hook are then refused.
+    /// Disables a plugin, which is then not called until it is enabled. Queries that need a required hook are refused.
     ///
     /// # Errors
     /// The plugin does not exist, or its state does not allow it.
@@ -56,38 +57,38 @@ pub trait Plugins: Send + Sync {
 /// One component, as operators see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginStatus {
-    /// The name that it is looked up by, like `dialect-duckdb`.
+    /// The name under which the component is looked up, such as `dialect-duckdb`.
     pub name: String,
     pub role: PluginRole,
     pub path: Option<PathBuf>,
-    /// Lower-case hexadecimal SHA-256 of the file.
+    /// The SHA-256 of the file, in lower-case hexadecimal.
     pub digest: Option<String>,
-    /// The id that the component describes itself with.
+    /// The id that the component states about itself.
     pub id: Option<String>,
     pub version: Option<String>,
-    /// The fuel of its calls at load. The same for the same file and contract.
+    /// The fuel that the calls at load used. It is always the same for the same file and contract.
     pub describe_fuel: Option<u64>,
     pub state: PluginState,
-    /// True if requests that the plugin decides about are refused while it is unavailable.
+    /// True if requests are refused while the plugin, which decides about them, is unavailable.
     pub is_required: bool,
-    /// True if its responses are logged and not obeyed.
+    /// True if its responses are logged but not enforced.
     pub is_monitored: bool,
     /// True if the operator names the plugin; false if it was found in a component folder.
     pub is_listed: bool,
     pub grants: Vec<&'static str>,
-    /// The capabilities that it asks for beyond its grants.
+    /// The capabilities that the component requests beyond its grants.
     pub ungranted: Vec<&'static str>,
     pub limits: PluginLimits,
-    /// The functions that were called since it was loaded, by name.
+    /// The functions that were called since the component was loaded, by name.
     pub exports: Vec<ExportStatus>,
-    /// The reason why the last reload was refused; `None` if it succeeded or there was none.
+    /// The reason why the last reload was refused; `None` if it succeeded or the plugin was never reloaded.
     pub reload_refused: Option<PluginError>,
     /// The version before the last reload.
     pub previous: Option<PreviousPlugin>,
 }
 
 impl PluginStatus {
-    /// Returns the status of a component of which only the name is known.
+    /// Returns the status of a component if only its name and role are known.
     pub fn unknown(name: impl Into<String>, role: PluginRole) -> PluginStatus {
         PluginStatus {
             name: name.into(),
@@ -119,17 +120,17 @@ pub struct PluginLimits {
     pub memory_bytes: u64,
 }
 
-/// One function of a plugin, since it was loaded.
+/// The statistics of one function of a plugin, since the plugin was loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportStatus {
-    /// The contract's name: `on-query`.
+    /// The name of the function in the contract, such as `on-query`.
     pub name: &'static str,
     pub calls: u64,
     pub faults: u64,
-    /// The number of calls that were refused because the plugin had failed too often.
+    /// The number of calls that were refused because the circuit breaker was open.
     pub refused: u64,
     pub fuel: u64,
-    /// The median duration of a call, overestimated by at most 9 %.
+    /// The median duration of a call. It is too high by at most 9 %.
     pub p50: Option<Duration>,
     pub p99: Option<Duration>,
     /// True if the circuit breaker is open because the function failed too often.
@@ -141,7 +142,7 @@ pub struct ExportStatus {
 pub struct PreviousPlugin {
     pub version: String,
     pub digest: String,
-    /// True if calls are still under way.
+    /// True if calls of the replaced plugin are still running.
     pub is_draining: bool,
 }
 
@@ -181,13 +182,13 @@ impl fmt::Display for PluginRole {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PluginState {
     Active,
-    /// One of its functions failed too often, and its circuit breaker is open.
+    /// One of the plugin's functions failed too often, so its circuit breaker is open.
     Degraded,
     /// A circuit breaker of the plugin has opened too often. An administrator has to reload or enable the plugin.
     Quarantined,
     /// An administrator disabled the plugin.
     Disabled,
-    /// The plugin is not in use, for this reason.
+    /// The plugin cannot be used, for this reason.
     Refused(PluginError),
 }
 
@@ -212,7 +213,8 @@ pub enum ChangeError {
     Unknown { name: String, known: Vec<String> },
     #[error("`{name}` is {state} already")]
     Already { name: String, state: &'static str },
-    /// A dialect is read together with the project, and its profile is part of what is served.
+    /// The plugin is a dialect. A dialect is read together with the project, and its profile is part of the served
+    /// project.
     #[error("`{name}` is a dialect, which is read when the server starts")]
     Dialect { name: String },
     #[error("`{name}` was not reloaded: {error}")]
@@ -231,7 +233,7 @@ pub enum ChangeError {
 pub enum PluginError {
     #[error("component `{file}` does not exist; looked in {}", shown(looked_in))]
     NotFound { file: String, looked_in: Vec<PathBuf> },
-    /// A name that no component can have; it was not looked for.
+    /// No component can have this name, so its file was not looked for.
     #[error("`{name}` is not a dialect's name: lower-case letters, digits, `-` and `_`")]
     Name { name: String },
     #[error("component {} {fault}", path.display())]
@@ -249,8 +251,8 @@ impl PluginError {
         }
     }
 
-    /// Returns the key of the operator's entry that a component was refused for. Entries are read when the server
-    /// starts, so no reload mends one.
+    /// Returns the key of the operator's entry that caused the refusal of a component; `None` for other faults. Entries
+    /// are read when the server starts, so a reload cannot resolve such a fault.
     pub fn entry_key(&self) -> Option<&'static str> {
         let PluginError::Faulted { fault, .. } = self else { return None };
         match fault {
@@ -273,7 +275,7 @@ fn shown(paths: &[PathBuf]) -> String {
     if paths.is_empty() { "no folder, since none is set".to_owned() } else { paths.join(", ") }
 }
 
-/// A fault of a component or of a call of it. `call` is the contract's function.
+/// A fault of a component, or of a call of its function `call` in the contract.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PluginFault {
     #[error("could not be read: {message}")]
@@ -290,7 +292,7 @@ pub enum PluginFault {
     WrongWorld { missing: String, exports: Vec<String> },
     #[error("was built for {found}; this host speaks {supported}")]
     WrongVersion { found: String, supported: String },
-    /// The version is this host's, and its types are not: the contract changed before it was released.
+    /// The component has the version of this host but other types, because the contract changed before its release.
     #[error("was built for another state of {} than this host: {message}", listed(contract))]
     WrongTypes { contract: Vec<String>, message: String },
     #[error("reached its limit of {limit} in `{call}`")]
@@ -300,7 +302,7 @@ pub enum PluginFault {
     /// The answer violates the contract's types.
     #[error("gave an answer in `{call}` that breaks the contract: {message}")]
     Answer { call: &'static str, message: String },
-    /// The component itself said no.
+    /// The component itself declined the call.
     #[error("refused `{call}`: {message}")]
     Declined { call: &'static str, message: String },
     #[error("describes the dialect `{found}` and not `{asked}`")]
@@ -309,14 +311,14 @@ pub enum PluginFault {
     Profile(Vec<ProfileError>),
     #[error("could not be run: {message}")]
     Host { message: String },
-    /// The file is another one than the operator meant.
+    /// The digest of the file differs from the one that the operator pinned.
     #[error("has the SHA-256 {found}, and {pinned} is configured")]
     Pin { pinned: String, found: String },
     #[error("has no valid signature: {message}")]
     Signature { message: String },
     #[error("contains an invalid `plugin.toml`: {message}")]
     Manifest { message: String },
-    /// Two of the file, its manifest and the configuration disagree.
+    /// Two of these three disagree: the file, its manifest, and the configuration.
     #[error("has the {what} `{found}`, and {wanted} `{expected}`")]
     Mismatch { what: &'static str, found: String, wanted: &'static str, expected: String },
     /// An earlier plugin has the same id.
@@ -326,13 +328,13 @@ pub enum PluginFault {
         "is version {found}, older than {serving}, which serves; no reload brings an older version, a restart does"
     )]
     Downgrade { serving: String, found: String },
-    /// The plugin was not called.
+    /// The plugin was not called because it is unavailable.
     #[error("was not called for `{call}`: {reason}")]
     Unavailable { call: &'static str, reason: Unavailable },
     /// An administrator disabled the plugin, so none of its functions is called.
     #[error("is not called: an administrator disabled it")]
     Disabled,
-    /// The plugin was not called, because too many guests were running.
+    /// The plugin was not called because too many guests were running.
     #[error("was not called for `{call}`: too many guests are running at once")]
     Busy { call: &'static str },
 }
@@ -350,7 +352,7 @@ fn listed(names: &[String]) -> String {
     if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
 }
 
-/// Formats the first few errors, so that the message stays readable for a profile with hundreds of faults.
+/// Formats the first few errors. A profile may have hundreds of faults, and the message should stay readable.
 fn profile_errors(errors: &[ProfileError]) -> String {
     const SHOWN: usize = 5;
     let mut text: Vec<String> = errors.iter().take(SHOWN).map(ToString::to_string).collect();
@@ -372,7 +374,7 @@ impl PluginFault {
     }
 }
 
-/// The origin of a fault: the component, or this server and its surroundings.
+/// The side at fault: the component, or this server and its environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blame {
     Guest,
@@ -382,7 +384,7 @@ pub enum Blame {
 /// The detected kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
-    /// Native code that a WebAssembly engine compiled. It is never loaded, whatever its name is.
+    /// Native code from a WebAssembly compiler. It is never loaded, whatever the name of the file is.
     Precompiled,
     /// A program or library of an operating system.
     Native,
@@ -401,19 +403,19 @@ impl fmt::Display for FileKind {
     }
 }
 
-/// The bounds that a call can run into.
+/// The limits that a call can exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// Instructions, counted.
+    /// The number of executed instructions.
     Fuel,
     Time,
     Memory,
-    /// Memory of all guests of the host together.
+    /// The memory of all guests of the host together.
     HostMemory,
     Tables,
     Instances,
     Stack,
-    /// Bytes that a call hands over to the host.
+    /// The number of bytes that a call passes to the host.
     Transfer,
 }
 

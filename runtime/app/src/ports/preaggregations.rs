@@ -1,8 +1,8 @@
 //! The port to the state of pre-aggregations: builds, and the tables that queries may read.
 //!
-//! A *target* is one place for tables: the warehouse and its schema, or a file. Several servers may share it. A
-//! *generation* is the set of tables that answer for one rollup from one moment on; it is published as a whole, in one
-//! transaction, by the holder of the newest lease. Times are those of the callers' clocks. Absent: the tables
+//! A *target* is a place for tables: the warehouse with its schema, or a file. Several servers may share a target. A
+//! *generation* is the set of tables from which one rollup is answered from some time on. It is published as a whole,
+//! in one transaction, by the holder of the newest lease. Times are read from the callers' clocks. Absent: the tables
 //! themselves (`rollup_tables`).
 
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub enum BuildState {
 pub enum BuildOrigin {
     /// The rollup was due.
     Schedule,
-    /// A caller requested the build: its partitions are built even if nothing has changed.
+    /// A caller requested the build. Its partitions are built even if their rows have not changed.
     Request,
 }
 
@@ -52,32 +52,32 @@ pub struct RollupBuild {
     pub rollup: RollupName,
     pub state: BuildState,
     pub origin: BuildOrigin,
-    /// The moments whose partitions a request names, in microseconds since 1970 as ranges have them. Empty: all.
+    /// The partitions that a request names, each as a time in it, in microseconds since 1970. Empty for all partitions.
     pub partitions: Vec<i64>,
-    /// The user id of a request.
+    /// The user id of the caller who requested the build.
     pub requested_by: Option<Arc<str>>,
     pub created_at: Timestamp,
-    /// A pending build does not start before.
+    /// The time before which a pending build does not start.
     pub due_at: Timestamp,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
-    /// The number of starts.
+    /// The number of times that the build was started.
     pub attempts: u32,
-    /// The number of tables that are built, of those that are to be built.
+    /// The number of tables that are built so far, out of `tables_total`.
     pub tables_done: u32,
     pub tables_total: Option<u32>,
     /// The number of rows in the built tables.
     pub rows: Option<u64>,
-    /// The generation that it published; `None` also if nothing has changed.
+    /// The generation that the build published; `None` if it has published none, also if nothing had changed.
     pub generation: Option<u64>,
     /// The code of the last failure.
     pub error_code: Option<Arc<str>>,
-    /// The message of the last failure, which may show the warehouse's own words.
+    /// The message of the last failure. It may contain the warehouse's own words.
     pub error: Option<Arc<str>>,
 }
 
 impl RollupBuild {
-    /// Returns a build of all partitions that waits to be started from now on.
+    /// Returns a pending build of all partitions that may start now.
     pub fn pending(
         id: impl Into<Arc<str>>,
         target: impl Into<Arc<str>>,
@@ -108,7 +108,7 @@ impl RollupBuild {
     }
 }
 
-/// The generation of a rollup that queries may read.
+/// The published generation of a rollup, which queries may read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Publication {
     pub rollup: RollupName,
@@ -117,9 +117,9 @@ pub struct Publication {
     pub generation: u64,
     /// The smallest and the largest value of the time column, in microseconds since 1970.
     pub extent: Option<[i64; 2]>,
-    /// The digest of the result of `refresh.sql` before the build.
+    /// The digest of the result of `refresh.sql`, read before the build.
     pub refresh_digest: Option<Arc<str>>,
-    /// The time at which the rows were last compared with the tables.
+    /// The time at which the tables were last compared with the rows.
     pub checked_at: Timestamp,
     pub published_at: Timestamp,
     pub tables: Vec<PublishedTable>,
@@ -131,20 +131,20 @@ pub struct PublishedTable {
     pub name: Arc<str>,
     pub range: Option<BucketRange>,
     pub rows: u64,
-    /// The size on disk, if the warehouse knows it.
+    /// The size on disk in bytes; `None` if the warehouse does not report it.
     pub bytes: Option<u64>,
-    /// The time before its rows were read.
+    /// The time before the rows of the table were read.
     pub built_at: Timestamp,
-    /// A digest of the change marks of its rows.
+    /// The digest of the change marks of the table's rows.
     pub mark: Arc<str>,
 }
 
-/// The end of a build without a published generation.
+/// The end of a build that published no generation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BuildEnding {
     /// The data had not changed.
     Unchanged,
-    /// The build is pending again, and may start at this time.
+    /// The build is pending again, and may start at `due_at`.
     Retry {
         due_at: Timestamp,
         code: Arc<str>,
@@ -157,17 +157,17 @@ pub enum BuildEnding {
     Cancelled,
 }
 
-/// The members of one cube that a query groups, filters and aggregates. Values are absent.
+/// The members of one cube that a query groups, filters and aggregates, without values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct QueryShape {
     pub cube: Arc<str>,
-    /// Names of measures of the cube, sorted.
+    /// The names of measures of the cube, sorted.
     pub measures: Vec<Arc<str>>,
-    /// Groups and filters as `cube.dimension`, sorted.
+    /// The dimensions of groups and filters as `cube.dimension`, sorted.
     pub dimensions: Vec<Arc<str>>,
     /// The segments as `cube.segment`.
     pub segments: Vec<Arc<str>>,
-    /// The time dimension as `cube.dimension`, with its finest step.
+    /// The time dimension as `cube.dimension`, with its finest granularity.
     pub time: Option<(Arc<str>, Granularity)>,
 }
 
@@ -176,19 +176,19 @@ pub struct QueryShape {
 pub struct ComputedQueries {
     pub shape: QueryShape,
     pub queries: u64,
-    /// The time that the warehouse took for all of them.
+    /// The time that the warehouse took for all of these queries.
     pub warehouse: Duration,
     pub last_at: Timestamp,
 }
 
-/// The builds and publications of pre-aggregations. A change under a lease that is not the newest does nothing and
+/// The builds and publications of pre-aggregations. A change under a lease that is not the newest changes nothing, and
 /// returns false or `None`.
 #[async_trait]
 pub trait PreaggregationState: Send + Sync {
-    /// Returns a number that grows with each publication.
+    /// Returns the version of the publications, a number that grows with each publication.
     async fn version(&self, target: &str) -> Result<u64, StoreError>;
 
-    /// Returns all publications, with the version that they are of.
+    /// Returns all publications, with their version.
     async fn publications(&self, target: &str) -> Result<(u64, Vec<Publication>), StoreError>;
 
     /// Returns the builds of a target, newest first.
@@ -196,23 +196,25 @@ pub trait PreaggregationState: Send + Sync {
 
     async fn build(&self, id: &str) -> Result<Option<RollupBuild>, StoreError>;
 
-    /// Adds a pending build. A pending one of the same rollup takes it in and is returned instead: as a request if
-    /// either is, of all partitions unless both name some, at the earlier time.
+    /// Adds a pending build. If the same rollup has a pending build already, the two are merged and the result is
+    /// returned. It is a request if either is one, and is due at the earlier time. It builds all partitions, unless
+    /// both builds name some.
     async fn enqueue(&self, build: &RollupBuild, entry: Option<AuditEntry>) -> Result<RollupBuild, StoreError>;
 
     /// Returns the time at which the next pending build is due.
     async fn next_due(&self, target: &str) -> Result<Option<Timestamp>, StoreError>;
 
-    /// Starts the pending build that has been due for the longest time.
+    /// Starts the pending build that has been due for the longest time; `None` if no build is due.
     async fn claim(&self, lease: &Lease, target: &str, now: Timestamp) -> Result<Option<RollupBuild>, StoreError>;
 
-    /// Sets running builds without a runner to pending. Returns their number.
+    /// Sets running builds to pending if no process runs them. Returns their number.
     async fn requeue(&self, lease: &Lease, target: &str, now: Timestamp) -> Result<u64, StoreError>;
 
-    /// Records how far a running build is, and returns its state, which is `Cancelled` if a caller cancelled it.
+    /// Records the progress of a running build, and returns its state: `Cancelled` if a caller has cancelled the build.
     async fn advance(&self, lease: &Lease, id: &str, done: u32, total: u32) -> Result<Option<BuildState>, StoreError>;
 
-    /// Publishes a generation, retires the tables that it no longer has, and ends the build, if it still runs.
+    /// Publishes a generation, retires the tables that it no longer contains, and ends the build, if it is still
+    /// running.
     async fn publish(
         &self,
         lease: &Lease,
@@ -221,7 +223,7 @@ pub trait PreaggregationState: Send + Sync {
         entry: AuditEntry,
     ) -> Result<bool, StoreError>;
 
-    /// Ends a running build without a publication. `Unchanged` moves `checked_at` of the publication to `now`.
+    /// Ends a running build without a publication. `Unchanged` sets `checked_at` of the publication to `now`.
     async fn end(
         &self,
         lease: &Lease,
@@ -230,7 +232,7 @@ pub trait PreaggregationState: Send + Sync {
         now: Timestamp,
     ) -> Result<bool, StoreError>;
 
-    /// Cancels a pending or running build. Returns the build as it is afterwards; `None` if it does not exist.
+    /// Cancels a pending or running build. Returns the build after the change; `None` if it does not exist.
     async fn cancel(&self, id: &str, now: Timestamp, entry: AuditEntry) -> Result<Option<RollupBuild>, StoreError>;
 
     /// Removes the publications of rollups and retires their tables.
@@ -248,10 +250,10 @@ pub trait PreaggregationState: Send + Sync {
     /// Returns the tables that were retired before a time.
     async fn retired(&self, target: &str, before: Timestamp) -> Result<Vec<Arc<str>>, StoreError>;
 
-    /// Forgets retired tables that were dropped.
+    /// Removes the records of retired tables that were dropped.
     async fn forget(&self, lease: &Lease, tables: &[Arc<str>]) -> Result<bool, StoreError>;
 
-    /// Adds queries of a target that were computed from rows.
+    /// Adds queries of a target that were computed from rows to the recorded ones.
     async fn record_queries(&self, target: &str, queries: &[ComputedQueries]) -> Result<(), StoreError>;
 
     /// Returns the recorded queries of a target, the costliest first.
@@ -280,7 +282,7 @@ impl BuildState {
         BuildState::ALL.into_iter().find(|state| state.as_str() == name)
     }
 
-    /// Returns whether the build is over.
+    /// Returns whether the build has ended.
     pub fn is_ended(self) -> bool {
         !matches!(self, BuildState::Pending | BuildState::Running)
     }

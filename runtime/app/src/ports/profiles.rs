@@ -1,4 +1,4 @@
-//! The ports to stored profiles of cubes: their records, and their text.
+//! The ports to stored profiles of cubes: their records, and their format.
 
 use std::sync::Arc;
 
@@ -8,11 +8,12 @@ use jiff::Timestamp;
 use super::store::StoreError;
 use crate::profiling::{CubeProfile, ProfileChanges, ProfileSummary};
 
-/// The profile of a cube as some callers see it.
+/// The profile of a cube for callers with one view of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredProfile {
     pub cube: Arc<str>,
-    /// The digest of what the cube's rows and columns are for a caller: equal for callers with the same view.
+    /// The digest of the rows and columns of the cube that a caller may see. Callers with the same view have the same
+    /// digest.
     pub fingerprint: Arc<str>,
     /// The range of time as the caller wrote it; empty for all rows.
     pub range: Arc<str>,
@@ -20,10 +21,10 @@ pub struct StoredProfile {
     pub text: Arc<str>,
 }
 
-/// The stored profiles: the newest one of each cube, fingerprint and range.
+/// The stored profiles. For each cube, fingerprint and range, only the newest profile is stored.
 #[async_trait]
 pub trait ProfileRecords: Send + Sync {
-    /// Returns the newest profile of a cube; with a range, that of the range.
+    /// Returns the newest profile of a cube; with `range`, the newest profile of this range.
     async fn profile(
         &self,
         cube: &str,
@@ -31,14 +32,15 @@ pub trait ProfileRecords: Send + Sync {
         range: Option<&str>,
     ) -> Result<Option<StoredProfile>, StoreError>;
 
-    /// Replaces the profile of the same cube, fingerprint and range, and deletes all but the newest `most` profiles.
+    /// Stores a profile. It replaces the profile of the same cube, fingerprint and range. Deletes all but the newest
+    /// `most` profiles.
     async fn store_profile(&self, profile: &StoredProfile, most: u32) -> Result<(), StoreError>;
 }
 
-/// Writes profiles as text, and reads the parts that are compared.
+/// Writes profiles as text, and parses the fields that are compared.
 pub trait ProfileTexts: Send + Sync {
     fn write(&self, profile: &CubeProfile, range: &str, changes: Option<&ProfileChanges>) -> String;
 
-    /// Returns the summary of a stored profile; `None` if its text has another version.
+    /// Returns the summary of a stored profile; `None` if the text was written by another version.
     fn summary(&self, text: &str) -> Option<ProfileSummary>;
 }

@@ -1,23 +1,23 @@
-//! The port to the files of projects: the texts of a folder, which are read as a whole.
+//! The port to the files of projects. The files of a folder are read as a whole.
 
 use std::sync::Arc;
 
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::{Inputs, SourceTree};
 
-/// The files of a project, as of the time when they were read.
+/// The files of a project at the time when they were read.
 #[derive(Debug, Clone)]
 pub struct ProjectTexts {
-    /// The folder, as callers see it.
+    /// The folder, in the form that callers see.
     pub folder: Arc<str>,
-    /// The texts to compile.
+    /// The source text to compile.
     pub source: SourceTree,
     pub inputs: Inputs,
-    /// Problems of the files themselves: files that cannot be read, and the reasons.
+    /// Diagnostics about the files themselves, such as files that cannot be read.
     pub problems: Vec<Diagnostic>,
 }
 
-/// The reason why a project cannot be read. A folder that may not be read is reported as missing.
+/// The error that a project cannot be read. A folder that the caller may not read counts as missing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no project at `{path}`: {reason}")]
 pub struct NoProject {
@@ -26,9 +26,9 @@ pub struct NoProject {
     pub hint: String,
 }
 
-/// Reads projects. Blocking: ask it on a thread that may wait.
+/// Reads projects. The calls block, so they belong on a thread that may wait.
 pub trait ProjectFiles: Send + Sync {
-    /// Reads a project; `None` is the served one. A path is relative to its folder.
+    /// Reads a project. `path` is relative to the folder of the served project; `None` reads the served project.
     ///
     /// # Errors
     /// [`NoProject`]

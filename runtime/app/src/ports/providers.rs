@@ -8,17 +8,17 @@ use terrane_compiler::SecurityContext;
 
 use crate::domain::Scopes;
 
-/// The parameters that a provider gets with the caller's browser.
+/// The parameters that the caller's browser passes to a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoginRequest<'a> {
     pub state: &'a str,
-    /// Comes back inside the ID token.
+    /// A random value that the provider returns in the ID token.
     pub nonce: &'a str,
-    /// The verifier's SHA-256 (RFC 7636).
+    /// The SHA-256 of the code verifier (RFC 7636).
     pub code_challenge: &'a str,
 }
 
-/// A code that a provider sent back, with the proof that this server requested it.
+/// A code that a provider returned, with the proof that this server requested it.
 #[derive(Clone, Copy)]
 pub struct CodeExchange<'a> {
     pub code: &'a str,
@@ -42,7 +42,7 @@ pub struct Person {
 pub enum ProviderFault {
     #[error("the identity provider refused the code")]
     CodeRefused,
-    /// The reason is for people. It never contains text of the provider.
+    /// The reason, to be shown to people. It never contains text from the provider.
     #[error("the identity provider's response is not valid: {why}")]
     Invalid { why: &'static str },
     #[error("the identity provider is unavailable")]
@@ -54,10 +54,10 @@ pub enum ProviderFault {
 pub trait IdentityProvider: Send + Sync {
     /// Returns the name of the provider in the routes.
     fn name(&self) -> &str;
-    /// Returns the `iss` that a callback must have if it has one (RFC 9207).
+    /// Returns the `iss` that a callback must have, if it has one (RFC 9207).
     fn issuer(&self) -> Option<&str>;
     /// Returns the URL to redirect the caller's browser to.
     fn login_url(&self, request: &LoginRequest<'_>) -> String;
-    /// Exchanges a code for the person that it is about.
+    /// Exchanges a code for the person that the provider has identified.
     async fn exchange(&self, exchange: CodeExchange<'_>, now: Timestamp) -> Result<Person, ProviderFault>;
 }

@@ -1,4 +1,4 @@
-//! The port to the cubes that were registered at run time: they outlive the process.
+//! The port to the cubes that were registered at run time. They are stored, so they outlive the process.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use terrane_compiler::project::RegisteredCube;
 use super::audit::AuditEntry;
 use super::store::StoreError;
 
-/// A registered cube, and who registered it.
+/// A registered cube, with the user who registered it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registration {
     pub cube: RegisteredCube,

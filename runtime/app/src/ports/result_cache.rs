@@ -1,7 +1,7 @@
 //! The port to a tier of the result cache.
 //!
-//! A tier stores results by the digest of their statements. It may drop any of them at any time. It is fast: if it
-//! cannot answer within a few milliseconds, it reports that the result is missing.
+//! A tier stores results by the digest of their statements. It may drop any result at any time. A tier is fast: if it
+//! cannot answer within a few milliseconds, it reports the result as missing.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ use terrane_compiler::sql::ResultColumn;
 use super::warehouse::ResultSet;
 use crate::data_versions::DataVersion;
 
-/// A keyed digest of the statements of a query and their values, under a secret of the servers.
+/// The digest of a query's statements and their values, keyed with a secret of the servers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CacheKey(pub [u8; 32]);
 
@@ -29,32 +29,32 @@ impl fmt::Debug for CacheKey {
 #[derive(Debug)]
 pub struct StoredResult {
     pub rows: ResultSet,
-    /// The number of groups before paging, if the query asks for it.
+    /// The number of groups before paging; `None` if the query does not request it.
     pub total_rows: Option<u64>,
-    /// The row of totals, if the query asks for it.
+    /// The row of totals; `None` if the query does not request it.
     pub totals: Option<Vec<RecordBatch>>,
     /// The version of the data that the statements read.
     pub version: DataVersion,
-    /// The time at which the version was read, before the statements ran.
+    /// The time at which the version was read, before the statements were run.
     pub as_of: Timestamp,
-    /// The time that the warehouse took.
+    /// The time that the warehouse took for the statements.
     pub waited: Duration,
     pub encoded: EncodedRows,
 }
 
-/// A form in which rows were written: one of the writer's own forms, and the columns.
+/// The format of encoded rows: the number of a format, which the encoder defines, and the columns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowEncoding {
     pub form: u8,
     pub columns: Vec<ResultColumn>,
 }
 
-/// The rows of a small result as they were written last, so that they need not be written again.
+/// The rows of a small result in the format in which they were encoded last, so that they need not be encoded again.
 #[derive(Debug, Default)]
 pub struct EncodedRows(Mutex<Option<(RowEncoding, Arc<[u8]>)>>);
 
 impl EncodedRows {
-    /// Returns the rows in this form, if they were written in it last.
+    /// Returns the rows in this format, if they were last encoded in it.
     pub fn get(&self, form: u8, columns: &[ResultColumn]) -> Option<Arc<[u8]>> {
         let encoded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (encoding, bytes) = encoded.as_ref()?;
@@ -67,7 +67,7 @@ impl EncodedRows {
 }
 
 impl StoredResult {
-    /// Returns the memory that the result takes at most, in bytes: its columns and its written form.
+    /// Returns an upper bound of the result's memory in bytes: its columns and its encoded rows.
     pub fn size(&self) -> u64 {
         (2 * self.columns_size() + 1_024) as u64
     }
@@ -77,7 +77,7 @@ impl StoredResult {
         self.rows.batches.iter().chain(totals).map(RecordBatch::get_array_memory_size).sum()
     }
 
-    /// Keeps the written form of the rows, unless it is larger than their columns.
+    /// Stores the encoded rows, unless they are larger than the columns.
     pub fn encode_rows(&self, form: u8, columns: &[ResultColumn], bytes: &Arc<[u8]>) {
         if bytes.len() <= self.columns_size() {
             self.encoded.set(RowEncoding { form, columns: columns.to_vec() }, Arc::clone(bytes));
@@ -91,7 +91,7 @@ pub struct CacheStatistics {
     pub hits: u64,
     pub misses: u64,
     pub evictions: u64,
-    /// The number of values that this tier had not stored in the requested form, or that could not be read or written.
+    /// The number of values that could not be read or written, or that were stored in another format than expected.
     pub failures: u64,
     /// The size of the stored values; `None` if the tier does not know it.
     pub size_bytes: Option<u64>,
@@ -103,15 +103,15 @@ pub trait ResultCache: Send + Sync {
     /// Returns the tier's name: `memory` or `redis`.
     fn name(&self) -> &'static str;
 
-    /// Returns the newest result that was stored under a key, whatever its version.
+    /// Returns the newest result that was stored under a key, whatever the version of its data.
     async fn get(&self, key: &CacheKey) -> Option<Arc<StoredResult>>;
 
-    /// Stores a result in the place of an older one. `max_age`: the time after which it is not used any more.
+    /// Stores a result and replaces an older one. After `max_age`, the result is not used any more.
     async fn put(&self, key: CacheKey, result: Arc<StoredResult>, max_age: Option<Duration>);
 
     fn statistics(&self) -> CacheStatistics;
 
-    /// Returns whether the tier answers.
+    /// Returns whether the tier responds.
     async fn ping(&self) -> bool {
         true
     }

@@ -1,6 +1,6 @@
 //! The port to the results of jobs: files that all replicas share.
 //!
-//! A result is complete when its manifest is known, and immutable from then on.
+//! A result is complete once its manifest exists, and is immutable from then on.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub enum ResultsError {
 
 /// A part of a result.
 pub struct ResultPage {
-    /// The first columns of the batches, in order.
+    /// The meanings of the first columns of the batches, in order.
     pub columns: Vec<ResultColumn>,
     pub schema: SchemaRef,
     pub rows: BoxStream<'static, Result<RecordBatch, ResultsError>>,
@@ -32,7 +32,7 @@ pub struct ResultPage {
 /// Results by name.
 #[async_trait]
 pub trait JobResults: Send + Sync {
-    /// Begins a result. Nothing is visible under its name before the writer finishes.
+    /// Begins a result. Under its name, nothing is visible before the writer finishes.
     async fn create(
         &self,
         name: &str,
@@ -41,16 +41,16 @@ pub trait JobResults: Send + Sync {
     ) -> Result<Box<dyn ResultWriter>, ResultsError>;
     /// Reads rows from an offset on, in bounded memory.
     async fn page(&self, manifest: &Manifest, offset: u64, limit: u64) -> Result<ResultPage, ResultsError>;
-    /// Returns the names of all results, also of those that are being written.
+    /// Returns the names of all results, including results that are being written.
     async fn names(&self) -> Result<Vec<Arc<str>>, ResultsError>;
-    /// Deletes a result, complete or not. Succeeds if it is gone.
+    /// Deletes a result, whether or not it is complete. Succeeds also if it does not exist.
     async fn remove(&self, name: &str) -> Result<(), ResultsError>;
 }
 
-/// A result that is being written. Dropped, it leaves nothing under its name.
+/// A result that is being written. If the writer is dropped, nothing remains under the name.
 #[async_trait]
 pub trait ResultWriter: Send {
     async fn write(&mut self, batch: RecordBatch) -> Result<(), ResultsError>;
-    /// Returns once the result is on disk.
+    /// Completes the result. When this returns, the result is on disk.
     async fn finish(self: Box<Self>) -> Result<Manifest, ResultsError>;
 }

@@ -1,6 +1,6 @@
-//! The port to retention: deletes records that nothing reads any more.
+//! The port to retention: deletes records that are not read any more.
 //!
-//! The audit log is not among them: its records about them stay.
+//! Records of the audit log are never deleted here, even if they are about deleted records.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -8,13 +8,13 @@ use jiff::Timestamp;
 use super::leases::Lease;
 use super::store::StoreError;
 
-/// The times before which records must have ended to be deleted.
+/// The times that separate records to delete from newer ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Horizon {
-    /// The time before which sessions and keys have ended, and tokens were used.
+    /// The time before which sessions and keys must have ended, and tokens must have been used.
     pub ended: Timestamp,
-    /// Sessions that were never ended are deleted if their last refresh token expired before this time. The last
-    /// access token of such a session has expired too.
+    /// The time before which the last refresh token of a session must have expired, if the session was never ended. The
+    /// last access token of such a session has expired too.
     pub abandoned: Timestamp,
 }
 
@@ -43,7 +43,7 @@ impl Pruned {
 /// Deletes expired records.
 #[async_trait]
 pub trait Retention: Send + Sync {
-    /// Deletes a few records, so that writers do not wait; called again until there are none. `None`: the
-    /// lease was taken over, and nothing was deleted.
+    /// Deletes a few records, so that writers do not wait. It is called until no records are left to delete. Returns
+    /// `None` if another server has taken over the lease; then nothing was deleted.
     async fn prune(&self, horizon: &Horizon, lease: &Lease) -> Result<Option<Pruned>, StoreError>;
 }

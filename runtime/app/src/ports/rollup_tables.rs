@@ -1,8 +1,8 @@
-//! The port to the tables of pre-aggregations. The tables are immutable, and are built and verified in one snapshot of
-//! the warehouse.
+//! The port to the tables of pre-aggregations. A table is immutable, and is built and verified in one snapshot of the
+//! warehouse.
 //!
-//! All tables of one target are in one schema, which a project's SQL must not name, and have names that begin with the
-//! target's own prefix. Absent: the tables that queries may read (`preaggregations`).
+//! All tables of a target are in one schema, which the SQL of a project must not name. Their names begin with a prefix
+//! that belongs to the target. Absent: the tables that queries may read (`preaggregations`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,26 +12,26 @@ use terrane_compiler::rollup::{RollupTotals, StoredColumn};
 
 use super::warehouse::WarehouseError;
 
-/// A table to make.
+/// A table to build.
 #[derive(Debug, Clone)]
 pub struct NewRollupTable {
     pub name: Arc<str>,
     /// The statement that computes its rows.
     pub query: String,
     pub columns: Vec<StoredColumn>,
-    /// The statements that compare the table with the rows that it was made of.
+    /// The statements that compare the table with the rows that it is computed from.
     pub totals: RollupTotals,
 }
 
-/// A table that was made and checked.
+/// A table that was built and verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BuiltTable {
     pub rows: u64,
-    /// The size on disk, if the warehouse knows it.
+    /// The size on disk in bytes; `None` if the warehouse does not report it.
     pub bytes: Option<u64>,
 }
 
-/// The reason why a table was not made. Nothing is left of it.
+/// The reason why a table was not built. Nothing remains of the attempt.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RollupTableError {
     #[error("the table has {stored} for the total of `{column}`, and the rows that it was made of have {base}")]
@@ -45,7 +45,7 @@ pub enum RollupTableError {
 }
 
 impl RollupTableError {
-    /// Returns the code that builds record.
+    /// Returns the code under which builds record the error.
     pub fn code(&self) -> &'static str {
         match self {
             RollupTableError::NotVerified { .. } => "NOT_VERIFIED",
@@ -56,7 +56,7 @@ impl RollupTableError {
     }
 }
 
-/// The tables of a target that another process has: they are known by name only.
+/// The tables of a target that belongs to another process. Only the names of these tables are known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TablesElsewhere {
     pub target: String,
@@ -92,26 +92,26 @@ impl RollupTables for TablesElsewhere {
     async fn settle(&self) {}
 }
 
-/// Makes and drops the tables of one target. Each call has its whole effect or none, also if its future is dropped or
-/// the process is killed; its statement is interrupted then.
+/// Builds and drops the tables of one target. Each call has its whole effect or none, even if its future is dropped or
+/// the process is killed. A dropped call interrupts its statement.
 #[async_trait]
 pub trait RollupTables: Send + Sync {
-    /// Returns the id of the target, which begins the name of each table: lower-case letters and digits.
+    /// Returns the id of the target, with which the name of each table begins: lower-case letters and digits.
     fn target(&self) -> &str;
 
     /// Returns the parts of a table's full name, outermost first.
     fn relation(&self, table: &str) -> Vec<String>;
 
-    /// Makes the schema if it is missing.
+    /// Creates the schema if it is missing.
     async fn prepare(&self) -> Result<(), RollupTableError>;
 
-    /// Makes a table, its indexes, and compares its totals with those of the rows, all in one snapshot.
+    /// Builds a table and its indexes, and compares its totals with the totals of the rows, all in one snapshot.
     async fn build(&self, table: &NewRollupTable, timeout: Duration) -> Result<BuiltTable, RollupTableError>;
 
     /// Returns the names of the target's tables.
     async fn tables(&self) -> Result<Vec<Arc<str>>, RollupTableError>;
 
-    /// Drops tables of the target; those that do not exist are ignored.
+    /// Drops tables of the target. Tables that do not exist are ignored.
     async fn drop_tables(&self, tables: &[Arc<str>]) -> Result<(), RollupTableError>;
 
     /// Waits a short time until interrupted statements have ended.

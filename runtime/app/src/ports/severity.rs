@@ -1,6 +1,6 @@
-//! The weight that findings of every kind have.
+//! The severities that findings of all kinds share.
 
-/// The severity of a finding, lightest first.
+/// The severity of a finding, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FindingSeverity {
     Info,
@@ -20,7 +20,7 @@ impl FindingSeverity {
         FindingSeverity::Critical,
     ];
 
-    /// Returns the severity of a word in upper or lower case; `None` for an unknown word.
+    /// Returns the severity with this name, in upper or lower case; `None` for an unknown name.
     pub fn named(word: &str) -> Option<Self> {
         FindingSeverity::ALL.into_iter().find(|known| known.as_str().eq_ignore_ascii_case(word))
     }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-/// The state database refused a call, or cannot be reached.
+/// The reason why a call failed: the state database refused it, or cannot be reached.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("state database: {message}")]
 pub struct StoreError {
@@ -15,9 +15,9 @@ pub trait Store: Send + Sync {
     /// Checks that the database can be read and written.
     async fn ping(&self) -> Result<(), StoreError>;
 
-    /// Returns the version of the schema, as the last migration left it.
+    /// Returns the version of the schema after the last migration.
     async fn schema_version(&self) -> Result<i64, StoreError>;
 
-    /// Notes that a server of this version began its work; `started_at` is ISO 8601 in UTC.
+    /// Records that a server of this version has started. `started_at` is ISO 8601 in UTC.
     async fn record_start(&self, version: &str, started_at: &str) -> Result<(), StoreError>;
 }

@@ -23,7 +23,7 @@ pub struct Grant {
 /// The contents of a token whose signature and claims have been checked.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verified {
-    /// Signed by this server: it names a session and its holder. Rights are those of the session.
+    /// Signed by this server. The token names a session and its holder, whose rights are those of the session.
     Session { id: Arc<str>, subject: Arc<str> },
     /// Signed by another issuer, which vouches for the caller.
     Caller {
@@ -32,7 +32,7 @@ pub enum Verified {
         scopes: Option<Scopes>,
         tenant: Option<Arc<str>>,
     },
-    /// Signed by an application that has a key of this server. It can be revoked here.
+    /// Signed by an application with a key of this server. This server can revoke the token.
     Application { caller: SecurityContext, scopes: Option<Scopes>, tenant: Option<Arc<str>>, id: TokenId },
 }
 
@@ -41,7 +41,7 @@ pub enum Verified {
 pub struct TokenId {
     /// The claim `jti`.
     pub token: Option<Arc<str>>,
-    /// The claim `sub`; another claim may name the caller.
+    /// The claim `sub`. The caller's user id may come from another claim.
     pub subject: Option<Arc<str>>,
     pub issued_at: Option<Timestamp>,
 }
@@ -54,7 +54,7 @@ pub enum TokenFault {
     /// The reason is for people. It never contains text of the token.
     #[error("the token is not valid: {why}")]
     Invalid { why: &'static str },
-    /// The keys are not available now.
+    /// The keys of the issuer cannot be read now.
     #[error("the keys of the identity provider are not available")]
     Unavailable,
     #[error("this server signs no tokens")]
@@ -67,18 +67,18 @@ pub trait Tokens: Send + Sync {
     /// Signs a token.
     ///
     /// # Errors
-    /// [`TokenFault::NotSigning`]: only tokens of other issuers are accepted.
+    /// [`TokenFault::NotSigning`]: this server accepts only tokens of other issuers.
     fn sign(&self, grant: &Grant) -> Result<String, TokenFault>;
     async fn verify(&self, token: &str, now: Timestamp) -> Result<Verified, TokenFault>;
 }
 
-/// Hashes of passwords, which are slow on purpose. Both functions take tens of milliseconds of a core, on another
+/// Hashes passwords. The hashes are slow on purpose. Both functions compute for tens of milliseconds, on another
 /// thread.
 #[async_trait]
 pub trait Passwords: Send + Sync {
     async fn hash(&self, password: &str) -> Arc<str>;
-    /// Returns whether a password matches a hash. `None` compares with a hash that never matches, so that an unknown
-    /// name takes as long as a known one.
+    /// Returns whether a password matches a hash. Without a hash (`None`), compares with a hash that never matches, so
+    /// that an unknown name takes as long as a known one.
     async fn fits(&self, password: &str, hash: Option<&str>) -> bool;
 }
 

@@ -1,7 +1,7 @@
 //! The port to a collector of traces (OpenTelemetry).
 //!
-//! A span is recorded in one piece when it ends, so that only a [`TraceContext`] is passed along. Not here: the choice
-//! of spans (server), and their transport (the adapter).
+//! A span is recorded as a whole when it ends. Until then, only its [`TraceContext`] is passed along. Absent: the
+//! choice of spans (server), and their transport (the adapter).
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub enum SpanKind {
     Internal,
 }
 
-/// A span that ended just now.
+/// A span that has just ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Span {
     pub context: TraceContext,
@@ -46,15 +46,15 @@ impl From<u64> for SpanValue {
     }
 }
 
-/// A collector. Its functions neither wait nor fail: spans that it cannot take are dropped and counted.
+/// A collector. Its functions neither wait nor fail. Spans that it cannot take are dropped and counted.
 pub trait Traces: Send + Sync {
-    /// Returns the position of a new span: in the trace of `parent`, or in a new trace.
+    /// Returns the position of a new span, in the trace of `parent` or in a new trace.
     fn begin(&self, parent: Option<TraceContext>) -> TraceContext;
 
-    /// Takes a span. One that is not sampled is forgotten.
+    /// Takes a span. A span that is not sampled is dropped.
     fn record(&self, span: Span);
 
-    /// Returns the numbers of spans that wait and that were lost.
+    /// Returns the number of waiting spans and the number of dropped spans.
     fn backlog(&self) -> Backlog;
 }
 

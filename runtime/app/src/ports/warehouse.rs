@@ -16,17 +16,17 @@ use terrane_compiler::types::Value;
 
 use super::builder::BuiltRelation;
 
-/// The text of a statement and its bound values, as the printer made them.
+/// The text of a statement and its bound values, as the printer wrote them.
 #[derive(Debug, Clone, Copy)]
 pub struct Statement<'a> {
     pub text: &'a str,
     pub params: &'a [Value],
-    /// The meanings of the first columns, for engines without a type for them; empty if unknown.
+    /// The types of the first columns, for engines that cannot represent all types themselves; empty if unknown.
     pub columns: &'a [ResultColumn],
 }
 
 impl<'a> Statement<'a> {
-    /// Returns a statement without values. Its columns have the warehouse's types.
+    /// Returns a statement without bound values. Its columns have the types that the warehouse reports.
     pub fn plain(text: &'a str) -> Self {
         Statement { text, params: &[], columns: &[] }
     }
@@ -45,7 +45,7 @@ pub struct ResultSet {
     pub batches: Vec<RecordBatch>,
 }
 
-/// The rows of a statement as a stream. If it is dropped early, the statement is stopped.
+/// The rows of a statement as a stream. Dropping the stream early stops the statement.
 pub struct BatchStream {
     pub schema: SchemaRef,
     batches: BoxStream<'static, Result<RecordBatch, WarehouseError>>,
@@ -82,25 +82,25 @@ impl fmt::Debug for BatchStream {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WarehouseErrorKind {
-    /// The statement was refused: syntax, a missing table, a failed cast.
+    /// The warehouse refused the statement, for example because of its syntax, a missing table or a failed cast.
     Refused,
     /// The statement exceeded its time limit.
     Timeout,
-    /// The warehouse can't be reached or is shutting down.
+    /// The warehouse cannot be reached, or is shutting down.
     Unavailable,
 }
 
-/// The part of a statement that the warehouse refused, as far as the adapter knows it.
+/// The cause of a refusal, as far as the adapter can determine it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RefusalCause {
-    /// Any other part, or an unknown one.
+    /// Another cause, or an unknown one.
     #[default]
     Other,
     /// A column of a type that has no Arrow type.
     UnsupportedType,
-    /// A function that does not exist, or does not take its arguments.
+    /// A function that does not exist, or does not accept its arguments.
     Function,
-    /// A file that the warehouse's configuration does not let it read.
+    /// A file that the warehouse's configuration does not allow it to read.
     FileAccess,
 }
 
@@ -117,48 +117,49 @@ pub struct WarehouseError {
     pub retries: u32,
 }
 
-/// A table or a view, as the warehouse's catalog lists it.
+/// A table or view that the warehouse's catalog lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CatalogTable {
-    /// The full name in the catalog's own spelling, outermost part first. Quoted, it can be printed anywhere and
-    /// means this table whatever a session's search path is.
+    /// The full name in the catalog's own spelling, outermost part first. If its parts are quoted, the name means this
+    /// table in every statement, independent of a session's search path.
     pub name: Vec<String>,
     /// The columns of `SELECT *`, in their order.
     pub columns: Vec<String>,
 }
 
-/// The connections of an adapter now.
+/// The present connections of an adapter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Connections {
-    /// The connections that run a statement, abandoned ones included.
+    /// The number of connections that run a statement, including abandoned statements.
     pub active: u64,
     pub idle: u64,
     /// The number of failed connection attempts since the start.
     pub failed: u64,
-    /// The number of connections since the start that broke during their use.
+    /// The number of connections that broke while they were used, since the start.
     pub lost: u64,
 }
 
-/// The version of everything that statements of a warehouse can read, as its engine knows it.
+/// The version of all data that statements can read, as the engine reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EngineVersion {
     pub digest: [u8; 32],
-    /// The time of the newest change; `None`: before anything that this process could have seen.
+    /// The time of the newest change; `None` if it was before anything that this process can have read.
     pub changed_at: Option<Timestamp>,
 }
 
-/// A warehouse. Statements run concurrently up to the adapter's own pool; a timeout is answered at
-/// its time, whether or not the engine has stopped.
+/// A warehouse. Statements run concurrently, limited by the adapter's own pool. A timeout is returned on time, whether
+/// or not the engine has stopped the statement.
 #[async_trait]
 pub trait Warehouse: Send + Sync {
-    /// Returns the type that the project file names: `duckdb`, `postgres` …; also the dialect's name.
+    /// Returns the type of the warehouse in the project file, such as `duckdb` or `postgres`. It is also the name of
+    /// the dialect.
     fn name(&self) -> &str;
 
     async fn execute(&self, statement: Statement<'_>, timeout: Duration) -> Result<ResultSet, WarehouseError>;
 
-    /// Runs a statement whose rows are streamed in bounded memory, for large results. `timeout` limits the time to the
-    /// beginning of the result, and the time for each batch after it is requested; the time that the caller takes in
-    /// between does not count. A stream that ends without an error is complete.
+    /// Runs a statement whose rows are streamed in bounded memory, for large results. `timeout` limits the time until
+    /// the result begins. It also limits the time for each batch, counted from the request for this batch; the time
+    /// between the caller's requests does not count. A stream that ends without an error is complete.
     async fn stream(&self, statement: Statement<'_>, timeout: Duration) -> Result<BatchStream, WarehouseError> {
         self.execute(statement, timeout).await.map(BatchStream::from)
     }
@@ -167,8 +168,7 @@ pub trait Warehouse: Send + Sync {
     async fn describe(&self, statement: Statement<'_>) -> Result<SchemaRef, WarehouseError>;
 
     /// Looks a table up in the catalog by the parts of its unquoted name, outermost first. The parts are bound as
-    /// values and never become SQL text, because in `SELECT * FROM name` the engine may read the name as something
-    /// else.
+    /// values and never become SQL text, because in `SELECT * FROM name` the engine may interpret the name differently.
     ///
     /// A name with fewer parts than the engine has levels is resolved as in a session: by the current database and
     /// schema, or by the search path. The engine's case folding of unquoted names applies. If a name refers to more
@@ -185,31 +185,31 @@ pub trait Warehouse: Send + Sync {
     ///   servers or other tables, virtual tables, databases attached over a connector;
     /// - temporary tables, tables that belong to another relation or to an extension, and system catalogs.
     ///
-    /// A view is found whatever it reads, because the operator decided to create it.
+    /// A view is found whatever relations it reads, because the operator decided to create it.
     async fn table(&self, name: &[&str]) -> Result<Option<CatalogTable>, WarehouseError>;
 
-    /// Returns the foreign keys that hold for every row that a statement can read: the engine checks each change of
-    /// either table, no referencing column can be null, and no referenced row can be hidden from this program. A key
-    /// that sessions can switch off is not among them.
+    /// Returns the foreign keys that hold for every row that a statement can read. For such a key, the engine checks
+    /// each change of either table, no referencing column can be null, and no referenced row can be hidden from this
+    /// program. A key that sessions can switch off is left out.
     async fn foreign_keys(&self) -> Result<Vec<ForeignKey>, WarehouseError> {
         Ok(Vec::new())
     }
 
     async fn ping(&self) -> Result<(), WarehouseError>;
 
-    /// Returns the relations with a [`Marker`](super::builder::Marker), of any project.
+    /// Returns the relations of all projects that have a [`Marker`](super::builder::Marker).
     async fn built(&self) -> Result<Vec<BuiltRelation>, WarehouseError> {
         Ok(Vec::new())
     }
 
     /// Returns a value that changes when the rows of any statement may have changed; `None` if the engine does not
-    /// support this. It takes well under a millisecond.
+    /// support this. The call takes far less than a millisecond.
     fn data_version(&self) -> Option<EngineVersion> {
         None
     }
 
-    /// Returns the numbers of connections; `None` if the adapter does not count them. It is called at every scrape, so
-    /// it must be fast.
+    /// Returns the numbers of connections; `None` if the adapter does not count them. It is called for every scrape of
+    /// metrics, so it must be fast.
     fn connections(&self) -> Option<Connections> {
         None
     }

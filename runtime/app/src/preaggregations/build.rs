@@ -1,7 +1,8 @@
-//! One build of one rollup: which of its tables are made again, making them, and publishing the generation.
+//! One build of one rollup: it determines the tables to build, builds them, and publishes the generation.
 //!
-//! In: a claimed build. Out: its end. Tables of a build that fails, is cancelled or loses its lease are dropped, or
-//! are orphans that maintenance drops. Absent: when a rollup is due (`task`).
+//! In: a claimed build. Out: its end. If a build fails, is cancelled or loses its lease, its tables are dropped. Tables
+//! that cannot be dropped then are orphans, which maintenance drops. Absent: the time at which a rollup is due
+//! (`task`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,16 +24,16 @@ use crate::ports::store::StoreError;
 use crate::ports::warehouse::{ResultSet, Statement, WarehouseError};
 use crate::worker::TaskError;
 
-/// The number of times that a build is started before it counts as failed.
+/// The number of starts after which a failed build is not started again.
 const MAX_ATTEMPTS: u32 = 5;
-/// The time before the second attempt; it doubles with each further one.
+/// The delay before the second attempt. It doubles with each further attempt.
 const FIRST_BACKOFF: Duration = Duration::from_secs(30);
 /// The interval of checks whether a running build was cancelled.
 const CANCEL_INTERVAL: Duration = Duration::from_secs(1);
-/// A partition may be in another zone than the column that its range is compared with.
+/// The margin for a partition in another zone than the column that its range is compared with: one day.
 const DAY_MICROS: i64 = 86_400_000_000;
 
-/// The reason for which a build publishes nothing.
+/// The reason why a build publishes nothing.
 #[derive(Debug, Clone, thiserror::Error)]
 enum BuildFailure {
     #[error("the project has no such pre-aggregation any more")]
@@ -91,18 +92,18 @@ enum Built {
 /// The tables of the next generation.
 struct Plan {
     publication: Publication,
-    /// Ranges of tables to make, each with the change mark of its rows.
+    /// The ranges of the tables to build, each with the change mark of its rows.
     missing: Vec<(Option<BucketRange>, String)>,
 }
 
-/// Tables that were made for a generation and are not published yet.
+/// Tables that were built for a generation and are not published yet.
 struct NewTables<'a> {
     backend: &'a PreaggregationBackend,
     made: Vec<PublishedTable>,
 }
 
 impl NewTables<'_> {
-    /// Drops the tables. Those that cannot be dropped now are orphans.
+    /// Drops the tables. A table that cannot be dropped now becomes an orphan.
     async fn discard(self) {
         self.backend.tables.settle().await;
         let names: Vec<Arc<str>> = self.made.iter().map(|table| Arc::clone(&table.name)).collect();
@@ -163,7 +164,7 @@ impl Preaggregations {
                     cube = &**cube,
                     preagg = &**name
                 );
-                // The state has it as cancelled already.
+                // The state records the cancellation already.
                 return Ok(());
             }
             _ => {}
@@ -196,7 +197,7 @@ impl Preaggregations {
         build: &RollupBuild,
         ending: &BuildEnding,
     ) -> Result<(), TaskError> {
-        // One that was cancelled at the last moment stays so.
+        // If the build was cancelled at the last moment, the state stays `Cancelled`.
         backend.state.end(lease, build, ending, self.ports.clock.now()).await?;
         Ok(())
     }
@@ -237,11 +238,11 @@ impl Preaggregations {
                 let is_cancelled = state == Some(BuildState::Cancelled);
                 return Err(if is_cancelled { BuildFailure::Cancelled } else { BuildFailure::LeaseLost });
             }
-            // The transaction may have been committed: the tables stay, and maintenance drops them if it was not.
+            // The transaction may have been committed, so the tables stay. If it was not, maintenance drops them.
             Err(error) => return Err(error.into()),
         }
         let made = new.made.len();
-        // The others read it within their interval, and so does this process if it fails here.
+        // Other processes read the generation within their interval. So does this one if the reload fails.
         if let Err(error) = self.reload().await {
             tracing::warn!(event = "preagg_state_unknown", error_message = %error);
         }
@@ -252,7 +253,7 @@ impl Preaggregations {
         Ok(Built::Published { rows, made })
     }
 
-    /// Compares the rows with what is published. `None`: nothing has changed.
+    /// Compares the rows with the published generation. Returns `None` if nothing has changed.
     async fn plan(
         &self,
         rollup: &RollupOf<'_>,
@@ -367,7 +368,7 @@ impl Preaggregations {
         }
     }
 
-    /// Waits until the build is cancelled or its lease is another's.
+    /// Waits until the build is cancelled or another process holds its lease.
     async fn until_stopped(
         &self,
         lease: &Lease,
@@ -380,14 +381,14 @@ impl Preaggregations {
             tokio::time::sleep(CANCEL_INTERVAL).await;
             match self.advance(lease, backend, build, done, total).await {
                 Ok(()) => {}
-                // The lease ends by itself if the state database does not come back.
+                // If the state database stays unavailable, the lease expires, which ends the build.
                 Err(BuildFailure::Store(_)) => {}
                 Err(stopped) => return stopped,
             }
         }
     }
 
-    /// Returns the digest of the rows of the rollup's refresh query, or of its cube's.
+    /// Returns the digest of the rows of the rollup's refresh query. A rollup without one uses that of its cube.
     async fn refresh_digest(&self, rollup: &RollupOf<'_>) -> Result<Option<Arc<str>>, BuildFailure> {
         let refresh = rollup.rollup.refresh.as_ref().or(rollup.cube.refresh.as_ref());
         let Some(query) = refresh.and_then(|refresh| refresh.query.as_ref()) else { return Ok(None) };
@@ -417,7 +418,7 @@ impl Preaggregations {
     }
 }
 
-/// Returns whether a request names a partition. One without moments names all.
+/// Returns whether a request names a partition. A request without moments names all partitions.
 fn is_requested(moments: &[i64], range: Option<BucketRange>) -> bool {
     match range {
         Some(range) if !moments.is_empty() => {

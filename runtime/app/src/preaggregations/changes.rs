@@ -1,4 +1,4 @@
-//! The rows of a cube as a build finds them: their extent in time, and marks that differ when they changed.
+//! The rows of a cube at the time of a build: their extent in time, and marks that differ if the rows have changed.
 //!
 //! In: the answers of the statements of `terrane_compiler::rollup`. Out: microseconds since 1970, and a digest for each
 //! partition. Absent: running statements.
@@ -12,7 +12,7 @@ use terrane_compiler::rollup::BucketRange;
 
 use crate::ports::warehouse::ResultSet;
 
-/// An answer that is not of the expected form.
+/// An answer that does not have the expected form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the warehouse returned {found} for the {expected} of a pre-aggregation")]
 pub(super) struct UnexpectedAnswer {
@@ -23,11 +23,12 @@ pub(super) struct UnexpectedAnswer {
 /// The change marks of a rollup's rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Marks {
-    /// The start of the step, and the rest of the row as text; `None`: rows without a time, or there are no steps.
+    /// The start of the step, and the other columns of the row as text. The start is `None` for rows without a time,
+    /// and for all rows if the rollup has no steps.
     rows: Vec<(Option<i64>, String)>,
 }
 
-/// Reads the smallest and the largest value of a time column. `None`: there are none.
+/// Reads the smallest and the largest value of a time column; `None` if the column has no values.
 pub(super) fn extent(answer: &ResultSet) -> Result<Option<[i64; 2]>, UnexpectedAnswer> {
     let Some(batch) = answer.batches.iter().find(|batch| batch.num_rows() > 0) else { return Ok(None) };
     let end = |index: usize| match batch.columns().get(index) {
@@ -38,7 +39,7 @@ pub(super) fn extent(answer: &ResultSet) -> Result<Option<[i64; 2]>, UnexpectedA
 }
 
 impl Marks {
-    /// Reads the answer of the statement of change marks.
+    /// Reads the answer to the statement of change marks.
     pub(super) fn of(answer: &ResultSet, has_step: bool) -> Result<Marks, UnexpectedAnswer> {
         let mut rows = Vec::new();
         for batch in &answer.batches {
@@ -53,7 +54,7 @@ impl Marks {
         Ok(Marks { rows })
     }
 
-    /// Returns a digest of the rows of a partition. `None` as its range: of all rows.
+    /// Returns a digest of the rows of a partition, or of all rows if `range` is `None`.
     pub(super) fn digest(&self, range: Option<BucketRange>) -> String {
         let is_within = |step: Option<i64>| match (range, step) {
             (None, _) => true,
@@ -73,7 +74,7 @@ impl Marks {
 /// Returns the values of a column of dates or timestamps in microseconds since 1970.
 fn moments(column: &ArrayRef, expected: &'static str) -> Result<Vec<Option<i64>>, UnexpectedAnswer> {
     let unexpected = || UnexpectedAnswer { expected, found: format!("{}", column.data_type()) };
-    // An instant is in UTC here, whatever zone its type names.
+    // The values of an instant are in UTC, whatever zone the type names.
     let utc = match column.data_type() {
         DataType::Timestamp(unit, Some(_)) => cast(column, &DataType::Timestamp(*unit, Some("UTC".into()))),
         DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 | DataType::Null => Ok(column.clone()),
@@ -85,7 +86,7 @@ fn moments(column: &ArrayRef, expected: &'static str) -> Result<Vec<Option<i64>>
     Ok((0..micros.len()).map(|row| micros.is_valid(row).then(|| micros.value(row))).collect())
 }
 
-/// Returns the columns from a place on as one text for each row.
+/// Returns the columns from index `from` on, joined to one string per row.
 fn texts(batch: &RecordBatch, from: usize) -> Result<Vec<String>, UnexpectedAnswer> {
     let options = FormatOptions::default().with_null("\0");
     let columns = batch.columns().iter().skip(from).map(|column| ArrayFormatter::try_new(column, &options));

@@ -1,8 +1,8 @@
-//! Followed states of rollups.
+//! Streams of the states of rollups for followers.
 //!
-//! In: a rollup and its caller. Out: a stream of its states. All streams of a process share a reader of the state
-//! database. Each state is that which its caller may see. Absent: comparison with the state before, since a caller does
-//! not see all of it.
+//! In: a rollup and its caller. Out: a stream of its states. All streams of a process share one reader of the state
+//! database. Each state has only what its caller may see. Absent: the comparison with the state before, because a
+//! caller may not see all of it.
 
 use std::sync::Arc;
 
@@ -20,12 +20,13 @@ struct Followed {
     service: Arc<Preaggregations>,
     request: RequestContext,
     wanted: RefreshRequest,
-    /// The state that was read last; `None` before the first one.
+    /// The reader of the shared states; `None` before the first state was read.
     readings: Option<Readings<Arc<NewestBuilds>>>,
 }
 
 impl Preaggregations {
-    /// Returns the state of a rollup at once, and then periodically, changed or not. An error is the last item.
+    /// Returns the state of a rollup at once, and then periodically, even if it has not changed. An error is the last
+    /// item.
     pub fn follow_status(
         self: &Arc<Self>,
         request: RequestContext,
@@ -47,7 +48,7 @@ impl Preaggregations {
 impl Followed {
     async fn next(&mut self) -> Result<RollupStatus, RefreshError> {
         let builds = match &mut self.readings {
-            // A state of its own, so that it is not older than the stream.
+            // A new stream reads the state itself, because the shared one may be older than the stream.
             None => {
                 self.readings = Some(self.shared_readings());
                 Arc::new(self.service.newest_builds().await?)

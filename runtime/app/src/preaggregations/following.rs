@@ -1,7 +1,7 @@
-//! The published generations, as queries read them.
+//! Makes the published generations available to queries.
 //!
-//! In: the state database, read periodically. Out: [`ReadyRollups`] in the query service. All processes of a target
-//! agree within a second.
+//! In: the state database, read periodically. Out: [`ReadyRollups`] in the query service. All processes that share a
+//! target agree within a second.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,15 +13,15 @@ use crate::ports::preaggregations::{ComputedQueries, Publication, PublishedTable
 use crate::ports::rollup_tables::RollupTables;
 use crate::ports::store::StoreError;
 
-/// The time between two readings.
+/// The time between two reads of the state.
 const INTERVAL: Duration = Duration::from_millis(400);
 /// The time between two records of computed queries.
 const RECORD_INTERVAL: Duration = Duration::from_secs(5);
-/// The time without a reading after which tables are no longer read, since their builder may drop them.
+/// The time without a successful read after which queries stop reading tables, because their builder may drop them.
 pub(super) const MAX_SILENCE: Duration = Duration::from_secs(20);
 
 impl Preaggregations {
-    /// Follows what is published, forever. Reading on the path of a query costs nothing.
+    /// Follows the published generations. Never returns. The path of a query reads nothing from the state database.
     pub async fn follow(&self) {
         if !self.is_enabled() {
             return;
@@ -55,8 +55,8 @@ impl Preaggregations {
         }
     }
 
-    /// Records the queries that were computed from rows. If the state database does not take them, they are lost:
-    /// recommendations need no exact numbers.
+    /// Records the queries that were computed from rows. If the state database does not take them, they are lost,
+    /// because recommendations need no exact numbers.
     pub async fn record_queries(&self) {
         let queries = self.ports.queries.iter();
         let computed: Vec<ComputedQueries> = queries.flat_map(|queries| queries.take_computed_queries()).collect();
@@ -66,10 +66,10 @@ impl Preaggregations {
         }
     }
 
-    /// Lets queries read what is published now.
+    /// Makes the published generations available to queries.
     ///
     /// # Errors
-    /// The state database cannot be read; queries read what they read before.
+    /// The state database cannot be read; queries continue to read the previous generations.
     pub async fn reload(&self) -> Result<(), StoreError> {
         if self.read_changes().await? {
             self.publish_to_queries();
@@ -96,11 +96,11 @@ impl Preaggregations {
     }
 }
 
-/// Returns the publications as the compiler reads them.
+/// Converts the publications to the form that the compiler reads.
 fn ready(publications: &[Publication], tables: &dyn RollupTables) -> ReadyRollups {
     let mut ready = ReadyRollups::default();
     for publication in publications {
-        // A fingerprint of another program version is of no definition that this one has.
+        // A fingerprint of another program version does not match any definition of this version.
         let Some(fingerprint) = Fingerprint::parse(&publication.fingerprint) else { continue };
         let rollup = ReadyRollup {
             fingerprint,

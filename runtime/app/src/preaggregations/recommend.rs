@@ -1,8 +1,8 @@
 //! Recommendations: the smallest pre-aggregations that would have served the costliest queries.
 //!
 //! In: shapes of queries that were computed from rows, and the served project. Out: definitions as YAML, each with the
-//! queries that it would have served. Measures that cannot be merged (counts of distinct values, queries) are absent:
-//! a shape with one of them is served by its own groups alone.
+//! number of queries that it would have served. Shapes with a measure that cannot be merged into coarser groups, such
+//! as a count of distinct values, are left out.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ use crate::ports::preaggregations::{ComputedQueries, QueryShape};
 use crate::ports::store::StoreError;
 use crate::query::member_named;
 
-/// The largest number of dimensions of a recommendation. Each dimension multiplies the rows.
+/// The largest number of dimensions of a recommendation. It is bounded because each dimension multiplies the rows.
 const MAX_DIMENSIONS: usize = 6;
 /// The largest number of recommendations.
 const MAX_RECOMMENDATIONS: usize = 10;
@@ -33,11 +33,11 @@ pub struct Recommendation {
     pub yaml: String,
     /// The number of queries that the pre-aggregation would have served.
     pub queries: u64,
-    /// The time that the warehouse took for them.
+    /// The time that the warehouse took for these queries.
     pub warehouse: Duration,
 }
 
-/// A pre-aggregation that grows by the shapes that it serves.
+/// A pre-aggregation under construction. It grows by the shapes that it serves.
 #[derive(Debug, Clone)]
 struct Draft {
     cube: Arc<str>,
@@ -50,7 +50,7 @@ struct Draft {
 }
 
 impl Preaggregations {
-    /// Recommends pre-aggregations for the queries that were computed from rows, the costliest first.
+    /// Recommends pre-aggregations for the recorded queries that were computed from rows, the costliest first.
     ///
     /// # Errors
     /// The state database cannot be read.
@@ -58,7 +58,7 @@ impl Preaggregations {
         self.recommend_since(Timestamp::MIN).await
     }
 
-    /// Recommends pre-aggregations for the queries whose shape was computed from rows since a time.
+    /// Recommends pre-aggregations for the queries whose shape was last computed from rows after a time.
     ///
     /// # Errors
     /// The state database cannot be read.
@@ -109,7 +109,7 @@ impl Draft {
     fn can_take(&self, shape: &QueryShape) -> bool {
         let has_same_time = match (&self.time, &shape.time) {
             (Some((own, own_step)), Some((other, step))) => own == other && nest(*own_step, *step).is_some(),
-            // A shape without a time reads all buckets.
+            // A query without a time dimension reads all buckets.
             (Some(_), None) => true,
             (None, Some(_)) => false,
             (None, None) => true,
@@ -154,7 +154,7 @@ impl Draft {
     }
 }
 
-/// Returns a name as a scalar of YAML.
+/// Returns a name as a scalar in YAML, quoted if necessary.
 fn scalar(name: &str) -> String {
     let is_plain = name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))
@@ -162,12 +162,12 @@ fn scalar(name: &str) -> String {
     if is_plain { name.to_owned() } else { format!("'{}'", name.replace('\'', "''")) }
 }
 
-/// Returns the coarsest step of which both are made.
+/// Returns the coarsest step from which both granularities can be computed.
 fn nest(one: Granularity, other: Granularity) -> Option<Granularity> {
     let (fine, coarse) = (one.min(other), one.max(other));
     match (fine == coarse || fine.nests_in(coarse), fine) {
         (true, fine) => Some(fine),
-        // Weeks and months are made of days.
+        // Weeks do not nest in months, but both consist of days.
         (false, _) => Some(Granularity::Day),
     }
 }

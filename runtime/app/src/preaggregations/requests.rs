@@ -1,7 +1,7 @@
 //! Requests of callers: build rollups now, and cancel a build.
 //!
-//! In: names, partitions, and the caller. Out: builds, with an audit record. Rollups of cubes that the caller may not
-//! see do not exist for them. Absent: running builds (`task`).
+//! In: names, partitions, and the caller. Out: builds, with an audit record. A rollup of a cube that the caller may not
+//! see does not exist for the caller. Absent: running builds (`task`).
 
 use std::sync::Arc;
 
@@ -30,12 +30,12 @@ pub struct RefreshRequest {
     pub cube: Option<String>,
     /// The name of the rollup; `None` for all rollups of the cubes.
     pub name: Option<String>,
-    /// Dates or times such as `2026-01` or `2026-01-31T08:00`, each of which lies in the partition that it means, in
-    /// the rollup's zone. Empty: all.
+    /// The partitions, each as a date or time that lies in it, such as `2026-01` or `2026-01-31T08:00`, in the zone of
+    /// the rollup. Empty for all partitions.
     pub partitions: Vec<String>,
 }
 
-/// The reason for which nothing is built or cancelled.
+/// The reason why nothing is built or cancelled.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RefreshError {
     #[error("pre-aggregations are not enabled on this server")]
@@ -59,7 +59,7 @@ pub enum RefreshError {
 }
 
 impl Preaggregations {
-    /// Records that rollups are to be built now, whether their rows changed or not.
+    /// Records requests to build rollups now, even if their rows have not changed.
     ///
     /// # Errors
     /// [`RefreshError`]; nothing is recorded if a name is unknown.
@@ -98,7 +98,7 @@ impl Preaggregations {
         Ok(builds)
     }
 
-    /// Cancels a build that is pending or running. A build that ended stays as it is.
+    /// Cancels a pending or running build. A build that has ended is unchanged.
     ///
     /// # Errors
     /// [`RefreshError::UnknownBuild`], also for a rollup that the caller may not see.
@@ -112,7 +112,8 @@ impl Preaggregations {
         let rollup = RollupOf::named(&snapshot.model, &build.rollup.cube, &build.rollup.name);
         let is_visible = match rollup {
             Some(rollup) => status::is_visible(&rollup, &access, request),
-            // The project no longer has it, so no policy states who may see it: only operators.
+            // The project no longer has the rollup, so policies do not state who may see it. Only operators may cancel
+            // it.
             None => request.surface == Surface::Internal || request.scopes.hold(Scope::Admin),
         };
         if !is_visible {
@@ -160,7 +161,7 @@ pub(super) fn named<'m>(
     }
 }
 
-/// Reads a year, a month, a day or a time as microseconds since 1970, the unit of ranges.
+/// Parses a year, a month, a day or a time. Returns microseconds since 1970, the unit of ranges.
 fn moment(text: &str) -> Result<i64, RefreshError> {
     let invalid = || RefreshError::InvalidPartition { text: text.to_owned() };
     let whole = match text.len() {

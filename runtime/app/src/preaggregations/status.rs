@@ -1,7 +1,7 @@
 //! The state of each rollup, as a caller may see it.
 //!
 //! In: the served project, publications and builds. Out: a [`RollupStatus`] for each rollup of the cubes that the
-//! caller may see. Absent: formats, and which values are for administrators only.
+//! caller may see. Absent: formats, and the selection of values that only administrators see.
 
 use std::collections::HashMap;
 
@@ -24,13 +24,13 @@ pub(super) type NewestBuilds = HashMap<RollupName, RollupBuild>;
 /// The number of builds that are read to find the newest one of each rollup.
 const RECENT_BUILDS: u32 = 5_000;
 
-/// The relation of a rollup's tables to its definition.
+/// The state of the generation that a rollup has, compared with its definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServedState {
     /// No generation has been published.
     NotBuilt,
     Ready,
-    /// The generation is of other definitions, and no query reads it.
+    /// The generation was built from other definitions, so queries do not read it.
     Outdated,
 }
 
@@ -40,9 +40,9 @@ pub struct RollupStatus {
     pub rollup: RollupName,
     pub state: ServedState,
     pub publication: Option<Publication>,
-    /// The newest build.
+    /// The newest build; `None` if no build is recorded.
     pub build: Option<RollupBuild>,
-    /// The time at which the rows are compared with the tables again.
+    /// The time of the next comparison of the tables with the rows.
     pub next_refresh_at: Option<Timestamp>,
 }
 
@@ -69,7 +69,7 @@ impl Preaggregations {
         Ok(visible.map(|rollup| self.status_of(&rollup, &snapshot, &builds)).collect())
     }
 
-    /// Reads what is published, and returns the newest build of each rollup.
+    /// Reads the published generations, and returns the newest build of each rollup.
     pub(super) async fn newest_builds(&self) -> Result<NewestBuilds, StoreError> {
         self.reload_all().await?;
         let Some(backend) = &self.ports.backend else { return Ok(NewestBuilds::new()) };
@@ -99,7 +99,7 @@ impl Preaggregations {
     }
 }
 
-/// Returns whether a caller may know of a rollup: of its cube, and of all that it stores.
+/// Returns whether a caller may see a rollup, which requires its cube and all members that it stores.
 pub(super) fn is_visible(rollup: &RollupOf<'_>, access: &Access<'_>, request: &RequestContext) -> bool {
     let definition = rollup.rollup;
     let time = definition.time.iter().map(|time| time.dimension);
@@ -114,7 +114,7 @@ pub(super) fn is_cube_visible(cube: &Cube, access: &Access<'_>, request: &Reques
     request.surface == Surface::Internal || (cube.public && !access.is_closed(cube))
 }
 
-/// Returns the text of the start or end of a range of buckets: a day, or a time without a zone.
+/// Formats the start or end of a range of buckets as a day, or as a time without a zone.
 pub fn bucket_text(micros: i64) -> String {
     let Ok(time) = Timestamp::from_microsecond(micros) else { return micros.to_string() };
     let time = time.to_zoned(TimeZone::UTC).datetime();

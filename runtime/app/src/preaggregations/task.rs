@@ -17,7 +17,7 @@ use crate::ports::preaggregations::{BuildOrigin, BuildState, Publication, Rollup
 use crate::ports::store::StoreError;
 use crate::worker::{Progress, Schedule, Task, TaskError};
 
-/// The time between two looks at what is due.
+/// The time between two checks for due rollups and builds.
 const POLL: Duration = Duration::from_secs(1);
 /// The time between two runs of maintenance.
 const MAINTENANCE: Duration = Duration::from_secs(60);
@@ -64,7 +64,7 @@ impl Preaggregations {
     /// Runs all builds that are due, under the lease of [`BUILDING`].
     ///
     /// # Errors
-    /// [`TaskError`]; what was published by then stays.
+    /// [`TaskError`]; generations that were published before stay.
     pub async fn work(&self, lease: &Lease) -> Result<Progress, TaskError> {
         let Some(backend) = &self.ports.backend else { return Ok(Progress::Complete) };
         self.reload_all().await?;
@@ -73,7 +73,7 @@ impl Preaggregations {
         self.enqueue_due(backend).await?;
         while let Some(build) = backend.state.claim(lease, backend.target(), self.ports.clock.now()).await? {
             self.run_build(lease, backend, &build).await?;
-            // Many builds may take hours, and tables that are retired meanwhile take space.
+            // A run of many builds may take hours. Maintenance in between drops tables that were retired meanwhile.
             self.maintain(lease, backend).await?;
         }
         self.reload_all().await?;
@@ -81,7 +81,7 @@ impl Preaggregations {
         Ok(Progress::Complete)
     }
 
-    /// Sets builds to pending that another process began and did not end.
+    /// Sets builds to pending that another process started and did not end.
     async fn take_over(&self, lease: &Lease, backend: &PreaggregationBackend) -> Result<(), TaskError> {
         if self.progress().fence == Some(lease.fence) {
             return Ok(());
@@ -95,8 +95,8 @@ impl Preaggregations {
         Ok(())
     }
 
-    /// Brings tables and state together: withdraws generations that miss a table, drops retired tables and orphans.
-    /// If the warehouse does not answer, it is tried again later.
+    /// Withdraws generations that lack a table, and drops retired tables and orphans. If the warehouse does not answer,
+    /// this is repeated later.
     async fn maintain(&self, lease: &Lease, backend: &PreaggregationBackend) -> Result<(), TaskError> {
         let elapsed = self.ports.clock.elapsed();
         if self.progress().maintained.is_some_and(|at| elapsed.saturating_sub(at) < MAINTENANCE) {
@@ -138,8 +138,8 @@ impl Preaggregations {
         Ok(())
     }
 
-    /// Withdraws generations with a table that the warehouse no longer has, such as after a restored backup, and those
-    /// of rollups that the project has not had for a long time.
+    /// Withdraws two kinds of generations: generations with a table that the warehouse no longer has, for example after
+    /// a backup was restored; and generations of rollups that the project has not had for a long time.
     async fn withdraw_unusable(
         &self,
         lease: &Lease,
@@ -195,7 +195,7 @@ impl Preaggregations {
         Ok(())
     }
 
-    /// Computes the time at which a rollup is next compared with its rows. `None`: never.
+    /// Returns the time at which a rollup is next compared with its rows; `None` if it never is.
     pub(super) fn due_at(
         &self,
         rollup: &RollupOf<'_>,
@@ -204,10 +204,10 @@ impl Preaggregations {
     ) -> Option<Timestamp> {
         let refresh = rollup.rollup.refresh.as_ref().or(rollup.cube.refresh.as_ref());
         let every = refresh.and_then(|refresh| refresh.every).unwrap_or(self.settings.refresh_every);
-        // A build that failed or was cancelled is not tried again at once.
+        // A build that failed or was cancelled is repeated only after the interval.
         let ended = newest.filter(|build| matches!(build.state, BuildState::Failed | BuildState::Cancelled));
         let ended = ended.and_then(|build| build.ended_at).map(|ended| after(ended, every));
-        // Without a fingerprint the build reports the problem.
+        // If the fingerprint cannot be computed, the rollup is due, and its build reports the problem.
         let fingerprint = rollup.fingerprint(&snapshot.profile).ok().map(|fingerprint| fingerprint.to_string());
         let current = self.publication(&name_of(rollup));
         let current = current.filter(|current| Some(&*current.fingerprint) == fingerprint.as_deref());
@@ -222,7 +222,7 @@ impl Preaggregations {
         let Some(snapshot) = self.progress().snapshot.clone() else { return };
         let now = self.ports.clock.now();
         let due = RollupOf::all(&snapshot.model).filter_map(|rollup| self.due_at(&rollup, &snapshot, None));
-        // One that failed is due by this computation; a later run finds out that it is not.
+        // A rollup whose build failed counts as due here, because its builds are not read. A later run corrects this.
         let next = due.map(|due| if due <= now { after(now, MAINTENANCE / 4) } else { due }).min();
         self.progress().next_check = next;
     }

@@ -1,7 +1,7 @@
 //! The warehouse's answers by column and statistic, and the numbers derived from them.
 //!
-//! In: statistics with the row that answers them. Out: answers to requests: counts, moments, fences, bins.
-//! Nothing is guessed: what was not computed stays empty.
+//! In: statistics with the row that answers them. Out: answers to requests: counts, moments, fences, bins. A statistic
+//! that was not computed stays empty, and is never estimated.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use terrane_compiler::types::Value;
 use super::statistics::{Wish, below, is_compared, is_number, outside};
 use crate::ports::checks::{CheckAggregate, CheckAnswer, CheckRequest};
 
-/// Values, and how often each comes.
+/// Values, each with the number of rows that have it.
 type Frequencies = Vec<(Value, u64)>;
 
 pub(super) struct Answers {
@@ -46,7 +46,7 @@ impl Answers {
         !self.columns[column].is_measure
     }
 
-    /// Keeps the one row that answers these.
+    /// Stores the answers to these statistics: one row with a column for each.
     pub(super) fn add(&mut self, wishes: Vec<Wish<usize>>, batches: &[RecordBatch]) {
         let batch = batches.iter().find(|batch| batch.num_rows() > 0);
         for (index, wish) in wishes.into_iter().enumerate() {
@@ -56,7 +56,7 @@ impl Answers {
         }
     }
 
-    /// Keeps values and how often each comes.
+    /// Stores the most frequent values of a column, each with its number of rows.
     pub(super) fn add_top(&mut self, column: usize, count: u32, batches: &[RecordBatch]) {
         let rows = batches.iter().flat_map(|batch| (0..batch.num_rows()).map(move |row| (batch, row)));
         let found = rows.filter_map(|(batch, row)| {
@@ -96,7 +96,7 @@ impl Answers {
         self.moment(column, 2).map(f64::sqrt)
     }
 
-    /// Returns the third standardised moment; none without spread.
+    /// Returns the third standardised moment; `None` if all values are equal.
     pub(super) fn skewness(&self, column: usize) -> Option<f64> {
         let (second, third) = (self.moment(column, 2)?, self.moment(column, 3)?);
         let skewness = third / second.powf(1.5);
@@ -125,7 +125,7 @@ impl Answers {
         self.count(column, &outside(low, high))
     }
 
-    /// Returns the edges between the bins, ascending; none without spread.
+    /// Returns the edges between bins, ascending; empty if all values are equal.
     pub(super) fn inner_edges(&self, column: usize, bins: u32) -> Vec<f64> {
         let ends = self.number(column, &Statistic::Min).zip(self.number(column, &Statistic::Max));
         let Some((low, high)) = ends.filter(|(low, high)| low < high && self.is_number(column)) else {
@@ -135,8 +135,8 @@ impl Answers {
         (1..bins).map(|bin| low + width * f64::from(bin)).filter(|edge| edge.is_finite()).collect()
     }
 
-    /// Returns the edges and counts of bins. There is one edge more than counts. A value at an edge belongs to the bin
-    /// above it, the greatest value to the last bin.
+    /// Returns the edges and counts of bins. The list of edges is longer by one. A value at an edge belongs to the bin
+    /// above it; the greatest value belongs to the last bin.
     pub(super) fn histogram(&self, column: usize, bins: u32) -> Option<(Vec<f64>, Vec<u64>)> {
         let (low, high) = (self.number(column, &Statistic::Min)?, self.number(column, &Statistic::Max)?);
         let values = self.count(column, &Statistic::Values)?;

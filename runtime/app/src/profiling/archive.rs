@@ -1,9 +1,9 @@
-//! Profiles that are stored, and compared with the ones before.
+//! Profiles that are stored, and compared with earlier profiles of the same cube.
 //!
 //! In: a caller and a cube. Out: the text of a profile. A profile is stored with the fingerprint of the caller's view
-//! of the cube: the digest of the statement that counts its columns, after policies and hooks. Another caller gets it
-//! only if its own statement has the same digest, so a profile never shows rows or columns that its reader may not see.
-//! A change of the cube's SQL or of a policy hides the stored profiles until the next one is made.
+//! of the cube: the digest of the statement that counts its columns, after policies and hooks. Another caller gets the
+//! profile only if its own statement has the same digest. So a profile never shows rows or columns that its reader may
+//! not see. After a change of the cube's SQL or of a policy, stored profiles are not shown; a new one must be made.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use crate::ports::profiles::{ProfileRecords, ProfileTexts, StoredProfile};
 use crate::ports::store::StoreError;
 use crate::query::{QueryRunError, QueryService};
 
-/// The number of profiles that are stored.
+/// The largest number of stored profiles.
 const MAX_STORED: u32 = 2_000;
 /// The largest number of names that an error lists.
 const MAX_NEAREST: usize = 20;
-/// The largest number of characters of a name that an error repeats.
+/// The largest number of characters of a name in an error.
 const MAX_NAME: usize = 200;
 
 /// The reason why a profile is missing.
@@ -41,7 +41,7 @@ pub enum ProfileError {
     Store(#[from] StoreError),
 }
 
-/// Makes, stores and returns profiles.
+/// Computes, stores and returns profiles.
 pub struct ProfileArchive {
     profiling: Arc<ProfilingService>,
     queries: Arc<QueryService>,
@@ -61,7 +61,7 @@ impl ProfileArchive {
         ProfileArchive { profiling, queries, catalog, records, texts }
     }
 
-    /// Profiles a cube, compares the profile with the one before of the same range, and stores it. Returns its text.
+    /// Profiles a cube, compares the profile with the last one of the same range, and stores it. Returns its text.
     ///
     /// # Errors
     /// [`ProfileError`], except [`ProfileError::NotProfiled`].
@@ -74,7 +74,7 @@ impl ProfileArchive {
     ) -> Result<Arc<str>, ProfileError> {
         let cube = self.cube(request, cube)?;
         let context = request.with_kind(QueryKind::Profile);
-        // One session: the fingerprint and the profile are of the same policies.
+        // One session is used, so that the same policies apply to the fingerprint and to the profile.
         let session = self.queries.session(&context);
         let fingerprint = session.profile_fingerprint(&cube).await?;
         let wanted = ProfileRequest { cube: &cube, range, config, dimension: None };
@@ -91,7 +91,7 @@ impl ProfileArchive {
         Ok(text)
     }
 
-    /// Returns the text of the newest stored profile of a cube as the caller sees it.
+    /// Returns the text of the newest stored profile for the caller's view of a cube.
     ///
     /// # Errors
     /// [`ProfileError`]

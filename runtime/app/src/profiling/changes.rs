@@ -1,12 +1,13 @@
-//! Compares a profile with the one before.
+//! Compares a profile with the profile before.
 //!
-//! In: the counts, types and frequent values of both. Out: the columns that differ. Values are compared as text.
+//! In: the counts, types and frequent values of both profiles. Out: the columns that differ. Values are compared as
+//! text.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-/// The parts of a profile that are compared.
+/// The fields of a profile that are compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProfileSummary {
     pub profiled_at: Timestamp,
@@ -14,7 +15,7 @@ pub struct ProfileSummary {
     pub columns: Vec<ColumnSummary>,
 }
 
-/// The parts of a column's profile that are compared.
+/// The fields of a column's profile that are compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ColumnSummary {
     pub name: Arc<str>,
@@ -25,10 +26,10 @@ pub struct ColumnSummary {
     pub values: Vec<Arc<str>>,
 }
 
-/// A number or a type before and now.
+/// A number or a type in the profile before and in the present one.
 pub type Pair<T> = (T, T);
 
-/// The differences of a profile from the one before.
+/// The differences between a profile and the profile before.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProfileChanges {
     /// The time of the profile before.
@@ -45,7 +46,7 @@ pub struct ColumnChange {
     pub ty: Option<Pair<Arc<str>>>,
     pub null_count: Option<Pair<Option<u64>>>,
     pub distinct_count: Option<Pair<Option<u64>>>,
-    /// Frequent values that were not among the frequent ones before.
+    /// Frequent values that were not among the frequent values of the profile before.
     pub new_values: Vec<Arc<str>>,
 }
 
@@ -100,7 +101,7 @@ impl ColumnChange {
         fn pair<T: Clone + PartialEq>(before: &T, now: &T) -> Option<Pair<T>> {
             (before != now).then(|| (before.clone(), now.clone()))
         }
-        // Without frequent values before, none is known to be new.
+        // If the profile before has no frequent values, it cannot be decided which values are new.
         let is_new = |value: &&Arc<str>| !before.values.is_empty() && !before.values.contains(value);
         let change = ColumnChange {
             ty: pair(&before.ty, &now.ty),

@@ -1,17 +1,17 @@
 //! The caller's settings of a profile.
 //!
-//! In: nothing. Out: [`ProfileConfig`] and its defaults. Deliberately absent: the reader of the JSON object (wire).
+//! In: nothing. Out: [`ProfileConfig`] and its defaults. Absent: the parser of the JSON object (wire).
 
 use std::sync::Arc;
 
-/// The parts of a profile beyond counts.
+/// The contents of a profile besides counts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProfileConfig {
-    /// The number of bins of a histogram; `None` omits histograms.
+    /// The number of bins of a histogram; `None` to omit histograms.
     pub histogram_bins: Option<u32>,
-    /// The number of a dimension's most frequent values; `None` omits them.
+    /// The number of most frequent values of a dimension; `None` to omit them.
     pub top_values: Option<u32>,
-    /// Percentiles from 0 to 100, ascending; empty omits them.
+    /// The percentiles from 0 to 100, ascending; empty to omit them.
     pub percentiles: Vec<f64>,
     /// True if the caller requests a sample of the rows.
     pub wants_sample: bool,

@@ -1,11 +1,12 @@
 //! The quality score of a cube's columns, as one number.
 //!
-//! In: findings with scores. Out: the mean score of each dimension of quality, and their sum with the specification's
-//! weights. Dimensions without a score are left out, and the other weights are scaled to a sum of 1.
+//! In: findings with scores. Out: the mean score of each dimension of quality, and the sum of these means with the
+//! specification's weights. Dimensions without a score are left out, and the other weights are scaled so that they add
+//! up to 1.
 
 use crate::ports::checks::{Finding, QualityDimension};
 
-/// The specification's weights.
+/// The weights of the dimensions of quality, from the specification.
 const WEIGHTS: [(QualityDimension, f64); 5] = [
     (QualityDimension::Completeness, 0.30),
     (QualityDimension::Validity, 0.25),
@@ -33,7 +34,7 @@ fn weight(dimension: QualityDimension) -> f64 {
     WEIGHTS.iter().find(|(of, _)| *of == dimension).map_or(0.0, |(_, weight)| *weight)
 }
 
-/// Returns the weighted sum; `None` if nothing was scored.
+/// Returns the weighted sum of the scores; `None` if no dimension has a score.
 pub(super) fn overall(sides: &[(QualityDimension, f64)]) -> Option<f64> {
     let total = scored_weight(sides);
     let sum: f64 = sides.iter().map(|(dimension, score)| weight(*dimension) * score).sum();

@@ -1,6 +1,6 @@
 //! The cube profile: the specification's record, from answers and findings.
 //!
-//! In: the answers of the warehouse and the findings of the checks. Out: a [`CubeProfile`]. Not here: JSON.
+//! In: the answers of the warehouse and the findings of the checks. Out: a [`CubeProfile`]. Absent: JSON.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use super::statistics::is_number;
 use crate::ports::checks::{CheckAggregate, CheckRequest, Finding, QualityDimension};
 use crate::ports::severity::FindingSeverity;
 
-/// The distance of the fences for outliers from the quartiles, in interquartile ranges (John Tukey's inner fences, as
-/// in the specification).
+/// The distance between a quartile and the fence for outliers, in interquartile ranges. These are John Tukey's inner
+/// fences, as in the specification.
 const FENCES: f64 = 1.5;
 const NO_SAMPLES: &str = "all rows were counted: no warehouse takes samples yet";
 
@@ -27,23 +27,23 @@ pub struct CubeProfile {
     pub cube_name: Arc<str>,
     pub row_count: u64,
     pub profiled_at: Timestamp,
-    /// The number of rows that were read, which is all of them.
+    /// The number of rows that were read, which is the number of all rows.
     pub sample_size: u64,
     pub dimension_profiles: Vec<ColumnProfile>,
     pub measure_profiles: Vec<ColumnProfile>,
     /// A number from 0 to 1; `None` if no check returned a score.
     pub overall_quality_score: Option<f64>,
-    /// The mean score of each side that was scored.
+    /// The mean score of each dimension of quality that has a score.
     pub quality_scores: Vec<(QualityDimension, f64)>,
-    /// The share of the weights of quality that was scored, 0–1.
+    /// The sum of the weights of the dimensions with a score, 0–1.
     pub scored_weight: f64,
-    /// The heaviest first.
+    /// The insights, in descending order of severity.
     pub insights: Vec<Insight>,
     pub warnings: Vec<String>,
 }
 
-/// The statistics of one column. A field is `None` if the statistic is not defined for the column's type, the
-/// warehouse has no such function, the configuration excludes it, or the column has no value.
+/// The statistics of one column. A field is `None` in four cases: the statistic is not defined for the column's type,
+/// the warehouse has no such function, the configuration excludes it, or the column has no values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ColumnProfile {
     pub name: Arc<str>,
@@ -65,7 +65,7 @@ pub struct ColumnProfile {
     pub top_values: Vec<(Value, u64)>,
 }
 
-/// Values from `from` up to `to`, which belongs to the last bin only.
+/// The number of values from `from` up to `to`. Only the last bin includes the value `to`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bin {
     pub from: f64,
@@ -73,13 +73,13 @@ pub struct Bin {
     pub count: u64,
 }
 
-/// A finding that a reader of the profile should know.
+/// A finding that is reported to readers of the profile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Insight {
     pub severity: FindingSeverity,
     pub code: Arc<str>,
     pub message: Arc<str>,
-    /// The member it is about; `None` for the cube as a whole.
+    /// The member that the insight is about; `None` for the cube as a whole.
     pub column: Option<Arc<str>>,
     pub component: Arc<str>,
     pub score: Option<f64>,
@@ -98,20 +98,20 @@ impl Insight {
 }
 
 impl ColumnProfile {
-    /// Returns the share of values that are not null; `None` without rows.
+    /// Returns the share of values that are not null; `None` if the column has no rows.
     pub fn completeness(&self) -> Option<f64> {
         let values = self.total_count.saturating_sub(self.null_count?);
         (self.total_count > 0).then(|| values as f64 / self.total_count as f64)
     }
 
-    /// Returns the number of distinct values for each row; `None` without rows.
+    /// Returns the number of distinct values divided by the number of rows; `None` if the column has no rows.
     pub fn cardinality_ratio(&self) -> Option<f64> {
         let distinct = self.distinct_count?;
         (self.total_count > 0).then(|| distinct as f64 / self.total_count as f64)
     }
 }
 
-/// Returns the requests of the profile itself.
+/// Returns the requests for the statistics of the profile itself.
 pub(super) fn requests(columns: &[StatisticsColumn], config: &ProfileConfig) -> Vec<CheckRequest> {
     let mut wishes = Vec::new();
     for (index, column) in columns.iter().enumerate() {
@@ -185,8 +185,8 @@ fn column(index: usize, answers: &Answers, config: &ProfileConfig) -> ColumnProf
     }
 }
 
-/// Returns the findings to report, except those of columns without a fault. The caller's sensitivity decides about
-/// lighter ones: INFO from 0.75, LOW from 0.5, MEDIUM from 0.25, the rest always.
+/// Returns the findings to report. Findings with a score of 1 are left out. The caller's sensitivity decides
+/// about lighter findings: INFO is reported from 0.75, LOW from 0.5, MEDIUM from 0.25, and the others always.
 fn insights(answers: &Answers, findings: &[Finding], config: &ProfileConfig) -> Vec<Insight> {
     let least = match config.insight_sensitivity {
         sensitivity if sensitivity >= 0.75 => FindingSeverity::Info,
@@ -213,7 +213,7 @@ fn insights(answers: &Answers, findings: &[Finding], config: &ProfileConfig) -> 
     insights
 }
 
-/// Returns an insight for each dimension that has several spellings of one value.
+/// Returns an insight for each dimension that spells one value in several ways.
 fn spelling_variants(answers: &Answers, config: &ProfileConfig) -> Vec<Insight> {
     let variants = answers.columns.iter().enumerate().filter_map(|(index, column)| {
         let values = answers.most_frequent(index, config.top_values?)?;

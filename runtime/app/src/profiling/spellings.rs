@@ -1,7 +1,7 @@
-//! Spellings of one value that differ in case or outer spaces only.
+//! Different spellings of one value: strings that are equal except for case and outer spaces.
 //!
-//! In: values, or counts of them. Out: the note for people that profiles and drafts of projects show. Not here: counting
-//! in the warehouse (`statistics`, and the drafts' own statements).
+//! In: values, or counts of them. Out: a note for readers, which profiles and drafts of projects show. Absent: counting
+//! in the warehouse (`statistics`, and the statements of the drafts).
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,17 @@ use terrane_compiler::types::Value;
 pub struct Spellings {
     /// The number of distinct values.
     pub distinct: u64,
-    /// The number of distinct values without regard to case and outer spaces.
+    /// The number of distinct values if case and outer spaces are ignored.
     pub folded: u64,
-    /// Two spellings of one value.
+    /// Two spellings of one value; `None` if no example is known.
     pub example: Option<(String, String)>,
-    /// The counts are of the most frequent values, and the column has others.
+    /// True if only the most frequent values were counted and the column has others.
     pub is_partial: bool,
 }
 
 impl Spellings {
-    /// Counts the strings among the most frequent values. `distinct` is the number of all distinct values. `None` if
-    /// every string has one spelling.
+    /// Counts the strings among the most frequent values. `distinct` is the number of all distinct values. Returns
+    /// `None` if every string has one spelling.
     pub(super) fn of(values: &[(Value, u64)], distinct: Option<u64>) -> Option<Spellings> {
         let mut by_fold: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         let texts = values.iter().filter_map(|(value, _)| match value {

@@ -1,8 +1,8 @@
 //! Collects the statistics that requests need, and distributes them over statements.
 //!
-//! In: requests of the profile and of all checks. Out: statistics of columns, each once: first those that
-//! depend on nothing, then those that depend on their answers. What does not fit a column's type is not
-//! asked for, and so not computed.
+//! In: requests of the profile and of all checks. Out: statistics of columns, each once: first the statistics that can
+//! be computed at once, then the statistics that depend on their results. If a statistic does not fit the type of a
+//! column, it is left out and not computed.
 
 use terrane_compiler::column_statistics::Statistic;
 use terrane_compiler::query::{Bound, Filter, Test};
@@ -11,14 +11,15 @@ use terrane_compiler::types::{LogicalType, Value};
 use super::answers::Answers;
 use crate::ports::checks::{CheckAggregate, CheckRequest};
 
-/// The largest numbers of columns and of bound values in one statement. Every engine accepts this many.
+/// The largest number of columns in one statement; the next constant limits bound values. Every engine accepts this
+/// many.
 const MAX_COLUMNS: usize = 100;
 const MAX_VALUES: usize = 400;
 
-/// A statistic of a column by its index, or of rows.
+/// A statistic of a column, or of the rows if the column is `None`.
 pub(super) type Wish<C> = (Option<C>, Statistic);
 
-/// Returns the statistics that do not depend on the answers to others.
+/// Returns the statistics that do not depend on the results of others.
 pub(super) fn plain<'r>(answers: &Answers, requests: impl Iterator<Item = &'r CheckRequest>) -> Vec<Wish<usize>> {
     let mut wishes = vec![(None, Statistic::Rows)];
     for request in requests {
@@ -52,7 +53,7 @@ pub(super) fn plain<'r>(answers: &Answers, requests: impl Iterator<Item = &'r Ch
     wishes
 }
 
-/// Returns the statistics that depend on the answers to [`plain`].
+/// Returns the statistics that depend on the results of [`plain`].
 pub(super) fn following<'r>(answers: &Answers, requests: impl Iterator<Item = &'r CheckRequest>) -> Vec<Wish<usize>> {
     let mut wishes = Vec::new();
     for request in requests {
@@ -104,13 +105,13 @@ fn push(wishes: &mut Vec<Wish<usize>>, wish: Wish<usize>) {
     }
 }
 
-/// Counts values below an edge.
+/// Returns the statistic that counts values below an edge.
 pub(super) fn below(edge: f64) -> Statistic {
     let high = Some(Bound { value: Value::Float(edge), inclusive: false });
     Statistic::Passing(Test::Range { low: None, high })
 }
 
-/// Counts values below the lower or above the upper end.
+/// Returns the statistic that counts values below `low` or above `high`.
 pub(super) fn outside(low: f64, high: f64) -> Statistic {
     let bound = |value| Some(Bound { value: Value::Float(value), inclusive: false });
     let (below, above) = (Test::Range { low: None, high: bound(low) }, Test::Range { low: bound(high), high: None });
@@ -153,7 +154,7 @@ fn bound_values(statistic: &Statistic) -> usize {
     }
 }
 
-/// Types that every engine compares, counts and sorts.
+/// Returns whether every engine can compare, count and sort values of a type.
 pub(super) fn is_compared(ty: LogicalType) -> bool {
     !matches!(ty, LogicalType::Geo | LogicalType::Binary | LogicalType::Unknown)
 }

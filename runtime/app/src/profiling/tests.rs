@@ -22,7 +22,7 @@ fn column(ty: LogicalType, is_measure: bool) -> StatisticsColumn {
     }
 }
 
-/// Returns the answers to these statistics; each value is a double.
+/// Returns answers to these statistics; each value is a double.
 fn answered(wishes: Vec<(Option<usize>, Statistic)>, values: &[f64]) -> Answers {
     let mut answers = Answers::new(&[column(LogicalType::Float, false)], true);
     let columns = values.iter().map(|value| Arc::new(Float64Array::from(vec![*value])) as ArrayRef);
@@ -52,7 +52,7 @@ fn deviation_and_skewness_come_from_central_moments() {
     assert_eq!(answer(&answers, CheckAggregate::Deviation).values, [Value::Float(3.0_f64.sqrt())]);
     let Value::Float(skewness) = answer(&answers, CheckAggregate::Skewness).values[0] else { panic!("a double") };
     assert!((skewness - 1.154_700_538_379_251_5).abs() < 1e-15);
-    // Without spread there is a deviation and no skewness.
+    // If all values are equal, the deviation is defined and the skewness is not.
     let flat = answered(wishes, &[2.0, 0.0, 0.0]);
     assert_eq!(answer(&flat, CheckAggregate::Deviation).values, [Value::Float(0.0)]);
     assert_eq!(answer(&flat, CheckAggregate::Skewness), CheckAnswer::default());
@@ -72,7 +72,7 @@ fn bins_are_differences_of_counts_below_their_edges() {
     let found = answer(&answers, CheckAggregate::Histogram(4));
     assert_eq!(found.values, [0.0, 2.5, 5.0, 7.5, 10.0].map(Value::Float));
     assert_eq!(found.counts, [3, 8, 8, 1]);
-    // One value alone is one bin.
+    // If all values are equal, the histogram has one bin.
     let one = answered(of_column(vec![Statistic::Min, Statistic::Max, Statistic::Values]), &[4.0, 4.0, 9.0]);
     assert_eq!(answer(&one, CheckAggregate::Histogram(4)).counts, [9]);
 }
@@ -163,7 +163,7 @@ fn the_quality_score_is_the_weighted_sum_of_the_means() {
     // 0.3 · 0.75 + 0.25 · 0.8 + 0.2 · 0.9 + 0.15 · 1 + 0.1 · 0.2
     let overall = |findings: &[Finding]| quality::overall(&quality::sides(findings));
     assert!((overall(&findings).unwrap() - 0.775).abs() < 1e-12);
-    // No finding scores uniqueness: 0.595 of the remaining 0.8.
+    // Without a score for uniqueness, the sum is 0.595 of the remaining weight 0.8.
     findings.remove(3);
     assert!((overall(&findings).unwrap() - 0.74375).abs() < 1e-12);
     assert_eq!(overall(&[finding(Other, Some(1.0))]), None);

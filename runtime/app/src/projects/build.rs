@@ -1,8 +1,8 @@
 //! Builds the models of a compilation, and serves the built relations.
 //!
-//! The compiled project is served before its models are built. Models that are not built with their current definition
-//! are inlined, so that the policies of one definition are never applied to rows of another. After the builds, the last
-//! step inspects the relations again; from then on, queries read the built ones.
+//! The compiled project is served before its models are built. A model that is not built with its current definition is
+//! inlined, so that the policies of one definition never apply to rows of another one. After the builds, the last step
+//! inspects the relations again. From then on, queries read the built relations.
 
 use std::collections::HashMap;
 
@@ -16,13 +16,14 @@ use crate::builds::{BuildRequest, BuildRunError, ModelBuild};
 use crate::domain::RequestContext;
 use crate::ports::builder::NotReady;
 
-/// No model was built.
+/// The code for a build that built no model.
 pub const NOT_BUILT: Code = Code::ModelsNotBuilt;
-/// No model was built, for a reason of the warehouse that only operators may read.
+/// The code for a build that built no model because of a warehouse error, which only operators may read.
 pub const NOT_READY: Code = Code::WarehouseNotReady;
 
 impl ProjectService {
-    /// Builds the compiled models. A warehouse that can't build leaves a warning: its queries inline models.
+    /// Builds the compiled models. If the warehouse cannot build models, adds a warning; queries then inline the
+    /// models.
     pub(super) async fn build(&self, compiled: &mut Compiled, request: &RequestContext) -> Result<(), ProjectError> {
         let snapshot = self.ports.catalog.snapshot();
         let names: Vec<String> = compiled.models.iter().map(|model| model.name.clone()).collect();
@@ -47,7 +48,7 @@ impl ProjectService {
         self.look_again().await
     }
 
-    /// Looks again for built models of the served project.
+    /// Inspects the built relations again and serves them.
     async fn look_again(&self) -> Result<(), ProjectError> {
         let mut held = self.changing.lock().await;
         let texts = held.clone();

@@ -1,7 +1,7 @@
 //! Compiles a project: the warehouse checks the SQL of every model, then the project replaces the served one.
 //!
-//! A model whose text has not changed since the warehouse last accepted it is not checked again, except in a full
-//! compilation. On request the models are also built (`build`).
+//! If the warehouse has accepted a model and its text has not changed since, the model is not checked again. A full
+//! compilation checks all models. On request, the models are also built (`build`).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -26,15 +26,15 @@ use crate::ports::warehouse::{Statement, Warehouse, WarehouseErrorKind};
 pub struct CompileRequest {
     /// The path of the project; `None` for the served project.
     pub path: Option<String>,
-    /// The models to report; the models that they read are also checked. `None` stands for all models.
+    /// The models to report; `None` for all models. The models that they read are checked too.
     pub models: Option<Vec<String>>,
-    /// True to compile everything again, without results of the served project.
+    /// True to check everything again, without results from the served project.
     pub is_full: bool,
     /// True to build the compiled models in the warehouse.
     pub builds_models: bool,
 }
 
-/// A project that compiled, though some of its cubes may not.
+/// The result of a compilation whose models compiled. Some of its cubes may have errors.
 #[derive(Debug, Clone)]
 pub struct Compiled {
     pub models: Vec<CompiledModel>,
@@ -49,11 +49,11 @@ pub struct Compiled {
 #[derive(Debug, Clone)]
 pub struct CompiledModel {
     pub name: String,
-    /// The complete query, which can be run unchanged.
+    /// The complete query, which runs without further definitions.
     pub sql: String,
     pub warnings: Vec<Diagnostic>,
     pub elapsed: Duration,
-    /// The outcome of its build in the warehouse; `None` if it was not to be built.
+    /// The outcome of the model's build in the warehouse; `None` if no build was requested.
     pub build: Option<ModelBuild>,
 }
 
@@ -68,7 +68,7 @@ pub struct CompiledCube {
 }
 
 impl Compiled {
-    /// Returns whether no part of the project has an error.
+    /// Returns whether the project has no errors.
     pub fn is_whole(&self) -> bool {
         !self.diagnostics.iter().any(Diagnostic::is_error)
     }
@@ -80,11 +80,11 @@ impl Compiled {
 }
 
 impl ProjectService {
-    /// Compiles a project, and serves it from now on if no part of it has an error.
+    /// Compiles a project. If it has no errors, serves it from now on.
     ///
     /// # Errors
-    /// [`ProjectError`]: a reference to a model that isn't there, or a model that doesn't compile. What was
-    /// served before is served still.
+    /// [`ProjectError`]: for example, a model refers to a model that does not exist, or does not compile. The previous
+    /// project is still served.
     pub async fn compile(
         &self,
         compilation: &CompileRequest,
@@ -103,7 +103,7 @@ impl ProjectService {
             snapshot.harden(&before);
         }
         let asked = asked_for(&snapshot.definitions, compilation.models.as_deref())?;
-        // Only what is asked for, and what that reads, has to compile.
+        // Only the requested models and the models that they read have to compile.
         let needed = compilation.models.is_some().then(|| read_by(&snapshot.definitions, &asked));
         let relevant = snapshot.diagnostics.iter().filter(|diagnostic| concerns(diagnostic, needed.as_ref()));
         let relevant: Vec<Diagnostic> = relevant.cloned().collect();
@@ -111,7 +111,7 @@ impl ProjectService {
             self.note_refusal(&snapshot.diagnostics);
             return Err(ProjectError::Invalid { diagnostics: snapshot.diagnostics, missing: Some(missing) });
         }
-        // A model that was left out when the project was read has its error in its file.
+        // A model with an error was left out when the project was read, so its diagnostic is looked up by its file.
         if let Some(broken) = relevant.iter().find(|diagnostic| diagnostic.is_error() && is_of_model(diagnostic)) {
             self.note_refusal(&snapshot.diagnostics);
             return Err(failed(broken));
@@ -171,7 +171,7 @@ impl ProjectService {
             if let Some(error) = errors.first() {
                 return Err(failed(error));
             }
-            // The problem of a model that it reads is reported there.
+            // A model that this model reads has the problem, which is reported there.
             let Some(text) = text else { continue };
             if !known.accepts(&text) {
                 self.describe(model, &text, &warnings).await?;
@@ -194,7 +194,8 @@ impl ProjectService {
     /// Asks the warehouse whether it can read a model.
     async fn describe(&self, model: &ModelDefinition, text: &str, warnings: &[Diagnostic]) -> Result<(), ProjectError> {
         let Err(refusal) = self.ports.warehouse.describe(Statement::plain(text)).await else { return Ok(()) };
-        // What the parser couldn't follow is most likely what the warehouse cannot read either, and has a place.
+        // If the parser could not follow the SQL, the warehouse most likely fails for the same reason, and the parser's
+        // warning has a place.
         let syntax = warnings.iter().find(|warning| warning.span.is_some());
         let span = match syntax.and_then(|warning| warning.span.clone()) {
             Some(span) => span,
@@ -209,17 +210,18 @@ impl ProjectService {
 /// The models of a project that the warehouse cannot read.
 #[derive(Debug, Default)]
 pub struct RefusedModels {
-    /// Errors, each at the place that the warehouse names. Readers of a refused model are not reported again.
+    /// Errors, each at the place that the warehouse names. If a model is refused, the models that read it are not
+    /// reported.
     pub diagnostics: Vec<Diagnostic>,
-    /// The places of the names of cubes that read one.
+    /// The places of the names of cubes that read a refused model.
     pub cubes: HashSet<Span>,
-    /// The files of these cubes.
+    /// The files of the refused models.
     pub files: HashSet<Arc<str>>,
-    /// The files of those that it reads.
+    /// The files of the models that the warehouse can read.
     pub accepted: HashSet<Arc<str>>,
 }
 
-/// The warehouse refuses a model's text.
+/// The code of a model whose SQL the warehouse refuses.
 pub const UNREADABLE_MODEL: Code = Code::ModelNotDescribed;
 
 /// Asks the warehouse about every model that has no error of its own.
@@ -309,7 +311,7 @@ fn read_by<'a>(definitions: &'a Definitions, asked: &HashSet<&'a str>) -> HashSe
     needed
 }
 
-/// Returns whether a diagnostic concerns the models that have to compile; `None`: all.
+/// Returns whether a diagnostic concerns the models that have to compile; with `None`, every diagnostic does.
 fn concerns(diagnostic: &Diagnostic, needed: Option<&HashSet<&str>>) -> bool {
     let Some(needed) = needed else { return true };
     diagnostic.span.as_ref().is_some_and(|span| is_of_model(diagnostic) && needed.contains(&*model_of(span)))
@@ -335,7 +337,7 @@ fn model_of(span: &Span) -> String {
     file.rsplit_once('.').map_or(file, |(stem, _)| stem).to_owned()
 }
 
-/// Returns every cube that was read, each with the errors between its beginning and the next cube's.
+/// Returns every cube of the files, each with the errors between its beginning and the beginning of the next cube.
 fn cubes(snapshot: &Snapshot) -> Vec<CompiledCube> {
     let definitions = &snapshot.definitions.cubes;
     let mut beginnings: Vec<(Span, usize)> =
@@ -344,7 +346,7 @@ fn cubes(snapshot: &Snapshot) -> Vec<CompiledCube> {
     let mut errors: HashMap<usize, Vec<Diagnostic>> = HashMap::new();
     for error in snapshot.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()) {
         let Some(span) = &error.span else { continue };
-        // What stands on the line of a cube's name is the cube's.
+        // An error on the line of a cube's name belongs to this cube.
         let next = beginnings.partition_point(|(begin, _)| (&begin.file, begin.line) <= (&span.file, span.line));
         let cube = next.checked_sub(1).map(|last| &beginnings[last]).filter(|(begin, _)| begin.file == span.file);
         if let Some((_, at)) = cube {

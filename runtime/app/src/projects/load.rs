@@ -14,9 +14,9 @@ use crate::ports::projects::ProjectTexts;
 pub struct LoadRequest {
     /// The path of the project; `None` for the served project.
     pub path: Option<String>,
-    /// True if an error refuses the whole project; otherwise the parts without errors are served.
+    /// True to refuse the project if it has an error; false to serve the parts without errors.
     pub is_strict: bool,
-    /// True if known column types of unchanged cubes are reused.
+    /// True to reuse the known column types of unchanged cubes.
     pub trusts_types: bool,
 }
 
@@ -24,11 +24,11 @@ impl ProjectService {
     /// Loads a project and serves it from now on.
     ///
     /// # Errors
-    /// [`ProjectError`]; the old project is still served.
+    /// [`ProjectError`]; the previous project is still served.
     pub async fn load(&self, load: &LoadRequest, request: &RequestContext) -> Result<Loaded, ProjectError> {
         let mut held = self.changing.lock().await;
         let loaded = self.load_into(&mut held, load, request).await;
-        // What was refused for its errors is noted with them.
+        // A refusal because of errors is recorded where the errors are known.
         if let Err(error) = &loaded
             && load.path.is_none()
             && !matches!(error, ProjectError::Invalid { .. } | ProjectError::Guarded)

@@ -15,35 +15,35 @@ use crate::ports::store::StoreError;
 pub enum ProjectError {
     #[error(transparent)]
     NoProject(#[from] NoProject),
-    /// The project has errors, and its caller wants none. `missing` is the first reference to a model or source that
+    /// The project has errors, and its caller accepts none. `missing` is the first reference to a model or source that
     /// does not exist.
     #[error("the project has errors")]
     Invalid { diagnostics: Vec<Diagnostic>, missing: Option<MissingRef> },
-    /// Policies protect the served project, and the caller is not the operator.
+    /// The caller lacks `admin`, and the change would replace the policies of the served project.
     #[error("another project, with other policies, is loaded with the scope `admin`")]
     Guarded,
-    /// A model's SQL doesn't compile.
+    /// The SQL of a model does not compile.
     #[error("model `{model}` failed to compile: {message}")]
     Model { model: String, message: String, span: Option<Span>, is_warehouse: bool },
-    /// A model was asked for that the project doesn't have.
+    /// The request names a model that the project does not have.
     #[error("unknown model `{name}`")]
     UnknownModel { name: String, nearest: Vec<String> },
     #[error(transparent)]
     Plugin(#[from] PluginError),
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A thread broke off.
+    /// A thread panicked.
     #[error("the project could not be read to its end")]
     Broken,
 }
 
-/// A `ref()` or `source()` of something that does not exist.
+/// A `ref()` or `source()` whose target does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingRef {
-    /// A model, which is called like its file, or a cube.
+    /// The model or cube that contains the reference. A model has the name of its file.
     pub of: Referrer,
     pub kind: MissingKind,
-    /// The model, or `source.table`.
+    /// The name of the target: a model, or `source.table`.
     pub missing_ref: String,
 }
 
@@ -113,7 +113,7 @@ pub fn missing_ref(diagnostics: &[Diagnostic], definitions: &Definitions) -> Opt
     let (span, missing) = (found.span.as_ref()?, found.subject.as_ref()?);
     let stem = span.file.rsplit('/').next().unwrap_or_default();
     let model = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
-    // The last cube that begins before the reference.
+    // The reference belongs to the last cube that begins before it.
     let cubes = definitions.cubes.iter().map(|cube| (cube.name.span(), &cube.name.value));
     let before = cubes.filter(|(begin, _)| begin.file == span.file && begin.line <= span.line);
     let of = match before.max_by_key(|(begin, _)| begin.line) {
@@ -123,7 +123,7 @@ pub fn missing_ref(diagnostics: &[Diagnostic], definitions: &Definitions) -> Opt
     Some(MissingRef { of, kind, missing_ref: missing.to_string() })
 }
 
-/// Warns if every cube is closed because a file could not be read, which may contain policies.
+/// Returns a warning if all cubes are closed because a file could not be read. This file may contain policies.
 pub fn closed_cubes(definitions: &Definitions) -> Option<Diagnostic> {
     let span = definitions.unread_files.first()?;
     let mut files: Vec<&str> = definitions.unread_files.iter().map(|span| &*span.file).collect();

@@ -1,9 +1,9 @@
 //! Cubes that are registered and deleted while the server runs.
 //!
-//! A registered cube is one entry of a project's `cubes:` and is built like the cubes of the files: the policies of its
-//! table apply to it. It is stored in the state database before it is served. Callers without `admin` may write only
-//! expressions of a known kind (`snippet::allowed`) over tables that the warehouse's catalog lists (`table_lookup`).
-//! Governance hooks must approve every change.
+//! A registered cube is one entry of a project's `cubes:` and is built like the cubes of the files, so the policies of
+//! its table apply to it. It is stored in the state database before it is served. Callers without `admin` may write
+//! only expressions of a known kind (`snippet::allowed`) over tables that the warehouse's catalog lists
+//! (`table_lookup`). Governance hooks must approve every change.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::ports::store::StoreError;
 use crate::security::access;
 use crate::table_lookup::UNKNOWN_TABLE;
 
-/// The name of every metric's own time in a query.
+/// The name that queries use for the primary time of metrics.
 const METRIC_TIME: &str = "metric_time";
 /// The maximum number of registered cubes.
 const MAX_REGISTERED: usize = 1_000;
@@ -73,10 +73,10 @@ pub enum RegisterError {
     Exists { name: String },
     #[error("cube `{name}` not found")]
     Unknown { name: String, nearest: Vec<String> },
-    /// A file of the project defines it.
+    /// A file of the project defines the cube.
     #[error("cube `{name}` is defined by the project, at {place}: remove it there")]
     OfProject { name: String, place: String },
-    /// The caller's SQL needs `admin`. `field` is like `measures.revenue.sql`.
+    /// The SQL of a field requires `admin`. `field` is a path such as `measures.revenue.sql`.
     #[error("{field}: {why}")]
     NotAllowed { field: String, why: NotAllowed },
     /// The cube has errors.
@@ -104,7 +104,7 @@ impl ProjectService {
     }
 
     async fn register_cube(&self, cube: &NewCube, request: &RequestContext) -> Result<(), RegisterError> {
-        // The name is a file's name in diagnostics.
+        // Diagnostics use the name as the name of a file.
         if !is_name(&cube.name) || cube.name == METRIC_TIME {
             return Err(unusable_name(&cube.name));
         }
@@ -191,7 +191,7 @@ impl ProjectService {
         Ok(())
     }
 
-    /// Records a denial before its caller learns of it.
+    /// Writes an audit record if the result is a denial, before the caller gets the result.
     async fn record_denial(
         &self,
         request: &RequestContext,
@@ -199,7 +199,7 @@ impl ProjectService {
     ) -> Result<(), RegisterError> {
         let is_denial = match &result {
             Err(RegisterError::Refused { .. }) => true,
-            // No scope would help an operator, so it is an error of theirs.
+            // An operator has all scopes, so for an operator this is a mistake and not a denial.
             Err(RegisterError::NotAllowed { .. }) => !request.scopes.hold(Scope::Admin),
             _ => false,
         };
@@ -221,15 +221,15 @@ fn is_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Rejects a name that cannot be used. A name that is taken by something that the caller may not see gets the same
-/// answer, so that it does not disclose what exists.
+/// Returns the error for a name that cannot be used. A name that belongs to something hidden from the caller gets the
+/// same error, so that the error does not disclose that it exists.
 fn unusable_name(name: &str) -> RegisterError {
     let message = format!("invalid cube name `{name}`");
     let hint = "Write another name in snake_case: letters, digits, `_`.";
     RegisterError::Invalid { diagnostics: vec![Diagnostic::error(Code::InvalidName, message).hint(hint)] }
 }
 
-/// Returns whether metadata shows the caller a cube or metric of the name. Operators see every name.
+/// Returns whether metadata shows the caller a cube or metric with this name. Operators see all of them.
 fn sees_name(snapshot: &Snapshot, request: &RequestContext, name: &str) -> bool {
     if request.scopes.hold(Scope::Admin) {
         return true;
@@ -258,9 +258,9 @@ fn unregistered(name: &str, before: &Snapshot, registered: &[Registration]) -> R
     }
 }
 
-/// Rejects a change that adds an error elsewhere, because the project could not be loaded again.
+/// Rejects a change that adds an error elsewhere in the project, because such a project could not be loaded again.
 fn nothing_else_breaks(before: &Snapshot, after: &Snapshot) -> Result<(), RegisterError> {
-    // Other registered cubes' errors are warnings.
+    // Errors of other registered cubes are warnings when the project is loaded, so they do not count.
     let is_files = |diagnostic: &Diagnostic| diagnostic.span.as_ref().is_none_or(|span| !is_registered(span));
     let is_new = |diagnostic: &&Diagnostic| {
         diagnostic.is_error() && is_files(diagnostic) && !before.diagnostics.contains(diagnostic)
@@ -269,7 +269,7 @@ fn nothing_else_breaks(before: &Snapshot, after: &Snapshot) -> Result<(), Regist
     if broken.is_empty() { Ok(()) } else { Err(RegisterError::Invalid { diagnostics: broken }) }
 }
 
-/// Rejects SQL that only operators may write, if the caller is not one.
+/// Checks the SQL of a cube. Some SQL may be written by operators only.
 fn check(cube: &NewCube, warehouse: &str, is_operator: bool) -> Result<(), RegisterError> {
     let refuse = |field: String| move |why| RegisterError::NotAllowed { field, why };
     let expression = |field: String, sql: &str| {
@@ -291,8 +291,8 @@ fn check(cube: &NewCube, warehouse: &str, is_operator: bool) -> Result<(), Regis
     Ok(())
 }
 
-/// Checks that a cube names only columns of its table. In some engines, another name with a table's prefix is a
-/// function of whole rows, which masks of columns do not cover.
+/// Checks that a cube names only columns of its table. In some engines, another name behind a table's prefix calls a
+/// function on whole rows. The masks of columns do not apply to such a function.
 fn check_columns(snapshot: &Snapshot, new: &NewCube) -> Result<(), RegisterError> {
     let name = &new.name;
     let Some(cube) = snapshot.model.cube_named(name) else { return Ok(()) };
@@ -318,7 +318,8 @@ fn check_columns(snapshot: &Snapshot, new: &NewCube) -> Result<(), RegisterError
     Ok(())
 }
 
-/// Returns the problems for which a cube is not registered: its errors, and members that the warehouse cannot read.
+/// Returns the problems that prevent the registration of a cube: its errors, and members that the warehouse cannot
+/// read.
 fn problems_of(name: &str, diagnostics: &[Diagnostic]) -> Vec<Diagnostic> {
     let file = |diagnostic: &Diagnostic| {
         let span = diagnostic.span.as_ref().filter(|span| is_registered(span))?;

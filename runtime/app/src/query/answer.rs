@@ -23,29 +23,30 @@ pub struct Answer {
     pub sql: String,
     /// The first columns of the batches, in order.
     pub columns: Vec<ResultColumn>,
-    /// The schema of the batches, also if there are none.
+    /// The schema of the batches, known even if the answer has no batches.
     pub schema: SchemaRef,
     pub batches: Vec<RecordBatch>,
     pub returned_rows: u64,
-    /// The number of groups before paging; `None` if the query does not ask for it.
+    /// The number of groups before paging; `None` if the query does not request it.
     pub total_rows: Option<u64>,
     /// The totals; `None` if the query does not request them, or has no measure.
     pub totals: Option<Totals>,
-    /// True if groups follow after this page; `None` if unknown, because the total was not requested.
+    /// True if groups follow after this page; `None` if this is unknown because the total was not requested.
     pub truncated: Option<bool>,
     /// Warnings for the reader of these rows.
     pub warnings: Vec<String>,
     pub cache_key: String,
     pub freshness: Freshness,
-    /// The pre-aggregations that were read, and why others were not, policies aside.
+    /// For each fact, the pre-aggregation that was read, or the reasons why none was. Reasons that come from policies
+    /// are left out.
     pub pre_aggregations: Vec<FactMatch>,
-    /// The cubes whose rows decide the result, by the project that the query ran over.
+    /// The cubes whose rows determine the result, as ids of the project that the query ran over.
     pub cubes: Vec<CubeId>,
     /// The version of the data; `None` if it is unknown.
     pub version: Option<DataVersion>,
     /// True if another run over the same data may have another result.
     pub is_changing: bool,
-    /// The result that the rows are from, if other queries may get it too.
+    /// The stored result that the rows come from, if other queries may get it too.
     pub shared: Option<Arc<StoredResult>>,
     pub duration: Duration,
 }
@@ -55,16 +56,16 @@ pub struct Answer {
 pub struct Freshness {
     /// The rows are at least as new as the data at this time.
     pub as_of: Timestamp,
-    /// True if the rows are from the cache.
+    /// True if the rows come from the cache.
     pub is_cached: bool,
-    /// True if the data has changed since, or the time for which rows may be reused is over.
+    /// True if the data has changed since, or the time for which the rows may be reused has passed.
     pub is_stale: bool,
     /// The time since `as_of`.
     pub age: Duration,
 }
 
 impl Freshness {
-    /// Returns the freshness of rows that were read from pre-aggregated tables: they are as old as the oldest table.
+    /// Returns the freshness of rows from pre-aggregated tables, which are only as new as the oldest table.
     #[must_use]
     pub(super) fn with_tables(self, oldest: Option<Timestamp>) -> Freshness {
         let as_of = oldest.map_or(self.as_of, |oldest| oldest.min(self.as_of));
@@ -73,7 +74,7 @@ impl Freshness {
     }
 }
 
-/// Each measure without dimensions: one row.
+/// The value of each measure without dimensions, in one row.
 #[derive(Debug, Clone)]
 pub struct Totals {
     pub columns: Vec<ResultColumn>,
@@ -86,16 +87,16 @@ pub struct AnswerStream {
     /// The first columns of the batches, in order.
     pub columns: Vec<ResultColumn>,
     pub schema: SchemaRef,
-    /// The number of groups before paging; `None` if the query does not ask for it.
+    /// The number of groups before paging; `None` if the query does not request it.
     pub total_rows: Option<u64>,
     /// The totals; `None` if the query does not request them, or has no measure.
     pub totals: Option<Totals>,
-    /// True if groups follow after this page; `None` if it is unknown before the rows.
+    /// True if groups follow after this page; `None` if this is unknown before the rows are read.
     pub truncated: Option<bool>,
     pub warnings: Vec<String>,
     pub cache_key: String,
     pub freshness: Freshness,
-    /// The same as of an [`Answer`].
+    /// The pre-aggregations, as in [`Answer::pre_aggregations`].
     pub pre_aggregations: Vec<FactMatch>,
     /// The rows. A stream without a [`Piece::End`] is incomplete.
     pub pieces: BoxStream<'static, Result<Piece, QueryRunError>>,
@@ -108,8 +109,8 @@ pub enum Piece {
     End { returned_rows: u64, truncated: Option<bool>, duration: Duration },
 }
 
-/// A small answer is whole, so a late failure is still an error; a large one is read as a stream, in
-/// bounded memory.
+/// The answer to an opened query. A small answer is whole, so a late failure is still an error. A large answer is read
+/// as a stream, in bounded memory.
 #[derive(Debug)]
 pub enum Opened {
     Whole(Answer),
@@ -122,10 +123,10 @@ impl fmt::Debug for AnswerStream {
     }
 }
 
-/// Returns whether groups follow after a page; `None` if unknown.
+/// Returns whether groups follow after a page; `None` if this is unknown.
 pub(super) fn truncated(sql: &CompiledSql, returned: u64, total: Option<u64>) -> Option<bool> {
     match total {
-        // A page after the end cuts nothing off.
+        // A page that begins after the last group cuts nothing off.
         Some(total) => Some(total > sql.offset.saturating_add(returned)),
         None if sql.limit.is_some_and(|limit| returned >= limit) => None,
         None => Some(false),
@@ -159,7 +160,7 @@ pub(super) fn row_count(batches: &[RecordBatch]) -> u64 {
     batches.iter().map(|batch| batch.num_rows() as u64).sum()
 }
 
-/// Returns the first value of a column as an integer. Engines sum integers in types of their own.
+/// Returns the first value of a column as an integer. The cast is needed because engines differ in the type of sums.
 pub(super) fn first_integer(batches: &[RecordBatch], column: usize) -> Option<u64> {
     let batch = batches.iter().find(|batch| batch.num_rows() > 0)?;
     let array = batch.columns().get(column)?.slice(0, 1);

@@ -1,9 +1,9 @@
-//! The only step at which governance hooks decide about a query, before any of its statements is compiled.
+//! The only step in which governance hooks decide about a query, before any of its statements is compiled.
 //!
-//! In: a query and its caller. Out: an [`Authorization`]: the caller's [`Authorized`] for all statements of
-//! this query, or a refusal. One denial refuses the query, whatever other hooks respond; so does a required
-//! hook that returns no usable response. Decisions are logged and audited. Absent: running hooks
-//! (`ports::governance`), and what obligations do to SQL (`terrane_compiler::governance`).
+//! In: a query and its caller. Out: an [`Authorization`], with the [`Authorized`] for all statements of this query, or
+//! a refusal. One denial refuses the query, whatever other hooks respond. A required hook that returns no usable
+//! response refuses the query too. Decisions are logged and audited. Absent: running hooks (`ports::governance`), and
+//! the effect of obligations on SQL (`terrane_compiler::governance`).
 
 use std::sync::Arc;
 
@@ -18,17 +18,17 @@ use crate::ports::audit::{AuditEntry, Details};
 use crate::ports::governance::{Decision, Denial, Hook, HookRequest, HookResponse, Permit};
 use crate::security::access::Durability;
 
-/// A governance hook denied the query.
+/// The denial of a query by a governance hook.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Denied {
-    /// The hook's own code, for programs.
+    /// The hook's own code, for use by programs.
     pub reason: Arc<str>,
     /// The hook's message for the caller.
     pub message: Arc<str>,
 }
 
-/// The authorization of one query, for every one of its statements.
+/// The authorization of one query, which all of its statements share.
 pub(super) struct Authorization<'m> {
     pub(super) authorized: Authorized<'m>,
     /// Warnings of hooks for the caller.
@@ -72,7 +72,7 @@ impl QuerySession<'_> {
         Ok(Authorization { authorized: inspection.authorize(verdict.obligations), warnings: verdict.warnings })
     }
 
-    /// Records the decision, and refuses the query if it was denied.
+    /// Records the decision, and returns an error if the query was denied or a required hook had a fault.
     async fn enforce(
         &self,
         verdict: &Verdict,
@@ -106,8 +106,8 @@ impl QuerySession<'_> {
         Ok(())
     }
 
-    /// Records a hook's decision in the log and the audit log. The denial of an identified caller is on
-    /// disk before the caller learns of it.
+    /// Records a hook's decision in the log and the audit log. If an identified caller is denied, the record is on disk
+    /// before the caller gets the denial.
     async fn record_decision(
         &self,
         event: &'static str,
@@ -146,13 +146,13 @@ impl QuerySession<'_> {
         };
         access.record(self.context, entry, durability).await.map_err(|error| {
             tracing::error!(event = "state_unavailable", error_message = %error);
-            // A decision that cannot be recorded is not in force.
+            // A permission that cannot be recorded must not take effect, so the query is refused.
             QueryRunError::PolicyUnavailable
         })
     }
 }
 
-/// Combines the responses of all hooks. `blame` is called for a hook whose obligations cannot be met.
+/// Combines the responses of all hooks. `blame` is called for each hook whose obligations cannot be applied.
 fn combine(
     inspection: &Inspection<'_>,
     said: Vec<HookResponse<Decision>>,
@@ -205,7 +205,7 @@ impl Verdict {
 
 type CheckedResponse = Result<Option<Result<(Permit, Checked), Denial>>, String>;
 
-/// Logs what a monitored hook would have decided.
+/// Logs the decision of a monitored hook, which has no effect.
 fn log_monitored(hook: &Hook, checked: &CheckedResponse, recorder: &QueryRecorder) {
     let (decision, detail) = match checked {
         Ok(None) => ("abstain", String::new()),

@@ -1,16 +1,16 @@
-//! The result cache in the one path of statements: lookup, shared execution, storing.
+//! The result cache on the path of all statements: lookup, shared execution, and storing.
 //!
-//! In: a [`QueryJob`], the caller's [`CacheControl`] and the versions of the data. Out: the result, from a tier of the
-//! cache or from the warehouse, and which it was. Callers are authorized and their policies are in the statements
-//! before anything is looked up, so equal statements are equal answers.
+//! In: a [`QueryJob`], the caller's [`CacheControl`] and the versions of the data. Out: the result, with its source: a
+//! tier of the cache, or the warehouse. Before a lookup, the caller is authorized and the policies are part of the
+//! statements. So equal statements of different callers have equal answers.
 //!
 //! - A result is stored under a keyed digest of its statements ([`CacheSecret`]) with the version of its data. It is
-//!   used while that version is the current one, and not beyond its time where the data has no version.
+//!   used while this version is the current one. If the data has no version, it is used for a limited time only.
 //! - Equal queries share one execution ([`flights`](super::flights)).
-//! - Never stored: failures, streams, results over the maximal size, statements with functions whose value changes
-//!   between two calls, and results over data whose version is unknown.
+//! - These are never stored: failures, streams, results above the largest size, results of functions whose value
+//!   changes between two calls, and results over data whose version is unknown.
 //!
-//! Absent: where results are stored (the port's adapters), and how rows are written.
+//! Absent: the storage of results (the port's adapters), and the encoding of rows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,13 +31,13 @@ use crate::ports::result_cache::{CacheKey, ResultCache, StoredResult};
 /// The operator's settings of the result cache.
 #[derive(Clone)]
 pub struct CacheSettings {
-    /// The tiers, fastest first. Without one, nothing is stored.
+    /// The tiers, fastest first. Without tiers, nothing is stored.
     pub tiers: Vec<Arc<dyn ResultCache>>,
-    /// The key of digests, which all servers on one state database share.
+    /// The secret for digests. All servers on one state database share it.
     pub secret: CacheSecret,
-    /// Distinguishes the warehouse from all others that servers with this secret use.
+    /// The id of the warehouse, which differs from those of all other warehouses that are used with this secret.
     pub warehouse: Arc<str>,
-    /// The time for which results over cubes without a data version are used again; zero: not at all.
+    /// The time for which results over cubes without a data version may be reused; zero for never.
     pub ttl: Duration,
     /// The largest size of a stored result, in bytes.
     pub max_entry: u64,
@@ -59,16 +59,16 @@ impl CacheSettings {
     }
 }
 
-/// The wishes of a caller.
+/// The caller's settings for cached results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheControl {
     /// True to compute the result now instead of reading it from the cache.
     pub bypass: bool,
-    /// The longest time since the result's data was read.
+    /// The longest time since the data of a result was read; `None` for no limit.
     pub max_age: Option<Duration>,
-    /// The longest time for which an outdated result may be used, instead of the operator's setting.
+    /// The longest time for which an outdated result may be used; `None` for the operator's setting.
     pub stale: Option<Duration>,
-    /// True if the caller needs the version of the data, even for a result that is not stored.
+    /// True if the caller needs the version of the data even if the result is not stored.
     pub reads_version: bool,
 }
 
@@ -78,26 +78,25 @@ pub(super) struct Fetched {
     pub(super) result: Arc<StoredResult>,
     pub(super) key: CacheKey,
     pub(super) used: CacheUse,
-    /// True if the data has changed, or the time for which the result may be reused is over. A new result is being
-    /// computed.
+    /// True if the data has changed, or the time for which the result may be reused has passed. A new result is then
+    /// being computed.
     pub(super) is_stale: bool,
-    /// True if other queries may get the same result.
+    /// True if other queries may get this result.
     pub(super) is_shared: bool,
     /// The age of the data.
     pub(super) age: Duration,
-    /// True if the statements may have another result over the same data. It is known only if the version of the data
-    /// was read.
+    /// True if the statements may have another result over the same data. Set only if the version of the data was read.
     pub(super) is_changing: bool,
 }
 
-/// The caller of a job.
+/// The model and the tenant for which a job runs.
 #[derive(Clone, Copy)]
 pub(super) struct CallerOfJob<'a> {
     pub(super) model: &'a Model,
     pub(super) tenant: Option<&'a Arc<str>>,
 }
 
-/// Results of queries, from the cache or the warehouse. Clones share them.
+/// Returns results of queries, from the cache or the warehouse. Clones share the cache.
 #[derive(Clone)]
 pub(super) struct CachedExecutor {
     pub(super) executor: Executor,
@@ -107,7 +106,7 @@ pub(super) struct CachedExecutor {
 }
 
 impl CachedExecutor {
-    /// Returns the result of a job.
+    /// Returns the result of a job, from the cache or the warehouse.
     pub(super) async fn fetch(
         &self,
         job: QueryJob,
@@ -149,7 +148,7 @@ impl CachedExecutor {
             return self.run_alone(&job, key, MissReason::Nondeterministic, Some(reading), caller, origin).await;
         }
         if control.bypass {
-            // The result has to be newer than this request, so no execution that began before is joined.
+            // The result must be newer than this request, so it does not come from an execution that began before.
             let done = job.run(&self.executor.runner, caller.tenant, origin).await?;
             let result = Arc::new(done.stored(reading.version, reading.as_of));
             self.executor.store(&self.settings.tiers, key, &result, &reading).await;
@@ -160,14 +159,14 @@ impl CachedExecutor {
         Ok(self.fetched(result, key, CacheUse::Miss(reason), true))
     }
 
-    /// Returns the key of a job's statements. Policies are part of the SQL and its values, so nothing else about the
-    /// caller is added.
+    /// Returns the key of a job's statements. Policies are part of the SQL and its values, so the key needs no further
+    /// facts about the caller.
     pub(super) fn key(&self, job: &QueryJob, tenant: Option<&Arc<str>>) -> CacheKey {
         let statements = std::iter::once(&job.main).chain(&job.totals);
         self.settings.secret.key(&self.settings.warehouse, tenant.map(|tenant| &**tenant), statements, job.skip_total)
     }
 
-    /// Runs a job for this caller alone. `reading`: the version of the data, if it was read.
+    /// Runs a job for this caller alone. `reading` is the version of the data, if it was read.
     async fn run_alone(
         &self,
         job: &QueryJob,
@@ -211,7 +210,7 @@ impl CachedExecutor {
         }
     }
 
-    /// Checks that a stored result can be used. The error is the reason why it cannot.
+    /// Checks that a stored result can be used. The error is the reason why it cannot be used.
     fn check(&self, result: &StoredResult, reading: &VersionReading, control: CacheControl) -> Result<(), MissReason> {
         let age = self.age(result);
         if result.version != reading.version {
@@ -249,7 +248,7 @@ enum Lookup {
     Nothing(MissReason),
 }
 
-/// Returns whether all statements of a job have the same result as long as the data is the same.
+/// Returns whether all statements of a job have the same result as long as their data is unchanged.
 fn is_cacheable(job: &QueryJob) -> bool {
     is_deterministic(&job.main.text) && job.totals.as_ref().is_none_or(|totals| is_deterministic(&totals.text))
 }

@@ -1,9 +1,9 @@
-//! The source of a query's result, as the log and the answer name it.
+//! The source of a query's result. The log and the answer name it.
 
 /// The source of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CacheUse {
-    /// The name of a tier.
+    /// A tier of the cache, by its name.
     Hit(&'static str),
     Miss(MissReason),
 }
@@ -14,11 +14,11 @@ pub(super) enum MissReason {
     Disabled,
     Bypassed,
     Absent,
-    /// The data changed.
+    /// The data has changed.
     Outdated,
-    /// The data has no version, and the result's time is over.
+    /// The data has no version, and the time for which the result may be reused has passed.
     Expired,
-    /// Older than the caller allows.
+    /// The result is older than the caller allows.
     TooOld,
     /// The version of the data could not be read.
     VersionUnknown,

@@ -20,10 +20,10 @@ pub enum QueryRunError {
     Timeout { timeout: Duration },
     #[error(transparent)]
     Overloaded(#[from] Overloaded),
-    /// A limit of the caller's queries.
+    /// The query exceeds a guardrail of the caller.
     #[error(transparent)]
     Guardrail(#[from] GuardrailExceeded),
-    /// The state database does not answer for the caller's budget.
+    /// The state database did not answer, so the caller's budget cannot be checked.
     #[error("the budget is unavailable: {0}")]
     BudgetUnavailable(StoreError),
     /// A governance hook denied the query.
@@ -32,7 +32,7 @@ pub enum QueryRunError {
     /// A required governance hook gave no usable response.
     #[error("a required policy plugin is unavailable")]
     PolicyUnavailable,
-    /// The query was denied, and the audit log does not take the record.
+    /// The query was denied, but the denial could not be written to the audit log.
     #[error("the denial could not be recorded: {0}")]
     Unrecorded(StoreError),
 }

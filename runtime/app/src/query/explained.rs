@@ -1,7 +1,7 @@
-//! Explanations of queries, with as much of the warehouse's plan as the caller may see.
+//! Explanations of queries, with the warehouse's plan for callers who may see it.
 //!
-//! In: a query. Out: its explanation, and the warehouse's plan for callers with the scope `admin`: its estimates are
-//! statistics of all rows, without policies. Absent: formats.
+//! In: a query. Out: its explanation. For callers with the scope `admin`, also the warehouse's plan. Its estimates are
+//! statistics of all rows, to which no policies apply, so other callers do not get it. Absent: formats.
 
 use terrane_compiler::explanation::Explanation;
 use terrane_compiler::query::SemanticQuery;
@@ -16,10 +16,10 @@ pub struct Explained {
     pub plan: PlanOfWarehouse,
 }
 
-/// The warehouse's plan of an explained query.
+/// The warehouse's plan of an explained query, if the caller may see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlanOfWarehouse {
-    /// The text of the warehouse; `None` if the warehouse does not explain statements.
+    /// The plan in the warehouse's words; `None` if the warehouse does not explain statements.
     Shown(Option<String>),
     /// The caller lacks the scope `admin`.
     ForAdmins,

@@ -1,9 +1,9 @@
 //! Shared execution: equal queries that arrive at the same time run once.
 //!
-//! In: a job with its key and the version of its data. Out: its result, for everyone who waits. The execution is a
-//! task of its own: a caller who leaves does not end it for the others, and it ends with the last of them, which
-//! interrupts its statement. Waiters hold no permit, and each has a time limit of its own. A failure goes to all and
-//! is not stored. Absent: lookups (`cache`).
+//! In: a job with its key and the version of its data. Out: its result, for all callers who wait. The execution is a
+//! task of its own. If a caller stops waiting, the execution continues for the others. When the last caller stops
+//! waiting, the execution ends, and its statement is interrupted. Waiting callers hold no permit, and each has its own
+//! time limit. All waiting callers get a failure, and it is not stored. Absent: lookups (`cache`).
 
 use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
@@ -24,19 +24,19 @@ use crate::ports::result_cache::{CacheKey, ResultCache, StoredResult};
 
 type FlightKey = (CacheKey, DataVersion);
 
-/// The largest number of refreshes of outdated results at one time. Results beyond are refreshed for a later caller.
+/// The largest number of concurrent refreshes of outdated results. Above it, a later query starts the refresh.
 const MAX_REFRESHES: usize = 64;
 
-/// The executions that are shared now.
+/// The shared executions that are running.
 #[derive(Default)]
 pub(super) struct Flights {
     running: Mutex<HashMap<FlightKey, Flight>>,
     next_id: AtomicU64,
-    /// The results that are refreshed now.
+    /// The results that are being refreshed.
     refreshing: Mutex<HashSet<CacheKey>>,
 }
 
-/// The refresh of one result, until it is dropped.
+/// The right to refresh one result. Dropping it lets another refresh begin.
 struct RefreshPermit {
     flights: Arc<Flights>,
     key: CacheKey,
@@ -46,18 +46,18 @@ struct Flight {
     outcome: watch::Receiver<Option<FlightOutcome>>,
     waiters: usize,
     task: AbortHandle,
-    /// A number that distinguishes a flight from a later one of the same key.
+    /// A number that distinguishes this execution from a later one with the same key.
     id: u64,
 }
 
 #[derive(Clone)]
 enum FlightOutcome {
     Result(Result<Arc<StoredResult>, QueryRunError>),
-    /// The execution panicked, which was reported.
+    /// The execution panicked. The panic was reported where it happened.
     Panicked,
 }
 
-/// A caller that waits for a shared execution. Dropping this ends the wait.
+/// A caller that waits for a shared execution. Dropping the waiter ends the wait.
 pub(super) struct Waiter {
     flights: Arc<Flights>,
     key: FlightKey,
@@ -92,7 +92,7 @@ impl Executor {
         }
     }
 
-    /// Joins the execution of a job, or begins it.
+    /// Joins the execution of a job. If none is running, begins it.
     pub(super) fn join(
         &self,
         key: CacheKey,
@@ -120,7 +120,7 @@ impl Executor {
         Waiter { flights: Arc::clone(&self.flights), key: flight_key, id, outcome }
     }
 
-    /// Computes the result of a job for later callers, unless this is being done.
+    /// Computes the result of a job for later callers, unless its refresh or [`MAX_REFRESHES`] others are running.
     pub(super) fn refresh(
         &self,
         key: CacheKey,
@@ -130,7 +130,7 @@ impl Executor {
         origin: &StatementOrigin,
     ) {
         let Some(permit) = self.flights.begin_refresh(key) else { return };
-        // The query that finds an outdated result has not asked the warehouse itself.
+        // The query that found the outdated result does not use the warehouse, so its time of admission is not set.
         let origin = StatementOrigin { admitted: Arc::default(), ..origin.clone() };
         let waiter = self.join(key, Arc::new(job), reading, tenant, &origin);
         let runner = Arc::clone(&self.runner);
@@ -163,12 +163,12 @@ impl Executor {
             FlightOutcome::Result(Ok(result)) => Some(Arc::clone(result)),
             _ => None,
         };
-        // The next caller finds the result in the first tier before this execution is gone.
+        // Stored in the first tier before the execution is removed, so that the next caller finds one or the other.
         if let Some(result) = &result {
             self.store(first, key.0, result, &reading).await;
         }
         self.flights.remove(&key, id);
-        // Without receivers everyone has left.
+        // Sending fails only if all callers have stopped waiting.
         let _ = sender.send(Some(outcome));
         if let Some(result) = &result {
             self.store(others, key.0, result, &reading).await;
@@ -178,11 +178,11 @@ impl Executor {
 
 impl Flights {
     fn lock(&self) -> MutexGuard<'_, HashMap<FlightKey, Flight>> {
-        // No method panics between two changes that belong together.
+        // No method panics between two changes that must be made together.
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Permits a refresh of a result: one at a time, and [`MAX_REFRESHES`] in all.
+    /// Permits a refresh of a result: one per result at a time, and at most [`MAX_REFRESHES`] together.
     fn begin_refresh(self: &Arc<Self>, key: CacheKey) -> Option<RefreshPermit> {
         let mut refreshing = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
         let is_permitted = refreshing.len() < MAX_REFRESHES && refreshing.insert(key);
@@ -205,7 +205,7 @@ impl Drop for RefreshPermit {
 }
 
 impl Waiter {
-    /// Waits for the result.
+    /// Waits for the result of the execution.
     pub(super) async fn outcome(mut self) -> Result<Arc<StoredResult>, QueryRunError> {
         let outcome = match self.outcome.wait_for(Option::is_some).await {
             Ok(outcome) => outcome.clone(),
@@ -213,7 +213,7 @@ impl Waiter {
         };
         match outcome {
             Some(FlightOutcome::Result(result)) => result,
-            // The panic was reported where it happened; it goes on here, where the edge answers it.
+            // The panic was reported where it happened. It continues here, and the edge turns it into a response.
             Some(FlightOutcome::Panicked) | None => std::panic::resume_unwind(Box::new("a shared execution panicked")),
         }
     }

@@ -1,8 +1,9 @@
-//! Queries that were computed from rows, by their shape: which members of one cube they group, filter and aggregate.
+//! Queries that were computed from rows, counted by shape: the members of one cube that they group, filter and
+//! aggregate.
 //!
 //! In: each query that the warehouse ran without a pre-aggregation. Out: counts and times of shapes, from which
-//! pre-aggregations are recommended, and the dimensions that a query filters by. Values of filters and rows are absent;
-//! the number of shapes is bounded.
+//! pre-aggregations are recommended, and the dimensions that a query filters by. Values of filters and rows are not
+//! recorded. The number of shapes is bounded.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,11 +17,11 @@ use terrane_compiler::types::Granularity;
 
 use crate::ports::preaggregations::{ComputedQueries, QueryShape};
 
-/// The number of shapes that are counted between two reads. Further shapes are dropped.
+/// The largest number of shapes that are counted between two reads. Further shapes are dropped.
 const MAX_SHAPES: usize = 1_000;
-/// The largest number of members of a shape. A query with more members gains nothing from a pre-aggregation.
+/// The largest number of members in a shape. A query with more members would not profit from a pre-aggregation.
 const MAX_MEMBERS: usize = 50;
-/// The largest number of bytes of the names of filtered dimensions. For a query with more, the filters are recorded as
+/// The largest size of the names of filtered dimensions, in bytes. If a query exceeds it, its filters are recorded as
 /// unknown.
 const MAX_FILTER_BYTES: usize = 1_000;
 /// The largest depth to which metrics that refer to metrics are followed.
@@ -33,7 +34,7 @@ pub(super) struct QueryHistory {
 }
 
 impl QueryHistory {
-    /// Counts a query that took the warehouse some time. Cubes that a pre-aggregation served are left out.
+    /// Counts a query and the time that the warehouse took for it. Cubes that a pre-aggregation served are left out.
     pub(super) fn record(
         &self,
         model: &Model,
@@ -58,7 +59,7 @@ impl QueryHistory {
         }
     }
 
-    /// Takes what was counted.
+    /// Returns and clears the counts.
     pub(super) fn take(&self) -> Vec<ComputedQueries> {
         let shapes = std::mem::take(&mut *self.shapes.lock().unwrap_or_else(PoisonError::into_inner));
         shapes.into_values().collect()
@@ -78,7 +79,7 @@ fn shapes_of(model: &Model, query: &SemanticQuery) -> Vec<QueryShape> {
         let granularity = granularity.unwrap_or(Granularity::Day);
         time = match time.take() {
             Some((known, finest)) if known == name => Some((known, finest.min(granularity))),
-            // Only the first time dimension can be that of a pre-aggregation.
+            // A pre-aggregation has one time dimension; the first one of the query is chosen.
             Some(known) => Some(known),
             None => Some((name, granularity)),
         };
@@ -116,8 +117,9 @@ fn shapes_of(model: &Model, query: &SemanticQuery) -> Vec<QueryShape> {
     shapes.filter(|shape| shape.measures.len() + shape.dimensions.len() <= MAX_MEMBERS).collect()
 }
 
-/// Returns the dimensions that a query filters by, `cube.dimension`, sorted and separated by commas. A range of time
-/// without a dimension filters the primary time dimension of each cube whose measures are read.
+/// Returns the dimensions that a query filters by, as `cube.dimension`, sorted and separated by commas; `None` if they
+/// are unknown. A range of time without a dimension filters the primary time dimension of each cube whose measures are
+/// read.
 pub(super) fn filtered_dimensions(model: &Model, query: &SemanticQuery) -> Option<Arc<str>> {
     let default = query.cube.as_deref();
     let mut members = Vec::new();
@@ -140,7 +142,7 @@ pub(super) fn filtered_dimensions(model: &Model, query: &SemanticQuery) -> Optio
     (bytes <= MAX_FILTER_BYTES).then(|| names.into_iter().collect::<Vec<_>>().join(",").into())
 }
 
-/// Returns `cube.dimension`; a dimension of an alias is that of its cube.
+/// Returns the name as `cube.dimension`. A dimension of an alias gets the name of the original cube.
 fn dimension_name(model: &Model, id: DimensionId) -> String {
     let cube = model.cube(id.cube);
     let cube = cube.alias_of.map_or(cube, |original| model.cube(original));
@@ -185,7 +187,7 @@ fn filter_members<'f>(filter: &'f Filter, found: &mut Vec<&'f MemberRef>) {
     }
 }
 
-/// Returns `cube.member`, without a granularity.
+/// Returns the name as `cube.member`, without a granularity.
 fn full_name(member: &MemberRef, default: Option<&str>) -> Arc<str> {
     match member.cube().or(default) {
         Some(cube) => format!("{cube}.{}", member.member()).into(),
@@ -193,7 +195,7 @@ fn full_name(member: &MemberRef, default: Option<&str>) -> Arc<str> {
     }
 }
 
-/// Looks a member up by `cube.member`.
+/// Finds a member by its name `cube.member`.
 pub(crate) fn member_named(model: &Model, name: &str) -> Option<Member> {
     let (cube, member) = name.split_once('.')?;
     model.cube_named(cube)?.member(member)

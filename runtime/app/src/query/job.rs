@@ -1,8 +1,8 @@
-//! The statements of one query, compiled: what runs under one permit, and what a result is cached by.
+//! The compiled statements of one query. They run under one permit, and their result is cached as a whole.
 //!
-//! In: the main statement, and those for the number of groups and for totals as far as they may be needed. Out: their
-//! result. A job owns all that it needs, so that it can go on without the caller that began it. Absent: compiling, and
-//! what of a result is shown.
+//! In: the main statement, and the statements for the number of groups and for totals if they may be needed. Out: their
+//! result. A job owns all that it needs, so that it can continue without the caller that began it. Absent: compiling,
+//! and the selection of the result's contents for the caller.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,11 +24,11 @@ use crate::ports::warehouse::ResultSet;
 #[derive(Debug)]
 pub(super) struct QueryJob {
     pub(super) main: CompiledSql,
-    /// Counts the groups; `None` if a row or the page has their number.
+    /// The statement that counts the groups; `None` if their number follows from a row or from the page.
     pub(super) count: Option<Result<CompiledSql, QueryError>>,
-    /// Each measure without dimensions; `None` if the query does not ask for it.
+    /// The statement for each measure without dimensions; `None` if the query does not request totals.
     pub(super) totals: Option<CompiledSql>,
-    /// True if the number of groups is not requested.
+    /// True if the query does not request the number of groups.
     pub(super) skip_total: bool,
 }
 
@@ -38,12 +38,12 @@ pub(super) struct JobResult {
     pub(super) rows: ResultSet,
     pub(super) total_rows: Option<u64>,
     pub(super) totals: Option<Vec<RecordBatch>>,
-    /// The time since the permit was granted.
+    /// The time from the grant of the permit to the last row.
     pub(super) waited: Duration,
 }
 
 impl JobResult {
-    /// Returns the result as it is stored.
+    /// Returns the result in the form that the cache stores.
     pub(super) fn stored(self, version: DataVersion, as_of: Timestamp) -> StoredResult {
         let JobResult { rows, total_rows, totals, waited } = self;
         StoredResult { rows, total_rows, totals, version, as_of, waited, encoded: EncodedRows::default() }
@@ -51,18 +51,18 @@ impl JobResult {
 }
 
 impl QueryJob {
-    /// Returns a job of one statement whose groups are not counted.
+    /// Returns a job of one statement, without a count of groups.
     pub(super) fn of_rows(main: CompiledSql) -> Self {
         QueryJob { main, count: None, totals: None, skip_total: true }
     }
 
-    /// Returns the time of the data of the oldest pre-aggregated table that the statements read.
+    /// Returns the time at which the data of the oldest pre-aggregated table in the statements was read.
     pub(super) fn oldest_table(&self) -> Option<Timestamp> {
         let facts = std::iter::once(&self.main).chain(&self.totals).flat_map(|sql| &sql.rollups);
         facts.filter_map(|fact| fact.served.as_ref()).map(|served| served.built_at).min()
     }
 
-    /// Returns whether the number of groups may need a statement of its own.
+    /// Returns whether a separate statement may be needed to count the groups.
     pub(super) fn may_count(main: &CompiledSql, skip_total: bool) -> bool {
         let is_first_page = main.offset == 0 && main.limit != Some(0);
         main.added_column.is_some() || (!skip_total && !is_first_page)
@@ -82,7 +82,7 @@ impl QueryJob {
         Ok(JobResult { rows, total_rows, totals, waited: statements.elapsed() })
     }
 
-    /// Returns each measure without dimensions.
+    /// Returns the value of each measure without dimensions.
     pub(super) async fn totals(&self, statements: &Statements<'_>) -> Result<Option<Vec<RecordBatch>>, QueryRunError> {
         match &self.totals {
             Some(sql) => statements.execute(sql).await.map(|rows| Some(rows.batches)),
@@ -90,8 +90,9 @@ impl QueryJob {
         }
     }
 
-    /// Returns the number of groups before paging: from the rows themselves, or from a counting statement
-    /// where no row carries it. The counting statement also reports added rows, which no page may hide.
+    /// Returns the number of groups before paging. It is read from a row or follows from the page; otherwise a counting
+    /// statement is run. The counting statement also checks the number of rows that gap filling added, which must not
+    /// depend on the page.
     pub(super) async fn total_rows(
         &self,
         statements: &Statements<'_>,

@@ -1,4 +1,4 @@
-//! Digests of statements: cache keys, and the hashes that name statements in the log.
+//! Digests of statements: keys of the cache, and the hashes by which the log names statements.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use terrane_compiler::types::Value;
 
 use crate::ports::result_cache::CacheKey;
 
-/// The format of keys and stored results. Another format has other keys.
+/// The format of keys and stored results. Results of another format have other keys.
 const FORMAT: u8 = 1;
 
-/// The secret under which statements are digested: without it, a caller could test guesses of other callers' filter
-/// values against the digest of their statements.
+/// The secret under which statements are digested. Without a secret, a caller could guess the filter values of other
+/// callers, and compare the digests of its guesses with the digest of their statement.
 #[derive(Clone)]
 pub struct CacheSecret(Hmac<Sha256>);
 
 impl CacheSecret {
     pub fn new(secret: &[u8; 32]) -> Self {
-        // A key of one block is taken as it is.
+        // A key that has the length of one block is used unchanged.
         let mut block = [0; 64];
         block[..32].copy_from_slice(secret);
         let mut hmac = Hmac::new(&block.into());
@@ -30,7 +30,7 @@ impl CacheSecret {
     }
 
     /// Returns the digest of statements with their values, for a warehouse and a tenant. Policies are part of the SQL
-    /// and its values, so nothing else about the caller is added.
+    /// and its values, so the digest needs no further facts about the caller.
     pub(super) fn key<'s>(
         &self,
         warehouse: &str,
@@ -49,7 +49,7 @@ impl CacheSecret {
         CacheKey(hash.finalize().into_bytes().into())
     }
 
-    /// Returns the tag that proves that a server with this secret wrote the bytes for this purpose.
+    /// Returns the tag for some bytes and a purpose. It proves that a server with this secret wrote the bytes for it.
     pub fn tag(&self, purpose: &[u8], parts: &[&[u8]]) -> [u8; 32] {
         let mut hash = self.0.clone();
         field(&mut hash, b'p', purpose);
@@ -91,7 +91,7 @@ pub(super) fn sql_hash(text: &str) -> String {
     hex::encode(&Sha256::digest(text.as_bytes())[..8])
 }
 
-/// Hashes a field after its kind and length, so that no two sequences of fields hash the same bytes.
+/// Hashes a field after its kind and its length, so that different lists of fields add different bytes.
 fn field(hash: &mut impl Update, kind: u8, bytes: &[u8]) {
     hash.update(&[kind]);
     hash.update(&(bytes.len() as u64).to_le_bytes());

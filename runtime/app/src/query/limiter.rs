@@ -1,10 +1,10 @@
 //! Limits how many queries run at once, and orders those that wait.
 //!
-//! In: the tenant of a query. Out: a [`Permit`], or [`Overloaded`]. Permits go round robin among the
-//! tenants that wait, oldest query first within each. The queue is bounded in total and per tenant. When
-//! it is full, a tenant with few waiting queries takes the place of the newest query of the tenant with
-//! most, so no tenant can keep another out. A waiter that is dropped leaves the queue; if it was just
-//! given its permit, the permit passes to the next one.
+//! In: the tenant of a query. Out: a [`Permit`], or [`Overloaded`]. The tenants that wait get permits in turn; within a
+//! tenant, the oldest query is first. The queue is bounded in total and per tenant. If it is full, a query of a tenant
+//! with few waiting queries replaces the newest query of the tenant with the most. So no tenant can keep another one
+//! out. A waiter that is dropped leaves the queue. If a permit was just granted to it, the permit goes to the next
+//! query.
 
 mod fair_queue;
 
@@ -24,7 +24,7 @@ pub struct LimiterSettings {
     pub queued_per_tenant: Option<usize>,
 }
 
-/// Every permit is in use and the queue is full.
+/// The error that every permit is in use and the queue is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{running} queries run and {queued} wait: try again later")]
 pub struct Overloaded {
@@ -32,18 +32,18 @@ pub struct Overloaded {
     pub queued: usize,
 }
 
-/// A bounded number of permits behind a bounded queue. Clones share them.
+/// A bounded number of permits with a bounded queue. Clones share both.
 #[derive(Debug, Clone)]
 pub struct ConcurrencyLimiter(Arc<Mutex<FairQueue>>);
 
-/// The right to run one query, returned when it is dropped. A stream holds its permit until it ends.
+/// The right to run one query. Dropping it returns the permit. A stream holds its permit until it ends.
 #[derive(Debug)]
 pub struct Permit {
     limiter: ConcurrencyLimiter,
     tenant: Arc<str>,
 }
 
-/// A place in the queue, until it is dropped or becomes a permit.
+/// A place in the queue. It is left when it is dropped or a permit is granted.
 struct Waiter {
     limiter: ConcurrencyLimiter,
     tenant: Arc<str>,
@@ -56,15 +56,15 @@ impl ConcurrencyLimiter {
         ConcurrencyLimiter(Arc::new(Mutex::new(FairQueue::new(settings))))
     }
 
-    /// Returns the numbers of queries that run and that wait.
+    /// Returns the number of running queries and the number of waiting queries.
     pub fn load(&self) -> (usize, usize) {
         self.queue().counts()
     }
 
-    /// Waits for a permit. Queries without a tenant count as those of one tenant.
+    /// Waits for a permit. All queries without a tenant count as queries of one tenant.
     ///
     /// # Errors
-    /// [`Overloaded`], at once or when another tenant takes the place in the queue.
+    /// [`Overloaded`], at once, or later if another tenant takes the place in the queue.
     pub async fn acquire(&self, tenant: Option<&Arc<str>>) -> Result<Permit, Overloaded> {
         let tenant = tenant.cloned().unwrap_or_default();
         let mut waiter = {
@@ -79,13 +79,13 @@ impl ConcurrencyLimiter {
         match (&mut waiter.decision).await {
             Ok(Ok(())) => Ok(Permit { limiter: self.clone(), tenant: waiter.tenant.clone() }),
             Ok(Err(overloaded)) => Err(overloaded),
-            // The queue holds the senders, and this limiter holds the queue.
+            // Receiving cannot fail while this limiter exists: it holds the queue, and the queue holds the senders.
             Err(_) => Err(self.queue().overloaded()),
         }
     }
 
     fn queue(&self) -> MutexGuard<'_, FairQueue> {
-        // No method of the queue panics between two changes that belong together.
+        // No method of the queue panics between two changes that must be made together.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -98,12 +98,13 @@ impl Drop for Permit {
 
 impl Drop for Waiter {
     fn drop(&mut self) {
-        // Decisions are sent under this lock, so none arrives between the check and the removal.
+        // Decisions are sent under this lock, so none can arrive between the check and the removal.
         let mut queue = self.limiter.queue();
         match self.decision.try_recv() {
             Ok(Ok(())) => queue.end(&self.tenant),
             Ok(Err(_)) => {}
-            // No decision was sent, or it was received: then the ticket is not in the queue.
+            // No decision was sent, or it was received already. In the latter case, the ticket is not in the queue any
+            // more.
             Err(_) => queue.leave(&self.tenant, self.ticket),
         }
     }

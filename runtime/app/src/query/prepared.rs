@@ -1,9 +1,9 @@
-//! An authorized query: compiles it, and runs it or shows its statement.
+//! An authorized query: compiles it, and runs it or returns its statement.
 //!
 //! In: a query with its authorization. Out: the statement, an explanation, or rows, whole or as a stream.
 //! The main statement, its count and its totals are compiled from one authorization and run under one
-//! permit. A statement over pre-aggregated tables that the warehouse refuses is replaced by one over rows, as long as
-//! nothing of the answer was sent. Absent: reading a stream to its end (`row_reader`).
+//! permit. If the warehouse refuses a statement over pre-aggregated tables, and no part of the answer was sent, the
+//! query is answered from rows instead. Absent: reading a stream to its end (`row_reader`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ use crate::ports::observer::QueryOutcome;
 use crate::ports::result_cache::CacheKey;
 use crate::ports::warehouse::WarehouseErrorKind;
 
-/// An authorized query. It is run or shown once; dropped before, it counts as abandoned.
+/// An authorized query. It is run or shown once. Dropping it before counts as an abandoned query.
 pub struct Prepared<'q> {
     pub(super) session: &'q QuerySession<'q>,
     pub(super) query: &'q SemanticQuery,
@@ -45,20 +45,20 @@ pub struct Prepared<'q> {
     pub(super) authorization: Authorization<'q>,
     pub(super) recorder: QueryRecorder,
     pub(super) cache: CacheControl,
-    /// The environment without pre-aggregations, after a table could not be read.
+    /// The environment without pre-aggregations; set after a table could not be read.
     pub(super) rows_only: Option<Box<Environment>>,
 }
 
 /// The facts about a query that are known before it runs.
 #[derive(Debug, Clone)]
 pub struct PlannedQuery {
-    /// Names the statement with placeholders.
+    /// The hash of the statement with placeholders, as the log names it.
     pub query_hash: Arc<str>,
-    /// The first pre-aggregation that the statement reads, `cube.name`.
+    /// The first pre-aggregation that the statement reads, as `cube.name`.
     pub pre_aggregation: Option<Arc<str>>,
-    /// The hash of the statement without pre-aggregations, if this statement reads any.
+    /// The hash of the statement without pre-aggregations; `None` if the statement reads none.
     pub rows_hash: Option<Arc<str>>,
-    /// The first cube.
+    /// The first cube of the query.
     pub cube: Arc<str>,
     /// For each fact, the pre-aggregation that it reads or the reasons why it reads none.
     pub rollups: Vec<FactMatch>,
@@ -83,7 +83,7 @@ struct Beginning {
 }
 
 impl Prepared<'_> {
-    /// Sets the caller's wishes about cached results.
+    /// Sets the caller's settings for cached results.
     #[must_use]
     pub fn with_cache(self, cache: CacheControl) -> Self {
         Prepared { cache, ..self }
@@ -98,7 +98,7 @@ impl Prepared<'_> {
         self.session.finish(&mut self.recorder, compiled).await
     }
 
-    /// Returns the guardrails that refuse the query by its plan. Nothing is executed.
+    /// Returns the guardrails that refuse the query because of its plan. Nothing is executed.
     ///
     /// # Errors
     /// As [`Prepared::sql`].
@@ -107,7 +107,7 @@ impl Prepared<'_> {
         self.session.finish(&mut self.recorder, exceeded).await
     }
 
-    /// Returns what is known about the query before it runs. Nothing is executed.
+    /// Returns the facts about the query that are known before it runs. Nothing is executed.
     ///
     /// # Errors
     /// As [`Prepared::sql`].
@@ -146,7 +146,7 @@ impl Prepared<'_> {
         !self.authorization.authorized.access().is_open()
     }
 
-    /// Returns one runnable text, with the values written into it.
+    /// Returns the statement as one runnable string, with its values as literals.
     ///
     /// # Errors
     /// As [`Prepared::sql`].
@@ -156,7 +156,7 @@ impl Prepared<'_> {
         self.session.finish(&mut self.recorder, text.map_err(QueryRunError::from)).await
     }
 
-    /// Explains the statement. Nothing is executed. Reasons that come from policies are part of it.
+    /// Explains the statement. Nothing is executed. The explanation includes reasons that come from policies.
     ///
     /// # Errors
     /// As [`Prepared::sql`].
@@ -166,7 +166,7 @@ impl Prepared<'_> {
         self.session.finish(&mut self.recorder, explanation.map_err(QueryRunError::from)).await
     }
 
-    /// Runs the query. The answer or the error comes at the timeout at the latest.
+    /// Runs the query. Returns the answer or an error at the latest when the timeout has passed.
     ///
     /// # Errors
     /// [`QueryRunError`]
@@ -182,11 +182,11 @@ impl Prepared<'_> {
         self.session.finish(&mut self.recorder, answer).await
     }
 
-    /// Runs the query; a large answer is read as a stream. The answer begins, or the error comes, at the
-    /// timeout at the latest.
+    /// Runs the query. A large answer is read as a stream. Returns the beginning of the answer or an error at the
+    /// latest when the timeout has passed.
     ///
     /// # Errors
-    /// [`QueryRunError`]; what happens later is in the stream.
+    /// [`QueryRunError`]. Later failures are items of the stream.
     pub async fn open(mut self) -> Result<Opened, QueryRunError> {
         let sql = match self.admitted().await {
             Ok(sql) => sql,
@@ -227,8 +227,8 @@ impl Prepared<'_> {
         self.rows_only.as_deref().unwrap_or(&self.session.environment)
     }
 
-    /// Returns whether the query can be answered from rows after its statement failed: it may have read a table of a
-    /// pre-aggregation that is gone.
+    /// Returns whether the query can be answered from rows after its statement failed. This is the case if the
+    /// warehouse refused a statement that reads a pre-aggregation, because its table may be gone.
     fn may_read_rows(&self, error: &QueryRunError) -> bool {
         let is_refused = matches!(error, QueryRunError::Warehouse(error) if error.kind == WarehouseErrorKind::Refused);
         is_refused
@@ -243,8 +243,8 @@ impl Prepared<'_> {
         Ok(compile(&snapshot.profile, self.query, &self.authorization.authorized, self.environment())?)
     }
 
-    /// Answers from rows within the rest of the timeout. If that fails too, the pre-aggregations were not the cause of
-    /// the error.
+    /// Answers from rows within the rest of the timeout. If this fails too, the pre-aggregations stay in use, because
+    /// they did not cause the error.
     async fn run_over_rows(&mut self, error: QueryRunError) -> Result<Answer, QueryRunError> {
         let (sql, tables) = self.forget_tables()?;
         let left = self.time_left();
@@ -253,7 +253,7 @@ impl Prepared<'_> {
         Ok(answer)
     }
 
-    /// Begins to answer from rows, as [`Prepared::run_over_rows`].
+    /// Begins to answer from rows, like [`Prepared::run_over_rows`].
     async fn begin_over_rows(&mut self, error: QueryRunError) -> Result<(CompiledSql, Beginning), QueryRunError> {
         let (sql, tables) = self.forget_tables()?;
         let left = self.time_left();
@@ -295,10 +295,10 @@ impl Prepared<'_> {
         }
     }
 
-    /// Returns the limits that the plan of a statement exceeds.
+    /// Returns the guardrails that the plan of a statement exceeds.
     fn exceeded_by(&self, sql: &CompiledSql) -> Result<Vec<GuardrailExceeded>, QueryRunError> {
         let QuerySession { snapshot, context, environment, guardrails, .. } = self.session;
-        // An answer without groups has one row.
+        // An answer without dimensions has one row, so the limit of rows does not apply.
         let has_groups = sql.columns.iter().any(|column| !column.is_measure);
         let most_rows = sql.most_rows.into_iter().chain(sql.limit).min();
         let mut exceeded = Vec::new();
@@ -307,7 +307,8 @@ impl Prepared<'_> {
             let inspection = inspect(&snapshot.model, self.query, &context.caller, environment)?;
             let facts = inspection.facts();
             exceeded.extend(guardrails.check_time_filter(&facts.without_time_bound).err());
-            // A partition that the caller may not see can neither be filtered nor named.
+            // The caller can neither filter by a partition that it may not see, nor learn its name, so the guardrail
+            // does not apply.
             let access = Access::of(&snapshot.model, &context.caller);
             let is_visible = |member: &&Arc<str>| metadata::has_dimension(&access, member);
             let visible: Vec<Arc<str>> = facts.without_partition_filter.iter().filter(is_visible).cloned().collect();
@@ -385,7 +386,8 @@ impl Prepared<'_> {
             let batches = &statement.rows.batches;
             let total_rows = match batches.is_empty() {
                 true => job.total_rows(&statements, &statement.rows).await?,
-                // More rows follow, so only a column of these can hold the total.
+                // The total can only be read from a column of the first rows, because the rest of the stream is not
+                // read yet.
                 false => job.main.total_column.and_then(|column| first_integer(batches, column)),
             };
             let (waited, permit) = (statements.elapsed(), statements.into_permit());
@@ -396,20 +398,21 @@ impl Prepared<'_> {
         Ok(Beginning { job, statement, total_rows, totals, waited, permit, as_of })
     }
 
-    /// Counts the query for recommendations of pre-aggregations.
+    /// Counts the query's shape, from which pre-aggregations are recommended.
     fn record_shape(&self, sql: &CompiledSql, waited: Duration) {
         let QuerySession { service, snapshot, .. } = self.session;
         service.history.record(&snapshot.model, self.query, sql, waited, service.clock.now());
     }
 
-    /// Returns whether the answer may have many rows and its first row holds their number.
+    /// Returns whether the answer may have many rows, and can be streamed: its total is in the first row or not
+    /// requested.
     fn is_large(&self, sql: &CompiledSql) -> bool {
         let knows_total = sql.total_column.is_some() || self.query.skip_total;
         let has_groups = sql.columns.iter().any(|column| !column.is_measure);
         has_groups && knows_total && sql.limit.is_none_or(|limit| limit > MAX_WHOLE_ROWS)
     }
 
-    /// Returns a whole answer. `oldest` is the time at which the oldest pre-aggregated table was read.
+    /// Returns a whole answer. `oldest` is the time at which the data of the oldest pre-aggregated table was read.
     fn whole(
         &mut self,
         sql: CompiledSql,
@@ -506,12 +509,12 @@ fn with_columns(columns: Option<Vec<ResultColumn>>, batches: Option<Vec<RecordBa
     columns.zip(batches).map(|(columns, batches)| Totals { columns, batches })
 }
 
-/// Returns what every caller may see of the pre-aggregations of facts; explanations hold the rest.
+/// Removes from facts the reasons that come from policies. Only explanations contain those.
 fn visible(facts: Vec<FactMatch>) -> Vec<FactMatch> {
     facts.into_iter().map(FactMatch::without_policies).collect()
 }
 
-/// Returns the part of a key that callers see.
+/// Returns the first half of a key, in hexadecimal, which callers see.
 fn shown(key: &CacheKey) -> String {
     hex::encode(&key.0[..16])
 }

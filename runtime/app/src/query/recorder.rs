@@ -1,7 +1,7 @@
-//! The record of one query and of each statement that it runs.
+//! Records one query and each statement that it runs.
 //!
 //! In: the query's progress. Out: one [`EndedQuery`] for the observer when the recorder is dropped, a
-//! [`Step`] for each part, and one log line if the query failed. A query whose caller went away ends as
+//! [`Step`] for each part, and one log line if the query failed. If the caller disconnected, the query ends as
 //! abandoned. Absent: audit records (`security::access`).
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -20,7 +20,7 @@ use crate::ports::clock::Clock;
 use crate::ports::observer::{EndedQuery, Executed, Observer, QueryOutcome, Step, UNKNOWN_CUBE, WarehouseShare};
 use crate::ports::warehouse::WarehouseErrorKind;
 
-/// The facts that the records of a query's statements share. A clone is of the same query.
+/// The facts that the records of a query's statements share. All clones belong to the same query.
 #[derive(Clone)]
 pub(super) struct StatementOrigin {
     pub(super) observer: Arc<dyn Observer>,
@@ -36,19 +36,19 @@ pub(super) struct StatementOrigin {
 pub(super) struct QueryRecorder {
     pub(super) origin: StatementOrigin,
     pub(super) kind: QueryKind,
-    /// The record for the history; `None` if no history is written.
+    /// The entry for the history; `None` if no history is written.
     pub(super) history: Option<HistoryEntry>,
-    /// The parts of budgets that the query may use.
+    /// The reservations of the query in the budgets of its caller.
     pub(super) reservations: Mutex<Vec<Reservation>>,
     /// The clock's `elapsed` at the start.
     pub(super) started: Duration,
-    /// The time spent on the warehouse, if it is less than the time since admission.
+    /// The time spent on the warehouse; `None` if it is the time since admission.
     pub(super) waited: Option<Duration>,
     pub(super) rows: u64,
     pub(super) outcome: QueryOutcome,
 }
 
-/// The history that a query is recorded in, and the caller of the query.
+/// The history to which a query is added, and the caller of the query.
 pub(super) struct HistoryEntry {
     log: Arc<ExecutionLog>,
     user_id: Arc<str>,
@@ -58,12 +58,12 @@ pub(super) struct HistoryEntry {
     filters: Option<Arc<str>>,
 }
 
-/// The facts about an executed statement that its records need after its text is gone.
+/// The facts about an executed statement that its records need after the statement is dropped.
 pub(super) struct ExecutedStatement {
     query_hash: String,
     /// The first pre-aggregation that the statement reads, `cube.name`.
     pre_aggregation: Option<Arc<str>>,
-    /// True if some rows are from pre-aggregated tables.
+    /// True if some rows come from pre-aggregated tables.
     uses_tables: bool,
 }
 
@@ -105,7 +105,7 @@ impl QueryRecorder {
         self.origin.observer.compiled(&Step { trace: self.origin.trace, cube: &self.origin.cube, duration, outcome });
     }
 
-    /// Records success and what it took.
+    /// Records that the query succeeded, with the time on the warehouse and the number of rows.
     pub(super) fn succeed(&mut self, waited: Duration, rows: u64) {
         (self.waited, self.rows, self.outcome) = (Some(waited), rows, QueryOutcome::Success);
     }
@@ -163,7 +163,7 @@ impl QueryRecorder {
             warehouse_duration_ms = milliseconds(waited),
             total_duration_ms = milliseconds(duration),
             rows_returned = rows,
-            // No engine reports how much it read.
+            // No engine reports the number of bytes that it read.
             bytes_scanned = tracing::field::Empty,
             cache_hit = cache.is_hit(),
             cache_miss_reason = cache.miss_reason(),
@@ -171,7 +171,7 @@ impl QueryRecorder {
         );
     }
 
-    /// Adds a query whose rows were all read to the history.
+    /// Adds a query to the history after all of its rows were read.
     pub(super) fn add_to_history(
         &self,
         waited: Duration,
@@ -205,7 +205,7 @@ impl QueryRecorder {
 impl StatementOrigin {
     /// Begins the record of a statement.
     pub(super) fn statement(&self, text: &str, limit: Duration) -> StatementRecorder {
-        // Only spans show the hash.
+        // Only spans show the hash, so it is not computed otherwise.
         let sql_hash = match self.trace {
             Some(trace) if trace.is_sampled => key::sql_hash(text),
             _ => String::new(),
@@ -243,7 +243,7 @@ impl Drop for QueryRecorder {
     }
 }
 
-/// The record of a statement that the warehouse runs. Without an outcome, its caller stopped waiting.
+/// The record of a statement that the warehouse runs. If it is dropped without an outcome, the caller stopped waiting.
 pub(super) struct StatementRecorder {
     observer: Arc<dyn Observer>,
     clock: Arc<dyn Clock>,
@@ -309,7 +309,7 @@ fn error_type(error: &QueryRunError) -> &'static str {
     }
 }
 
-/// Logs a query that could not be read, so that it has no cube and no record.
+/// Logs a query that could not be parsed. It has no cube, so it has no other record.
 pub fn log_unreadable(message: &str) {
     tracing::error!(
         event = "query_failed",
@@ -321,7 +321,7 @@ pub fn log_unreadable(message: &str) {
     );
 }
 
-/// Returns how often the statement was run again before its error was believed.
+/// Returns the number of retries of the statement before its error was returned.
 fn retry_count(error: &QueryRunError) -> u32 {
     match error {
         QueryRunError::Warehouse(error) => error.retries,
@@ -339,8 +339,8 @@ fn exception(error: &QueryRunError) -> String {
     named.split(|c: char| !c.is_alphanumeric() && c != ':').next().unwrap_or_default().to_owned()
 }
 
-/// Returns the cube of the first member, or of the first measure below a metric; never a name that the
-/// model lacks.
+/// Returns the cube of the query's first member. If this is a metric, returns the cube of its first measure. Never
+/// returns a name that the model lacks.
 pub(super) fn cube_of(model: &Model, query: &SemanticQuery) -> Arc<str> {
     let first = query.values.first().or(query.dimensions.first());
     let time = query.time_dimensions.first().map(|dimension| &dimension.member);
@@ -356,7 +356,7 @@ pub(super) fn cube_of(model: &Model, query: &SemanticQuery) -> Arc<str> {
     cube.map_or_else(|| UNKNOWN_CUBE.into(), |cube| Arc::clone(&cube.name))
 }
 
-/// Returns the cube of a metric's first measure; visits each metric once.
+/// Returns the cube of a metric's first measure. Visits each metric once.
 fn first_cube(model: &Model, metric: MetricId, seen: &mut Vec<MetricId>) -> Option<CubeId> {
     if seen.contains(&metric) {
         return None;

@@ -1,7 +1,7 @@
-//! Reads the rows of a statement as a stream, and records how it ends.
+//! Reads the rows of a statement as a stream, and records its end.
 //!
-//! In: a statement that has begun. Out: [`Piece`]s, the last of them an end. A slow client holds its
-//! permit, so the whole stream has a deadline. Absent: the decision to stream (`prepared`).
+//! In: a statement that has begun. Out: [`Piece`]s, the last of them an end. A slow client would hold its permit for
+//! long, so the whole stream has a deadline. Absent: the decision to stream (`prepared`).
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -25,17 +25,17 @@ pub(super) struct RowReader {
     pub(super) batches: BatchStream,
     pub(super) statement_timeout: Duration,
     pub(super) deadline: Pin<Box<Sleep>>,
-    /// The error of a stream that is read past its deadline.
+    /// The error of a stream that reaches its deadline.
     pub(super) overdue: QueryRunError,
     /// The number of rows of a full page.
     pub(super) limit: Option<u64>,
     pub(super) truncated: Option<bool>,
     pub(super) record: StreamRecord,
-    /// The permit of the query, returned when the last row is read.
+    /// The permit of the query, which is returned when the reader is dropped.
     pub(super) _permit: Permit,
 }
 
-/// The record of a stream, written when it ends, however it ends.
+/// The record of a stream. It is written when the stream ends, whatever the reason.
 pub(super) struct StreamRecord {
     pub(super) span: tracing::Span,
     pub(super) query: QueryRecorder,

@@ -2,7 +2,7 @@
 //!
 //! In: compiled statements of one query. Out: their rows, whole or as a stream that has begun. All
 //! statements of a query run under one permit and within one timeout, and each is recorded. Absent:
-//! compiling, and what the rows mean.
+//! compiling, and the interpretation of rows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::ports::clock::Clock;
 use crate::ports::observer::QueryOutcome;
 use crate::ports::warehouse::{BatchStream, ResultSet, Statement, Warehouse, WarehouseError};
 
-/// Runs the statements of queries, as many queries at once as the limiter permits.
+/// Runs the statements of queries. The limiter bounds the number of queries that run at once.
 pub(super) struct StatementRunner {
     pub(super) warehouse: Arc<dyn Warehouse>,
     pub(super) limiter: ConcurrencyLimiter,
@@ -36,10 +36,10 @@ pub(super) struct Statements<'r> {
     admitted: Duration,
 }
 
-/// A statement whose first rows were read, or that has none.
+/// A statement whose first rows were read, or whose result is empty.
 pub(super) struct OpenedStatement {
     pub(super) batches: BatchStream,
-    /// The schema, and the first batch that has rows.
+    /// The schema, and the first batch with rows.
     pub(super) rows: ResultSet,
     pub(super) recorder: StatementRecorder,
 }
@@ -59,7 +59,7 @@ impl StatementRunner {
         Ok(Statements { runner: self, origin, permit, admitted })
     }
 
-    /// Ends work that takes longer than the timeout of queries, the wait for a permit included.
+    /// Runs work within the timeout of queries, which includes the wait for a permit.
     ///
     /// # Errors
     /// [`QueryRunError::Timeout`], or the error of the work.
@@ -72,7 +72,7 @@ impl StatementRunner {
 }
 
 impl Statements<'_> {
-    /// Runs a statement and checks the number of rows that it added.
+    /// Runs a statement, and checks the number of rows that gap filling added.
     pub(super) async fn execute(&self, sql: &CompiledSql) -> Result<ResultSet, QueryRunError> {
         let rows = self.execute_statement(Statement::from(sql)).await?;
         check_added_rows(sql, &rows.batches)?;
@@ -113,16 +113,16 @@ impl Statements<'_> {
         self.runner.clock.elapsed().saturating_sub(self.admitted)
     }
 
-    /// Ends the statements, for a stream that goes on under the same permit.
+    /// Ends the statements and returns their permit, under which a stream continues.
     pub(super) fn into_permit(self) -> Permit {
         self.permit
     }
 }
 
-/// Ends work that takes longer than a limit, with an error that says which.
+/// Runs work within a limit of time.
 ///
 /// # Errors
-/// `overdue`, or the error of the work.
+/// `overdue` if the limit is reached, or the error of the work.
 pub(super) async fn within<T>(
     limit: Duration,
     overdue: QueryRunError,

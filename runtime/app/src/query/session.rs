@@ -1,7 +1,7 @@
-//! The queries of one request over one snapshot of the project.
+//! The queries of one request, over one snapshot of the project.
 //!
 //! In: a request. Out: authorized queries ([`Prepared`]), column statistics, the warehouse's plan of an
-//! explained statement. Every failure leaves through [`QuerySession::finish`]: it is counted, logged, and
+//! explained statement. Every failure passes through [`QuerySession::finish`], which counts and logs it, and has it
 //! audited if it is a denial. Absent: running statements (`runner`), asking hooks (`authorization`).
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -49,7 +49,7 @@ impl QuerySession<'_> {
         &self.snapshot
     }
 
-    /// Returns the snapshot for work that outlives the borrow of this session.
+    /// Returns the snapshot, for work that outlives the borrow of this session.
     pub fn shared_snapshot(&self) -> Arc<Snapshot> {
         Arc::clone(&self.snapshot)
     }
@@ -62,12 +62,12 @@ impl QuerySession<'_> {
         &self.context.caller
     }
 
-    /// Returns the time on the service's clock, for durations.
+    /// Returns the reading of the service's clock, for measuring durations.
     pub fn elapsed(&self) -> Duration {
         self.service.clock.elapsed()
     }
 
-    /// Returns the current time of the session on the wall clock of its zone.
+    /// Returns the current time of the session as the local time of its zone.
     pub fn now(&self) -> jiff::civil::DateTime {
         self.environment.default_timezone.to_datetime(self.environment.now)
     }
@@ -82,7 +82,8 @@ impl QuerySession<'_> {
         self.environment.max_limit.min(self.guardrails.max_rows_returned.unwrap_or(u64::MAX))
     }
 
-    /// Returns the error of an answer that needs all rows and has more than `limit`, if a guardrail set that limit.
+    /// Returns the error for an answer that needs all rows but has more than `limit`; `None` unless a guardrail set
+    /// `limit`.
     pub fn exceeded_rows(&self, limit: u64) -> Option<QueryRunError> {
         let limit = self.guardrails.max_rows_returned.filter(|allowed| *allowed <= limit)?;
         Some(GuardrailExceeded::Rows { limit, requested: None }.into())
@@ -94,7 +95,7 @@ impl QuerySession<'_> {
         self.guardrails.max_execution.map_or(timeout, |limit| limit.min(timeout))
     }
 
-    /// Returns the error of a query that takes longer than [`QuerySession::timeout`].
+    /// Returns the error for a query that takes longer than [`QuerySession::timeout`].
     pub fn overdue(&self) -> QueryRunError {
         let timeout = self.service.settings.timeout;
         match self.guardrails.max_execution {
@@ -106,7 +107,7 @@ impl QuerySession<'_> {
     /// Authorizes a query: asks the governance hooks for their decisions.
     ///
     /// # Errors
-    /// A policy or a hook denies the query, or hooks are in use and the query does not resolve.
+    /// A policy or a hook denies the query. If hooks are configured, also that the query does not resolve.
     pub async fn prepare<'q>(&'q self, query: &'q SemanticQuery) -> Result<Prepared<'q>, QueryRunError> {
         let mut recorder = self.recorder(query, self.context.kind);
         let authorization = self.authorize(query, &recorder).await;
@@ -117,8 +118,8 @@ impl QuerySession<'_> {
         Ok(Prepared { session: self, query, authorization, recorder, cache: CacheControl::default(), rows_only: None })
     }
 
-    /// Returns the warehouse's own plan of an explained statement, in the warehouse's words; `None` if the
-    /// warehouse explains nothing. Its numbers are statistics of all rows, so only the operator may see it.
+    /// Returns the warehouse's own plan of an explained statement, in the warehouse's words; `None` if the warehouse
+    /// cannot explain statements. The numbers of a plan are statistics of all rows, so only operators may see it.
     ///
     /// # Errors
     /// [`QueryRunError`]
@@ -141,7 +142,7 @@ impl QuerySession<'_> {
         Ok(Some(lines.join("\n")))
     }
 
-    /// Returns the columns of a cube that the caller may read unmasked, hooks included.
+    /// Returns the columns of a cube that the caller may read unmasked, after policies and hooks.
     ///
     /// # Errors
     /// The cube is unknown or closed to the caller, or a hook denies the query.
@@ -171,8 +172,8 @@ impl QuerySession<'_> {
         Ok(statistics_columns(&authorization.authorized, cube)?)
     }
 
-    /// Returns the digest of the caller's view of a cube: its rows and the columns that the caller may read unmasked,
-    /// after hooks. Callers with the same view have the same digest.
+    /// Returns the digest of the caller's view of a cube: its rows, and the columns that the caller may read unmasked,
+    /// after policies and hooks. Callers with the same view have the same digest.
     ///
     /// # Errors
     /// The cube is unknown or closed to the caller, or a hook denies the query.
@@ -190,7 +191,8 @@ impl QuerySession<'_> {
         let CacheSettings { secret, warehouse, .. } = &self.service.settings.cache;
         let tenant = self.context.tenant.as_deref();
         let key = secret.key(warehouse, tenant, std::iter::once(&sql), false);
-        // The hooks' limit of rows bounds the lists of frequent values.
+        // Hooks may limit the number of rows, which bounds the lists of frequent values, so the limit is part of the
+        // view.
         let limit = authorization.authorized.limit(u64::MAX, 0).to_le_bytes();
         Ok(hex::encode(secret.tag(b"profile", &[&key.0, &limit])).into())
     }
@@ -305,8 +307,7 @@ impl QuerySession<'_> {
         }
     }
 
-    /// Records the end of a query. A failure is logged, and a denial is in the audit log before its caller
-    /// learns of it.
+    /// Records the end of a query. A failure is logged. A denial is written to the audit log before it is returned.
     pub(super) async fn finish<T>(
         &self,
         recorder: &mut QueryRecorder,
@@ -328,7 +329,7 @@ impl QuerySession<'_> {
     }
 }
 
-/// Returns the texts of the last column; engines that name the kind of a plan do so in a column before it.
+/// Returns the strings of the last column. Some engines write the kind of the plan in a column before it.
 fn last_texts(batch: &RecordBatch) -> Vec<String> {
     let Some(column) = batch.columns().last() else { return Vec::new() };
     let Ok(texts) = arrow::compute::cast(column, &DataType::Utf8) else { return Vec::new() };

@@ -1,7 +1,7 @@
-//! Makes a query of a draft.
+//! Converts the interpretation of a question to a query.
 //!
-//! In: the reading of a question. Out: a [`SemanticQuery`]. A step of time groups by the time dimension that the
-//! question names, or by the primary time dimension of the cube that it is about.
+//! In: the interpretation of a question. Out: a [`SemanticQuery`]. If the question names a step of time, the query
+//! groups by the time dimension that the question names, or else by the primary time dimension of its cube.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use terrane_questions::{Comparison, Draft, DraftFilter, DraftRange, DraftValue, 
 
 use crate::metadata;
 
-/// The largest integer that a double represents with all smaller ones.
+/// The largest integer such that a double can represent it and all smaller natural numbers.
 const MAX_INTEGER: f64 = 9_007_199_254_740_992.0;
 
 /// Returns the query of a draft.
 ///
 /// # Errors
-/// A name is invalid, or the cube has no time to group by.
+/// A name is invalid, or the cube has no time dimension to group by.
 pub(super) fn query(access: &Access<'_>, reading: &Interpretation) -> Result<SemanticQuery, QueryError> {
     let draft = &reading.draft;
     let step: Option<Granularity> = draft.granularity.and_then(|name| name.parse().ok());

@@ -1,10 +1,11 @@
-//! Reads a question by a language model.
+//! Interprets a question by a language model.
 //!
-//! In: a question that the grammar did not read, and the members that its caller may see. Out: a query that compiles for
-//! the caller, a question back, or the reason why there is neither. A refused reply goes back to the model with the
+//! In: a question, and the members that its caller may see. Out: a query that compiles for the caller, a request for
+//! clarification, or the reason why there is neither. If a reply is refused, it is sent back to the model with the
 //! reason, at most [`MAX_REPAIRS`] times. Each request is in the audit log before it is sent. Queries are stored by the
-//! digest of their prompt, which contains everything that the model received, so no caller gets a query that was made
-//! from members of another one. Absent: the form of requests and replies (the adapter), and rows of the warehouse.
+//! digest of their prompt. The prompt contains everything that the model received, so no caller gets a query that was
+//! written from another caller's members. Absent: the format of requests and replies (the adapter), and rows of the
+//! warehouse.
 
 use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroU32;
@@ -29,48 +30,48 @@ use crate::security::{AccessRecorder, AuthMethod};
 
 /// The largest number of further requests after a refused reply.
 const MAX_REPAIRS: usize = 2;
-/// The largest number of requests at the same time.
+/// The largest number of concurrent requests.
 const MAX_RUNNING: usize = 4;
 /// The largest number of stored queries.
 const MAX_STORED: usize = 1_000;
 const SECONDS_PER_HOUR: f64 = 3_600.0;
-/// The largest number of characters of a model's message that an answer contains.
+/// The largest number of characters of a model's message in an answer.
 const MAX_MESSAGE: usize = 300;
-/// The largest numbers of parts of a question and of choices in a reply.
+/// The largest number of words with a meaning in a reply, and the largest number of choices.
 const MAX_ITEMS: usize = 20;
 
-/// The questions that the model is asked.
+/// The questions about which the model is asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ModelUse {
-    /// Questions that the grammar cannot read.
+    /// Questions that the grammar cannot interpret.
     #[default]
     Unclear,
-    /// All questions. The grammar answers if the model does not.
+    /// All questions. If the model fails, the grammar answers.
     Always,
 }
 
-/// The bounds of the use of a language model.
+/// The limits on the use of a language model.
 #[derive(Debug, Clone)]
 pub struct ModelSettings {
     pub usage: ModelUse,
     /// The largest number of members that a request names.
     pub max_members: usize,
-    /// True to send values of dimensions that words of the question were found as.
+    /// True to send values of dimensions that match words of the question.
     pub sends_values: bool,
-    /// The number of questions of one caller in an hour, for each process.
+    /// The largest number of questions of one caller per hour, counted in each process.
     pub questions_per_hour: NonZeroU32,
-    /// The time for a question with all its requests.
+    /// The time limit for a question with all its requests.
     pub timeout: Duration,
 }
 
-/// A language model with the bounds of its use.
+/// A language model with the limits on its use.
 #[derive(Clone)]
 pub struct ModelBackend {
     pub model: Arc<dyn LanguageModel>,
     pub settings: ModelSettings,
 }
 
-/// The reason why a model did not read a question, for its caller.
+/// The reason why a model did not answer a question, for its caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ModelProblem {
     #[error("the language model was not asked: this caller may ask it {per_hour} questions in an hour")]
@@ -100,7 +101,7 @@ pub(super) enum ModelReading {
     Problem(ModelProblem),
 }
 
-/// A failure inside of a question's requests.
+/// The reason why the requests of a question ended without a reply.
 enum Stop {
     Problem(ModelProblem),
     Query(QueryRunError),
@@ -112,7 +113,7 @@ impl From<QueryRunError> for Stop {
     }
 }
 
-/// Asks a language model within its bounds.
+/// Asks a language model within its limits.
 pub struct ModelReader {
     model: Arc<dyn LanguageModel>,
     access: Arc<AccessRecorder>,
@@ -145,10 +146,10 @@ impl ModelReader {
         &self.settings
     }
 
-    /// Reads a question.
+    /// Interprets a question.
     ///
     /// # Errors
-    /// A query of the model cannot be checked, because a policy denies the caller or the warehouse does not respond.
+    /// A query of the model cannot be checked, because a policy denies it or the warehouse does not respond.
     pub(super) async fn read(
         &self,
         question: ModelQuestion,
@@ -182,7 +183,7 @@ impl ModelReader {
         }
     }
 
-    /// Sends the question, and again with the reason after each refused reply.
+    /// Sends the question. If a reply is refused, sends the question again with the reason.
     async fn requests(
         &self,
         mut question: ModelQuestion,
@@ -218,7 +219,7 @@ impl ModelReader {
         }
     }
 
-    /// Writes to the audit log what a request contains.
+    /// Writes the contents of a request to the audit log.
     async fn record(&self, question: &ModelQuestion, prompt: &Prompt, request: &RequestContext) -> Result<(), Stop> {
         let values = question.values.iter().map(|value| format!("{}: {}", value.member, value.value));
         let sent = Details::fields([
@@ -249,7 +250,7 @@ impl ModelReader {
         }
     }
 
-    /// Returns the digest of a prompt and of the model that it is for.
+    /// Returns the digest of a prompt and of the model that receives it.
     fn digest(&self, prompt: &Prompt) -> [u8; 32] {
         let mut digest = Sha256::new();
         for part in [self.model.host(), self.model.name(), &prompt.body] {
@@ -268,7 +269,7 @@ impl ModelReader {
     }
 }
 
-/// The queries of questions that were read, oldest first.
+/// The queries of earlier questions, oldest first.
 #[derive(Default)]
 struct StoredQueries {
     queries: HashMap<[u8; 32], ModelQuery>,
@@ -288,7 +289,7 @@ impl StoredQueries {
     }
 }
 
-/// Returns the reason why a query does not compile for the caller; `None`: it compiles.
+/// Returns the reason why a query does not compile for the caller; `None` if it compiles.
 async fn problem_of(session: &QuerySession<'_>, query: &SemanticQuery) -> Result<Option<String>, QueryRunError> {
     match async { session.prepare(query).await?.planned().await }.await {
         Ok(_) => Ok(None),
@@ -297,7 +298,7 @@ async fn problem_of(session: &QuerySession<'_>, query: &SemanticQuery) -> Result
     }
 }
 
-/// Returns the caller that a budget is for.
+/// Returns the caller for whom questions are counted.
 fn subject(request: &RequestContext) -> Subject {
     match request.caller.auth_method {
         AuthMethod::Anonymous => Subject::of_address(request.client),
@@ -305,7 +306,7 @@ fn subject(request: &RequestContext) -> Subject {
     }
 }
 
-/// Leaves out parts that are not in the question, and members that were not offered.
+/// Removes words that are not in the question, and members that were not offered to the model.
 fn meanings(words: Vec<WordMeaning>, question: &ModelQuestion) -> Vec<WordMeaning> {
     let text = question.text.to_lowercase();
     let is_part = |word: &WordMeaning| !word.text.trim().is_empty() && text.contains(&word.text.to_lowercase());
@@ -313,7 +314,7 @@ fn meanings(words: Vec<WordMeaning>, question: &ModelQuestion) -> Vec<WordMeanin
     words.into_iter().filter(|word| is_part(word) && is_offered(&word.member)).take(MAX_ITEMS).collect()
 }
 
-/// Makes a question back of a model's reply. Choices that were not offered are left out.
+/// Creates a clarification from a model's reply. Choices that were not offered to the model are left out.
 fn clarification(message: &str, choices: Vec<Arc<str>>, question: &ModelQuestion) -> Clarification {
     let is_offered = |name: &Arc<str>| question.members.iter().any(|member| member.name == *name);
     Clarification {
@@ -327,7 +328,7 @@ fn bounded(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(MAX_MESSAGE).collect()
 }
 
-/// Returns the reading of a model's query: the parts with a member, and the share of the question's words in them.
+/// Returns the interpretation of a model's query: the words with a member, and their share of the question's words.
 pub(super) fn reading(text: &str, words: &[WordMeaning]) -> Interpretation {
     let count = |text: &str| text.split_whitespace().count();
     let named: usize = words.iter().map(|word| count(&word.text)).sum();

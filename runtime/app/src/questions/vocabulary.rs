@@ -1,8 +1,8 @@
-//! The names by which a question can call members.
+//! The names that a question can use for members.
 //!
-//! In: the artifacts that the caller may see. Out: entries with names, titles and synonyms, and the members that a
-//! language model is offered. Members of an alias are called by the alias too: `origin airport` is the name of the airport
-//! that the alias `origin_airport` leads to.
+//! In: the artifacts that the caller may see. Out: entries with names, titles and synonyms; and the members that are
+//! offered to a language model. A member of an alias can be called by the name of the alias: `origin airport` is the
+//! name of the airport in the alias `origin_airport`.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -67,8 +67,8 @@ pub(super) fn entries(access: &Access<'_>, artifacts: &[Arc<ArtifactText>]) -> V
     entries
 }
 
-/// Returns the members that a language model may use for a question: at most `limit`, those first that share words with
-/// it, and then those of the cubes that share most words with it.
+/// Returns the members that a language model may use for a question, at most `limit`. Members that share the most words
+/// with the question come first. Members that share equally many are ordered by the number for their whole cube.
 pub(super) fn offered(
     access: &Access<'_>,
     artifacts: &[Arc<ArtifactText>],
@@ -121,20 +121,21 @@ fn offer(
     }
 }
 
-/// Returns the number of words that a member's texts share with a question.
+/// Returns the number of different words that a member's texts and a question share.
 fn shared(words: &HashSet<String>, member: &OfferedMember) -> usize {
     let texts = [&member.name, &member.title].into_iter().chain(&member.synonyms).chain(&member.description);
     let own: HashSet<String> = texts.flat_map(|text| self::words(text)).collect();
     own.intersection(words).count()
 }
 
-/// Returns the words in lower case, without the `s` of a plural.
+/// Returns the words in lower case, without a final `s`.
 fn words(text: &str) -> HashSet<String> {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.map(|word| word.to_lowercase()).map(|word| word.strip_suffix('s').unwrap_or(&word).to_owned()).collect()
 }
 
-/// Returns the dimensions whose values questions may look up: those of the cube first, and of the cubes that it joins.
+/// Returns the dimensions whose values may be looked up: first those of the cube, then those of the cubes that it
+/// joins.
 pub(super) fn searchable<'m>(access: &Access<'m>, cube: Option<&str>) -> Vec<(&'m str, &'m str)> {
     let model = access.model();
     let main = cube.and_then(|name| metadata::cube(access, name));
@@ -153,13 +154,14 @@ pub(super) fn searchable<'m>(access: &Access<'m>, cube: Option<&str>) -> Vec<(&'
 fn phrases(cube: &Cube, name: &Arc<str>, presentation: &Presentation) -> Vec<Arc<str>> {
     let title = &presentation.title;
     if cube.alias_of.is_none() {
-        // `weather conditions` are the conditions of the cube `weather`.
+        // A question may put the name of the cube before the member: `weather conditions` are the conditions of
+        // `weather`.
         let of_cube = [format!("{} {name}", cube.name).into(), format!("{} {title}", cube.name).into()];
         return [Arc::clone(name), Arc::clone(title)].into_iter().chain(of_cube).collect();
     }
     let mut phrases: Vec<Arc<str>> =
         vec![format!("{} {name}", cube.name).into(), format!("{} {title}", cube.name).into()];
-    // The name of what an alias leads to is called by the alias.
+    // A question uses the name of an alias for the member `name` of the cube behind the alias.
     if &**name == "name" {
         phrases.push(Arc::clone(&cube.name));
     }

@@ -1,7 +1,7 @@
 //! The searchable texts of a project, with the index over them.
 //!
-//! In: a snapshot and the governed records. Out: one entry for each cube, member and metric that metadata can list to
-//! anybody. Values that were set at run time replace those of the files.
+//! In: a snapshot and the governed records. Out: one entry for each cube, member and metric that metadata can list for
+//! some caller. Values that were set at run time replace those of the files.
 
 use std::sync::{Arc, Weak};
 
@@ -18,7 +18,7 @@ use crate::ports::governance_records::{ArtifactRef, ArtifactType};
 #[derive(Debug)]
 pub(super) struct SearchEntries {
     snapshot: Weak<Snapshot>,
-    /// The newest change of governed records.
+    /// The sequence number of the newest change to governed records.
     sequence: u64,
     pub(super) entries: Vec<Entry>,
     pub(super) index: Index,
@@ -31,7 +31,7 @@ pub(super) struct Entry {
     artifact: ArtifactId,
     /// The cube, or the cube of the member.
     pub(super) cube: Option<CubeId>,
-    /// The cubes that a metric is computed from.
+    /// The cubes of a metric's measures; empty for other artifacts.
     pub(super) metric_cubes: Vec<CubeId>,
 }
 
@@ -48,7 +48,7 @@ pub struct ArtifactText {
     pub tags: Vec<Arc<str>>,
 }
 
-/// The id of an artifact in the model. That of a cube is beside it.
+/// The id of an artifact in the model. The id of the cube is in the field `cube` of the entry.
 #[derive(Debug, Clone, Copy)]
 enum ArtifactId {
     Cube,
@@ -62,7 +62,7 @@ impl Entry {
         let is_cube_shown = || self.cube.is_some_and(|cube| metadata::is_shown(access, access.model().cube(cube)));
         match self.artifact {
             ArtifactId::Cube => is_cube_shown(),
-            // Hidden members have no entry.
+            // Members that are hidden by the project have no entry, so only policies are checked.
             ArtifactId::Member(member) => is_cube_shown() && access.offers(member),
             ArtifactId::Metric(metric) => access.offers_metric(metric),
         }
@@ -72,7 +72,7 @@ impl Entry {
 impl SearchEntries {
     pub(super) fn new(snapshot: &Arc<Snapshot>, state: &GovernanceState) -> Self {
         let mut entries = entries(snapshot, state);
-        // The order of equal matches: metrics, measures, dimensions, cubes; short names first.
+        // Equal matches stay in this order: metrics, measures, dimensions, cubes; short names first.
         entries.sort_by(|a, b| {
             let order = |entry: &Entry| (place(entry.text.reference.kind), entry.text.reference.id.len());
             order(a).cmp(&order(b)).then_with(|| a.text.reference.id.cmp(&b.text.reference.id))
@@ -84,7 +84,7 @@ impl SearchEntries {
         SearchEntries { snapshot: Arc::downgrade(snapshot), sequence: state.sequence, entries, index: builder.build() }
     }
 
-    /// Returns whether the catalog is that of a snapshot and governed records.
+    /// Returns whether the index was built from this snapshot and these governed records.
     pub(super) fn is_of(&self, snapshot: &Arc<Snapshot>, state: &GovernanceState) -> bool {
         std::ptr::eq(self.snapshot.as_ptr(), Arc::as_ptr(snapshot)) && self.sequence == state.sequence
     }
@@ -165,7 +165,7 @@ fn of_presentation(reference: ArtifactRef, cube: Option<Arc<str>>, presentation:
     }
 }
 
-/// Returns an entry whose texts have their governed values.
+/// Returns an entry in which governed values have replaced those of the files.
 fn entry(mut text: ArtifactText, artifact: ArtifactId, cube: Option<CubeId>, state: &GovernanceState) -> Entry {
     if let Some(set) = state.metadata.get(&text.reference) {
         text.description = set.description.clone().or(text.description);

@@ -1,9 +1,9 @@
 //! Records admitted and refused callers in the log, the metrics and the audit log.
 //!
-//! In: a request and the decision about it. Out: one log line, one metric and one audit record. Every
-//! denial of the program passes through [`AccessRecorder`]: those of the HTTP edge, of sign-ins, of
-//! policies and of governance hooks. A decision that cannot be recorded is an error, and its caller
-//! answers nothing else. Absent: the decisions themselves, and status codes.
+//! In: a request and the decision about it. Out: one log line, one metric and one audit record. Every denial of the
+//! program passes through [`AccessRecorder`], whether it comes from the HTTP edge, a sign-in, a policy or a governance
+//! hook. If a decision cannot be recorded, an error is returned, and the caller of this module responds with this error
+//! only. Absent: the decisions themselves, and status codes.
 
 use std::sync::Arc;
 
@@ -14,22 +14,22 @@ use crate::ports::clock::Clock;
 use crate::ports::observer::Observer;
 use crate::ports::store::StoreError;
 
-/// Denial of a request by a policy, a hook or a rule of the project.
+/// The reason of a denial by a policy, a hook or a rule of the project.
 pub const POLICY: &str = "policy";
-/// Denial of a request whose caller lacks the scope that it requires.
+/// The reason of a denial because the caller lacks the required scope.
 pub const MISSING_SCOPE: &str = "missing scope";
 
-/// The point in time at which a record has to be on disk.
+/// The latest time at which a record must be on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// Written before the caller gets the answer. Records of anonymous callers are written with the next batch instead,
-    /// so that anonymous requests cannot cause one write each.
+    /// The record is written before the caller gets the answer. A record of an anonymous caller is written with the
+    /// next batch instead, so that anonymous requests cannot cause one write each.
     BeforeAnswer,
-    /// Written with the next batch.
+    /// The record is written with the next batch.
     NextBatch,
 }
 
-/// An operation that the caller may not do.
+/// The reason why the caller may not perform an operation.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ScopeError {
     #[error("scope `{}` is required", scope.as_str())]
@@ -50,14 +50,13 @@ impl AccessRecorder {
         AccessRecorder { audit_buffer: Some(audit_buffer), observer, clock }
     }
 
-    /// Returns a recorder for a command that opens no audit log. It serves requests of this process only,
-    /// which the operator of this machine makes: a decision about any other request fails, since it cannot
-    /// be recorded.
+    /// Returns a recorder for a command that opens no audit log. All its requests come from this process and are made
+    /// by the operator of this machine. A decision about any other request fails, because it cannot be recorded.
     pub fn for_operator(observer: Arc<dyn Observer>, clock: Arc<dyn Clock>) -> Self {
         AccessRecorder { audit_buffer: None, observer, clock }
     }
 
-    /// Records that a request was denied. The record of an identified caller is on disk when this returns.
+    /// Records that a request was denied. If the caller is identified, the record is on disk when this returns.
     ///
     /// # Errors
     /// The audit log does not take the record.
@@ -71,10 +70,10 @@ impl AccessRecorder {
         self.record(request, entry, Durability::BeforeAnswer).await
     }
 
-    /// Checks that the caller of a request holds the scope that its operation requires. A denial is recorded first.
+    /// Checks that the caller of a request holds a scope. If not, the denial is recorded before the error is returned.
     ///
     /// # Errors
-    /// The scope is missing, or its denial cannot be recorded.
+    /// The scope is missing, or the denial could not be recorded.
     pub async fn require(&self, request: &RequestContext, scope: Scope) -> Result<(), ScopeError> {
         if request.scopes.hold(scope) {
             return Ok(());
@@ -83,7 +82,7 @@ impl AccessRecorder {
         Err(ScopeError::Missing { scope })
     }
 
-    /// Records that a credential was accepted; `credential` is the id of the key or session.
+    /// Records that a credential was accepted. `credential` is the id of the key or session.
     ///
     /// # Errors
     /// The audit log does not take the record.
@@ -94,7 +93,7 @@ impl AccessRecorder {
         self.record(request, entry, Durability::NextBatch).await
     }
 
-    /// Reports a denial to the log and the metrics, for a caller that writes its own audit record.
+    /// Writes a denial to the log and the metrics, for code that writes its own audit record.
     pub(crate) fn report_denial(&self, request: &RequestContext, reason: &'static str) {
         self.observer.access_denied(reason);
         tracing::warn!(
@@ -107,7 +106,7 @@ impl AccessRecorder {
         );
     }
 
-    /// Reports an authentication to the log and the metrics, for a caller that writes its own audit record.
+    /// Writes an authentication to the log and the metrics, for code that writes its own audit record.
     pub(crate) fn report_authentication(
         &self,
         request: &RequestContext,
@@ -125,7 +124,7 @@ impl AccessRecorder {
         );
     }
 
-    /// Returns an audit record of something that happens now, without reason and details.
+    /// Returns an audit record of an event at the present time, without reason and details.
     pub(crate) fn entry(&self, event: &'static str, request: &RequestContext, resource: String) -> AuditEntry {
         AuditEntry {
             at: self.clock.now(),
@@ -143,7 +142,7 @@ impl AccessRecorder {
     /// Writes an audit record about a request.
     ///
     /// # Errors
-    /// The audit log does not take the record, or there is none and the request came from outside of this process.
+    /// The audit log does not take the record, or no audit log is open and the request comes from outside this process.
     pub(crate) async fn record(
         &self,
         request: &RequestContext,

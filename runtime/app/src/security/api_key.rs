@@ -1,7 +1,8 @@
 //! The text of an API key: `trn_<id>_<secret>`.
 //!
-//! The id is 16 hexadecimal digits and may be shown; the secret is 43 letters of base64url, 256 random
-//! bits. Only the SHA-256 of the secret is kept: a slow hash is for passwords, which people choose.
+//! The id is 16 hexadecimal digits and may be shown. The secret is 43 characters of base64url, which encode 256 random
+//! bits. Only the SHA-256 of the secret is stored. A slow hash is not needed, because the secret is random, unlike
+//! passwords, which people choose.
 
 use std::sync::Arc;
 
@@ -14,10 +15,10 @@ const PREFIX: &str = "trn_";
 const ID_DIGITS: usize = 16;
 const SECRET_LETTERS: usize = 43;
 
-/// A secret's SHA-256.
+/// The SHA-256 of a secret.
 pub type SecretHash = [u8; 32];
 
-/// A key that was just made: the only time that its secret is known.
+/// A key that was just created. Its secret is known only now.
 #[derive(Clone)]
 pub struct NewKey {
     pub id: Arc<str>,
@@ -46,7 +47,7 @@ pub fn parse(text: &str) -> Option<(&str, SecretHash)> {
     (is_id && is_secret).then(|| (id, hash(secret)))
 }
 
-/// Returns whether a string claims to be a key, well-formed or not.
+/// Returns whether a string has the prefix of keys, whether or not it is a valid key.
 pub fn is_key(text: &str) -> bool {
     text.starts_with(PREFIX)
 }

@@ -1,18 +1,18 @@
 //! Collects the audit records of requests, so that not every request writes to the audit log.
 //!
-//! Changes write their own records, in the change's transaction. Authentications and denials are collected in batches,
-//! in which equal events share one record with a count:
+//! A change writes its own record, in its transaction. Authentications and denials are collected in batches. In a
+//! batch, equal events share one record with a count:
 //! - Denials of authenticated callers are on disk before the answer ([`AuditBuffer::note_durably`]). Callers that
-//!   arrive while a batch is written share the next batch.
+//!   arrive while a batch is being written share the next batch.
 //! - All other events are on disk with the next batch, at most one interval later ([`AuditBuffer::keep_writing`]).
-//! - Failures of unauthenticated callers are unlimited and must not fill the disk. The first failure of a kind is in
-//!   the next batch, and its repetitions share one record for each [`WINDOW`]. Above [`MAX_FAILING`] kinds, all further
-//!   kinds share one record.
+//! - The number of failures of unauthenticated callers is unlimited, and must not fill the disk. The first failure of a
+//!   kind is in the next batch. Its repetitions share one record for each [`WINDOW`]. If a window has more than
+//!   [`MAX_FAILING`] kinds, all further kinds share one record.
 //!
-//! If a process is killed, the events since its last batch are lost: those of at most one interval, and the counts of
-//! repeated failures of at most one window. Memory is bounded: at [`MAX_OPEN`] kinds the next caller has to write the
-//! batch first, and is refused while the store accepts none. A batch that the store refuses is retained. Not here: the
-//! chain (`chain`) and the store.
+//! If a process is killed, it loses the events since its last batch: at most those of one interval, and the counts of
+//! repeated failures of one window. Memory is bounded: at [`MAX_OPEN`] kinds, the next caller must write the batch
+//! first, and is refused while the store accepts no batch. A batch that the store refuses stays in memory. Absent: the
+//! chain (`chain`), and the store.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,29 +26,29 @@ use crate::ports::clock::Clock;
 use crate::ports::observer::{Observer, TaskOutcome};
 use crate::ports::store::StoreError;
 
-/// The window in which repeated failures of unauthenticated callers are gathered.
+/// The time for which repeated failures of unauthenticated callers are collected in one record.
 pub const WINDOW: Duration = Duration::from_secs(5);
 const MAX_OPEN: usize = 4_096;
-/// The number of kinds of failures that have separate records within one window.
+/// The largest number of kinds of failures with separate records within one window.
 const MAX_FAILING: usize = 256;
-/// The time that the writer of a batch waits for others to join: at most 100 batches a second.
+/// The time for which the writer of a batch waits for other events to join. It limits writes to 100 batches a second.
 const GATHER: Duration = Duration::from_millis(10);
-/// The time between two attempts to write while the store refuses.
+/// The time between two attempts to write while the store refuses batches.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Gathers frequent audit events.
+/// Collects frequent audit events.
 pub struct AuditBuffer {
     log: Arc<dyn AuditLog>,
     clock: Arc<dyn Clock>,
     open: Mutex<Open>,
-    /// The lock of the writer.
+    /// The lock that is held while a batch is written.
     written: tokio::sync::Mutex<WriteProgress>,
     /// The number of attempts to write so far.
     tries: AtomicU64,
     noted: Notify,
 }
 
-/// The batch that events go into.
+/// The batch to which events are added.
 #[derive(Default)]
 struct Open {
     number: u64,
@@ -70,11 +70,11 @@ struct Failures {
 struct WriteProgress {
     /// The number of the first batch that is not on disk.
     below: u64,
-    /// The last attempt that failed.
+    /// The number of the last attempt that failed, and its error.
     failed: Option<(u64, StoreError)>,
 }
 
-/// The fields that are equal in events of the same kind.
+/// The fields in which events of the same kind are equal.
 type Kind = (Arc<str>, Arc<str>, Arc<str>, Option<Arc<str>>, Arc<str>, Option<Arc<str>>, Option<Arc<str>>);
 
 impl AuditBuffer {
@@ -89,37 +89,37 @@ impl AuditBuffer {
         }
     }
 
-    /// Notes an event; the record is on disk with the next batch.
+    /// Adds an event. Its record is on disk with the next batch.
     ///
     /// # Errors
-    /// Too many kinds are open, and the store doesn't take them.
+    /// Too many kinds wait, and the store does not accept the batch.
     pub async fn note(&self, entry: AuditEntry) -> Result<(), StoreError> {
         self.push(entry).await?;
         self.noted.notify_one();
         Ok(())
     }
 
-    /// Records that wait to be written.
+    /// Returns the number of records that wait to be written.
     pub fn pending(&self) -> usize {
         let open = self.open();
         open.kinds.len() + open.failures.repeated.len()
     }
 
-    /// Notes an event; the record is on disk when this returns.
+    /// Adds an event. Its record is on disk when this returns.
     ///
     /// # Errors
     /// The store fails.
     pub async fn note_durably(&self, entry: AuditEntry) -> Result<(), StoreError> {
         let number = self.push(entry).await?;
-        // Where its caller goes away before it is written, the task writes it.
+        // If the caller is dropped before the record is written, the task `keep_writing` writes it.
         self.noted.notify_one();
         self.write_through(number).await
     }
 
-    /// Writes what is open, repeated failures included.
+    /// Writes all waiting records, including the counts of repeated failures.
     ///
     /// # Errors
-    /// The store's; what it refuses stays open.
+    /// The store refuses the batch; the records stay in memory.
     pub async fn flush(&self) -> Result<(), StoreError> {
         let number = {
             let mut open = self.open();
@@ -173,8 +173,8 @@ impl AuditBuffer {
         }
     }
 
-    /// Ensures that a batch is on disk: writes it, or finds it written. A caller who waited for a try
-    /// that began after they came fails with it, so that no caller waits for more than two.
+    /// Ensures that a batch is on disk, and writes it if necessary. If an attempt that began after this call fails,
+    /// this call fails with the same error. So no caller waits for more than two attempts.
     async fn write_through(&self, number: u64) -> Result<(), StoreError> {
         let seen = self.tries.load(Ordering::Relaxed);
         let mut written = self.written.lock().await;
@@ -210,8 +210,8 @@ impl AuditBuffer {
     }
 }
 
-/// A batch on its way: what is not on disk when this is dropped is open again, also where the request
-/// that wrote it went away.
+/// A batch that is being written. If it is dropped before it is on disk, its records are added to the open batch again,
+/// even if the request that was writing it was dropped.
 struct PendingBatch<'a> {
     audit_buffer: &'a AuditBuffer,
     batch: Option<HashMap<Kind, AuditEntry>>,
@@ -236,7 +236,7 @@ impl Drop for PendingBatch<'_> {
 }
 
 impl Open {
-    /// Returns false if the limit of kinds is reached.
+    /// Adds an event. Returns false if the limit of kinds is reached.
     fn add(&mut self, entry: &AuditEntry, now: Duration) -> bool {
         let mut kind = kind(entry);
         let mut entry = AuditEntry { count: 1, ..entry.clone() };
@@ -277,13 +277,13 @@ impl Open {
     }
 }
 
-/// Adds to the record of the kind, whose other facts are those of its first event.
+/// Adds an event to the record of its kind. The other fields of this record are those of the first event.
 fn gather(kinds: &mut HashMap<Kind, AuditEntry>, kind: Kind, entry: AuditEntry) {
     let count = entry.count;
     kinds.entry(kind).and_modify(|same| same.count += count).or_insert(entry);
 }
 
-/// Returns the record that stands for failures of too many kinds.
+/// Returns the record that counts failures beyond the largest number of kinds.
 fn folded(entry: AuditEntry) -> AuditEntry {
     AuditEntry {
         client_ip: None,
@@ -302,7 +302,7 @@ fn kind(entry: &AuditEntry) -> Kind {
         entry.client_ip.clone(),
         entry.resource.clone(),
         entry.reason.clone(),
-        // Details hold floats and have no hash; their debug text has every value.
+        // Details contain floats, which cannot be hashed. Their debug format contains every value.
         entry.after.as_ref().map(|after| format!("{after:?}").into()),
     )
 }

@@ -1,7 +1,8 @@
 //! The hash that chains audit records.
 //!
-//! In: a record and the hash before it. Out: SHA-256 over the previous hash and every field, each after its length, so
-//! that different records never hash the same text. Changing, dropping or inserting a record changes every later hash.
+//! In: a record and the hash of the record before. Out: SHA-256 over the previous hash and every field. The length of a
+//! field is hashed before the field, so that different records add different bytes. Changing, removing or inserting a
+//! record changes every later hash.
 
 use std::sync::Arc;
 
@@ -12,14 +13,14 @@ use crate::ports::audit::AuditEntry;
 /// The previous hash of the first record.
 pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// The stored text of a record's details.
+/// The details of a record as the store wrote them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StoredDetails<'d> {
     pub before: Option<&'d str>,
     pub after: Option<&'d str>,
 }
 
-/// Returns the hash of a record at its place, over its details as the store wrote them.
+/// Returns the hash of a record at its place in the chain, over its details as the store wrote them.
 pub fn hash(previous: &str, sequence: u64, entry: &AuditEntry, details: StoredDetails<'_>) -> Arc<str> {
     let mut digest = Sha256::new();
     let mut field = |text: Option<&str>| {

@@ -1,7 +1,7 @@
 //! Caches the state database's records of credentials in this process.
 //!
-//! In: keys, sessions and revocations that were read. Out: the same for a short time, so that most requests read
-//! nothing. The authenticator and the use cases that change credentials share it.
+//! In: keys, sessions and revocations that were read. Out: the same records for a short time, so that most requests do
+//! not read the state database. The authenticator and the use cases that change credentials share the cache.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::ports::credentials::{ApiKey, Session};
 pub(crate) struct CredentialCache {
     pub(crate) keys: TtlCache<ApiKey>,
     pub(crate) sessions: TtlCache<Session>,
-    /// One entry: all revocations are read together.
+    /// The cache of revocations. It has one entry, because all revocations are read together.
     pub(crate) revocations: TtlCache<Arc<Revocations>>,
 }
 

@@ -1,7 +1,9 @@
 //! The present rights of a caller whose work runs later: a job or a monitor.
 //!
-//! In: the caller as verified when the work was stored. Out: the caller with the rights of now, or `None` if the account
-//! is gone. Rights of keys and users are read anew, so that work never runs with more than its owner has.
+//! In: the caller as it was verified when the work was stored. Out: the caller with its present rights, or `None` if
+//! the account is gone. Rights of keys and users are read anew, so that work never runs with more rights than its owner
+//! has.
+//! owner has.
 
 use jiff::Timestamp;
 use terrane_compiler::SecurityContext;
@@ -11,7 +13,7 @@ use crate::ports::jobs::Maker;
 use crate::ports::store::StoreError;
 
 /// Returns the maker with its present rights; `None` if the key or user is revoked, expired, disabled or deleted.
-/// Callers whose accounts belong to another system keep the rights that were verified.
+/// If the account of a caller belongs to another system, its rights stay as they were verified.
 ///
 /// # Errors
 /// The state database cannot be read.
@@ -32,7 +34,7 @@ pub(crate) async fn current_rights(
         }));
     }
     if let Some(id) = maker.credential.strip_prefix("session:") {
-        // Only sessions that ended long ago are deleted.
+        // A session that is not found ended long ago, because only such sessions are deleted.
         let Some(session) = credentials.session(id).await? else { return Ok(None) };
         if session.is_guest {
             return Ok(Some(maker.clone()));

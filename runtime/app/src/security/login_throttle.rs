@@ -1,10 +1,11 @@
-//! Limits the guesses of a password.
+//! Limits the number of attempts to guess a password.
 //!
-//! After [`FREE`] failures in a row for a name from one address, each further try must wait, twice as long
-//! each time, up to [`MAX_WAIT`]. Many may stand behind one address, and anybody can fail in anybody's name,
-//! so an address or a name alone has [`FREE_OF_MANY`] and waits [`MAX_WAIT_OF_MANY`] at most. A success clears
-//! the name from that address, and gives the others one back. Bounded: those with the fewest failures are
-//! forgotten first.
+//! Failures are counted for a name from one address, for the name alone, and for the address alone. After [`FREE`]
+//! failures in a row for a name from one address, each further attempt must wait. The wait doubles with each failure,
+//! up to [`MAX_WAIT`]. Several people may share one address, and any caller can fail under any name. So a name alone or
+//! an address alone may fail [`FREE_OF_MANY`] times, and waits at most [`MAX_WAIT_OF_MANY`]. A success removes the
+//! failures of the name from this address, and one failure of each of the other two. Memory is bounded: old failures
+//! and names with few failures are removed first.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,7 +29,7 @@ impl LoginThrottle {
         LoginThrottle { clock, failures: Mutex::new(HashMap::new()) }
     }
 
-    /// Returns the time to wait before the next attempt with these names; `None` if it is allowed now.
+    /// Returns the time to wait before the next attempt under these names; `None` if it is allowed now.
     pub(super) fn wait(&self, names: &[String]) -> Option<Duration> {
         let now = self.clock.elapsed();
         let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,14 +58,14 @@ impl LoginThrottle {
                 continue;
             }
             let (count, last) = failures.entry(name.clone()).or_insert((0, now));
-            // Old failures do not count.
+            // Failures before a pause longer than the longest wait do not count.
             *count = if now.saturating_sub(*last) > MAX_WAIT { 1 } else { *count + 1 };
             *last = now;
         }
     }
 
-    /// Records a successful sign-in: removes the failures of `name`, and one failure of each of the `others`. Their
-    /// earlier failures still count, so that an attacker does not get more guesses by signing in to another account.
+    /// Records a successful sign-in. Removes the failures of `name`, and one failure of each of the `others`. The other
+    /// failures of `others` still count, so that an attacker gets no more guesses by signing in to another account.
     pub(super) fn succeeded(&self, name: &str, others: &[String]) {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         failures.remove(name);

@@ -1,9 +1,9 @@
 //! Signing in through an identity provider: the authorization-code flow with state and PKCE.
 //!
 //! In: a browser that begins to sign in, and later its return from the provider. Out: the URL to redirect the browser
-//! to, then an ordinary session of this server. The provider's statements about the person are read only when the
-//! session begins, and the provider's tokens are not stored. This server accepts each state token once. Another replica
-//! would accept it again, but the provider accepts each code only once (RFC 6749, section 4.1.2). Not here: cookies and
+//! to, then an ordinary session of this server. The provider's claims about the person are read only when the session
+//! begins, and the provider's tokens are not stored. This server accepts each state token once. Another replica would
+//! accept the token again, but the provider accepts each code only once (RFC 6749, section 4.1.2). Absent: cookies and
 //! parameters (server), requests and signatures (identity).
 
 mod state_token;
@@ -26,13 +26,15 @@ use state_token::{StateToken, StateTokenFault};
 
 /// The lifetime of a browser's binding, in seconds.
 pub const BINDING_SECONDS: i64 = state_token::LIFETIME_SECONDS;
-/// The number of used state tokens that are remembered. The oldest are forgotten first; their codes have been used too.
+/// The largest number of used state tokens that are remembered. The oldest are removed first. This is safe, because
+/// their codes have been used too.
 const MAX_USED: usize = 10_000;
-/// The number of codes that are exchanged at the same time.
+/// The largest number of codes that are exchanged at the same time.
 const MAX_EXCHANGES: usize = 32;
-/// The largest size of a code. Longer codes are refused without a request to the provider.
+/// The largest size of a code, in bytes. Longer codes are refused without a request to the provider.
 const MAX_CODE_BYTES: usize = 4_096;
-/// RFC 6749, section 4.1.2.1, and OpenID Connect Core, section 3.1.2.6. Other words are not repeated.
+/// The error codes of RFC 6749, section 4.1.2.1, and OpenID Connect Core, section 3.1.2.6. Only these are repeated in
+/// messages.
 const PROVIDER_ERRORS: &[&str] = &[
     "access_denied",
     "invalid_request",
@@ -47,7 +49,7 @@ const PROVIDER_ERRORS: &[&str] = &[
     "consent_required",
 ];
 
-/// The URL to redirect a browser to, and the cookie that it keeps until it returns.
+/// The URL to redirect a browser to, and the cookie that the browser stores until it returns.
 pub struct LoginStart {
     pub location: String,
     /// The binding, for a cookie that scripts cannot read.
@@ -61,7 +63,7 @@ pub struct Callback<'a> {
     pub code: Option<&'a str>,
     pub error: Option<&'a str>,
     pub issuer: Option<&'a str>,
-    /// The binding of the cookie.
+    /// The binding from the cookie.
     pub binding: Option<&'a str>,
 }
 
@@ -145,10 +147,10 @@ impl OAuth {
         Ok(LoginStart { location, binding })
     }
 
-    /// Begins a session of the person whom the provider has identified.
+    /// Begins a session for the person that the provider has identified.
     ///
     /// # Errors
-    /// [`OAuthError`]. The state token is then used up, unless it belongs to another browser.
+    /// [`OAuthError`]. After an error the state token cannot be used again, unless it belongs to another browser.
     pub async fn finish(
         &self,
         provider: &str,
@@ -196,7 +198,7 @@ impl OAuth {
         begun.map_err(OAuthError::Session)
     }
 
-    /// Returns the state token of a callback. It cannot be used again.
+    /// Checks the state of a callback and returns its state token, which cannot be used again.
     fn open(&self, provider: &dyn IdentityProvider, callback: Callback<'_>) -> Result<StateToken, OAuthError> {
         let state = callback.state.ok_or(OAuthError::Missing { name: "state" })?;
         let binding = callback.binding.ok_or(OAuthError::Foreign)?;
@@ -231,7 +233,7 @@ impl OAuth {
     }
 }
 
-/// Returns the reason in the words of the log, the metrics and the audit log.
+/// Returns the reason as the log, the metrics and the audit log name it.
 fn reason(error: &OAuthError) -> &'static str {
     match error {
         OAuthError::UnknownProvider => "unknown provider",

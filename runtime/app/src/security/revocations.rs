@@ -1,7 +1,7 @@
-//! Revocation of tokens that applications signed, by `jti` or by subject.
+//! Revocation of tokens that were issued to applications, by `jti` or by subject.
 //!
-//! In: revocations of the state database. Out: whether a verified token is among them. Not here: sessions,
-//! which end in their own rows.
+//! In: revocations of the state database. Out: the decision whether a verified token is revoked. Absent: sessions,
+//! whose end is recorded in the sessions themselves.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use super::{AuthError, Authenticator};
 use crate::ports::credentials::{Revocation, RevokedTokens};
 use crate::ports::tokens::TokenId;
 
-/// The longest lifetime that a token of an application may have. Revocations are recorded for longer.
+/// The longest lifetime that a token of an application may have. Revocations are stored for longer than this.
 pub const MAX_APPLICATION_TOKEN_AGE: Duration = Duration::from_secs(30 * 86_400);
 
-/// The time by which the clocks of applications may be ahead. Adapters accept tokens whose time of issue is so much later
-/// than now.
+/// The time by which the clocks of applications may be ahead. Adapters accept tokens whose time of issue is at most
+/// this much later than the present.
 pub const CLOCK_TOLERANCE: Duration = Duration::from_secs(5);
 
-/// All revocations, by what they refuse.
+/// All revocations: the revoked tokens, with the time of the revocation.
 #[derive(Debug, Default)]
 pub(crate) struct Revocations(HashMap<RevokedTokens, Timestamp>);
 
@@ -29,8 +29,9 @@ impl Revocations {
         Revocations(all.into_iter().map(|revocation| (revocation.tokens, revocation.revoked_at)).collect())
     }
 
-    /// Returns whether a token was revoked. A token that does not say when it was issued is older than each revocation,
-    /// and one that was issued up to [`CLOCK_TOLERANCE`] after a revocation may be, since its clock may be ahead.
+    /// Returns whether a token was revoked. A token without a time of issue counts as issued before each revocation. So
+    /// does a token that was issued up to [`CLOCK_TOLERANCE`] after a revocation, because its clock may have been
+    /// ahead.
     pub(super) fn refuse(&self, id: &TokenId, user_id: &Arc<str>) -> bool {
         let token = id.token.clone().map(RevokedTokens::Token);
         if token.is_some_and(|token| self.0.contains_key(&token)) {
@@ -57,7 +58,7 @@ impl RevokedTokens {
 }
 
 impl Authenticator {
-    /// Refuses a token of an application that was revoked.
+    /// Returns an error if a token of an application was revoked.
     pub(super) async fn check_revocations(&self, id: &TokenId, user_id: &Arc<str>) -> Result<(), AuthError> {
         let read = async { Ok(Some(Arc::new(Revocations::new(self.ports.credentials.revocations().await?)))) };
         let revocations = self.cache.revocations.get(ALL, read).await?.ok_or(AuthError::Unavailable)?;
@@ -65,7 +66,7 @@ impl Authenticator {
     }
 }
 
-/// The key of the only cache entry: all revocations are read together.
+/// The key of the only cache entry. All revocations are read together.
 const ALL: &str = "revocations";
 
 #[cfg(test)]

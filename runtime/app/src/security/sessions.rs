@@ -1,11 +1,11 @@
 //! Signing in, refreshing and signing out.
 //!
-//! A sign-in begins a session with a short-lived access token and a refresh token that can be used once. Each refresh
-//! returns a new refresh token. If an old one is used again, a copy exists, so the session ends (RFC 9700, section
-//! 4.14.2). The end of a session also ends its access tokens at once. The rights of a session are recorded with it at
-//! each sign-in and refresh; access tokens only name the session. A session of an identity provider ends one refresh
-//! lifetime after its beginning, however often it is refreshed, so that the person has to sign in at the provider
-//! again.
+//! A sign-in begins a session with a short-lived access token, and a refresh token that can be used once. Each refresh
+//! returns a new refresh token. If an old refresh token is used again, a copy of it exists, so the session ends (RFC
+//! 9700, section 4.14.2). When a session ends, its access tokens are invalid at once. The rights of a session are
+//! recorded at each sign-in and refresh; access tokens only name the session. A session through an identity provider
+//! ends one refresh lifetime after it began, however often it is refreshed. Then the person has to sign in at the
+//! provider again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ use crate::ports::providers::Person;
 use crate::ports::store::StoreError;
 use crate::ports::tokens::{Grant, TokenFault, Tokens};
 
-/// The longest password. Longer ones are refused without computing a hash.
+/// The largest size of a password, in bytes. Longer passwords are refused without computing a hash.
 pub const MAX_PASSWORD_BYTES: usize = 1_024;
 const MAX_NAME_BYTES: usize = 256;
 const REFRESH_PREFIX: &str = "trr_";
@@ -43,7 +43,7 @@ pub struct TokenPair {
 /// The holder of a new session.
 enum Holder {
     User(User),
-    /// A caller for whom an identity provider vouches.
+    /// A caller that an identity provider vouches for.
     Guest(Rights),
 }
 
@@ -57,10 +57,10 @@ enum HolderKind {
 }
 
 impl Authenticator {
-    /// Begins a session with a password.
+    /// Begins a session for a user with a password.
     ///
     /// # Errors
-    /// [`AuthError::WrongPassword`] for an unknown or disabled name too.
+    /// [`AuthError`]. An unknown or disabled name has the same error as a wrong password: [`AuthError::WrongPassword`].
     pub async fn sign_in(
         &self,
         username: &str,
@@ -96,7 +96,7 @@ impl Authenticator {
         if let Some(wait) = self.login_throttle.wait(&names) {
             return Err(AuthError::TooManyAttempts { wait });
         }
-        // Counted before the hash is computed: tries that run side by side count too.
+        // The attempt counts as failed before the hash is computed, so that concurrent attempts count too.
         self.login_throttle.failed(&names);
         let found = self.ports.credentials.user(username).await?;
         let hash = found.as_ref().map(|user| &*user.password_hash);
@@ -110,7 +110,7 @@ impl Authenticator {
         self.begin(&*tokens, session, Holder::User(user), AuthMethod::Jwt, origin).await
     }
 
-    /// Begins a session of a person that a provider vouches for.
+    /// Begins a session for a person that a provider vouches for.
     pub(super) async fn begin_guest_session(
         &self,
         provider: &str,
@@ -119,7 +119,7 @@ impl Authenticator {
     ) -> Result<TokenPair, AuthError> {
         let tokens = self.ports.tokens.clone().ok_or(AuthError::NoTokens)?;
         let Person { subject, caller, scopes, tenant } = person;
-        // As of a token: who is said to hold no scope reads.
+        // As with tokens: if the provider defines no scopes, the person gets the scope `read`.
         let rights = Rights { scopes: scopes.unwrap_or(Scopes::READ), caller, tenant };
         let username = format!("{provider}:{subject}").into();
         let session = self.session(username, HolderKind::Guest, self.ports.clock.now());
@@ -145,20 +145,20 @@ impl Authenticator {
             Holder::Guest(rights) => (rights, None),
         };
         let (text, token) = self.refresh_token(&session.id, now)?;
-        // Signed first, so that no unusable session is begun.
+        // The token is signed before the session is stored, so that no session begins whose tokens cannot be signed.
         let pair = self.pair(tokens, &session, &rights, text, now)?;
         let identity = identity_of(&rights, &session.id, method);
         let record = from(origin, entry("session_started", now, &identity, format!("session:{}", session.id)));
         let session = Session { rights: Some(rights), ..session };
         let is_begun = self.ports.credentials.begin_session(&session, &token, user.as_ref(), record).await?;
-        // Otherwise the password or the rights of the user changed while the hash was computed.
+        // The session did not begin, because the user's password or rights changed while the hash was computed.
         is_begun.then_some(pair).ok_or(AuthError::WrongPassword)
     }
 
-    /// Goes on with a session: the refresh token that was sent is used up.
+    /// Continues a session. The refresh token cannot be used again.
     ///
     /// # Errors
-    /// [`AuthError::InvalidRefreshToken`], whatever is wrong with it.
+    /// [`AuthError::InvalidRefreshToken`], whatever the fault of the token.
     pub async fn refresh(&self, refresh_token: &str, request: &RequestContext) -> Result<TokenPair, AuthError> {
         let outcome = self.continue_session(refresh_token, request).await;
         if let Err(error) = &outcome {
@@ -172,7 +172,7 @@ impl Authenticator {
         let tokens = self.ports.tokens.clone().ok_or(AuthError::NoTokens)?;
         let now = self.ports.clock.now();
         let used = hash(refresh_token);
-        // Made-up tokens are refused by a read: the one writer's turn is for those that exist.
+        // An invented token is refused after a read, so that only existing tokens wait for the database's only writer.
         let session = self.ports.credentials.session_of(&used).await?.filter(|session| session.ended_at.is_none());
         let rights = match &session {
             Some(session) => self.current_rights(session, now).await?,
@@ -183,13 +183,13 @@ impl Authenticator {
             return Err(AuthError::InvalidRefreshToken);
         };
         let (text, next) = self.refresh_token("", now)?;
-        // Signed first: a token is not used up for an answer that can't be given.
+        // The new token is signed first, so that the old one is not used up if signing fails.
         let pair = self.pair(&*tokens, &session, &rights, text, now)?;
         let identity = identity_of(&rights, &session.id, AuthMethod::Jwt);
         let record = from(origin, entry("session_refreshed", now, &identity, format!("session:{}", session.id)));
         match self.ports.credentials.rotate(&used, &next, &rights, now, record).await? {
             Rotation::Rotated(session) => {
-                // Its rights may have changed.
+                // The rights of the session may have changed, so it is removed from the cache.
                 self.cache.sessions.forget(&session.id);
                 Ok(pair)
             }
@@ -205,8 +205,8 @@ impl Authenticator {
         }
     }
 
-    /// Ends the caller's own session at once, with its access tokens. The refresh token of another session is refused
-    /// like an unknown token.
+    /// Ends the caller's own session and its access tokens at once. A refresh token of another session gets the same
+    /// error as an unknown token.
     ///
     /// # Errors
     /// [`AuthError::InvalidRefreshToken`].
@@ -226,7 +226,8 @@ impl Authenticator {
         Ok(())
     }
 
-    /// Reads a session whose rights are known: those of its row, or of its user for a row of an older version.
+    /// Reads a session with its rights. A session of an older version has no stored rights, so it gets those of its
+    /// user.
     pub(super) async fn read_session(&self, id: &str) -> Result<Option<Session>, StoreError> {
         match self.ports.credentials.session(id).await? {
             Some(session) if session.rights.is_none() && !session.is_guest => {
@@ -237,7 +238,7 @@ impl Authenticator {
         }
     }
 
-    /// Returns the rights with which a session continues; `None` if it may not.
+    /// Returns the rights with which a session continues; `None` if it may not continue.
     async fn current_rights(&self, session: &Session, now: Timestamp) -> Result<Option<Rights>, StoreError> {
         if session.is_guest {
             let is_over = after(session.created_at, self.settings.refresh_lifetime) <= now;
@@ -281,7 +282,7 @@ impl Authenticator {
     fn refresh_token(&self, session_id: &str, now: Timestamp) -> Result<(String, RefreshToken), AuthError> {
         let mut random = [0; 32];
         self.ports.randomness.fill(&mut random);
-        // So that it is known for what it is, and masked, wherever it stands.
+        // The prefix makes the token recognizable, so that it can be masked wherever it appears.
         let text = format!("{REFRESH_PREFIX}{}", base64url(&random));
         let expires_at = after(now, self.settings.refresh_lifetime);
         let token = RefreshToken { hash: hash(&text), session_id: session_id.into(), expires_at };
@@ -330,7 +331,7 @@ pub(crate) fn from(origin: &RequestOrigin, entry: AuditEntry) -> AuditEntry {
     }
 }
 
-/// Returns the end of a lifetime, at most the end of the calendar.
+/// Returns the end of a lifetime; the largest time if there is none so late.
 fn after(start: Timestamp, lifetime: Duration) -> Timestamp {
     start.checked_add(lifetime).unwrap_or(Timestamp::MAX)
 }

@@ -1,9 +1,9 @@
 //! Caches the store's answers briefly, so that most requests do not read the store.
 //!
 //! An answer is valid for [`FRESH`], or for [`STALE`] while the store is down. A store that takes longer than
-//! [`PATIENCE`] counts as down and is not called again for [`PAUSE`], so that requests do not wait for it one after the
-//! other. A change through this process removes the answer at once; a change through another process is seen after
-//! [`FRESH`]. The cache has at most [`MAX_ENTRIES`] answers, and only about existing objects, so that invented ids do
+//! [`PATIENCE`] counts as down. It is then not called for [`PAUSE`], so that requests do not wait for it one after the
+//! other. A change by this process removes the answer at once; a change by another process is seen after [`FRESH`]. The
+//! cache has at most [`MAX_ENTRIES`] answers. It stores only answers about existing objects, so that invented ids do
 //! not displace real ones.
 
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ pub(crate) struct TtlCache<T> {
     entries: RwLock<HashMap<Arc<str>, (T, Duration)>>,
     /// The time of the store's last failure, in milliseconds of the clock's `elapsed`; 0 without a failure.
     failed_ms: AtomicU64,
-    /// The number of removals. An answer that was read before a removal is not stored after it.
+    /// The number of removals. An answer that was being read during a removal is not stored.
     forgotten: AtomicU64,
 }
 
@@ -39,7 +39,7 @@ impl<T: Clone> TtlCache<T> {
         }
     }
 
-    /// Returns a recent answer, or else that of `read`.
+    /// Returns a recent answer from the cache, or else the answer of `read`.
     pub(super) async fn get<F>(&self, id: &str, read: F) -> Result<Option<T>, StoreError>
     where
         F: Future<Output = Result<Option<T>, StoreError>>,
@@ -65,7 +65,7 @@ impl<T: Clone> TtlCache<T> {
         }
     }
 
-    /// Returns whether the cache has it, also if the entry is old.
+    /// Returns whether the cache has an entry, even if it is old.
     pub(super) fn has(&self, id: &str) -> bool {
         self.entries.read().unwrap_or_else(PoisonError::into_inner).contains_key(id)
     }
@@ -90,7 +90,7 @@ impl<T: Clone> TtlCache<T> {
         entries.remove(id);
     }
 
-    /// Forgets all entries.
+    /// Removes all entries.
     pub(crate) fn forget_all(&self) {
         let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
         self.forgotten.fetch_add(1, Ordering::Release);
@@ -99,7 +99,7 @@ impl<T: Clone> TtlCache<T> {
 
     fn keep(&self, id: &str, value: T, now: Duration, era: u64) {
         let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
-        // Something ended while this was read; it may be this.
+        // An entry was removed while this answer was being read, and it may be this one.
         if self.forgotten.load(Ordering::Acquire) != era {
             return;
         }
@@ -149,7 +149,7 @@ mod tests {
         at(1_000);
         assert_eq!(recent.get("a", pending()).await.expect("fresh"), Some(1));
         at(3_000);
-        // Only half a second, and then not at all for a second.
+        // The call waits for half a second. Further calls do not wait for a second.
         let began = tokio::time::timeout(Duration::from_millis(600), recent.get("a", pending()));
         assert_eq!(began.await.expect("in time").expect("stale"), Some(1));
         let at_once = tokio::time::timeout(Duration::from_millis(1), recent.get("a", pending()));

@@ -1,7 +1,7 @@
 //! The source tables and columns whose readers have a reported problem.
 //!
-//! In: a project and diagnostics. Out: for each source table and column, whether a cube, member or model that reads
-//! it has one of the diagnostics. Decided by places and lineage, never by the text of a message.
+//! In: a project and diagnostics. Out: for each source table and column, whether a cube, member or model that reads it
+//! has one of the diagnostics. This is decided by places and lineage, and never by the wording of a message.
 
 use std::collections::HashSet;
 
@@ -11,10 +11,11 @@ use terrane_compiler::project::Definitions;
 use terrane_lineage::graph::{DependencyGraph, NodeType};
 use terrane_lineage::{KnownColumns, Lineage};
 
-/// Finds source tables and columns with a reported reader.
+/// Finds source tables and columns of which a reader has a reported problem.
 pub(super) struct ReportedReaders {
     lineage: Lineage,
-    /// The lineage's ids of cubes, members and models with a problem, such as `dimension.orders.size`.
+    /// The ids of cubes, members and models with a problem, in the form of the lineage, such as
+    /// `dimension.orders.size`.
     reported: HashSet<String>,
 }
 
@@ -23,7 +24,7 @@ impl ReportedReaders {
         if problems.is_empty() {
             return ReportedReaders { lineage: Lineage::default(), reported: HashSet::new() };
         }
-        // The graph assigns errors to nodes by their places.
+        // The graph assigns errors, but not warnings, to nodes by their places. So all problems are passed as errors.
         let errors: Vec<Diagnostic> =
             problems.iter().map(|problem| Diagnostic { severity: Severity::Error, ..problem.clone() }).collect();
         let graph = DependencyGraph::build(definitions, model, &errors);
@@ -32,7 +33,8 @@ impl ReportedReaders {
             graph.nodes.iter().zip(&clean.nodes).filter(|(node, clean)| node.error.is_some() && clean.error.is_none());
         let is_reader = |ty: NodeType| !matches!(ty, NodeType::Source | NodeType::SourceTable);
         let reported = new.filter(|(node, _)| is_reader(node.node_type)).filter_map(|(node, _)| {
-            // `dimension.project.orders.size`: the lineage's ids have no project.
+            // The graph has the id `dimension.project.orders.size`. The project is removed, because ids of the lineage
+            // have none.
             let name = node.unique_id.splitn(3, '.').nth(2)?;
             Some(format!("{}.{name}", node.node_type.as_str()))
         });
@@ -41,7 +43,7 @@ impl ReportedReaders {
         ReportedReaders { reported: reported.collect(), lineage }
     }
 
-    /// Returns true if a reader of a source's table, or of one of its columns, has a problem.
+    /// Returns whether a reader of a source table, or of one of its columns, has a problem.
     pub(super) fn have(&self, source_table: &str, column: Option<&str>) -> bool {
         let id = match column {
             Some(column) => format!("source.{source_table}.column.{column}"),
@@ -61,7 +63,7 @@ impl ReportedReaders {
     }
 
     fn is_reported(&self, id: &str) -> bool {
-        // A model's problem is a problem of its columns.
+        // A problem of a model counts as a problem of each of its columns.
         let owner = id.split_once(".column.").map_or(id, |(owner, _)| owner);
         self.reported.contains(owner)
     }

@@ -1,7 +1,7 @@
-//! A lease that is held by this process: renewed while work goes on, released in the end.
+//! A lease that this process holds. It is renewed during the work, and released at the end.
 //!
-//! In: the port to leases. Out: [`HeldLease`], which is released when it is dropped, so work that is
-//! cancelled does not block others until the lease expires.
+//! In: the port to leases. Out: [`HeldLease`]. Dropping it releases the lease, so that cancelled work does not block
+//! other processes until the lease expires.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::ports::store::StoreError;
 pub struct LeaseSettings {
     /// The time after which a lease that is not renewed expires.
     pub ttl: Duration,
-    /// The time between renewals, and between attempts to acquire another holder's lease.
+    /// The time between renewals, and between attempts to acquire a lease that another process holds.
     pub renewal: Duration,
 }
 
@@ -34,7 +34,7 @@ pub enum LeaseLoss {
     Store(StoreError),
 }
 
-/// A lease of this process. Dropped, it is released by a task of its own.
+/// A lease that this process holds. If it is dropped, a separate task releases it.
 pub struct HeldLease {
     lease: Lease,
     leases: Arc<dyn Leases>,
@@ -43,7 +43,7 @@ pub struct HeldLease {
 }
 
 impl HeldLease {
-    /// Acquires a lease; `None` while another holder has it.
+    /// Acquires a lease; `None` while another process holds it.
     ///
     /// # Errors
     /// The state database cannot be written.
@@ -61,15 +61,15 @@ impl HeldLease {
         &self.lease
     }
 
-    /// Renews the lease; false if it expired.
+    /// Renews the lease. Returns false if it has expired.
     ///
     /// # Errors
-    /// The state database cannot be written; the lease holds until it expires.
+    /// The state database cannot be written; the lease still holds until it expires.
     pub async fn renew(&self, settings: LeaseSettings) -> Result<bool, StoreError> {
         self.leases.renew(&self.lease, settings.ttl).await
     }
 
-    /// Renews the lease again and again. Ends when it is lost.
+    /// Renews the lease periodically. Returns when the lease is lost.
     pub async fn until_lost(&self, clock: &dyn Clock, settings: LeaseSettings) -> LeaseLoss {
         let mut renewed = clock.elapsed();
         loop {
@@ -77,7 +77,7 @@ impl HeldLease {
             match self.renew(settings).await {
                 Ok(true) => renewed = clock.elapsed(),
                 Ok(false) => return LeaseLoss::Expired,
-                // The lease holds until its end; the state database may be back by then.
+                // The lease holds until it expires, and the state database may answer again before that.
                 Err(error) if clock.elapsed().saturating_sub(renewed) >= settings.ttl => {
                     return LeaseLoss::Store(error);
                 }
@@ -86,7 +86,7 @@ impl HeldLease {
         }
     }
 
-    /// Releases the lease, so that another holder need not wait until it expires.
+    /// Releases the lease, so that another process need not wait until it expires.
     ///
     /// # Errors
     /// The state database cannot be written; the lease expires by itself.
@@ -106,7 +106,7 @@ impl Drop for HeldLease {
         if !self.is_held {
             return;
         }
-        // Outside of a runtime the lease expires by itself.
+        // Outside of an asynchronous runtime, the lease cannot be released and expires.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let (leases, lease) = (Arc::clone(&self.leases), self.lease.clone());
         runtime.spawn(async move {

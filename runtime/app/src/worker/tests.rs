@@ -1,5 +1,5 @@
-//! Tests two workers on one state database with a clock that the tests advance: who runs a task, when, and how a run
-//! ends.
+//! Tests two workers on one state database, with a clock that the tests advance. They test which worker runs a task,
+//! when it runs, and how a run ends.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -242,8 +242,8 @@ async fn killed_worker_is_replaced_when_its_lease_expires() {
     let (_second, _stop_second) = world.start("b", std::slice::from_ref(&task));
     seconds(42).await;
     assert_eq!(task.seconds(), [0]);
-    // Nothing is released, as with `kill -9`: the tasks of the worker are dropped with it, and the fake
-    // leases of a killed process are not released.
+    // A process that ends by `kill -9` releases nothing. Aborting the worker drops its tasks, which release the lease,
+    // so the test stores the lease again.
     let held = world.leases.held.lock().expect("a lock").get("work").cloned().expect("a lease");
     first.abort();
     let _ = first.await;

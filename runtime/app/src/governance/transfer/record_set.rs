@@ -1,4 +1,4 @@
-//! A set of governed records, and the problems for which it is not imported.
+//! A set of governed records, and the problems that prevent its import.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use crate::ports::governance_records::{
 };
 use crate::ports::store::StoreError;
 
-/// All governed records, without versions (0).
+/// All governed records. Their versions are 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecordSet {
     /// The glossary terms, sorted by category, name and id.
     pub terms: Vec<Arc<Term>>,
-    /// The ownership records, sorted by artifact, like certifications and metadata.
+    /// The ownership records, sorted by artifact. Certifications and metadata are sorted in the same way.
     pub ownership: Vec<Arc<Ownership>>,
     pub certifications: Vec<Arc<Certification>>,
     pub metadata: Vec<Arc<ArtifactMetadata>>,
@@ -33,7 +33,7 @@ impl RecordSet {
 /// A problem of a set of records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportProblem {
-    /// The list of the record, and its place there.
+    /// The list that contains the record; `index` is the place of the record in this list.
     pub kind: RecordKind,
     pub index: usize,
     /// The field, such as `name` or `links[2]`; empty for the whole record.

@@ -1,8 +1,8 @@
 //! Validates a set of records before it is imported.
 //!
-//! In: the set, and the records of the database. Out: the set with trimmed texts, or every problem with its place. The
-//! rules are those of changes by callers: lengths of texts, unique names, links to known terms without cycles. Artifacts
-//! that the project lacks are accepted, since their records hold again when they return.
+//! In: the set, and the records of the database. Out: the set with trimmed strings, or every problem with its place.
+//! The rules are the same as for changes by callers: lengths of strings, unique names, links to known terms without
+//! cycles. Artifacts that the project lacks are accepted, because their records apply again when the artifacts return.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Findings<'_> {
         self.problems.push(ImportProblem { kind, index, field: field.into(), problem: problem.into() });
     }
 
-    /// Returns the value that was read, or the original and its problem.
+    /// Returns the value of `read`. If it is an error, records the problem and returns `otherwise`.
     fn read<T>(&mut self, read: Result<T, GovernanceError>, otherwise: T) -> T {
         match read {
             Ok(value) => value,
@@ -214,7 +214,7 @@ fn metadata(findings: &mut Findings<'_>, record: &ArtifactMetadata) -> ArtifactM
     }
 }
 
-/// Checks the rules over several terms, on the terms as they would be after the import.
+/// Checks the rules over several terms. `terms` and `merged` have the terms as they would be after the import.
 fn check_terms(terms: &[Arc<Term>], merged: &GovernanceState, problems: &mut Vec<ImportProblem>) {
     let mut names: HashMap<String, Vec<&Arc<str>>> = HashMap::new();
     for term in merged.terms.values() {

@@ -1,8 +1,8 @@
-//! The measures behind the values of a series, and the weight of their parts.
+//! The measures behind the values of a series, and the weight of their slices.
 //!
-//! In: a measure or a metric, and what its reader may see. Out: the cube whose dimensions are looked at, and the measure
-//! or metric that weighs slices. A metric needs to be one measure, or a ratio of two measures that add up, of one cube.
-//! Absent: queries.
+//! In: a measure or a metric, and the access of its reader. Out: the cube whose dimensions are examined, and the
+//! measure or metric that weighs slices. A metric must be one measure, or a ratio of two measures of one cube whose
+//! values add up. Absent: queries.
 
 use std::sync::Arc;
 
@@ -21,11 +21,11 @@ use crate::query::QuerySession;
 /// The measures behind the values of a series.
 pub(super) struct Parts<'m> {
     pub(super) cube: &'m Cube,
-    /// The value adds up.
+    /// True if the values of slices add up to the value.
     pub(super) is_exact: bool,
-    /// The value is the number of rows.
+    /// True if the value is the number of rows.
     pub(super) is_row_count: bool,
-    /// The name of a measure or metric that weighs slices.
+    /// The name of the measure or metric that weighs slices; `None` if the reader may see none.
     pub(super) weight: Option<Arc<str>>,
     /// The filters of a metric, which apply to the weight as well.
     pub(super) filters: Vec<Filter>,
@@ -34,7 +34,7 @@ pub(super) struct Parts<'m> {
 /// Returns the measures behind the values of a series.
 ///
 /// # Errors
-/// The reader may not see them, or they do not reduce to measures of one cube.
+/// The reader may not see the measures, or they are not measures of one cube.
 pub(super) fn of<'m>(
     access: &Access<'m>,
     session: &QuerySession<'_>,
@@ -83,7 +83,7 @@ fn of_metric<'m>(access: &Access<'m>, id: MetricId) -> Result<Parts<'m>, NotExpl
         }
         _ => return Err(NotExplained::Calculation),
     };
-    // The metric is filtered in any case; its weight only if the reader may use the same filters.
+    // The metric applies its own filters in any case. The weight needs the same filters, and the reader may lack them.
     match filters(access, &outer) {
         Some(filters) => Ok(Parts { filters, ..parts }),
         None => Ok(Parts { weight: None, ..parts }),
@@ -111,7 +111,7 @@ fn of_ratio<'m>(access: &Access<'m>, numerator: &Snippet, divisor: &Snippet) -> 
     }
     let cube = shown_cube(access, divisor)?;
     let weight = match below {
-        // The metric has its own filters.
+        // A metric as weight has its own filters.
         SqlPart::Metric(id) => Some(Arc::clone(&model.metric(*id).name)),
         _ => {
             let name = &model.measure(divisor).name;
@@ -122,7 +122,8 @@ fn of_ratio<'m>(access: &Access<'m>, numerator: &Snippet, divisor: &Snippet) -> 
     Ok(Parts { cube, is_exact: false, is_row_count: false, weight, filters: Vec::new() })
 }
 
-/// Returns the only part of a metric, below metrics that only rename or filter it, and adds their filters.
+/// Returns the only part of a metric. If the part is another metric, which this one only renames or filters, returns
+/// the only part of that metric. Adds the filters of these metrics to `conditions`.
 fn part_of_metric<'m>(model: &'m Model, id: MetricId, conditions: &mut Vec<&'m MetricFilter>) -> Option<&'m SqlPart> {
     let metric = model.metric(id);
     conditions.extend(&metric.filters);
@@ -133,13 +134,13 @@ fn part_of_metric<'m>(model: &'m Model, id: MetricId, conditions: &mut Vec<&'m M
     }
 }
 
-/// Returns the cube of a measure, if the reader may group by its dimensions.
+/// Returns the cube of a measure, if the reader may see it.
 fn shown_cube<'m>(access: &Access<'m>, id: MeasureId) -> Result<&'m Cube, NotExplained> {
     let cube = access.model().cube(id.cube);
     if metadata::is_shown(access, cube) { Ok(cube) } else { Err(NotExplained::PrivateCube) }
 }
 
-/// Returns the filters of metrics as filters of a query; `None` if the reader may not filter by one of the members.
+/// Returns filters of metrics as filters of a query; `None` if the reader may not filter by one of their members.
 fn filters(access: &Access<'_>, conditions: &[&MetricFilter]) -> Option<Vec<Filter>> {
     let filter = |condition: &&MetricFilter| {
         let member = metadata::has_dimension(access, &condition.member).then_some(&condition.member)?;
@@ -149,7 +150,7 @@ fn filters(access: &Access<'_>, conditions: &[&MetricFilter]) -> Option<Vec<Filt
     conditions.iter().map(filter).collect()
 }
 
-/// Returns the refusal, with the measures that the reader can watch instead.
+/// Returns the error, with the measures of the metric that the reader can monitor instead.
 fn not_explained(access: &Access<'_>, id: MetricId, reason: NotExplained) -> MonitorError {
     let model = access.model();
     let cubes = model.facts_of_metric(id).into_iter().map(|cube| model.cube(cube));
@@ -180,7 +181,7 @@ fn own_name(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(_, name)| name)
 }
 
-/// Returns the measure that a ratio is divided by, if it adds up and belongs to the same cube.
+/// Returns the denominator of a ratio, if it is a measure of the same cube whose values add up.
 fn denominator<'m>(model: &'m Model, cube: &Cube, measure: &Measure) -> Option<&'m Measure> {
     let MeasureKind::Number(snippet) = &measure.kind else { return None };
     let [SqlPart::Divide(_, divisor)] = &snippet.parts[..] else { return None };
@@ -189,7 +190,7 @@ fn denominator<'m>(model: &'m Model, cube: &Cube, measure: &Measure) -> Option<&
     (model.cube(id.cube).name == cube.name && adds_up(divisor)).then_some(divisor)
 }
 
-/// Returns the only measure or metric of a snippet, also within `NULLIF(…, 0)`.
+/// Returns the measure or metric that is the only part of a snippet. It may be within `NULLIF(…, 0)`.
 fn bare(parts: &[SqlPart]) -> Option<&SqlPart> {
     match parts {
         [part] => Some(part),
@@ -198,7 +199,7 @@ fn bare(parts: &[SqlPart]) -> Option<&SqlPart> {
     }
 }
 
-/// Returns whether these texts make `NULLIF(…, 0)`.
+/// Returns whether the SQL before and after a member is that of `NULLIF(…, 0)`.
 fn is_nullif(before: &str, after: &str) -> bool {
     let bare = |text: &str| text.replace(char::is_whitespace, "");
     bare(before).eq_ignore_ascii_case("NULLIF(") && bare(after) == ",0)"

@@ -1,29 +1,32 @@
 //! The arithmetic of root causes, without queries.
 //!
 //! In: groups of a step and of the history before it. Out: slices with their shares of the gap, and the smallest set of
-//! them that explains most of it. Shares of all slices of a dimension add up to 1. A set localises the gap if it
-//! explains much more of the gap than it is of the expected value: its *lift* is the difference of both shares.
+//! slices that explains most of the gap. The shares of all slices of a dimension add up to 1. A set localises the gap
+//! if its share of the gap is much larger than its share of the expected value. The difference of these two shares is
+//! its *lift*.
 //!
-//! The slices of a measure that does not add up are weighed by rows: a slice moves the measure by its rate (weight now
-//! times the change of its value) and by the mix (change of its weight times its distance from the usual value). A group
-//! without a value has no weight. These parts explain the distance from the history's own value, of which they are shares.
+//! If the values of a measure do not add up, its slices are weighed by rows. A slice moves the measure in two ways: by
+//! its rate, which is its present weight times the change of its value; and by the mix, which is the change of its
+//! weight times the distance of its value from the usual value. A group without a value has no weight. The moves of all
+//! slices add up to the distance of the measure from its value over the history, and shares are shares of this
+//! distance.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Group, Groups};
 
-/// The share of the gap that a set of slices has to explain.
+/// The share of the gap that a set of slices must explain.
 const ENOUGH: f64 = 0.8;
-/// The largest set.
+/// The largest number of slices in a set.
 const MAX_SLICES: usize = 5;
-/// The smallest lift of a set of slices. A set with less lift is a part of a broad change.
+/// The smallest lift of a set that localises the gap. A set with less lift is part of a broad change.
 const MIN_LIFT: f64 = 0.3;
-/// The lift that each further slice of a set has to add.
+/// The lift that each further slice of a set must add.
 const LIFT_OF_A_SLICE: f64 = 0.03;
-/// The lift that a pair of dimensions has to add to one.
+/// The lift that a pair of dimensions must add to a single dimension.
 const LIFT_OF_A_PAIR: f64 = 0.02;
-/// The share of the gap, against it, from which a slice is listed.
+/// The highest share, which is negative, at which a slice is listed as moving against the gap.
 const AGAINST: f64 = -0.05;
 
 type Key = Vec<Option<Arc<str>>>;
@@ -33,23 +36,23 @@ type Key = Vec<Option<Arc<str>>>;
 pub(super) struct Frame {
     pub(super) expected: f64,
     pub(super) actual: f64,
-    /// The detector's expected value divided by the mean of the history.
+    /// The detector's expected value divided by the mean over the history.
     pub(super) scale: f64,
-    /// The steps of history.
+    /// The number of steps of history.
     pub(super) steps: f64,
     pub(super) is_exact: bool,
-    /// The value of the whole history.
+    /// The value and rows of the whole history.
     pub(super) history: Group,
 }
 
-/// One group with its part of the gap.
+/// One group with its share of the gap.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Slice {
     pub(super) key: Key,
-    /// The value before; `None` if the group did not have one.
+    /// The value before the step; `None` if the group had none.
     pub(super) before: Option<f64>,
     pub(super) after: Option<f64>,
-    /// The difference that the slice made to the measure.
+    /// The amount by which the slice moved the measure.
     pub(super) moved: f64,
     pub(super) share: f64,
     pub(super) support: f64,
@@ -71,7 +74,7 @@ impl Candidate {
     }
 }
 
-/// Returns the slices of all groups. A group that is missing on one side counts 0 there.
+/// Returns the slices of all groups. If a group is missing in the step or in the history, it counts as empty there.
 pub(super) fn slices_of(now: Groups, history: Groups, frame: &Frame) -> Vec<Slice> {
     let mut all: BTreeMap<Key, (Group, Group)> = BTreeMap::new();
     for (key, group) in now {
@@ -111,7 +114,7 @@ fn weighed(groups: BTreeMap<Key, (Group, Group)>, frame: &Frame) -> Vec<Slice> {
     };
     let mut slices: Vec<Slice> = groups.clone().into_iter().map(slice).collect();
     let moved: f64 = slices.iter().map(|slice| slice.moved).sum();
-    // A detection against the history's own direction, as in a season, is not explained by it.
+    // If the value moved against the gap, for example within a season, the slices do not explain the gap.
     if moved * (frame.actual - frame.expected) > 0.0 {
         slices.iter_mut().for_each(|slice| slice.share = part(slice.moved, moved));
     }
@@ -122,7 +125,7 @@ fn part(part: f64, total: f64) -> f64 {
     if total == 0.0 { 0.0 } else { part / total }
 }
 
-/// Returns the smallest set of slices that explains enough; `None` if no small one does.
+/// Returns the smallest set of slices that explains enough of the gap; `None` if more than [`MAX_SLICES`] are needed.
 pub(super) fn best_candidate(dimensions: &[Arc<str>], mut slices: Vec<Slice>) -> Option<Candidate> {
     slices.sort_by(|one, other| other.share.total_cmp(&one.share).then_with(|| one.key.cmp(&other.key)));
     let (mut share, mut support, mut count) = (0.0, 0.0, 0);
@@ -135,14 +138,14 @@ pub(super) fn best_candidate(dimensions: &[Arc<str>], mut slices: Vec<Slice>) ->
     if share < ENOUGH {
         return None;
     }
-    // A set that explains more than the gap, because others moved against it, is not better for that.
+    // A set may explain more than the gap if other slices moved against it. This does not add to its lift.
     let lift = share.min(1.0) - support - LIFT_OF_A_SLICE * (count - 1) as f64;
     let against = slices.iter().rev().take(MAX_SLICES).take_while(|slice| slice.share <= AGAINST).cloned().collect();
     slices.truncate(count);
     Some(Candidate { dimensions: dimensions.to_vec(), chosen: slices, against, share, lift })
 }
 
-/// Returns the better of a candidate and one with more dimensions.
+/// Returns the better of two candidates. `other` has more dimensions, so it must have clearly more lift.
 pub(super) fn better(known: Option<Candidate>, other: Option<Candidate>) -> Option<Candidate> {
     match (known, other) {
         (Some(known), Some(other)) if other.lift > known.lift + LIFT_OF_A_PAIR => Some(other),
@@ -157,7 +160,7 @@ mod tests {
 
     use super::*;
 
-    /// A generator of small pseudorandom numbers with a fixed sequence.
+    /// A generator of pseudorandom numbers with a fixed sequence.
     struct Random(u64);
 
     impl Random {
@@ -185,7 +188,7 @@ mod tests {
     }
 
     impl Planted {
-        /// Plants a fall of the cells that `is_hit` names. Other cells vary by a twentieth.
+        /// Creates cells that vary by a twentieth. The values of the cells that `is_hit` selects fall further.
         fn new(random: &mut Random, is_hit: impl Fn(&Cell) -> bool) -> Self {
             let weights: Vec<Vec<f64>> =
                 (0..DIMENSIONS).map(|_| (0..VALUES).map(|_| 0.3 + random.next()).collect()).collect();
@@ -222,7 +225,7 @@ mod tests {
             slices_of(side(|sums| sums.1), side(|sums| sums.0 * STEPS), &self.frame())
         }
 
-        /// Returns the best candidate, as an explanation looks for it.
+        /// Returns the best candidate, searched for as an explanation does.
         fn found(&self) -> Option<Candidate> {
             let name = |place: usize| -> Arc<str> { place.to_string().into() };
             let mut singles: Vec<Candidate> =
@@ -240,7 +243,7 @@ mod tests {
         }
     }
 
-    /// Returns the places and values of a candidate of one slice.
+    /// Returns the dimensions and values of a candidate, if it has one slice.
     fn shown(found: Option<Candidate>) -> Option<Vec<(usize, usize)>> {
         let found = found.filter(|found| found.chosen.len() == 1)?;
         let parts = found.dimensions.iter().zip(&found.chosen[0].key);
@@ -307,7 +310,7 @@ mod tests {
         assert!((slices.iter().map(|slice| slice.share).sum::<f64>() - 1.0).abs() < 1e-9, "{slices:?}");
         // The rate of `a` and the mix of both: (-0.5 - 0.5) and -1.5 of -2.5.
         assert!((slices[0].share - 0.4).abs() < 1e-9 && (slices[1].share - 0.6).abs() < 1e-9, "{slices:?}");
-        // Groups without a value have no weight, and values of the history are shown as they were.
+        // A group without a value has no weight. Its missing value is shown as missing, and is not 0.
         let none = |rows| Group { value: None, rows };
         let slices = slices_of(
             vec![(key("a"), group(9.0, 2.0)), (key("b"), group(2.0, 2.0)), (key("c"), none(50.0))],
@@ -318,7 +321,7 @@ mod tests {
         assert_eq!(shown[2], (None, None, 0.0));
         assert_eq!((shown[0].0, shown[0].1), (Some(10.0), Some(9.0)));
         assert!((shown[0].2 - 0.4).abs() < 1e-9, "{shown:?}");
-        // A value above its history but below what was expected has no parts that explain it.
+        // The value rose above its history but is below the expected value, so its slices do not explain the gap.
         let up = vec![(key("a"), group(11.0, 3.0)), (key("b"), group(2.0, 1.0))];
         let history = vec![(key("a"), group(10.0, 3.0)), (key("b"), group(2.0, 1.0))];
         let slices = slices_of(up, history, &Frame { expected: 20.0, actual: 8.75, ..frame });

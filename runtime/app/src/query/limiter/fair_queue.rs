@@ -1,7 +1,7 @@
-//! The state of the limiter: which queries run, which wait, and which is next. Absent: waiting (`limiter`).
+//! The state of the limiter: the running queries, the waiting queries, and their order. Absent: waiting (`limiter`).
 //!
-//! Invariants between any two calls: no more queries run than allowed, in total and per tenant; while a
-//! permit is free, no query waits that could have it.
+//! Two invariants hold between any two calls. The number of running queries never exceeds the limits, in total and per
+//! tenant. While a permit is free, no query waits whose tenant may use it.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::{LimiterSettings, Overloaded};
 
-/// Sends a waiter its permit, or reports that another tenant took its place.
+/// The channel that sends a waiter its permit, or the error that another tenant took its place.
 pub(super) type Decision = oneshot::Sender<Result<(), Overloaded>>;
 
 #[derive(Debug)]
@@ -18,9 +18,9 @@ pub(super) struct FairQueue {
     settings: LimiterSettings,
     running: usize,
     queued: usize,
-    /// Tenants with a query that runs or waits.
+    /// The tenants with a running or waiting query.
     tenants: HashMap<Arc<str>, Tenant>,
-    /// Tenants with waiting queries, each once, the next one first.
+    /// The tenants with waiting queries, each once, in the order in which they get permits.
     rotation: VecDeque<Arc<str>>,
     next_ticket: u64,
 }
@@ -49,7 +49,7 @@ impl FairQueue {
         Overloaded { running: self.running, queued: self.queued }
     }
 
-    /// Takes a permit if one is free; by the invariant, no waiting query could have it.
+    /// Takes a permit if one is free for the tenant. By the invariant, no waiting query could use this permit.
     pub(super) fn try_start(&mut self, tenant: &Arc<str>) -> bool {
         let of_tenant = self.tenants.get(tenant).map_or(0, |tenant| tenant.running);
         let may_run = self.running < self.settings.running && of_tenant < self.running_per_tenant();
@@ -79,7 +79,7 @@ impl FairQueue {
         Ok(ticket)
     }
 
-    /// Removes a waiter that was dropped before its decision.
+    /// Removes a waiter that was dropped before a decision was sent to it.
     pub(super) fn leave(&mut self, tenant: &Arc<str>, ticket: u64) {
         let Some(found) = self.tenants.get_mut(tenant) else { return };
         if found.waiting.remove(&ticket).is_some() {
@@ -98,7 +98,7 @@ impl FairQueue {
         while self.running < self.settings.running && self.start_next() {}
     }
 
-    /// Starts the oldest query of the next tenant below its share.
+    /// Starts the oldest query of the next tenant that is below its limit. Returns false if there is none.
     fn start_next(&mut self) -> bool {
         let limit = self.running_per_tenant();
         let may_run = |name: &Arc<str>| self.tenants.get(name).is_some_and(|tenant| tenant.running < limit);
@@ -111,7 +111,7 @@ impl FairQueue {
         }
         if let Some((_, decision)) = first {
             self.queued -= 1;
-            // A dropped waiter leaves under the same lock first, so the decision is received.
+            // A dropped waiter leaves the queue under the same lock, so the receiver of this decision still exists.
             if decision.send(Ok(())).is_ok() {
                 tenant.running += 1;
                 self.running += 1;
@@ -120,7 +120,8 @@ impl FairQueue {
         true
     }
 
-    /// Removes the newest query of the tenant with the most waiting queries, in favor of a tenant with fewer.
+    /// Removes the newest query of the tenant with the most waiting queries, in favor of a tenant with at least two
+    /// fewer (`waiting_of_tenant`). Returns false if no query was removed.
     fn evict_newest(&mut self, waiting_of_tenant: usize) -> bool {
         let longest = self.rotation.iter().max_by_key(|name| self.tenants.get(*name).map_or(0, |t| t.waiting.len()));
         let Some(name) = longest.cloned() else { return false };
@@ -130,12 +131,12 @@ impl FairQueue {
         }
         let Some((_, decision)) = tenant.waiting.pop_last() else { return false };
         self.queued -= 1;
-        // The waiter may be about to leave.
+        // The error is ignored, because the waiter may be about to leave.
         let _ = decision.send(Err(Overloaded { running: self.running, queued: self.queued }));
         true
     }
 
-    /// Removes a tenant without running or waiting queries.
+    /// Removes a tenant that has no running or waiting queries.
     fn tidy(&mut self, name: &Arc<str>) {
         let Some(tenant) = self.tenants.get(name) else { return };
         if !tenant.waiting.is_empty() {
@@ -156,7 +157,7 @@ impl FairQueue {
         self.running == 0 && self.queued == 0 && self.tenants.is_empty() && self.rotation.is_empty()
     }
 
-    /// Returns the numbers of queries that run and that wait.
+    /// Returns the number of running queries and the number of waiting queries.
     pub(super) fn counts(&self) -> (usize, usize) {
         (self.running, self.queued)
     }

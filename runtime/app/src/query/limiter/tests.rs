@@ -1,4 +1,4 @@
-//! Fairness, bounds and cancellation without time: a future runs only when a test polls it.
+//! Tests of fairness, bounds and cancellation. No time passes: a future runs only when a test polls it.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -78,7 +78,7 @@ fn full_queue_evicts_the_tenant_with_most() {
     let pushed_out = poll(&mut of_a[2]);
     assert!(matches!(pushed_out, Poll::Ready(Err(Overloaded { running: 1, .. }))), "{pushed_out:?}");
     assert!(poll(&mut of_a[0]).is_pending() && poll(&mut of_a[1]).is_pending());
-    // Both would have as many waiting queries then.
+    // After the exchange, both tenants would have as many waiting queries, so nothing is exchanged.
     assert!(is_refused(&limiter, "b"));
     assert_eq!(limiter.queue().counts(), (1, 3));
     drop(permit);
@@ -125,17 +125,17 @@ fn dropped_waiter_leaves_or_passes_its_permit_on() {
     assert_eq!(limiter.queue().counts(), (1, 1));
     let chosen = wait(&limiter, "c");
     drop(permit);
-    // `b` was sent its permit and was not polled yet.
+    // The permit was sent to `b`, which was not polled yet.
     assert_eq!(limiter.queue().counts(), (1, 1));
     let Poll::Ready(Ok(permit)) = poll(&mut next) else { panic!("b waits") };
     drop(permit);
-    // `c` was sent its permit and is dropped without being polled.
+    // The permit was sent to `c`, which is dropped without being polled.
     drop(chosen);
     assert!(limiter.queue().is_empty());
     drop(take(&limiter, "d"));
 }
 
-/// Random acquisitions and drops: the bounds hold at each step, and every permit returns in the end.
+/// Acquires and drops permits at random. The bounds hold at each step, and every permit returns in the end.
 #[test]
 fn no_permit_is_lost_to_dropped_waiters() {
     for seed in 1..200_u64 {

@@ -1,4 +1,4 @@
-//! Tests that denials and authentications are counted in the metrics and recorded in the audit log, or fail.
+//! Tests that denials and authentications are counted in the metrics and written to the audit log, or else fail.
 
 use std::sync::Mutex;
 use std::time::Duration;

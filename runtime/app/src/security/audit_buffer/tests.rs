@@ -1,4 +1,4 @@
-//! Tests of when records reach the log, and of records that wait while it accepts none.
+//! Tests of the times at which records reach the log, and of records that wait while the log accepts none.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -9,7 +9,7 @@ use super::*;
 use crate::ports::audit::{AuditFilter, AuditRecord, ChainState};
 use crate::ports::observer::Unobserved;
 
-/// A log that says what it was given, and may refuse.
+/// A log that records the batches it receives, and that can refuse them.
 #[derive(Default)]
 struct Log {
     batches: Mutex<Vec<Vec<AuditEntry>>>,
@@ -65,7 +65,7 @@ impl House {
         House { log, clock, audit_buffer }
     }
 
-    /// Returns the number of reports of each resource, over all batches.
+    /// Returns the number of events of each resource, over all batches.
     fn counts(&self) -> HashMap<String, u64> {
         let mut counts = HashMap::new();
         for entry in self.log.batches.lock().expect("a lock").iter().flatten() {
@@ -143,10 +143,10 @@ async fn a_stranger_leaves_a_bounded_number_of_records() {
         }
         house.audit_buffer.flush().await.expect("written");
     }
-    // The first of a kind, its repetitions, and one for all the others, at each flush.
+    // Each flush writes the first event of a kind, a record of its repetitions, and one record of all other kinds.
     assert!(house.records() <= 256 + 3 * 257, "{}", house.records());
     assert_eq!(house.counts().values().sum::<u64>(), 30_000, "each is counted");
-    // Who proved who they are has records of their own, whatever strangers do.
+    // An authenticated caller has records of its own, whatever unauthenticated callers do.
     house.audit_buffer.note_durably(of("ada", "own", "x")).await.expect("written");
     assert_eq!(house.counts()["own"], 1);
 }

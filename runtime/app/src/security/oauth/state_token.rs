@@ -1,9 +1,9 @@
-//! Binds a callback to the browser that began it.
+//! Binds the callback of a sign-in to the browser that began the sign-in.
 //!
-//! In: a random binding, which only the browser's cookie holds, and the provider's name. Out: the state,
-//! the nonce and the PKCE verifier, each an HMAC of the binding under this server's key. Nothing is stored:
-//! any replica with the same key knows its own state tokens again, and the state alone, which the
-//! provider has, is of no use. Not here: that a state_token is good once (`mod`).
+//! In: a random binding, which only the cookie of the browser has, and the provider's name. Out: the state, the nonce
+//! and the PKCE verifier, each an HMAC of the binding under this server's key. Nothing is stored, so any replica with
+//! the same key recognizes its state tokens. The provider gets the state only, which is useless without the binding.
+//! Absent: the check that a state token is used only once (`oauth`).
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use jiff::Timestamp;
@@ -17,7 +17,7 @@ pub(super) const LIFETIME_SECONDS: i64 = 600;
 const BINDING_LETTERS: usize = 43;
 const BLOCK_BYTES: usize = 64;
 
-/// The key that signs state tokens. All replicas have the same.
+/// The key that signs state tokens. All replicas have the same key.
 #[derive(Clone)]
 pub struct StateTokenKey([u8; 32]);
 
@@ -47,7 +47,7 @@ impl StateTokenKey {
         self.ticket_until(provider, binding, now.as_second().saturating_add(LIFETIME_SECONDS))
     }
 
-    /// Returns the state token of a returned state.
+    /// Checks a returned state and returns its state token.
     pub(super) fn open(
         &self,
         provider: &str,
@@ -58,7 +58,7 @@ impl StateTokenKey {
         let expires_at = state.split_once('.').and_then(|(seconds, _)| seconds.parse::<i64>().ok());
         let expires_at = expires_at.filter(|_| binding.len() == BINDING_LETTERS).ok_or(StateTokenFault::Foreign)?;
         let state_token = self.ticket_until(provider, binding, expires_at);
-        // Hashed, so that the comparison takes as long wherever they differ.
+        // The hashes are compared, so that the time does not depend on the place where the values differ.
         if !is_equal(&hash(&state_token.state), &hash(state)) {
             return Err(StateTokenFault::Foreign);
         }

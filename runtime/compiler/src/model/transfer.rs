@@ -86,7 +86,8 @@ impl Transfer<'_> {
         Some(())
     }
 
-    /// Adds the dimension that the other cube defines in the same way, or else the dimension's own SQL.
+    /// Adds the dimension of the other cube with the same name and definition. If the other cube has none, adds the
+    /// dimension's own SQL.
     fn dimension(&self, id: DimensionId, result: &mut Snippet, depth: usize) -> Option<()> {
         let dimension = self.model.dimension(id);
         let sql = self.snippet(&dimension.sql, depth + 1)?;

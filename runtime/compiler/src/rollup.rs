@@ -53,7 +53,7 @@ pub enum StoredKind {
     /// The start of the time bucket.
     Time,
     Dimension,
-    /// A string as it compares by code point; its value is stored as a dimension too.
+    /// A string in a form that compares by code point. The string itself is stored as a dimension too.
     Key,
     /// 1 if a row passes a segment, else 0.
     Segment,
@@ -62,7 +62,7 @@ pub enum StoredKind {
 }
 
 impl StoredKind {
-    /// Returns whether the total of the column is that of the rows it was made of.
+    /// Returns whether the sum of the column equals the same aggregate over all rows from which the table was built.
     pub fn is_additive(self) -> bool {
         matches!(self, StoredKind::State(AggregateFunction::Count | AggregateFunction::Sum))
     }

@@ -13,7 +13,8 @@ use crate::types::{Granularity, Value};
 pub(crate) struct RollupRows<'m> {
     pub(crate) cube: &'m Cube,
     pub(crate) rollup: &'m Rollup,
-    /// The first value of the time and the first one after the range, in the type of the column. `None`: all rows.
+    /// The first value of the time, and the first value after the range, in the type of the column. `None` selects all
+    /// rows.
     pub(crate) stretch: Option<[Value; 2]>,
     /// Groups by time, if any.
     pub(crate) step: Option<Granularity>,
@@ -25,7 +26,7 @@ pub(crate) struct RollupRows<'m> {
 /// Plans the statement.
 ///
 /// # Errors
-/// A cube that cannot be reached. The project's load rules it out.
+/// A cube cannot be reached. Projects with such a rollup are refused when they load.
 pub(crate) fn plan_rollup<'m>(model: &'m Model, rows: &RollupRows<'m>) -> Result<LogicalPlan<'m>, QueryError> {
     let RollupRows { cube, rollup, .. } = rows;
     let asker = Asker { value: &rollup.name, target: &rollup.name };

@@ -128,7 +128,7 @@ impl<'a> Access<'a> {
         }
     }
 
-    /// Collects the columns behind denied measures, without those that a dimension shows as they are.
+    /// Collects the columns behind denied measures, except columns that a dimension shows unchanged.
     fn cover_measures(&mut self) {
         let model = self.model;
         let mut columns = Vec::new();
@@ -150,7 +150,7 @@ impl<'a> Access<'a> {
         }
     }
 
-    /// Returns those of the columns that a dimension of the project's files shows to the caller as they are.
+    /// Returns the columns among `columns` that a dimension of the project's files shows to the caller unchanged.
     fn shown_columns(&self, columns: &[Column]) -> HashSet<Column> {
         let mut shown = HashSet::new();
         for cube in self.model.cubes.iter().filter(|cube| !cube.is_registered() && !self.is_closed(cube)) {

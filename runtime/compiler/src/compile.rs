@@ -26,7 +26,7 @@ pub fn compile(
 }
 
 /// Compiles a statement for the totals of a query: each measure without dimensions and without conditions on groups.
-/// `None` if the query has no measure.
+/// `None` if the query has no measure, or if hooks allow no row.
 ///
 /// # Errors
 /// As [`compile`].

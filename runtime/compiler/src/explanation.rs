@@ -85,7 +85,7 @@ pub struct ExplainedJoin {
 pub enum PathReason {
     /// The cubes are connected by one path only.
     OnlyPath,
-    /// Other paths have more joins. `others` are the cubes whose joins these paths end with.
+    /// Other paths have more joins. `others` are the cubes from which these paths join the target.
     FewestHops { others: Vec<Arc<str>> },
     /// Other paths have the same number of joins and come later in `joins:`.
     DeclaredFirst { others: Vec<Arc<str>> },

@@ -193,8 +193,8 @@ pub enum PlannedTarget<'m> {
 }
 
 impl LogicalPlan<'_> {
-    /// Returns whether each combination of the other groups has a row for every step of the axis, and not only from its
-    /// own first step.
+    /// Returns whether each combination of the groups outside the axis has a row for every step of the axis. If not,
+    /// its rows begin at its own first step.
     pub fn has_all_steps(&self) -> bool {
         let is_bounded = self.axis.as_ref().is_some_and(|axis| axis.bounds.is_some());
         self.fill_gaps || (is_bounded && self.facts.iter().any(|fact| fact.period.window.is_some()))

@@ -69,7 +69,7 @@ impl StoredKind {
 }
 
 impl<'m> RollupOf<'m> {
-    /// Looks a rollup up by the names of its cube and its own.
+    /// Looks up a rollup by the name of its cube and its own name.
     pub fn named(model: &'m Model, cube: &str, name: &str) -> Option<RollupOf<'m>> {
         let cube = model.cube_named(cube)?;
         let rollup = cube.rollups.iter().find(|rollup| &*rollup.name == name)?;

@@ -65,7 +65,7 @@ fn without_a_mistake_the_policy_holds_and_the_rest_is_open() {
     assert!(!is_protected(&model, "customers"));
 }
 
-/// Columns of a query can't be found among those of its table.
+/// Columns of a query cannot be matched with the columns of its table.
 #[test]
 fn masks_of_a_query_close_cubes_over_its_table() {
     let cubes = CUBES.replacen("sql_table: raw.orders", "sql: \"SELECT * FROM raw.orders\"", 1);

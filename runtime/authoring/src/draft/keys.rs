@@ -119,8 +119,8 @@ pub(super) async fn find_references(warehouse: &dyn Warehouse, tables: &mut [Tab
     for candidate in candidates {
         let of_column =
             |(known, _): &&(Candidate, Evidence)| known.table == candidate.table && known.column == candidate.column;
-        // If a column's name matches a key, the column refers to no other key. Two tables refer to each other
-        // in one direction only.
+        // A reference that was found by name decides the target of its column. Two tables refer to each other in one
+        // direction only.
         let is_decided = found.iter().any(|known| of_column(&known) && known.0.is_named)
             || found.iter().any(|(known, _)| known.table == candidate.target && known.target == candidate.table);
         if is_decided {

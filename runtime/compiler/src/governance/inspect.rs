@@ -29,14 +29,14 @@ pub struct Inspection<'m> {
     pub(super) model: &'m Model,
     caller: &'m SecurityContext,
     facts: QueryFacts,
-    /// The cubes of the facts.
+    /// The cubes in `facts`.
     read: HashSet<CubeId>,
     /// The cubes that the query reads under their own names. Of all other cubes in `read`, the query reads only the
     /// tables, through other cubes.
     named: HashSet<CubeId>,
 }
 
-/// Inspects a query.
+/// Collects the facts of a query for governance hooks.
 ///
 /// # Errors
 /// As `compile` without hooks.

@@ -225,7 +225,7 @@ impl CubeReader {
         Filled { dimensions, measures, segments, joins, findings, broken }
     }
 
-    /// Reads the SQL of one item. Problems of an alias are those of its target, and are reported there.
+    /// Reads the SQL of one item. An alias has the problems of its target, which are reported for the target.
     fn snippet(&mut self, sql: &SqlText, scope: NameScope<'_>, item: Item, dialect: &dyn Dialect) -> Snippet {
         match read(sql, scope, dialect) {
             Ok(snippet) => snippet,

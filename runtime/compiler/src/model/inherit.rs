@@ -13,8 +13,8 @@ use crate::project::{
 };
 use crate::text::nearest::suggest;
 
-/// A definition with the name of the cube that declares it. In the SQL of the definition, that name refers to the
-/// cube that inherits the definition.
+/// A definition with the name of the cube that declares it. In the SQL of the definition, this name refers to the cube
+/// that inherits the definition.
 #[derive(Debug)]
 pub(super) struct Inherited<'d, T> {
     pub(super) declared_in: &'d str,

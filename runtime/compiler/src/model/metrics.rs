@@ -126,7 +126,7 @@ fn refers_to_values(snippet: &Snippet) -> bool {
     found
 }
 
-/// Common other spellings of operators.
+/// Other common spellings of operators, each with the operator that is meant.
 const SIGNS: [(&str, &str); 14] = [
     ("=", "equals"),
     ("==", "equals"),

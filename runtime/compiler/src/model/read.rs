@@ -290,7 +290,7 @@ fn last_word(out: &[TokenWithSpan]) -> Option<String> {
     out.iter().rev().find(|token| !is_space(token)).map(|token| token.token.to_string())
 }
 
-/// Reports a caller's value in quotes, where it would be a string of these characters.
+/// Reports a caller's value that is written in quotes. SQL would read it as a string of these characters.
 fn quoted_value(token: &TokenWithSpan, text: &str) -> Option<Problem> {
     if matches!(token.token, Token::Whitespace(_)) {
         return None;

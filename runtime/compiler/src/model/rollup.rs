@@ -82,7 +82,7 @@ pub struct Rollup {
     pub(crate) fingerprint: OnceLock<(u64, Fingerprint)>,
 }
 
-/// Compares everything except the fingerprint, which is computed from the other fields.
+/// Compares everything except the cached fingerprint.
 impl PartialEq for Rollup {
     fn eq(&self, other: &Self) -> bool {
         let parts = |r: &Self| {

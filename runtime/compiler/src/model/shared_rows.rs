@@ -5,7 +5,7 @@
 
 use super::{CubeId, Model};
 
-/// The cubes that share rows with a cube. The cube itself is in none of the lists.
+/// The cubes that share rows with a cube that is not an alias. None of the lists contains the cube itself.
 #[derive(Debug, Default)]
 pub(crate) struct SharedRows {
     /// The aliases of the cube, which are the names that joins give it.

@@ -2,7 +2,7 @@
 //!
 //! In: a snippet that was read in the scope of the policy's cube, and another cube with the rows of the same table.
 //! Out: the same condition over the other cube's rows. Names in it refer to columns of the table and members of the
-//! first cube, never to members of the other one. Otherwise the author of the other cube could change the policy.
+//! policy's cube, never to members of the other cube. Otherwise the author of the other cube could change the policy.
 
 use super::{Compared, CubeId, Dimension, DimensionId, Member, Model, Snippet, SqlPart, UserPart};
 

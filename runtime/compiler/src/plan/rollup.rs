@@ -16,17 +16,17 @@ pub(crate) struct RollupRows<'m> {
     /// The first value of the time, and the first value after the range, in the type of the column. `None` selects all
     /// rows.
     pub(crate) stretch: Option<[Value; 2]>,
-    /// Groups by time, if any.
+    /// The granularity of the groups by time; `None` without such groups.
     pub(crate) step: Option<Granularity>,
     /// True if the rows are also grouped by the dimensions and segments.
     pub(crate) has_dimensions: bool,
     pub(crate) aggregates: &'m [Aggregate],
 }
 
-/// Plans the statement.
+/// Plans the statement over these rows.
 ///
 /// # Errors
-/// A cube cannot be reached. Projects with such a rollup are refused when they load.
+/// A cube cannot be reached. Loading a project leaves out rollups with such a cube.
 pub(crate) fn plan_rollup<'m>(model: &'m Model, rows: &RollupRows<'m>) -> Result<LogicalPlan<'m>, QueryError> {
     let RollupRows { cube, rollup, .. } = rows;
     let asker = Asker { value: &rollup.name, target: &rollup.name };

@@ -16,8 +16,8 @@ pub struct StoredRows<'m> {
     pub generation: u64,
     /// The tables. Each moment of time is in at most one of them.
     pub tables: Vec<StoredTable>,
-    /// The positions of the fact's row filters that apply to stored rows. The choice of tables ensures the others of
-    /// these filters.
+    /// The positions of the fact's row filters that apply to stored rows. The choice of tables ensures that all other
+    /// row filters hold.
     pub filters: Vec<usize>,
     /// The segments, in the order of the fact's segments.
     pub segments: Vec<StoredSegment>,

@@ -346,7 +346,7 @@ pub struct PreAggregationDefinition {
     pub max_staleness: Option<Duration>,
     /// The values of `build_range.start` and `build_range.end`.
     pub build_range: [Option<Text>; 2],
-    /// A column or expression.
+    /// The column or expression with the time at which a row arrived.
     pub arrival: Option<SqlText>,
     pub indexes: Vec<Text>,
     /// False if a placeholder stands for a part that could not be read. Such a definition is only checked.

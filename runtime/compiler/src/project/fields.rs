@@ -237,7 +237,7 @@ impl<'n, 'd> Fields<'n, 'd> {
         self.text(key).map(|text| text.value)
     }
 
-    /// Reports a missing key that the shape does not require. Missing keys that it requires are reported at opening.
+    /// Reports that a key is missing. Keys that the shape requires are reported when the mapping is opened.
     pub(super) fn missing(&mut self, key: &str) {
         self.diagnostics.push(
             Diagnostic::error(Code::MissingField, format!("{} has no `{key}`", self.what))

@@ -196,7 +196,7 @@ fn references(names: &[Arc<str>], sql: &SqlText) -> Vec<Reference> {
     first_uses.map(|name| Reference { name: Arc::clone(name), span: place_of_argument(sql, name) }).collect()
 }
 
-/// Returns the place of an argument in the source before rendering, or the whole source if the argument is computed.
+/// Returns the place of an argument in the source before rendering, or its beginning if the argument is computed.
 fn place_of_argument(sql: &SqlText, argument: &str) -> crate::diagnostic::Span {
     let source = sql.template.as_ref().unwrap_or(&sql.text);
     let quoted = ['\'', '"'].iter().find_map(|quote| source.find(&format!("{quote}{argument}{quote}")));

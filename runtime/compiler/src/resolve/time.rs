@@ -315,7 +315,7 @@ pub(crate) fn span_of(granularity: Granularity, count: i64) -> Option<Span> {
 
 /// The unit of buckets.
 pub(super) enum Units {
-    /// All of one length.
+    /// Buckets of one length, in microseconds.
     Micros(i64),
     Months(i64),
 }

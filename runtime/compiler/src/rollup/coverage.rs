@@ -1,4 +1,4 @@
-//! The tables that cover a stretch of time, and the rest that they leave.
+//! The tables that cover a stretch of time, and the rows of the stretch that no table covers.
 //!
 //! In: the ready partitions of a rollup and the stretch that a fact reads. Out: tables, cut to whole buckets, and the
 //! condition of the rows that no table covers. Each moment is either in a table or in the condition, because ranges are

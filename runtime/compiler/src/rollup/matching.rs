@@ -368,7 +368,7 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
         if self.rollup.dimensions.iter().any(twin) { Availability::OtherPath } else { Availability::Missing }
     }
 
-    /// Returns whether the joins from `owner` to a cube find the same rows as those from the rollup's cube.
+    /// Returns whether the joins from `owner` to a cube find the same rows as the joins from the rollup's cube.
     fn along(&self, owner: CubeId, cube: CubeId) -> Availability {
         let root = self.cube.id;
         if owner == root || owner == cube || self.has(Flaw::OtherPath) {

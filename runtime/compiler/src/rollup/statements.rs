@@ -45,7 +45,7 @@ pub struct RollupTotals {
     pub base: String,
     /// The statement over the table.
     pub stored: String,
-    /// The columns of both. The first is the number of rows.
+    /// The columns of both results. The first is the number of rows.
     pub columns: Vec<TotalColumn>,
 }
 

@@ -20,7 +20,7 @@ pub(crate) fn part_name(index: usize) -> String {
     format!("{PART}{index}{END}")
 }
 
-/// Returns the index in a stand-in of one kind; `None` if the name is not one.
+/// Returns the index in a stand-in of the given kind; `None` if the name is not such a stand-in.
 pub(crate) fn stand_in(ident: &Ident, kind: char) -> Option<usize> {
     if ident.quote_style.is_some() {
         return None;

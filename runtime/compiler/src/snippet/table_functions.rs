@@ -1,7 +1,7 @@
 //! The tables and files that function calls in FROM read.
 //!
 //! In: a call. Out: [`Reads`], by the function's name, the same for all engines. A function that is not listed may read
-//! anything. Not here: macros and functions that a warehouse defines itself instead of these.
+//! anything. Not here: a warehouse's own macros and functions with the names of listed ones.
 
 use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Value};
 

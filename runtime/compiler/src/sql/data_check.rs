@@ -4,9 +4,9 @@
 //! is applied to the rows, because the operator runs the checks. Not here: running the statements and wording their
 //! results (app).
 //!
-//! Every statement has the same columns: the offending key, the number of rows with it, the number of such keys, and
-//! the number of rows with any of them. The rows of a source are numbered, so that a broken key cannot hide a broken
-//! join.
+//! Every statement has the same columns: the offending key, the number of rows with this key, the number of offending
+//! keys, and the number of rows with any offending key. The rows of a source are numbered, so that a broken key cannot
+//! hide a broken join.
 
 use std::collections::HashSet;
 use std::sync::Arc;

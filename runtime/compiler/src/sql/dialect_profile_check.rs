@@ -238,7 +238,7 @@ fn check_quoting(mut quoting: Quoting, faults: &mut Faults) -> Quoting {
     if quoting.string_quote != "'" {
         faults.value("quoting.string-quote", &quoting.string_quote);
     }
-    // `E'…'` always reads backslashes as escapes. Otherwise the host would be wrong about the end of its strings.
+    // `E'…'` always reads backslashes as escapes. A profile that denies this is wrong about the end of its strings.
     let prefix_is_sound = match quoting.string_prefix.as_str() {
         "" | "N" => true,
         "E" => quoting.string_escape_backslash,

@@ -1,9 +1,9 @@
 //! Lowers a secured plan to a SQL tree (semantics, "Shape of the SQL").
 //!
-//! One fact becomes one flat SELECT … GROUP BY, as a person would write it. Several facts are grouped separately;
-//! their groups are stacked by UNION ALL, with nulls for the others' aggregates, and merged by an outer GROUP BY. If
-//! rows are added for steps of time, the stack is a named query from which the steps are made. Joins are exactly those
-//! of the plan.
+//! One fact becomes one flat SELECT … GROUP BY, as a person would write it. Several facts are grouped separately; their
+//! groups are stacked by UNION ALL, with nulls for the aggregates of all other facts, and merged by an outer GROUP BY.
+//! If rows are added for steps of time, the stack is a named query from which the steps are made. Joins are exactly
+//! those of the plan.
 
 mod fact;
 mod protected_rows;
@@ -61,7 +61,7 @@ pub fn lower<'a>(secured: &'a SecuredPlan<'a>, profile: &DialectProfile) -> Lowe
     Lowered { query: Query::Select(Box::new(select)), total_column, added_column }
 }
 
-/// Returns whether the page contains all groups, whatever the data is, so that its number of rows is their number.
+/// Returns whether the page contains all groups, whatever the data is. Its number of rows is then the number of groups.
 fn holds_all_groups(secured: &SecuredPlan<'_>) -> bool {
     let plan = secured.plan();
     let is_first_page = plan.offset == 0 && plan.limit > 0;
@@ -187,7 +187,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Selects the groups and aggregates of one fact. In a merge, the select has a column for every aggregate of the
-    /// plan, and one that says whether the fact's groups are selected, if those of some fact are not.
+    /// plan. If some facts are only looked up, another column shows whether the fact's groups are selected.
     fn branch(&self, fact: &'a Fact<'a>, merge: Option<usize>) -> Select<'a> {
         let groups = 0..self.plan.groups.len();
         let mut items: Vec<_> = groups.map(|i| (self.group(fact, i), Name::Numbered('g', i))).collect();

@@ -551,7 +551,8 @@ impl Printer<'_> {
 
     fn param(&mut self, value: &Value) {
         let profile = self.profile;
-        // Values beyond the engine's number of parameters are printed as literals, which the host quotes.
+        // A value that is not bound, or exceeds the engine's number of parameters, is printed as a literal, which the
+        // host quotes.
         if !self.is_bound || self.params.len() >= profile.max_params as usize {
             literal::value(profile, value, &mut self.out);
             return;

@@ -64,7 +64,7 @@ impl<'a> Lowering<'a> {
         self.call_over_rows(fact, planned)
     }
 
-    /// Returns the aggregate call over rows as they are.
+    /// Returns the aggregate call over the fact's joined rows, without an inner select.
     pub(super) fn call_over_rows(&self, fact: &'a Fact<'a>, planned: &'a PlannedAggregate<'a>) -> SqlExpr<'a> {
         let conditions = self.expressions.conditions(fact, planned);
         let argument = self.expressions.argument(fact, planned);

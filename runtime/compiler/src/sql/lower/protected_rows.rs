@@ -30,8 +30,8 @@ impl<'a> Lowering<'a> {
         let own = &*definition.name;
         let scope = self.scope(tree).judging(None);
         let conditions = scope.row_filters(all, predicates);
-        // The column is the filter itself and not a constant. If an engine merges the selects, rows are then still
-        // filtered.
+        // The column is the filter itself and not a constant. If an engine merges the selects, a CASE over the column
+        // must still test the filter.
         let passes = Connective::And.join(conditions.clone());
         let items = vec![(SqlExpr::Star(own), Name::Key(own)), (passes, Name::Fixed(PASSES))];
         let mut query = Select::new(items, rows(own));

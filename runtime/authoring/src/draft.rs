@@ -4,8 +4,8 @@
 //! ```text
 //! Warehouse ──catalog──▶ Vec<Table> ──keys──▶ keys and references, declared or found ──cubes──▶ files
 //! ```
-//! [`classify`] decides by name, type and a sample of values whether a column is measured. Not here: opening a
-//! warehouse (cli), putting files in place ([`NewFolder`](crate::NewFolder)).
+//! [`classify`] decides by name, type and a sample of values whether a numeric column gets measures. Not here:
+//! opening a warehouse (cli), putting files in place ([`NewFolder`](crate::NewFolder)).
 
 mod catalog;
 mod classify;
@@ -32,7 +32,7 @@ use crate::AuthoringError;
 /// The tables to draft cubes for.
 #[derive(Debug, Clone, Default)]
 pub struct TableSelection {
-    /// Names such as `orders` or `shop.orders`. Empty: all tables.
+    /// Names such as `orders` or `shop.orders`. An empty list selects all tables.
     pub tables: Vec<String>,
     pub schema: Option<String>,
     pub views: ViewSelection,
@@ -41,8 +41,8 @@ pub struct TableSelection {
 /// The views to draft cubes for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ViewSelection {
-    /// The views that [`TableSelection::tables`] names. Other views are left out, because most views show rows of a
-    /// table.
+    /// The views that [`TableSelection::tables`] names. Other views are left out, because most views repeat the rows of
+    /// tables.
     #[default]
     Named,
     All,

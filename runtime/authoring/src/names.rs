@@ -23,7 +23,7 @@ pub fn snake_or(text: &str, other: impl FnOnce() -> String) -> String {
     if has_letter { snake(text) } else { other() }
 }
 
-/// Returns true if [`snake`] keeps every letter of a string. Otherwise two texts may get one name by accident.
+/// Returns true if [`snake`] keeps every letter of a string. If not, two strings may get one name by accident.
 pub fn is_spelled(text: &str) -> bool {
     let has_letter = text.chars().any(char::is_alphanumeric);
     has_letter && text.chars().all(|c| !c.is_alphanumeric() || c.is_ascii() || without_mark(c).is_some())
@@ -170,7 +170,7 @@ enum Word {
 }
 
 fn word(name: &str) -> Word {
-    // Reserved words that the lists for aliases lack.
+    // Reserved words that the parser's lists of words reserved for aliases do not contain.
     const RESERVED: &[&str] = &[
         "ALL",
         "ANALYZE",

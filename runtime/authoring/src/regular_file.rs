@@ -5,7 +5,8 @@ use std::io;
 use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt as _};
 use rustix::fs::OFlags;
 
-/// Opens a regular file below a folder. A named pipe without a writer would block the program for ever.
+/// Opens a regular file or a folder below `dir` without blocking. A named pipe without a writer would otherwise block
+/// the program forever.
 ///
 /// # Errors
 /// The error of the operating system, or an error for a pipe, a device or a socket.

@@ -40,7 +40,7 @@ fn count(more: usize, less: usize) {
     }
 }
 
-// SAFETY: every call goes to the allocator as it came.
+// SAFETY: every call is passed to MiMalloc with the same arguments.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 0);

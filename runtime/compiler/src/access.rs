@@ -128,7 +128,7 @@ impl<'a> Access<'a> {
         }
     }
 
-    /// Collects the columns behind denied measures, without those that a dimension shows as they are.
+    /// Collects the columns behind denied measures, except columns that a dimension shows unchanged.
     fn cover_measures(&mut self) {
         let model = self.model;
         let mut columns = Vec::new();
@@ -150,7 +150,7 @@ impl<'a> Access<'a> {
         }
     }
 
-    /// Returns those of the columns that a dimension of the project's files shows to the caller as they are.
+    /// Returns the columns among `columns` that a dimension of the project's files shows to the caller unchanged.
     fn shown_columns(&self, columns: &[Column]) -> HashSet<Column> {
         let mut shown = HashSet::new();
         for cube in self.model.cubes.iter().filter(|cube| !cube.is_registered() && !self.is_closed(cube)) {
@@ -222,7 +222,7 @@ impl<'a> Access<'a> {
     pub fn mask(&self, id: DimensionId) -> Option<&'a Mask> {
         let of_hooks = self.obligations.and_then(|obligations| obligations.masks.get(&id));
         match (self.own_mask(id), of_hooks) {
-            // How much an author's own expression hides is unknown.
+            // It is unknown how much of a value an author's own expression hides, so null is the strictest.
             (Some(Mask::Sql(_)), Some(_)) => Some(&Mask::Null),
             (Some(own), Some(other)) => Some(if own.strictness() < other.strictness() { other } else { own }),
             (own, other) => own.or(other),
@@ -283,7 +283,8 @@ impl<'a> Access<'a> {
             }
     }
 
-    /// Returns the same for a metric.
+    /// Returns whether metadata lists a metric: all its measures and metrics exist for the caller, and the caller may
+    /// use the columns that they read.
     pub fn offers_metric(&self, id: MetricId) -> bool {
         self.is_open() || self.offers_all(SqlPart::Metric(id))
     }
@@ -454,7 +455,8 @@ mod tests {
         use Attribute::{Many, One};
         let numbers = [Value::Integer(1), Value::Integer(2)];
         let others = [word("1.0"), Value::Boolean(true)];
-        // What the caller has; with one of `numbers`, with one of `others`, and missing.
+        // Each case: the caller's attribute, whether a policy for `numbers` applies, whether a policy for `others`
+        // applies, and whether the attribute counts as missing.
         for (tier, of_numbers, of_others, is_missing) in [
             (Some(One(word("1"))), true, false, false),
             (Some(One(word("1.0"))), true, true, false),

@@ -13,7 +13,7 @@ use crate::ready_rollups::{BucketRange, Stretch, TimeSteps};
 use crate::resolve::{bucket_start, micros_of, span_of};
 use crate::types::{Granularity, LogicalType, Value, is_utc};
 
-/// The largest number of edges that are tried one after the other. A zone's clock does not go back on so many days in
+/// The largest number of consecutive buckets whose edges are tried. No zone's clock goes back on so many days in
 /// succession.
 const MAX_TRIES: usize = 4;
 
@@ -56,13 +56,14 @@ impl<'m> Calendar<'m> {
         Some(self.zone.unwrap_or(&TimeZone::UTC).to_datetime(instant))
     }
 
-    /// Returns the first moment of the column that is not before a bucket, if all earlier moments are in earlier
-    /// buckets.
+    /// Returns the moment of the column at which a bucket begins, in microseconds. `None` if a clock change mixes
+    /// moments of this bucket with moments of earlier buckets.
     fn edge(&self, bucket: DateTime) -> Option<i64> {
         let Some(zone) = self.zone else { return Some(micros_of(bucket)) };
         let ambiguous = zone.to_ambiguous_timestamp(bucket);
         let instant = ambiguous.earlier().ok()?;
-        // In a gap the earlier reading is before it; the bucket begins where the clock goes on.
+        // If the clock skips the bucket's local start, the earlier interpretation of this local time is before the
+        // gap. The bucket then begins at the clock change.
         let instant = match zone.to_datetime(instant) < bucket {
             true => zone.following(instant).next().map(|change| change.timestamp())?,
             false => instant,
@@ -95,7 +96,7 @@ impl<'m> Calendar<'m> {
         bucket.checked_sub(span_of(self.step, 1)?).ok()
     }
 
-    /// Returns the first bucket with an edge whose column values are all at least `micros`, with that edge.
+    /// Returns the first bucket that has an edge at or after `micros`, with its edge. Both are in microseconds.
     pub(crate) fn ceil(&self, micros: i64) -> Option<(i64, i64)> {
         let mut bucket = bucket_start(self.local(micros)?, self.step);
         for _ in 0..MAX_TRIES {
@@ -107,7 +108,7 @@ impl<'m> Calendar<'m> {
         None
     }
 
-    /// Returns the last bucket with an edge that is at most `micros`, with that edge.
+    /// Returns the last bucket that has an edge at or before `micros`, with its edge. Both are in microseconds.
     pub(crate) fn floor(&self, micros: i64) -> Option<(i64, i64)> {
         let mut bucket = bucket_start(self.local(micros)?, self.step);
         for _ in 0..MAX_TRIES {

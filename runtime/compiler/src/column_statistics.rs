@@ -37,7 +37,7 @@ pub struct StatisticsColumn {
     pub governed: Governed,
 }
 
-/// One statement of a profile.
+/// A request for one statement of statistics about a cube.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatisticsQuery {
     pub cube: Arc<str>,
@@ -67,9 +67,9 @@ pub enum Statistic {
         about: f64,
         power: u32,
     },
-    /// A quantile of numbers, type 7; only if [`has_quantiles`].
+    /// A quantile of numbers by linear interpolation (type 7 of Hyndman and Fan). It requires [`has_quantiles`].
     Quantile(f64),
-    /// Numbers that pass, as doubles.
+    /// The number of values that pass a test. Values are compared as doubles.
     Passing(Test),
     /// The number of rows that meet a condition over dimensions of the cube, independent of the member.
     Where(Filter),
@@ -222,12 +222,12 @@ fn resolved(
     environment: &Environment,
 ) -> Result<(ResolvedQuery, Vec<Predicate>), QueryError> {
     let conditions = query.statistics.iter().filter_map(|(_, statistic)| match statistic {
-        // Inside an OR of one the query does not take it apart.
+        // An OR of one condition prevents the query from splitting the condition.
         Statistic::Where(filter) => Some(Filter::Or(vec![filter.clone()])),
         _ => None,
     });
     let mut statement_query = SemanticQuery { filters: conditions.collect(), ..narrowed(query) };
-    // A query needs something to show; of this one only what narrows it is used.
+    // A query must select a member. Only the range and the conditions of this query are used.
     let shown = cube.dimensions.iter().map(|dimension| &dimension.name);
     let name = shown.clone().find(|name| dimension(access, cube, name).is_ok());
     match name {
@@ -329,7 +329,7 @@ fn part(
         Statistic::Moment { about, power } => {
             (Avg, ArgumentForm::Moment { about: Value::Float(*about), power: *power })
         }
-        // `Display` of a double has no exponent, so these are digits and one point.
+        // `Display` of a double writes no exponent, so the text contains only digits and a decimal point.
         Statistic::Quantile(fraction) => {
             (Avg, ArgumentForm::Quantile { fraction: fraction.clamp(0.0, 1.0).to_string().into() })
         }

@@ -26,7 +26,7 @@ pub fn compile(
 }
 
 /// Compiles a statement for the totals of a query: each measure without dimensions and without conditions on groups.
-/// `None` if the query has no measure.
+/// `None` if the query has no measure, or if hooks allow no row.
 ///
 /// # Errors
 /// As [`compile`].
@@ -38,7 +38,7 @@ pub fn compile_totals(
 ) -> Result<Option<CompiledSql>, QueryError> {
     let access = authorized.access();
     let resolved = resolve(&access, query, environment)?.into_totals();
-    // Who may see no row may see no sum of them.
+    // A caller who may see no row may not see a sum of rows either.
     if resolved.values.is_empty() || authorized.limit(u64::MAX, 0) == 0 {
         return Ok(None);
     }
@@ -66,7 +66,7 @@ pub(crate) fn compiled(secured: &SecuredPlan<'_>, profile: &DialectProfile) -> R
     })
 }
 
-/// Compiles the count of a query's groups, which is needed if a page is empty.
+/// Compiles the statement that counts a query's groups. It is needed if a page is empty.
 ///
 /// # Errors
 /// As [`compile`].
@@ -126,7 +126,7 @@ fn secured<'m>(
     Ok((secure(plan(authorized.model(), resolved)?, access)?, most_rows))
 }
 
-/// Returns the plan in which facts read pre-aggregations if that gives the same result, and the match of each fact.
+/// Lets facts read pre-aggregations if the result stays the same. Returns the changed plan and the match of each fact.
 fn pre_aggregated<'m>(
     secured: SecuredPlan<'m>,
     profile: &DialectProfile,

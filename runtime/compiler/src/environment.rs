@@ -16,7 +16,7 @@ pub struct Environment {
     pub default_timezone: TimeZone,
     pub default_limit: u64,
     pub max_limit: u64,
-    /// The end of the message about a larger limit, such as a way to larger results. Empty if there is none.
+    /// The end of the message about a limit above `max_limit`, such as a way to get larger results. It may be empty.
     pub limit_advice: &'static str,
     /// The pre-aggregations that may be read instead of rows.
     pub rollups: Arc<ReadyRollups>,

@@ -85,7 +85,7 @@ pub struct ExplainedJoin {
 pub enum PathReason {
     /// The cubes are connected by one path only.
     OnlyPath,
-    /// Other paths have more joins. Contains the cubes from which they join.
+    /// Other paths have more joins. `others` are the cubes from which these paths join the target.
     FewestHops { others: Vec<Arc<str>> },
     /// Other paths have the same number of joins and come later in `joins:`.
     DeclaredFirst { others: Vec<Arc<str>> },
@@ -106,7 +106,7 @@ pub fn explain(
     resolved.limit = authorized.limit(resolved.limit, resolved.offset);
     let members = members(model, &resolved);
     let secured = secure(plan(model, resolved)?, &access)?;
-    // An explanation says why nothing serves the query; it does not refuse it.
+    // With `only`, a query that no pre-aggregation serves is an error. An explanation shows the reasons instead.
     let mode = match query.pre_aggregations {
         PreAggregations::Only => PreAggregations::Auto,
         mode => mode,

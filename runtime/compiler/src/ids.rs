@@ -33,7 +33,7 @@ pub enum Member {
     Segment(SegmentId),
 }
 
-/// Identifies the n-th compared operand in the condition of a cube's n-th join.
+/// Identifies an operand of a comparison by its position in the condition of one join of a cube.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct JoinOperandId {
     pub cube: CubeId,

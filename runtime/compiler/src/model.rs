@@ -105,7 +105,7 @@ pub struct Cube {
     pub rollups: Vec<Rollup>,
     /// The joins, in the order of `joins:`. The position decides ties between paths.
     pub joins: Vec<Join>,
-    /// Indexes into `dimensions`; several form one key.
+    /// Indexes into `dimensions`. Several dimensions form one key together.
     pub primary_key: Vec<u32>,
     /// The dimension that `time_range` without a dimension means.
     pub primary_time: Option<u32>,
@@ -146,7 +146,7 @@ pub enum Relation {
         models: Vec<(Arc<str>, Arc<str>)>,
         sql: Arc<str>,
     },
-    /// One model's rows as they are, by the name that `ref` rendered to; the models as for a query.
+    /// All rows of one model. `name` is the name to which `ref` rendered; `models` are the same as those of a query.
     Model {
         models: Vec<(Arc<str>, Arc<str>)>,
         name: Arc<str>,
@@ -264,9 +264,9 @@ pub struct Join {
     pub target: CubeId,
     pub relationship: Relationship,
     pub on: Snippet,
-    /// True if the author states that every row finds one (`always: true`).
+    /// True if the author states that every row has a joined row (`always: true`).
     pub always: bool,
-    /// True if a foreign key of the warehouse proves that every row finds one.
+    /// True if a foreign key of the warehouse proves that every row has a joined row.
     pub is_enforced: bool,
     pub span: Option<Span>,
 }
@@ -286,7 +286,7 @@ pub struct Metric {
     pub span: Option<Span>,
 }
 
-/// One `{member, operator, value}` of a metric, as written; `query` resolves it like a query's own.
+/// A filter of a metric, with names as the author wrote them. `resolve` resolves it like a filter of a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetricFilter {
     pub member: Arc<str>,
@@ -351,14 +351,14 @@ impl Model {
 }
 
 impl Join {
-    /// Returns whether every row finds one, so that an inner join has the same rows.
+    /// Returns whether every row has a joined row. An inner join then returns the same rows as a left join.
     pub fn never_misses(&self) -> bool {
         self.always || self.is_enforced
     }
 }
 
 impl Dimension {
-    /// Returns whether its values are those of a column, as they are.
+    /// Returns whether the dimension's SQL is only the given column of the cube `of`.
     pub fn is_column(&self, of: CubeId, column: &ColumnName) -> bool {
         matches!(&self.sql.parts[..], [SqlPart::Column { cube, name }] if *cube == of && name == column)
     }
@@ -370,7 +370,8 @@ impl Cube {
         self.span.as_ref().is_some_and(is_registered)
     }
 
-    /// Returns the time kind of a smallest or largest time: that of the time dimension over the same column.
+    /// Returns the time kind of an aggregate that returns a time, such as a minimum. Unless the type of the argument
+    /// decides, it is the kind of the time dimension over the same column.
     pub fn time_kind_of(&self, aggregate: &Aggregate) -> TimeKind {
         let is_same = |d: &&Dimension| d.ty == DimensionType::Time && Some(&d.sql) == aggregate.argument.as_ref();
         match (self.dimensions.iter().find(is_same), aggregate.argument_type) {

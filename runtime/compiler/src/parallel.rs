@@ -41,7 +41,7 @@ pub(crate) fn map_with<T: Sync, S, R: Send>(
             match thread.map(thread::ScopedJoinHandle::join) {
                 Ok(Ok(done)) => outcomes.extend(done),
                 Ok(Err(panic)) => std::panic::resume_unwind(panic),
-                // The system has no thread to give.
+                // The system could not start another thread, so this one does the work.
                 Err(_) => outcomes.extend(run(part)),
             }
         }

@@ -123,15 +123,15 @@ pub enum ArgumentForm {
     /// The argument of a measure, unchanged.
     #[default]
     Measure,
-    /// A statistic of a profile. It discloses values, so none of them may be closed to the caller.
+    /// A statistic of a column (`column_statistics`). It discloses values, so all of them must be open to the caller.
     Statistic,
-    /// A moment, for profiles: the distance of the argument from a number, raised to a power.
+    /// The distance of the argument from a number, raised to a power. Only statistics use it.
     Moment { about: Value, power: u32 },
-    /// A quantile, for profiles. The fraction is written in decimal digits.
+    /// The argument of a quantile, whose fraction is written in decimal digits. Only statistics use it.
     Quantile { fraction: Box<str> },
-    /// An aggregate, for profiles, of the values that pass a test, as doubles.
+    /// The values that pass a test, compared as doubles. Only statistics use it.
     Passing(Test),
-    /// An aggregate, for profiles, of the rows that meet a condition.
+    /// The rows that meet a condition. Only statistics use it.
     Where(Predicate),
 }
 
@@ -193,8 +193,8 @@ pub enum PlannedTarget<'m> {
 }
 
 impl LogicalPlan<'_> {
-    /// Returns whether each combination of the other groups has a row for every step of the axis, and not only from its
-    /// own first step.
+    /// Returns whether each combination of the groups outside the axis has a row for every step of the axis. If not,
+    /// its rows begin at its own first step.
     pub fn has_all_steps(&self) -> bool {
         let is_bounded = self.axis.as_ref().is_some_and(|axis| axis.bounds.is_some());
         self.fill_gaps || (is_bounded && self.facts.iter().any(|fact| fact.period.window.is_some()))

@@ -138,7 +138,7 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
         sources.append(&mut file.sources.items);
         diagnostics.append(&mut file.sources.diagnostics);
     }
-    // Tables of a source that is left out may be what models read.
+    // Models may read tables of a source that is left out.
     unread.extend(second(&sources, |source| &source.name).map(|source| Arc::clone(&source.name.value)));
     unique(&mut sources, "source", |source| &source.name, &mut diagnostics);
 
@@ -165,11 +165,11 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
     diagnostics.extend(entries.metrics.diagnostics);
     diagnostics.extend(entries.policies.diagnostics);
     unread.extend(entries.unread);
-    // Of two policies of one name the second is left out.
+    // If two policies have one name, the second one is left out.
     let count_before = diagnostics.len();
     unique(&mut policies, "policy", |policy: &PolicyDefinition| &policy.name, &mut diagnostics);
     has_broken_policies |= diagnostics[count_before..].iter().any(Diagnostic::is_error) || !is_all_read || is_misplaced;
-    // Members of a cube that is left out may be what others refer to.
+    // Other items may refer to members of a cube that is left out.
     for cube in second(&cubes, |cube: &CubeDefinition| &cube.name) {
         unread.extend(cube.member_names().cloned());
     }

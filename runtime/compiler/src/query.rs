@@ -51,7 +51,7 @@ pub struct SemanticQuery {
     pub skip_total: bool,
     /// True to compute each measure without dimensions as well.
     pub totals: bool,
-    /// The measures over another period as well, as `<measure>.previous`.
+    /// The other period for which the measures are computed as well, as `<measure>.previous`.
     pub compare: Option<CompareRange>,
     /// True to add a row for each step of time without one.
     pub fill_gaps: bool,
@@ -137,8 +137,8 @@ pub enum Filter {
         operator: Operator,
         values: Vec<Value>,
     },
-    /// No row of a cube is joined. It says nothing about the members of the cube, so it is open to callers who may not
-    /// see its key. Requests of clients do not have it.
+    /// No row of a cube is joined. This condition discloses nothing about the cube's members, so it is open to callers
+    /// who may not see the cube's key. Requests of clients do not contain it.
     NoRow {
         cube: Arc<str>,
     },
@@ -197,7 +197,7 @@ impl FromStr for MemberRef {
         let granularity = |word: &str| {
             word.parse().map_err(|_| QueryError::UnknownGranularity { member: text.into(), granularity: word.into() })
         };
-        // The reserved dimension has no cube, so what follows is its granularity.
+        // The reserved dimension has no cube, so the second part is its granularity.
         if let (METRIC_TIME, Some(word), None) = (first, second, third) {
             let (granularity, member_end) = (Some(granularity(word)?), first.len() as u32);
             return Ok(MemberRef { text: text.into(), cube_end: None, member_end, granularity });

@@ -12,8 +12,9 @@ use rustc_hash::FxHashMap;
 use crate::model::{ColumnName, Fingerprint};
 use crate::types::Granularity;
 
-/// A range of buckets by their starts, in microseconds since 1970, without its end: local time for buckets of a day or
-/// more of an instant, else the column's own values.
+/// A range of buckets, given by the starts of its first bucket and of the first bucket after it, in microseconds since
+/// 1970. The starts are local times if buckets of an instant last a day or more. Otherwise they are values of the
+/// column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BucketRange {
     pub start: i64,
@@ -25,7 +26,7 @@ impl BucketRange {
         self.end <= self.start
     }
 
-    /// Returns the buckets that both have.
+    /// Returns the buckets that both ranges contain.
     #[must_use]
     pub fn intersection(&self, other: &BucketRange) -> BucketRange {
         BucketRange { start: self.start.max(other.start), end: self.end.min(other.end) }
@@ -49,7 +50,7 @@ pub(crate) struct ReadyTables {
     timeline: OnceLock<Timeline>,
 }
 
-/// The time is computed from the rest.
+/// Compares the generations only, because the timeline is computed from the generation.
 impl PartialEq for ReadyTables {
     fn eq(&self, other: &Self) -> bool {
         self.rollup == other.rollup
@@ -89,8 +90,8 @@ pub(crate) struct Stretch {
     pub(crate) end: Option<i64>,
 }
 
-/// The mistake that matching is to make, for tests that must find it. Programs without the feature `planted-flaws` make
-/// none.
+/// The mistake that matching makes on purpose, for tests that must find it. Programs without the feature
+/// `planted-flaws` never make one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PlantedFlaw {
     #[cfg(feature = "planted-flaws")]
@@ -160,7 +161,7 @@ pub enum Flaw {
     MaskedGroups,
     /// Several tables over the same time are all read.
     Overlapping,
-    /// Steps are taken for finer ones.
+    /// Steps are used as if they were finer.
     FinerSteps,
     /// Rows without a time are left out.
     LostNulls,
@@ -177,7 +178,7 @@ pub struct ReadyRollup {
     /// The smallest and the largest value of the time column in the data that was read, in microseconds since the Unix
     /// epoch. `None` if they are unknown, or if the rollup has no time.
     pub extent: Option<[i64; 2]>,
-    /// Disjoint, in any order.
+    /// The partitions, which are disjoint and in any order.
     pub partitions: Vec<ReadyPartition>,
 }
 
@@ -271,14 +272,14 @@ impl Timeline {
     fn is_of(&self, steps: TimeSteps<'_>) -> bool {
         let is_zone = match (&self.zone, steps.zone) {
             (None, None) => true,
-            // Zones of one name are of one database.
+            // Zones are compared by name, because all of them come from one database.
             (Some(own), Some(zone)) => own.iana_name().is_some() && own.iana_name() == zone.iana_name(),
             _ => false,
         };
         is_zone && self.step == steps.step
     }
 
-    /// Returns the partitions that may have rows of a stretch, and perhaps others. `None`: as for the partitions.
+    /// Returns the partitions that may have rows of a stretch, and perhaps others. `None` if `partitions` is `None`.
     pub(crate) fn near(&self, wanted: Stretch) -> Option<&[TimedPartition]> {
         let mut near = &self.partitions.as_ref()?[..];
         if let Some(end) = wanted.end {
@@ -306,7 +307,7 @@ impl Stretch {
         !Stretch { start, end }.is_empty()
     }
 
-    /// Returns whether all of it is before another one.
+    /// Returns whether the whole stretch is before another stretch.
     pub(crate) fn is_before(self, other: Stretch) -> bool {
         self.end.is_some() && self.end <= other.start
     }

@@ -30,7 +30,7 @@ use crate::model::CubeId;
 use crate::query::resolved::{Group, GroupBy, ResolvedQuery, SelectedValue};
 use crate::query::{QueryError, SemanticQuery};
 
-/// The largest number of measures, of metrics, of dimensions and of order keys.
+/// The largest number of measures in a query, and likewise of metrics, dimensions and order keys.
 const MAX_MEMBERS: usize = 500;
 /// The largest number of rows that a page may skip. Engines refuse much larger numbers.
 const MAX_OFFSET: u64 = 1 << 40;

@@ -53,7 +53,7 @@ pub enum StoredKind {
     /// The start of the time bucket.
     Time,
     Dimension,
-    /// A string as it compares by code point; its value is stored as a dimension too.
+    /// A string in a form that compares by code point. The string itself is stored as a dimension too.
     Key,
     /// 1 if a row passes a segment, else 0.
     Segment,
@@ -62,14 +62,14 @@ pub enum StoredKind {
 }
 
 impl StoredKind {
-    /// Returns whether the total of the column is that of the rows it was made of.
+    /// Returns whether the sum of the column equals the same aggregate over all rows from which the table was built.
     pub fn is_additive(self) -> bool {
         matches!(self, StoredKind::State(AggregateFunction::Count | AggregateFunction::Sum))
     }
 }
 
 impl<'m> RollupOf<'m> {
-    /// Looks a rollup up by the names of its cube and its own.
+    /// Looks up a rollup by the name of its cube and its own name.
     pub fn named(model: &'m Model, cube: &str, name: &str) -> Option<RollupOf<'m>> {
         let cube = model.cube_named(cube)?;
         let rollup = cube.rollups.iter().find(|rollup| &*rollup.name == name)?;

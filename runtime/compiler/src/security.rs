@@ -30,7 +30,7 @@ pub enum Attribute {
 }
 
 impl Attribute {
-    /// Returns all values of the attribute; null for one that could not be read.
+    /// Returns all values of the attribute. A value that could not be read is null.
     pub fn values(&self) -> &[crate::types::Value] {
         match self {
             Attribute::One(value) => std::slice::from_ref(value),

@@ -44,8 +44,8 @@ pub struct Snippet {
     pub parts: Vec<SqlPart>,
     /// True for a column, a literal or a call, which needs no parentheses as an operand.
     pub is_atomic: bool,
-    /// True if the form of the expression cannot fail on any row, provided that its dimensions and the types of
-    /// callers' values do not.
+    /// True if the form of the expression cannot fail on any row. Its dimensions and the types of callers' values may
+    /// still make it fail.
     pub is_infallible: bool,
     /// True if it contains a subquery, which may read anything.
     pub has_query: bool,
@@ -132,7 +132,8 @@ pub enum AggregateFunction {
 }
 
 impl AggregateFunction {
-    /// Returns whether the result is a double, computed from doubles, that parts of the rows cannot be merged to.
+    /// Returns whether the result is a double, computed from doubles, that cannot be merged from results of parts of
+    /// the rows.
     pub fn is_of_distribution(self) -> bool {
         matches!(self, AggregateFunction::Percentile(_) | AggregateFunction::StdDev | AggregateFunction::Variance)
     }

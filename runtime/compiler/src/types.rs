@@ -199,7 +199,7 @@ pub enum MetricKind {
     Derived,
 }
 
-/// The filter operators of REST, with those of the GraphQL enum.
+/// The filter operators of REST and of the GraphQL enum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operator {
     Equals,

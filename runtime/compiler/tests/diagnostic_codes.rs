@@ -1,4 +1,4 @@
-//! The documented table of codes.
+//! Tests that the reference documents exactly the codes of the registry.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -65,7 +65,7 @@ fn without_a_mistake_the_policy_holds_and_the_rest_is_open() {
     assert!(!is_protected(&model, "customers"));
 }
 
-/// Columns of a query can't be found among those of its table.
+/// Columns of a query cannot be matched with the columns of its table.
 #[test]
 fn masks_of_a_query_close_cubes_over_its_table() {
     let cubes = CUBES.replacen("sql_table: raw.orders", "sql: \"SELECT * FROM raw.orders\"", 1);
@@ -179,7 +179,7 @@ fn no_mistake_opens_what_a_policy_protects() {
     assert!(open.is_empty(), "{open:#?}");
 }
 
-/// Mistakes in cubes and in the project file.
+/// Mistakes in cubes and in the project file leave `orders` protected as well.
 #[test]
 fn no_mistake_around_a_policy_opens_what_it_protects() {
     let policy = format!("policies: [{FILTER}]");
@@ -253,7 +253,7 @@ fn no_mistake_around_a_policy_opens_what_it_protects() {
             open.push(format!("{about} (reported: {is_reported})"));
         }
     }
-    // A file that is not text, too large, or not ours to read never becomes part of the tree.
+    // A file that is not text, is too large, or may not be read never becomes part of the tree.
     let (_, model, _) = served(&[], Some("policies/a.yml"));
     if !is_protected(&model, "orders") {
         open.push("a file that could not be read".to_owned());
@@ -382,7 +382,7 @@ fn a_policy_on_a_query_of_several_tables_applies_to_all_readers_of_the_same() {
     }
 }
 
-/// DuckDB reads these otherwise than other engines, and than they look.
+/// DuckDB reads these expressions differently from other engines, and differently from what their text suggests.
 #[test]
 fn a_masked_column_is_found_however_a_member_writes_it() {
     let served_with = |sql: &str| {
@@ -447,7 +447,7 @@ fn registered(name: &str, table: &str, dimensions: &str) -> RegisteredCube {
     RegisteredCube::new(name, &entry)
 }
 
-/// Builds a project of these files alone, all of it sound.
+/// Builds a project of only these files, and fails if it has errors.
 fn sound(files: &[(&str, &str)], registered: Vec<RegisteredCube>, init: &[&str]) -> (Model, Vec<Diagnostic>) {
     let mut tree = SourceTree::default();
     tree.files.insert("service_project.yml".into(), "name: shop\n".into());
@@ -474,7 +474,7 @@ fn cube_over(name: &str, relation: &str) -> String {
     )
 }
 
-/// The reader of each spelling is closed, or has the filter, by a policy on `own`.
+/// A policy on `own` closes or filters the reader of each spelling.
 #[test]
 fn a_policy_on_a_file_reaches_every_spelling_of_it() {
     let spellings: &[(&str, bool)] = &[

@@ -63,7 +63,7 @@ struct Mistake {
     range: Range<usize>,
     text: String,
     code: &'static str,
-    /// The entry and the key. Two mistakes at one place would be one.
+    /// The entry and the key. Two mistakes at the same place would count as one.
     place: (u32, String),
 }
 
@@ -265,7 +265,7 @@ fn every_planted_mistake_is_reported_and_nothing_else() {
         let mut mistakes: Vec<Mistake> = Vec::new();
         let mut places = BTreeSet::new();
         while mistakes.len() < wanted {
-            // Several mistakes of one entry, too.
+            // An entry may get several mistakes.
             let last = mistakes.last().and_then(|mistake| {
                 sites.iter().find(|site| site.file == mistake.file && site.node.origin.offset == mistake.place.0)
             });

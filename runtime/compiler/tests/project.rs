@@ -59,7 +59,7 @@ fn cases(folder: &str) -> Vec<(String, PathBuf)> {
     cases
 }
 
-/// Loads one case; the snapshot holds every diagnostic, then the model where `shows_model`.
+/// Loads one case. The snapshot contains every diagnostic and, if `shows_model` is true, the model.
 fn check(folder: &str, name: &str, path: &Path, shows_model: bool) -> Vec<Diagnostic> {
     let case: Case = serde_saphyr::from_str(&fs::read_to_string(path).unwrap())
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -242,7 +242,7 @@ impl JoinCase {
         LogicalType::ALL.into_iter().find(is_named).unwrap_or_else(|| panic!("no type {name}"))
     }
 
-    /// Returns what is found of one condition.
+    /// Returns the details of the warnings about one condition, one on a line.
     fn check(&self, condition: &str) -> String {
         let dimension = |column: &String| {
             let name = column.split_once('.').unwrap().1;
@@ -298,7 +298,7 @@ cubes:
         details.collect::<Vec<_>>().join("\n")
     }
 
-    /// Returns the column that the n-th item of a probe is; `None` for an expression.
+    /// Returns the name of the column of the n-th item of a probe; `None` for an expression.
     fn column_of(&self, probe: &str, item: usize) -> Option<&str> {
         let find = |item: usize| {
             let names = [format!(" AS \"t{item}\""), format!(" AS `t{item}`"), format!(" AS t{item}")];

@@ -100,7 +100,7 @@ fn columns_follow_the_build_statement() {
     for profile in first_party_profiles().into_iter().map(checked) {
         let built = rollup.build(&profile, None).unwrap();
         let names: Vec<&str> = built.columns.iter().map(|column| &*column.name).collect();
-        // Rows, the sum and the count of amounts, the sum of paid amounts.
+        // The states: the number of rows, the sum and the count of amounts, and the sum of paid amounts.
         let expected: &[&str] = match profile.name.as_str() {
             "bigquery" | "mysql" | "postgres" | "redshift" | "sqlite" => {
                 &["t0", "k0", "k1", "s0", "d0", "d1", "a0", "a1", "a2", "a3"]
@@ -129,7 +129,7 @@ fn fingerprints_differ_by_what_decides_the_rows() {
     {
         assert_ne!(first.0, of(&BY_DAY.replace("indexes: [status]", "").replace(from, to)).0, "{from}");
     }
-    // Who asks for the rows again, and when, does not decide them.
+    // The rule for recomputing a rollup does not decide its rows.
     assert_eq!(first.0, of(&BY_DAY.replace("arrival: inserted_at", "refresh: {every: 1 hour}")).0);
 }
 

@@ -61,7 +61,7 @@ pub(super) async fn read(
 /// Returns all rows of a statement.
 ///
 /// # Errors
-/// The first line of the warehouse's message.
+/// Returns the first line of the warehouse's message, or the reason why a value cannot be shown as text.
 pub(super) async fn rows(warehouse: &dyn Warehouse, statement: &str) -> Result<Vec<Row>, String> {
     let answer = warehouse.execute(Statement::plain(statement), TIMEOUT).await;
     let answer = answer.map_err(|error| error.message.lines().next().unwrap_or_default().to_owned())?;
@@ -99,8 +99,8 @@ fn text(row: &[Option<String>], at: usize) -> Option<String> {
     row.get(at)?.clone()
 }
 
-/// Returns true if a project would not read a name as a name, even in quotes: it contains Jinja, a variable, or a
-/// private-use character.
+/// Returns true if a project cannot contain a name literally, even in quotes. Such a name contains Jinja, a variable or
+/// a private-use character.
 fn is_template(name: &str) -> bool {
     ["{{", "{%", "{#", "${"].iter().any(|tag| name.contains(tag))
         || name.contains(|c| ('\u{E000}'..='\u{F8FF}').contains(&c))
@@ -206,7 +206,7 @@ fn declare(tables: &mut [Table], index: &HashMap<(String, String), usize>, const
     let Some(columns) = indexes(&tables[at], &constraint.columns) else { return };
     match constraint.kind.as_str() {
         "p" => tables[at].key = columns,
-        // A unique column may contain several nulls.
+        // A unique constraint allows several nulls, so nullable columns do not identify rows.
         "u" if columns.iter().all(|column| !tables[at].columns[*column].is_nullable) => tables[at].unique.push(columns),
         "f" => {
             let target = constraint.target.as_ref().and_then(|target| index.get(target)).copied();

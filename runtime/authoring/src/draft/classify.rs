@@ -175,7 +175,7 @@ pub(super) fn classify(table: &Table, at: usize) -> DraftMeasures {
     let name = snake(&column.name);
     let words: Vec<&str> = name.split('_').filter(|word| !word.is_empty()).collect();
     let is_part_of_key = table.key.contains(&at) || table.references.iter().any(|r| r.columns.contains(&at));
-    // `flights.flight` contains the number of a flight.
+    // The numbers of a column with the name of its table are labels: `flights.flight` is the number of a flight.
     let is_own_name = name == singular(&snake(&table.name));
     if !column.kind.is_number() || is_part_of_key || is_own_name || is_label(column, &words) {
         return DraftMeasures::default();
@@ -188,7 +188,7 @@ pub(super) fn classify(table: &Table, at: usize) -> DraftMeasures {
         return DraftMeasures { sum: false, average: true, format: Some("percent") };
     }
     let is_count = COUNTS.contains(&last) || last == "quantity";
-    // `share_of_total` is not a count.
+    // `share_of_total` ends in a word for counts, but it is a part of a whole.
     let is_part = (!is_count || last == "total") && words.iter().any(|word| PARTS.contains(word));
     let is_rate = RATES.contains(&last) || is_part || words.contains(&"per");
     DraftMeasures { sum: !is_rate, average: true, format: is_money.then_some("currency") }

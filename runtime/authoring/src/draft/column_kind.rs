@@ -57,7 +57,7 @@ impl ColumnKind {
         matches!(self, ColumnKind::Date | ColumnKind::Timestamp | ColumnKind::Instant)
     }
 
-    /// Returns true if values can be a key and be compared with those of another column.
+    /// Returns true if columns of this kind can be keys, and can be compared with keys of other tables.
     pub(super) fn is_key(self) -> bool {
         matches!(self, ColumnKind::Integer | ColumnKind::Text | ColumnKind::TextLike)
     }

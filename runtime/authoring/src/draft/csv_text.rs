@@ -20,7 +20,7 @@ pub(super) struct CsvText {
     pub(super) not_utf8: Option<u64>,
     /// The number of values in the first line.
     pub(super) header: usize,
-    /// The first line with another number of values, and that number.
+    /// The first line (from 1) whose number of values differs from `header`, and its number of values.
     pub(super) ragged: Option<(u64, usize)>,
 }
 
@@ -63,12 +63,12 @@ pub(super) fn read(path: &Path) -> io::Result<CsvText> {
     Ok(text)
 }
 
-/// One row of a file, which has several lines if a value in quotes has.
+/// One row of a file. A row spans several lines if a quoted value contains line breaks.
 #[derive(Debug)]
 struct Record {
-    /// The number of its first line; 0 before it is read.
+    /// The number of the row's first line; 0 before a line is read.
     line: u64,
-    /// The number of each delimiter outside of quotes.
+    /// The number of occurrences of each delimiter outside of quotes.
     counts: [usize; DELIMITERS.len()],
     /// A quote is not closed yet.
     is_open: bool,
@@ -86,7 +86,7 @@ impl Record {
         if self.line == 0 {
             self.line = number;
         }
-        // A quote opens a value at its beginning only: `5" pipe` has none.
+        // A quote opens a quoted value only at the beginning of the value. The quote in `5" pipe` does not.
         let mut is_beginning = !self.is_open;
         for byte in line.iter().filter(|byte| !matches!(byte, b'\n' | b'\r')) {
             self.is_blank = false;
@@ -100,7 +100,7 @@ impl Record {
                 }
                 _ => {}
             }
-            // The second of two quotes inside a value opens it again.
+            // Two quotes inside a quoted value stand for one: the first closes the value, the second opens it again.
             is_beginning = *byte == b'"' && !self.is_open;
         }
     }

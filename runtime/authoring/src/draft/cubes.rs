@@ -41,7 +41,7 @@ pub struct DraftCube {
     pub left_out: Vec<(String, String)>,
 }
 
-/// The number of joins that get another name because a cube has two equally short join paths.
+/// The largest number of joins that are renamed because a cube has two equally short join paths.
 const MAX_RENAMES: usize = 500;
 const GREETING: &str = "Created by `terrane init`. Change names, measures and descriptions as you like.";
 
@@ -82,8 +82,8 @@ fn model_of(files: &[(String, String)], warehouse: &str) -> Model {
     model::build(&project::read(&tree, &inputs).0).0
 }
 
-/// Returns the owner and target of a join that gives a cube a second join path of the same length. A cube behind a
-/// role has one path through each role; there the first join is used.
+/// Returns the index of the cube and the name of its join that end a second join path of the same length. Paths through
+/// a role are not returned: each role has a path of its own to a cube behind it, and the first join is used there.
 fn second_path(model: &Model, cubes: &[String], joins: &[Vec<Join>]) -> Option<(usize, String)> {
     let mut ties = model.cubes.iter().filter(|cube| cube.alias_of.is_none()).flat_map(|cube| model.ties(cube.id));
     ties.find_map(|tie| {
@@ -147,7 +147,7 @@ fn cube(table: &Table, name: &str, joins: &[Join]) -> (DraftCube, Yaml) {
     for join in joins {
         let [(own, _)] = &join.columns[..] else { continue };
         let is_key = table.column_index(own).is_some_and(|column| table.key == [column]);
-        // A key is different in every row: counting it is counting rows.
+        // A key is different in every row, so a count of distinct keys would only repeat the count of rows.
         if !is_key {
             members.measure(&format!("distinct_{}", join.name), "count_distinct", Some(&column_sql(own)), None, None);
         }
@@ -199,7 +199,7 @@ impl Members {
             ColumnKind::Integer | ColumnKind::Decimal | ColumnKind::Float => ("number", column_sql(&column.name)),
             ColumnKind::Boolean => ("boolean", column_sql(&column.name)),
             ColumnKind::Date | ColumnKind::Timestamp | ColumnKind::Instant => ("time", column_sql(&column.name)),
-            // Cast, since engines don't compare text with a UUID.
+            // The value is cast to text, because engines don't compare text with a UUID.
             ColumnKind::TextLike => {
                 ("string", format!("CAST({{CUBE}}.{} AS VARCHAR)", names::identifier(&column.name)))
             }
@@ -269,8 +269,8 @@ fn join_yaml(join: &Join) -> Yaml {
     }
 }
 
-/// Returns the primary time of a table with several: the time of the event rather than of the last change; the first
-/// of equal candidates.
+/// Returns the index of the primary time column of a table with several time columns. The time of an event is preferred
+/// to the time of the last change. Of equal candidates, the first column is returned.
 fn primary_time(table: &Table) -> Option<usize> {
     const EVENT: &[&str] = &["created", "occurred", "happened", "ordered", "placed", "purchased", "event", "started"];
     const LATER: &[&str] = &[

@@ -66,7 +66,7 @@ pub fn list(folder: &Path, tables: &[String]) -> Result<(Vec<DataFile>, Vec<Stri
         if path.is_dir() {
             folders += 1;
         } else if stem(&name).is_some() && path.is_file() {
-            // DuckDB would expand such a name as a pattern.
+            // DuckDB expands a name with one of these characters as a pattern.
             let is_pattern = name.contains(['*', '?', '[', '{']);
             if is_pattern { patterns.push(original) } else { paths.push(path) }
         }
@@ -134,8 +134,8 @@ pub struct FileView {
 
 /// Returns the view over a file.
 ///
-/// DuckDB guesses the types of a CSV file from its first rows. They are compared with the types of all rows, since
-/// one text in the last row of a numeric column would break every query.
+/// DuckDB guesses the types of a CSV file from its first rows. The guessed types are compared with the types of all
+/// rows, because one string in the last row of a numeric column would break every query.
 ///
 /// # Errors
 /// The reason why the file cannot be a table.
@@ -187,11 +187,11 @@ fn csv_text(file: &DataFile) -> Result<Option<CsvText>, String> {
     }
 }
 
-/// Compares the first line of a file with the columns that the engine reads. Returns a note about a file without a
-/// header, or whose first line the engine skips.
+/// Compares the first line of a file with the columns that the engine reads. Returns a note if the file has no header,
+/// or if the engine skips the first line.
 ///
 /// # Errors
-/// The engine reads another number of columns than the first line has values.
+/// The first line has several values, and the engine reads another number of columns.
 fn check_header(text: &CsvText, columns: &[(String, String)]) -> Result<Option<String>, String> {
     if let Some((line, values)) = text.ragged.filter(|_| columns.len() != text.header) {
         let fault = format!("line {line} has {}, and the first line {}", plural(values, "value"), text.header);

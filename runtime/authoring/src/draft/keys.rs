@@ -12,10 +12,10 @@ use super::table::{Evidence, Reference, Table};
 use super::texts::shown;
 use crate::names::{is_spelled, singular, snake};
 
-/// The number of statements for finding references.
+/// The largest number of statements that search for references.
 const MAX_STATEMENTS: usize = 2_000;
 
-/// Names of keys that don't identify their table.
+/// Names of key columns that don't say to which table the key belongs.
 const GENERIC: &[&str] = &["id", "uuid", "guid", "key", "code", "number", "no", "name", "slug", "pk"];
 
 /// Finds a column that identifies the rows of a table without a declared key.
@@ -39,7 +39,7 @@ pub(super) async fn find_key(warehouse: &dyn Warehouse, table: &mut Table, notes
         }
     };
     let total = count(&counts, 0);
-    // In a table of one row every column is unique.
+    // In a table of one row every column is unique, so uniqueness proves nothing.
     let proved = (0..candidates.len())
         .find(|at| total > 1 && count(&counts, 1 + 2 * at) == total && count(&counts, 2 + 2 * at) == total);
     match proved {
@@ -47,7 +47,8 @@ pub(super) async fn find_key(warehouse: &dyn Warehouse, table: &mut Table, notes
             table.key = vec![candidates[at]];
             table.key_evidence = Evidence::Sampled { found: total, of: total };
         }
-        // Any first column is a candidate; a reason is of interest only for one with the name of a key.
+        // The first column is a candidate whatever its name is. The reason is of interest only if the column is
+        // named like a key.
         None if total > 1 && is_key_name(table, candidates[0]) => {
             let reason = why_no_key(warehouse, table, candidates[0], &counts).await;
             notes.push(format!("{}: {reason}, so it is not a key and nothing joins to it", table.name));
@@ -75,7 +76,7 @@ fn is_key_name(table: &Table, column: usize) -> bool {
     key_names(table).contains(&name)
 }
 
-/// Returns columns named like a key, the most likely first, and the first column with any name.
+/// Returns the columns that are named like a key, the most likely first, then the first column whatever its name is.
 fn key_candidates(table: &Table) -> Vec<usize> {
     let key_names = key_names(table);
     let named =
@@ -118,7 +119,8 @@ pub(super) async fn find_references(warehouse: &dyn Warehouse, tables: &mut [Tab
     for candidate in candidates {
         let of_column =
             |(known, _): &&(Candidate, Evidence)| known.table == candidate.table && known.column == candidate.column;
-        // A matching name decides the target of a column; two tables refer to each other in one direction only.
+        // A reference that was found by name decides the target of its column. Two tables refer to each other in one
+        // direction only.
         let is_decided = found.iter().any(|known| of_column(&known) && known.0.is_named)
             || found.iter().any(|(known, _)| known.table == candidate.target && known.target == candidate.table);
         if is_decided {
@@ -177,7 +179,8 @@ pub(super) async fn find_references(warehouse: &dyn Warehouse, tables: &mut [Tab
     }
 }
 
-/// Returns a note for each column that has the name of another table's key, and a type that is not compared with it.
+/// Returns a note for each column that is named after another table's key, but whose type is not compared with the
+/// key's type.
 fn other_types(tables: &[Table]) -> Vec<String> {
     let mut notes = Vec::new();
     for (at, table) in tables.iter().enumerate() {

@@ -45,7 +45,7 @@ pub fn settings(name: &str, warehouse: &WarehouseSettings) -> String {
     format!("{}\n{}{CLOSING}", document(OPENING, &file), document("", &warehouse))
 }
 
-/// Escapes a string so that the project file reads no variable in it.
+/// Escapes `${` in a string, so that the project file does not expand it as a variable.
 fn verbatim(text: &str) -> Yaml {
     Yaml::Text(text.replace("${", "$${"))
 }

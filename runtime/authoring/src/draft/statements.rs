@@ -48,7 +48,7 @@ pub(super) const POSTGRES: CatalogQueries = CatalogQueries {
              WHERE c.relkind IN ('r', 'p', 'f', 'v', 'm') AND NOT c.relispartition AND c.relpersistence <> 't' \
              AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_%' \
              AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') ORDER BY 1, 2",
-    // Enums are recognized by their kind, since each has a name of its own.
+    // Enum types are recognized by their `typtype`, because each enum type has a name of its own.
     columns: "SELECT n.nspname::text, c.relname::text, a.attname::text, \
               CASE WHEN t.typtype = 'e' THEN 'enum' ELSE format_type(a.atttypid, a.atttypmod) END, \
               NOT a.attnotnull, col_description(c.oid, a.attnum) \
@@ -86,8 +86,8 @@ pub(super) fn table(table: &Table) -> String {
     format!("{}.{}", quoted(&table.schema), quoted(&table.name))
 }
 
-/// Returns a statement for the number of values, of distinct values, the minimum, the maximum and the largest last two
-/// digits of each column, in this order.
+/// Returns a statement for these statistics of each column, in this order: the number of values, the number of distinct
+/// values, the minimum, the maximum, and the largest last two digits.
 pub(super) fn statistics(of: &Table, columns: &[&Column]) -> String {
     let each = columns.iter().map(|column| {
         let name = quoted(&column.name);
@@ -102,7 +102,7 @@ pub(super) fn statistics(of: &Table, columns: &[&Column]) -> String {
     sampled(of, columns, each)
 }
 
-/// A form of strings that stand for other values.
+/// A form of strings that represent dates or numbers.
 #[derive(Debug)]
 pub(super) struct TextForm {
     /// The plural noun in notes.
@@ -112,12 +112,13 @@ pub(super) struct TextForm {
     pub(super) is_number: bool,
     /// A pattern of SIMILAR TO that both engines read alike.
     pattern: &'static str,
-    /// The expression that reads them; `$column` is the column.
+    /// The SQL that converts a string of this form. `$column` stands for the column.
     pub(super) sql: &'static str,
 }
 
-/// The forms, those with more exact types first. If two match the same values, the first counts: `1,234` is a number
-/// with thousands separators unless other values of the column show that its comma is a decimal one.
+/// The forms, those with more exact types first. If two forms match the same number of values, the first one counts:
+/// `1,234` is a number with thousands separators. If other values of the column have a decimal comma, the form with a
+/// decimal comma matches more values.
 pub(super) const TEXT_FORMS: [TextForm; 7] = [
     TextForm {
         what: "dates",
@@ -170,8 +171,8 @@ pub(super) const TEXT_FORMS: [TextForm; 7] = [
     },
 ];
 
-/// Returns a statement for the number of values of each column, of distinct values, of values without regard to case
-/// and outer spaces, of values of each form, and a value that is not a number.
+/// Returns a statement for these numbers of each column: values, distinct values, distinct values without regard to
+/// case and outer spaces, and values of each form. The last result of each column is a value that is not a number.
 pub(super) fn texts(of: &Table, columns: &[&Column]) -> String {
     let each = columns.iter().map(|column| {
         let name = quoted(&column.name);
@@ -189,7 +190,8 @@ pub(super) fn texts(of: &Table, columns: &[&Column]) -> String {
     sampled(of, columns, each)
 }
 
-/// Returns a statement for two spellings of the value that has the most rows with several.
+/// Returns a statement for two spellings of one value. Of the values with several spellings, it selects the value with
+/// the most rows.
 pub(super) fn spellings(of: &Table, column: usize) -> String {
     let name = quoted(&of.columns[column].name);
     format!(
@@ -200,7 +202,8 @@ pub(super) fn spellings(of: &Table, column: usize) -> String {
     )
 }
 
-/// Returns a statement for a value of a column that several rows have, and their number.
+/// Returns a statement for the value that most rows of a column share, and the number of these rows. The statement
+/// returns no row if all values differ.
 pub(super) fn repeated(of: &Table, column: usize) -> String {
     let name = quoted(&of.columns[column].name);
     format!(
@@ -210,7 +213,8 @@ pub(super) fn repeated(of: &Table, column: usize) -> String {
     )
 }
 
-/// Returns a statement for the number of rows, then of values and distinct values of each column, over all rows.
+/// Returns a statement that reads all rows: the number of rows, then the numbers of values and distinct values of each
+/// column.
 pub(super) fn uniqueness(of: &Table, columns: &[usize]) -> String {
     let counts = columns.iter().map(|column| {
         let name = quoted(&of.columns[*column].name);
@@ -220,8 +224,8 @@ pub(super) fn uniqueness(of: &Table, columns: &[usize]) -> String {
     format!("SELECT {} FROM {}", counts.join(", "), table(of))
 }
 
-/// Returns a statement for the number of distinct sampled values of a column, and of those that another table's key
-/// contains.
+/// Returns a statement for two numbers: the distinct sampled values of a column, and those of these values that another
+/// table's key contains.
 pub(super) fn containment(of: &Table, column: usize, target: &Table, key: usize) -> String {
     let (column, key) = (quoted(&of.columns[column].name), quoted(&target.columns[key].name));
     format!(

@@ -1,8 +1,8 @@
-//! Finds strings that stand for dates and numbers, and spellings of one value.
+//! Finds columns whose strings represent dates or numbers, and columns with several spellings of one value.
 //!
-//! In: a table. Out: a note for each such column, with the SQL that reads it, and the same note at the column, for the
-//! drafted file. A sample of rows is read. Failed statements become notes. Not here: changing the type of a dimension,
-//! which a person decides.
+//! In: a table. Out: a note for each such column. The column gets the same note, for the drafted file. A note about
+//! dates or numbers contains the SQL that converts the strings. A sample of rows is read. Failed statements become
+//! notes. Not here: changing the type of a dimension, which a person decides.
 
 use terrane_app::ports::warehouse::Warehouse;
 use terrane_app::profiling::Spellings;
@@ -18,7 +18,7 @@ use crate::names::identifier;
 const COLUMNS_AT_ONCE: usize = 50;
 /// The number of values for each column in a row of the statement.
 const VALUES_PER_COLUMN: usize = statements::TEXT_FORMS.len() + 4;
-/// The share of values of a form that makes the others exceptions, in percent.
+/// The smallest percentage of a column's values in one form from which the other values are exceptions.
 const MOST_PERCENT: u64 = 90;
 /// The largest number of distinct values of a column of categories. A column with more contains names or sentences.
 const MAX_CATEGORIES: u64 = 1_000;
@@ -38,7 +38,7 @@ struct Sample {
     other: Option<String>,
 }
 
-/// Reads the columns of strings, and adds what was found to them and to the notes.
+/// Inspects the columns of strings, and adds a note about each finding to the column and to `notes`.
 pub(super) async fn read(warehouse: &dyn Warehouse, table: &mut Table, notes: &mut Vec<String>) {
     let texts: Vec<usize> = (0..table.columns.len()).filter(|at| table.columns[*at].kind == ColumnKind::Text).collect();
     for chunk in texts.chunks(COLUMNS_AT_ONCE) {
@@ -79,7 +79,7 @@ impl Sample {
     /// Returns a note about a column whose values are dates or numbers, all of them or nearly all.
     fn form_note(&self, column: &str) -> Option<String> {
         let forms = self.forms.iter().zip(statements::TEXT_FORMS);
-        // The last of equal ones is returned, and the first counts.
+        // `max_by_key` returns the last of equal counts. The order is reversed, because the first form counts.
         let (found, form) = forms.rev().max_by_key(|(found, _)| **found)?;
         let is_label = form.is_number && is_label_name(column);
         if self.values < 2 || found * 100 < self.values * MOST_PERCENT || is_label {

@@ -1,4 +1,5 @@
-//! The columns that a snippet reads, by the rows that contain them, so that a policy on one cube covers them in all.
+//! The columns that a snippet reads. A column belongs to the rows of a table and not to a cube, so a policy on one cube
+//! covers the column in all cubes over the table.
 
 use crate::ids::CubeId;
 use crate::model::{Cube, Model, Relation, Snippet, SqlPart};

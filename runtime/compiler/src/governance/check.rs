@@ -104,9 +104,10 @@ pub(super) fn check(inspection: &Inspection<'_>, obligations: &Obligations) -> R
         masked.insert(cube.id);
     }
     for origin in filtered.union(&masked) {
-        // The hook must have mentioned every cube that shows rows or values of this one in the same way.
+        // The hook must also filter or mask every other cube that shows the filtered rows or masked values of `origin`.
         let lacks_filter = |id: CubeId| filtered.contains(origin) && !filtered.contains(&id);
-        // A masked column is covered wherever its table is named; the columns of a query are unknown.
+        // A masked column is covered in every cube that reads its table. The columns of a query are unknown, so a
+        // cube over a query needs a mask of its own.
         let lacks_mask =
             |id: CubeId| masked.contains(origin) && !masked.contains(&id) && !model.has_rows_of(id, *origin);
         let readers = model.shared_rows(*origin).readers.iter().copied();

@@ -150,7 +150,8 @@ impl Tested<'_> {
         }
     }
 
-    /// Returns a value as a value of the member's type. The value must have this type or an equal value of it.
+    /// Returns a value as a value of the member's type. A value of another type must be equal to a value of the
+    /// member's type.
     fn fitted(&self, value: &Value) -> Result<Value, ObligationFault> {
         const DAY: i64 = 86_400_000_000;
         let ty = type_of(self.dimension);
@@ -166,9 +167,9 @@ impl Tested<'_> {
             (LogicalType::Timestamp, Value::Timestamp(_)) => Some(value.clone()),
             (LogicalType::TimestampTz, Value::Timestamp(micros)) => Some(Value::TimestampTz(*micros)),
             (LogicalType::Text, Value::Text(_)) => Some(value.clone()),
-            // A number is not its digits: `5` and `5.0` would be two texts.
+            // A number does not fit a string member: `5` and `5.0` are one number, but two strings.
             (LogicalType::Text, _) => None,
-            // With its zeros and sign as everywhere.
+            // The digits are parsed as a number, so that zeros and signs have the same form as in all other values.
             (ty, Value::Decimal(digits)) => fit(Value::Text(digits.clone()), ty),
             (ty, value) => fit(value.clone(), ty),
         };

@@ -19,7 +19,7 @@ pub struct QueryFacts {
     pub filters: Vec<Condition>,
     /// The number of rows of a page.
     pub limit: u64,
-    /// The cubes that are aggregated or listed without a lower bound of any of their times.
+    /// The cubes that are aggregated or listed without a lower bound on any of their time dimensions.
     pub without_time_bound: Vec<Arc<str>>,
     /// The partitioned cubes that are aggregated or listed without a filter on a partition, with their partitions as
     /// `cube.dimension`.

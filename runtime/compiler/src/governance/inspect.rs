@@ -29,13 +29,14 @@ pub struct Inspection<'m> {
     pub(super) model: &'m Model,
     caller: &'m SecurityContext,
     facts: QueryFacts,
-    /// The cubes of the facts.
+    /// The cubes in `facts`.
     read: HashSet<CubeId>,
-    /// The cubes that the query itself reads. Of the others it reads only the tables, through another cube.
+    /// The cubes that the query reads under their own names. Of all other cubes in `read`, the query reads only the
+    /// tables, through other cubes.
     named: HashSet<CubeId>,
 }
 
-/// Inspects a query.
+/// Collects the facts of a query for governance hooks.
 ///
 /// # Errors
 /// As `compile` without hooks.
@@ -45,7 +46,7 @@ pub fn inspect<'m>(
     caller: &'m SecurityContext,
     environment: &Environment,
 ) -> Result<Inspection<'m>, QueryError> {
-    // Nothing is lowered from this one.
+    // No SQL is lowered from this authorization, which lacks the obligations of hooks.
     let open = Authorized::without_hooks(model, caller);
     let access = open.access();
     let resolved = resolve(&access, query, environment)?;
@@ -173,7 +174,8 @@ impl<'m> MemberUses<'m> {
         over_columns.into_iter().for_each(|id| self.dimension(id, Usage::Joined));
     }
 
-    /// Returns the cubes that are read, aliases resolved; then those and all cubes over the same tables.
+    /// Returns two sets of cubes, in which aliases are replaced by their cubes. The first set contains the cubes that
+    /// the query reads. The second set also contains all cubes over the same tables.
     fn read(&self, secured: &SecuredPlan<'m>) -> (HashSet<CubeId>, HashSet<CubeId>) {
         let model = self.model;
         let original = |id: CubeId| model.cube(id).alias_of.unwrap_or(id);
@@ -188,7 +190,7 @@ impl<'m> MemberUses<'m> {
     }
 
     /// Adds the members of other cubes over the same column of the table, because a hook may know the column only by
-    /// such a name.
+    /// the name of such a member.
     fn twins(&mut self, cube: CubeId, column: &ColumnName, usage: Usage) {
         let model = self.model;
         let own = model.cube(cube).alias_of.unwrap_or(cube);
@@ -337,7 +339,7 @@ fn measure_type(kind: &MeasureKind) -> LogicalType {
 fn filters(model: &Model, query: &ResolvedQuery) -> Vec<Condition> {
     let of_filters = query.row_filters.iter().map(|filter| condition(model, &filter.predicate));
     let of_ranges = query.ranges.iter().map(|range| {
-        // Whatever it is compared with is read too.
+        // The range of a comparison (`compare_range`) is read too.
         let tests = std::iter::once(&range.test).chain(&range.previous);
         let mut tests: Vec<_> = tests.map(|test| Condition::Test(fact(model, range.dimension, test))).collect();
         if tests.len() == 1 { tests.remove(0) } else { Condition::Any(tests) }
@@ -381,7 +383,7 @@ fn without_time_bound(plan: &LogicalPlan<'_>) -> Vec<Arc<str>> {
     names.into_iter().collect()
 }
 
-/// Returns the partitions of the cubes whose facts have a filter on none of theirs.
+/// Returns the partition dimensions of each cube whose fact filters none of its partition dimensions.
 fn without_partition_filter(plan: &LogicalPlan<'_>) -> Vec<Arc<str>> {
     let model = plan.model;
     let is_partition = |dimension: &Dimension| dimension.is_partition;
@@ -403,7 +405,8 @@ fn starts(model: &Model, cube: CubeId, predicate: &Predicate) -> bool {
     is_bounded(model, cube, predicate, &|dimension| dimension.ty == DimensionType::Time)
 }
 
-/// Returns whether a condition names values, or sets a lower bound, of a dimension of the cube that a function accepts.
+/// Returns whether a condition restricts a dimension of the cube to listed values or by a lower bound. `is_wanted`
+/// selects the dimensions.
 fn is_bounded(model: &Model, cube: CubeId, predicate: &Predicate, is_wanted: &impl Fn(&Dimension) -> bool) -> bool {
     match predicate {
         Predicate::And(all) => all.iter().any(|inner| is_bounded(model, cube, inner, is_wanted)),

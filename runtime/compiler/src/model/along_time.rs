@@ -1,7 +1,7 @@
-//! Warns of measures along time that no query can ask for.
+//! Warns of measures along time that no query can use.
 //!
-//! In: a model. Out: a warning for each rolling window and running total whose cube reaches no time dimension. Not here:
-//! queries without a granularity, which are refused (`resolve`).
+//! In: a model. Out: a warning for each rolling window and running total whose cube reaches no time dimension. Not
+//! here: queries without a granularity, which are refused (`resolve`).
 
 use super::join_graph::JoinPaths;
 use super::{Cube, DimensionType, Measure, MeasureKind, Model};
@@ -23,7 +23,7 @@ pub(super) fn warn_without_time(model: &Model, diagnostics: &mut Vec<Diagnostic>
     }
 }
 
-/// Returns the key that makes a measure one along time.
+/// Returns the key in the project that makes the measure depend on a time axis.
 fn key_of(measure: &Measure) -> Option<&'static str> {
     match measure.kind {
         MeasureKind::Rolling { .. } => Some("`rolling_window`"),

@@ -31,11 +31,12 @@ pub(super) enum WithoutRelation {
 /// A model without snippets.
 pub(super) struct Skeleton<'d> {
     pub(super) model: Model,
-    /// The index in the merged cubes of each cube of the model; for an alias, that of its target.
+    /// For each cube of the model, the index of its definition in the merged cubes. An alias has the index of its
+    /// target.
     pub(super) texts: Vec<usize>,
     /// The definitions of each cube's joins, parallel to the joins of the cube.
     pub(super) joins: Vec<Vec<Inherited<'d, JoinDefinition>>>,
-    /// The names whose problems are already reported.
+    /// The names that the model lacks because of problems that are already reported.
     pub(super) unread: BTreeSet<Arc<str>>,
 }
 
@@ -116,13 +117,13 @@ impl<'d> Skeleton<'d> {
     }
 
     /// Adds a cube for each join that gives its target another name, such as `cube: airports`. Joins with the same name
-    /// share one.
+    /// share one cube.
     fn add_aliases(&mut self, merged: &[Merged<'d>], diagnostics: &mut Vec<Diagnostic>) {
         let mut spans: HashMap<Arc<str>, Span> = HashMap::new();
         let mut reported: HashSet<(&str, u32, u32)> = HashSet::new();
         for join in merged.iter().flat_map(|cube| &cube.joins).map(|join| join.item) {
             let Some(cube) = join.cube.as_ref().filter(|cube| cube.value != join.name.value) else { continue };
-            // A join that is inherited comes by more than once.
+            // An inherited join occurs once in each cube that inherits it.
             if !reported.insert((&join.name.origin.file.path, join.name.origin.line, join.name.origin.column)) {
                 continue;
             }
@@ -203,7 +204,7 @@ impl<'d> Skeleton<'d> {
             let wanted = item.cube.as_ref().map_or(&item.name.value, |cube| &cube.value);
             let stands_for = target.alias_of.map_or(&target.name, |original| &self.model.cube(original).name);
             if item.cube.is_some() && wanted != stands_for {
-                // Reported as a conflict of names.
+                // `add_aliases` has reported the conflict of names.
                 continue;
             }
             joins.push(Join {
@@ -230,7 +231,7 @@ impl<'d> Skeleton<'d> {
     }
 }
 
-/// Returns the relation that replaces one that cannot be read.
+/// Returns a table of the given name, which replaces a relation that cannot be read.
 fn placeholder(name: &Arc<str>) -> Relation {
     let parts = vec![ColumnName { text: Arc::clone(name), quoted: true }];
     Relation::Table(TableName { parts, catalog_name: None })

@@ -30,9 +30,10 @@ use crate::text::nearest::suggest;
 /// Builds a model with every reference resolved. Broken items are reported and left out, so that the others stay
 /// usable.
 ///
-/// If definitions are incomplete, or cubes have no usable relation, a second model with placeholders instead of them is
-/// built and dropped. Its errors include those of the remaining parts of such definitions, and no errors that would
-/// follow from leaving them out.
+/// If definitions are incomplete, or cubes have no usable relation, a second model is built, in which placeholders
+/// replace the missing parts. Only its errors are used, and the model itself is dropped. The errors include those in
+/// the readable parts of incomplete definitions. They exclude errors that would only follow from leaving these
+/// definitions out.
 pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
     let (model, diagnostics) = build_with(definitions, WithoutRelation::Omitted);
     let is_omitted = |cube: &CubeDefinition| model.cube_named(&cube.name.value).is_none();
@@ -45,7 +46,7 @@ pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
         (all.cubes, all.metrics, all.policies) = (cubes, metrics, policies);
     }
     let (_, mut found) = build_with(&all, WithoutRelation::Substituted);
-    // A warning about a placeholder is none about the project.
+    // A warning that only the model with placeholders causes is not about the project.
     let is_same = |one: &Diagnostic, other: &Diagnostic| one.code == other.code && one.span == other.span;
     found.retain(|one| one.is_error() || diagnostics.iter().any(|other| is_same(one, other)));
     (model, found)
@@ -80,14 +81,15 @@ fn build_with(definitions: &Definitions, without_relation: WithoutRelation) -> (
     pre_aggregations::add(&mut model, definitions, &unread, &*dialect, &mut diagnostics);
     let reader = TableReader::new(definitions, &*dialect);
     model.tables = model.cubes.iter().map(|cube| reader.tables(&cube.relation)).collect();
-    // Whom a policy reaches is decided by what is defined; where the rows are read, by what was built.
+    // The relations as the project defines them decide to which cubes a policy applies. The built tables decide
+    // only from where rows are read.
     relation::read_built(&mut model.cubes, definitions, &*dialect);
     model.shared_rows = model.cubes.iter().map(|_| OnceLock::new()).collect();
     policies::add(&mut model, definitions, &unread, &*dialect, &mut diagnostics);
     policies::warn_of_open_facts(&model, &mut diagnostics);
     policies::warn_of_closed_cubes(&model, definitions, &mut diagnostics);
     join_graph::warn_of_ties(&model, &mut diagnostics);
-    // A join may be missing for its own errors.
+    // After an error, a join may be missing because it is broken itself.
     if !definitions.has_errors && !diagnostics.iter().any(Diagnostic::is_error) {
         metrics::report_unreachable_filters(&model, definitions, &mut diagnostics);
         along_time::warn_without_time(&model, &mut diagnostics);
@@ -115,7 +117,7 @@ fn report(findings: Vec<Finding>, diagnostics: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Returns the names whose absence policies do not report, because the broken items were reported already.
+/// Adds the names of broken items to the names whose absence is not reported: the broken items were reported already.
 fn with_broken(mut unread: BTreeSet<Arc<str>>, broken: &Items, model: &Model) -> BTreeSet<Arc<str>> {
     unread.extend(broken.iter().map(|item| match item {
         Item::Join(cube, index) => Arc::clone(&model.cube(model.cube(*cube).joins[*index as usize].target).name),
@@ -223,7 +225,7 @@ impl CubeReader {
         Filled { dimensions, measures, segments, joins, findings, broken }
     }
 
-    /// Reads the SQL of one item. Problems of an alias are those of its target, and are reported there.
+    /// Reads the SQL of one item. An alias has the problems of its target, which are reported for the target.
     fn snippet(&mut self, sql: &SqlText, scope: NameScope<'_>, item: Item, dialect: &dyn Dialect) -> Snippet {
         match read(sql, scope, dialect) {
             Ok(snippet) => snippet,

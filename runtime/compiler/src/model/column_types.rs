@@ -21,7 +21,8 @@ pub struct ColumnTypes {
     pub joined: HashMap<JoinOperandId, LogicalType>,
 }
 
-/// Identifies the n-th of a caller's values in a policy's row filter on one cube.
+/// Identifies a use of a caller's value by indexes: the policy, its effect on one cube, and the position in the row
+/// filter of that effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ComparedId {
     pub policy: u32,
@@ -87,7 +88,7 @@ impl Model {
     /// Returns the expressions that policies compare a caller's values with, over the rows of one cube.
     pub fn compared_of(&self, cube: CubeId) -> impl Iterator<Item = (ComparedId, &Snippet)> {
         (0u32..).zip(&self.policies).flat_map(move |(policy, definition)| {
-            // Of rows that are not the filter's own nothing is compared: the cube is closed.
+            // An effect that closes the cube compares nothing.
             let is_compared = move |of: &super::CubePolicy| of.cube == cube && !of.is_closed;
             let effects = (0u32..).zip(&definition.cubes).filter(move |(_, of)| is_compared(of));
             effects.flat_map(move |(effect, of)| {

@@ -21,7 +21,8 @@ pub(super) enum Item {
     Join(CubeId, u32),
 }
 
-/// A set with a fast hash: items are the model's own numbers, so no input can choose colliding ones.
+/// A set with a fast hash that does not resist chosen collisions. The model numbers the items, so no input can choose
+/// their numbers.
 pub(super) type Items = FxHashSet<Item>;
 
 /// Collects the items that a snippet refers to, including those inside aggregates.

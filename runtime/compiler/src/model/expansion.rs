@@ -9,7 +9,7 @@ use super::source_text::SourceText;
 use super::{CubeId, MeasureKind, Model, Snippet, SqlPart};
 use crate::diagnostic::{Code, Diagnostic};
 
-/// The deepest nesting of references.
+/// The largest depth of nested references.
 const MAX_DEPTH: usize = 100;
 /// The largest number of parts of an expanded text.
 const MAX_PARTS: usize = 10_000;

@@ -60,7 +60,7 @@ impl Model {
 
     fn is_proven(&self, cube: &Cube, join: &Join, keys: &[&ForeignKey], folding: CaseFolding) -> bool {
         let Relation::Table(target) = &self.cube(join.target).relation else { return false };
-        // Parentheses can group words otherwise than they are read.
+        // `equalities` reads operands and words in their order, and parentheses can group them differently.
         let has_parentheses =
             join.on.parts.iter().any(|part| matches!(part, SqlPart::Text(text) if text.contains(['(', ')'])));
         if has_parentheses || !join.relationship.is_to_one() {
@@ -81,7 +81,7 @@ impl Model {
         keys.iter().any(|key| key.to.contains(target, folding) && pairs.iter().all(|pair| has_pair(key, *pair)))
     }
 
-    /// Returns the column that an operand is; `None` if it is another expression.
+    /// Returns the column of an operand, or the column that its dimension shows unchanged. `None` for other dimensions.
     pub(super) fn column_of<'m>(&'m self, operand: JoinOperand<'m>) -> Option<&'m ColumnName> {
         match operand {
             JoinOperand::Column(_, name) => Some(name),

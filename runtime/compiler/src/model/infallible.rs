@@ -1,10 +1,11 @@
 //! Detection of expressions that cannot fail on any row, by their form.
 //!
-//! In: a walked expression. Out: whether it consists only of columns, tests for null, and comparisons of columns
-//! with strings or a caller's values, which engines convert to the column's type and not the other way
-//! round. A join's condition may also compare columns. All other expressions may fail on some row: calls, casts,
-//! arithmetic, and also a column beside a number, because some engines cast a column of strings there. An infallible
-//! expression lets the engine use an index under a policy (`sql::scope`); all others lose only that.
+//! In: a walked expression. Out: whether it consists only of columns, tests for null, and comparisons of columns with
+//! strings or a caller's values. Engines convert such strings and values to the column's type, and do not convert
+//! the column. A join's condition may also compare columns. All other expressions may fail on some row: calls, casts,
+//! arithmetic, and comparisons of a column with a number, because some engines then cast a column of strings. An
+//! infallible expression lets the engine use an index under a policy (`sql::scope`). Other expressions only lose the
+//! use of the index.
 
 use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value};
 

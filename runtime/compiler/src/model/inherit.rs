@@ -13,7 +13,8 @@ use crate::project::{
 };
 use crate::text::nearest::suggest;
 
-/// A definition, and the cube that declares it: in its SQL, that cube's name refers to the cube that inherits it.
+/// A definition with the name of the cube that declares it. In the SQL of the definition, this name refers to the cube
+/// that inherits the definition.
 #[derive(Debug)]
 pub(super) struct Inherited<'d, T> {
     pub(super) declared_in: &'d str,
@@ -130,8 +131,8 @@ fn joins_of<'d>(line: &[&'d CubeDefinition]) -> Vec<Inherited<'d, JoinDefinition
     joins
 }
 
-/// Returns the nearest `refresh` that applies to the rows of the last cube, whether the cube defines the rows itself or
-/// inherits them.
+/// Returns the `refresh` that applies to the rows of the last cube: the nearest one between this cube and the cube that
+/// defines the rows.
 fn refresh_of<'d>(line: &[&'d CubeDefinition]) -> Option<&'d RefreshDefinition> {
     let source = line.iter().rposition(|cube| cube.relation.is_some()).unwrap_or_default();
     line[source..].iter().rev().find_map(|cube| cube.refresh.as_ref())

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{Definitions, MetricBody, MetricDefinition, MetricFilterDefinition, SqlText};
-// Against the order of modules: metric filters are checked as filters of queries.
+// This import is against the order of modules, because metric filters are checked as filters of queries.
 use crate::query::{Operator, QueryError};
 use crate::resolve::refusal;
 use crate::snippet::grammar::Problem;
@@ -126,7 +126,7 @@ fn refers_to_values(snippet: &Snippet) -> bool {
     found
 }
 
-/// Common other spellings of operators.
+/// Other common spellings of operators, each with the operator that is meant.
 const SIGNS: [(&str, &str); 14] = [
     ("=", "equals"),
     ("==", "equals"),
@@ -171,7 +171,7 @@ fn check_filter(filter: &MetricFilterDefinition, scope: NameScope<'_>, diagnosti
                     let known = scope.model.cubes.iter().map(|cube| &*cube.name);
                     Some((Code::UnknownCube, format!("unknown cube `{cube}`"), suggest(cube, "cubes", known)))
                 }
-                // The type of such a dimension may be a placeholder.
+                // The dimension could not be read completely, so its type may be a placeholder.
                 Some((_, Some(Member::Dimension(_)))) if scope.unread.contains(name) => None,
                 Some((of, Some(Member::Dimension(id)))) => {
                     diagnostics.extend(refused(filter, &of.dimensions[id.index as usize]));

@@ -39,7 +39,7 @@ pub(super) fn add(
         let before = diagnostics.len();
         let cubes = reading.cubes(diagnostics);
         if diagnostics[before..].iter().any(Diagnostic::is_error) || reading.is_broken.get() {
-            // It is unknown what the policy would have hidden.
+            // It is unknown what the policy would have hidden, so the cubes to which it may apply are closed.
             match &policy.cubes {
                 Some(names) if names.iter().all(|name| model.cube_named(&name.value).is_some()) => {
                     cubes.iter().for_each(|cube| closed[cube.cube.0 as usize] = true);
@@ -151,7 +151,7 @@ struct PolicyReader<'m> {
     unread: &'m BTreeSet<Arc<str>>,
     dialect: &'m dyn Dialect,
     readers: &'m Readers<'m>,
-    /// True if the policy depends on a definition that could not be read, which was reported there.
+    /// True if the policy depends on a definition that could not be read. The problem is reported at that definition.
     is_broken: Cell<bool>,
 }
 
@@ -177,7 +177,7 @@ impl PolicyReader<'_> {
             reached.push(effect);
             is_named[cube.id.0 as usize] = true;
         }
-        // A cube's own names before others: whatever else has its rows may be closed for it.
+        // The aliases of the named cubes come first, because other cubes over the same rows may be closed.
         for alias in &self.model.cubes {
             let Some(original) = alias.alias_of.filter(|original| is_named[original.0 as usize]) else { continue };
             is_named[alias.id.0 as usize] = true;
@@ -216,14 +216,15 @@ impl PolicyReader<'_> {
         if is_of_writer {
             return Some(effect);
         }
-        // Its rows are filtered by the policy for itself; the columns of the same rows are covered for all.
+        // The policy filters the rows of `reader` as a cube that it names itself, and covered columns are covered in
+        // all cubes over the same rows. A cube with other rows or columns must be closed.
         let is_closed =
             !self.model.has_rows_of(reader.id, origin.id) || !self.model.has_columns_of(reader.id, origin.id);
         is_closed.then_some(CubePolicy { is_closed, row_filter: None, ..effect })
     }
 
-    /// Returns whether the policy's SQL has the same meaning for a cube that it names, no matter who defined the cube's
-    /// members.
+    /// Returns whether the policy can be applied to a cube that it names. A registered cube may define members that
+    /// change the meaning of the policy's SQL.
     fn means_itself(&self, cube: &Cube) -> bool {
         !cube.is_registered() || !self.effect(cube, cube, None).is_closed
     }
@@ -266,7 +267,7 @@ impl PolicyReader<'_> {
                 None => self.model.cubes.iter().any(|cube| cube.member(&member.value).is_some()),
             };
             if !is_known && self.unread.contains(&member.value) {
-                // Other members may show its column; which ones is unknown.
+                // Other members may show the column of the unread member. Which members do so is unknown.
                 self.is_broken.set(true);
             } else if !is_known {
                 let known = cube.members.keys().map(|name| &**name);
@@ -313,7 +314,8 @@ impl PolicyReader<'_> {
         let is_of_writer = self.model.cube(cube.alias_of.unwrap_or(cube.id)).is_registered();
         let mut is_misread = false;
         let row_filter = self.policy.row_filter.as_ref().and_then(|sql| {
-            // For other cubes it means the columns and members of the cube that it was written for.
+            // In another cube's effect, the row filter refers to the columns and members of `origin`, for which it
+            // was written.
             let scope = if is_own { cube.id } else { origin.id };
             let snippet = self.snippet(sql, scope, origin, &mut problems, &mut is_unread)?;
             let snippet = match is_own {
@@ -330,7 +332,7 @@ impl PolicyReader<'_> {
                 MaskDefinition::Null => Mask::Null,
                 MaskDefinition::Hash => Mask::Hash,
                 MaskDefinition::Partial => Mask::Partial,
-                // Engines refuse to group such a constant as a time.
+                // Engines refuse to group a constant of another type, for example a string as a time.
                 MaskDefinition::Constant(constant)
                     if invalid_value::of_mask(constant, cube, &cube.dimensions[id.index as usize]).is_some() =>
                 {
@@ -346,15 +348,15 @@ impl PolicyReader<'_> {
         }
         let denied = self.policy.deny.iter().filter(|_| is_own).filter_map(|member| cube.member(&member.value));
         let denied = denied.collect();
-        // Rows of another relation over the same table can be filtered only if they are that table's own.
+        // Another relation over the same table can be filtered only if its rows are rows of the table.
         let is_same_rows = is_own || self.model.has_rows_of(cube.id, origin.id);
-        // A column that a query made can't be found among those of its table.
+        // A column that a query computes cannot be matched with the columns of its table.
         let hides_columns = !self.policy.masks.is_empty() || !self.policy.deny.is_empty();
         let is_uncovered = hides_columns && !is_own && !self.model.has_columns_of(cube.id, origin.id);
         let is_closed = !problems.is_empty() || is_unread || is_misread || !is_same_rows || is_uncovered;
         if let Some(diagnostics) = diagnostics {
             self.is_broken.set(self.is_broken.get() || is_unread || !problems.is_empty());
-            // The same mistake for another cube of the policy.
+            // A mistake that occurs in several cubes of the policy is reported once.
             let is_same = |one: &Diagnostic, other: &Diagnostic| one.code == other.code && one.span == other.span;
             problems.into_iter().for_each(|problem| {
                 if !diagnostics.iter().any(|other| is_same(other, &problem)) {
@@ -386,7 +388,8 @@ impl PolicyReader<'_> {
             Err(found) => {
                 let is_silent = found.is_empty();
                 problems.extend(found.into_iter().map(|problem| problem.in_text(sql)));
-                // What it refers to has been reported, and still it must not count as read.
+                // The broken item that the SQL refers to has been reported. The SQL counts as unread, so that the
+                // cube is closed.
                 *is_unread |= is_silent;
                 None
             }

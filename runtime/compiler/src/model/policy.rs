@@ -1,6 +1,6 @@
 //! The effects of policies on cubes, ready to be applied to a caller.
 //!
-//! In: made by `policies`. Out: the effects that `security::Access` matches with a caller. A policy has one effect for
+//! In: made by `policies`. Out: the effects that `Access` matches with a caller. A policy has one effect for
 //! each cube that it applies to: the cubes that it names, their aliases, and cubes over the same table.
 
 use std::sync::Arc;

@@ -19,13 +19,13 @@ use super::{
 };
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{Definitions, PreAggregationDefinition, SqlText, Text};
-// Against the order of modules: the functions of SQL are listed in one file.
+// This import is against the order of modules, because the functions of SQL are listed in one file.
 use crate::sql::is_changing;
 use crate::text::Span;
 use crate::text::nearest::suggest;
 use crate::types::Granularity;
 
-/// Resolves the pre-aggregations of every cube. One with an error is reported and left out.
+/// Resolves the pre-aggregations of every cube. A pre-aggregation with an error is reported and left out.
 pub(super) fn add(
     model: &mut Model,
     definitions: &Definitions,
@@ -51,7 +51,7 @@ pub(super) fn add(
             if let Some(rollup) = &resolved {
                 reader.check_determinism(declared, rollup, &mut found);
             }
-            // What is unread was reported where it is written.
+            // A missing item that could not be read adds no diagnostic here, because it was reported at its definition.
             if found.is_empty() {
                 rollups.extend(resolved);
             }
@@ -63,7 +63,7 @@ pub(super) fn add(
     model.set_rollup_states();
 }
 
-/// Returns all items, or `None` if one is missing. Each is read, so that all problems are reported.
+/// Returns all items, or `None` if one is missing. All items are evaluated, so that all problems are reported.
 fn all<T>(items: impl Iterator<Item = Option<T>>) -> Option<Vec<T>> {
     items.collect::<Vec<_>>().into_iter().collect()
 }
@@ -142,8 +142,8 @@ impl PreAggregationReader<'_> {
         Diagnostic::error(Code::MisplacedMember, message).hint(hint).at(declared.span())
     }
 
-    /// Reports expressions that have another value each time they are computed. A stored value would differ from that
-    /// of a query.
+    /// Reports expressions whose value may differ each time they are computed. A stored value would then differ from
+    /// the value that a query computes.
     fn check_determinism(&self, declared: &PreAggregationDefinition, rollup: &Rollup, found: &mut Vec<Diagnostic>) {
         let model = self.model;
         for (id, place) in rollup.measures.iter().zip(&declared.measures) {

@@ -64,7 +64,7 @@ pub(super) fn prune(model: &mut Model, broken: Items) {
     model.ties = model.cubes.iter().map(|_| OnceLock::new()).collect();
 }
 
-/// Returns which cubes change: those with removed items, and those that refer to one of them by its index.
+/// Returns for each cube whether it changes, because an item of it, or of a cube that it refers to, is removed.
 fn touched(model: &Model, broken: &Items) -> Vec<bool> {
     let mut is_broken = vec![false; model.cubes.len()];
     broken.iter().filter_map(|item| cycles::cube_of(*item)).for_each(|cube| is_broken[cube.0 as usize] = true);

@@ -60,7 +60,7 @@ pub(super) fn read(sql: &SqlText, scope: NameScope<'_>, dialect: &dyn Dialect) -
     check_tokens(&tokens, text).map_err(|problem| vec![problem])?;
     balanced(&tokens, text).map_err(|problem| vec![problem])?;
     let (tokens, braces) = resolve_braces(tokens, text, scope)?;
-    // For messages alone.
+    // Only messages need these tokens, since the parser consumes `tokens`.
     let source_tokens = || -> Result<Vec<TokenWithSpan>, Vec<Problem>> {
         let again = tokenize(text, dialect).map_err(|problem| vec![problem])?;
         Ok(resolve_braces(again, text, scope)?.0)
@@ -95,7 +95,7 @@ pub(super) fn read(sql: &SqlText, scope: NameScope<'_>, dialect: &dyn Dialect) -
     walk.finish(&expr)
 }
 
-/// Returns the error inside a CASE. The parser reads a broken CASE as a column of that name.
+/// Returns the error inside a CASE. The parser reads a broken CASE as a column named `case`.
 fn case_error(tokens: &[TokenWithSpan], dialect: &dyn Dialect) -> Option<ParserError> {
     let is_case = |token: &TokenWithSpan| matches!(&token.token, Token::Word(word) if word.keyword == Keyword::CASE);
     let cases = tokens.iter().enumerate().rev().filter(|(_, token)| is_case(token)).take(20);
@@ -147,7 +147,7 @@ fn check_tokens(tokens: &[TokenWithSpan], text: &str) -> Result<(), Problem> {
         let message = "the expression is too long";
         return Err(Problem::new(Code::SqlTooLong, message, "move it into the cube's `sql` or a model"));
     }
-    // In quotes it is a column's name, whatever it says.
+    // A word in quotes is a column's name, even if it is a keyword.
     if let Token::Word(word) = &first.token
         && word.quote_style.is_none()
     {
@@ -194,7 +194,7 @@ fn resolve_braces(
     let mut braces: Vec<Braces> = Vec::new();
     let mut problems = Vec::new();
     let mut is_broken = false;
-    // Words between brackets belong to an aggregation's rows, also inside a number.
+    // For each open parenthesis, true if it encloses the rows of an aggregation, which a `number` measure may contain.
     let mut calls: Vec<bool> = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
@@ -219,7 +219,7 @@ fn resolve_braces(
             {
                 problems.push(problem);
             }
-            // This token is not needed any more.
+            // The token is moved, because it is not read any more.
             out.push(std::mem::replace(&mut tokens[at], TokenWithSpan::wrap(Token::EOF)));
             at += 1;
             continue;
@@ -228,7 +228,7 @@ fn resolve_braces(
         if scope.place == Place::Policy && tokens.get(at + 1).is_some_and(|next| next.token == Token::LBrace) {
             match user_value(&tokens[at..], &out, text) {
                 Ok((part, source, used)) => {
-                    // `IN {{ … }}` is written without brackets, and a list is one in brackets.
+                    // Authors write `IN {{ … }}` without parentheses, but SQL requires parentheses around a list.
                     let is_bare = last_word(&out).is_some_and(|word| word.eq_ignore_ascii_case("in"));
                     let stand_in = Token::make_word(&format!("{REFERENCE}{}{END}", braces.len()), None);
                     let wrapped = [Token::LParen, stand_in, Token::RParen];
@@ -290,7 +290,7 @@ fn last_word(out: &[TokenWithSpan]) -> Option<String> {
     out.iter().rev().find(|token| !is_space(token)).map(|token| token.token.to_string())
 }
 
-/// Reports a caller's value in quotes, where it would be a string of these characters.
+/// Reports a caller's value that is written in quotes. SQL would read it as a string of these characters.
 fn quoted_value(token: &TokenWithSpan, text: &str) -> Option<Problem> {
     if matches!(token.token, Token::Whitespace(_)) {
         return None;

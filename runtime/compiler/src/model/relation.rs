@@ -21,7 +21,7 @@ use crate::project::{
 };
 use crate::snippet::grammar::{Offsets, Problem, balanced, column_name, is_space, offset_of, tokenize};
 use crate::snippet::parser_error::explain;
-// Against the order of modules: SQL is text in one file, `sql/print.rs`.
+// This import is against the order of modules, because one file, `sql/print.rs`, writes SQL as text.
 use crate::sql::{print_queries, print_rows_of};
 use crate::text::nearest::likely;
 
@@ -177,8 +177,9 @@ pub(super) fn built_relation(model: &ModelDefinition, dialect: &dyn Dialect) -> 
     Some([quoted(schema, dialect), quoted(name, dialect)].join("."))
 }
 
-/// Returns `models` with the rows of some read from elsewhere, and without those that `reader` then does not use.
-/// A model stays if its name appears anywhere in one of the texts, so that the name keeps its meaning.
+/// Returns `models` with the SQL of some replaced by `rows`, which selects their rows from elsewhere. Models that
+/// `reader` then does not use are removed. A model stays if its name appears anywhere in one of the remaining texts, so
+/// that the name keeps its meaning.
 pub(super) fn over_built(models: &Named, reader: &Arc<str>, rows: impl Fn(&str) -> Option<Arc<str>>) -> Named {
     if models.iter().all(|(name, _)| rows(name).is_none()) {
         return models.clone();
@@ -316,7 +317,7 @@ fn clean(sql: &SqlText, is_relation: bool, dialect: &dyn Dialect) -> Result<(Arc
             }
         }
     }
-    // The warehouse itself checks names that only it knows.
+    // Only the warehouse can check statements that the parser does not know.
     let is_own = matches!(&first.token, Token::Word(word)
         if ["PIVOT", "UNPIVOT", "DESCRIBE", "SUMMARIZE", "SHOW"].contains(&word.value.to_ascii_uppercase().as_str()));
     let warning = (tokens.len() <= MAX_PARSED_TOKENS && !is_own).then(|| warning(tokens, text, dialect)).flatten();

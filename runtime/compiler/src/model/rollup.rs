@@ -63,11 +63,11 @@ pub struct Rollup {
     pub time: Option<RollupTime>,
     /// The rule for recomputing the rollup; `None` without one.
     pub refresh: Option<Refresh>,
-    /// The time before the newest row in which rows may still change.
+    /// The length of the period before the newest row in which rows may still change.
     pub update_window: Option<Duration>,
     /// True if only partitions whose rows changed are rebuilt.
     pub is_incremental: bool,
-    /// The greatest age at which a table is read.
+    /// The greatest age at which a query reads the table.
     pub max_staleness: Option<Duration>,
     /// The first and the last day that are stored, in the rollup's time zone.
     pub build_range: [Option<Date>; 2],
@@ -82,7 +82,7 @@ pub struct Rollup {
     pub(crate) fingerprint: OnceLock<(u64, Fingerprint)>,
 }
 
-/// Equality of definitions.
+/// Compares everything except the cached fingerprint.
 impl PartialEq for Rollup {
     fn eq(&self, other: &Self) -> bool {
         let parts = |r: &Self| {
@@ -145,7 +145,7 @@ impl Rollup {
         self.time.as_ref().filter(|time| time.dimension == id && !self.dimensions.contains(&id))
     }
 
-    /// Returns the position of a state of a function, under these filters.
+    /// Returns the position of the state of a function over an argument, under the given filters.
     pub fn state(&self, function: AggregateFunction, argument: Option<&Snippet>, filters: &[Snippet]) -> Option<usize> {
         let is_it = |state: &Aggregate| {
             state.function == function && state.argument.as_ref() == argument && state.filters == filters

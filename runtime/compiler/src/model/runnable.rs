@@ -10,7 +10,7 @@ use super::relation::{Models, built_relation, over_built};
 use crate::diagnostic::Diagnostic;
 use crate::project::{Definitions, quote_name};
 use crate::snippet::grammar::grammar;
-// Against the order of modules: SQL is text in one file, `sql/print.rs`.
+// This import is against the order of modules, because one file, `sql/print.rs`, writes SQL as text.
 use crate::sql::{print_queries, print_rows_of};
 
 /// One model's query.
@@ -66,7 +66,7 @@ impl ModelQueries {
         let models = Models::new(definitions, &*dialect, &mut diagnostics);
         let index: HashMap<&str, usize> =
             definitions.models.iter().enumerate().map(|(at, model)| (&*model.name.value, at)).collect();
-        // Models stand in dependency order, so what one reads is known already.
+        // Models are in dependency order, so `queries` already contains the models that a model reads.
         let mut queries: Vec<ModelQuery> = Vec::with_capacity(definitions.models.len());
         for (at, model) in definitions.models.iter().enumerate() {
             let mut needs = BTreeSet::new();

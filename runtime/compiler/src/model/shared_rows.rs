@@ -5,10 +5,10 @@
 
 use super::{CubeId, Model};
 
-/// The cubes that share rows with a cube. The cube itself is not an alias.
+/// The cubes that share rows with a cube that is not an alias. None of the lists contains the cube itself.
 #[derive(Debug, Default)]
 pub(crate) struct SharedRows {
-    /// The names that joins give it.
+    /// The aliases of the cube, which are the names that joins give it.
     pub(crate) aliases: Vec<CubeId>,
     /// Other cubes that read, or may read, this cube's table or query.
     pub(crate) readers: Vec<CubeId>,

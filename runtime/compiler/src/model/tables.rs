@@ -1,11 +1,11 @@
 //! The warehouse tables that a cube reads, so that a policy on a table reaches every cube over it.
 //!
-//! In: relations, the project's models, and the statements that its connections begin with. Out: canonical names of
-//! tables and files (`table_names`), and for a query a name of its own, so that a policy on it applies to every cube
-//! with the same SQL. SQL that cannot be parsed may read anything. A model reads what its current definition reads,
-//! whether it is inlined, read where it was built, or named as a table. A table that was built of a deleted
-//! definition may contain anything. A view that the connection's statements create reads what its query reads.
-//! Not here: the names in a query (`snippet::tables`).
+//! In: relations, the project's models, and the statements that each connection begins with. Out: canonical names of
+//! tables and files (`table_names`). A query gets a name of its own, so that a policy on a cube over it applies to
+//! every cube with the same SQL. SQL that cannot be parsed may read any table. A model reads the tables of its current
+//! definition, whether it is inlined, read from its built table, or named as a table. A table that was built from a
+//! deleted definition may contain any rows. A view that the connection's statements create reads the tables of its
+//! query. Not here: the names in a query (`snippet::tables`).
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
@@ -22,7 +22,7 @@ use crate::snippet::{ColumnName, CreatedView, created_views, names_in};
 /// The tables that a relation reads.
 #[derive(Debug)]
 pub(crate) struct Tables {
-    /// The relation whose rows these are, unchanged: a table, or a query by its text ([`name_of_query`]).
+    /// The name of the relation itself: a table's name, or a name made of a query's text ([`name_of_query`]).
     exactly: String,
     /// True if the relation is not a table of the warehouse itself, but was made by a query or a model.
     is_made: bool,
@@ -54,7 +54,7 @@ impl Tables {
     /// Returns the tables that a policy on this relation protects.
     pub(super) fn protected(&self) -> impl Iterator<Item = &str> {
         let names = || self.read.iter().flatten();
-        // One table may have several names, which all end alike.
+        // One table may have several names, but all of them have the same last part.
         let is_single = |first: &String| names().all(|name| last_component(name) == last_component(first));
         let is_of_one_table = (self.is_made || self.is_view) && names().next().is_some_and(is_single);
         let read = names().filter(move |_| is_of_one_table);
@@ -84,7 +84,8 @@ impl Tables {
         are_named || !origin.protected().any(is_file)
     }
 
-    /// Returns whether two relations name the same table. Files of one pattern have the columns of any of them.
+    /// Returns whether two relations name the same table. A pattern of files is the same only as an equal pattern,
+    /// because its columns may come from any of its files.
     fn is_named_as(&self, origin: &Tables) -> bool {
         let is_one = !is_pattern(&self.exactly) && !is_pattern(&origin.exactly);
         self.exactly == origin.exactly || (is_one && is_same(&self.exactly, &origin.exactly))
@@ -154,7 +155,7 @@ fn last_part(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
 
-/// Finds out what relations read.
+/// Determines the tables that relations read.
 pub(super) struct TableReader<'d> {
     definitions: &'d Definitions,
     dialect: &'d dyn Dialect,
@@ -207,7 +208,7 @@ impl<'d> TableReader<'d> {
                 exactly = name_of_query(sql);
                 match names_in(sql, self.dialect) {
                     Some(mut named) => {
-                        // The models stand before it as named queries, and it sees all of them.
+                        // The models precede the query as named queries, so it can name all of them.
                         let named_model = |(model, _): &&(Arc<str>, _)| named.remove(&model.to_lowercase());
                         let direct: Vec<&str> = models.iter().filter(named_model).map(|(model, _)| &**model).collect();
                         only_model = self.only(&direct).filter(|_| named.is_empty());
@@ -234,7 +235,7 @@ impl<'d> TableReader<'d> {
         let is_made = is_written(&exactly) || is_unknown || !followed.is_empty() || is_pattern(&exactly);
         let is_view = !views.is_empty();
         if built.iter().any(|built| is_same(built, &exactly)) {
-            // What stands for a model's definition is what the definition reads.
+            // The built table counts as the tables that its model's definition reads, and not as a table itself.
             read.remove(&exactly);
             read.retain(|name| Some(name) != full.as_ref());
         }
@@ -305,7 +306,7 @@ impl<'r, 'd> Following<'r, 'd> {
                 self.is_unknown = true;
                 continue;
             };
-            // What `ref` gave is a model's name. Any other name, be it a model's too, may be a table's.
+            // A name from `ref` refers to a model. Any other name may refer to a table, even if a model has it too.
             let refs: BTreeSet<String> = model.refs.iter().map(|reference| reference.name.to_lowercase()).collect();
             named.difference(&refs).for_each(|name| self.name(name.clone()));
         }

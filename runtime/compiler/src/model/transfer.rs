@@ -2,7 +2,7 @@
 //!
 //! In: a snippet that was read in the scope of the policy's cube, and another cube with the rows of the same table.
 //! Out: the same condition over the other cube's rows. Names in it refer to columns of the table and members of the
-//! first cube, never to members of the other one. Otherwise the author of the other cube could change the policy.
+//! policy's cube, never to members of the other cube. Otherwise the author of the other cube could change the policy.
 
 use super::{Compared, CubeId, Dimension, DimensionId, Member, Model, Snippet, SqlPart, UserPart};
 
@@ -86,7 +86,8 @@ impl Transfer<'_> {
         Some(())
     }
 
-    /// Adds the dimension that the other cube defines in the same way, or else the dimension's own SQL.
+    /// Adds the dimension of the other cube with the same name and definition. If the other cube has none, adds the
+    /// dimension's own SQL.
     fn dimension(&self, id: DimensionId, result: &mut Snippet, depth: usize) -> Option<()> {
         let dimension = self.model.dimension(id);
         let sql = self.snippet(&dimension.sql, depth + 1)?;

@@ -34,11 +34,11 @@ pub(super) struct Walk<'w> {
     /// True if the text has a problem that was reported elsewhere.
     is_broken: bool,
     subqueries: usize,
-    /// True if there was any.
+    /// True if the expression contains a subquery.
     has_query: bool,
     /// The parameters of the enclosing lambdas.
     parameters: Vec<String>,
-    /// The number of names that each enclosing lambda adds.
+    /// The number of entries in `parameters` that each enclosing lambda added.
     brought: Vec<usize>,
 }
 
@@ -306,7 +306,7 @@ impl<'w> Walk<'w> {
         self.part(divide)
     }
 
-    /// Stores in a caller's value the expression that it is compared with.
+    /// Stores the compared expression in a caller's value, if one of the two sides is such a value.
     fn compare(&mut self, one: &Expr, other: &Expr) {
         let (one, other) = (without_brackets(one), without_brackets(other));
         let user = |expr: &Expr| match expr {
@@ -365,7 +365,7 @@ impl<'w> Walk<'w> {
         self.parameters.truncate(self.parameters.len().saturating_sub(brought));
     }
 
-    /// Reports a call that reads columns without naming them, and returns whether it is one.
+    /// Reports a call that reads columns without naming them. Returns true if the call is of this kind.
     fn hidden_columns(&mut self, function: &Function) -> bool {
         let Some(ident) = function.name.0.last().and_then(|part| part.as_ident()) else { return false };
         let method = method_of(&function.name).filter(|_| has_methods(self.dialect));
@@ -409,7 +409,7 @@ impl VisitorMut for Walk<'_> {
                 let is_aggregate = aggregate::name(function).is_some_and(aggregate::is_aggregate);
                 if self.subqueries == 0 && is_aggregate && function.over.is_none() {
                     let replaced = self.aggregate(function);
-                    // What is refused is not looked into: its columns would be reported again.
+                    // The arguments of a refused call are not walked: their columns would be reported as well.
                     let ident = replaced.unwrap_or_else(|| Ident::new(PLAIN.to_string()));
                     *expr = Expr::Identifier(ident);
                     return ControlFlow::Continue(());

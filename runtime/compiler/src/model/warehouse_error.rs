@@ -7,7 +7,8 @@
 use crate::diagnostic::Span;
 use crate::project::{ModelDefinition, SqlText};
 
-/// Returns the place in a model's SQL; its beginning if the message names nothing in it.
+/// Returns the place in a model's SQL to which a message refers, or the beginning of the SQL if the message names
+/// nothing in it.
 pub fn place_of_warehouse_error(model: &ModelDefinition, message: &str) -> Span {
     let text = &*model.sql.text;
     let beginning = || model.sql.locate(text.len() - text.trim_start().len(), 1);
@@ -52,7 +53,7 @@ fn shown_in(text: &str, message: &str) -> Option<(usize, usize)> {
     // Long lines are cut off.
     let cut = line.strip_prefix("...").unwrap_or(line);
     let shown = cut.strip_suffix("...").unwrap_or(cut).trim();
-    // A line of few letters may stand anywhere.
+    // A short line may occur in other places by accident.
     let mut found = text.match_indices(shown).filter(|_| shown.len() >= 8);
     let (Some((at, _)), None) = (found.next(), found.next()) else { return None };
     let start = line.find(shown)?;

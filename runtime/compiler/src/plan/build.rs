@@ -55,7 +55,7 @@ pub fn plan<'m>(model: &'m Model, query: ResolvedQuery) -> Result<LogicalPlan<'m
         }
         values.period.is_previous = false;
     }
-    // What follows is looked up for the groups of the facts so far.
+    // Facts that are added from here on are only lookups for the groups of the facts so far.
     let selected_facts = values.facts.len();
     let group_filters =
         query.group_filters.iter().map(|p| values.group_predicate(p, &query.groups)).collect::<Result<_, _>>()?;
@@ -167,7 +167,7 @@ struct Values<'q, 'm> {
     running: Vec<usize>,
     /// The windows of the query; `None` without a time axis, as in totals. A running total is then the sum of all rows.
     windows: Option<&'q Windows<'q>>,
-    /// True if such a sum must leave out rows without a time and no range does so.
+    /// True if a running total without an axis must leave out rows without a time, because no range leaves them out.
     leaves_out_undated: bool,
     /// The period of the value that is being expanded.
     period: Period,
@@ -297,7 +297,7 @@ impl<'m> Values<'_, 'm> {
                     Box::new(self.snippet(key, left, own, metrics)?),
                     Box::new(self.snippet(key, right, own, metrics)?),
                 ),
-                // The model's build lets no column, dimension or ownerless aggregate into a value.
+                // The model's build ensures that values contain no column, dimension or aggregate without an owner.
                 (SqlPart::Column { .. } | SqlPart::Dimension(_) | SqlPart::Aggregate(_) | SqlPart::User(_), _) => {
                     return Err(QueryError::WrongKind {
                         name: key.into(),
@@ -325,7 +325,7 @@ impl<'m> Values<'_, 'm> {
                     Operand::Value(value) => GroupOperand::Value(self.expand(&value.name(self.model), value)?),
                     Operand::Dimension { .. } | Operand::MetricTime { .. } => {
                         let index = groups.iter().position(|group| operand.is_group(group));
-                        // `resolve` has seen that it is selected.
+                        // `resolve` has checked that the group is selected.
                         GroupOperand::Group(index.ok_or(QueryError::Empty)?)
                     }
                 };
@@ -438,7 +438,7 @@ where
             reach_filter(&mut tree, filter)?;
         }
     }
-    // Where rows are repeated anyway, the filters share that tree.
+    // If other joins repeat the rows anyway, the filters share the tree of these joins.
     let mut semi_joins = Vec::new();
     if !tree.joins.iter().any(|join| join.is_to_many) {
         semi_joins = semi_join::take(model, &mut tree, &mut row_filters, Asker { value, target: value })?;
@@ -492,7 +492,7 @@ fn range_predicate(query: &ResolvedQuery, range: &RangeFilter, period: Period) -
     };
     let is_on_axis = match &query.axis {
         Some(axis) => axis.groups.iter().any(|index| is_along(range, query.groups[*index].by)),
-        // Totals of a running total.
+        // Totals have no axis. The totals of a running total need the rows before the range.
         None => true,
     };
     let test = match test {

@@ -57,7 +57,8 @@ impl<'m> JoinTree<'m> {
         node.checked_sub(1).is_some_and(|index| self.joins[index].is_to_many)
     }
 
-    /// Returns the node that a member of `owner`'s cube refers to by `cube`; `None` if the cube is not joined.
+    /// Returns the node to which a member of the cube of `owner` refers by naming `cube`. `None` if a join on the path
+    /// to the node is not in the tree.
     pub fn find(&self, model: &Model, owner: NodeId, cube: CubeId) -> Option<NodeId> {
         let mut node = owner;
         for (from, index) in path(model, self.cube_of(owner), cube)? {

@@ -13,19 +13,20 @@ use crate::types::{Granularity, Value};
 pub(crate) struct RollupRows<'m> {
     pub(crate) cube: &'m Cube,
     pub(crate) rollup: &'m Rollup,
-    /// The first value of the time and the first one after the range, in the type of the column. `None`: all rows.
+    /// The first value of the time, and the first value after the range, in the type of the column. `None` selects all
+    /// rows.
     pub(crate) stretch: Option<[Value; 2]>,
-    /// Groups by time, if any.
+    /// The granularity of the groups by time; `None` without such groups.
     pub(crate) step: Option<Granularity>,
     /// True if the rows are also grouped by the dimensions and segments.
     pub(crate) has_dimensions: bool,
     pub(crate) aggregates: &'m [Aggregate],
 }
 
-/// Plans the statement.
+/// Plans the statement over these rows.
 ///
 /// # Errors
-/// A cube that cannot be reached. The project's load rules it out.
+/// A cube cannot be reached. Loading a project leaves out rollups with such a cube.
 pub(crate) fn plan_rollup<'m>(model: &'m Model, rows: &RollupRows<'m>) -> Result<LogicalPlan<'m>, QueryError> {
     let RollupRows { cube, rollup, .. } = rows;
     let asker = Asker { value: &rollup.name, target: &rollup.name };

@@ -2,8 +2,8 @@
 //! rows (`without_policies`); all others apply the policies of a caller.
 //!
 //! In: a [`LogicalPlan`] and a caller's [`Access`]. Out: the plan with that caller's policies: row filters on every
-//! cube that it reads, masks, and no use of a covered column (semantics, rules 20 and 21). A reviewer has to read only
-//! this function.
+//! cube that it reads, masks, and no use of a covered column (semantics, rules 20 and 21). To review access control, it
+//! is enough to read [`secure`].
 
 use std::collections::HashMap;
 
@@ -93,8 +93,8 @@ impl<'m> Protection<'m> {
         self.rows.iter().map(|(cube, guard)| (*cube, guard))
     }
 
-    /// Returns whether each row of a tree's root has a row of a node. After a left join, even a key that is always
-    /// found can be null, and a join to filtered rows may not find a row.
+    /// Returns whether each row of a tree's root has a row of a node. After a left join, even a key that always has a
+    /// joined row can be null. A join to filtered rows may find no row.
     pub(crate) fn is_always_joined(&self, tree: &JoinTree<'_>, node: NodeId) -> bool {
         node.checked_sub(1).is_none_or(|index| {
             let planned = &tree.joins[index];
@@ -127,7 +127,7 @@ impl<'m> Protection<'m> {
         if filters.is_empty() && predicates.is_empty() {
             return Ok(());
         }
-        // Here before its joins are known, so that cubes that guard one another come to an end.
+        // The guard is inserted before its joins are known, so that the recursion ends if cubes guard each other.
         self.rows.insert(cube, RowGuard::Never);
         let is_complete = filters.iter().all(|sql| self.bind(access, sql));
         if !is_complete || depth > MAX_GUARD_DEPTH {
@@ -199,7 +199,8 @@ pub fn secure<'m>(plan: LogicalPlan<'m>, access: &AuthorizedAccess<'m>) -> Resul
     check.order()?;
     plan.group_filters.iter().try_for_each(|filter| check.group_filter(filter))?;
     for order in &plan.order {
-        // Plain rows are ordered by the masks of hidden keys: an order by their values would disclose them.
+        // Rows without groups are ordered by the masks of masked keys. An order by the keys' values would
+        // disclose them.
         if let PlannedTarget::Dimension(id) = order.target
             && let Some(mask) = access.mask(id)
         {
@@ -236,7 +237,7 @@ impl Check<'_, '_> {
 
     fn fact(&self, fact: &Fact<'_>) -> Result<(), QueryError> {
         for id in &fact.groups {
-            // A masked member may be shown; another one over the same column may not.
+            // A masked member may be shown, but another member over the same column may not.
             if self.access.mask(*id).is_none() && self.is_closed(*id) {
                 return Err(self.covered(*id));
             }
@@ -278,7 +279,8 @@ impl Check<'_, '_> {
             let aggregate = planned.aggregate;
             let mut snippets = aggregate.argument.iter().chain(&aggregate.filters);
             let cube = self.plan.facts[planned.fact].tree.cube;
-            // A mask may let measures read its column; a smallest or most frequent value shows it.
+            // A mask may allow measures to aggregate its column. A statistic, such as the smallest value, can show the
+            // value of a row, so it counts as a use of rows.
             let column_use = if planned.shape == ArgumentForm::Measure { ColumnUse::Aggregate } else { ColumnUse::Row };
             if snippets.any(|snippet| self.access.check(snippet, column_use).is_err()) {
                 return Err(QueryError::Covered { member: self.measure_of(cube, planned.aggregate) });
@@ -288,7 +290,8 @@ impl Check<'_, '_> {
             }
             for metric in &planned.metrics {
                 let filters = self.plan.metric_filters.iter().filter(|(id, _)| id == metric);
-                // What it filters by may be a member that the caller must not hear of.
+                // The filter may read a member whose existence the caller must not learn, so the error names the
+                // metric.
                 if filters.flat_map(|(_, all)| all).any(|filter| self.row_filter(filter).is_err()) {
                     return Err(QueryError::Covered { member: self.model().metric(*metric).name.clone() });
                 }

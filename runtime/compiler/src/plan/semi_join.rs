@@ -1,9 +1,9 @@
 //! Filters behind to-many joins as semi-joins, if nothing else is read behind them (semantics, rule 11).
 //!
-//! In: a fact's row filters. Out: those that require a joined row of one branch, as a set of keys, so that rows of
-//! the fact are neither repeated nor counted twice. These stay in the join tree: a filter that a row of nulls passes,
-//! one that mixes branches, a join that is not an equality of two columns, and a path that the joined cube itself
-//! would not take.
+//! In: a fact's row filters. Out: the filters that require a joined row of one branch, as semi-joins over a set of
+//! keys, so that rows of the fact are neither repeated nor counted twice. A filter stays in the join tree if a row of
+//! nulls passes it, if it reads several branches, if the join is not an equality of two columns, or if the joined cube
+//! itself would take another path.
 
 use super::NodeId;
 use super::join_path::{Asker, JoinTree, path};
@@ -34,7 +34,7 @@ struct Branch<'m> {
 /// Removes the filters behind to-many joins from `filters` and returns them as semi-joins, or leaves all of them.
 ///
 /// # Errors
-/// A cube that the joined cube cannot reach. The paths rule it out.
+/// A cube that the joined cube cannot reach. The check of the path excludes this error.
 pub(super) fn take<'m>(
     model: &'m Model,
     tree: &mut JoinTree<'m>,
@@ -100,7 +100,7 @@ fn behind<'m>(model: &'m Model, fact: CubeId, filter: &Predicate) -> Behind<'m> 
             continue;
         };
         let root = join(&hops[first]);
-        // The joined cube must go on as the fact's path does.
+        // The joined cube's own path must be the rest of the fact's path.
         if path(model, root.target, id.cube).as_deref() != Some(&hops[first + 1..]) {
             return Behind::Mixed;
         }

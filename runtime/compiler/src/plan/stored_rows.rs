@@ -16,7 +16,8 @@ pub struct StoredRows<'m> {
     pub generation: u64,
     /// The tables. Each moment of time is in at most one of them.
     pub tables: Vec<StoredTable>,
-    /// The positions of the fact's row filters that apply to stored rows. The choice of tables ensures the others.
+    /// The positions of the fact's row filters that apply to stored rows. The choice of tables ensures that all other
+    /// row filters hold.
     pub filters: Vec<usize>,
     /// The segments, in the order of the fact's segments.
     pub segments: Vec<StoredSegment>,
@@ -34,7 +35,7 @@ pub struct StoredRows<'m> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredTable {
     pub relation: Vec<ColumnName>,
-    /// The first bucket that is read, and the first after them. `None`: all rows.
+    /// The first bucket that is read, and the first bucket after the range. `None` reads all rows.
     pub cut: Option<[Option<Value>; 2]>,
 }
 

@@ -1,15 +1,16 @@
 //! A caller's values, converted to the types that a policy compares them with.
 //!
-//! In: attributes from claims, and the type of the other side. Out: values of that type, or nothing if one does not
-//! fit; the row filter is then false. An engine that casts silently would take `'5 or so' = 5` for true (semantics,
-//! rules 13 and 20). Not here: the identity of the caller.
+//! In: attributes from claims, and the type of the compared expression. Out: values of this type, or nothing if one of
+//! them does not fit; the row filter is then false. An engine that casts silently would take `'5 or so' = 5` for true
+//! (semantics, rules 13 and 20). Not here: the identity of the caller.
 
 use crate::model::{Compared, DimensionType, Model, SqlPart};
 use crate::resolve::{number, time_point};
 use crate::security::attribute_value;
 use crate::types::{LogicalType, Value};
 
-/// Returns the type of the other side of a comparison: the column type of the warehouse, or else the dimension's type.
+/// Returns the type of the expression that a caller's value is compared with: the column type of the warehouse, or else
+/// the dimension's type.
 pub(crate) fn type_of(model: &Model, compared: &Compared) -> LogicalType {
     match &compared.sql.parts[..] {
         [SqlPart::Dimension(id)] if compared.ty == LogicalType::Unknown => {

@@ -1,6 +1,6 @@
 //! The rows that rolling windows need, and the windows that a query cannot have (semantics, rule 10b).
 //!
-//! In: a window, the axis of a query and the range along it. Out: a wider range that contains every window, which limits
+//! In: a window, the axis of a query and the range along it. Out: a wider range that contains every window and limits
 //! the rows that are read, or the reason against the window. Not here: the exact ends of each window (`sql::lower`).
 
 use std::sync::Arc;
@@ -24,13 +24,13 @@ pub(super) struct Windows<'q> {
 }
 
 impl Windows<'_> {
-    /// Returns the finest granularity along the axis. A step lies within one of its buckets.
+    /// Returns the finest granularity along the axis. A step of the axis lies within one bucket of this granularity.
     fn finest(&self) -> Granularity {
         let granularities = self.axis.groups.iter().filter_map(|index| self.groups[*index].granularity);
         granularities.min().unwrap_or(self.axis.step)
     }
 
-    /// Returns whether the rows of a range are needed for their groups: some may be in no window.
+    /// Returns whether the rows of the range must be read for their groups, because some rows may be in no window.
     pub(super) fn needs_own_rows(&self, window: RollingWindow) -> bool {
         let has_others = self.groups.len() > self.axis.groups.len();
         self.axis.bounds.is_none() || (has_others && !window.covers_step(self.finest()))
@@ -60,7 +60,8 @@ impl Windows<'_> {
         Ok(())
     }
 
-    /// Returns a test that the times in every window of a range pass; none if all times do.
+    /// Returns a test that accepts every time in a window of a step of the range. If neither side limits these times,
+    /// the test only excludes null.
     pub(super) fn widened(&self, test: &Test, window: RollingWindow) -> Test {
         let slack = self.coarsest_bucket() + 2 * DAY;
         let low =

@@ -427,7 +427,7 @@ pub(super) static CUBE_REFRESH: MappingKeys = MappingKeys::new(
     ],
 );
 
-/// A measure's type as it is written.
+/// The type of a measure, as a project's file names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MeasureWord {
     Type(MeasureType),

@@ -141,16 +141,16 @@ pub(super) fn wording(fields: &mut Fields) -> Wording {
     Wording {
         title: fields.words("title"),
         description: fields.words("description"),
-        // Cubes have neither, segments no format.
+        // Cubes have neither `format` nor `hidden`. Segments have no `format`.
         format: if fields.knows("format") { format(fields) } else { None },
         hidden: fields.knows("hidden") && fields.boolean("hidden", false),
-        // Cubes have a field of their own for it, metrics don't have the key.
+        // Cubes store `public` in a field of their own. Metrics don't have the key.
         is_private: fields.knows("hidden") && fields.knows("public") && !is_public(fields),
         governed: governed(fields),
     }
 }
 
-/// Reads `format`. Clients may have words of their own; a misspelling of a common one is reported.
+/// Reads `format`. Clients may know other formats, so only a likely misspelling of a common format is reported.
 fn format(fields: &mut Fields) -> Option<Arc<str>> {
     let format = fields.words("format")?;
     let is_common = FORMATS.contains(&&*format);
@@ -163,7 +163,7 @@ fn format(fields: &mut Fields) -> Option<Arc<str>> {
     Some(format)
 }
 
-/// Returns whether queries may name a cube or member. A value that cannot be read closes it.
+/// Returns whether queries may name a cube or member. If the value cannot be read, they may not.
 fn is_public(fields: &mut Fields) -> bool {
     !fields.has("public") || fields.boolean("public", false)
 }
@@ -179,7 +179,7 @@ fn governed(fields: &Fields) -> Governed {
             ("tags", NodeValue::Scalar { text, .. }) => governed.tags.push(text.clone()),
             ("synonyms", NodeValue::List(items)) => governed.synonyms.extend(items.iter().filter_map(scalar)),
             ("synonyms", NodeValue::Scalar { text, .. }) => governed.synonyms.push(text.clone()),
-            // Who writes anything but a plain no means yes.
+            // Every value other than a plain no means yes.
             ("pii", NodeValue::Scalar { text, plain }) => {
                 governed.pii = *plain != Plain::Boolean(false) && !matches!(&**text, "no" | "off" | "false");
             }
@@ -202,7 +202,8 @@ fn scalar(node: &Node) -> Option<Arc<str>> {
     }
 }
 
-/// Reads a member's name, and whether it can be used. `metric_time` is reserved, because every query can use it.
+/// Reads a member's name, and returns whether it can be used. `metric_time` is reserved, because every query can use
+/// it.
 fn member_name(fields: &mut Fields) -> (Text, bool) {
     let (name, is_usable) = fields.name_or_place();
     if &*name.value != METRIC_TIME {
@@ -399,11 +400,11 @@ fn join(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) -> 
     let cube = fields.text("cube");
     let relationship = relationship(&mut fields);
     let always = fields.boolean("always", false);
-    // Not used further; read so that mistakes in it are reported.
+    // The value is not used. It is read so that mistakes in it are reported.
     fields.words("description");
     let sql = sql(&mut fields, "sql", renderer);
     let is_complete = is_usable && relationship.is_some() && sql.is_some();
-    // The relationship that the most references are valid with.
+    // This placeholder allows the most references.
     let relationship = relationship.unwrap_or(Relationship::ManyToOne);
     let sql = sql.unwrap_or_else(|| SqlText::placeholder(&name.origin));
     Some(JoinDefinition { name, cube, relationship, sql, always, is_complete })
@@ -422,7 +423,7 @@ fn relationship(fields: &mut Fields) -> Option<Relationship> {
     fields.choice("relationship", &RELATIONSHIPS)
 }
 
-/// Reads conditions on rows, and whether all of them can be read.
+/// Reads conditions on rows. Also returns whether all of them could be read.
 fn filters(fields: &mut Fields, renderer: &Renderer) -> (Vec<SqlText>, bool) {
     let mut filters = Vec::new();
     let items = fields.list("filters");
@@ -442,7 +443,7 @@ fn pre_aggregation(
 ) -> Option<PreAggregationDefinition> {
     let mut fields = Fields::open(node, &PRE_AGGREGATION, diagnostics)?;
     let (name, is_usable) = fields.name_or_place();
-    // Not used further; read so that mistakes in it are reported.
+    // The value is not used. It is read so that mistakes in it are reported.
     fields.words("description");
     fields.choice("type", &ROLLUP);
     let granularity = fields.choice("granularity", &GRANULARITIES);

@@ -260,7 +260,7 @@ pub enum MeasureType {
 pub struct MeasureDefinition {
     pub name: Text,
     pub ty: MeasureType,
-    /// The place of the type.
+    /// The measure's SQL; `None` for a count without an expression.
     pub sql: Option<SqlText>,
     pub filters: Vec<SqlText>,
     pub drill_members: Vec<Text>,
@@ -318,7 +318,7 @@ pub struct SegmentDefinition {
 #[derive(Debug, Clone, PartialEq)]
 pub struct JoinDefinition {
     pub name: Text,
-    /// Another cube behind the name.
+    /// The target cube, if it has another name than the join.
     pub cube: Option<Text>,
     pub relationship: Relationship,
     pub sql: SqlText,
@@ -346,7 +346,7 @@ pub struct PreAggregationDefinition {
     pub max_staleness: Option<Duration>,
     /// The values of `build_range.start` and `build_range.end`.
     pub build_range: [Option<Text>; 2],
-    /// A column or expression.
+    /// The column or expression with the time at which a row arrived.
     pub arrival: Option<SqlText>,
     pub indexes: Vec<Text>,
     /// False if a placeholder stands for a part that could not be read. Such a definition is only checked.
@@ -394,7 +394,7 @@ pub struct PolicyDefinition {
     pub cubes: Option<Vec<Text>>,
     /// The condition that selects callers; `None` for all callers.
     pub when: Option<PolicyCondition>,
-    /// Holds `{{ user.… }}`, which stay parameters.
+    /// The SQL of the row filter. `{{ user.… }}` in it is not rendered; it becomes a parameter.
     pub row_filter: Option<SqlText>,
     pub masks: Vec<(Text, MaskDefinition)>,
     pub deny: Vec<Text>,
@@ -442,7 +442,7 @@ pub enum MaskDefinition {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Governed {
     pub tags: Vec<Arc<str>>,
-    /// Other names by which a search finds it.
+    /// Other names by which a search finds the cube or member.
     pub synonyms: Vec<Arc<str>>,
     pub pii: bool,
     pub classification: Option<Arc<str>>,

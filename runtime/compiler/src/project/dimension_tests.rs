@@ -41,7 +41,7 @@ pub(super) fn dimension_tests(fields: &mut Fields) -> Vec<DimensionTestDefinitio
     tests
 }
 
-/// Returns whether two rules check the same, wherever they are written.
+/// Returns whether two rules check the same condition, regardless of their places.
 fn is_same(one: &DimensionTestRule, other: &DimensionTestRule) -> bool {
     use DimensionTestRule::{AcceptedValues, NotNull, Relationship, Unique};
     match (one, other) {
@@ -85,8 +85,8 @@ fn word(item: &Node, label: &str, diagnostics: &mut Vec<Diagnostic>) -> Option<D
     }
 }
 
-/// Reports a mapping with one key that begins no test: a word with a value, such as `{not_null: true}`, or an unknown
-/// name. Keys that are probably misspelt are left to [`Fields`].
+/// Reports a mapping whose only key is not a test with a value: a test without a value, as in `{not_null: true}`, or an
+/// unknown name. Keys that are probably misspelt are reported by [`Fields`].
 fn is_without_test(item: &Node, label: &str, diagnostics: &mut Vec<Diagnostic>) -> bool {
     let NodeValue::Map(map) = &item.value else { return false };
     let [(key, _)] = &map[..] else { return false };

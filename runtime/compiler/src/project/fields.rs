@@ -31,7 +31,7 @@ impl fmt::Display for What<'_> {
     }
 }
 
-/// The readers of a mapping: only this one, or also others, which read keys of their own.
+/// The ownership of a mapping: only this reader reads its keys, or other readers also read keys of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ownership {
     Exclusive,
@@ -237,7 +237,7 @@ impl<'n, 'd> Fields<'n, 'd> {
         self.text(key).map(|text| text.value)
     }
 
-    /// Reports a missing key, unless the shape requires it and it has been reported.
+    /// Reports that a key is missing. Keys that the shape requires are reported when the mapping is opened.
     pub(super) fn missing(&mut self, key: &str) {
         self.diagnostics.push(
             Diagnostic::error(Code::MissingField, format!("{} has no `{key}`", self.what))
@@ -252,8 +252,8 @@ impl<'n, 'd> Fields<'n, 'd> {
         is_usable.then_some(name)
     }
 
-    /// Reads the name, and whether it can be used. A name that cannot be used has been reported; the text in the file, or
-    /// else the line, stands for it, so that the mapping's other keys can be checked.
+    /// Reads the name, and returns whether it can be used. A name that cannot be used is reported. The text in the
+    /// file, or else the line number, is then returned as the name, so that the mapping's other keys can be checked.
     pub(super) fn name_or_place(&mut self) -> (Text, bool) {
         let Some(name) = self.text("name") else {
             let value = format!("line {}", self.origin.line).into();
@@ -290,7 +290,7 @@ impl<'n, 'd> Fields<'n, 'd> {
         found.map_err(|diagnostic| self.report(diagnostic)).ok()
     }
 
-    /// Returns the word that an unknown one most likely means. Reports nothing.
+    /// Returns the value of the known word that an unknown word most likely means. Reports nothing.
     pub(super) fn likely_choice<T: Copy>(&self, key: &str, words: &Words<T>) -> Option<T> {
         let NodeValue::Scalar { text, .. } = &self.nullable(key)?.value else { return None };
         let meant = meant_word(text.trim(), words)?;
@@ -377,7 +377,7 @@ pub(super) fn choice_of<T: Copy>(text: &Text, label: &dyn fmt::Display, words: &
     Err(Diagnostic::error(Code::UnknownValue, format!("{label} is `{}`", shorten(wanted))).hint(hint).at(text.span()))
 }
 
-/// Returns the word that an unknown one most likely means.
+/// Returns the known word that an unknown word most likely means.
 fn meant_word<T>(wanted: &str, words: &Words<T>) -> Option<&'static str> {
     let lower = wanted.to_ascii_lowercase();
     let also = words.also.iter().find(|(word, _)| *word == lower).map(|(_, meant)| *meant);
@@ -509,7 +509,7 @@ pub(super) fn wrong_type(label: &dyn fmt::Display, wanted: &str, node: &Node) ->
         NodeValue::Map(_) => "a mapping".to_owned(),
     };
     let mut origin = node.origin.clone();
-    // A mapping in lines of its own begins with its first key, and that is what is shown.
+    // A mapping in block style begins with its first key. Only this key is marked.
     if let NodeValue::Map(map) = &node.value
         && let Some((first, _)) = map.first()
         && first.origin.offset == origin.offset
@@ -534,7 +534,7 @@ fn wrong_boolean(key: &str, what: &dyn fmt::Display, node: &Node) -> Diagnostic 
     }
 }
 
-/// Returns an example of a mapping for a place with another kind of value.
+/// Returns an example of a mapping, for a place where another kind of value was found.
 fn mapping_example(shape: &MappingKeys, found: &Node) -> String {
     let mut shown: Vec<&keys::Key> = shape.keys.iter().filter(|key| key.is_required).collect();
     if shown.len() < 2 {
@@ -556,7 +556,7 @@ fn mapping_example(shape: &MappingKeys, found: &Node) -> String {
     }
 }
 
-/// Returns an example of a list for a place with another kind of value.
+/// Returns an example of a list, for a place where another kind of value was found.
 pub(super) fn list_example(found: &Node, shape: Option<&MappingKeys>) -> String {
     match (&found.value, shape) {
         (NodeValue::Map(map), _) => {

@@ -36,7 +36,7 @@ const FUNCTIONS: &[&str] = &[
 /// run before the engine is locked.
 pub fn project_may_read_files(tree: &SourceTree, inputs: &Inputs) -> bool {
     let texts = tree.files.iter().filter(|(path, text)| {
-        // Of the project file only variables become SQL.
+        // Only the variables of the project file become SQL.
         &***path != settings::FILE || text.contains("vars")
     });
     texts.map(|(_, text)| text).any(|text| may_read_files(text))
@@ -63,7 +63,7 @@ fn is_word(c: char) -> bool {
 /// Returns whether a string contains a name with the ending of a data file, such as `customers.csv` or `'*.json'`.
 fn names_ending(text: &str) -> bool {
     text.match_indices('.').any(|(at, _)| {
-        // A name may be quoted behind the dot: `"customers"."csv"`. One that Jinja fills in may be any.
+        // The name after the dot may be quoted: `"customers"."csv"`. A name that comes from Jinja may be any name.
         let rest = text[at + 1..].trim_start().trim_start_matches(['"', '`', '[', '\\']);
         let word: &str = rest.split(|c| !is_word(c)).next().unwrap_or_default();
         ENDINGS.contains(&word) || rest.starts_with("{{")
@@ -75,7 +75,7 @@ fn calls_reader(text: &str) -> bool {
     text.match_indices('(').any(|(at, _)| {
         let before = text[..at].trim_end().trim_end_matches('"');
         let name = before.rsplit(|c| !is_word(c)).next().unwrap_or_default();
-        // A name that Jinja ends may be any.
+        // A name that ends with Jinja may be any name.
         FUNCTIONS.contains(&name) || name.starts_with("read_") || name.ends_with("_scan") || before.ends_with("}}")
     })
 }

@@ -28,7 +28,7 @@ const CALLS: [&str; 6] = ["ref", "source", "config", "var", "env_var", "range"];
 
 /// The names and values that SQL may refer to. It does not implement `Debug`, because variables may contain secrets.
 pub(super) struct TemplateContext {
-    /// Name to printed name.
+    /// The printed name of each model, by the model's name.
     pub(super) models: BTreeMap<Arc<str>, String>,
     /// The printed name of each table, by source and table.
     pub(super) tables: BTreeMap<Arc<str>, BTreeMap<Arc<str>, String>>,
@@ -59,7 +59,7 @@ struct Record {
 /// A call that failed. Its place in the text is found by its argument.
 struct Problem {
     code: Code,
-    /// A string in quotes, or a word.
+    /// The content of a string in quotes, or a word.
     argument: String,
     /// The model or table that does not exist.
     missing: Option<String>,
@@ -196,7 +196,7 @@ fn references(names: &[Arc<str>], sql: &SqlText) -> Vec<Reference> {
     first_uses.map(|name| Reference { name: Arc::clone(name), span: place_of_argument(sql, name) }).collect()
 }
 
-/// Returns the place of `'argument'` in the source before Jinja; its beginning if the argument is computed.
+/// Returns the place of an argument in the source before rendering, or its beginning if the argument is computed.
 fn place_of_argument(sql: &SqlText, argument: &str) -> crate::diagnostic::Span {
     let source = sql.template.as_ref().unwrap_or(&sql.text);
     let quoted = ['\'', '"'].iter().find_map(|quote| source.find(&format!("{quote}{argument}{quote}")));

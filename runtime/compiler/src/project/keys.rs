@@ -101,7 +101,7 @@ impl<T: PartialEq> Words<T> {
     }
 }
 
-/// The words alone.
+/// The words of a list without their values.
 pub(super) trait WordList: Sync {
     fn words(&self) -> Vec<&'static str>;
 }

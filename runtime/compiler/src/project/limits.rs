@@ -194,7 +194,7 @@ impl<'t> Scan<'t> {
         let word = tokens.first().copied().unwrap_or_default();
         match word {
             "for" | "if" | "with" | "macro" | "raw" => self.open.push((word, offset)),
-            // `set x = 1` is whole, `set x` a block.
+            // `set x = 1` is complete, but `set x` opens a block.
             "set" if !tokens.contains(&"=") => self.open.push((word, offset)),
             "endfor" | "endif" | "endwith" | "endmacro" | "endraw" | "endset" => {
                 let opened = self.open.pop().map(|(opened, _)| opened);

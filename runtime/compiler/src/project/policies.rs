@@ -239,8 +239,8 @@ const MISPLACED: [&str; 12] = [
     "row_level_security",
 ];
 
-/// Returns whether a cube of the file, or one of its members, has such a key. Besides the report of an unknown key,
-/// cubes are then closed, because they would show what the author meant to hide.
+/// Returns whether a cube of the file, or one of its members, has a key of [`MISPLACED`]. The key is reported as
+/// unknown. In addition, cubes are closed, because they would show the values that the author meant to hide.
 pub(super) fn is_misplaced(document: &Node) -> bool {
     let NodeValue::Map(lists) = &document.value else { return false };
     let mut cubes =
@@ -290,7 +290,7 @@ fn words(fields: &mut Fields, key: &str) -> Vec<std::sync::Arc<str>> {
     fields.some_texts(key).into_iter().map(|text| text.value).collect()
 }
 
-/// Reports each word that is not an authentication method of a request.
+/// Reads authentication methods. Reports each word that is not an authentication method of a request.
 fn auth_methods(fields: &mut Fields, key: &str) -> Vec<AuthMethod> {
     let label = format!("`{key}` of {}", fields.what());
     let mut methods = Vec::new();
@@ -353,8 +353,8 @@ fn unusable(label: &str, node: &Node) -> Option<Diagnostic> {
     }
 }
 
-/// Reports conditions whose roles, groups, authentication methods or attribute values are all exempted again by
-/// `unless_…`.
+/// Reports conditions on roles, groups, authentication methods or attribute values if `unless_…` exempts all values
+/// that the condition allows.
 fn check_contradictions(fields: &mut Fields, condition: &PolicyCondition) {
     let mut contradictions = Vec::new();
     for (key, unless, wanted, exempt) in [
@@ -404,7 +404,7 @@ fn check_missing(fields: &mut Fields, condition: &PolicyCondition) {
     }
 }
 
-/// Reads the masks, and whether all of them can be read. `null` stands for the others.
+/// Reads the masks, and returns whether all of them can be read. A mask that cannot be read becomes `null`.
 fn masks(node: &Node, label: &str, diagnostics: &mut Vec<Diagnostic>) -> (Vec<(Text, MaskDefinition)>, bool) {
     let NodeValue::Map(map) = &node.value else {
         let example = match &node.value {

@@ -52,7 +52,7 @@ impl RegisteredCube {
     }
 }
 
-/// Adds what the files leave free.
+/// Adds the registered cubes whose names the files do not use. Reports the others.
 pub(super) fn add(
     registered: &[RegisteredCube],
     unread: &mut BTreeSet<Arc<str>>,

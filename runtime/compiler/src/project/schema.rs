@@ -106,7 +106,7 @@ pub enum Others {
     Like(Box<Schema>),
 }
 
-/// The schema that nothing meets: `false`.
+/// The schema `false`, which accepts no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct False;
 
@@ -150,7 +150,7 @@ impl Schema {
         Schema { additional_properties: Some(Others::Like(Box::new(values))), ..Schema::of_types(&["object"]) }
     }
 
-    /// Returns the schema of values that one of several accepts.
+    /// Returns the schema of values that at least one of the given schemas accepts.
     pub fn either(schemas: Vec<Schema>) -> Schema {
         Schema { any_of: schemas, ..Schema::default() }
     }
@@ -167,7 +167,7 @@ pub fn schema(kind: FileKind) -> Schema {
         schema.properties.retain(|list, _| list == kind.name());
     }
     if kind != FileKind::Project {
-        // A file of comments only is empty, and so may a list be.
+        // A file that contains only comments is null, and a list without items may be null.
         schema.types.push("null");
         for list in schema.properties.values_mut() {
             list.types.push("null");

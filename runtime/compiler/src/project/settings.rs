@@ -128,7 +128,7 @@ fn settings(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Settings {
         );
         return settings;
     }
-    // Keys of the server's configuration pass; only mistakes in keys of the project are reported.
+    // Keys of the server's configuration are accepted. Only mistakes in keys of the project are reported.
     let Some(mut fields) = Fields::open_partly(node, &PROJECT, diagnostics) else {
         settings.has_unread_paths = true;
         return settings;
@@ -169,7 +169,7 @@ fn paths(node: &Node, settings: &mut Settings, diagnostics: &mut Vec<Diagnostic>
                 if key == "models" {
                     settings.model_folder.clone_from(&folder);
                 }
-                // The usual folder need not be there.
+                // Only a folder with another name than the usual one must exist.
                 if key == "policies" && folder != key {
                     settings.policy_folder = Some(Text { value: folder.as_str().into(), origin: path.origin.clone() });
                 }

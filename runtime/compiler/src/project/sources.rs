@@ -66,7 +66,7 @@ const TABLE_NAME: Key = Key::required("name", Kind::Text, "orders", "Its name in
 pub(super) fn source(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<SourceDefinition> {
     let mut fields = Fields::open(node, &SOURCE, diagnostics)?;
     let (name, is_usable) = fields.name_or_place();
-    // Not used further; read so that mistakes in it are reported.
+    // The value is not used. It is read so that mistakes in it are reported.
     fields.words("title");
     let description = fields.words("description");
     let (database, schema) = (fields.text("database"), fields.text("schema"));
@@ -92,7 +92,7 @@ fn table(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<TableDefiniti
     let mut fields = Fields::open(node, &TABLE, diagnostics)?;
     let name = fields.text("name");
     let label = fields.what();
-    // Not used further; read so that mistakes in it are reported.
+    // The value is not used. It is read so that mistakes in it are reported.
     fields.words("title");
     let description = fields.words("description");
     let mut columns: Vec<ColumnDefinition> = Vec::new();
@@ -118,7 +118,7 @@ fn column(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<ColumnDefini
     }
     let mut fields = Fields::open(node, &COLUMN, diagnostics)?;
     let name = fields.text("name");
-    // Not used further; read so that mistakes in it are reported.
+    // The value is not used. It is read so that mistakes in it are reported.
     fields.words("title");
     let (ty, description) = (fields.words("type"), fields.words("description"));
     Some(ColumnDefinition { name: name?, ty, description })

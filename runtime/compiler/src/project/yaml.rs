@@ -190,7 +190,7 @@ impl Tree<'_> {
         };
         let node = Node { origin: open.origin, value };
         if open.anchor > 0 {
-            // Keeping it costs as much as using it: anchors nest.
+            // Storing a node costs as much as using it, because anchors nest.
             let size = self.nodes - open.nodes_before;
             self.count(size, span)?;
             self.anchors.insert(open.anchor, (node.clone(), size));
@@ -275,7 +275,7 @@ fn plain(text: &str) -> Plain {
         _ => {}
     }
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-    // A leading zero is a code, not a number.
+    // Digits with a leading zero are a code, not a number.
     if !digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
         || (digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0."))
     {
@@ -345,7 +345,7 @@ fn reference_in_flow(source: &str) -> Option<&str> {
         if name.is_empty() || !name.chars().all(is_name) || after.trim_start().starts_with([',', '}']) {
             continue;
         }
-        // Up to the next key, or to the brace that closes the whole.
+        // The value ends at the next key, or at the brace that closes the mapping.
         let key_at = value.match_indices(", ").map(|(at, _)| at).find(|at| {
             let key = &value[at + 2..];
             let behind = key.trim_start_matches(is_name);

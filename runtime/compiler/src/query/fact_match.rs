@@ -76,7 +76,7 @@ macro_rules! reasons {
                 match self { $(MissReason::$name => $code,)+ }
             }
 
-            /// Returns one sentence.
+            /// Returns one sentence that explains the reason.
             pub fn sentence(self) -> &'static str {
                 match self { $(MissReason::$name => $sentence,)+ }
             }

@@ -32,8 +32,8 @@ pub struct ResolvedQuery {
     pub cube: Option<CubeId>,
     /// The time axis, if rows are added for its steps or values are summed up along it.
     pub axis: Option<Axis>,
-    /// The time along which running totals are summed up, or rolling windows move. Their totals leave out rows without
-    /// it. `None` also if a mask hides which rows these are.
+    /// The time along which running totals are summed up, or rolling windows move. Totals of these measures leave out
+    /// rows without the time. `None` also if a mask hides which rows have no time.
     pub running_time: Option<GroupBy>,
     pub fill_gaps: bool,
     /// The shift of each time group if the query compares with another range.
@@ -146,8 +146,8 @@ pub enum Predicate {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operand {
-    /// A dimension. In a filter on rows, its own value; a granularity has become part of the test's bounds. In a filter
-    /// on groups, the group-by column of the granularity.
+    /// A dimension. In a filter on rows, it is the dimension's own value, and a granularity has become part of the
+    /// test's bounds. In a filter on groups, it is the group-by column of the granularity.
     Dimension {
         id: DimensionId,
         granularity: Option<Granularity>,
@@ -183,7 +183,7 @@ pub enum Test {
         low: Option<Bound>,
         high: Option<Bound>,
     },
-    /// Any of them (several days, say).
+    /// Holds if one of the tests holds, for example for several days.
     AnyOf(Vec<Test>),
     /// The negation of a test: null passes if it fails the test.
     Not(Box<Test>),
@@ -288,7 +288,7 @@ impl Predicate {
         self.for_each_test(&mut |operand, _| visit(operand));
     }
 
-    /// Visits every operand whose values make a difference: not the keys that are tested for a joined row.
+    /// Visits every operand whose values are read. Keys that are only tested for a joined row are left out.
     pub fn for_each_read(&self, visit: &mut impl FnMut(&Operand)) {
         self.for_each_test(&mut |operand, test| {
             if *test != Test::NoRow {

@@ -119,7 +119,7 @@ impl Clock<'_> {
     }
 
     /// Returns a range in local time with an exclusive end. The first moment of a day counts as its midnight, because
-    /// some days have none.
+    /// some days have no midnight.
     fn local_range(&self, stretch: Stretch) -> Option<(DateTime, DateTime)> {
         let local = |micros| {
             let local = self.local(micros)?;
@@ -253,7 +253,7 @@ pub(super) fn moved_back(test: &Test, shift: &Arc<str>, clock: Clock<'_>) -> Res
 fn back(start: DateTime, end: DateTime, span: Span, unit: Granularity) -> Option<(DateTime, DateTime)> {
     let is_midnight = |point: DateTime| point.time() == Time::midnight();
     let by_months = matches!(units_of(unit), Units::Months(_));
-    // Dates know no hours: moved by them they would stay where they are.
+    // Dates have no hours, so a move by hours would not change them.
     if unit.is_sub_day() || !is_midnight(start) || !is_midnight(end) {
         let last = end.checked_sub(1.microsecond()).ok()?.checked_sub(span).ok()?;
         return Some((start.checked_sub(span).ok()?, last.checked_add(1.microsecond()).ok()?));

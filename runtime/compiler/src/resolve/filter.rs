@@ -19,15 +19,16 @@ const MAX_LIST_VALUES: usize = 10_000;
 /// The largest number of conditions in one query.
 const MAX_CONDITIONS: usize = 1_000;
 
-/// Returns the error of a condition that can never fit its dimension as declared, whatever the column, the time and
-/// the time zone; and the index of the value at fault, if one is. Errors that depend on the query are not found here.
+/// Returns the error of a condition that can never fit its dimension as declared, whatever the column, the time and the
+/// time zone are. Also returns the index of the value at fault, if a value is at fault. Errors that depend on the query
+/// are not found here.
 pub(crate) fn refusal(
     dimension: &Dimension,
     member: &MemberRef,
     operator: Operator,
     values: &[Value],
 ) -> Option<(QueryError, Option<usize>)> {
-    // Phrases look back: from the end of the calendar each has its stretch.
+    // Phrases look back in time, so at the end of the calendar every phrase has a valid range.
     let (zone, now) = (jiff::tz::TimeZone::UTC, jiff::Timestamp::MAX);
     let comparable = Comparable::of(dimension);
     let test = |operator: Operator, values: &[Value]| {

@@ -118,8 +118,8 @@ impl Resolver<'_> {
         dimension.map_or(TimeKind::Utc, |id| model.dimension(id).time)
     }
 
-    /// Returns the group of `time_range.granularity` without a dimension: the only fact's primary time under
-    /// its own name, or the time that several share.
+    /// Returns the group of `time_range.granularity` without a dimension. It is the primary time of the only fact under
+    /// its own name, or `metric_time` for several facts.
     fn shared_time(&self, facts: &[CubeId]) -> Result<MemberRef, QueryError> {
         let model = self.names.model;
         match facts {

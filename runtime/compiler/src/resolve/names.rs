@@ -104,8 +104,8 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Returns the error for a name that may be a dimension or a value: that of the kind of which it is most likely a
-    /// misspelling.
+    /// Returns the error for an unknown name that may be meant as a dimension or a value. The error is of the kind of
+    /// which the name is most likely a misspelling.
     fn unknown_operand(&self, name: &MemberRef) -> QueryError {
         let is_likely = |error: &QueryError| {
             let names = error.nearest().iter().map(|name| &**name);
@@ -179,7 +179,7 @@ impl<'a> Names<'a> {
         if name.cube().is_none() {
             let of_cube = self.cube.into_iter().flat_map(|cube| self.measure_names(cube));
             let all: Vec<Arc<str>> = of_cube.map(|(_, name)| name).chain(self.metric_names()).collect();
-            // A measure is named with its cube.
+            // Measures with this name are suggested first, with their cubes.
             let measures = public_cubes(self.model).flat_map(|cube| self.measure_names(cube));
             let measures = measures.filter(|(_, own)| **own == *name.text).map(|(full, _)| full);
             let nearest = measures.take(MAX_SUGGESTIONS).chain(suggest(&name.text, all.iter())).collect();
@@ -214,7 +214,7 @@ impl<'a> Names<'a> {
     }
 
     /// Returns the whole name for a time dimension of the query's cube and a granularity, such as `ordered_on.month`. A
-    /// name with a dot begins with a cube, so the short one is not accepted.
+    /// name with a dot begins with a cube, so the short name is not accepted.
     fn short_time(&self, name: &MemberRef) -> Option<Arc<str>> {
         let (cube, granularity) = (self.cube?, name.member().parse().ok()?);
         let is_meant = |dimension: &&Dimension| Some(&*dimension.name) == name.cube();

@@ -15,7 +15,7 @@ impl Resolver<'_> {
                 keys.push(OrderKey { target, descending: *descending, is_explicit: true });
             }
         }
-        // Plain rows come in the order of their key, which `plan` knows.
+        // Rows without groups are ordered by their key, which `plan` adds.
         if self.query.ungrouped {
             return Ok(keys);
         }

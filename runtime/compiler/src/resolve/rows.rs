@@ -22,7 +22,7 @@ impl Resolver<'_> {
         Filters { names: self.names, metric_time, zone: self.zone, now: self.environment.now }
     }
 
-    /// Splits filters into those on rows, unresolved, and those on groups, resolved.
+    /// Splits filters into filters on rows, which stay unresolved, and filters on groups, which are resolved.
     pub(super) fn split_filters<'q>(
         &'q self,
         groups: &[Group],
@@ -34,7 +34,7 @@ impl Resolver<'_> {
         let mut conjuncts: Vec<&Filter> = self.query.filters.iter().rev().collect();
         while let Some(filter) = conjuncts.pop() {
             match filter {
-                // The top-level AND is split, so that what can be tested on rows is.
+                // An AND at the top level is split, so that its conditions without a measure are tested on rows.
                 Filter::And(all) => conjuncts.extend(all.iter().rev()),
                 filter if context.has_value(filter)? => {
                     let predicate = context.predicate(filter, FilterTarget::Groups)?;

@@ -66,7 +66,7 @@ impl TimeAxis<'_> {
         let moment = self.moment(text)?;
         let (low, high) = (self.low(&moment), self.high(&moment));
         Ok(match (low, high) {
-            // No bucket of the calendar starts then.
+            // No bucket of the calendar starts at or after this moment.
             (None, _) => Test::Never,
             (Some(Bound { value, inclusive: true }), Some(Bound { value: end, inclusive: true })) if value == end => {
                 Test::Equals(value)
@@ -130,7 +130,7 @@ impl TimeAxis<'_> {
                 end: end.as_deref().unwrap_or_default().to_owned(),
             });
         }
-        // No bucket of the calendar starts then.
+        // No bucket of the calendar starts at or after this moment.
         if start.is_some() && low.is_none() {
             return Ok(Test::Never);
         }
@@ -155,7 +155,7 @@ impl TimeAxis<'_> {
         Some(match moment {
             Moment::Stretch { end, .. } => Bound { value: self.local(self.ceiling((*end)?)?), inclusive: false },
             Moment::Local(point) => match self.granularity {
-                // The start of a bucket is at most the point if the value is before the bucket after it.
+                // The value's bucket starts at or before the point if the value is before the next bucket's start.
                 Some(_) => {
                     let after = point.checked_add(1.microsecond()).ok()?;
                     Bound { value: self.local(self.ceiling(after)?), inclusive: false }
@@ -189,7 +189,8 @@ impl TimeAxis<'_> {
         Some(self.instant(begun.checked_add(span_of(granularity, 1)?).ok()?))
     }
 
-    /// Returns the first bucket start at or after `point`. A bucket's start passes `>= point` if all its values do.
+    /// Returns the first bucket start at or after `point`. A bucket passes `>= point` if all its values are at or after
+    /// `point`.
     fn ceiling(&self, point: DateTime) -> Option<DateTime> {
         let Some(granularity) = self.granularity else { return Some(point) };
         let start = bucket_start(point, granularity);
@@ -202,7 +203,8 @@ impl TimeAxis<'_> {
                 Value::Date(days_of(point.date()))
             }
             TimeKind::WallClock => Value::Timestamp(micros_of(point)),
-            // In a gap the moment after it, in a fold the first: so a day starts at its first moment.
+            // A local time in a gap means the moment after the gap. A repeated local time means the first of the two
+            // moments. A day therefore starts at its first moment.
             TimeKind::Utc => match self.zone.to_ambiguous_timestamp(point).compatible() {
                 Ok(instant) => self.instant(instant),
                 Err(_) => self.instant(if point.year() < 0 { Timestamp::MIN } else { Timestamp::MAX }),
@@ -246,7 +248,7 @@ enum Phrase {
 
 fn range(low: Option<Bound>, high: Option<Bound>) -> Test {
     match (low, high) {
-        // Both ends open: everything that is a time.
+        // If both ends are open, every time passes, but null does not.
         (None, None) => Test::Not(Box::new(Test::IsNull)),
         (low, high) => Test::Range { low, high },
     }
@@ -313,7 +315,7 @@ pub(crate) fn span_of(granularity: Granularity, count: i64) -> Option<Span> {
 
 /// The unit of buckets.
 pub(super) enum Units {
-    /// All of one length.
+    /// Buckets of one length, in microseconds.
     Micros(i64),
     Months(i64),
 }

@@ -1,7 +1,8 @@
-//! The tables that cover a stretch of time, and the rest that they leave.
+//! The tables that cover a stretch of time, and the rows of the stretch that no table covers.
 //!
 //! In: the ready partitions of a rollup and the stretch that a fact reads. Out: tables, cut to whole buckets, and the
-//! condition of the rows that no table covers. Each moment is in one of them: ranges are half-open and never widened.
+//! condition of the rows that no table covers. Each moment is either in a table or in the condition, because ranges are
+//! half-open and never widened.
 
 use std::borrow::Cow;
 
@@ -45,13 +46,13 @@ pub(super) struct Coverage<'r> {
     pub(super) tables: usize,
     /// The number of rows in the tables.
     pub(super) rows: u64,
-    /// The oldest of the tables.
+    /// The time at which the data of the oldest table was read.
     pub(super) built_at: Timestamp,
 }
 
 /// The tables that may be read.
 enum Source<'r> {
-    /// One of a rollup without a time.
+    /// The only table of a rollup without a time.
     Table(&'r ReadyPartition),
     Timed(Timed<'r>),
 }
@@ -66,7 +67,7 @@ struct Timed<'r> {
     planted: PlantedFlaw,
 }
 
-/// A stretch of a table by moments of the column and by buckets.
+/// A stretch of a table, given both by moments of the time column and by buckets.
 struct Piece<'r> {
     partition: &'r ReadyPartition,
     moments: Stretch,
@@ -107,7 +108,7 @@ impl Coverage<'_> {
         }
     }
 
-    /// Returns the condition of the rows that are read from the cube. `None`: there are none.
+    /// Returns the condition of the rows that are read from the cube; `None` if no rows are.
     pub(super) fn remainder(&self) -> Option<Predicate> {
         match &self.source {
             Source::Timed(timed) if self.has_remainder => timed.remainder(),
@@ -126,7 +127,7 @@ impl<'r> Timed<'r> {
         let mut built_at: Option<Timestamp> = None;
         let mut is_ranged = false;
         for piece in self.pieces() {
-            // Two tables of one moment would count it twice.
+            // Rows of a moment that is in two tables would count twice.
             if stretch.is_some_and(|before| !before.is_before(piece.moments)) && !self.planted.is(Flaw::Overlapping) {
                 return Err(MissReason::NotBuilt.into());
             }
@@ -239,7 +240,7 @@ impl Gaps {
     /// Adds a piece, and returns the gap before it.
     fn add(&mut self, piece: Stretch) -> Option<Stretch> {
         if !self.is_first && self.covered.is_none() {
-            // Nothing is left after an open end.
+            // A piece with an open end has covered everything after it.
             return None;
         }
         let before = Stretch { start: self.covered, end: piece.start };

@@ -1,10 +1,10 @@
 //! The choice of a pre-aggregation for each fact of a query.
 //!
-//! In: a secured plan, the definitions of its cubes, and what is ready. Out: the same plan, in which some facts read
-//! tables of pre-aggregations, and for each fact what serves it or why nothing does. Everything is decided on resolved
-//! expressions: a rollup serves a fact only if all that the fact reads is a function of stored columns along the same
-//! joins. The conditions are in one file, since their order decides which miss is the nearest. Absent: SQL; policies,
-//! which were applied before and are met by stored columns or by a miss.
+//! In: a secured plan, the definitions of its cubes, and the ready rollups. Out: the same plan, in which some facts
+//! read tables of pre-aggregations, and for each fact the rollup that serves it or the reasons why none does. All
+//! decisions are made on resolved expressions: a rollup serves a fact only if everything that the fact reads is a
+//! function of stored columns along the same joins. The conditions are in one file, since their order decides which
+//! miss is the nearest. Absent: SQL; policies, which were applied before and are met by stored columns or cause a miss.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +39,7 @@ pub(crate) struct RollupRequest {
 }
 
 impl RollupRequest {
-    /// Returns whether misses have members and the lines that definitions lack: explanations and rejections show them.
+    /// Returns whether misses contain members and missing lines of definitions. Explanations and rejections show both.
     fn names_members(&self) -> bool {
         self.explains || self.mode == PreAggregations::Only
     }
@@ -48,7 +48,7 @@ impl RollupRequest {
 /// Lets facts of a plan read pre-aggregations.
 ///
 /// # Errors
-/// [`QueryError::NotPreAggregated`] if the request takes nothing else.
+/// [`QueryError::NotPreAggregated`] if the request allows only pre-aggregations, and a fact matches none.
 pub(crate) fn match_rollups<'m>(
     secured: SecuredPlan<'m>,
     profile: &DialectProfile,
@@ -131,7 +131,7 @@ impl<'p, 'm> Matcher<'p, 'm> {
                 Ok(found) => best.replace(found).map(|other| (other.rollup, MissReason::MoreExpensive.into())),
                 Err(refusal) => Some((rollup, refusal)),
             };
-            // Beside a match, misses are of interest to explanations alone.
+            // If there is a match, only explanations show misses.
             if let Some((rollup, refusal)) = refused.filter(|_| self.request.explains || best.is_none()) {
                 report.misses.push(self.miss(Some(rollup), refusal));
             }
@@ -140,7 +140,7 @@ impl<'p, 'm> Matcher<'p, 'm> {
         if report.served.is_some() && !self.request.explains {
             report.misses.clear();
         }
-        // The nearest first: the one that fails the latest condition.
+        // The nearest miss, which fails the latest condition, comes first.
         report.misses.sort_by_key(|miss| std::cmp::Reverse(miss.reason));
         (best.map(Match::into_rows), report)
     }
@@ -162,7 +162,8 @@ fn line_of(reason: MissReason, members: &[String]) -> Option<String> {
     (!members.is_empty()).then(|| format!("{key}: [{}]", members.join(", ")))
 }
 
-/// Rows of the cube cost more than any number of stored rows.
+/// The cost of a match: whether it reads rows of the cube, and the number of stored rows. Rows of the cube cost more
+/// than any number of stored rows.
 type Cost = (bool, u64);
 
 fn cost(coverage: &Coverage<'_>) -> Cost {
@@ -253,8 +254,8 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
         self.planted().is(flaw)
     }
 
-    /// Returns the match of the rollup if it costs less than the best one. Without explanations, one that does not is
-    /// refused before all other conditions.
+    /// Returns the match of the rollup if it costs less than the best one. Without explanations, a rollup that does not
+    /// cost less is refused before all other conditions are checked.
     fn match_cheaper(&self, best: Option<&Match<'p, 'm>>) -> Checked<Match<'p, 'm>> {
         let Some(least) = best.map(|best| cost(&best.coverage)) else { return self.matched() };
         let check = |coverage: &Coverage<'p>| match cost(coverage) < least {
@@ -287,7 +288,7 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
         Ok(Match { rollup: self.rollup, generation, coverage, filters, segments, states })
     }
 
-    /// Returns the tables that cover a stretch, if they are of the rollup's definition.
+    /// Returns the tables that cover a stretch, if they were built from the rollup's current definition.
     fn coverage(&self, stretch: Stretch) -> Checked<(&'p ReadyTables, Coverage<'p>)> {
         let ready = self.ready.ok_or(MissReason::NotBuilt)?;
         let of = RollupOf { model: self.model(), cube: self.cube, rollup: self.rollup };
@@ -367,7 +368,7 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
         if self.rollup.dimensions.iter().any(twin) { Availability::OtherPath } else { Availability::Missing }
     }
 
-    /// Returns whether the joins from `owner` to a cube find the same rows as those from the rollup's cube.
+    /// Returns whether the joins from `owner` to a cube find the same rows as the joins from the rollup's cube.
     fn along(&self, owner: CubeId, cube: CubeId) -> Availability {
         let root = self.cube.id;
         if owner == root || owner == cube || self.has(Flaw::OtherPath) {
@@ -410,7 +411,7 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
             }
             Predicate::Not(inner) => self.predicate(inner),
             Predicate::Test { operand: Operand::Dimension { id, .. }, test } => {
-                // A bucket is null where the time is.
+                // A stored bucket is null exactly if the time is null.
                 let is_null_test =
                     self.rollup.bucket_of(*id).is_some() && (tests_null(test) || self.has(Flaw::RawTimes));
                 if is_null_test { Availability::Stored } else { self.dimension(self.cube.id, *id) }
@@ -481,8 +482,8 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
         Some(Stretch { start: edge(start), end: edge(end) })
     }
 
-    /// Returns the positions of the row filters that apply to stored rows. Those that are ranges of time are met by
-    /// the choice of tables.
+    /// Returns the positions of the row filters that apply to stored rows. Ranges of time are left out, because the
+    /// choice of tables meets them.
     fn filters(&self) -> Checked<Vec<usize>> {
         let mut on_rows = Vec::new();
         for (index, filter) in self.fact.row_filters.iter().enumerate() {
@@ -610,7 +611,8 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
         let argument = aggregate.argument.as_ref();
         let has_stored_filters =
             aggregate.filters.iter().all(|sql| self.snippet(self.cube.id, sql) == Availability::Stored);
-        // The state under the aggregate's own filters, or the plain one if these read groups only.
+        // Finds the state under the aggregate's own filters, or else the state without filters if the filters can be
+        // evaluated on stored columns.
         let find = |function| {
             let own = self.rollup.state(function, argument, &aggregate.filters).map(|position| (position, false));
             let plain = || {
@@ -713,7 +715,7 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
                 Some(Mask::Truncate(_)) => self.rollup.bucket_of(*id).is_none(),
                 Some(Mask::Sql(sql)) => is_own && self.snippet(id.cube, sql) == Availability::Stored,
             };
-            // A mask of buckets would divide other buckets than those that are stored.
+            // A mask of a time may combine values differently from the stored buckets.
             let is_bucket = self.rollup.bucket_of(*id).is_some() && protection.mask_of(*id).is_some();
             if !is_met || is_bucket {
                 return Err(Refusal::of(MissReason::Policy, self.named(|| self.name_of(*id))));
@@ -760,7 +762,7 @@ fn is_distinct_count(function: AggregateFunction) -> bool {
     matches!(function, AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox)
 }
 
-/// Returns the first midnight that is not before a moment: a date is before the moment if it is before that midnight.
+/// Returns the first midnight at or after a moment. A date is before the moment exactly if it is before this midnight.
 fn next_midnight(micros: i64) -> Option<i64> {
     const DAY: i64 = 86_400_000_000;
     micros.checked_add(DAY - 1).map(|micros| micros.div_euclid(DAY) * DAY)

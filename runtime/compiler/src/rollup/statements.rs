@@ -1,8 +1,8 @@
 //! The statements that fill a rollup's tables, check them, and watch the rows that they are made of.
 //!
-//! In: a rollup, a dialect profile and a range of buckets. Out: texts without bound values, because some engines bind
-//! none where a table is made. They read all rows, whatever policies hide: policies apply when the stored rows are
-//! read. Absent: `CREATE TABLE`, which is the warehouse's own, and running anything.
+//! In: a rollup, a dialect profile and a range of buckets. Out: texts without bound values, because some engines do not
+//! bind values in statements that create tables. The statements read all rows, whatever policies hide: policies apply
+//! when the stored rows are read. Absent: `CREATE TABLE`, which is the warehouse's own, and running anything.
 
 use sha2::{Digest, Sha256};
 
@@ -38,14 +38,14 @@ pub struct RollupStatement {
     pub columns: Vec<StoredColumn>,
 }
 
-/// Two statements of one row each, whose values are equal if a table holds the totals of the rows it was made of.
+/// Two statements that return one row each. The rows are equal if a table has the totals of the rows it was made of.
 #[derive(Debug, Clone)]
 pub struct RollupTotals {
     /// The statement over the cube's rows.
     pub base: String,
     /// The statement over the table.
     pub stored: String,
-    /// The columns of both. The first is the number of rows.
+    /// The columns of both results. The first is the number of rows.
     pub columns: Vec<TotalColumn>,
 }
 
@@ -62,8 +62,8 @@ pub struct TotalColumn {
 #[derive(Debug, Clone)]
 pub struct ChangeMarks {
     pub text: String,
-    /// The first column is the start of a step of this length, null for rows without a time. `None`: there is one row
-    /// without that column.
+    /// The length of the step whose start is in the first column. The start is null for rows without a time. `None` if
+    /// there is one row without that column.
     pub step: Option<Granularity>,
     /// True if the last column is the newest arrival.
     pub has_arrival: bool,
@@ -103,8 +103,8 @@ impl<'m> RollupOf<'m> {
         Ok(RollupTotals { base, stored, columns: additive.iter().enumerate().map(column).collect() })
     }
 
-    /// Makes the statement that asks for the smallest and the largest value of the time column, one row of two
-    /// columns. `None`: the rollup has no time.
+    /// Makes the statement that asks for the smallest and the largest value of the time column, as one row of two
+    /// columns. Returns `None` if the rollup has no time.
     ///
     /// # Errors
     /// [`RollupError`].
@@ -128,7 +128,8 @@ impl<'m> RollupOf<'m> {
     ) -> Result<ChangeMarks, RollupError> {
         let step = self.rollup.time.as_ref().and_then(|time| {
             let (step, partition) = (time.step(self.model), time.partition?);
-            // Partitions begin at edges of buckets: where these may lie beside the calendar's own, buckets are counted.
+            // Partitions begin at edges of buckets. If an edge may differ from the calendar's own, rows are counted by
+            // bucket.
             let is_simple = step.nests_in(partition) && !Calendar::new(self.model, time).has_zone();
             Some(if is_simple { partition } else { step })
         });
@@ -166,7 +167,7 @@ impl<'m> RollupOf<'m> {
         let mut digest = [0; 16];
         digest.copy_from_slice(&hash.finalize()[..16]);
         let fingerprint = Fingerprint::new(digest);
-        // Another profile keeps its own.
+        // A fingerprint that is already cached for another profile stays.
         let _ = self.rollup.fingerprint.set((profile.digest, fingerprint));
         Ok(fingerprint)
     }

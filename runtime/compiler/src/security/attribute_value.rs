@@ -122,7 +122,7 @@ impl Number {
         if digits.is_empty() {
             return Some(Number { is_negative: false, digits: String::new(), exponent: 0 });
         }
-        // Where the point is, counted from the first digit that is not zero.
+        // The position of the point, counted from the first digit that is not zero.
         let point = i64::try_from(whole.len()).ok()? - i64::try_from(all.len() - digits.len()).ok()?;
         let digits = digits.trim_end_matches('0').to_owned();
         Some(Number { is_negative: text.starts_with('-'), digits, exponent: point.checked_add(exponent)? })

@@ -102,7 +102,7 @@ const FILE_FORMATS: &[&str] = &[
     "text",
     "xml",
 ];
-/// Engines of Spark's kind.
+/// The warehouses whose engines read such schemas as file formats.
 const READS_PATHS: &[&str] = &["databricks", "spark"];
 
 /// A reason to refuse SQL of a registered cube.
@@ -159,7 +159,7 @@ pub fn check_expression(sql: &str, warehouse: &str) -> Result<(), NotAllowed> {
     }
 }
 
-/// Checks a string that is used as it is.
+/// Checks a string that is used without being rendered.
 ///
 /// # Errors
 /// The string contains Jinja.
@@ -194,8 +194,8 @@ pub fn check_table(table: &str, warehouse: &str) -> Result<(), NotAllowed> {
     }
 }
 
-/// Returns whether a registered `sql_table` must be in the warehouse's catalog, because a caller without `admin` may
-/// have written it, also under the weaker checks of earlier versions.
+/// Returns whether a registered `sql_table` must be in the warehouse's catalog. This is the case if a caller without
+/// `admin` may have written it, under the current checks or the weaker checks of earlier versions.
 pub fn is_looked_up(table: &str, warehouse: &str) -> bool {
     matches!(check_table(table, warehouse), Ok(()) | Err(NotAllowed::FileTable { .. }))
 }
@@ -207,7 +207,7 @@ fn without_braces(sql: &str) -> String {
         let Some((reference, after)) = after.split_once('}') else { break };
         text.push_str(before);
         let is_name = reference.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'));
-        // Anything else in braces is refused by the parser, as it will be where the cube is built.
+        // The parser refuses any other text in braces, here and when the cube is built.
         text.push_str(if is_name { "reference" } else { "{" });
         rest = after;
     }

@@ -39,7 +39,7 @@ pub(crate) fn has_methods(dialect: &dyn Dialect) -> bool {
     dialect.is::<DuckDbDialect>()
 }
 
-/// Returns the names left of a method's name.
+/// Returns the names before a method's name. `None` if there are none, or if the first is a schema of the warehouse.
 pub fn method_of(name: &ObjectName) -> Option<Vec<&Ident>> {
     let parts: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
     let (_, of) = parts.split_last().filter(|(_, of)| !of.is_empty())?;

@@ -46,7 +46,7 @@ pub(crate) fn explain(
     };
     let wanted = readable(wanted);
     let Some(at) = at else {
-        // At the end: what stands last wants something after it.
+        // The error is at the end of the SQL: the last word requires another one after it.
         let Some(last) = words.last() else {
             return Problem::new(Code::SqlSyntax, "the SQL is empty", "write SELECT …");
         };
@@ -67,7 +67,7 @@ pub(crate) fn explain(
         return problem;
     }
     if is_rest || (wanted.contains(',') || wanted == ")") {
-        // `lower(a) upper(b)`: the name of the second call was taken for another name of the first.
+        // `lower(a) upper(b)`: the parser reads `upper` as an alias of the first call and stops at the parenthesis.
         let is_call = words[at].token == Token::LParen && at > 0 && matches!(words[at - 1].token, Token::Word(_));
         let first = if is_call { words[at - 1] } else { words[at] };
         let found = readable(&first.token.to_string());

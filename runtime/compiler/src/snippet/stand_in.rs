@@ -7,8 +7,9 @@ use sqlparser::ast::Ident;
 
 use super::SqlPart;
 
-/// The characters that begin a stand-in for a reference, end any stand-in, begin one for a finished part, and mark a
-/// name that does not refer to a column. Authors' SQL cannot contain them.
+/// Private-use characters of stand-ins, which authors' SQL cannot contain. [`REFERENCE`] begins the stand-in of a
+/// reference, [`PART`] begins the stand-in of a finished part, and [`END`] ends every stand-in. [`PLAIN`] marks a name
+/// that does not refer to a column.
 pub(crate) const REFERENCE: char = '\u{E000}';
 pub(crate) const END: char = '\u{E001}';
 pub(crate) const PART: char = '\u{E002}';
@@ -19,7 +20,7 @@ pub(crate) fn part_name(index: usize) -> String {
     format!("{PART}{index}{END}")
 }
 
-/// Returns the index in a stand-in of one kind; `None` if the name is not one.
+/// Returns the index in a stand-in of the given kind; `None` if the name is not such a stand-in.
 pub(crate) fn stand_in(ident: &Ident, kind: char) -> Option<usize> {
     if ident.quote_style.is_some() {
         return None;

@@ -1,14 +1,14 @@
 //! The tables and files that function calls in FROM read.
 //!
 //! In: a call. Out: [`Reads`], by the function's name, the same for all engines. A function that is not listed may read
-//! anything. Not here: macros and functions that a warehouse defines itself instead of these.
+//! anything. Not here: a warehouse's own macros and functions with the names of listed ones.
 
 use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Value};
 
 /// The tables and files that a call in FROM reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reads {
-    /// Its arguments alone.
+    /// No tables and no files: the function uses only its arguments.
     Nothing,
     /// The files at the paths of its first argument. `is_directory`: the path of a folder.
     Files {
@@ -214,7 +214,7 @@ pub(crate) fn literals(expr: &Expr) -> Option<Vec<String>> {
     };
     match expr {
         Expr::Value(value) => match &value.value {
-            // Its escapes are the engine's.
+            // Only the engine knows the meaning of the escapes in it.
             Value::EscapedStringLiteral(_) | Value::UnicodeStringLiteral(_) => None,
             Value::Placeholder(_) | Value::Number(..) | Value::Null | Value::Boolean(_) => None,
             text => text.clone().into_string().map(|text| vec![text]),

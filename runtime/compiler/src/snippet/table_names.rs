@@ -1,9 +1,10 @@
 //! Canonical names of tables and files, and their comparison.
 //!
-//! In: names as SQL writes them. Out: canonical names, and [`is_same`]. A canonical name is in lower case. A file's
-//! begins with a slash, has no `.` and `..` components, and ends with a slash if the file may be a directory; all
-//! others are tables'. Comparisons are conservative: names that may mean the same rows compare as the same, since a
-//! false difference would open what a policy protects. Not here: symbolic links, and the working directory.
+//! In: names as SQL writes them. Out: canonical names, and [`is_same`]. A canonical name is in lower case. The name of
+//! a file begins with a slash, has no `.` and `..` components, and ends with a slash if the file may be a directory.
+//! All other names are names of tables. Comparisons are conservative: names that may mean the same rows compare as the
+//! same, since a false difference would open what a policy protects. Not here: symbolic links, and the working
+//! directory.
 
 /// The suffixes by which engines read the name of a table as a file.
 const FILE_SUFFIXES: &[&str] = &[
@@ -102,8 +103,8 @@ pub(crate) fn is_file(name: &str) -> bool {
     name.starts_with('/')
 }
 
-/// Returns whether a canonical name may stand for several tables or files. In names of tables, only `*` is a pattern,
-/// because a name is a file's only by its folder or its suffix.
+/// Returns whether a canonical name may stand for several tables or files. In names of tables, only `*` is a pattern.
+/// A name is only the name of a file if it has a folder or the suffix of a file.
 pub(crate) fn is_pattern(name: &str) -> bool {
     if is_file(name) || has_file_suffix(name) { has_glob(name) } else { name.contains('*') }
 }

@@ -113,7 +113,7 @@ impl Names {
         }
     }
 
-    /// Calls of which every argument counts.
+    /// Adds the tables, files and queries of a call in which every argument counts.
     fn texts(&mut self, reads: Reads, args: &[FunctionArg]) {
         let texts: Option<Vec<Vec<String>>> = texts(args).into_iter().collect();
         let texts = texts.unwrap_or_default().concat();
@@ -204,8 +204,8 @@ fn bound_by(with: &With) -> BTreeSet<String> {
     bound.map(|cte| key(&cte.alias.name)).collect()
 }
 
-/// Returns whether a query's own name refers to its own rows: only in the second part of a UNION. Elsewhere the name
-/// may be a table's, also after RECURSIVE.
+/// Returns whether a query of a WITH names itself only in the second part of a UNION, where the name refers to the
+/// query's own rows. Elsewhere the name may refer to a table, even after RECURSIVE.
 fn is_recursive(cte: &Cte) -> bool {
     let own = cte.alias.name.value.to_lowercase();
     match cte.query.body.as_ref() {

@@ -5,7 +5,7 @@ pub fn takes_unit(function: &str) -> bool {
     TAKES_UNIT.contains(&function)
 }
 
-/// Functions whose first or last argument may be a bare word such as `day`.
+/// Functions whose first or last argument may be a bare word such as `day`, in lower case.
 const TAKES_UNIT: &[&str] = &[
     "date_add",
     "date_diff",

@@ -96,7 +96,7 @@ pub(crate) enum JoinKind {
 pub(crate) struct JoinClause<'a> {
     pub source: Source<'a>,
     pub kind: JoinKind,
-    /// ANDed; none for a cross join.
+    /// The conditions, combined with AND. A cross join has none.
     pub on: Vec<SqlExpr<'a>>,
 }
 
@@ -233,8 +233,8 @@ impl<'a> SqlExpr<'a> {
         SqlExpr::op(Op::Cast, vec![self, SqlExpr::TypeName(ty)])
     }
 
-    /// Converts an expression of type `from` if the other type differs. A dialect can have a template for the type that
-    /// is converted.
+    /// Converts an expression of type `from` if `ty` is another type. A dialect can have a template of its own for
+    /// casts from `from`.
     pub(crate) fn cast_from(self, from: LogicalType, ty: LogicalType) -> Self {
         match from == ty {
             true => self,

@@ -2,9 +2,9 @@
 //! them with.
 //!
 //! In: a model with its column types, and the types that joins compare. Out: warnings, since other members can be
-//! served. Unknown types are not checked, nor is a type that has the same name in the dialect as a fitting one: there a
-//! string may be a time, and an integer a boolean. Any type fits a string dimension. Not here: asking the warehouse
-//! (app).
+//! served. Unknown types are not checked. A type is also not checked if a fitting type has the same name in the
+//! dialect: in such a dialect, a string may be a time, and an integer a boolean. Any type fits a string dimension. Not
+//! here: asking the warehouse (app).
 
 use super::dialect_profile::DialectProfile;
 use super::join_comparison::{comparisons, dimension_of};
@@ -25,8 +25,8 @@ const TIMES: &[LogicalType] = &[LogicalType::Date, LogicalType::Timestamp, Logic
 /// Integers are booleans in engines whose comparisons return 0 or 1.
 const BOOLEANS: &[LogicalType] = &[LogicalType::Boolean, LogicalType::Integer];
 
-/// Returns a warning for every such column. Each place is reported once, although cubes that extend another share its
-/// members.
+/// Returns a warning for every column whose type does not fit. Each place is reported once, although cubes that extend
+/// another cube share its members.
 pub fn column_mistakes(model: &Model, types: &ColumnTypes, profile: &DialectProfile) -> Vec<Diagnostic> {
     let mut mistakes: Vec<Diagnostic> = Vec::new();
     for cube in model.cubes.iter().filter(|cube| cube.alias_of.is_none()) {

@@ -1,12 +1,12 @@
 //! Statements that find rows that violate a project's keys, joins and tests of dimensions.
 //!
-//! In: a model. Out: a typed list of [`DataCheck`]s, each a claim and one SELECT of the rows that violate it. The rows
-//! are raw: the operator asks, so no policy is applied. Not here: running the statements and wording their results
-//! (app).
+//! In: a model. Out: a typed list of [`DataCheck`]s, each a claim and one SELECT of the rows that violate it. No policy
+//! is applied to the rows, because the operator runs the checks. Not here: running the statements and wording their
+//! results (app).
 //!
-//! Every statement has the same columns: the offending key, the number of rows with it, the number of such keys, and
-//! the number of rows with any of them. The rows of a source are numbered, so that a broken key cannot hide a broken
-//! join.
+//! Every statement has the same columns: the offending key, the number of rows with this key, the number of offending
+//! keys, and the number of rows with any offending key. The rows of a source are numbered, so that a broken key cannot
+//! hide a broken join.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -162,7 +162,7 @@ struct OfCube<'m> {
 struct Parts<'a> {
     key: Vec<(SqlExpr<'a>, Arc<str>)>,
     columns: Vec<ResultColumn>,
-    /// Distinguishes rows that the shown key does not.
+    /// An expression that distinguishes rows with the same shown key.
     row: Option<SqlExpr<'a>>,
     from: Source<'a>,
     joins: Vec<JoinClause<'a>>,
@@ -203,7 +203,7 @@ impl<'m> OfCube<'m> {
         shown.unzip()
     }
 
-    /// Returns the value of a dimension of the cube. Texts are the same only code point by code point, as in queries.
+    /// Returns the value of a dimension of the cube. Strings are compared by code point, as in queries.
     fn compared<'a>(&self, scope: &RowScope<'a>, dimension: &'m Dimension) -> SqlExpr<'a>
     where
         'm: 'a,
@@ -214,8 +214,8 @@ impl<'m> OfCube<'m> {
         if is_text { SqlExpr::op(Op::Collate, vec![value]) } else { value }
     }
 
-    /// Creates the statement of a dimension's test. Nulls are shown by the primary key of their rows, other values by
-    /// themselves.
+    /// Creates the statement of a dimension's test. A violating null is shown by the primary key of its row. Other
+    /// violating values are shown themselves.
     fn dimension(
         &self,
         claim: DimensionClaim,
@@ -391,7 +391,7 @@ impl<'m> OfCube<'m> {
         let mut from = self.rows(own);
         match claim {
             Claim::FindsOne { .. } => {
-                // What an equality compares is never null where it holds.
+                // An equality holds only for operands that are not null, so a null operand means that no row was found.
                 let compared = equalities.and_then(|pairs| pairs.first()).map(|[side, _]| *side);
                 let missing = match compared {
                     Some(JoinOperand::Column(_, name)) => SqlExpr::Column { alias: found, name },

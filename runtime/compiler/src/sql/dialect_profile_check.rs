@@ -81,7 +81,7 @@ impl DialectProfile {
         if raw.max_params == 0 && raw.placeholders != PlaceholderStyle::None {
             faults.value("max-params", "0");
         }
-        // No printer for these yet, and a dialect that can't page would fail at each query.
+        // The printer does not support these styles yet, and a dialect that can't page would fail at each query.
         if let LimitStyle::Top | LimitStyle::Rownum = raw.limit {
             faults.value("limit", if raw.limit == LimitStyle::Top { "top" } else { "rownum" });
         }
@@ -105,7 +105,7 @@ impl DialectProfile {
     }
 }
 
-/// The checked parts of a profile. All of them are there if no fault was found.
+/// The checked parts of a profile. All optional parts are present if no fault was found.
 struct Checked {
     quoting: Quoting,
     ops: Vec<Vec<OpOverload>>,
@@ -238,7 +238,7 @@ fn check_quoting(mut quoting: Quoting, faults: &mut Faults) -> Quoting {
     if quoting.string_quote != "'" {
         faults.value("quoting.string-quote", &quoting.string_quote);
     }
-    // `E'…'` always reads backslashes; a profile that says otherwise lies about where its strings end.
+    // `E'…'` always reads backslashes as escapes. A profile that denies this is wrong about the end of its strings.
     let prefix_is_sound = match quoting.string_prefix.as_str() {
         "" | "N" => true,
         "E" => quoting.string_escape_backslash,
@@ -247,7 +247,7 @@ fn check_quoting(mut quoting: Quoting, faults: &mut Faults) -> Quoting {
     if !prefix_is_sound {
         faults.value("quoting.string-prefix", &quoting.string_prefix);
     }
-    // `\'` would end the text wherever backslashes turn out to be ordinary; `\u0027` never does.
+    // `\'` would end the string in an engine that reads backslashes as ordinary characters. `\u0027` never ends it.
     let escape_is_sound = match quoting.string_escape.as_str() {
         "''" => true,
         "\\u0027" => quoting.string_escape_backslash,
@@ -305,7 +305,7 @@ fn check_ops(raw: &[RawOp], faults: &mut Faults) -> Vec<Vec<OpOverload>> {
         }
     }
     let missing = REQUIRED_OPS.iter().filter(|(op, arity)| {
-        // Far beyond any overload by number: only a template for any number answers.
+        // No overload takes `usize::MAX` arguments, so only a template for any number of arguments is found.
         !has_template(&ops, *op, arity.unwrap_or(usize::MAX), None) && !is_faulty(faults, *op)
     });
     let missing: Vec<String> = missing
@@ -317,7 +317,7 @@ fn check_ops(raw: &[RawOp], faults: &mut Faults) -> Vec<Vec<OpOverload>> {
     for place in missing {
         faults.add(place, ProfileFault::Missing);
     }
-    // An engine without zones says nothing about them; then offsets are added.
+    // The profile of an engine without time zones lacks the operator. Offsets are then added to the times.
     let has_zones = raw.iter().any(|op| op.op == Op::ToTimeZone);
     for ty in ZONED_TYPES.into_iter().filter(|_| has_zones) {
         if !has_template(&ops, Op::ToTimeZone, 2, Some(ty)) && !is_faulty(faults, Op::ToTimeZone) {
@@ -365,10 +365,10 @@ fn check_op(op: &RawOp, place: &str, faults: &mut Faults) -> Option<OpOverload> 
         }
     };
     let needed = match (op.op, holes) {
-        // A cast narrowed to one type may spell the type itself, or compare instead of casting.
+        // A cast for one type may name the type itself, or compare instead of casting.
         (Op::Cast, _) => 1,
         (_, Some(holes)) => holes,
-        // Any number of arguments: `{*}`, or nothing could print them all.
+        // A template for any number of arguments uses `{*}`, the only hole that prints all of them.
         (_, None) => 0,
     };
     if op.op == Op::Literal {

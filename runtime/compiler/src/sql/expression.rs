@@ -21,7 +21,7 @@ pub(super) struct Expressions<'a> {
     /// True if a decimal type without a scale can represent any scale.
     pub(super) has_unbounded_decimals: bool,
     texts: Texts,
-    /// Unless it is UTC.
+    /// The query's time zone; `None` for UTC.
     zone: Option<Zone<'a>>,
     /// True if the engine stores instants with a time zone, and returns them in UTC only on request.
     has_zones: bool,
@@ -73,7 +73,7 @@ impl<'a> Expressions<'a> {
         self.scope(&fact.tree).snippet(owner, snippet)
     }
 
-    /// Returns a dimension's own value; a string is comparable by code point.
+    /// Returns a dimension's own value. A string is converted so that it compares by code point.
     pub(super) fn dimension(&self, fact: &'a Fact<'a>, id: DimensionId) -> SqlExpr<'a> {
         self.scope(&fact.tree).comparable(id)
     }
@@ -88,7 +88,7 @@ impl<'a> Expressions<'a> {
         let dimension = self.plan.model.dimension(id);
         let ty = dimension.column_type;
         let hidden = || SqlExpr::Null(Some(ty).filter(|ty| !matches!(ty, LogicalType::Decimal | LogicalType::Unknown)));
-        // What can't be veiled is hidden.
+        // A value that the mask's function cannot convert becomes null.
         let masked = |is_possible: bool, (name, _), args| match is_possible && ty == LogicalType::Text {
             true => SqlExpr::Call { name, args },
             false => hidden(),
@@ -112,7 +112,7 @@ impl<'a> Expressions<'a> {
 
     /// Returns the start of a time's bucket as a value of the column's own type; an instant is truncated in UTC.
     fn truncated(&self, value: SqlExpr<'a>, granularity: Granularity, ty: LogicalType) -> SqlExpr<'a> {
-        // A day has no hours to hide.
+        // A date has no hours that a mask could hide.
         if ty == LogicalType::Date && granularity.is_sub_day() {
             return value;
         }
@@ -146,7 +146,7 @@ impl<'a> Expressions<'a> {
     ) -> SqlExpr<'a> {
         let id = fact.groups[index];
         let dimension = self.plan.model.dimension(id);
-        // A mask puts another value in its place.
+        // A mask replaces the value, so the range of the column does not limit it.
         let instants =
             if self.protection.mask_of(id).is_none() { instant_range(fact, id) } else { InstantRange::default() };
         let (value, bucketed) = self.bucketed(scope, id, granularity);
@@ -155,7 +155,7 @@ impl<'a> Expressions<'a> {
         let own = self.bucket_type(granularity, dimension);
         let ty = self.group_type(index);
         let shift = self.plan.shifts.iter().find(|shift| shift.group == index && shift.buckets != 0);
-        // The windows of a fact are moved instead of its rows.
+        // If a fact has windows, the windows are moved instead of its rows.
         if let Some(shift) = shift.filter(|_| fact.period.is_previous && fact.period.window.is_none()) {
             bucket = added(granularity, bucket, SqlExpr::Integer(shift.buckets), own);
         }
@@ -209,12 +209,13 @@ impl<'a> Expressions<'a> {
         }
     }
 
-    /// Returns the expression to truncate, and the granularity. Under a mask of buckets, it is the coarser of the two
-    /// granularities, in the query's time zone, in which its buckets consist of those of the finer one.
+    /// Returns the expression to truncate, and the granularity. Under a mask of buckets, the coarser of the two
+    /// granularities is applied to the time itself, in the query's time zone, if its buckets consist of the finer ones.
+    /// Otherwise the masked time is truncated.
     fn bucketed(&self, scope: RowScope<'a>, id: DimensionId, requested: Granularity) -> (SqlExpr<'a>, Granularity) {
         if let Some(Mask::Truncate(most)) = self.protection.mask_of(id) {
             let (dimension, coarser) = (self.plan.model.dimension(id), requested.max(*most));
-            // A month would distinguish the parts of a week.
+            // If the mask shows weeks, a month would distinguish the parts of a week.
             let is_nested = coarser == *most || *most != Granularity::Week;
             if is_nested && self.bucket_type(coarser, dimension) == self.bucket_type(requested, dimension) {
                 return (scope.comparable(id), coarser);
@@ -286,7 +287,7 @@ impl<'a> Expressions<'a> {
         let is_instant = dimension.time == TimeKind::Utc && of.is_sub_day();
         let kind = if is_instant { TimeKind::Utc } else { TimeKind::WallClock };
         let ty = self.bucket_type(of, dimension);
-        // In UTC a step is a wall clock already.
+        // In UTC, a step is a wall-clock time already.
         let kind = if self.zone.is_none() { TimeKind::WallClock } else { kind };
         self.bucket(step, granularity, kind, ty, instants).cast(self.bucket_type(granularity, dimension))
     }
@@ -313,7 +314,7 @@ impl<'a> Expressions<'a> {
         for metric in &planned.metrics {
             let filters = self.plan.metric_filters.iter().filter(|(id, _)| id == metric);
             let filters = filters.flat_map(|(_, all)| all);
-            // Inside an aggregate no index answers.
+            // Engines use no index inside an aggregate, so the form for indexes is not added.
             conditions.extend(filters.map(|predicate| self.scope(&fact.tree).predicate(predicate, false)));
         }
         match &planned.shape {

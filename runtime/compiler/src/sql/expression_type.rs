@@ -63,12 +63,12 @@ impl Typing<'_> {
         use BinaryOperator as Op;
         match op {
             Op::Plus | Op::Minus | Op::Multiply | Op::Modulo => common(number(left), number(right)),
-            // Some engines keep integers, others do not.
+            // Some engines return an integer for two integers, others do not.
             Op::Divide => match common(number(left), number(right)) {
                 Integer => Decimal,
                 other => other,
             },
-            // It is OR in MySQL, and joins lists or documents in other engines.
+            // `||` is OR in MySQL, and joins lists or documents in other engines.
             Op::StringConcat if self.dialect != "mysql" && (left == Text || right == Text) => Text,
             Op::Eq | Op::NotEq | Op::Lt | Op::LtEq | Op::Gt | Op::GtEq | Op::And | Op::Or => Boolean,
             _ => Unknown,
@@ -98,7 +98,8 @@ impl Typing<'_> {
         }
     }
 
-    /// Returns the common type of values of which one is used; null has every type.
+    /// Returns the common type of values of which one becomes the result. Nulls are ignored, because null has every
+    /// type.
     fn common<'e>(&self, values: impl Iterator<Item = &'e Expr>) -> LogicalType {
         let is_null = |expr: &&Expr| matches!(expr, Expr::Value(value) if value.value == Value::Null);
         values.filter(|value| !is_null(value)).map(|value| self.of(value)).reduce(common).unwrap_or(Unknown)

@@ -64,7 +64,7 @@ impl Comparisons<'_> {
         values.filter_map(move |(number, sql)| Some((number, sql.filter(is_variable)?)))
     }
 
-    /// Returns the type of the n-th operand: the reported one, or else that of its form.
+    /// Returns the type of the n-th operand: the reported type, or else the type that follows from its form.
     ///
     /// `reported` has the types of [`Self::probed`] by number; `shown` has the type of a column that a dimension shows.
     pub(super) fn type_of(

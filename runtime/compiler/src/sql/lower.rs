@@ -1,9 +1,9 @@
 //! Lowers a secured plan to a SQL tree (semantics, "Shape of the SQL").
 //!
-//! One fact becomes one flat SELECT … GROUP BY, as a person would write it. Several facts are grouped separately;
-//! their groups are stacked by UNION ALL, with nulls for the others' aggregates, and merged by an outer GROUP BY. If
-//! rows are added for steps of time, the stack is a named query from which the steps are made. Joins are exactly those
-//! of the plan.
+//! One fact becomes one flat SELECT … GROUP BY, as a person would write it. Several facts are grouped separately; their
+//! groups are stacked by UNION ALL, with nulls for the aggregates of all other facts, and merged by an outer GROUP BY.
+//! If rows are added for steps of time, the stack is a named query from which the steps are made. Joins are exactly
+//! those of the plan.
 
 mod fact;
 mod protected_rows;
@@ -24,8 +24,8 @@ use crate::types::LogicalType;
 
 /// The column that contains the number of groups before paging.
 const TOTAL: &str = "total_rows";
-/// The largest number of rows of an answer that is read as a whole. A larger one is a stream, which begins with the
-/// number of groups; so pages that are known to hold all groups have fewer rows.
+/// The largest number of rows of an answer that is read as a whole. A larger answer is a stream, which begins with the
+/// number of groups. Therefore only pages with fewer rows count as known to contain all groups.
 pub const MAX_WHOLE_ROWS: u64 = 10_000;
 /// The column that holds how many rows were added for steps of time.
 const ADDED: &str = "added_rows";
@@ -61,7 +61,7 @@ pub fn lower<'a>(secured: &'a SecuredPlan<'a>, profile: &DialectProfile) -> Lowe
     Lowered { query: Query::Select(Box::new(select)), total_column, added_column }
 }
 
-/// Returns whether the page contains all groups, whatever the data is, so that its number of rows is their number.
+/// Returns whether the page contains all groups, whatever the data is. Its number of rows is then the number of groups.
 fn holds_all_groups(secured: &SecuredPlan<'_>) -> bool {
     let plan = secured.plan();
     let is_first_page = plan.offset == 0 && plan.limit > 0;
@@ -78,7 +78,7 @@ pub fn lower_count<'a>(secured: &'a SecuredPlan<'a>, profile: &DialectProfile) -
     let mut total = SqlExpr::CountRows;
     let mut added_column = None;
     if lowering.level() == Level::Carried {
-        // Added rows count whichever of them pass.
+        // Added rows are counted whether or not they pass the filters.
         if !answer.filters.is_empty() {
             let passing = SqlExpr::when(std::mem::take(&mut answer.filters), SqlExpr::Integer(1), None);
             total = SqlExpr::op(Op::Count, vec![passing]);
@@ -187,13 +187,13 @@ impl<'a> Lowering<'a> {
     }
 
     /// Selects the groups and aggregates of one fact. In a merge, the select has a column for every aggregate of the
-    /// plan, and one that says whether the fact's groups are selected, if those of some fact are not.
+    /// plan. If some facts are only looked up, another column shows whether the fact's groups are selected.
     fn branch(&self, fact: &'a Fact<'a>, merge: Option<usize>) -> Select<'a> {
         let groups = 0..self.plan.groups.len();
         let mut items: Vec<_> = groups.map(|i| (self.group(fact, i), Name::Numbered('g', i))).collect();
         for (index, planned) in self.plan.aggregates.iter().enumerate() {
             let expr = match merge {
-                // Known only after the steps, which are made of these groups.
+                // The aggregate is known only after the steps, which are computed from the groups of this fact.
                 Some(_) if self.has_window(index) && fact.period.window.is_none() => continue,
                 Some(own) if planned.fact != own => self.null_of(planned.aggregate),
                 _ => self.aggregate(index),
@@ -267,7 +267,7 @@ impl<'a> Lowering<'a> {
         let ty = Some(aggregate.argument_type).filter(|ty| is_extreme && *ty == LogicalType::Boolean);
         let part = SqlExpr::Derived(MERGED, Name::Numbered('a', index));
         let merged = SqlExpr::Op { op: Op::Max, ty, args: vec![part] };
-        // Rule 4: a group that one side lacks has 0 for counts, null for the rest.
+        // Rule 4: if one fact lacks a group, its counts are 0 there, and its other values are null.
         if counts(aggregate.function) { SqlExpr::op(Op::Coalesce, vec![merged, SqlExpr::Integer(0)]) } else { merged }
     }
 

@@ -1,7 +1,7 @@
 //! Measures whose aggregate the warehouse's dialect cannot write.
 //!
 //! In: a model with its column types, and the dialect's profile. Out: a warning for each such measure, since other
-//! members can be served. Not here: operators of queries, which are known when a query is asked.
+//! members can be served. Not here: operators of queries, which are known only when a query arrives.
 
 use super::dialect_profile::DialectProfile;
 use super::expression::op_of;
@@ -9,8 +9,8 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Aggregate, AggregateFunction, Cube, Measure, MeasureKind, Model, SqlPart};
 use crate::types::LogicalType;
 
-/// Returns a warning for every measure that no query of this warehouse can ask for. Each place is reported once,
-/// although cubes that extend another share its measures.
+/// Returns a warning for every measure that queries of this warehouse cannot use. Each place is reported once,
+/// although cubes that extend another cube share its measures.
 pub fn missing_templates(model: &Model, profile: &DialectProfile) -> Vec<Diagnostic> {
     let mut missing: Vec<Diagnostic> = Vec::new();
     for cube in model.cubes.iter().filter(|cube| cube.alias_of.is_none()) {

@@ -16,7 +16,7 @@ pub struct Culprit {
     pub what: String,
     /// The place of the name in its SQL, or else of the member.
     pub span: Option<Span>,
-    /// The word, where it was found.
+    /// The word that the error mentions, if the SQL contains it.
     pub word: Option<String>,
 }
 

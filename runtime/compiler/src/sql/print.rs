@@ -205,7 +205,7 @@ impl Printer<'_> {
                 self.nested(|printer| {
                     printer.text("SELECT ");
                     printer.identifier(alias);
-                    // A window without an order is refused by some engines, and any order will do.
+                    // Some engines refuse a window without an order. Any order is correct here.
                     printer.text(".*, row_number() OVER (ORDER BY NULL) AS ");
                     printer.text(column);
                     printer.line();
@@ -246,7 +246,7 @@ impl Printer<'_> {
             Relation::Table(name) => self.table(name.printed()),
             Relation::Query { models, sql } => self.nested(|printer| {
                 printer.models(models);
-                // An author's query may have a WITH of its own, which can't follow ours.
+                // An author's query may begin with WITH, which cannot follow the WITH of the models.
                 let is_wrapped = !models.is_empty() && starts_with_with(sql);
                 if is_wrapped {
                     printer.text("SELECT * FROM (\n");
@@ -368,7 +368,7 @@ impl Printer<'_> {
                 self.number(page.limit);
                 self.text(" ROWS ONLY");
             }
-            // The profile's check lets neither through.
+            // The check of a profile refuses both styles.
             LimitStyle::Top | LimitStyle::Rownum => self.missing = Some(("limit", None)),
         }
     }
@@ -551,7 +551,8 @@ impl Printer<'_> {
 
     fn param(&mut self, value: &Value) {
         let profile = self.profile;
-        // Beyond what the engine binds, values are written out; the quoting is the host's own.
+        // A value that is not bound, or exceeds the engine's number of parameters, is printed as a literal, which the
+        // host quotes.
         if !self.is_bound || self.params.len() >= profile.max_params as usize {
             literal::value(profile, value, &mut self.out);
             return;

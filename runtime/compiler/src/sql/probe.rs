@@ -134,7 +134,7 @@ type Probed<'m> = (ProbedMember, Cow<'m, Snippet>);
 
 /// Returns the values that the cube's joins compare and whose types no dimension shows.
 fn join_operands<'m>(model: &'m Model, cube: CubeId, profile: &DialectProfile) -> Vec<Probed<'m>> {
-    // An alias' own joins are its cube's.
+    // The joins of an alias are the joins of its cube, whose probe contains them.
     let Some(definition) = Some(model.cube(cube)).filter(|cube| cube.alias_of.is_none()) else { return Vec::new() };
     let dialect = grammar(&profile.name);
     let is_shown = |sql: &Snippet| matches!(&sql.parts[..], [part] if dimension_of(model, part).is_some());
@@ -152,7 +152,7 @@ fn join_operands<'m>(model: &'m Model, cube: CubeId, profile: &DialectProfile) -
     found
 }
 
-/// Returns all expressions over a cube's rows whose cubes can be joined. The others have been reported.
+/// Returns the expressions over a cube's rows that need only cubes that can be joined. All others have been reported.
 fn expressions(model: &Model, cube: CubeId) -> Vec<(ProbedMember, &Snippet)> {
     let definition = model.cube(cube);
     let mut found: Vec<(ProbedMember, &Snippet)> = Vec::new();
@@ -181,7 +181,7 @@ fn expressions(model: &Model, cube: CubeId) -> Vec<(ProbedMember, &Snippet)> {
     found.extend(model.compared_of(cube).map(|(id, sql)| (ProbedMember::Compared(id), sql)));
     found.extend(policy_texts(model, cube));
     found.extend((0..).zip(&definition.segments).map(|(index, segment)| (ProbedMember::Segment(index), &segment.sql)));
-    // An alias' own joins are its cube's.
+    // The joins of an alias are the joins of its cube, whose probe contains them.
     if definition.alias_of.is_none() {
         found.extend((0..).zip(&definition.joins).map(|(index, join)| (ProbedMember::Join(index), &join.on)));
     }

@@ -36,7 +36,7 @@ pub(super) struct RowScope<'a> {
     pub(super) texts: Texts,
     /// The alias of the root's rows, if it is not the cube's name.
     root: Option<&'a str>,
-    /// The node whose row filter is or contains the expression.
+    /// The node whose row filter needs no check: the expression is a part of the filter, or is inside a CASE over it.
     passed: Option<NodeId>,
     /// The pre-aggregation whose table the rows come from.
     stored: Option<&'a Rollup>,
@@ -137,7 +137,7 @@ impl<'a> RowScope<'a> {
 
     pub(super) fn join_condition(&self, node: NodeId) -> SqlExpr<'a> {
         let planned = &self.tree.joins[node - 1];
-        // Column by column, so that an equality stays one.
+        // Columns are guarded one by one, so that an equality of columns stays an equality.
         let evaluation = Evaluation::Infallible.and(self.is_infallible(&planned.join.on));
         self.parts(planned.from, &planned.join.on, Some(node), evaluation)
     }
@@ -162,7 +162,7 @@ impl<'a> RowScope<'a> {
         value
     }
 
-    /// Returns a predicate over dimensions. `by_index`: add a form that an index can answer.
+    /// Returns a predicate over dimensions. If `by_index` is true, it contains a form that an index can answer.
     pub(super) fn predicate(&self, predicate: &'a Predicate, by_index: bool) -> SqlExpr<'a> {
         lower_predicate(predicate, false, &mut |on| self.tested(on, by_index))
     }
@@ -244,7 +244,8 @@ impl<'a> RowScope<'a> {
         let evaluation = outer.and(self.is_infallible(snippet));
         let reads_rows =
             snippet.parts.iter().any(|part| matches!(part, SqlPart::Column { .. } | SqlPart::Dimension(_)));
-        // Where no row is joined an expression may still have a value: there its columns are guarded one by one.
+        // If no row is joined, an expression may still have a value. In a joined cube, its columns are therefore
+        // guarded one by one.
         let is_unguarded = evaluation == Evaluation::Infallible || owner != 0 || !reads_rows;
         let guard = if is_unguarded { None } else { self.guard(owner) };
         match guard {
@@ -281,7 +282,7 @@ impl<'a> RowScope<'a> {
     ) -> SqlExpr<'a> {
         let node_of = |cube| {
             let own = joined.filter(|node| self.tree.cube_of(*node) == cube);
-            // `plan` has joined whatever is named.
+            // `plan` has joined every cube that the snippet names.
             own.or_else(|| self.tree.find(self.model, owner, cube)).unwrap_or(owner)
         };
         let part = |part: &'a SqlPart| match part {
@@ -299,7 +300,7 @@ impl<'a> RowScope<'a> {
                 values: self.protection.values(self.model, user),
                 is_compared: user.compared.is_some(),
             },
-            // Only values are made of these, and they are lowered from the plan's own expressions.
+            // Only values contain these parts, and values are lowered from the plan's own expressions.
             SqlPart::Measure(_) | SqlPart::Metric(_) | SqlPart::Aggregate(_) => SqlExpr::Null(None),
         };
         match &snippet.parts[..] {
@@ -319,8 +320,8 @@ impl<'a> RowScope<'a> {
         }
     }
 
-    /// Returns the condition that a row is joined: its key is not null, or a column that it is joined on, or the join's
-    /// condition is true.
+    /// Returns the condition that a row is joined: its key, or else a column that it is joined on, is not null. If
+    /// neither column is known, the condition is the condition of the join.
     fn is_joined(&self, node: NodeId) -> SqlExpr<'a> {
         let cube = self.model.cube(self.tree.cube_of(node));
         let key = cube.primary_key.first().map(|index| &cube.dimensions[*index as usize].sql.parts[..]);
@@ -353,7 +354,8 @@ impl Evaluation {
 }
 
 /// Returns whether a dimension's column is compared without a cast. A query's values then have the column's own type,
-/// so that no engine converts the column. A string dimension is, because the conversion to a string never fails.
+/// so that no engine converts the column. A string dimension is always compared in this way, because the conversion to
+/// a string never fails.
 fn compares_as_it_is(dimension: &Dimension) -> bool {
     use LogicalType::{Boolean, Decimal, Float, Integer};
     match dimension.ty {

@@ -216,7 +216,7 @@ fn check_holes(text: &str, tokens: &[Token<'_>], allowed: Option<u8>) -> Result<
         let before = token.at.checked_sub(1).map(|b| bytes[b]);
         let is_cast = |j: Option<&Token<'_>>| j.is_some_and(|t| t.kind == Kind::Cast);
         let left_is_free = match before {
-            // No `-`, `/`, `.`: with the hole's text they could become a comment or a longer name.
+            // Not `-`, `/` or `.`, which could form a comment or a longer name together with the hole's text.
             None | Some(b' ' | b'(' | b'[' | b',' | b'=' | b'<' | b'>' | b'+' | b'*' | b'|' | b'%') => true,
             _ => is_cast(i.checked_sub(1).map(|b| &tokens[b])),
         };
@@ -225,7 +225,7 @@ fn check_holes(text: &str, tokens: &[Token<'_>], allowed: Option<u8>) -> Result<
             Some(b' ' | b')' | b']' | b',' | b'=' | b'<' | b'>' | b'+' | b'-' | b'*' | b'|' | b'%' | b'[') => true,
             _ => is_cast(tokens.get(i + 1)),
         };
-        // `{0} {1}` would make an alias, `{0} (…)` a call of whatever the hole holds.
+        // `{0} {1}` would make an alias, and `{0} (…)` a call of the function that the hole contains.
         let next = tokens.get(i + 1).map(|t| t.kind);
         let is_apart = !matches!(
             next,
@@ -280,7 +280,7 @@ fn is_closed(tokens: &[Token<'_>]) -> bool {
 
 /// Returns whether tokens are a call: `name(…)` or `schema.name(…)`.
 fn is_call(tokens: &[Token<'_>]) -> bool {
-    // `NOT (…)` and `INTERVAL (…)` look like calls and are not.
+    // `NOT (…)` and `INTERVAL (…)` look like calls, but they are operators.
     const OPERATORS: &[&str] = &["NOT", "INTERVAL", "DISTINCT"];
     match tokens {
         [schema, dot, rest @ ..] if matches!(schema.kind, Kind::Word(_)) && dot.kind == Kind::Symbol('.') => {

@@ -2,9 +2,9 @@
 //! its offsets.
 //!
 //! In: an instant, and its range if filters define one. Out: the wall-clock time in the zone. The changes of a zone's
-//! offset come from the compiler's own tables, so the engine needs none. The CASE is a tree: a row is compared with few
-//! changes and not with all of them, which is eight times faster for the 360 changes of New York. If no filter sets an
-//! end, changes up to [`HORIZON`] are included; after the last one, its offset stays.
+//! offset come from the compiler's own tables, so the engine needs none. The CASE is a tree, in which a row is compared
+//! with few changes and not with all of them. This is eight times faster for the 360 changes of New York. If no filter
+//! sets an end, changes up to [`HORIZON`] are included. The offset after the last change applies to all later times.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -37,7 +37,7 @@ pub(super) struct InstantRange {
 }
 
 impl InstantRange {
-    /// Returns the range of steps of less than a day, in hours.
+    /// Returns a range that contains all steps, each of which lasts at most an hour.
     pub(super) fn of_steps(bounds: &AxisBounds) -> Self {
         const HOUR: i64 = 3_600_000_000;
         let length = i64::try_from(bounds.steps).unwrap_or(i64::MAX).saturating_mul(HOUR);
@@ -107,7 +107,7 @@ fn micros(value: &Value) -> Option<i64> {
     }
 }
 
-/// Returns the first offset, and the instants from which others apply. Offsets are in seconds.
+/// Returns the first offset, then the instant and the offset of each change. Offsets are in seconds.
 fn changes(zone: &TimeZone, instants: InstantRange) -> (i32, Vec<(Timestamp, i32)>) {
     let edge = |micros: i64| if micros < 0 { Timestamp::MIN } else { Timestamp::MAX };
     let instant = |micros: i64| Timestamp::from_microsecond(micros).unwrap_or(edge(micros));
@@ -117,7 +117,7 @@ fn changes(zone: &TimeZone, instants: InstantRange) -> (i32, Vec<(Timestamp, i32
     let first = zone.to_offset(from).seconds();
     let mut last = first;
     let mut changes = Vec::new();
-    // Some changes are of the name alone.
+    // Some changes affect only the name of the local time.
     for change in zone.following(from).take_while(|change| change.timestamp() <= to) {
         let offset = change.offset().seconds();
         if offset != last {

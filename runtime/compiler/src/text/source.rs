@@ -123,12 +123,12 @@ impl SqlText {
     }
 }
 
-/// Returns the number of bytes of `source`, which begins at a scalar, before the byte `offset` of its value.
+/// Returns the byte offset in `source`, which begins at a scalar, of the byte `offset` of the scalar's value.
 fn offset_in_source(value: &str, source: &str, offset: usize) -> usize {
     let quote = source.chars().next().filter(|c| matches!(c, '"' | '\'') && !value.starts_with(*c));
     let mut at = quote.map_or(0, char::len_utf8);
     for (index, wanted) in value.char_indices() {
-        // A newline of a block drops the indentation that the value lacks.
+        // After a newline in a block scalar, the source has indentation that the value lacks.
         let Some(found) = source[at..].chars().next() else { return at };
         if wanted.is_whitespace() {
             if index >= offset {

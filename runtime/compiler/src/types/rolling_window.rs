@@ -130,7 +130,7 @@ impl WindowOffset {
     }
 }
 
-/// The form that [`WindowLength::parse`] reads; `0` for a side that ends at the anchor.
+/// Writes the form that [`WindowLength::parse`] reads. A side that ends at the anchor is `0`.
 impl fmt::Display for WindowLength {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -18,7 +18,7 @@ pub(super) fn find_mistake(text: &str, line: usize) -> Option<SyntaxMistake> {
     let mut reader = LineReader { text, levels: Vec::new(), last: Last::Opened };
     let mut at = 0;
     for (number, full_line) in (1..).zip(text.split_inclusive('\n')) {
-        // What opens in a line above may be what the parser missed below, never the other way round.
+        // The mistake may be above the line where the parser stopped, but not more than one line below it.
         if number > line + 1 {
             return None;
         }
@@ -141,7 +141,7 @@ impl LineReader<'_> {
             if !is_deeper {
                 break;
             }
-            // A dash in the same column is where the list stands; its keys stand further right.
+            // A dash in the same column belongs to the list itself. The keys of its items are further right.
             if top.column() > column || left.is_none() {
                 left = Some(top);
             }
@@ -322,7 +322,8 @@ fn unclosed(at: usize, open: char) -> SyntaxMistake {
     SyntaxMistake { at: at..at + 1, message: format!("unclosed `{open}`"), hint: format!("close it with `{close}`") }
 }
 
-/// Returns a mistake whose hint is the whole value in quotes of a kind that the value does not contain.
+/// Returns a mistake whose hint is the whole value in quotes. If the value contains only double quotes, the hint uses
+/// single quotes.
 fn in_quotes(at: usize, value: &str, message: &str, assign: impl Fn(&str) -> String) -> SyntaxMistake {
     let quoted = if value.contains('"') && !value.contains('\'') {
         format!("'{value}'")

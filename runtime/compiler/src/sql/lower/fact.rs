@@ -64,14 +64,14 @@ impl<'a> Lowering<'a> {
         self.call_over_rows(fact, planned)
     }
 
-    /// Returns the aggregate call over rows as they are.
+    /// Returns the aggregate call over the fact's joined rows, without an inner select.
     pub(super) fn call_over_rows(&self, fact: &'a Fact<'a>, planned: &'a PlannedAggregate<'a>) -> SqlExpr<'a> {
         let conditions = self.expressions.conditions(fact, planned);
         let argument = self.expressions.argument(fact, planned);
         if conditions.is_empty() {
             return call(planned, argument);
         }
-        // A variance is not one call that a clause could follow.
+        // A variance is not a single call, so a FILTER clause cannot follow it.
         let is_call = planned.aggregate.function != AggregateFunction::Variance;
         if self.expressions.has_filter_clause && is_call {
             return SqlExpr::FilteredAggregate { call: Box::new(call(planned, argument)), filters: conditions };
@@ -100,9 +100,9 @@ impl<'a> Lowering<'a> {
         (self.expressions.group(fact, index), Name::Numbered('g', index))
     }
 
-    /// Selects the fact's rows with the arguments of each aggregate. With a key, it is one row for each group and row of
-    /// the fact. A row passes the filters of a metric behind a to-many join if any of its joined rows passes, hence
-    /// `max`.
+    /// Selects the fact's rows with the arguments of each aggregate. With a key, the select has one row for each group
+    /// and row of the fact. A row passes the filters of a metric behind a to-many join if any of its joined rows does,
+    /// hence `max`.
     pub(super) fn fact_rows(
         &self,
         fact: &'a Fact<'a>,
@@ -177,13 +177,14 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Returns the argument of an aggregate, which is the same in all joined rows of a row, or null in some.
+/// Returns an aggregate's argument for one row of the fact. In the joined rows of this row, the argument has one value,
+/// or is null.
 pub(super) fn any_of_row<'a>(planned: &PlannedAggregate<'_>, value: SqlExpr<'a>) -> SqlExpr<'a> {
     let ty = Some(planned.aggregate.argument_type).filter(|_| planned.aggregate.argument.is_some());
     SqlExpr::Op { op: Op::Max, ty, args: vec![value] }
 }
 
-/// Returns an aggregate of its values in several steps.
+/// Combines the values of an aggregate in several steps.
 fn bucket_total<'a>(planned: &'a PlannedAggregate<'a>, index: usize) -> SqlExpr<'a> {
     let part = SqlExpr::Derived(ROWS, Name::Numbered('v', index));
     match planned.aggregate.function {

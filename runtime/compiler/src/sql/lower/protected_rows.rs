@@ -30,7 +30,8 @@ impl<'a> Lowering<'a> {
         let own = &*definition.name;
         let scope = self.scope(tree).judging(None);
         let conditions = scope.row_filters(all, predicates);
-        // Of the filter, not a constant: where engines merge the selects, it must still be the filter.
+        // The column is the filter itself and not a constant. If an engine merges the selects, a CASE over the column
+        // must still test the filter.
         let passes = Connective::And.join(conditions.clone());
         let items = vec![(SqlExpr::Star(own), Name::Key(own)), (passes, Name::Fixed(PASSES))];
         let mut query = Select::new(items, rows(own));

@@ -12,7 +12,8 @@ use crate::sql::dialect_profile::{DialectProfile, Op};
 use crate::sql::scope::STORED;
 use crate::types::LogicalType;
 
-/// Lowers a plan of rollup rows. `segments`: the rows are also grouped by whether they pass the rollup's segments.
+/// Lowers a plan of rollup rows. If `segments` is true, the rows are also grouped by whether they pass the rollup's
+/// segments.
 pub(crate) fn lower_rollup<'a>(
     secured: &'a SecuredPlan<'a>,
     profile: &DialectProfile,

@@ -71,7 +71,7 @@ impl<'a> Lowering<'a> {
         let mut items: Vec<_> = self.names().map(|name| (item(name), name)).collect();
         let others = || (0..self.plan.groups.len()).filter(|g| !axis.contains(g));
         for (index, aggregate) in self.plan.running.iter().enumerate() {
-            // What has no time is in no step, and has no running total.
+            // Groups without a time are in no step, and have no running total.
             let value = SqlExpr::when(is_dated(), column(Name::Numbered('a', *aggregate)), None);
             let total = SqlExpr::SumOver {
                 argument: Box::new(value),
@@ -107,7 +107,7 @@ impl<'a> Lowering<'a> {
         for index in 0..self.plan.aggregates.len() {
             items.push((self.merged(index), Name::Numbered('a', index)));
         }
-        // A row that a fact has too was not added, unless the axis was cut: then all are over the limit.
+        // A row that a fact also has does not count as added. If the axis was cut, every row is over the limit.
         let extreme = |op| SqlExpr::op(op, vec![column(Name::Fixed(ADDED))]);
         let was_there = SqlExpr::op(Op::Eq, vec![extreme(Op::Min), SqlExpr::Integer(0)]);
         let is_whole = SqlExpr::op(Op::Le, vec![extreme(Op::Max), SqlExpr::Integer(1)]);
@@ -164,8 +164,8 @@ impl<'a> Lowering<'a> {
         select
     }
 
-    /// Returns the groups of the axis that order its steps: the finest one, or all if none contains the others, as
-    /// weeks and months.
+    /// Returns the groups of the axis that order its steps: the finest group, or all groups if the finest does not nest
+    /// in the others, such as weeks in months.
     pub(super) fn starting_groups(&self) -> &'a [usize] {
         let Some(axis) = self.axis() else { return &[] };
         match &axis.groups[..] {
@@ -187,7 +187,7 @@ impl<'a> Lowering<'a> {
             let step = SqlExpr::Derived(PARTS, Name::Numbered('g', *group));
             items.push((SqlExpr::op(Op::Min, vec![step]), Name::Numbered('f', *group)));
         }
-        // Groups of one time are null together.
+        // The groups of the axis have one time, so they are null in the same rows.
         filters.extend(
             starting
                 .first()

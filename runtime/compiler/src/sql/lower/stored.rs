@@ -28,7 +28,7 @@ pub(super) fn merged<'a>(planned: &'a PlannedAggregate<'a>, state: Option<Stored
             SqlExpr::op(Op::Div, vec![sum, total_of(part('w'), LogicalType::Integer)])
         }
         (Some(StateSource::Distinct), CountDistinct | CountDistinctApprox) => call(planned, Some(part('v'))),
-        // Of one row a group.
+        // Each group has one stored row.
         (_, function) if function.is_of_distribution() => SqlExpr::op(Op::Max, vec![part('v')]),
         (_, CountDistinct | CountDistinctApprox) => {
             let value = SqlExpr::op(Op::Max, vec![part('v')]);
@@ -107,7 +107,7 @@ impl<'a> Lowering<'a> {
         }
         match self.protection.rows(fact.tree.cube) {
             None => {}
-            // Matching leaves out what stored columns can't decide.
+            // Matching does not use a pre-aggregation if its stored columns cannot decide a row filter.
             Some(RowGuard::Filters { tree, all, predicates }) if tree.joins.is_empty() => {
                 filters.extend(over.scope(tree).judging(Some(STORED)).row_filters(all, predicates));
             }

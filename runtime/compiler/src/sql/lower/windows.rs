@@ -1,9 +1,10 @@
 //! Aggregates rows over a range of time around each step (semantics, rule 10b).
 //!
 //! The rows of each fact with a window are a named query, which comes before the steps, so that no table of the project
-//! can be mistaken for the steps. Where the ends of windows are ends of steps, counts, sums and extremes are first
-//! computed for each step. They are joined with the steps whose window contains their time: never a window frame
-//! over groups, because a distinct count is not a sum of distinct counts, and groups have gaps.
+//! can be mistaken for the steps. If the ends of windows are ends of steps, counts, sums and extremes are first
+//! computed for each step. The rows, or these values, are joined with the steps whose window contains their time. A
+//! window frame over groups is never used, because a distinct count is not a sum of distinct counts, and groups have
+//! gaps.
 
 use super::fact::{ROWS, any_of_row};
 use super::steps::{PARTS, STEPS, chosen, named};
@@ -66,8 +67,8 @@ impl<'a> Lowering<'a> {
     }
 
     /// Returns whether the rows of a fact with a window are summed up by step before they are joined with the steps, so
-    /// that each row is not joined with many of them. The ends of windows are then ends of steps, and the values of
-    /// parts make the value of all.
+    /// that each row is not joined with many of them. The ends of windows must then be ends of steps, and the values of
+    /// steps must combine to the value of a window.
     pub(super) fn sums_buckets(&self, fact: &'a Fact<'a>) -> bool {
         let Some(window) = fact.period.window else { return false };
         let [only] = self.starting_groups() else { return false };
@@ -179,7 +180,7 @@ impl<'a> Lowering<'a> {
         Select::new(items, Source::Derived(Box::new(Query::Select(Box::new(rows))), ROWS))
     }
 
-    /// Selects `items` over the pairs of rows and steps in whose window they are.
+    /// Selects `items` over the pairs of a row and a step whose window contains the row.
     fn joined_with_steps(&self, fact: &'a Fact<'a>, items: Vec<(SqlExpr<'a>, Name<'a>)>) -> Select<'a> {
         let is_it = |(_, other, _): &(usize, &Fact<'_>, &str)| std::ptr::eq(*other, fact);
         let name = self.windowed().find(is_it).map_or(NAMES[0], |(_, _, name)| name);
@@ -211,8 +212,8 @@ impl<'a> Lowering<'a> {
         if conditions.is_empty() { vec![SqlExpr::op(Op::IsNotNull, vec![time()])] } else { conditions }
     }
 
-    /// Returns the start of a step and the start of the next, and their type. For a fact of the compared period they are
-    /// those of the step that is shown beside it.
+    /// Returns the start of a step, the start of the next step, and their type. For a fact of the compared period, the
+    /// step is the one beside which the result shows the value.
     fn ends_of_step(&self, fact: &'a Fact<'a>) -> (SqlExpr<'a>, SqlExpr<'a>, LogicalType) {
         let steps = self.axis_granularity();
         let own = self.own_bucket_type(fact);

@@ -99,7 +99,7 @@ impl ExpandError {
     pub(super) fn explain(&self, key: &str) -> Diagnostic {
         match self {
             ExpandError::Unset { name } => {
-                // A secret belongs into the environment, never into the file.
+                // A secret belongs in the environment, never in the file.
                 let hint = match super::settings::sounds_secret(key.trim_matches('`')) {
                     true => format!("set {name}"),
                     false => format!("set {name}, or write the value of {key} into the file"),

@@ -173,7 +173,7 @@ impl DroppedLines {
 pub fn init(settings: &LogSettings, clock: Arc<dyn Clock>) -> Result<LogGuard, TelemetryError> {
     let (subscriber, guard) = subscriber(settings, clock)?;
     tracing::subscriber::set_global_default(subscriber).map_err(|_| TelemetryError::Installed)?;
-    // If the log takes no errors, panics go to standard error.
+    // At the level `CRITICAL` the log contains no errors, so panics go to standard error instead.
     if settings.level != LogLevel::Critical {
         log_panics();
     }
@@ -201,7 +201,8 @@ pub fn subscriber(
     Ok((tracing_subscriber::registry().with(layer), LogGuard { writer }))
 }
 
-/// Returns the line that reports lost lines. It is written past the full buffer.
+/// Returns the function that writes the line about lost lines. The line does not pass through the buffer, which is
+/// full.
 fn note(settings: &LogSettings, clock: Arc<dyn Clock>) -> Note {
     let (format, timestamps) = (settings.format, settings.timestamps);
     Box::new(move |count| {

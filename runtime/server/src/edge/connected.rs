@@ -57,7 +57,7 @@ impl ConnectedCaller {
         ConnectedCaller { context, credential: self.credential.clone(), secret: None }
     }
 
-    /// Counts one more operation of the caller.
+    /// Counts one more operation of the caller against the rate limits.
     pub(crate) fn count(&self, app: &App) -> Result<(), ApiError> {
         app.rates.admit(&self.identity(), self.context.client).map_err(ApiError::from_rate)
     }
@@ -72,8 +72,8 @@ impl ConnectedCaller {
         }
     }
 
-    /// Waits until the credential ends, which is checked once in each interval. The error is the one that the
-    /// credential's next request would get.
+    /// Checks the credential once in each interval, until it has ended. Returns the error that the next request with
+    /// this credential would get.
     pub(crate) async fn ended(&self, app: &App, interval: Duration) -> ApiError {
         let Some(secret) = &self.secret else { return std::future::pending().await };
         let mut unchecked = Duration::ZERO;

@@ -39,7 +39,7 @@ impl ContentCoding {
     /// Reads `Content-Encoding`.
     ///
     /// # Errors
-    /// Codings that are unknown, or several on top of each other.
+    /// A coding is unknown, or the body has more than one coding.
     pub(crate) fn of(headers: &HeaderMap) -> Result<Self, ApiError> {
         let lines = headers.get_all(CONTENT_ENCODING).iter().map(|line| line.to_str().unwrap_or("unreadable"));
         let mut codings = lines.flat_map(|line| line.split(',')).map(str::trim).filter(|coding| !coding.is_empty());

@@ -10,11 +10,11 @@ use axum::http::HeaderValue;
 
 use crate::telemetry::mask;
 
-/// The length of the longest id that is adopted.
+/// The largest length of a client's id that is adopted, in bytes.
 const MAX_BYTES: usize = 128;
 
-/// Makes ids that no other process and no earlier request has: a random half, and a counted half that a bijection
-/// spreads, so that ids do not look alike.
+/// Creates unique ids. One half is random for each process. The other half is a counter to which a bijection is
+/// applied, so that consecutive ids do not look alike.
 pub(super) struct Ids {
     process: u64,
     next: AtomicU64,

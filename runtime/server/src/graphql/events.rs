@@ -40,7 +40,7 @@ pub(super) fn stream(app: App, caller: ConnectedCaller, operation: Operation) ->
     Ok(response)
 }
 
-/// Waits for the end that the server sets, and returns the last response if there is one.
+/// Waits until the server stops or the caller's credential ends. Returns the last response in the second case.
 async fn end(app: App, caller: ConnectedCaller) -> Option<GraphQlResponse> {
     let recheck = app.settings.graphql.recheck_interval;
     tokio::select! {
@@ -91,7 +91,7 @@ impl Events {
     }
 }
 
-/// Writes an event. The JSON contains no line breaks, which would begin another field.
+/// Writes an event. Each line of the response becomes a field `data`, because a line break begins another field.
 fn next(response: &[u8]) -> Bytes {
     let mut event = b"event: next\n".to_vec();
     for line in response.split(|byte| *byte == b'\n') {

@@ -34,7 +34,7 @@ struct Ids {
 }
 
 thread_local! {
-    /// The line being made, so that events don't allocate one each.
+    /// The buffer for one line, reused so that events do not allocate one each.
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -61,7 +61,7 @@ impl LogLayer {
                 self.format(event, ids, &mut buffer);
                 self.sink.push(&buffer);
             }
-            // An event inside the formatting of an event.
+            // The event occurred while another event was formatted, which uses the shared buffer.
             Err(_) => {
                 let mut buffer = Vec::new();
                 self.format(event, ids, &mut buffer);

@@ -87,7 +87,7 @@ pub fn user_from_parameters(query: &str) -> Result<Option<Arc<str>>, FieldError>
     Ok(user_id)
 }
 
-/// Reads the position of a page, `{microseconds}.{id}`. Returns `None` for a text of another form.
+/// Reads the position of a page, `{microseconds}.{id}`. Returns `None` for any other form.
 fn position(text: &str) -> Option<HistoryPosition> {
     let (at, id) = text.split_once('.')?;
     let at = Timestamp::from_microsecond(at.parse().ok()?).ok()?;

@@ -152,7 +152,7 @@ fn reason(entry: &AuditEntry) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(": ")
 }
 
-/// Returns a text as one line of at most [`MAX_CELL`] characters.
+/// Returns the text of a cell: one line of at most [`MAX_CELL`] characters.
 fn cell(text: &str) -> String {
     let text = TerminalText::spaced(text).into_string();
     match text.char_indices().nth(MAX_CELL) {

@@ -19,7 +19,7 @@ pub(super) struct Close {
     pub(super) reason: Cow<'static, str>,
 }
 
-/// The maximum length of a message before the session is open: room for a credential and further data of the client.
+/// The maximum length of a message before the session is open: enough for a credential and other data of the client.
 pub(super) const MAX_OPENING_BYTES: usize = 16 * 1024;
 /// The maximum length of a reason in a control frame (RFC 6455, section 5.5).
 const MAX_REASON_BYTES: usize = 123;

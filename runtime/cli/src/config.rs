@@ -164,11 +164,11 @@ pub struct OptimizationConfig {
     pub enabled: bool,
     /// The retention of executed queries.
     pub history_days: u64,
-    /// The days that recommendations are made from.
+    /// The number of past days whose queries recommendations consider.
     pub recommendation_days: u16,
-    /// The price of a second on the warehouse. `None`: unknown.
+    /// The price of a second on the warehouse. `None` if it is unknown.
     pub price_of_second: Option<f64>,
-    /// The zone of the days and months of budgets. `None`: that of queries.
+    /// The zone of the days and months of budgets. `None` for the zone of queries.
     pub timezone: Option<TimeZone>,
     /// The limits of every query.
     pub guardrails: Guardrails,

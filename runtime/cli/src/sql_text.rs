@@ -1,8 +1,8 @@
 //! SQL for people: the texts of models inside a statement are indented like the lines around them.
 //!
 //! In: a printed statement. Its own lines are indented by two spaces for each level of brackets; the text of an author,
-//! such as a model, has the author's indentation. Out: the statement with the author's lines moved to their level. Lines
-//! inside a string or a comment stay as they are, so the statement means the same. Absent: a parser.
+//! such as a model, has the author's indentation. Out: the statement with the author's lines moved to their level.
+//! Lines inside a string or a comment do not change, so the statement means the same. Absent: a parser.
 
 use std::ops::Range;
 

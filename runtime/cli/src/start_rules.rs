@@ -57,8 +57,8 @@ pub fn refusals(config: &Config) -> Vec<Diagnostic> {
     refused
 }
 
-/// Returns the address of the metrics, if they have one of their own. Metrics show load and the names of cubes, and
-/// need no credentials there, so the address must be local unless the configuration says otherwise.
+/// Returns the separate address of the metrics, if one is configured. Callers need no credentials there, and metrics
+/// show load and the names of cubes, so the address must be local unless `metrics.public` is set.
 ///
 /// # Errors
 /// The host has no address, or other machines can reach its address although `is_public` is not set.
@@ -201,7 +201,7 @@ pub fn address(security: &SecurityConfig, host: &str, port: u16) -> Result<Socke
     }
 }
 
-/// Returns the URL by which browsers reach a server that listens on a loopback address and has no other.
+/// Returns the URL by which browsers reach a server that listens on a loopback address only.
 pub fn default_public_url(host: &str, bound: SocketAddr, is_tls: bool) -> Option<String> {
     providers::default_public_url(host, bound, is_tls)
 }

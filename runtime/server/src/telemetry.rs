@@ -3,8 +3,8 @@
 //! In: settings, a clock, and every `tracing` event of the process. Out: lines with `timestamp`, `level`, `event`,
 //! `correlation_id` and the event's own fields. A separate thread writes them from a bounded buffer. If the log cannot
 //! be written, the server continues; lines are dropped and counted. Secrets are masked by the names of fields and by
-//! their form. The metrics and the observer of requests and queries are beside it. Not here: the audit log, and sending
-//! spans.
+//! their form. Submodules contain the metrics and the observer of requests and queries. Not here: the audit log, and
+//! sending spans.
 
 mod file;
 mod layer;

@@ -221,7 +221,7 @@ fn encode_pieces<E: Into<RowsError> + Send + 'static>(
     encoded.buffered(threads)
 }
 
-/// Returns the pieces up to their end or their first error, and an error if there is neither.
+/// Returns the pieces up to their end or their first error. If the stream stops before either, an error follows.
 fn until_end<E: Into<RowsError> + Send + 'static>(
     pieces: BoxStream<'static, Result<Piece, E>>,
 ) -> impl Stream<Item = Result<Piece, RowsError>> + Send + 'static {

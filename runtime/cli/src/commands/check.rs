@@ -88,8 +88,8 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
     if let Some(engine) = &engine {
         problems.extend(start_rules::unused_definitions(&project.config, &engine.catalog.snapshot().definitions));
     }
-    // Refusals without a place in the project file, such as that no caller could read, concern only a server. What the
-    // file contains must be valid.
+    // Refusals without a place in the project file, such as that no caller could read, concern only a server. The
+    // settings in the file must be valid.
     problems.extend(start_rules::refusals(&project.config).into_iter().filter(|refusal| refusal.span.is_some()));
     let (expected, found) = project.folder.collect_folder(expectations::FOLDER);
     problems.extend(found);

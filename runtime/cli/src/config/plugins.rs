@@ -1,8 +1,8 @@
 //! The key `plugins`: the folders of components, and the plugins to load with their settings.
 //!
-//! In: the reader; the value is a list of plugins, or a mapping with a list. Out: typed entries with unchanged paths. An
-//! invalid entry is reported and left out; a project with an error is not served. Not here: reading the component files
-//! (`terrane-plugin-host`).
+//! In: the reader; the value is a list of plugins, or a mapping with a list. Out: typed entries with unchanged paths.
+//! An invalid entry is reported and left out; a project with an error is not served. Not here: reading the component
+//! files (`terrane-plugin-host`).
 
 use std::path::PathBuf;
 

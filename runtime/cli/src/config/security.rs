@@ -269,7 +269,7 @@ pub(super) fn scope_roles(s: &mut Section<'_>) -> ScopeRoleNames {
 }
 
 impl ClaimNames {
-    /// Returns these names, with those of `other` for the missing ones.
+    /// Returns these names, and the names of `other` where a name is missing.
     pub fn or(self, other: ClaimNames) -> ClaimNames {
         ClaimNames {
             user_id: self.user_id.or(other.user_id),

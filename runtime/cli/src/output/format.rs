@@ -24,7 +24,8 @@ pub(super) enum NumberFormat {
 }
 
 impl NumberFormat {
-    /// Returns the form that the `format` of a member names: `currency`, `percent`, `integer`, `decimal` or `decimal_N`.
+    /// Returns the form that the `format` of a member names: `currency`, `percent`, `integer`, `decimal` or
+    /// `decimal_N`.
     pub(super) fn named(name: Option<&str>) -> NumberFormat {
         match name.unwrap_or_default() {
             "currency" => NumberFormat::Currency,

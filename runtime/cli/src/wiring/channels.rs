@@ -1,4 +1,4 @@
-//! The channels of alerts, as the configuration says.
+//! The channels of alerts that the configuration names.
 
 use std::sync::Arc;
 

@@ -47,7 +47,7 @@ impl<'a> AuthRequirement<'a> {
         }
     }
 
-    /// Requires a scope of the caller of an open connection, whose credentials came after the request.
+    /// Requires a scope of the caller of an open connection, who sent credentials in a message after the request.
     pub(super) fn of_connection(
         app: &'a App,
         scope: Scope,

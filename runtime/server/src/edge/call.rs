@@ -76,7 +76,7 @@ impl Call {
         Ok(Call { scopes: context.scopes, context, credential, request })
     }
 
-    /// Returns the caller, for changes of its own credentials.
+    /// Returns the identity of the caller, for routes that change the caller's own credentials.
     pub(crate) fn identity(&self) -> Identity {
         let RequestContext { caller, scopes, tenant, .. } = &self.context;
         Identity {

@@ -13,7 +13,7 @@ use terrane_wire::Code;
 
 use super::error::ApiError;
 
-/// The codings of bodies, besides none.
+/// The codings of bodies that can be decoded.
 pub(crate) const SUPPORTED: [&str; 2] = ["gzip", "zstd"];
 /// The binary logarithm of the largest window of the zstd coding: 8 MiB (RFC 9659, section 3).
 const MAX_WINDOW_LOG: u32 = 23;

@@ -26,8 +26,8 @@ impl Ids {
         Ids { process: random.hash_one(0_u8), next: AtomicU64::new(random.hash_one(1_u8)) }
     }
 
-    /// Returns the client's own id if it is short, visible ASCII and not a secret, else a new one. Ids are written to the
-    /// log, to answers and to the audit log.
+    /// Returns the client's own id if it is short, visible ASCII and not a secret, and a new one otherwise. Ids are
+    /// written to the log, to answers and to the audit log.
     pub(super) fn adopt_or_make(&self, sent: Option<&HeaderValue>) -> Arc<str> {
         match sent.and_then(|value| value.to_str().ok()) {
             Some(id) if is_sane(id) && mask(id) == id => id.into(),

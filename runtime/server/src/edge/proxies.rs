@@ -16,7 +16,7 @@ const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// The largest number of proxies in a row that are considered.
 const MAX_PROXIES: usize = 32;
 
-/// The networks of proxies whose headers are trusted. If it is empty, the peer is the client.
+/// The networks of proxies whose headers are trusted. If there are none, the peer is the client.
 #[derive(Debug, Clone, Default)]
 pub struct TrustedProxies(Arc<[IpNet]>);
 

@@ -1,8 +1,8 @@
 //! Operations as streams of server-sent events: the distinct connections mode of GraphQL over SSE.
 //!
-//! In: an operation. Out: an event `next` for each response, then `complete`. A comment goes out at an interval, so that
-//! proxies keep the connection. The stream ends with an error if the caller's credential ends, and without one if the
-//! server stops. Absent on purpose: the mode with one connection for several operations, for which there are sockets.
+//! In: an operation. Out: an event `next` for each response, then `complete`. Comments are sent at an interval, so that
+//! proxies do not close the connection. The stream ends with an error if the caller's credential ends, and without one
+//! if the server stops. Absent on purpose: the mode with one connection for several operations; sockets offer that.
 
 use std::time::Duration;
 

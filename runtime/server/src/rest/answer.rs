@@ -1,7 +1,7 @@
 //! Answers of queries: rows in the format that the client prefers.
 //!
 //! In: an answer of the use case, whole or streamed. Out: a response. In JSON, the body contains the facts about the
-//! rows; CSV and Arrow have those that are known before the rows in headers `x-terrane-*`.
+//! rows. With CSV and Arrow, headers `x-terrane-*` contain the facts that are known before the rows.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 

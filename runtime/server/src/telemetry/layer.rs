@@ -1,4 +1,4 @@
-//! The `tracing` side: which events are written, and the correlation id they belong to.
+//! The layer of `tracing`: selects the events that are written, and adds the correlation id of their span.
 
 use std::cell::RefCell;
 use std::sync::Arc;

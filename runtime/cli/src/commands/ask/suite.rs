@@ -2,7 +2,8 @@
 //! read wrongly.
 //!
 //! In: a file of questions with the queries that they mean. Out: the figures, with the questions that are not read as
-//! meant. Two queries are the same if they differ only in the order of their conditions and in the place of granularities.
+//! meant. Two queries are the same if they differ only in the order of their conditions and in the place of
+//! granularities.
 
 use std::path::Path;
 

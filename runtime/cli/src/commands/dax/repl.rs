@@ -1,7 +1,8 @@
 //! A session of DAX on a terminal: queries one after the other, with history and completions.
 //!
-//! In: lines; a query ends with `;` or an empty line. Out: the rows of each query, or its problems. Without a terminal
-//! lines are read as they are, so that a script can be piped in. The history is in `.terrane/dax_history` of the project.
+//! In: lines; a query ends with `;` or an empty line. Out: the rows of each query, or its problems. Without a terminal,
+//! lines are read without editing, so that a script can be piped in. The file `.terrane/dax_history` of the project
+//! contains the history.
 
 use std::io::IsTerminal as _;
 use std::path::Path;

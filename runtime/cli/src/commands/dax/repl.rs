@@ -180,7 +180,7 @@ fn editor(helper: DaxHelper, history: &Path) -> Result<Editor<DaxHelper, FileHis
     Ok(editor)
 }
 
-/// Writes the history. If the project's folder cannot be written, warns that the history is lost.
+/// Writes the history, or prints a warning if its file cannot be written.
 fn save(editor: &mut Editor<DaxHelper, FileHistory>, history: &Path) {
     let saved = match history.parent().map(std::fs::create_dir_all) {
         Some(Err(error)) => Err(error.to_string()),

@@ -1,9 +1,9 @@
 //! Sets the linker arguments of the `terrane` binary.
 //!
-//! In: the target and `DUCKDB_LIB_DIR`. Out: two search paths for libduckdb: `lib/` next to the binary, where it is
-//! shipped, and the prepared folder of the clone, for development; and compressed line tables and relocations, and one
-//! copy of equal code, which make the debug binary smaller by 40 %. Deliberately absent: checking that the library
-//! exists; the warehouse's build script does.
+//! In: the target and `DUCKDB_LIB_DIR`. Out: two search paths for libduckdb: `lib/` next to the binary, for shipped
+//! programs, and the prepared folder of the clone, for development. On Linux the linker also compresses line tables and
+//! relocations and merges functions with the same code, which makes the debug binary 40 % smaller. Deliberately absent:
+//! a check that the library exists; the build script of the warehouse crate makes it.
 #![allow(clippy::disallowed_methods, reason = "a build script is configured by its environment")]
 
 use std::env;
@@ -14,8 +14,8 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=DUCKDB_LIB_DIR");
     if env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
-        // Backtraces read zlib, and all common linkers write it.
-        // Functions with the same code become one, as other platforms' linkers do by default.
+        // All common linkers can compress sections with zlib, and backtraces can read such sections.
+        // `--icf=all` merges functions with the same code, as linkers of other platforms do by default.
         let compression = if links_with_lld() {
             "--icf=all,--compress-sections=.debug_[ailrs]*=zlib:6"
         } else {
@@ -32,26 +32,27 @@ fn main() {
     let beside =
         if env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("macos") { "@executable_path/lib" } else { "$ORIGIN/lib" };
     println!("cargo::rustc-link-arg=-Wl,-rpath,{beside}");
-    // A path of the machine that built it has no place in what `cargo xtask dist` ships.
+    // A program that `cargo xtask dist` ships must not contain a path of the machine that built it.
     println!("cargo::rerun-if-env-changed=TERRANE_SHIPPED");
     if env::var_os("TERRANE_SHIPPED").is_none()
         && let Some(folder) = library_folder()
     {
-        // Clones may share a target folder; where the one it was built in is gone, this runs again.
+        // Clones may share a target folder. If the clone whose folder is linked was removed, this script runs again.
         println!("cargo::rerun-if-changed={}", folder.display());
         println!("cargo::rustc-link-arg=-Wl,-rpath,{}", folder.display());
     }
 }
 
-/// Returns whether the compiler's own linker is used, which knows levels of compression: it is the default of one target.
+/// Returns whether the build uses the linker that comes with the compiler, which supports levels of compression. It is
+/// the default linker of the target `x86_64-unknown-linux-gnu` only.
 fn links_with_lld() -> bool {
     let is_default = env::var("TARGET").as_deref() == Ok("x86_64-unknown-linux-gnu");
     let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     is_default && env::var_os("RUSTC_LINKER").is_none() && !flags.contains("link")
 }
 
-/// Returns whether the dynamic loader of this machine reads packed relocations (glibc 2.36). Shipped programs must run
-/// with an older one.
+/// Returns whether the program may contain packed relocations: it is a debug build for this machine, whose dynamic
+/// loader reads them (glibc 2.36). Shipped programs must also run with older loaders.
 fn has_packed_relocations() -> bool {
     let is_local = env::var("PROFILE").as_deref() == Ok("debug") && env::var("HOST") == env::var("TARGET");
     if !is_local || !links_with_lld() {

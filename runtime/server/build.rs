@@ -1,7 +1,7 @@
 //! Puts the files of the page at `/graphql` into the program.
 //!
 //! In: `.prepared/lib/graphiql/`, which `cargo xtask setup` fills. Out: `playground.rs` in the output folder, with all
-//! files or with none. Deliberately absent: failing, since the server works without the page.
+//! files or with none. The build does not fail if files are missing, since the server works without the page.
 #![allow(clippy::disallowed_methods, reason = "a build script is configured by its environment")]
 
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ fn main() -> io::Result<()> {
     };
     let (package, out) = (PathBuf::from(package), PathBuf::from(out));
     let prepared = package.join("../../.prepared/lib");
-    // A folder that does not exist would make this run in every build. The one above exists after any set-up.
+    // Cargo would run this script in every build if it watched a missing folder. This parent exists after any set-up.
     if prepared.is_dir() {
         println!("cargo::rerun-if-changed={}", prepared.display());
     }
@@ -24,7 +24,8 @@ fn main() -> io::Result<()> {
     fs::write(out.join("playground.rs"), list(if copied.is_ok() { &FILES } else { &[] }))
 }
 
-/// Copies the files, since clones can share a target folder.
+/// Copies the files to the output folder. They are not included from their own folder, since clones can share a target
+/// folder.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     for name in FILES {
         fs::copy(from.join(format!("{name}.gz")), to.join(format!("{name}.gz")))?;

@@ -1,7 +1,7 @@
 //! Reads the caller of `--as`, to try policies as another caller.
 //!
-//! In: a JSON file like the claims of a token. Out: the context of a request. Without a file the caller has no roles, no
-//! groups and no attributes. A caller whose file has no `auth_method` is the operator.
+//! In: a JSON file with claims like those of a token. Out: the context of a request. Without a file the caller has no
+//! roles, no groups and no attributes. A caller whose file has no `auth_method` is the operator.
 
 use std::path::Path;
 

@@ -49,12 +49,12 @@ use terrane_terminal::TerminalText;
 use crate::failure::Failure;
 use crate::report::{self, Style};
 
-/// The number of names that an error proposes.
+/// The largest number of similar names that an error proposes.
 const MAX_NEAREST: usize = 3;
 
 /// Returns the operator of this machine, as audit records name them.
 pub(crate) fn operator() -> Actor {
-    // From the operating system: an environment variable can have any value.
+    // The user id comes from the operating system, because an environment variable can have any value.
     let user = rustix::process::getuid().as_raw();
     let user_id = format!("operator:uid={user}").into();
     Actor { user_id, auth_method: "operator".into(), ..Actor::default() }
@@ -81,7 +81,7 @@ pub struct Terminal {
     pub stderr: Style,
     pub is_stdout_terminal: bool,
     pub is_stderr_terminal: bool,
-    /// The characters of pictures that standard output shows.
+    /// The characters that pictures on standard output may use.
     pub glyphs: Glyphs,
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn unknown<'a>(kind: &str, name: &str, candidates: impl IntoIterator<
 pub(crate) fn print_warning(text: &str) {
     static PRINTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     const MAX_PRINTED: usize = 1_000;
-    // Whole after any panic.
+    // A panic leaves the set consistent, so a poisoned lock can be used.
     let mut printed = PRINTED.lock().unwrap_or_else(PoisonError::into_inner);
     if printed.len() < MAX_PRINTED && printed.insert(text.to_owned()) {
         print_error(&format!("warning: {text}\n"));

@@ -147,9 +147,10 @@ pub struct PreaggregationsConfig {
     /// The place of the tables: a schema in PostgreSQL, a database in MySQL and MariaDB, or the name of the second
     /// file in DuckDB.
     pub schema: String,
-    /// The file of the tables of a DuckDB warehouse, relative to the project. `None`: beside the state.
+    /// The file of the tables of a DuckDB warehouse, relative to the project. `None` for a file beside the state
+    /// database.
     pub path: Option<WithPlace<String>>,
-    /// The time between two comparisons with the rows, for pre-aggregations that state none.
+    /// The time between two checks for changed rows, for pre-aggregations that state no interval of their own.
     pub refresh_seconds: u64,
     /// The timeout for one table.
     pub build_timeout_seconds: u64,
@@ -163,11 +164,11 @@ pub struct OptimizationConfig {
     pub enabled: bool,
     /// The retention of executed queries.
     pub history_days: u64,
-    /// The days that recommendations are made from.
+    /// The number of past days whose queries recommendations consider.
     pub recommendation_days: u16,
-    /// The price of a second on the warehouse. `None`: unknown.
+    /// The price of a second on the warehouse. `None` if it is unknown.
     pub price_of_second: Option<f64>,
-    /// The zone of the days and months of budgets. `None`: that of queries.
+    /// The zone of the days and months of budgets. `None` for the zone of queries.
     pub timezone: Option<TimeZone>,
     /// The limits of every query.
     pub guardrails: Guardrails,
@@ -289,7 +290,7 @@ pub struct JobsConfig {
     pub timeout_seconds: u64,
     /// The time for which a result can be read.
     pub result_hours: u64,
-    /// The time for which ended jobs are known.
+    /// The time for which the records of ended jobs are stored.
     pub retention_days: u64,
     /// The largest number of open jobs of all callers.
     pub max_open: u64,

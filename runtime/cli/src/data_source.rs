@@ -66,7 +66,7 @@ impl DataSource {
         if path.is_dir() {
             return Ok(DataSource::Files(path));
         }
-        // DuckDB's signature follows a checksum. The file may have any name.
+        // A DuckDB file may have any name, so it is recognized by its signature, which follows a checksum.
         let mut head = [0; 16];
         if !path.is_file() {
             return Err(Failure::new(format!("{text} is neither a file nor a folder")));
@@ -110,7 +110,7 @@ impl OpenSource {
 
 impl Drop for OpenSource {
     fn drop(&mut self) {
-        // The folder to which the engine spills. A folder in use is not empty and stays.
+        // The engine spills to these folders. A folder in use is not empty, so `remove_dir` leaves it.
         if let Some(state) = &self.state {
             let _ = fs::remove_dir(state.join("spill"));
             let _ = fs::remove_dir(state);

@@ -55,8 +55,8 @@ use terrane_pictures::Glyphs;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The stack of worker threads and of the thread that reads a project, so that deeply nested SQL does not end the
-/// process.
+/// The stack of worker threads and of the thread that reads a project, in bytes. Deeply nested SQL must not overflow
+/// it, because an overflow ends the process.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
 
 #[derive(Debug, Parser)]
@@ -164,7 +164,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments = match Arguments::try_parse_from(&words) {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Help and the version are no errors; clap knows which stream and code are meant.
+            // clap also returns help and the version as errors; it chooses their stream and exit code.
             let _ = error.print();
             return ExitCode::from(error.exit_code().clamp(0, 255) as u8);
         }
@@ -172,7 +172,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let environment = Environment::of_process();
     let terminal = terminal(&environment);
-    // A server has a log of its own.
+    // A server has its own log, which contains these lines.
     if !matches!(arguments.command, Command::Serve(_)) {
         plugin_lines::install();
     }
@@ -306,7 +306,7 @@ fn run(command: Command, words: &[String], environment: &Environment, terminal: 
     }
 }
 
-/// Runs a future to its end on this thread, with worker threads. Tasks that still run then are abandoned, such as a
+/// Runs a future to its end on this thread, with worker threads. Tasks that then still run are abandoned, for example a
 /// statement whose engine ignores an interrupt.
 fn in_runtime<T>(workers: Option<usize>, future: impl Future<Output = T>) -> Result<T, Failure> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();

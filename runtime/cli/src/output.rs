@@ -1,7 +1,7 @@
 //! The forms in which a command prints rows.
 //!
-//! In: the answer of a query, and the formats of its members. Out: a table for people, with numbers by their format and
-//! maybe with bars; or JSON, CSV, Markdown and Arrow for programs, which have the values as they are.
+//! In: the answer of a query, and the formats of its members. Out: a table for people, with formatted numbers and
+//! optional bars; or JSON, CSV, Markdown and Arrow for programs, with unformatted values.
 
 mod format;
 mod plot;
@@ -42,7 +42,7 @@ pub struct OutputArguments {
     pub plot: bool,
 }
 
-/// Prints the rows of an answer, and their number to standard error if they are for people.
+/// Prints the rows of an answer. With a table for people, also prints the number of rows to standard error.
 ///
 /// # Errors
 /// The rows cannot be encoded, or the file cannot be written.

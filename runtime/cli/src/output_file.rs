@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
-/// A file to write, by its name in the arguments.
+/// A file to write: its name in the arguments, and its absolute path.
 #[derive(Debug, Clone)]
 pub struct OutputFile {
     name: PathBuf,

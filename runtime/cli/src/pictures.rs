@@ -48,7 +48,7 @@ impl PlotWhen {
         match self {
             PlotWhen::Never => None,
             PlotWhen::Auto => Some(Glyphs::Blocks).filter(|glyphs| terminal.glyphs == *glyphs),
-            // A file or a pipe shows all characters.
+            // A file or a pipe can contain all characters.
             PlotWhen::Always if !terminal.is_stdout_terminal => Some(Glyphs::Blocks),
             PlotWhen::Always => Some(terminal.glyphs),
         }

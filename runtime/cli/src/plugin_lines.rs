@@ -37,7 +37,7 @@ struct PluginLines {
 
 impl PluginLines {
     fn is_new(&self, text: &str) -> bool {
-        // Whole after any panic.
+        // A panic leaves the set consistent, so a poisoned lock can be used.
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         reported.len() < MAX_REPORTED && reported.insert(text.to_owned())
     }
@@ -90,7 +90,8 @@ struct Line {
 
 impl Line {
     fn text(&self, level: Level) -> String {
-        // Each part alone: a plugin's name may end like a secret's.
+        // Each part is masked alone. A plugin's name may end like the name of a secret, and would then hide the
+        // message.
         let [message, fields] = [&self.message, &self.fields].map(|part| shown(part));
         let space = if fields.is_empty() { "" } else { " " };
         format!("{}: {}: {message}{space}{fields}\n", self.component, level_word(level))

@@ -47,7 +47,8 @@ impl Project {
         let unread =
             found.iter().filter(|problem| problem.code == Code::NotUtf8).filter_map(|problem| problem.span.as_ref());
         let mut unread: BTreeSet<Arc<str>> = unread.flat_map(|span| folder.names_in(&span.file)).collect();
-        // The names in a file without permission are unknown. Most files are named after their cube.
+        // The names that an unreadable file defines are unknown. Most files have the name of their cube, so it is
+        // assumed.
         let closed = found.iter().filter(|problem| problem.code == Code::UnreadableFile);
         let closed = closed.filter_map(|problem| Path::new(&*problem.span.as_ref()?.file).file_stem()?.to_str());
         unread.extend(closed.map(Arc::from));

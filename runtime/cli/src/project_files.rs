@@ -68,7 +68,7 @@ impl ProjectFolder {
     pub fn inside(&self, path: &str) -> Result<PathBuf, Diagnostic> {
         let relative = Path::new(path);
         let is_plain = relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-        // A link may lead out, also when only the folder of the file exists.
+        // A link may lead out of the project even if the file itself does not exist yet.
         let existing = relative.ancestors().find(|part| self.dir.symlink_metadata(part).is_ok());
         let leaves = existing.is_some_and(|part| self.dir.metadata(part).is_err_and(|error| is_escape(&error)));
         if !is_plain || leaves {
@@ -168,8 +168,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Reports folders that are not read and whose names resemble one that is. A folder that may contain policies is an
-    /// error, since the project would be open without them.
+    /// Reports folders that are not read although their names resemble a folder that is read. A folder that may contain
+    /// policies is an error, because the project would be open without them.
     fn misnamed(&mut self, folders: &Folders) {
         let plain = |name: &str| name.trim_start_matches("./").trim_end_matches('/').to_owned();
         let read = [&folders.sources, &folders.models, &folders.cubes, &folders.metrics, &folders.policies];
@@ -231,9 +231,9 @@ impl<'a> Walk<'a> {
                 return;
             }
             let inner = if path.is_empty() { name } else { format!("{path}/{name}") };
-            // Follows links, which stay inside the project or are refused.
+            // `metadata` follows links inside the project, and refuses links out of it.
             match self.dir.metadata(&inner) {
-                // What a link leads back to has been read.
+                // The target of a link back into the project has been read already.
                 Ok(metadata) if metadata.is_dir() && self.is_link(&inner) && self.has_seen(&metadata) => {}
                 Ok(metadata) if metadata.is_dir() => self.folder(&inner, depth + 1),
                 Ok(metadata) if metadata.is_file() && has_known_ending(&inner) => self.file(&inner),

@@ -1,7 +1,7 @@
 //! Finds the place of a query that a refusal is about.
 //!
-//! In: a refusal and the text of the query. Out: a path such as `filters[0].dimension`. Not here: refusals of texts that
-//! are not queries, which have their path (`terrane_wire`).
+//! In: a refusal and the text of the query. Out: a path such as `filters[0].dimension`. Not here: refusals of text that
+//! is not a query, because they already contain their path (`terrane_wire`).
 
 use serde_json::Value;
 use terrane_app::query::QueryRunError;

@@ -35,7 +35,7 @@ impl FolderWatch {
     /// # Errors
     /// The operating system watches no more files.
     pub(crate) fn of(folder: &Path) -> Result<Self, Failure> {
-        // Capacity 1: a waiting change stands for all later ones.
+        // A capacity of 1 is enough, since a waiting change stands for all later ones.
         let (sender, changes) = mpsc::channel(1);
         let root = folder.to_owned();
         let notify = move |event: notify::Result<notify::Event>| {
@@ -44,7 +44,7 @@ impl FolderWatch {
                     !matches!(event.kind, EventKind::Access(_))
                         && event.paths.iter().any(|path| is_definition(&root, path))
                 }
-                // What was missed may be anything.
+                // After an error of the watcher, any file may have changed.
                 Err(_) => true,
             };
             if matters {
@@ -66,7 +66,7 @@ impl FolderWatch {
             return std::future::pending().await;
         }
         let until_quiet = async { while let Ok(Some(())) = tokio::time::timeout(QUIET, self.changes.recv()).await {} };
-        // Never quiet: what lies there by then is read.
+        // If the folder never becomes quiet, the reload uses the files as they are at the end of this time.
         let _ = tokio::time::timeout(LONGEST, until_quiet).await;
     }
 }
@@ -122,7 +122,8 @@ impl Trigger {
 }
 
 async fn load(projects: &ProjectService, trigger: Trigger) {
-    // After a signal, tables may have changed too.
+    // A signal may mean that tables have changed too, so known types of columns are trusted only after a change of
+    // files.
     let request = LoadRequest { path: None, is_strict: true, trusts_types: trigger == Trigger::Files };
     let server = RequestContext {
         caller: SecurityContext {

@@ -37,8 +37,8 @@ const BOLD: &str = "1";
 /// The width to which source lines are cut.
 const SHOWN_WIDTH: usize = 120;
 
-/// Sorts by file, line and column; diagnostics without a place come first. A problem that the configuration and the
-/// compiler both report is kept once; settings without effect that share a place are separate problems.
+/// Sorts by file, line and column; diagnostics without a place come first. Of a problem that both the configuration and
+/// the compiler report, one diagnostic remains. Settings without effect that share a place are separate problems.
 pub fn sort(diagnostics: &mut Vec<Diagnostic>) {
     diagnostics.sort_by(|a, b| (&a.span, b.severity).cmp(&(&b.span, a.severity)));
     let mut seen: Vec<(Code, Span, Option<String>)> = Vec::new();
@@ -122,7 +122,7 @@ fn holds_secret(line: &str) -> bool {
     WORDS.iter().any(|word| line.contains(word)) || (line.contains("://") && line.contains('@'))
 }
 
-/// Returns `2 errors, 1 warning`.
+/// Returns the numbers of errors and warnings, such as `2 errors, 1 warning`.
 pub fn counts(diagnostics: &[Diagnostic]) -> String {
     let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
     let warnings = diagnostics.len() - errors;

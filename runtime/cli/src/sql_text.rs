@@ -1,8 +1,8 @@
 //! SQL for people: the texts of models inside a statement are indented like the lines around them.
 //!
 //! In: a printed statement. Its own lines are indented by two spaces for each level of brackets; the text of an author,
-//! such as a model, has the author's indentation. Out: the statement with the author's lines moved to their level. Lines
-//! inside a string or a comment stay as they are, so the statement means the same. Absent: a parser.
+//! such as a model, has the author's indentation. Out: the statement with the author's lines moved to their level.
+//! Lines inside a string or a comment do not change, so the statement means the same. Absent: a parser.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ pub(crate) fn indented(sql: &str) -> String {
     let lines: Vec<&str> = sql.lines().collect();
     let scan = Scan::of(&lines);
     let mut shifts = vec![Shift::By(0); lines.len()];
-    // Lines of authors, which move as a whole, with the brackets inside them.
+    // The ranges of lines that an author wrote. A range moves as a whole, with the brackets inside it.
     let mut moved: Vec<Range<usize>> = Vec::new();
     for (index, block) in scan.blocks.iter().enumerate() {
         let Some(end) = block.end.filter(|_| !moved.iter().any(|lines| lines.contains(&block.first))) else { continue };
@@ -66,7 +66,7 @@ impl Scan {
     fn of(lines: &[&str]) -> Scan {
         let mut scan = Scan { blocks: Vec::new(), owners: Vec::new(), is_literal: Vec::new() };
         let mut state = State::Code;
-        // The open brackets, with the blocks of those that end their line.
+        // The open brackets. A bracket at the end of its line has the index of its block.
         let mut open: Vec<Option<usize>> = Vec::new();
         for (number, line) in lines.iter().enumerate() {
             let is_literal = state != State::Code;

@@ -57,11 +57,11 @@ pub fn refusals(config: &Config) -> Vec<Diagnostic> {
     refused
 }
 
-/// Returns the address of the metrics, if they have one of their own. Metrics show load and the names of cubes, and
-/// need no credentials there, so the address must be local unless the configuration says otherwise.
+/// Returns the separate address of the metrics, if one is configured. Callers need no credentials there, and metrics
+/// show load and the names of cubes, so the address must be local unless `metrics.public` is set.
 ///
 /// # Errors
-/// The host has no address, or one that others can reach and must not.
+/// The host has no address, or other machines can reach its address although `is_public` is not set.
 pub fn metrics_address(config: &Config) -> Result<Option<SocketAddr>, Diagnostic> {
     let metrics = &config.metrics;
     let Some((host, port)) = metrics.address.as_ref().filter(|_| metrics.enabled) else { return Ok(None) };
@@ -106,7 +106,7 @@ fn telemetry_refusals(config: &Config) -> Vec<Diagnostic> {
     refused
 }
 
-/// Returns whether a route includes a path. `{name}` in a route is one segment of a path.
+/// Returns whether a path matches a route. `{name}` in the route matches any one segment of the path.
 fn matches(route: &str, path: &str) -> bool {
     let mut steps = path.split('/');
     let fits = route.split('/').all(|name| steps.next().is_some_and(|step| name == step || name.starts_with('{')));
@@ -179,7 +179,7 @@ pub fn closed_cubes(model: &Model) -> Option<Diagnostic> {
 /// operator allows anonymous callers explicitly.
 ///
 /// # Errors
-/// The host has no address, or other machines can reach it and must not.
+/// The host has no address, or other machines can reach it although they are not allowed to.
 pub fn address(security: &SecurityConfig, host: &str, port: u16) -> Result<SocketAddr, Diagnostic> {
     let found = resolve(host, port).map_err(|problem| {
         let message = format!("`{host}` is not an address of this machine: {problem}");
@@ -201,7 +201,7 @@ pub fn address(security: &SecurityConfig, host: &str, port: u16) -> Result<Socke
     }
 }
 
-/// Returns the URL by which browsers reach a server that listens on a loopback address and has no other.
+/// Returns the URL by which browsers reach a server that listens on a loopback address only.
 pub fn default_public_url(host: &str, bound: SocketAddr, is_tls: bool) -> Option<String> {
     providers::default_public_url(host, bound, is_tls)
 }

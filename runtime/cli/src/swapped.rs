@@ -25,7 +25,7 @@ pub(crate) fn hint(words: &[String], dir: &Path) -> Option<String> {
     match words.iter().skip(1).position(|word| *word == *dir).map(|at| at + 1) {
         Some(at) if at < project => Some(format!("the folder comes first: terrane {command} {folder} '{dir}'")),
         Some(_) => Some(format!("the folder comes last: terrane {command} {dir} {folder}")),
-        // The default folder was read, and an id is missing.
+        // The command used the default folder, because an id is missing.
         None => Some(format!("the id comes first: terrane {command} ID {folder}")),
     }
 }

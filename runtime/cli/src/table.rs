@@ -42,7 +42,7 @@ pub(crate) fn is_numeric(rows: &Rows, column: usize) -> bool {
     values.peek().is_some() && values.all(is_number)
 }
 
-/// Returns a string without quotes, and `null` for a missing value.
+/// Returns the text of a value: a string without quotes, and `null` for a missing value.
 fn cell(value: &Value) -> TerminalText {
     match value {
         Value::String(text) => TerminalText::line(text),

@@ -39,8 +39,8 @@ pub async fn inline_sql(
     session.prepare(query).await?.inline_sql().await
 }
 
-/// Returns the body that `POST /api/v1/query/explain` sends to an operator. The plan of the warehouse is left out on
-/// request: it is one more statement.
+/// Returns the body that `POST /api/v1/query/explain` sends to an operator. The warehouse's plan is optional, because
+/// it needs one more statement.
 ///
 /// # Errors
 /// The query is refused, or the warehouse failed.
@@ -61,7 +61,7 @@ pub async fn explain(
     Ok(body.ok().and_then(|body| body.as_object().cloned()).unwrap_or_default())
 }
 
-/// Returns true if a required hook gave no answer. Its fault is on standard error (`plugin_lines`).
+/// Returns true if a required hook did not answer. Its fault is on standard error (`plugin_lines`).
 pub(crate) fn is_policy_unavailable(refusal: &ErrorBody) -> bool {
     refusal.field("reason").is_some_and(|reason| reason == "policy_unavailable")
 }

@@ -72,7 +72,8 @@ use crate::report;
 
 pub use telemetry::{Watching, watching};
 
-/// The workspace in which this program was built, for components of `cargo xtask setup`. Shipped programs have none.
+/// The workspace in which this program was built, where `cargo xtask setup` puts components. `None` in shipped
+/// programs.
 const WORKSPACE: Option<&str> = match option_env!("TERRANE_SHIPPED") {
     Some(_) => None,
     None => Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")),
@@ -86,7 +87,7 @@ pub struct Loaded {
     pub rollups: Option<Arc<dyn RollupTables>>,
 }
 
-/// The use cases, or nothing if a part is missing, and in both cases all problems that were found.
+/// The result of a check: the use cases, unless a part is missing, and all problems.
 pub struct Checked {
     pub engine: Option<Services>,
     /// Problems of the configuration, the files, the compiler, the plugins and the warehouse, sorted.
@@ -135,7 +136,7 @@ pub async fn load_with_tables(project: &Project, usage: WarehouseUse) -> Result<
     Ok((for_operator(project, loaded), tables, problems))
 }
 
-/// Connects and loads a project that has no errors, with registered cubes and for a server.
+/// Connects and loads a project without errors for a server, with the registered cubes.
 ///
 /// # Errors
 /// As [`load`].
@@ -157,7 +158,7 @@ pub fn check_warehouse_type(kind: &str) -> Result<(), Failure> {
     warehouse::check_type(kind)
 }
 
-/// Returns whether built relations end with this process.
+/// Returns whether the warehouse is in memory, so that relations that are built there end with this process.
 pub fn is_in_memory(project: &Project) -> bool {
     warehouse::is_in_memory(project)
 }
@@ -219,7 +220,7 @@ async fn open(
         }
     }
     if loaded.is_none() {
-        // The texts can be checked without a warehouse.
+        // Definitions can be checked without a warehouse.
         let (definitions, found) = project::read(&project.source, &project.inputs);
         problems.extend(found);
         problems.extend(model::build(&definitions).1);
@@ -253,7 +254,7 @@ fn query_settings(config: &Config) -> QuerySettings {
 
 fn job_settings(config: &Config) -> JobSettings {
     let jobs = &config.jobs;
-    // The other connections are left to interactive queries.
+    // Jobs share less than half of the connections, but at least one. The others remain for interactive queries.
     let share = (warehouse::connections(&config.warehouse).saturating_sub(1) / 2).max(1);
     JobSettings {
         concurrency: jobs.concurrency.min(share),
@@ -307,7 +308,7 @@ fn results(project: &Project) -> Result<ResultFolder, Failure> {
     })
 }
 
-/// Reminds the operator of a state database that several servers can use that they share the folder of results too.
+/// Logs a reminder if several servers can use the state database: they must share the folder of results too.
 pub fn log_shared_results(project: &Project) {
     if project.config.state.url.expose().starts_with("postgres") {
         let folder = project.folder.root().join(&project.config.jobs.path);
@@ -431,7 +432,7 @@ pub async fn server_services(
         learned.map_err(|error| Failure::new(format!("the history of queries cannot be read: {error}")))?;
     }
     if let Some(guardrails) = &services.guardrails {
-        // No query may run without them.
+        // No query may run before the guardrails are known.
         let read = guardrails.table().refresh().await;
         read.map_err(|error| Failure::new(format!("the guardrails cannot be read: {error}")))?;
     }
@@ -441,7 +442,7 @@ pub async fn server_services(
 fn data_test_settings(config: &Config) -> DataTestSettings {
     let zone = config.data_tests.timezone.clone().unwrap_or_else(|| config.query.timezone.clone());
     let schedule = config.data_tests.schedule.as_deref().and_then(|text| {
-        // The reader of the settings has checked it.
+        // The reader of the settings has checked the expression.
         let times = CronSchedule::in_zone(text, zone.clone()).ok()?;
         let timezone = zone.iana_name().unwrap_or("UTC").into();
         Some(DataTestSchedule { text: text.into(), timezone, times })
@@ -493,7 +494,7 @@ pub fn preaggregations(
     services.preaggregations(Some(backend), queries, store.clone(), randomness, observer, settings)
 }
 
-/// Returns the tables of a place that another process has.
+/// Returns the port to tables that another process has open.
 pub fn tables_elsewhere(place: &RollupPlace) -> Arc<dyn RollupTables> {
     Arc::new(TablesElsewhere { target: place.target.clone(), schema: place.schema.clone() })
 }
@@ -533,7 +534,7 @@ pub fn http_settings(config: &Config) -> HttpSettings {
             roles: anonymous.roles.iter().map(|role| role.as_str().into()).collect(),
             ..SecurityContext::default()
         },
-        // The start rules let nothing but `read` through.
+        // The start rules refuse every scope of anonymous callers except `read`.
         scopes: if anonymous.scopes.hold(Scope::Read) { Scopes::READ } else { Scopes::default() },
         hosts: network::hosts(config, anonymous.public),
     });

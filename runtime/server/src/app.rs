@@ -23,10 +23,10 @@ pub struct HttpSettings {
     /// Shown in the health status.
     pub version: Arc<str>,
     pub body_limit_bytes: usize,
-    /// The time for a request's body to arrive.
+    /// The timeout for receiving a request's body.
     pub body_timeout: Duration,
-    /// The rights of anonymous callers; `None` if routes that require a scope answer callers without credentials with
-    /// 401.
+    /// The rights of anonymous callers. If it is `None`, routes that require a scope answer callers without credentials
+    /// with 401.
     pub anonymous: Option<Anonymous>,
     /// True to serve the description of the interface, with a page to try it.
     pub docs: bool,
@@ -123,7 +123,7 @@ pub struct Anonymous {
     pub hosts: Hosts,
 }
 
-/// The state of the server; a clone is the same server.
+/// The state of the server. All clones share it.
 #[derive(Clone)]
 pub struct App(Arc<State>);
 

@@ -2,8 +2,8 @@
 //! security headers, authentication, limits, bodies.
 //!
 //! In: a request and its connection, the protocols, and a router. Out: a response, in every case. Most of it is one
-//! plain function instead of a stack of layers, since every request pays for it; compression alone is a layer. Absent
-//! on purpose: sockets (`serve`), and the protocols (`rest`, `graphql`, `xmla`), which render errors.
+//! plain function, because a stack of layers would cost time in every request; only compression is a layer. Absent on
+//! purpose: sockets (`serve`), and the protocols (`rest`, `graphql`, `xmla`), which render errors.
 
 mod accept;
 mod admission;
@@ -65,10 +65,10 @@ pub(crate) use routes::{Routes, UnknownParameters};
 
 const CORRELATION_HEADER: HeaderName = HeaderName::from_static("x-correlation-id");
 
-/// The connection that a request came in on.
+/// The connection on which a request arrived.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Connection {
-    /// The address of the socket's other end. The edge replaces a trusted proxy's by its client's.
+    /// The address of the socket's peer. If the peer is a trusted proxy, the edge replaces it by the client's address.
     pub peer: Option<IpAddr>,
     /// True if the server accepts no more connections. Only probes are then answered.
     pub is_surplus: bool,
@@ -134,7 +134,7 @@ impl Edge {
     }
 }
 
-/// Answers requests that have a [`Connection`], a [`CorrelationId`] and a protocol; panics and errors included.
+/// Answers requests that have a [`Connection`], a [`CorrelationId`] and a protocol. Panics and errors become responses.
 #[derive(Clone)]
 struct Answers {
     app: App,
@@ -179,10 +179,10 @@ impl Answers {
             return answer;
         }
         let method = request.method().clone();
-        // The router's error type has no values.
+        // The router's error type has no values, so this always matches.
         let Ok(response) = self.router.call(request).await;
         match response.headers().get(ALLOW) {
-            // A handler's own answer has a body.
+            // A 405 with a body is a handler's own answer, and stays as it is.
             Some(allow) if response.status() == StatusCode::METHOD_NOT_ALLOWED && !has_body(&response) => {
                 Err(ApiError::method_not_allowed(&method, allow))
             }

@@ -39,7 +39,7 @@ pub(crate) struct GraphQlProtocol {
     body_type: BodyType,
 }
 
-/// Clients that accept `application/graphql-response+json`, then all others.
+/// The protocols for clients that accept `application/graphql-response+json`, and for all other clients.
 pub(crate) static PROTOCOLS: [&dyn Protocol; 2] =
     [&GraphQlProtocol { body_type: BodyType::GraphQlResponse }, &GraphQlProtocol { body_type: BodyType::Json }];
 

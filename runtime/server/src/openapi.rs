@@ -36,7 +36,7 @@ const OF_CALLERS: &[Code] = &[
     Code::MisdirectedRequest,
     Code::StateUnavailable,
 ];
-/// The errors of a request that is counted: any but a probe.
+/// The errors of a request that counts against the rate limits: any request except a probe.
 const OF_COUNTED: &[Code] = &[Code::RateLimited];
 /// The errors of any request.
 const OF_ALL: &[Code] = &[Code::InvalidQuery, Code::InternalError, Code::Overloaded];
@@ -133,8 +133,8 @@ fn operation(route: &Route, anonymous: AnonymousCallers, components: &mut Compon
     operation
 }
 
-/// Returns the alternatives of a route. An address has a key only if the call has no body: a call with a body has
-/// headers of its own anyway.
+/// Returns the alternative credentials of a route. A key in the address is listed for GET only, because a client that
+/// sends a body can send a header too.
 fn credentials(route: &Route) -> Vec<Json> {
     let in_address = (route.method == Method::GET).then(|| json!({ "api_key": [] }));
     let basic = accepts_basic(route.path).then(|| json!({ "basic": [] }));
@@ -164,7 +164,7 @@ fn responses(route: &Route, components: &mut Components) -> Json {
     ];
     let mut codes: Vec<Code> =
         shared.into_iter().filter(|(applies, _)| *applies).flat_map(|(_, codes)| codes).copied().collect();
-    // Other errors of XMLA are faults, with status 200.
+    // XMLA sends all errors except 401 as faults with status 200.
     codes.retain(|code| route.path != xmla::PATH || code.status() == 401);
     codes.sort_unstable_by_key(|code| code.as_str());
     codes.dedup();

@@ -75,7 +75,7 @@ impl Protocol for Rest {
     }
 }
 
-/// Returns whether a path is a probe's, which is answered to everybody, at any time.
+/// Returns whether a path belongs to a probe, which is answered to every caller, at any time.
 pub(crate) fn is_probe(path: &str) -> bool {
     path.starts_with("/health/") || path == "/api/v1/health"
 }

@@ -36,10 +36,10 @@ mod progress;
 #[derive(Debug, Clone)]
 pub struct ServeSettings {
     pub max_connections: usize,
-    /// The time for a request's head, with the handshake for the first one, and the time for which a connection may be
-    /// idle.
+    /// The timeout for a request's head, and for an idle connection. For the first request it includes the TLS
+    /// handshake.
     pub header_timeout: Duration,
-    /// The longest time for which a client may not read its answer.
+    /// The longest time for which a client may stop reading its answer.
     pub write_timeout: Duration,
     /// The time for requests in flight after the shutdown.
     pub shutdown_timeout: Duration,
@@ -59,12 +59,12 @@ impl Default for ServeSettings {
     }
 }
 
-/// The number of connections beyond the bound, so that probes are answered.
+/// The number of connections beyond the limit, on which only probes are answered.
 const SURPLUS_CONNECTIONS: usize = 32;
 const SURPLUS_HEADER_TIMEOUT: Duration = Duration::from_secs(2);
-/// The time that a request's head has at least, even after a slow handshake.
+/// The shortest timeout for a request's head, which applies after a slow handshake.
 const MIN_HEADER_TIMEOUT: Duration = Duration::from_millis(100);
-/// The size of a request's head, and of its buffer.
+/// The largest size of a request's head, and the size of its buffer, in bytes.
 const MAX_HEAD_BYTES: usize = 64 * 1_024;
 /// The pause after an accept that failed because a resource was missing, like file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -82,7 +82,7 @@ pub enum ServeError {
     Bind { address: SocketAddr, error: io::Error },
 }
 
-/// Binds the address, before anything slow is done.
+/// Binds the address. Callers do this before slow work, so that a conflict is reported at once.
 ///
 /// # Errors
 /// [`ServeError`].
@@ -119,7 +119,7 @@ pub async fn serve(
 /// The number of connections for scrapes.
 const MAX_METRICS_CONNECTIONS: usize = 16;
 
-/// Answers requests for metrics on a separate address, until it is dropped.
+/// Answers requests for metrics on a separate address, until the future is dropped.
 pub async fn serve_metrics(listener: TcpListener, app: App) {
     let settings = ServeSettings { max_connections: MAX_METRICS_CONNECTIONS, ..ServeSettings::default() };
     Server::new(Edge::of_metrics(app), settings).accept(&listener, std::future::pending()).await;
@@ -182,7 +182,8 @@ impl Server {
     }
 
     fn start(&self, stream: TcpStream, peer: SocketAddr, permit: OwnedSemaphorePermit, place: Place) {
-        // Without it small answers wait for the client's acknowledgement; failing costs only time.
+        // Without this option, small answers wait for the client's acknowledgement. If it cannot be set, they are only
+        // slower.
         let _ = stream.set_nodelay(true);
         let tls = self.settings.tls.as_ref().map(Tls::config);
         let header_timeout = match place {
@@ -206,7 +207,7 @@ impl Server {
                 None => conversation.hold(Progress::new(stream, write_timeout, guard)).await,
                 Some(config) => conversation.hold_secure(stream, config, write_timeout, guard).await,
             };
-            // What ends a connection early is the client's doing or a timeout, and was its own request's.
+            // The client or a timeout ended the connection, which concerns only the connection's own request.
             if let Err(error) = ended {
                 tracing::debug!(event = "connection_ended", client_ip = %peer.ip(), error_message = %error);
             }

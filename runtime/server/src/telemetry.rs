@@ -3,8 +3,8 @@
 //! In: settings, a clock, and every `tracing` event of the process. Out: lines with `timestamp`, `level`, `event`,
 //! `correlation_id` and the event's own fields. A separate thread writes them from a bounded buffer. If the log cannot
 //! be written, the server continues; lines are dropped and counted. Secrets are masked by the names of fields and by
-//! their form. The metrics and the observer of requests and queries are beside it. Not here: the audit log, and sending
-//! spans.
+//! their form. Submodules contain the metrics and the observer of requests and queries. Not here: the audit log, and
+//! sending spans.
 
 mod file;
 mod layer;
@@ -173,7 +173,7 @@ impl DroppedLines {
 pub fn init(settings: &LogSettings, clock: Arc<dyn Clock>) -> Result<LogGuard, TelemetryError> {
     let (subscriber, guard) = subscriber(settings, clock)?;
     tracing::subscriber::set_global_default(subscriber).map_err(|_| TelemetryError::Installed)?;
-    // If the log takes no errors, panics go to standard error.
+    // At the level `CRITICAL` the log contains no errors, so panics go to standard error instead.
     if settings.level != LogLevel::Critical {
         log_panics();
     }
@@ -201,7 +201,8 @@ pub fn subscriber(
     Ok((tracing_subscriber::registry().with(layer), LogGuard { writer }))
 }
 
-/// Returns the line that reports lost lines. It is written past the full buffer.
+/// Returns the function that writes the line about lost lines. The line does not pass through the buffer, which is
+/// full.
 fn note(settings: &LogSettings, clock: Arc<dyn Clock>) -> Note {
     let (format, timestamps) = (settings.format, settings.timestamps);
     Box::new(move |count| {

@@ -70,7 +70,7 @@ impl Tls {
         Ok(Tls(Arc::new(Files { certificate: certificate.to_owned(), key: key.to_owned(), current })))
     }
 
-    /// Reads the files again. Returns true if they have changed; new connections then use the new certificate.
+    /// Reloads the files. Returns true if they have changed; new connections then use the new certificate.
     ///
     /// # Errors
     /// [`TlsError`]; the old certificate stays.
@@ -152,7 +152,7 @@ fn load(certificate: &Path, key: &Path, [chain, private]: &[Vec<u8>; 2], hash: u
     Ok(Current { config: Arc::new(config), validity, hash })
 }
 
-/// Makes the configuration. Fails also if the key does not belong to the certificate.
+/// Creates the configuration of handshakes. Fails if the key does not belong to the certificate.
 fn server_config(
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,

@@ -43,7 +43,8 @@ fn attribute_map(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "additionalProperties": true })
 }
 
-/// Makes fields with a schema of their own optional, and removes null if the readers refuse it.
+/// Makes the fields `scopes` and `attributes` optional, which schemas of their own make required, and removes null from
+/// the types of fields that the readers refuse as null.
 fn optional_fields(schema: &mut Schema) {
     const OPTIONAL: [&str; 2] = ["scopes", "attributes"];
     const NEVER_NULL: [&str; 5] = ["name", "password", "disabled", "roles", "groups"];

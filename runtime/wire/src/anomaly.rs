@@ -1,4 +1,5 @@
-//! Anomaly runs, the list of detectors, monitors with their detections and alerts, root causes, channels and deliveries.
+//! Anomaly runs, the list of detectors, monitors with their detections and alerts, root causes, channels and
+//! deliveries.
 
 mod channels;
 mod monitors;

@@ -155,7 +155,7 @@ pub fn after(format: RowFormat, facts: &AnswerFacts, end: &Piece) -> Vec<u8> {
 
 fn write_pre_aggregations(facts: &[FactMatch], out: &mut Vec<u8>) {
     let facts: Vec<_> = facts.iter().map(|fact| FactPreAggregation::new(fact, false)).collect();
-    // Strings and numbers are always written.
+    // Strings and numbers always serialize.
     out.extend_from_slice(&serde_json::to_vec(&facts).unwrap_or_else(|_| b"[]".to_vec()));
 }
 
@@ -185,7 +185,7 @@ fn write_integer(number: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
-/// Writes at most three decimals.
+/// Writes a duration with at most three decimal places.
 fn write_milliseconds(duration_ms: f64, out: &mut Vec<u8>) {
     let rounded = (duration_ms * 1_000.0).round() / 1_000.0;
     out.extend_from_slice(ryu::Buffer::new().format(rounded).as_bytes());

@@ -1,9 +1,10 @@
 //! Rows as an Arrow IPC stream.
 //!
 //! In: the columns of a query, and record batches. Out: the messages of a stream, one batch at a time, so that several
-//! can be encoded at once. Columns are named by their keys. Time buckets are the labels that JSON has; other times stay
-//! Arrow's own, instants in the query's zone. Measures without a fraction are integers of 64 bits if the values that
-//! are known before the schema fit; other decimals keep their scale.
+//! can be encoded at once. Columns are named by their keys. Time buckets are strings, with the labels of the JSON
+//! format; other times have Arrow's own types, and instants are in the query's zone. A measure without a fraction
+//! becomes an integer of 64 bits if all values that are known before the schema is written fit. Other decimals keep
+//! their scale.
 
 use std::sync::Arc;
 
@@ -50,8 +51,8 @@ impl ArrowRows {
         ArrowRows { columns, forms, schema, options: IpcWriteOptions::default() }
     }
 
-    /// Keeps the stored type of integers that do not fit 64 bits. Called before the head is encoded, with the batches
-    /// that are known by then.
+    /// Keeps the stored type of integral columns with values that do not fit 64 bits. Must be called before the head is
+    /// encoded, with the batches that are known by then.
     pub(crate) fn widen(&mut self, batches: &[RecordBatch]) {
         let Some(first) = batches.first() else { return };
         for (index, form) in self.forms.iter_mut().enumerate() {
@@ -74,7 +75,7 @@ impl ArrowRows {
             columns.map(|((column, form), array)| shown(&form.convert(array)?, &column.format)).collect();
         let shown = RecordBatch::try_new(self.schema.clone(), shown?)?;
         let mut tracker = DictionaryTracker::new(false);
-        // Numbers the dictionaries as the head did; each batch has its own.
+        // Gives the dictionaries the same ids as the head does. Each batch repeats its dictionaries.
         self.schema_message(&mut tracker);
         let generator = IpcDataGenerator::default();
         let (dictionaries, rows) = generator.encode(&shown, &mut tracker, &self.options, &mut Default::default())?;
@@ -94,7 +95,7 @@ impl ArrowRows {
     }
 }
 
-/// Returns the head of a message, and its data, which need no copy.
+/// Returns the head of a message, and its data without a copy.
 fn message(mut encoded: EncodedData, options: &IpcWriteOptions) -> Result<[Bytes; 2], ArrowError> {
     let data = std::mem::take(&mut encoded.arrow_data);
     let mut head = Vec::with_capacity(encoded.ipc_message.len() + 64);
@@ -160,7 +161,7 @@ fn shown(array: &ArrayRef, format: &ColumnFormat) -> Result<ArrayRef, ArrowError
     without_bytes_under_nulls(&array.to_data().into_builder().data_type(ty).build().map(make_array)?)
 }
 
-/// Clears the bytes under nulls. An engine leaves anything there, also a value that the caller must not see.
+/// Clears the bytes under nulls. An engine may leave any value there, even one that the caller must not see.
 fn without_bytes_under_nulls(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     if array.null_count() == 0 {
         return Ok(array.clone());
@@ -176,7 +177,7 @@ fn labels(array: &ArrayRef, format: &ColumnFormat) -> ArrayRef {
     for row in 0..array.len() {
         label.clear();
         let is_value = column.write_unquoted(row, &mut label, &mut scratch);
-        // Labels are digits and signs.
+        // Labels consist of digits and signs, so they are UTF-8.
         labels.append_option(std::str::from_utf8(&label).ok().filter(|_| is_value));
     }
     Arc::new(labels.finish())

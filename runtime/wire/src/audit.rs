@@ -40,7 +40,7 @@ pub fn filter_from_parameters(query: &str) -> Result<AuditFilter, FieldError> {
                 let limit = u32::try_from(number()?).ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
                 filter.limit = limit.ok_or_else(|| path.invalid_value(&value, "an integer from 1 to 1000"))?;
             }
-            // The caller's key.
+            // The caller's credential, which every route accepts.
             "api_key" => {}
             other => return Err(Path::ROOT.unknown_field(other, KNOWN)),
         }

@@ -26,7 +26,7 @@ pub struct RefreshToken {
     pub refresh_token: String,
 }
 
-/// The tokens to revoke: the one with this `jti`, or those of a `sub`.
+/// The tokens to revoke: the token with a `jti`, or all tokens of a `sub`.
 #[derive(Debug)]
 pub struct TokensToRevoke;
 

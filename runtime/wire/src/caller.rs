@@ -1,7 +1,7 @@
-//! A caller that a file describes, to try policies as another caller.
+//! Reads a caller from JSON, so that the operator can try policies as another caller.
 //!
 //! In: JSON such as `{"user_id": "u1", "roles": ["manager"], "attributes": {"region": "EU"}}`. Out: the context of its
-//! requests. A caller without `auth_method` is the operator, who acts as it. Not here: reading files.
+//! requests. Without `auth_method`, the request is the operator's, who acts as this caller. Not here: reading files.
 
 use serde_json::Value as Json;
 use terrane_app::domain::{RequestContext, Scopes};

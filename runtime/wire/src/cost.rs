@@ -62,7 +62,7 @@ pub fn history_from_parameters(query: &str) -> Result<HistoryFilter, FieldError>
                 let limit = value.parse::<u32>().ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
                 filter.limit = limit.ok_or_else(|| path.invalid_value(&value, "an integer from 1 to 1000"))?;
             }
-            // The caller's key.
+            // The caller's credential, which every route accepts.
             "api_key" => {}
             other => return Err(Path::ROOT.unknown_field(other, KNOWN)),
         }
@@ -79,7 +79,7 @@ pub fn user_from_parameters(query: &str) -> Result<Option<Arc<str>>, FieldError>
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         match &*name {
             "user_id" => user_id = Some(value.into()),
-            // The caller's key.
+            // The caller's credential, which every route accepts.
             "api_key" => {}
             other => return Err(Path::ROOT.unknown_field(other, &["user_id"])),
         }
@@ -87,7 +87,7 @@ pub fn user_from_parameters(query: &str) -> Result<Option<Arc<str>>, FieldError>
     Ok(user_id)
 }
 
-/// Reads microseconds and an id.
+/// Reads the position of a page, `{microseconds}.{id}`. Returns `None` for any other form.
 fn position(text: &str) -> Option<HistoryPosition> {
     let (at, id) = text.split_once('.')?;
     let at = Timestamp::from_microsecond(at.parse().ok()?).ok()?;
@@ -182,12 +182,12 @@ pub struct CostReport<'a> {
 /// The accuracy of the predicted times of queries. The q-error is the larger of predicted/actual and actual/predicted.
 #[derive(Debug, Serialize)]
 pub struct Accuracy {
-    /// The newest queries that had a prediction.
+    /// The number of newest queries that had a prediction.
     pub queries: usize,
     pub median_q_error: f64,
     pub p90_q_error: f64,
     pub p99_q_error: f64,
-    /// The share of queries within their predicted ninetieth percentile, 0–1.
+    /// The share of queries, from 0 to 1, that took at most their predicted ninetieth percentile.
     pub covered: f64,
 }
 
@@ -237,7 +237,7 @@ impl<'a> From<&'a StatementTotals> for StatementCost<'a> {
     }
 }
 
-/// Returns an amount of the currency.
+/// Converts millionths to an amount of the currency.
 fn currency(micros: u64) -> f64 {
     micros as f64 / 1_000_000.0
 }

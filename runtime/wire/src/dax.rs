@@ -1,7 +1,7 @@
 //! DAX: queries to check, positions to complete, functions and tables.
 //!
-//! In: bodies of requests, what the DAX language reports, and the rows of queries. Out: the same as JSON. Positions count characters from
-//! the start of the query; lines and columns count from 1.
+//! In: bodies of requests; problems, completions and functions of the DAX language; rows of queries. Out: queries,
+//! positions, and JSON. Positions count characters from the start of the query; lines and columns count from 1.
 
 use std::sync::Arc;
 
@@ -286,7 +286,7 @@ pub fn result(answer: &DaxAnswer) -> Vec<u8> {
             is_measure: column.is_measure,
         })
         .collect();
-    // Their keys are strings, so they always serialize.
+    // The values have string keys, so they always serialize.
     let text = |value: serde_json::Result<String>| value.unwrap_or_default();
     let mut body = format!("{{\"columns\":{},\"data\":", text(serde_json::to_string(&columns))).into_bytes();
     write_rows(&answer.columns, &answer.batches, Numbers::Plain, &mut body);
@@ -302,7 +302,7 @@ pub fn result(answer: &DaxAnswer) -> Vec<u8> {
     body
 }
 
-/// Returns the error of a query that has no rows.
+/// Returns the error of a query that was refused or failed.
 pub fn refusal(query: &str, error: DaxError, scopes: Scopes) -> ErrorBody {
     match error {
         DaxError::Problems(problems) => of_problems(query, &problems),
@@ -357,7 +357,7 @@ pub fn functions() -> DaxFunctions {
     DaxFunctions { functions: functions.collect() }
 }
 
-/// Returns completions, whose places are bytes of the query.
+/// Converts completions. Their places are offsets in bytes of the query, and become offsets in characters.
 pub fn completions(query: &str, items: Vec<Completion>) -> DaxCompletions {
     let characters = |offset: u32| query.get(..offset as usize).map_or(0, |before| before.chars().count() as u64);
     let items = items.into_iter().map(|item| DaxCompletion {

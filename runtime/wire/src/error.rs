@@ -22,7 +22,7 @@ use terrane_compiler::types::Granularity;
 use crate::pre_aggregation::FactPreAggregation;
 use crate::project::Problem;
 
-/// The number of characters of a client's text that a message repeats.
+/// The largest number of characters of a client's text that a message repeats.
 pub const MAX_ECHO_CHARS: usize = 200;
 
 /// A field that bodies with one code can have.
@@ -259,8 +259,8 @@ impl ErrorBody {
         extensions
     }
 
-    /// Reports an error of a query. Only callers with the scope `admin` see text of the warehouse, and the policies for
-    /// which pre-aggregations do not serve the query.
+    /// Reports an error of a query. Only callers with the scope `admin` see the warehouse's own text, and the misses of
+    /// pre-aggregations that policies cause.
     pub fn from_run(error: QueryRunError, scopes: Scopes) -> Self {
         match error {
             QueryRunError::Query(error) => from_query(error, scopes.hold(Scope::Admin)),
@@ -407,10 +407,11 @@ fn from_query(error: QueryError, is_admin: bool) -> ErrorBody {
     }
 }
 
-/// Returns the pre-aggregations of facts as answers and explanations show them. `is_admin`: with policies.
+/// Returns the use of pre-aggregations by facts, as answers and explanations show it. Misses that policies cause are
+/// included if `is_admin` is true.
 fn pre_aggregations(facts: &[FactMatch], is_admin: bool) -> Json {
     let facts: Vec<FactPreAggregation<'_>> = facts.iter().map(|fact| FactPreAggregation::new(fact, is_admin)).collect();
-    // Strings, numbers and lists are always values.
+    // Strings, numbers and lists always serialize.
     serde_json::to_value(facts).unwrap_or_default()
 }
 

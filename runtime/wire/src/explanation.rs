@@ -26,7 +26,7 @@ impl WarehousePlan {
         plan.map_or(WarehousePlan::Withheld("this warehouse has no plans"), WarehousePlan::Shown)
     }
 
-    /// Withholds the plan: its estimates are statistics of all rows, without policies.
+    /// Withholds the plan, because its estimates are statistics of all rows, including rows that policies hide.
     pub fn for_admins() -> Self {
         WarehousePlan::Withheld("the warehouse's plan discloses data: scope `admin` is required")
     }
@@ -129,7 +129,7 @@ enum JoinReason {
 }
 
 impl<'a> Explanation<'a> {
-    /// Returns the form of an explanation. `is_admin`: with policies behind misses of pre-aggregations, and row counts.
+    /// Converts an explanation. Misses that policies cause and numbers of rows are included if `is_admin` is true.
     pub fn new(explanation: &'a explanation::Explanation, plan: WarehousePlan, is_admin: bool) -> Self {
         let (warehouse_plan, warehouse_plan_reason) = match plan {
             WarehousePlan::Shown(text) => (serde_json::from_str(&text).unwrap_or(Json::String(text)), None),

@@ -39,16 +39,16 @@ enum FieldProblem {
     MissingField {
         name: &'static str,
     },
-    /// One of two fields is needed.
+    /// Two fields are missing, of which one is needed.
     MissingBoth {
         names: [&'static str; 2],
     },
     MissingParameter {
         name: &'static str,
     },
-    /// One name twice in an object: readers differ in which of the values they take.
+    /// A name that occurs twice in an object. JSON parsers differ in which of the two values they use.
     Duplicate,
-    /// Two fields with one meaning.
+    /// Two fields with the same meaning, of which only one may be set.
     Both {
         names: [&'static str; 2],
     },
@@ -150,7 +150,7 @@ impl<'p> Path<'p> {
     }
 }
 
-/// Returns the known name that a typing mistake made this one of.
+/// Returns the known name of which this name is probably a misspelling.
 fn nearest(name: &str, known: &[&'static str]) -> Option<&'static str> {
     likely(name, known.iter().copied())
 }

@@ -1,9 +1,9 @@
 //! Requests in GraphQL: bodies, query strings, and the messages of sockets.
 //!
 //! In: a JSON body or a query string (GraphQL over HTTP), or a message of `graphql-transport-ws` ([`messages`]). Out: a
-//! [`GraphQlRequest`], or an error that names the place. Fields that the specification does not know are ignored, since
-//! clients send some of their own. Batches and persisted documents are rejected by their names. Absent on purpose: the
-//! language of documents (`terrane-graphql`).
+//! [`GraphQlRequest`], or an error that names the place. Fields that the specification does not know are ignored,
+//! because clients send fields of their own. Batches and persisted documents are rejected by name. Absent on purpose:
+//! the language of documents (`terrane-graphql`).
 
 pub mod messages;
 
@@ -80,7 +80,7 @@ pub struct GraphQlLocation {
 
 const EXPECTED: &str = "an object like {\"query\": \"{ cubes { name } }\"}";
 const EXPECTED_MAP: &str = "an object";
-/// The message that clients of persisted documents know, so that they send the document instead.
+/// The error message that clients of persisted documents recognize, so that they send the document itself.
 const NOT_PERSISTED: &str = "PersistedQueryNotSupported";
 /// Fields in which clients send the id of a persisted document.
 const DOCUMENT_IDS: [&str; 4] = ["documentId", "doc_id", "id", "queryId"];
@@ -93,7 +93,7 @@ pub fn from_wire(body: &[u8]) -> Result<GraphQlRequest, FieldError> {
     request(parse(body)?, &Path::ROOT, Path::missing)
 }
 
-/// Reads a query string, in which `variables` and `extensions` are JSON texts.
+/// Reads a query string, in which `variables` and `extensions` are JSON.
 ///
 /// # Errors
 /// Names the parameter that is invalid.
@@ -120,7 +120,7 @@ fn json_parameter(text: &str, path: &Path<'_>) -> Result<Json, FieldError> {
     Ok(value)
 }
 
-/// Reads a parsed request; `missing` reports a field that must be there.
+/// Reads a parsed request. `missing` creates the error for a required field that is missing.
 fn request<'p>(
     value: Json,
     path: &Path<'p>,

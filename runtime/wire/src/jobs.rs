@@ -77,7 +77,7 @@ pub struct JobList {
 pub struct OperatorJob {
     #[serde(flatten)]
     pub job: JobAnswer,
-    /// The user id of the job's maker; empty for anonymous callers.
+    /// The user id of the caller who submitted the job; empty for anonymous callers.
     pub user_id: String,
     pub tenant: Option<String>,
     pub attempts: u32,
@@ -183,7 +183,7 @@ fn numbers<const N: usize>(
 ) -> Result<[Option<u64>; N], FieldError> {
     let mut numbers = [None; N];
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-        // The caller's key.
+        // The caller's credential, which every route accepts.
         if name == "api_key" {
             continue;
         }
@@ -201,8 +201,8 @@ fn numbers<const N: usize>(
     Ok(numbers)
 }
 
-/// Reads `wait` of a header `Prefer` (RFC 7240), in seconds. Ignores preferences that cannot be met, and
-/// shortens longer waits.
+/// Returns the preference `wait` of a header `Prefer` (RFC 7240). Other preferences are ignored, and a wait above the
+/// maximum is shortened to it.
 pub fn preferred_wait(prefer: &str) -> Option<Duration> {
     let seconds = prefer.split([',', ';']).find_map(|preference| {
         let (name, value) = preference.split_once('=')?;
@@ -226,7 +226,7 @@ pub fn after_page(format: RowFormat, total_rows: u64, returned_rows: u64) -> Vec
     }
 }
 
-/// The queries and failures of jobs.
+/// Converts the stored queries of jobs, and their failures.
 #[derive(Debug, Clone, Copy)]
 pub struct Texts;
 

@@ -40,7 +40,7 @@ impl Numbers {
         if matches!(self, Numbers::Strings | Numbers::Exact) { Numbers::Plain } else { self }
     }
 
-    /// Returns the number of the form, for stored rows.
+    /// Returns the number of the form, which is part of the key of encoded rows in a stored result.
     pub fn form(self) -> u8 {
         match self {
             Numbers::Plain => 0,
@@ -59,8 +59,8 @@ pub fn write_rows(columns: &[ResultColumn], batches: &[RecordBatch], numbers: Nu
     out.push(b']');
 }
 
-/// Returns the objects of a stored result's rows, with commas between them. A small result is written once for all
-/// queries that read it in the same form.
+/// Returns the objects of a stored result's rows, with commas between them. The bytes of a small result are stored with
+/// it, so that all queries with the same columns and form share them.
 pub fn shared_rows(stored: &StoredResult, columns: &[ResultColumn], numbers: Numbers) -> Arc<[u8]> {
     if let Some(rows) = stored.encoded.get(numbers.form(), columns) {
         return rows;
@@ -133,7 +133,7 @@ impl JsonRows {
         JsonRows { columns, keys, numbers }
     }
 
-    /// Appends the rows of a batch. `is_first`: no row was written before.
+    /// Appends the rows of a batch. `is_first` is true if no row was written before.
     pub(crate) fn write(&self, batch: &RecordBatch, mut is_first: bool, out: &mut Vec<u8>) {
         let cells = cells(&self.columns, batch, self.numbers);
         let mut scratch = Scratch::default();

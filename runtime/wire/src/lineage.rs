@@ -1,7 +1,7 @@
 //! Writes the lineage that a caller may see (specification, "Lineage" endpoints and `LineageResult`).
 //!
-//! In: the lineage of a project, and the nodes that the caller may see. Out: nodes, and edges from what is read to what
-//! reads it.
+//! In: the lineage of a project, and the nodes that the caller may see. Out: nodes, and edges from each node to the
+//! nodes that read it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -199,7 +199,7 @@ pub fn impact<'a>(lineage: &'a Lineage, start: u32, sight: &Sight) -> Impact<'a>
     }
 }
 
-/// Groups what was reached. Columns count as their model, and joins as the cube that has them.
+/// Groups the nodes that a walk reached. A column counts as its model, and a join as the cube that declares it.
 fn affected<'a>(lineage: &'a Lineage, start: u32, reached: &[Reached], sight: &Sight) -> Affected<'a> {
     let mut affected = Affected::default();
     let mut listed: BTreeSet<u32> = [start].into();
@@ -232,7 +232,7 @@ fn unresolved<'a>(lineage: &'a Lineage, sight: &Sight) -> Vec<Node<'a>> {
     with_readers.collect()
 }
 
-/// Returns the node under which an impact lists this node.
+/// Returns the node that an impact lists for this node: the model of a column, the cube of a join, or the node itself.
 fn owner(lineage: &Lineage, at: u32) -> Option<u32> {
     let node = &lineage.nodes[at as usize];
     match node.ty {
@@ -262,7 +262,7 @@ fn walked<'a>(lineage: &'a Lineage, start: u32, reached: &[Reached], sight: &Sig
 
 fn node<'a>(lineage: &'a Lineage, at: u32, sight: &Sight) -> Node<'a> {
     let node = &lineage.nodes[at as usize];
-    // Places in files are for the operator.
+    // Only operators see places in files.
     let place = node.span.as_ref().filter(|_| sight.shows_sql());
     Node {
         id: &node.id,

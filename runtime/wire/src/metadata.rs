@@ -293,7 +293,7 @@ fn rolling_window(kind: &MeasureKind) -> Option<RollingWindow> {
     Some(window.into())
 }
 
-/// Returns the name of an aggregation whose type is `number`.
+/// Returns the name of an aggregation if metadata show the type of its measure as `number`.
 fn aggregation(kind: &MeasureKind) -> Option<&'static str> {
     let MeasureKind::Aggregate(aggregate) = kind else { return None };
     match aggregate.function {

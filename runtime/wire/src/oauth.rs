@@ -1,7 +1,7 @@
 //! Reads the response of an identity provider in the address of the callback (RFC 6749, section 4.1.2).
 //!
-//! In: a query string. Out: its parameters. Providers add other parameters, which are ignored. A known one that occurs
-//! twice is rejected.
+//! In: a query string. Out: its parameters. Providers add other parameters, which are ignored. A known parameter that
+//! occurs twice is rejected.
 
 use terrane_app::security::oauth::Callback;
 

@@ -1,8 +1,9 @@
 //! Query parameters: the names that a route knows, and a query in the address (`GET /api/v1/query`).
 //!
 //! In: a query string. Out: a [`QueryRequest`], or a [`FieldError`]. A query is either `query=<JSON>`, the body of a
-//! POST, or `metrics`, `measures` and `dimensions` (each once a name) with the other fields that are not lists of
-//! objects. Ranges are words, or JSON as in a body. Absent on purpose: the credential `api_key` (server).
+//! POST, or separate parameters: `metrics`, `measures` and `dimensions`, each of which may be repeated, and the other
+//! fields except lists of objects. Ranges are words, or JSON as in a body. Absent on purpose: the credential `api_key`
+//! (server).
 
 use std::time::Duration;
 
@@ -37,7 +38,7 @@ const KNOWN: &[&str] = &[
     "api_key",
 ];
 
-/// Rejects query parameters other than `known`. Every route can be sent a credential.
+/// Rejects query parameters other than `known` and the credential, which every route accepts.
 ///
 /// # Errors
 /// Names the first parameter that is unknown.

@@ -1,4 +1,4 @@
-//! The state of plugins, for administrators: it names files of this machine.
+//! The state of plugins, for administrators only, because it names files of this machine.
 
 use std::time::Duration;
 

@@ -57,7 +57,7 @@ fn reasons(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
 }
 
 impl<'a> FactPreAggregation<'a> {
-    /// Returns the form of a match. `is_admin`: with policies and numbers of rows.
+    /// Converts a match. Misses that policies cause and numbers of rows are included if `is_admin` is true.
     pub(crate) fn new(fact: &'a FactMatch, is_admin: bool) -> Self {
         let misses = fact.misses.iter().filter(|miss| is_admin || miss.reason != MissReason::Policy);
         FactPreAggregation {

@@ -20,7 +20,7 @@ use crate::body::parse;
 use crate::fields::{FieldError, Fields, Path};
 use crate::schema;
 
-/// The reader of a result. Text of the warehouse is disclosed to operators.
+/// The recipient of a result. Text of the warehouse is disclosed to operators only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
     Operator,
@@ -32,7 +32,7 @@ impl Audience {
         if scopes.hold(Scope::Admin) { Audience::Operator } else { Audience::Caller }
     }
 
-    /// Returns a value for operators.
+    /// Returns the value for operators, and `None` for other callers.
     pub(crate) fn see<T>(self, value: T) -> Option<T> {
         (self == Audience::Operator).then_some(value)
     }
@@ -111,7 +111,7 @@ pub fn path_from_parameters(query: &str) -> Result<Option<String>, FieldError> {
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         match &*name {
             "project_path" => found = Some(value.into_owned()),
-            // The caller's key.
+            // The caller's credential, which every route accepts.
             "api_key" => {}
             other => return Err(Path::ROOT.unknown_field(other, &["project_path"])),
         }
@@ -293,7 +293,7 @@ fn failure(build: &ModelBuild, audience: Audience) -> Option<String> {
     }
 }
 
-/// Returns errors and warnings, one string each.
+/// Returns the errors and the warnings, with one string for each diagnostic.
 fn strings(diagnostics: &[Diagnostic], audience: Audience) -> (Vec<String>, Vec<String>) {
     let text = |diagnostic: &Diagnostic| {
         let message = message(diagnostic, audience);

@@ -130,7 +130,8 @@ fn entry(cube: &NewCube) -> String {
         if dimension.primary_key {
             entry.insert("primary_key".to_owned(), json!(true));
         }
-        // Metadata lists no granularities of dimensions of other types, and what it lists can be registered.
+        // Metadata has an empty list of granularities for a dimension that is not a time. Such a list is left out, so
+        // that a cube can be registered as metadata describes it.
         let is_implied = |list: &&Vec<String>| list.is_empty() && dimension.kind != "time";
         if let Some(granularities) = dimension.granularities.as_ref().filter(|list| !is_implied(list)) {
             entry.insert("granularities".to_owned(), json!(granularities));

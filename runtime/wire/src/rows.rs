@@ -23,7 +23,7 @@ use crate::arrow_stream::ArrowRows;
 use crate::csv::CsvRows;
 use crate::json::{JsonRows, Numbers};
 
-/// The number of threads that encode one answer. A client reads no faster than these write.
+/// The number of threads that encode one answer. More threads would encode faster than a client reads.
 const MAX_THREADS: usize = 4;
 
 /// A format of rows.
@@ -60,8 +60,8 @@ impl RowFormat {
 #[derive(Debug)]
 pub struct RowEncoder {
     rows: Rows,
-    /// The largest mean size of a row in a piece of text, so that the next piece is allocated once: memory of pieces
-    /// that grow stays with each of the encoding threads.
+    /// The largest mean size of a row, in bytes, in the pieces so far. It lets the next piece be allocated once,
+    /// because the memory that a growing piece leaves behind stays with its encoding thread.
     row_bytes: AtomicUsize,
 }
 
@@ -221,7 +221,7 @@ fn encode_pieces<E: Into<RowsError> + Send + 'static>(
     encoded.buffered(threads)
 }
 
-/// Returns the pieces up to their end or their first error, and an error if there is neither.
+/// Returns the pieces up to their end or their first error. If the stream stops before either, an error follows.
 fn until_end<E: Into<RowsError> + Send + 'static>(
     pieces: BoxStream<'static, Result<Piece, E>>,
 ) -> impl Stream<Item = Result<Piece, RowsError>> + Send + 'static {

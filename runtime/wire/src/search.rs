@@ -1,6 +1,7 @@
 //! Search and suggestions: bodies of requests, and hits as JSON.
 //!
-//! In: bodies; hits of `app::search`. Out: requests, or a [`FieldError`]; hits with the parts of their texts that match.
+//! In: bodies; hits of `app::search`. Out: requests, or a [`FieldError`]; hits with the parts of their texts that
+//! match.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;

@@ -90,10 +90,10 @@ pub enum AnomalyAction {
     },
 }
 
-/// The most steps of one season.
+/// The largest number of steps of one season.
 const MAX_SEASON: i64 = 10_000;
 
-/// Returns a parser that lists the granularities of which a value is none.
+/// Returns a parser for granularities, whose error lists the valid ones.
 fn granularities() -> impl TypedValueParser<Value = Granularity> {
     PossibleValuesParser::new(Granularity::ALL.map(Granularity::as_str)).try_map(|word| word.parse::<Granularity>())
 }
@@ -223,7 +223,8 @@ async fn find(arguments: &RunArguments, project: &Project, terminal: Terminal) -
     Ok(())
 }
 
-/// Returns whether no point of a run has a value. A count has 0 where there are no rows.
+/// Returns whether all values of a run are null or 0, or the run found no point to evaluate. A count is 0 in a range
+/// without rows.
 fn has_no_values(run: &Result<AnomalyRun, AnomalyError>) -> bool {
     match run {
         Ok(run) => {
@@ -261,7 +262,7 @@ fn request(arguments: &RunArguments) -> AnomalyRequest {
     AnomalyRequest {
         value: match &arguments.metric {
             Some(metric) => SeriesValue::Metric(text(metric)),
-            // Required by the arguments.
+            // The parser of the arguments requires a cube and a measure here.
             None => SeriesValue::Measure {
                 cube: arguments.cube.as_ref().map(text).unwrap_or_default(),
                 measure: arguments.measure.as_ref().map(text).unwrap_or_default(),
@@ -312,14 +313,14 @@ fn failure(error: AnomalyError) -> Failure {
     }
 }
 
-/// Describes the series that a component was judging when it failed.
+/// Describes the series that a component was evaluating when it failed.
 fn judging(fault: &PluginFault, series: &[SeriesKey]) -> Option<String> {
     const NAMED: usize = 3;
     // The only series of a run has no name.
     let names: Vec<String> = series.iter().filter(|key| !key.is_empty()).take(NAMED).map(key).collect();
     let more = series.len().saturating_sub(NAMED);
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-    // Others before these had their part in a limit.
+    // The limit covers all series of the call, so the message names these series only as the place where it ended.
     let until = if matches!(fault, PluginFault::Limit { .. }) { "it had come to" } else { "it was judging" };
     (!names.is_empty()).then(|| format!("{until} {}{more}", names.join("; ")))
 }

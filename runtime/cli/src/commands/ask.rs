@@ -70,7 +70,7 @@ impl From<AskMethod> for Method {
     }
 }
 
-/// Reads a question or a suite. Returns whether the question is clear, or no question of the suite was read wrongly.
+/// Reads a question or a suite. Returns true if the question is clear, or if no question of the suite was read wrongly.
 ///
 /// # Errors
 /// The project has errors, or the question or the suite is invalid.

@@ -118,7 +118,7 @@ pub async fn run(arguments: &AuditArguments, project: &Project) -> Result<bool, 
     }
 }
 
-/// The number of characters in a cell. `--json` prints all.
+/// The largest number of characters of a cell; `--json` prints whole values.
 const MAX_CELL: usize = 80;
 /// The number of newest records whose events a hint may name.
 const KNOWN_EVENTS_OF: u32 = 10_000;
@@ -144,7 +144,7 @@ fn table(records: &[AuditRecord]) -> comfy_table::Table {
     table
 }
 
-/// Returns the reason of a record, with the fault behind it.
+/// Returns the reason of a record, followed by the fault that caused it.
 fn reason(entry: &AuditEntry) -> String {
     let facts = entry.after.as_ref().map(details::to_json);
     let fault = facts.as_ref().and_then(|facts| facts["fault"].as_str());
@@ -152,7 +152,7 @@ fn reason(entry: &AuditEntry) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(": ")
 }
 
-/// Returns a cell of one short line.
+/// Returns the text of a cell: one line of at most [`MAX_CELL`] characters.
 fn cell(text: &str) -> String {
     let text = TerminalText::spaced(text).into_string();
     match text.char_indices().nth(MAX_CELL) {

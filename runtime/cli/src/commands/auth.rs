@@ -29,7 +29,7 @@ use crate::failure::Failure;
 use crate::project::Project;
 use crate::wiring;
 
-/// The number of bytes that are read from standard input; passwords are shorter.
+/// The largest number of bytes that are read from standard input; passwords are shorter.
 const MAX_INPUT_BYTES: u64 = 4_096;
 
 #[derive(Debug, clap::Args)]
@@ -501,7 +501,7 @@ fn texts(all: &[String]) -> Vec<Arc<str>> {
     all.iter().map(|text| text.as_str().into()).collect()
 }
 
-/// Reads `name=value` pairs; the values of one name are a list.
+/// Reads `name=value` pairs. The values of pairs with the same name form a list.
 fn attributes(pairs: &[String]) -> Result<BTreeMap<Arc<str>, Attribute>, Failure> {
     let mut attributes: BTreeMap<Arc<str>, Attribute> = BTreeMap::new();
     for text in pairs {

@@ -63,8 +63,9 @@ struct CheckJson<'a> {
     problems: Vec<DiagnosticJson<'a>>,
 }
 
-/// Replaces syntax warnings by the warehouse's decision: a model that it reads works, and one that it refuses has its
-/// message.
+/// Applies the warehouse's decisions to syntax warnings about models. The warning about a model that the warehouse
+/// refuses is removed, since the refusal has its own diagnostic. The warning about a model that it accepts mentions
+/// lineage only.
 fn resolve_syntax(problems: &mut Vec<Diagnostic>, refused: &RefusedModels) {
     let is_in = |problem: &Diagnostic, files: &HashSet<Arc<str>>| {
         let file = problem.span.as_ref().map(|span| &span.file);
@@ -87,18 +88,19 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
     if let Some(engine) = &engine {
         problems.extend(start_rules::unused_definitions(&project.config, &engine.catalog.snapshot().definitions));
     }
-    // A project that is not served needs no caller who may read. Written settings must be valid.
+    // Refusals without a place in the project file, such as that no caller could read, concern only a server. The
+    // settings in the file must be valid.
     problems.extend(start_rules::refusals(&project.config).into_iter().filter(|refusal| refusal.span.is_some()));
     let (expected, found) = project.folder.collect_folder(expectations::FOLDER);
     problems.extend(found);
     let (cases, unreadable) = expectations::read(&expected);
     problems.extend(unreadable);
-    // A server starts with a part of the project. For `check`, missing parts are errors.
+    // A server starts even if parts of the project are missing. For `check`, missing parts are errors.
     let is_incomplete = |problem: &Diagnostic| is_unread(problem) || problem.code == wiring::REQUIRED_REFUSED;
     for problem in problems.iter_mut().filter(|problem| is_incomplete(problem)) {
         problem.severity = Severity::Error;
     }
-    // Models that no cube reads are described only here.
+    // A load checks only the models that cubes read; this checks all models in the warehouse.
     if let Some(engine) = &engine {
         let refused = refused_models(&engine.catalog.snapshot(), &*engine.warehouse).await;
         let is_of_model = |problem: &Diagnostic| {
@@ -118,7 +120,7 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
     if let Some(engine) = &engine {
         let snapshot = engine.catalog.snapshot();
         let unknown = expectations::check_names(&snapshot.model, &snapshot.definitions, &cases);
-        // Errors of the project would cause other refusals of queries.
+        // If the project has errors, queries would be refused because of those errors.
         if !problems.iter().any(Diagnostic::is_error) {
             let found = expectations::check(wiring::subject(engine), &cases).await;
             problems.extend(found.into_iter().filter(|problem| !unknown.contains(problem)));
@@ -160,7 +162,7 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
 /// Returns a warning for each detector that has a fault, except those that are already reported.
 async fn unusable_detectors(engine: &Services, reported: &[Diagnostic]) -> Vec<Diagnostic> {
     let is_reported = |id: &str| reported.iter().any(|problem| problem.subject.as_deref() == Some(id));
-    // A file with another name than its component is reported as unused.
+    // A component whose file has another name is already reported as unused.
     let is_idle = |fault: &ComponentFault| matches!(fault.fault, PluginFault::Mismatch { .. });
     let faults = engine.detectors.kinds().await.faults.into_iter();
     let faults = faults.filter(|fault| !is_idle(fault) && !is_reported(&fault.component));

@@ -177,7 +177,7 @@ async fn recommend(days: Option<u16>, user: Option<&str>, json: bool, project: &
     };
     let service = CostService::new(ports, project.config.optimization.recommendation_days);
     let days = days.unwrap_or(service.recommendation_days());
-    // Who may read the state database may read everything in it.
+    // A user who can open the state database can read all of it, so this request has all rights.
     let request = RequestContext { scopes: Scopes::default().with(Scope::Admin), ..caller::read(None)? };
     let found = service.recommendations(&request, user.map(Into::into), days).await;
     let found = found.map_err(|error| Failure::new(error.to_string()))?;

@@ -118,7 +118,7 @@ async fn answer(engine: &Services, caller: &RequestContext, text: &str, output: 
     Ok(true)
 }
 
-/// Converts a refusal. All problems of a query are shown.
+/// Converts a refusal to a failure that lists all problems of the query.
 fn refusal(text: &str, error: DaxError) -> Failure {
     match error {
         DaxError::Problems(problems) => {

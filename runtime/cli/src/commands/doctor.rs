@@ -1,8 +1,8 @@
 //! `terrane doctor`: checks that a server can start and keep running on this machine.
 //!
-//! In: a project's folder. Out: findings in the order of a server's start. Nothing is changed: no schema is migrated, and
-//! only working files of an embedded warehouse remain. A check that depends on a failed one is left out. Not here:
-//! problems of definitions (`check`).
+//! In: a project's folder. Out: findings in the order of a server's start. The checks change nothing: they migrate no
+//! schema, and leave only the working files of an embedded warehouse. A check that depends on a failed one is left out.
+//! Not here: problems of definitions (`check`).
 
 mod finding;
 mod machine;

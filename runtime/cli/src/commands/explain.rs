@@ -83,7 +83,7 @@ fn tree(body: &Map<String, Json>, is_full: bool) -> Tree {
     top
 }
 
-/// Returns the SQL as it can be copied, with its values as comments.
+/// Returns the SQL in a form that can be copied, with the values of its parameters as comments.
 fn sql(body: &Map<String, Json>) -> String {
     let mut text = indented(&TerminalText::lines(&word(body.get("sql").unwrap_or(&Json::Null))));
     let values = body.get("params").and_then(Json::as_array).into_iter().flatten();
@@ -146,7 +146,7 @@ fn warehouse(body: &Map<String, Json>) -> Vec<Tree> {
     }
 }
 
-/// Draws a plan of steps with a name, facts and children. Other values are shown unchanged.
+/// Draws a plan whose steps have a name, facts and children. A value of another shape is shown unchanged.
 fn steps(plan: &Json) -> Vec<Tree> {
     match plan {
         Json::Array(plans) => plans.iter().flat_map(steps).collect(),

@@ -51,7 +51,7 @@ impl ExportArguments {
     }
 }
 
-/// Exports the project. The warehouse is not asked.
+/// Exports the project. The warehouse is not used.
 ///
 /// # Errors
 /// The project has errors, or the file cannot be written.

@@ -61,7 +61,7 @@ pub fn print_schema() {
 pub async fn run(arguments: &GraphqlArguments, project: Project, terminal: Terminal) -> Result<(), Failure> {
     let document = query_text(arguments.document.as_deref().unwrap_or_default())?;
     let variables = variables(arguments.variables.as_deref())?;
-    // The operator of this machine sees the warehouse's own messages, also as another caller.
+    // With scope `admin` the operator of this machine sees the warehouse's own messages, even if `--as` names a caller.
     let request =
         RequestContext { scopes: Scopes::READ.with(Scope::Admin), ..caller::read(arguments.caller.as_deref())? };
     let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;

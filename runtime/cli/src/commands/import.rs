@@ -118,7 +118,7 @@ struct ImportJson<'a> {
     findings: Vec<DiagnosticJson<'a>>,
 }
 
-/// Imports a model. Returns true if there is a project.
+/// Imports a model. Returns false if the model has no cubes; then no project is written.
 ///
 /// # Errors
 /// The model cannot be read, or the project cannot be written.
@@ -158,7 +158,7 @@ pub fn run(arguments: &ImportArguments, terminal: Terminal) -> Result<bool, Fail
     Ok(!is_empty)
 }
 
-/// Returns the project file. Its owner adds the place of the tables.
+/// Returns the text of the project file, without the location of the tables, which its owner adds.
 fn settings(name: &str, warehouse: &str) -> String {
     let settings = WarehouseSettings { kind: warehouse.to_owned(), ..WarehouseSettings::default() };
     project_file::settings(name, &settings)

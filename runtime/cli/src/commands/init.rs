@@ -200,7 +200,7 @@ fn summary(dir: &str, draft: &ProjectDraft, variables: &[(&'static str, String)]
         Some(cube) => text.push_str(&format!("  terrane query {dir} '{{\"measures\": [\"{}.count\"]}}'\n", cube.name)),
         None => text.push_str(&format!("  write your first cube in {dir}/cubes/orders.yml\n")),
     }
-    // The names come from a database.
+    // The names come from a database, so they may contain control characters.
     TerminalText::lines(&text).into_string()
 }
 

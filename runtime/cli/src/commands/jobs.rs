@@ -1,7 +1,7 @@
 //! `terrane jobs`: lists, shows and cancels asynchronous queries of all callers, in the state database of this machine.
 //!
 //! In: arguments. Out: jobs as text or JSON. A running job is cancelled by the server that runs it. Absent: running
-//! jobs, and reading their results, which only the callers who submitted them may do.
+//! jobs (server), and reading results, which only the caller who submitted the job may do.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -34,7 +34,7 @@ pub struct LspArguments {
     pub stdio: bool,
 }
 
-/// Serves until the editor ends the session. Returns true if it was announced.
+/// Serves until the editor ends the session. Returns true if the editor announced the end with `shutdown`.
 ///
 /// # Errors
 /// Standard input contains no messages, or standard output is closed.

@@ -1,7 +1,7 @@
 //! `terrane preagg`: shows and builds pre-aggregations, and shows what serves a query.
 //!
-//! In: arguments. Out: tables or JSON. A build runs in this process if no server builds for the project; otherwise it
-//! is handed to that server. Not here: how tables are built (`terrane_app::preaggregations`).
+//! In: arguments. Out: tables or JSON. If a server builds for the project, it also runs the builds of this command;
+//! otherwise they run in this process. Not here: how tables are built (`terrane_app::preaggregations`).
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ use crate::shutdown_signal::ShutdownSignal;
 use crate::wiring::{self, WarehouseUse};
 use crate::{caller, table, wire};
 
-/// The time between two looks at builds that a server runs.
+/// The time between two checks of builds that a server runs.
 const PAUSE: Duration = Duration::from_millis(500);
 
 #[derive(Debug, clap::Args)]
@@ -161,7 +161,7 @@ pub async fn run(arguments: &PreaggArguments, project: Project, terminal: Termin
     }
 }
 
-/// Returns the use cases of a command that reads the state alone.
+/// Returns the use cases of a command that reads the state of pre-aggregations and not their tables.
 async fn load(
     project: &Project,
     store: &Arc<StateStore>,
@@ -263,14 +263,15 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// Acquires the lease of builds; `None` while another process holds it, with DuckDB's file of the tables.
+    /// Acquires the lease of builds. Returns `None` while another process holds it, which then also has DuckDB's file
+    /// of the tables open.
     async fn acquire(&self) -> Result<Option<HeldLease>, Failure> {
         let leases: Arc<dyn Leases> = self.store.clone();
         let lease = HeldLease::acquire(&leases, BUILDING, &wiring::process_id(), LeaseSettings::default()).await;
         lease.map_err(|error| Failure::new(error.to_string()))
     }
 
-    /// Waits until builds have ended. Returns the lease if its holder gave it up or let it expire before that.
+    /// Waits until builds have ended. Returns the lease if its holder released it or let it expire before that.
     async fn wait(&self, requested: &[RollupBuild]) -> Result<Option<HeldLease>, Failure> {
         let renewal = LeaseSettings::default().renewal;
         let mut waited = Duration::ZERO;
@@ -287,7 +288,7 @@ impl Builder<'_> {
         Ok(None)
     }
 
-    /// Runs builds under the lease, and releases it also if they fail.
+    /// Runs builds under the lease, and releases it even if they fail.
     async fn run(
         &self,
         lease: HeldLease,
@@ -322,7 +323,7 @@ impl Builder<'_> {
             Work::Requested(requested) => requested,
         };
         let working = async {
-            // A build that failed is tried again when its time has come.
+            // The service retries a failed build when its time has come.
             while !ended(store, &requested).await? {
                 service.work(lease.lease()).await.map_err(|error| failed(&error))?;
                 tokio::time::sleep(PAUSE).await;
@@ -340,7 +341,7 @@ impl Builder<'_> {
     }
 }
 
-/// Prints the builds as they ended. Returns whether all succeeded.
+/// Prints the outcomes of builds. Returns whether all succeeded.
 async fn report(arguments: &BuildArguments, store: &StateStore, requested: &[RollupBuild]) -> Result<bool, Failure> {
     let mut is_whole = true;
     for request in requested {

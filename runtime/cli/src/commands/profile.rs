@@ -98,7 +98,7 @@ pub async fn run(arguments: &ProfileArguments, project: Project, terminal: Termi
     Ok(())
 }
 
-/// Converts a refusal. Those of the range name the argument.
+/// Converts a refusal to a failure. The message of a refused range names the argument `--date-range`.
 fn failure(error: QueryRunError, date_range: Option<&str>) -> Failure {
     match (error, date_range) {
         (QueryRunError::Query(QueryError::NoPrimaryTime { cube }), Some(_)) => {
@@ -156,7 +156,7 @@ fn tables(profile: &profiling::CubeProfile, glyphs: Option<Glyphs>) -> String {
 fn distribution(column: &profiling::ColumnProfile, glyphs: Glyphs) -> String {
     let bins = column.histogram.iter().map(|bin| bin.count);
     let most_frequent = column.top_values.iter().map(|(_, count)| *count).filter(|_| column.histogram.is_empty());
-    // The lowest line stands for no row.
+    // A 0 is added, so that the lowest character stands for no rows; its own character is cut off below.
     let counts: Vec<Option<f64>> =
         bins.chain(most_frequent).map(|count| Some(count as f64)).chain([Some(0.0)]).collect();
     let line = sparkline(&counts, glyphs);

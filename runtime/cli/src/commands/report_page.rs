@@ -29,7 +29,7 @@ use crate::report::plural;
 use crate::wiring::{self, WarehouseUse};
 use contents::Contents;
 
-/// The largest number of cubes with profiles and anomalies, unless they are named.
+/// The largest number of cubes with profiles and anomalies if the arguments name no cubes.
 const MAX_CUBES: usize = 30;
 
 #[derive(Debug, clap::Args)]
@@ -148,8 +148,8 @@ fn name_of(caller: &RequestContext, is_default: bool) -> String {
     }
 }
 
-/// Returns the requested cubes, or all that the caller may see. Aliases have the rows of their cubes, and are left out
-/// unless they are named.
+/// Returns the requested cubes, or else all that the caller may see. Aliases have the rows of their cubes, so they are
+/// left out unless they are requested.
 fn cubes(requested: &[String], access: &Access<'_>) -> Result<Vec<Arc<str>>, Failure> {
     if requested.is_empty() {
         let cubes = metadata::cubes(access).filter(|cube| cube.alias_of.is_none());

@@ -144,7 +144,7 @@ fn grouped(number: u64) -> String {
     grouped
 }
 
-/// Reports relations of removed models. Only the operator drops them.
+/// Reports the relations of models that were removed from the project. Only the operator drops them.
 fn print_outdated(definitions: &terrane_compiler::project::Definitions) {
     let of_models = definitions.models.iter().filter_map(|model| model.built_as());
     let known: Vec<String> = of_models.map(|(schema, name)| format!("{schema}.{name}").to_lowercase()).collect();

@@ -74,7 +74,7 @@ pub async fn run(arguments: &ServeArguments, mut project: Project, terminal: Ter
     let process_id = wiring::process_id();
     let watching = wiring::watching(&project.config, &process_id)?;
     let (mut first, mut second) = (ShutdownSignal::listen()?, ShutdownSignal::listen()?);
-    // A signal while the project is loaded: no request has to be finished.
+    // If a signal arrives while the project is loaded, the command ends at once, since there are no requests to finish.
     let store = wiring::state(&project).await?;
     let registered = wiring::registered(&store).await?;
     let rollups = wiring::rollup_place(&project, &store).await?;
@@ -92,12 +92,12 @@ pub async fn run(arguments: &ServeArguments, mut project: Project, terminal: Ter
     let services = wiring::server_services(&project, loaded, &store, registered, process_id).await?;
     let is_watched = arguments.watch || project.config.server.watch;
     let watch = is_watched.then(|| FolderWatch::of(project.folder.root())).transpose()?;
-    // The first answers read what is published already.
+    // The first queries can already be served from published pre-aggregations.
     if let Err(error) = services.preaggregations.reload().await {
         return Err(Failure::new(error.to_string()).hint("check `state.url`"));
     }
     let reloading = tokio::spawn(reload::keep_loaded(services.projects.clone(), watch)?);
-    // The guard writes what is left when it is dropped.
+    // When the guard is dropped, it writes the remaining lines.
     let log = telemetry::init(&wiring::log_settings(&project), Arc::clone(&services.clock))
         .map_err(|error| Failure::new(error.to_string()).hint("check the keys of `log`"))?;
 
@@ -134,7 +134,7 @@ pub async fn run(arguments: &ServeArguments, mut project: Project, terminal: Ter
 fn allow_open_files() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
-    // Where it can't be raised, `doctor` says what that means.
+    // If the limit can't be raised, `doctor` reports the consequence.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
@@ -160,7 +160,7 @@ struct Background {
     /// Reads the published pre-aggregations.
     following: JoinHandle<()>,
     worker: JoinHandle<()>,
-    /// Stop the worker and the runner of jobs.
+    /// The senders that stop the worker and the runner of jobs.
     ends: [oneshot::Sender<()>; 2],
 }
 
@@ -187,7 +187,7 @@ impl Background {
             async move { preaggregations.follow().await }
         });
         let (end, ended) = oneshot::channel::<()>();
-        // The sender may be gone; that is the end too.
+        // A dropped sender stops the task too.
         let (end_jobs, jobs_ended) = oneshot::channel::<()>();
         let worker = services.worker().run(async { drop(ended.await) });
         let jobs = services.job_runner().run(async { drop(jobs_ended.await) });
@@ -206,7 +206,7 @@ impl Background {
         }
     }
 
-    /// Writes the audit records that are left, and releases the leases of background tasks.
+    /// Writes the remaining audit records, and releases the leases of background tasks.
     async fn stop(self) {
         self.writing.abort();
         self.following.abort();
@@ -221,7 +221,7 @@ impl Background {
         let stopped = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.worker);
         // Queries that cannot be recorded in time are lost.
         let (flushed, stopped, _) = tokio::join!(flush, stopped, recorded);
-        // Jobs add queries until they end.
+        // Jobs add queries to the history until they end, so the history is written last.
         write_history(self.cost).await;
         match flushed {
             Ok(Ok(())) => {}
@@ -253,7 +253,7 @@ async fn write_history(cost: Option<(Arc<CostService>, JoinHandle<()>)>) {
 /// Returns the address to listen on, if this configuration may be served there.
 fn address(arguments: &ServeArguments, project: &Project) -> Result<SocketAddr, Failure> {
     let config = &project.config;
-    // The values below may be stand-ins for what could not be read.
+    // After an error in the configuration, the values below may be defaults instead of the operator's settings.
     let mut refused: Vec<_> = project.problems.iter().filter(|problem| problem.is_error()).cloned().collect();
     refused.extend(start_rules::refusals(config));
     let host = arguments.host.as_deref().unwrap_or(&config.server.host);

@@ -101,7 +101,8 @@ pub async fn run(arguments: &StateArguments, project: &Project) -> Result<(), Fa
     }
 }
 
-/// Writes to a temporary name until the dump is complete, so that a part is never mistaken for a dump.
+/// Writes the dump under a temporary name until it is complete, so that an incomplete file is never mistaken for a
+/// dump.
 async fn dump_into(store: &StateStore, output: &Path, now: jiff::Timestamp) -> Result<u64, Failure> {
     if output.symlink_metadata().is_ok() {
         return Err(Failure::new(format!("{} already exists", output.display())).hint("name a new file"));
@@ -113,7 +114,7 @@ async fn dump_into(store: &StateStore, output: &Path, now: jiff::Timestamp) -> R
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    // One that is left of a dump that broke off may be readable for others.
+    // A file that an interrupted dump left behind may be readable for other users, so a new one is created.
     let _ = std::fs::remove_file(&partial);
     let file = options.open(&partial).map_err(|error| failed(&partial, "written", &error))?;
     let mut out = BufWriter::new(file);

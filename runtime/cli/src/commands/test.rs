@@ -112,7 +112,7 @@ pub async fn run(arguments: &TestArguments, project: Project, terminal: Terminal
 
 /// The outcomes of a run.
 pub struct Outcomes {
-    /// The outcomes of the cases and tests that the filter chose.
+    /// The outcomes of the cases and tests that match the filter.
     ended: Vec<ExpectationOutcome>,
     /// The names of all cases and tests of dimensions.
     known: Vec<String>,

@@ -1,7 +1,7 @@
 //! The channels of alerts: `anomaly.channels`.
 //!
-//! In: the reader. Out: settings of the adapter; problems with their place. A channel that has a wrong setting is left
-//! out, which is an error of the start.
+//! In: the reader. Out: settings of the adapter; problems with their place. A channel with a wrong setting is left out
+//! and reported as an error, so the server does not start.
 
 use std::collections::BTreeMap;
 
@@ -39,8 +39,8 @@ pub(super) fn channels(s: &mut Section<'_>) -> ChannelSettings {
     settings
 }
 
-/// Adds a channel. Fails with a description if a channel of its name exists; in types without names, if a channel of
-/// its type exists.
+/// Adds a channel. Types with names may have one channel per name; the types `email` and `sms` have no names and may
+/// have one channel each. Fails with a description of the channel that already exists.
 fn add(settings: &mut ChannelSettings, entry: Entry) -> Result<(), String> {
     let named = |kind: &str, name: &str| format!("the type `{kind}` named `{name}`");
     match entry {
@@ -64,7 +64,7 @@ fn add(settings: &mut ChannelSettings, entry: Entry) -> Result<(), String> {
     Ok(())
 }
 
-/// The types of channels with the keys that each needs, and that it may have.
+/// The types of channels, each with its required keys and its optional keys.
 const TYPES: [(&str, &[&str], &[&str]); 5] = [
     ("webhook", &["name", "url"], &["secret", "previous_secret"]),
     ("slack", &["name", "url"], &[]),
@@ -73,7 +73,7 @@ const TYPES: [(&str, &[&str], &[&str]); 5] = [
     ("sms", &["url"], &["token", "from"]),
 ];
 
-/// The keys of an item, as far as they are set.
+/// The keys that an item sets.
 struct Item {
     kind: Option<&'static str>,
     texts: BTreeMap<&'static str, (String, Option<Place>)>,

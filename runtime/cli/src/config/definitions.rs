@@ -22,7 +22,7 @@ const KEYS: [(&str, &str); 5] = [
 /// The keys of `models` that the compiler reads.
 const MODEL_KEYS: [&str; 2] = ["models.materialization", "models.schema"];
 
-/// Returns the definitions as JSON, which is valid YAML. `None`: the environment changes nothing.
+/// Returns the definitions as JSON, which is valid YAML. Returns `None` if the environment changes nothing.
 pub(super) fn effective(file: Option<&Node>, environment: &Environment, collected: &mut Collected) -> Option<String> {
     let entries = match file.map(|node| &node.value) {
         Some(NodeValue::Map(entries)) => entries.as_slice(),
@@ -63,7 +63,7 @@ pub(super) fn effective(file: Option<&Node>, environment: &Environment, collecte
             definitions.insert(key.to_owned(), value);
         }
     }
-    // Other keys are the operator's; the compiler passes them over.
+    // The compiler ignores the operator's settings, so the text contains definitions only.
     is_changed.then(|| Value::Object(definitions).to_string())
 }
 

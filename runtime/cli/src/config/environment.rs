@@ -1,7 +1,7 @@
 //! Reads the environment once, for settings and for `${VAR}` in the values of files.
 //!
-//! In: the variables of the process. Out: an [`Environment`]; no other part of the runtime reads variables. Not here: the
-//! list of settings (`sections`).
+//! In: the variables of the process. Out: an [`Environment`]; no other part of the runtime reads variables. Not here:
+//! the list of settings (`sections`).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -39,8 +39,8 @@ impl Environment {
         shown.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
-    /// Returns the cache folder of systemd or of the XDG base directories. Not a setting, since a project must not choose
-    /// it.
+    /// Returns the cache folder of systemd or of the XDG base directories. It is not a setting, since a project must
+    /// not choose the folder.
     pub(super) fn cache_folder(&self) -> Option<PathBuf> {
         let absolute = |name: &str| self.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let of_user = || absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
@@ -99,7 +99,7 @@ impl ExpandError {
     pub(super) fn explain(&self, key: &str) -> Diagnostic {
         match self {
             ExpandError::Unset { name } => {
-                // A secret belongs into the environment, never into the file.
+                // A secret belongs in the environment, never in the file.
                 let hint = match super::settings::sounds_secret(key.trim_matches('`')) {
                     true => format!("set {name}"),
                     false => format!("set {name}, or write the value of {key} into the file"),

@@ -19,11 +19,11 @@ pub struct IneffectiveSetting {
     pub place: Place,
 }
 
-/// Keys that only one other setting makes effective.
+/// Keys that have no effect without one other setting.
 struct Rule {
     keys: &'static [&'static str],
     needs: &'static str,
-    /// The key that switches these off on purpose.
+    /// The key with which an author switches off these keys on purpose.
     switch: Option<&'static str>,
     is_effective: fn(&Config) -> bool,
 }

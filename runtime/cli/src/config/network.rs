@@ -57,7 +57,7 @@ pub(super) fn cors(s: &mut Section<'_>) -> CorsConfig {
     config
 }
 
-/// Returns the reason why a string is not an origin as browsers send it (RFC 6454, section 6.1).
+/// Returns the fault and a hint for a string that is not an origin as browsers send it (RFC 6454, section 6.1).
 fn origin_fault(text: &str) -> Option<(&'static str, String)> {
     let example = || "write it like https://app.example.org".to_owned();
     let Some((scheme, rest)) = text.split_once("://") else { return Some(("is not an origin", example())) };

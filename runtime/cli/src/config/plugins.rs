@@ -1,8 +1,8 @@
 //! The key `plugins`: the folders of components, and the plugins to load with their settings.
 //!
-//! In: the reader; the value is a list of plugins, or a mapping with a list. Out: typed entries with unchanged paths. An
-//! invalid entry is reported and left out; a project with an error is not served. Not here: reading the component files
-//! (`terrane-plugin-host`).
+//! In: the reader; the value is a list of plugins, or a mapping with a list. Out: typed entries with unchanged paths.
+//! An invalid entry is reported and left out; a project with an error is not served. Not here: reading the component
+//! files (`terrane-plugin-host`).
 
 use std::path::PathBuf;
 
@@ -82,7 +82,7 @@ fn keys(s: &mut Section<'_>) -> Vec<PublicKey> {
 
 fn must_be_signed(s: &mut Section<'_>, keys: &[PublicKey]) -> bool {
     let place = s.place("require_signatures");
-    // Keys are listed to be required.
+    // An operator who lists keys expects signatures to be required.
     let must_be_signed = s.boolean("require_signatures").unwrap_or(!keys.is_empty());
     if let (true, true, Some(place)) = (must_be_signed, keys.is_empty(), place) {
         let message = "`plugins.require_signatures` is on, and `plugins.keys` names no key";
@@ -92,7 +92,7 @@ fn must_be_signed(s: &mut Section<'_>, keys: &[PublicKey]) -> bool {
     must_be_signed
 }
 
-/// Reads an entry. `None`: a required key is missing or invalid, which is reported.
+/// Reads an entry. Returns `None` if a required key is missing or invalid, which is reported.
 fn entry(s: &mut Section<'_>) -> Option<PluginConfig> {
     let roles = PluginRole::ALL.map(|role| (role.as_str(), role));
     let place = s.place("id").or_else(|| s.place("role")).or_else(|| s.place("source"));
@@ -104,7 +104,8 @@ fn entry(s: &mut Section<'_>) -> Option<PluginConfig> {
     let enforcement = s.choice("enforcement", &[("required", true), ("optional", false)]);
     let mode_place = s.place("mode");
     let is_monitored = s.choice("mode", &[("protect", false), ("monitor", true)]).unwrap_or(false);
-    // Who lists a hook means to be protected by it, and not only while it works; who watches it does not.
+    // A governance hook is required by default: an operator who lists one relies on its protection even when it fails.
+    // A hook in the mode `monitor` only observes, so it is optional.
     let is_required = enforcement.unwrap_or(role == Some(PluginRole::Governance) && !is_monitored);
     if let (true, Some(true), Some(place)) = (is_monitored, enforcement, enforcement_place) {
         let message = "a plugin in the mode `monitor` cannot be `required`: nothing that it says is obeyed";
@@ -157,7 +158,7 @@ fn grants(s: &mut Section<'_>) -> Grants {
     grants
 }
 
-/// Keeps the first entry of each id.
+/// Returns the first entry of each id, and reports the others.
 fn unique(s: &mut Section<'_>, listed: Vec<PluginConfig>) -> Vec<PluginConfig> {
     let mut unique: Vec<PluginConfig> = Vec::with_capacity(listed.len());
     for plugin in listed {

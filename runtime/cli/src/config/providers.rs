@@ -38,7 +38,7 @@ impl OAuthConfig {
     }
 }
 
-/// One provider, as it is written.
+/// The settings of one provider, unchecked.
 #[derive(Debug, Clone)]
 pub struct ProviderConfig {
     /// The place of its name, or of another key.
@@ -101,9 +101,9 @@ pub enum TokenAuth {
 /// Requests to providers.
 #[derive(Debug, Clone)]
 pub struct OutgoingConfig {
-    /// Hosts and networks of the operator's own.
+    /// The operator's own addresses, networks and hosts, to which requests are allowed besides public ones.
     pub allow: Vec<WithPlace<String>>,
-    /// Authorities besides the public ones; from the project's folder, or absolute.
+    /// The file of certificate authorities besides the public ones, absolute or relative to the project's folder.
     pub ca_path: Option<String>,
 }
 
@@ -143,8 +143,8 @@ pub(super) fn outgoing(s: &mut Section<'_>) -> OutgoingConfig {
     OutgoingConfig { allow: s.texts_with_places("allow").unwrap_or_default(), ca_path: s.text("ca_path") }
 }
 
-/// Reads algorithms of public keys: with a symmetric one, everybody who reads the keys could sign. `None` if none is
-/// named.
+/// Reads the signature algorithms. Returns `None` if none is named. Symmetric algorithms are refused, because everybody
+/// who can read the provider's published keys could sign tokens with them.
 pub(super) fn algorithms(s: &mut Section<'_>) -> Option<Vec<SignatureAlgorithm>> {
     let mut read = Vec::new();
     for WithPlace { value, place } in s.texts_with_places("algorithms").unwrap_or_default() {

@@ -21,7 +21,7 @@ use super::environment::{Environment, PREFIX};
 use super::place::Place;
 use super::settings::{ReadKeys, ValueKind};
 
-/// The variables whose names the interface fixes.
+/// The keys whose variable has a name that the interface fixes, besides the regular name.
 pub(super) const SPELLED: &[(&str, &str)] = &[
     ("security.jwt.secret", "SERVICE_SECURITY__JWT_SECRET"),
     ("security.jwt.algorithm", "SERVICE_SECURITY__JWT_ALGORITHM"),
@@ -90,7 +90,7 @@ pub(super) struct Collected {
     pub(super) diagnostics: Vec<Diagnostic>,
     pub(super) variables: BTreeSet<String>,
     pub(super) read_keys: ReadKeys,
-    /// Prefixes of variables for keys that the user names.
+    /// The prefixes of variables for keys that another module reads or that the user names.
     open_levels: Vec<String>,
 }
 
@@ -143,9 +143,9 @@ impl<'a> Section<'a> {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    /// Returns the variables for a key, first the one that the interface fixes.
+    /// Returns the names of the variables for a key. A name that the interface fixes comes first.
     fn variables(&self, key: &str) -> Vec<String> {
-        // One variable would set it in every item.
+        // A key of a list item has no variable, because one variable would set the key in every item.
         if self.is_in_list {
             return Vec::new();
         }
@@ -187,7 +187,7 @@ impl<'a> Section<'a> {
         self.variable_below(key).map(Place::Variable)
     }
 
-    /// Returns a variable for a key below this one.
+    /// Returns a variable that sets a key below this one.
     fn variable_below(&self, key: &str) -> Option<String> {
         let path = format!("{}.", self.full(key));
         let level = format!("{}__", self.variables(key).pop()?);
@@ -394,7 +394,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Reads a mapping with keys of another owner as JSON. It may contain secrets.
+    /// Reads a mapping whose keys belong to another owner, such as a plugin, as JSON. The mapping may contain secrets.
     pub(super) fn json(&mut self, key: &'static str) -> Option<Json> {
         let shown = self.shown(key);
         self.collected.read_keys.mark_secret(&shown);
@@ -412,7 +412,7 @@ impl<'a> Section<'a> {
         self.json_of(node, &name)
     }
 
-    /// Converts a node. `None`: a variable in it is not set, which is reported.
+    /// Converts a node. Returns `None` if a variable in it is not set, which is reported.
     fn json_of(&mut self, node: &Node, name: &str) -> Option<Json> {
         match &node.value {
             NodeValue::Null => Some(Json::Null),
@@ -420,7 +420,7 @@ impl<'a> Section<'a> {
                 let text = self.scalar_of(node, name)?.text;
                 Some(match plain {
                     Plain::Boolean(value) => (*value).into(),
-                    // A number beyond what JSON readers keep stays the text that it is.
+                    // A number that JSON readers cannot hold becomes a string.
                     Plain::Integer | Plain::Fraction => serde_json::from_str(&text).unwrap_or(Json::String(text)),
                     Plain::Text => Json::String(text),
                 })
@@ -493,7 +493,7 @@ impl Collected {
                 None => "Remove it; `terrane config show` lists all variables.".to_owned(),
             };
             let diagnostic = Diagnostic::warning(Code::UnknownVariable, message).hint(hint);
-            // A misspelled security setting may leave something open.
+            // A misspelled security setting may leave access open, so it is an error.
             let is_security = SECURITY.iter().any(|prefix| name.starts_with(prefix));
             let severity = if is_security { Severity::Error } else { Severity::Warning };
             self.diagnostics.push(Diagnostic { severity, ..diagnostic });

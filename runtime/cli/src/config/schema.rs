@@ -1,8 +1,8 @@
 //! The JSON Schema of `service_project.yml` with the operator's sections.
 //!
-//! In: the keys that the reader reads, and their descriptions in the reference (`settings.md`). Out: the compiler's schema
-//! of the project with these keys and no others, so that an editor marks unknown keys and values of other types. Each
-//! value may also be a string with `${NAME}`, which comes from the environment. Not here: rules between several keys.
+//! In: the keys that the reader reads, and their descriptions in the reference (`settings.md`). Out: the compiler's
+//! schema of the project with these keys and no others, so that an editor marks unknown keys and values of other types.
+//! Each value may also be a string with `${NAME}`, which the environment replaces. Not here: rules about several keys.
 
 use terrane_compiler::project::schema::{False, FileKind, Literal, Others, Schema, schema};
 

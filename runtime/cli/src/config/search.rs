@@ -1,6 +1,6 @@
 //! The settings of search and of questions in words: `search`.
 //!
-//! In: the reader. Out: settings; problems with their place. A language model needs its address and its name.
+//! In: the reader. Out: settings; problems with their place. A language model needs both its address and its name.
 
 use std::num::NonZeroU32;
 use std::time::Duration;

@@ -26,7 +26,7 @@ use super::{
 };
 
 pub(super) const DEFAULT_SCHEMA: &str = "terrane_preaggregations";
-/// Schemas that contain tables of others.
+/// Schemas that may contain tables of other owners.
 const RESERVED_SCHEMAS: &[&str] =
     &["information_schema", "performance_schema", "pg_catalog", "pg_toast", "public", "system"];
 
@@ -159,7 +159,7 @@ fn pre_aggregations(s: &mut Section<'_>) -> PreaggregationsConfig {
     }
 }
 
-/// Returns the settings of the costs of queries, and those that the interface names and that have no effect yet.
+/// Returns the settings of query costs, and the keys of the section that are set but have no effect yet.
 fn optimization(s: &mut Section<'_>, place: Option<&Place>) -> (OptimizationConfig, Vec<UnusedSetting>) {
     const PRICE: &str = "a number from 0 to 1000000";
     let price = |text: &str| text.trim().parse::<f64>().ok().filter(|price| (0.0..=1_000_000.0).contains(price));
@@ -218,7 +218,8 @@ fn governance(s: &mut Section<'_>) -> GovernanceConfig {
     }
 }
 
-/// Reads a name that no engine folds, and that other texts do not contain by accident.
+/// Reads the name of a schema. No engine changes the case of its characters, and its length makes it unlikely that
+/// other SQL contains the name by accident.
 fn schema_name(text: &str) -> Option<String> {
     let is_plain = text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     let is_name = text.starts_with(|c: char| c.is_ascii_lowercase()) && (6..=48).contains(&text.len());
@@ -252,7 +253,7 @@ fn folders(s: &mut Section<'_>) -> Folders {
 
 fn warehouse(s: &mut Section<'_>) -> WarehouseConfig {
     let wanted = format!("a warehouse: {}", WAREHOUSES.join(", "));
-    // A dialect component of one's own may bring another name.
+    // The operator's own dialect component may have another name, so unknown names are accepted here.
     let is_name = |text: &str| {
         !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c))
     };
@@ -295,7 +296,7 @@ fn time_zone(text: &str) -> Option<TimeZone> {
 
 fn data_tests(s: &mut Section<'_>) -> DataTestsConfig {
     const SCHEDULE: &str = "a cron expression of five fields that occurs, like `0 6 * * *`";
-    // An expression such as `0 0 31 2 *` never occurs.
+    // An expression such as `0 0 31 2 *` is valid but never occurs.
     let occurs = |text: &str| {
         let schedule = CronSchedule::in_zone(text.trim(), TimeZone::UTC).ok()?;
         schedule.next(Timestamp::UNIX_EPOCH).map(|_| text.trim().to_owned())
@@ -407,7 +408,7 @@ fn plain_path(text: &str) -> Option<String> {
 
 fn host_and_port(text: &str) -> Option<(String, u16)> {
     let (host, port) = text.trim().rsplit_once(':')?;
-    // An IPv6 address stands in brackets.
+    // An IPv6 address must be in brackets.
     let is_host = !host.is_empty() && (!host.contains(':') || host.starts_with('[') && host.ends_with(']'));
     Some((host.to_owned(), port.parse().ok()?)).filter(|_| is_host)
 }
@@ -421,7 +422,7 @@ fn telemetry(s: &mut Section<'_>) -> TelemetryConfig {
     }
 }
 
-/// Records the keys of a section that are set. In a section on one line they have the place of the section.
+/// Records the keys of a section that are set without effect. Keys on the line of the section get the section's place.
 fn note_unused(
     s: &mut Section<'_>,
     section: &str,

@@ -1,7 +1,7 @@
 //! The keys of `security`: who may read, and how callers prove who they are.
 //!
-//! In: the reader. Out: a [`SecurityConfig`]. Not here: identity providers (`providers`), whether what is set
-//! goes together (`start_rules`), whether a key fits (`wiring`), and policies.
+//! In: the reader. Out: a [`SecurityConfig`]. Not here: identity providers (`providers`), conflicts between settings
+//! (`start_rules`), the contents of key files (`wiring`), and policies.
 
 use terrane_compiler::diagnostic::{Code, Diagnostic};
 
@@ -35,7 +35,7 @@ pub struct JwtConfig {
     pub claims_place: Option<Place>,
     pub claims_mapping_place: Option<Place>,
     pub scope_mapping_place: Option<Place>,
-    /// True to accept tokens without a session that an application signs with the key of this server.
+    /// True to accept tokens that an application signs with the key of this server. Such tokens have no session.
     pub application_tokens: bool,
     pub application_tokens_place: Option<Place>,
     /// The longest lifetime of such a token, in seconds.
@@ -44,7 +44,7 @@ pub struct JwtConfig {
     pub algorithm: Option<JwtAlgorithm>,
     pub access_seconds: u64,
     pub refresh_seconds: u64,
-    /// The issuer of the external provider if there is one, otherwise of this server.
+    /// The issuer of the external provider if one is configured, otherwise the issuer of this server.
     pub issuer: Option<String>,
     pub audience: Option<String>,
     /// The issuer and audience of this server's own tokens beside those of an external provider.
@@ -70,7 +70,7 @@ pub enum JwtAlgorithm {
     Rs256,
 }
 
-/// The claims with the user's data; `None` for the claim with the same name as the field.
+/// The names of the claims with the user's data. A claim that is `None` has the name of its field.
 #[derive(Debug, Clone, Default)]
 pub struct ClaimNames {
     pub user_id: Option<String>,
@@ -109,8 +109,8 @@ impl JwtConfig {
         self.has_own_key() && (self.secret.is_some() || self.private_key_path.is_some())
     }
 
-    /// Returns whether the claims of access tokens of other signers are read. This server's own tokens name a session
-    /// with recorded rights.
+    /// Returns whether this server accepts access tokens of other signers, and so reads their claims. Its own tokens
+    /// name a session, whose rights are recorded.
     pub fn reads_claims(&self) -> bool {
         self.is_external() || (self.has_own_key() && (self.application_tokens || !self.is_signing()))
     }
@@ -219,7 +219,7 @@ fn jwt(s: &mut Section<'_>, place: Option<Place>) -> JwtConfig {
     let enabled = s.boolean("enabled");
     let verify_exp = s.boolean("verify_exp").unwrap_or(true);
     let verify_iat = s.boolean("verify_iat").unwrap_or(true);
-    // Two names of one thing.
+    // Both keys name the same setting.
     let claims = s.section("claims", claims).or(s.section("claims_mapping", self::claims));
     JwtConfig {
         place,
@@ -269,7 +269,7 @@ pub(super) fn scope_roles(s: &mut Section<'_>) -> ScopeRoleNames {
 }
 
 impl ClaimNames {
-    /// Returns these names, with those of `other` for the missing ones.
+    /// Returns these names, and the names of `other` where a name is missing.
     pub fn or(self, other: ClaimNames) -> ClaimNames {
         ClaimNames {
             user_id: self.user_id.or(other.user_id),

@@ -16,7 +16,7 @@ const REFERENCE: &str = include_str!("../../../docs/reference/settings.md");
 const HIDDEN: &str = "***";
 /// Words in the names of keys whose values are secret.
 const SECRET_WORDS: [&str; 4] = ["secret", "password", "token", "private"];
-/// Ends of names that contain such a word and are not secret.
+/// Endings of names that contain such a word although their values are not secret.
 const NO_SECRETS: [&str; 6] = ["_age", "_auth", "_expiry", "_path", "_tokens", "_url"];
 /// The key whose SQL statements may contain a credential, so that only their number is shown.
 const COUNTED: &str = "warehouse.init";
@@ -146,7 +146,7 @@ impl ReadKeys {
     }
 }
 
-/// Returns whether the name of a key says that its value is secret.
+/// Returns whether the name of a key suggests that its value is secret.
 pub(super) fn sounds_secret(key: &str) -> bool {
     let name = key.rsplit('.').next().unwrap_or(key);
     SECRET_WORDS.iter().any(|word| name.contains(word)) && !NO_SECRETS.iter().any(|end| name.ends_with(end))
@@ -165,19 +165,19 @@ fn shown(key: &str, text: &str, is_secret: bool) -> String {
     }
 }
 
-/// Removes the password of a URL. `None`: the text is not a URL.
+/// Removes the password of a URL. Returns `None` if the text is not a URL.
 fn without_password(text: &str) -> Option<String> {
     let (scheme, rest) = text.split_once("://")?;
-    // Spark Connect has no password before its host, and a token may contain any of the characters below.
+    // A Spark Connect URL has parameters instead of a password, and its token may contain any of the characters below.
     if let ("sc", Some((host, _))) = (scheme, rest.split_once(';')) {
         return Some(format!("{scheme}://{host};{HIDDEN}"));
     }
-    // A password may hold any of the characters that end a host.
+    // A password may contain characters that end a host, so it is everything before the last `@`.
     let bare = match rest.rsplit_once('@') {
         Some((_, host)) => format!("{HIDDEN}@{host}"),
         None => rest.to_owned(),
     };
-    // Drivers take passwords and key files as parameters too.
+    // Drivers also accept passwords and key files as parameters.
     let bare = match bare.split_once('?') {
         Some((before, _)) => format!("{before}?{HIDDEN}"),
         None => bare,
@@ -201,7 +201,7 @@ fn text_of(node: &Node) -> String {
 fn source_of(node: &Node) -> Source {
     let span = node.origin.span();
     match span.file.strip_prefix('$') {
-        // A section that a variable holds.
+        // The value comes from a variable that contains a whole section.
         Some(variable) => Source::Variable(variable.to_owned()),
         None => Source::File { line: span.line, uses_variables: text_of(node).contains("${") },
     }
@@ -237,7 +237,7 @@ pub(super) fn default_of(key: &str) -> Option<String> {
     let quoted = format!("`{key}`");
     let row = row_of(key)?;
     let place = cell(row, 0).split(", ").position(|named| named == quoted)?;
-    // Tables of what is not obeyed have no defaults.
+    // Tables of settings without effect have no column for defaults.
     let default = row.split('|').nth(4).map(|_| cell(row, 2)).filter(|text| !text.is_empty())?;
     let several: Vec<&str> = default.split(", ").collect();
     let own =

@@ -134,7 +134,7 @@ fn problems_have_a_place_and_the_nearest_name() {
 fn variables_that_set_nothing_are_reported() {
     let text = problem("", &[("SERVICE_SERVER__PROT", "1")]);
     assert!(text.starts_with("warning[unknown-variable]") && text.contains("SERVICE_SERVER__PORT"), "{text}");
-    // A misspelled security setting may leave something open.
+    // A misspelled security setting may leave access open.
     let text = problem("", &[("SERVICE_SECURITY__ENABELD", "true")]);
     assert!(text.starts_with("error[unknown-variable]"), "{text}");
     let text = problem("", &[("SERVICE_SERVER__PORT", "many")]);
@@ -230,7 +230,8 @@ fn problems_of_a_plugin_have_a_place() {
 /// The defaults that `config show` lists are the effective ones: setting all of them explicitly changes nothing.
 #[test]
 fn the_defaults_of_the_reference_are_those_that_are_used() {
-    // Being there means something, or the default stands in later.
+    // A set value of these keys differs from a missing one, or their default is applied after the configuration is
+    // read.
     let left_out = [
         "security.anonymous",
         "security.jwt.claims",
@@ -253,7 +254,7 @@ fn the_defaults_of_the_reference_are_those_that_are_used() {
     let plain = |config: &Config| {
         let config = Config { settings: Vec::new(), ineffective: Vec::new(), definitions: None, ..config.clone() };
         let text = format!("{config:#?}");
-        // Where a value stands differs.
+        // The places of the values differ, so they are not compared.
         let mut lines: Vec<&str> = Vec::new();
         let mut skipped = None;
         for line in text.lines() {
@@ -325,7 +326,7 @@ fn every_setting_is_shown_with_who_set_it() {
     assert!(!shown.concat().contains("hidden"), "{shown:#?}");
 }
 
-/// The reference of projects: every setting that is read stands in it, and no other.
+/// Checks that the reference lists every setting that is read, and no other.
 #[test]
 fn the_reference_names_every_setting() {
     let reference = include_str!("../../../docs/reference/settings.md");
@@ -344,7 +345,7 @@ plugins: {{paths: [], list: [{{}}]}}
         &environment,
         &mut collected,
     );
-    // No variable names what is in a list.
+    // Keys of list items have no variables.
     let within_lists = |key: &str| {
         ["anomaly.channels.", "plugins.list.", "security.oauth.providers."].iter().any(|list| key.starts_with(list))
     };
@@ -358,7 +359,7 @@ plugins: {{paths: [], list: [{{}}]}}
     let is_section = |name: &str| variables.iter().any(|other| other.starts_with(&format!("{name}__")));
     let path_of = |name: &str| name.trim_start_matches("SERVICE_").to_lowercase().replace("__", ".");
     let leaves = variables.iter().filter(|name| !spelled(name) && !is_section(name));
-    // The compiler reads what stands below this one.
+    // The compiler reads the keys below `models`.
     let keys: Vec<String> =
         leaves.map(|name| path_of(name)).filter(|path| path != "models").chain(items.iter().cloned()).collect();
     assert!(keys.len() > 60, "{keys:?}");

@@ -1,12 +1,12 @@
 //! Numbers by the `format` of their member.
 //!
-//! In: rows, and a format for each column. Out: rows whose numbers are texts for people. Digits stay exact: they are moved
-//! and rounded as decimal digits, and never through a double. A space separates thousands in all locales.
+//! In: rows, and a format for each column. Out: rows whose numbers are strings for people. Numbers stay exact, because
+//! they are shifted and rounded as decimal digits, never as doubles. A space separates thousands in all locales.
 
 use serde_json::Value;
 use terrane_expectations::Rows;
 
-/// The number of decimal places of a double without a format.
+/// The largest number of decimal places of a double without a format.
 const PLACES: usize = 6;
 
 /// The form of a column's numbers.
@@ -24,7 +24,8 @@ pub(super) enum NumberFormat {
 }
 
 impl NumberFormat {
-    /// Returns the form that the `format` of a member names: `currency`, `percent`, `integer`, `decimal` or `decimal_N`.
+    /// Returns the form that the `format` of a member names: `currency`, `percent`, `integer`, `decimal` or
+    /// `decimal_N`.
     pub(super) fn named(name: Option<&str>) -> NumberFormat {
         match name.unwrap_or_default() {
             "currency" => NumberFormat::Currency,
@@ -38,7 +39,7 @@ impl NumberFormat {
         }
     }
 
-    /// Formats decimal digits; `None` if they are not.
+    /// Formats a number in decimal digits. Returns `None` if the text is not such a number, or the form is `Unchanged`.
     fn text(self, digits: &str, is_double: bool) -> Option<String> {
         match self {
             NumberFormat::Unchanged => None,
@@ -80,7 +81,7 @@ fn parts(text: &str) -> Option<(bool, Vec<u8>, i64)> {
     is_number.then_some((is_negative, digits, behind.len() as i64 - exponent))
 }
 
-/// Rounds half away from zero, after the point was moved to the right.
+/// Moves the decimal point to the right by `moved` digits, then rounds to `places` decimal places, half away from zero.
 fn rounded(text: &str, moved: i64, places: usize) -> Option<String> {
     let (is_negative, mut digits, behind) = parts(text)?;
     let behind = behind - moved;

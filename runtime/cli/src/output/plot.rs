@@ -12,7 +12,8 @@ use terrane_terminal::TerminalText;
 /// The largest number of steps of a line that a terminal can show.
 const MAX_STEPS: usize = 200;
 
-/// Returns a bar for each row by the first measure; `None` without one. Negative values have a bar of `-`.
+/// Returns a bar for each row by the first measure, or `None` without a measure. Bars of negative values consist of
+/// `-`.
 pub(super) fn bars(rows: &Rows, answer: &Answer) -> Option<Vec<String>> {
     let column = answer.columns.iter().position(|column| column.is_measure)?;
     let values: Vec<Option<f64>> = rows.rows.iter().map(|row| number(row.get(column))).collect();
@@ -20,7 +21,7 @@ pub(super) fn bars(rows: &Rows, answer: &Answer) -> Option<Vec<String>> {
     Some(values.into_iter().map(|value| bar(value.unwrap_or(0.0), most, Glyphs::Blocks)).collect())
 }
 
-/// Returns a line of text for each measure, if the first column is a bucket of time and the only group.
+/// Returns a line of text for each measure, if the first column is a bucket of time and no other column groups rows.
 pub(super) fn lines(rows: &Rows, answer: &Answer) -> String {
     let is_bucket = |format: &ColumnFormat| {
         matches!(format, ColumnFormat::Date(_) | ColumnFormat::Clock(_) | ColumnFormat::InstantBucket(..))

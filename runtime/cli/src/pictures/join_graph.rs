@@ -37,7 +37,7 @@ pub(crate) struct CubeJoin<'m> {
     from: &'m str,
     to: &'m str,
     relationship: &'static str,
-    /// True if every row finds one.
+    /// True if every row of `from` has a matching row of `to`.
     always: bool,
 }
 
@@ -63,7 +63,7 @@ impl<'m> JoinGraph<'m> {
         JoinGraph { cubes, joins }
     }
 
-    /// Keeps a cube and everything that it reaches.
+    /// Removes all cubes except one and those that it reaches.
     pub(crate) fn retain_below(&mut self, cube: &'m str) {
         let mut reached: BTreeSet<&str> = [cube].into();
         let mut open = vec![cube];

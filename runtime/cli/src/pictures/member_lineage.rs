@@ -1,7 +1,7 @@
 //! The lineage of a member that a caller may see.
 //!
-//! In: the lineage of a project and the name of a member, metric, cube, model or node. Out: its nodes and edges, as JSON
-//! and as a graph to draw. Absent: walks (`terrane_lineage`).
+//! In: the lineage of a project and the name of a member, metric, cube, model or node. Out: its nodes and edges, as
+//! JSON and as a graph to draw. Absent: walks (`terrane_lineage`).
 
 use std::collections::HashMap;
 
@@ -40,7 +40,7 @@ pub(crate) fn find(lineage: &Lineage, sight: &Sight, name: &str) -> Result<u32, 
 }
 
 impl<'l> MemberLineage<'l> {
-    /// Walks from a node to a depth; `None` for all.
+    /// Walks from a node to the given depth, or without a limit if the depth is `None`.
     pub(crate) fn of(
         lineage: &'l Lineage,
         start: u32,
@@ -49,7 +49,7 @@ impl<'l> MemberLineage<'l> {
         sight: &Sight,
     ) -> Self {
         let (mut nodes, edges) = wire::walk(lineage, start, direction, depth, sight);
-        // Limits of pictures remove the farthest nodes.
+        // A picture with too many nodes leaves out the last ones, so the farthest nodes come last.
         nodes.sort_by_key(|node| node.depth);
         MemberLineage { nodes, edges }
     }

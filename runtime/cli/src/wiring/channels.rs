@@ -1,4 +1,4 @@
-//! The channels of alerts, as the configuration says.
+//! The channels of alerts that the configuration names.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::project::Project;
 pub(super) fn channels(project: &Project, clock: &Arc<dyn Clock>) -> Result<Arc<dyn AlertChannels>, Failure> {
     let (config, root) = (&project.config, project.folder.root());
     let settings = &config.anomaly.channels;
-    // Readers reach the server where they sign in, unless the settings say otherwise.
+    // By default, links in alerts use the URL at which callers sign in.
     let public_url = settings.public_url.clone().or_else(|| config.security.oauth.public_url().map(str::to_owned));
     let settings = ChannelSettings { public_url, ..settings.clone() };
     let ca = authorities(config, root)?;

@@ -1,4 +1,4 @@
-//! The language model that reads questions, as the configuration says.
+//! The language model that reads questions, if the configuration names one.
 
 use std::sync::Arc;
 

@@ -48,7 +48,7 @@ pub(super) fn cors(config: &CorsConfig) -> Cors {
     }
     match config.origins.is_empty() {
         true => Cors::Closed,
-        // What the configuration takes for an origin is ASCII.
+        // The configuration accepts only ASCII origins, so parsing does not fail.
         false => Cors::Listed(config.origins.iter().filter_map(|origin| origin.parse().ok()).collect()),
     }
 }

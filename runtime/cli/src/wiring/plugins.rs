@@ -17,10 +17,12 @@ use crate::clock::SystemClock;
 use crate::config::{PluginConfig, PluginsConfig};
 use crate::project::Project;
 
-/// A required plugin cannot be used. A server starts, and is not ready; a project like that is not in order.
+/// The code for a required plugin that cannot be used. A server starts without it and is not ready; `check` reports an
+/// error.
 pub const REQUIRED_REFUSED: Code = Code::RequiredPluginRefused;
 
-/// Returns the host; `None` if no component can run on this machine, which is added to the problems.
+/// Returns the plugin host. Returns `None` if no component can run on this machine, and adds the reason to the
+/// problems.
 pub(super) fn host(project: &Project, problems: &mut Vec<Diagnostic>) -> Option<Arc<PluginHost>> {
     let config = &project.config.plugins;
     let root = project.folder.root();
@@ -54,7 +56,7 @@ fn settings(root: &Path, search: &SearchPath, config: &PluginsConfig, plugin: &P
     let file = format!("{}.wasm", plugin.id);
     let source = match &plugin.source {
         Some(source) => root.join(source),
-        // Where there is none, the first place is named.
+        // If no folder contains the file, messages name its place in the first folder.
         None => search.file(&plugin.id).unwrap_or_else(|| root.join("plugins").join(file)),
     };
     PluginSettings {

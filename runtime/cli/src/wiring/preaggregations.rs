@@ -16,7 +16,7 @@ use crate::project::Project;
 
 /// The file of the tables of a DuckDB warehouse.
 const DEFAULT_PATH: &str = ".terrane/preaggregations.duckdb";
-/// The time that a server may take to notice a new generation, and some more for clocks that differ.
+/// The time that a server may take to notice a new generation, with a margin for clocks that differ.
 const GRACE: Duration = Duration::from_secs(60);
 
 /// Returns the place of the tables; `None` if pre-aggregations are turned off. Servers with one state database and one
@@ -73,7 +73,7 @@ pub(super) fn settings(config: &Config) -> PreaggregationSettings {
     PreaggregationSettings {
         build_timeout: Duration::from_secs(config.pre_aggregations.build_timeout_seconds),
         refresh_every: Duration::from_secs(config.pre_aggregations.refresh_seconds),
-        // An answer begins within one limit and is read within another.
+        // A response begins within the longest limit, and is read within the same limit again.
         drop_after: Duration::from_secs_f64(longest * 2.0) + GRACE,
         history: Duration::from_secs(config.pre_aggregations.history_days * 86_400),
     }

@@ -23,7 +23,7 @@ pub(super) struct FolderProjects {
     environment: Environment,
     /// The served warehouse's type.
     warehouse: Arc<str>,
-    /// The statements that its connections begin with.
+    /// The statements with which each connection of the served warehouse begins.
     init: Vec<Arc<str>>,
     /// The schema of pre-aggregations.
     reserved_schema: Option<Arc<str>>,
@@ -33,7 +33,7 @@ impl FolderProjects {
     pub(super) fn of(project: &Project) -> Self {
         let root = project.folder.root().to_owned();
         let named = project.config.server.project_roots.iter();
-        // A folder that isn't there yet holds no project.
+        // A folder that does not exist contains no project, so it is left out.
         let named = named.filter_map(|folder| root.join(folder).canonicalize().ok());
         let roots = std::iter::once(root.clone()).chain(named).collect();
         let (environment, warehouse) = (project.environment.clone(), Arc::clone(&project.inputs.warehouse));

@@ -1,8 +1,8 @@
-//! Identity providers as the configuration says: those whose tokens are accepted, and those that callers
-//! sign in through.
+//! The adapters for the configured identity providers: those whose tokens are accepted, and those through which callers
+//! sign in.
 //!
-//! In: a configuration that `start_rules` let pass. Out: adapters whose keys are being read already; a
-//! provider that is down keeps nothing from starting.
+//! In: a configuration that `start_rules` accepts. Out: adapters, which have begun to read the providers' keys. A
+//! provider that is unavailable does not prevent the start.
 
 use std::path::Path;
 use std::sync::Arc;

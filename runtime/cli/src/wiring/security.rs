@@ -93,7 +93,7 @@ fn tokens(
 fn own_tokens(config: &Config, key: SigningKey, proof_key: [u8; 32]) -> Result<Jwt, Failure> {
     let jwt = &config.security.jwt;
     let (issuer, audience) = jwt.own_names();
-    // Read from tokens that others sign; this server's own tokens name a session.
+    // Claims are read from tokens of other signers; this server's own tokens name a session.
     let mapping = mapping(&jwt.claims, &jwt.scope_roles, config.security.tenant_claim.as_deref());
     let settings = JwtSettings {
         key,
@@ -110,8 +110,8 @@ fn own_tokens(config: &Config, key: SigningKey, proof_key: [u8; 32]) -> Result<J
     })
 }
 
-/// Returns the requirements on tokens of applications. `issuer` and `audience` are those of a provider, if one is
-/// configured.
+/// Returns the requirements on tokens of applications. If a provider is configured, the settings `issuer` and
+/// `audience` belong to it, and applications use `own_issuer`.
 fn applications(jwt: &JwtConfig, mapping: ClaimsMapping) -> ApplicationSettings {
     let own = jwt.own_issuer.clone();
     let (issuer, audience) =

@@ -72,7 +72,7 @@ fn metrics(config: &Config, process_id: &str) -> Result<Option<Arc<Metrics>>, Fa
 pub(super) fn metrics_route(config: &Config) -> Option<MetricsRoute> {
     let metrics = &config.metrics;
     metrics.enabled.then(|| MetricsRoute {
-        // Routes live as long as the process, and this is done once in it.
+        // Routes need a static path. This runs once per process, so it leaks one string.
         path: metrics.path.clone().leak(),
         // If metrics have an address of their own, `is_public` applies to that address.
         is_public: metrics.is_public && metrics.address.is_none(),

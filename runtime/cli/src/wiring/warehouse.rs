@@ -65,7 +65,7 @@ pub(super) async fn open(
 async fn connect(project: &Project, registered: &[RegisteredCube], usage: &WarehouseUse) -> Result<Opened, Diagnostic> {
     let config = &project.config.warehouse;
     let failed = |error: ConnectError| explain_connect(config, &error);
-    // Models are built in none of the last three.
+    // Models cannot be built in MySQL, SQLite and Spark.
     let builds_nothing = || Arc::new(BuildsNothing(CantBuild::Engine { warehouse: config.kind.clone() }));
     match config.kind.as_str() {
         "duckdb" => duckdb(project, registered, usage).await,
@@ -126,7 +126,7 @@ async fn duckdb(project: &Project, registered: &[RegisteredCube], usage: &Wareho
         is_written: *usage == WarehouseUse::Build,
         rollups: usage.place().map(store).transpose()?,
     };
-    // Opening runs the operator's SQL, which may take its time.
+    // Opening runs the operator's SQL, which may take long, so it runs on a thread for blocking work.
     match tokio::task::spawn_blocking(move || DuckDb::open(&settings)).await {
         Ok(Ok(warehouse)) => {
             let (builder, rollups) = (warehouse.builder(), warehouse.rollups());

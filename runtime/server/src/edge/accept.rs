@@ -10,7 +10,8 @@ use axum::http::header::ACCEPT;
 /// A media type, like `("text", "csv")`.
 pub(crate) type MediaType = (&'static str, &'static str);
 
-/// Returns the type that the client prefers, or the first one if it prefers none.
+/// Returns the type that the client prefers, or the first one if it has no preference. Returns `None` if the client
+/// accepts none of the types.
 pub(crate) fn preferred<T: Copy>(headers: &HeaderMap, types: impl Iterator<Item = (T, MediaType)>) -> Option<T> {
     let ranges: Vec<Range<'_>> = headers
         .get_all(ACCEPT)

@@ -1,8 +1,8 @@
 //! Authentication and authorization of a request.
 //!
-//! In: a request and the access that its route requires. Out: the request with its caller, whose share of requests is
-//! not used up, or an error. Secrets go to the authenticator alone. Absent on purpose: checking credentials and
-//! recording denials (`app::security`), counting (`app::limits`).
+//! In: a request and the access that its route requires. Out: the request with its caller, who is within the rate
+//! limits, or an error. Only the authenticator receives secrets. Absent on purpose: checking credentials and recording
+//! denials (`app::security`), counting (`app::limits`).
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use super::protocol::{Protocol, protocol_of};
 use super::routes::RouteAccess;
 use crate::app::{App, Scope};
 
-/// The access that a route requires of one request. Holds the parts of the request that it needs and not its body, so
-/// that it can wait for the store.
+/// The access that a route requires of one request. Contains only those parts of the request that the check needs, and
+/// not the body, so that the check can wait for the store.
 pub(super) struct AuthRequirement<'a> {
     app: &'a App,
     access: RouteAccess,
@@ -47,7 +47,7 @@ impl<'a> AuthRequirement<'a> {
         }
     }
 
-    /// Requires a scope of the caller of an open connection, whose credentials came after the request.
+    /// Requires a scope of the caller of an open connection, who sent credentials in a message after the request.
     pub(super) fn of_connection(
         app: &'a App,
         scope: Scope,
@@ -59,8 +59,8 @@ impl<'a> AuthRequirement<'a> {
         AuthRequirement { app, access, context, is_host_known, credentials: Ok(credentials) }
     }
 
-    /// Returns the request with its caller, who has the access that the route requires, and the id of the caller's
-    /// credential. A denial is recorded first.
+    /// Checks the access. Returns the request with its caller, and the id of the caller's credential. A denial is
+    /// recorded before its error is returned.
     pub(super) async fn check(mut self) -> Result<(RequestContext, Arc<str>), ApiError> {
         let credentials = std::mem::replace(&mut self.credentials, Ok(Credentials::None));
         let identity = match self.identity(credentials).await {
@@ -84,7 +84,7 @@ impl<'a> AuthRequirement<'a> {
         Ok((self.context, credential))
     }
 
-    /// Returns the caller: authenticated, or anonymous if that is allowed and nothing was sent.
+    /// Returns the caller: authenticated, or anonymous if that is allowed and the request has no credential.
     async fn identity(&self, credentials: Result<Credentials, Denial>) -> Result<Identity, Denial> {
         if let Some(secret) = credentials?.into_secret() {
             return self.authenticate(&secret).await;
@@ -103,8 +103,8 @@ impl<'a> AuthRequirement<'a> {
         }
     }
 
-    /// Authenticates a caller. For an address that has sent too many invalid credentials, only credentials that were
-    /// valid here before are checked, so that others who call from there, through a proxy, go on.
+    /// Authenticates a caller. If the client's address has sent too many invalid credentials, only credentials that
+    /// were valid before are checked, so that other callers behind the same proxy can continue.
     async fn authenticate(&self, bearer: &str) -> Result<Identity, Denial> {
         let authenticator = &self.app.services.authenticator;
         let exceeded = self.app.rates.may_fail(self.context.client).err();

@@ -41,8 +41,8 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// Authenticates the caller and checks the access that the route requires. An invalid credential is rejected, and
-    /// never counts as none.
+    /// Authenticates the caller and checks the access that the route requires. A caller with an invalid credential is
+    /// rejected, and never counts as anonymous.
     pub(super) async fn admit(
         app: &App,
         access: RouteAccess,
@@ -76,7 +76,7 @@ impl Call {
         Ok(Call { scopes: context.scopes, context, credential, request })
     }
 
-    /// Returns the caller, for changes of its own credentials.
+    /// Returns the identity of the caller, for routes that change the caller's own credentials.
     pub(crate) fn identity(&self) -> Identity {
         let RequestContext { caller, scopes, tenant, .. } = &self.context;
         Identity {
@@ -98,7 +98,7 @@ impl Call {
         ConnectedCaller { context: self.context.clone(), credential: self.credential.clone(), secret }
     }
 
-    /// Returns the admission of a caller who sends a credential after the request, and the request.
+    /// Returns the request, and the admission for a caller who sends a credential after the request.
     pub(crate) fn into_connection(self, app: &App) -> (ConnectionAdmission, Request) {
         let is_host_known = is_host_known(app, &self.request);
         (ConnectionAdmission { context: self.context, is_host_known }, self.request)
@@ -160,10 +160,11 @@ impl Call {
     }
 }
 
-/// The name of a method that is none of HTTP's.
+/// The name for a method that HTTP does not define.
 pub(super) const OTHER_METHOD: &str = "other";
 
-/// Returns the method's name if it is one of HTTP's, so that clients cannot invent labels.
+/// Returns the method's name, or [`OTHER_METHOD`] if HTTP does not define the method. Otherwise clients could invent
+/// labels of metrics.
 pub(super) fn method_name(method: &Method) -> &'static str {
     const KNOWN: [&str; 9] = ["GET", "POST", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"];
     KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or(OTHER_METHOD)

@@ -1,8 +1,8 @@
 //! Callers whose connection outlives its request: sockets, and streams of events.
 //!
-//! In: an admitted request, or a credential that a message of the connection carries. Out: the caller, and the moment
-//! at which the caller's credential ends: it expires, is revoked, or gets other rights. Absent on purpose: the reaction,
-//! which is the protocol's.
+//! In: an admitted request, or a credential in a message of the connection. Out: the caller, and the moment at which
+//! the caller's credential ends: it expires, is revoked, or gets other rights. Absent on purpose: the reaction to this
+//! end, which depends on the protocol.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,7 +57,7 @@ impl ConnectedCaller {
         ConnectedCaller { context, credential: self.credential.clone(), secret: None }
     }
 
-    /// Counts one more operation of the caller.
+    /// Counts one more operation of the caller against the rate limits.
     pub(crate) fn count(&self, app: &App) -> Result<(), ApiError> {
         app.rates.admit(&self.identity(), self.context.client).map_err(ApiError::from_rate)
     }
@@ -72,8 +72,8 @@ impl ConnectedCaller {
         }
     }
 
-    /// Waits until the credential ends, which is checked once in each interval. The error is the one that the
-    /// credential's next request would get.
+    /// Checks the credential once in each interval, until it has ended. Returns the error that the next request with
+    /// this credential would get.
     pub(crate) async fn ended(&self, app: &App, interval: Duration) -> ApiError {
         let Some(secret) = &self.secret else { return std::future::pending().await };
         let mut unchecked = Duration::ZERO;

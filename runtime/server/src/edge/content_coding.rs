@@ -13,7 +13,7 @@ use terrane_wire::Code;
 
 use super::error::ApiError;
 
-/// The codings of bodies, besides none.
+/// The codings of bodies that can be decoded.
 pub(crate) const SUPPORTED: [&str; 2] = ["gzip", "zstd"];
 /// The binary logarithm of the largest window of the zstd coding: 8 MiB (RFC 9659, section 3).
 const MAX_WINDOW_LOG: u32 = 23;
@@ -39,7 +39,7 @@ impl ContentCoding {
     /// Reads `Content-Encoding`.
     ///
     /// # Errors
-    /// Codings that are unknown, or several on top of each other.
+    /// A coding is unknown, or the body has more than one coding.
     pub(crate) fn of(headers: &HeaderMap) -> Result<Self, ApiError> {
         let lines = headers.get_all(CONTENT_ENCODING).iter().map(|line| line.to_str().unwrap_or("unreadable"));
         let mut codings = lines.flat_map(|line| line.split(',')).map(str::trim).filter(|coding| !coding.is_empty());

@@ -10,11 +10,11 @@ use axum::http::HeaderValue;
 
 use crate::telemetry::mask;
 
-/// The length of the longest id that is adopted.
+/// The largest length of a client's id that is adopted, in bytes.
 const MAX_BYTES: usize = 128;
 
-/// Makes ids that no other process and no earlier request has: a random half, and a counted half that a bijection
-/// spreads, so that ids do not look alike.
+/// Creates unique ids. One half is random for each process. The other half is a counter to which a bijection is
+/// applied, so that consecutive ids do not look alike.
 pub(super) struct Ids {
     process: u64,
     next: AtomicU64,
@@ -26,8 +26,8 @@ impl Ids {
         Ids { process: random.hash_one(0_u8), next: AtomicU64::new(random.hash_one(1_u8)) }
     }
 
-    /// Returns the client's own id if it is short, visible ASCII and not a secret, else a new one. Ids are written to the
-    /// log, to answers and to the audit log.
+    /// Returns the client's own id if it is short, visible ASCII and not a secret, and a new one otherwise. Ids are
+    /// written to the log, to answers and to the audit log.
     pub(super) fn adopt_or_make(&self, sent: Option<&HeaderValue>) -> Arc<str> {
         match sent.and_then(|value| value.to_str().ok()) {
             Some(id) if is_sane(id) && mask(id) == id => id.into(),

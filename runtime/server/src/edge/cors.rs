@@ -18,7 +18,7 @@ use terrane_wire::Code;
 use super::error::ApiError;
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE");
-/// A `*` would not cover `Authorization`.
+/// The headers that pages may send. They are listed, because `*` would not include `Authorization`.
 const SENT: HeaderValue = HeaderValue::from_static(
     "authorization, content-type, accept, if-match, if-none-match, idempotency-key, prefer, x-correlation-id, \
      x-session-id, soapaction",
@@ -66,7 +66,7 @@ impl Cors {
     /// Adds the headers that let the requesting page read the answer, if its origin is allowed.
     pub(super) fn open(&self, origin: Option<&HeaderValue>, headers: &mut HeaderMap) {
         if let Cors::Listed(_) = self {
-            // Caches must not show one origin what was answered to another.
+            // Caches must not give the answer for one origin to a page of another.
             headers.append(VARY, HeaderValue::from_static("origin"));
         }
         if let Some(allowed) = origin.and_then(|origin| self.allowed(origin)) {
@@ -75,8 +75,9 @@ impl Cors {
         }
     }
 
-    /// Returns whether a page may open a WebSocket, to which browsers do not apply this protocol: a page of this server,
-    /// or one of an allowed origin. Other clients send no origin.
+    /// Returns whether a page may open a WebSocket: a page of this server, or one of an allowed origin. The server
+    /// checks this itself, because browsers do not apply CORS to WebSockets. A request without an origin is not a
+    /// browser's.
     pub(crate) fn admits_socket(&self, headers: &HeaderMap) -> bool {
         let mut origins = headers.get_all(ORIGIN).iter();
         match (origins.next(), origins.next()) {

@@ -30,7 +30,7 @@ pub(crate) enum CredentialsError {
     Several,
     /// The query parameter is not an API key.
     InvalidKey,
-    /// The header has another form.
+    /// The header `Authorization` has an unknown form.
     InvalidHeader,
 }
 

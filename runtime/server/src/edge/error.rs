@@ -56,7 +56,7 @@ impl ApiError {
         ApiError::new(Code::NotFound, format!("route `{path}` does not exist; `GET /docs` lists the routes"))
     }
 
-    /// Reports a method that the route does not have. `allow` lists those that it has.
+    /// Reports a method that the route does not have. `allow` lists the route's methods.
     pub(crate) fn method_not_allowed(method: &Method, allow: &HeaderValue) -> Self {
         let allowed = allow.to_str().unwrap_or_default();
         let methods: Vec<&str> = allowed.split(',').map(str::trim).filter(|m| !m.is_empty()).collect();
@@ -72,7 +72,7 @@ impl ApiError {
         ErrorBody::missing_scope(scope).into()
     }
 
-    /// Reports a credential that proves nothing, or that cannot be checked.
+    /// Reports a credential that is invalid, or that cannot be checked.
     pub(crate) fn from_auth(error: AuthError) -> Self {
         let message = error.to_string();
         match error {
@@ -92,7 +92,7 @@ impl ApiError {
         }
     }
 
-    /// Reports a share of requests that is used up.
+    /// Reports an exceeded rate limit.
     pub(crate) fn from_rate(exceeded: RateExceeded) -> Self {
         let RateExceeded { scope, rate, wait } = exceeded;
         let limit = RateLimit { requests_per_second: rate.requests_per_second, burst: rate.burst.get() };
@@ -111,7 +111,8 @@ impl ApiError {
             .detail("limit", serde_json::to_value(limit).unwrap_or_default())
     }
 
-    /// Reports a host name that anonymous callers may not use, since its owner could send browsers here.
+    /// Reports a host name that anonymous callers may not use, because its owner could make browsers send requests
+    /// here.
     pub(crate) fn misdirected() -> Self {
         let message = "anonymous callers must use this server's address or `localhost`; send a credential, or let the \
                        operator add this host to `server.allowed_hosts`";

@@ -1,8 +1,8 @@
 //! The host names by which callers without a credential may address the server.
 //!
-//! A page of any site can make a browser send requests to this machine if the site's name resolves to its address (DNS
-//! rebinding), and the browser then treats the answers as the site's own. The page cannot change `Host`, which is the
-//! site's name. Callers with a credential are not checked, because such a page has none.
+//! A page of any site can make a browser send requests to this machine if the site's name resolves to the machine's
+//! address (DNS rebinding). The browser then treats the answers as the site's own. The page cannot change `Host`, which
+//! contains the site's name. Callers with a credential are not checked, because such a page has no credential.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -25,8 +25,8 @@ impl Default for Hosts {
 }
 
 impl Hosts {
-    /// Returns whether every name of the server in the request is one of these. A request without a name is not a
-    /// browser's.
+    /// Returns whether all host names in the request's target and its `Host` headers are allowed. A request without a
+    /// host name is allowed, because it is not a browser's.
     pub(crate) fn hold_that_of(&self, request: &Request) -> bool {
         let Hosts::Listed(listed) = self else { return true };
         let of_target = request.uri().authority().map(|authority| Some(authority.as_str()));

@@ -20,7 +20,7 @@ pub(crate) trait Protocol: Send + Sync {
     /// Returns whether the protocol answers the request.
     fn answers(&self, request: &Request) -> bool;
 
-    /// Returns whether the path is a probe's. Probes are answered to everybody, at any time.
+    /// Returns whether the path belongs to a probe. Probes are answered to every caller, at any time.
     fn is_probe(&self, path: &str) -> bool;
 
     /// Returns whether callers can send this kind of credentials.
@@ -30,7 +30,7 @@ pub(crate) trait Protocol: Send + Sync {
     fn render(&self, error: ApiError, correlation_id: &str) -> Response;
 }
 
-/// The protocols of a server. The first one that answers a request is the request's.
+/// The protocols of a server. A request belongs to the first protocol that answers it.
 #[derive(Clone)]
 pub(crate) struct Protocols {
     others: Arc<[&'static dyn Protocol]>,
@@ -47,7 +47,7 @@ impl Protocols {
         self.others.iter().find(|protocol| protocol.answers(request)).copied().unwrap_or(self.fallback)
     }
 
-    /// Notes the protocol of a request, for all that comes after.
+    /// Assigns a protocol to a request. [`protocol_of`] returns it later.
     pub(super) fn assign(&self, request: &mut Request) -> &'static dyn Protocol {
         let protocol = self.of(request);
         request.extensions_mut().insert(Assigned(protocol));

@@ -13,10 +13,10 @@ use axum::http::header::{FORWARDED, HeaderName};
 use ipnet::IpNet;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-/// The number of proxies in a row that are looked at.
+/// The largest number of proxies in a row that are considered.
 const MAX_PROXIES: usize = 32;
 
-/// The networks of proxies whose headers are trusted. If it is empty, the peer is the client.
+/// The networks of proxies whose headers are trusted. If there are none, the peer is the client.
 #[derive(Debug, Clone, Default)]
 pub struct TrustedProxies(Arc<[IpNet]>);
 
@@ -51,7 +51,8 @@ impl TrustedProxies {
         let lines = headers.get_all(FORWARDED);
         lines.iter().next()?;
         let nodes = lines.iter().rev().flat_map(|line| {
-            // A line that is malformed says nothing about who wrote which part of it.
+            // In a malformed line it is unknown which proxy wrote which part, so the line counts as one unknown
+            // address.
             let nodes = line.to_str().ok().and_then(forwarded_nodes).unwrap_or_else(|| vec![None]);
             nodes.into_iter().rev()
         });
@@ -79,7 +80,7 @@ impl TrustedProxies {
 }
 
 /// Reads an address with or without a port: `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]:4711`.
-/// `None` for `unknown`, for an obfuscated identifier (`_hidden`), and for everything else.
+/// Returns `None` for `unknown`, for an obfuscated identifier (`_hidden`), and for everything else.
 fn address(text: &str) -> Option<IpAddr> {
     let text = text.trim_matches([' ', '\t']);
     let found = if let Some(rest) = text.strip_prefix('[') {
@@ -102,7 +103,7 @@ fn is_port(text: &str) -> bool {
         || text.strip_prefix('_').is_some_and(is_obfuscated)
 }
 
-/// Reads the `for` of each element of one line; Returns `None` if the line violates the grammar of RFC 7239,
+/// Reads the parameter `for` of each element of one line. Returns `None` if the line violates the grammar of RFC 7239,
 /// section 4.
 fn forwarded_nodes(line: &str) -> Option<Vec<Option<IpAddr>>> {
     let mut rest = Rest(line);
@@ -137,7 +138,7 @@ fn forwarded_nodes(line: &str) -> Option<Vec<Option<IpAddr>>> {
     }
 }
 
-/// The rest of a line that is being read.
+/// The unread rest of a line.
 struct Rest<'a>(&'a str);
 
 impl<'a> Rest<'a> {
@@ -226,7 +227,7 @@ mod tests {
             ("::ffff:203.0.113.7", "203.0.113.7"),
             ("1.1.1.1, 203.0.113.7, 10.1.2.3,192.168.1.1", "203.0.113.7"),
             ("1.1.1.1,\t203.0.113.7 , fd12::1", "203.0.113.7"),
-            // All of them are trusted, so the client is a machine of that network.
+            // All addresses are trusted, so the client is the left-most one.
             ("10.9.9.9, 10.1.2.3", "10.9.9.9"),
         ] {
             assert_eq!(client("10.0.0.1", &[(X_FORWARDED_FOR, line)]), expected, "{line}");
@@ -274,7 +275,7 @@ mod tests {
             ("for=203.0.113.7, for=unknown, for=10.1.2.3", "10.1.2.3"),
             ("for=203.0.113.7, for=_hidden", "10.0.0.1"),
             ("for=203.0.113.7, proto=https", "10.0.0.1"),
-            // None of these can be distinguished from a part that the client sent.
+            // Each of these lines may contain a part that the client sent, so it is not used.
             ("for=\", for=203.0.113.7", "10.0.0.1"),
             ("for=1.1.1.1;x=\", for=\"[2001:db8::1]:1\"", "10.0.0.1"),
             ("for=1.1.1.1;for=203.0.113.7", "10.0.0.1"),

@@ -1,7 +1,7 @@
 //! The records of a request: two events of the log, the metrics of its route, its span.
 //!
-//! In: a request's head, then its response. Out: the first event at once; all else when the last byte of the response
-//! was handed on, or the client went away. Absent on purpose: storing these (`telemetry`).
+//! In: a request's head, then its response. Out: the first event at once; the other records when the last byte of the
+//! response was passed on, or when the client has gone. Absent on purpose: storing these (`telemetry`).
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +27,7 @@ use crate::telemetry::metrics::EndedRequest;
 
 /// The status in the log of a request whose client went away before its answer.
 const CLIENT_CLOSED_REQUEST: u16 = 499;
-/// The endpoint of a request that no route took.
+/// The endpoint, in the log and the metrics, of a request that matches no route.
 const UNMATCHED: &str = "unmatched";
 
 /// The request's place in its trace, and the caller's own span.
@@ -60,7 +60,7 @@ impl Matched {
     }
 }
 
-/// The records of one request, which are complete when this is dropped.
+/// Collects the records of one request, and writes them when it is dropped.
 pub(super) struct RequestLog {
     app: App,
     span: tracing::Span,
@@ -107,7 +107,7 @@ impl RequestLog {
         log
     }
 
-    /// Returns the response, which owns the log until it is read.
+    /// Moves the log into the body of the response, so that it is dropped when the body has been read.
     pub(super) fn answer(mut self, response: Response<MaybeCompressed<Body>>) -> Response {
         self.status = response.status().as_u16();
         self.sent_bytes = Some(0);

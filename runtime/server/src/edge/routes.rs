@@ -22,7 +22,7 @@ use crate::openapi::{Doc, ParameterPlace};
 /// The access that a route requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RouteAccess {
-    /// Everybody, without credentials.
+    /// All callers, without credentials.
     Public,
     /// Authenticated callers, whatever their scopes.
     Identified,
@@ -57,7 +57,7 @@ pub(crate) enum UnknownParameters {
     Ignored,
 }
 
-/// Routes being collected.
+/// Collects routes and their handlers.
 #[derive(Default)]
 pub(crate) struct Routes {
     router: Router<App>,
@@ -99,7 +99,7 @@ impl Routes {
     /// Adds a route.
     ///
     /// # Panics
-    /// If the method is not one of HTTP's own, or the path has it already.
+    /// If HTTP does not define the method, or the path already has a route for it.
     pub(crate) fn add<H, F>(self, route: Route, unknown: UnknownParameters, handler: H) -> Self
     where
         H: Fn(App, Call) -> F + Clone + Send + Sync + 'static,
@@ -108,10 +108,11 @@ impl Routes {
         self.add_exempting(route, |_| false, unknown, handler)
     }
 
-    /// Adds a route of which some requests are public: those for a page, or those whose credential comes later.
+    /// Adds a route. `is_public` selects its requests that need no credential, such as those for a page, or those whose
+    /// credential comes in a later message.
     ///
     /// # Panics
-    /// If the method is not one of HTTP's own, or the path has it already.
+    /// If HTTP does not define the method, or the path already has a route for it.
     pub(crate) fn add_exempting<H, F>(
         mut self,
         route: Route,

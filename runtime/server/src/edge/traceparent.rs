@@ -20,7 +20,7 @@ fn parse(text: &str) -> Option<TraceContext> {
     let version: [u8; 1] = bytes(parts.next()?)?;
     let (trace_id, span_id) = (bytes(parts.next()?)?, bytes(parts.next()?)?);
     let flags: [u8; 1] = bytes(parts.next()?)?;
-    // Later versions may have further parts; this one may not.
+    // Later versions may have further parts; version 00 may not.
     let is_known = version[0] != 0xff && (version[0] > 0 || parts.next().is_none());
     let is_somewhere = trace_id != [0; 16] && span_id != [0; 8];
     let context = TraceContext { trace_id: TraceId(trace_id), span_id: SpanId(span_id), is_sampled: flags[0] & 1 == 1 };

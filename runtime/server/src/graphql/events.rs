@@ -1,8 +1,8 @@
 //! Operations as streams of server-sent events: the distinct connections mode of GraphQL over SSE.
 //!
-//! In: an operation. Out: an event `next` for each response, then `complete`. A comment goes out at an interval, so that
-//! proxies keep the connection. The stream ends with an error if the caller's credential ends, and without one if the
-//! server stops. Absent on purpose: the mode with one connection for several operations, for which there are sockets.
+//! In: an operation. Out: an event `next` for each response, then `complete`. Comments are sent at an interval, so that
+//! proxies do not close the connection. The stream ends with an error if the caller's credential ends, and without one
+//! if the server stops. Absent on purpose: the mode with one connection for several operations; sockets offer that.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub(super) fn stream(app: App, caller: ConnectedCaller, operation: Operation) ->
     Ok(response)
 }
 
-/// Waits for the end that the server sets, and returns the last response if there is one.
+/// Waits until the server stops or the caller's credential ends. Returns the last response in the second case.
 async fn end(app: App, caller: ConnectedCaller) -> Option<GraphQlResponse> {
     let recheck = app.settings.graphql.recheck_interval;
     tokio::select! {
@@ -91,7 +91,7 @@ impl Events {
     }
 }
 
-/// Writes an event. The JSON contains no line breaks, which would begin another field.
+/// Writes an event. Each line of the response becomes a field `data`, because a line break begins another field.
 fn next(response: &[u8]) -> Bytes {
     let mut event = b"event: next\n".to_vec();
     for line in response.split(|byte| *byte == b'\n') {

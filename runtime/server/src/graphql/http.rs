@@ -49,7 +49,7 @@ async fn run(
 ) -> Result<Response, ApiError> {
     let body_type = match form {
         AnswerForm::Body(body_type) => body_type,
-        // An error before the first event has a status of its own.
+        // An error before the first event is a response with its own status.
         AnswerForm::Events | AnswerForm::Page => BodyType::GraphQlResponse,
     };
     let operation = match operation::read(&app, request) {

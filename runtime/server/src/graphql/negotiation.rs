@@ -1,7 +1,8 @@
 //! The form of an answer, by the client's `Accept`.
 //!
 //! In: headers. Out: an [`AnswerForm`], or an error that names the supported media types. A client without a preference
-//! gets `application/json`; one that names `application/graphql-response+json` gets that, if it weighs no less.
+//! gets `application/json`. A client that names `application/graphql-response+json` gets that type, unless its weight
+//! is lower.
 
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;
@@ -66,7 +67,7 @@ pub(super) fn names_graphql_response(headers: &HeaderMap) -> bool {
 }
 
 fn choose(headers: &HeaderMap, without: &[AnswerForm]) -> Result<AnswerForm, ApiError> {
-    // A wildcard stands for `application/json`, which all clients know.
+    // A wildcard alone selects `application/json`, which all clients know.
     let mut forms = AnswerForm::ALL;
     if !names_graphql_response(headers) {
         forms.swap(0, 1);

@@ -109,7 +109,7 @@ fn context(caller: &ConnectedCaller) -> GraphQlContext {
     GraphQlContext { request: RequestContext::clone(&caller.context), credential: caller.credential.clone() }
 }
 
-/// The record of an operation, which is written when this is dropped.
+/// Collects the record of an operation, and writes it when it is dropped.
 struct Record {
     app: App,
     kind: OperationKind,

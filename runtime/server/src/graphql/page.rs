@@ -1,7 +1,7 @@
 //! A page to try operations: GraphiQL, with all of its files inside of the program.
 //!
-//! In: a browser's request. Out: the page, its script and style, and the packages that set-up prepared, compressed
-//! once by `build.rs`. The page loads nothing from another host, which its headers enforce. The credential that a user
+//! In: a browser's request. Out: the page, its script and style, and the packages that `cargo xtask setup` prepared and
+//! compressed. The page loads nothing from another host, which its headers enforce. The credential that a user
 //! types stays in the tab. Absent on purpose: the project's names; the page needs no credential.
 
 use std::io::Read as _;
@@ -63,7 +63,7 @@ pub(super) async fn file(app: App, mut call: Call) -> Result<Response, ApiError>
         response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
     response.headers_mut().insert(VARY, HeaderValue::from_static("accept-encoding"));
-    // The files belong to a version of the program.
+    // The files change with the version of the program, so they are cached for an hour only.
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("private, max-age=3600"));
     Ok(response)
 }
@@ -85,7 +85,7 @@ fn accepts_gzip(headers: &HeaderMap) -> bool {
 
 fn decompressed(gzip: &[u8]) -> Bytes {
     let mut text = Vec::new();
-    // The build script compressed it.
+    // Set-up compressed the file, so decoding does not fail.
     let _ = flate2::read::GzDecoder::new(gzip).read_to_end(&mut text);
     text.into()
 }

@@ -1,7 +1,7 @@
 //! Bounds on sockets.
 //!
-//! In: clients who open a socket, and callers who open its session. Out: a place, which is free again when it is
-//! dropped, or an error. Absent on purpose: subscriptions (`app::live`), the bound of operations of one socket
+//! In: clients who open a socket, and callers who open its session. Out: a place, which is released when it is dropped,
+//! or an error. Absent on purpose: subscriptions (`app::live`), the bound of operations of one socket
 //! (`socket::session`), and the rate of requests (`app::limits`).
 
 use std::net::IpAddr;

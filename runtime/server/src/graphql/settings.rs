@@ -20,10 +20,10 @@ pub struct GraphQlHttpSettings {
     pub max_opening_sockets_per_address: usize,
     /// The maximum number of operations that run on one socket at once.
     pub max_operations_per_socket: usize,
-    /// The time for the first message of a socket.
+    /// The timeout for the first message of a socket.
     pub init_timeout: Duration,
-    /// The interval of pings on sockets, and of comments in streams of events. A socket that answers none within two
-    /// intervals is closed.
+    /// The interval of pings on sockets, and of comments in streams of events. A socket whose client answers no ping
+    /// within two intervals is closed.
     pub ping_interval: Duration,
     /// The interval at which the credentials of sockets and streams are checked again.
     pub recheck_interval: Duration,

@@ -3,7 +3,7 @@
 //! In: a handshake, and the client's messages. Out: the server's messages, until one side closes the socket. The rules
 //! of the protocol are in [`session`]; this file has its sockets, time limits and authentication. One task runs all
 //! operations of a socket. It polls an operation only if the client reads, so a slow client gets the newest result, and
-//! the memory of a socket is one message. Absent on purpose: shared queries of subscriptions (`app`).
+//! a socket holds one message in memory. Absent on purpose: shared queries of subscriptions (`app`).
 
 mod credentials;
 mod handshake;
@@ -36,9 +36,9 @@ use opening::TooLarge;
 use operations::{Event, Operations};
 use session::{Action, Close, MAX_OPENING_BYTES, SocketSession};
 
-/// The time for the client to read and answer a close frame.
+/// The timeout for the client to read and answer a close frame.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// The time for the client to take a message.
+/// The timeout for the client to read a message.
 const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Returns whether a request opens a WebSocket.
@@ -99,7 +99,7 @@ impl Socket {
             Some(Close::FAILED)
         });
         if let Some(close) = &close {
-            // A client that does not read any more is gone.
+            // A client that does not read within the timeout counts as gone.
             let _ = tokio::time::timeout(CLOSE_TIMEOUT, finish(&mut stream, close)).await;
         }
         if let Some(metrics) = &app.watchers.watch.metrics {
@@ -207,7 +207,7 @@ impl Socket {
                         }
                         Action::Start { id, request } => {
                             *count += 1;
-                            // The session starts operations of callers that it acknowledged.
+                            // The session starts operations only after it has acknowledged a caller.
                             let Some(caller) = &caller else { return Some(Close::UNAUTHORIZED) };
                             operations.start(&app, caller, id, request, *count);
                         }

@@ -5,10 +5,10 @@ use terrane_wire::Code;
 use terrane_wire::query::Member;
 use terrane_wire::schema::{self, Components, SchemaOf};
 
-/// An operation.
+/// The description of an operation.
 #[derive(Debug)]
 pub struct Doc {
-    /// Unique, in snake_case: the name of a generated client's function.
+    /// The unique id in snake_case, which names the function in generated clients.
     pub id: &'static str,
     pub tag: &'static str,
     pub summary: &'static str,
@@ -65,7 +65,7 @@ pub struct ResponseDoc {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
     Accepted,
-    /// The answer has a secret.
+    /// The answer contains a secret.
     Never,
 }
 

@@ -47,7 +47,7 @@ pub(super) fn register(routes: Routes) -> Routes {
         .get("/api/v1/anomaly/detectors", READ, &DETECTORS, detectors)
 }
 
-/// Returns the use cases. The routes exist only with them.
+/// Returns the use cases, without which the routes do not exist.
 fn service(app: &App, call: &Call) -> Result<Arc<MonitorService>, ApiError> {
     app.services.monitors.clone().ok_or_else(|| ApiError::not_found(call.path()))
 }
@@ -56,7 +56,7 @@ fn refused(error: MonitorError, context: &RequestContext) -> ApiError {
     ErrorBody::from_monitor(error, context.scopes).into()
 }
 
-/// Marks an answer that caches must not keep, since rounds change it at any time.
+/// Marks an answer that caches must revalidate before each use, since rounds change it at any time.
 fn fresh(mut response: Response) -> Response {
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     response

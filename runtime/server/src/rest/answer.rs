@@ -1,7 +1,7 @@
 //! Answers of queries: rows in the format that the client prefers.
 //!
 //! In: an answer of the use case, whole or streamed. Out: a response. In JSON, the body contains the facts about the
-//! rows; CSV and Arrow have those that are known before the rows in headers `x-terrane-*`.
+//! rows. With CSV and Arrow, headers `x-terrane-*` contain the facts that are known before the rows.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -25,7 +25,7 @@ const TOTAL_ROWS: HeaderName = HeaderName::from_static("x-terrane-total-rows");
 const TRUNCATED: HeaderName = HeaderName::from_static("x-terrane-truncated");
 const CACHE_KEY: HeaderName = HeaderName::from_static("x-terrane-cache-key");
 
-/// Returns `{data, query, meta}`, or the rows alone.
+/// Returns the response: `{data, query, meta}` in JSON, only the rows in CSV and Arrow.
 pub(super) async fn respond(
     opened: Opened,
     request: &QueryRequest,
@@ -51,7 +51,8 @@ pub(super) async fn respond(
     }
 }
 
-/// Returns the tag of an answer's rows. Facts such as the age of the rows differ between equal answers, so it is weak.
+/// Returns the entity tag of an answer's rows. The tag is weak, because answers with the same rows differ in facts such
+/// as the age of the rows.
 fn entity_tag(answer: &Answer, shared: &StoredResult, request: &QueryRequest, format: RowFormat) -> String {
     let form = request.numbers.form() + 16 * format as u8;
     let at = shared.as_of.as_nanosecond();
@@ -63,7 +64,7 @@ fn entity_tag(answer: &Answer, shared: &StoredResult, request: &QueryRequest, fo
     format!("W/\"{}-{}-{at:x}-{form:x}-{:x}\"", answer.cache_key, shared.version, names.finish())
 }
 
-/// Lets clients store an answer and ask whether it is still the current one.
+/// Adds the headers with which clients can store an answer and revalidate it later.
 fn add_tag(response: &mut Response, tag: &str) {
     let headers = response.headers_mut();
     if let Ok(tag) = HeaderValue::from_str(tag) {
@@ -73,7 +74,7 @@ fn add_tag(response: &mut Response, tag: &str) {
     headers.insert(VARY, HeaderValue::from_static("authorization, accept, accept-encoding"));
 }
 
-/// Returns `{data, query, meta}` of a small stored result, whose rows are written once for all queries.
+/// Returns `{data, query, meta}` of a small stored result, whose encoded rows all queries share.
 fn stored(answer: &Answer, shared: &StoredResult, request: &QueryRequest) -> Vec<u8> {
     let rows = shared_rows(shared, &answer.columns, request.numbers);
     let end =
@@ -151,7 +152,7 @@ fn response(body: Body, format: RowFormat, headers: Vec<(HeaderName, HeaderValue
     response
 }
 
-/// Returns the headers of the known facts. JSON has them in its body.
+/// Returns the facts that are known before the rows as headers. JSON has them in its body.
 fn headers(facts: &AnswerFacts, format: RowFormat, truncated: Option<bool>) -> Vec<(HeaderName, HeaderValue)> {
     if format == RowFormat::Json {
         return Vec::new();

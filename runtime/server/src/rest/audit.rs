@@ -16,7 +16,7 @@ pub(super) fn register(routes: Routes) -> Routes {
 /// Returns records, newest first. `next` is the value of `before` for the next page.
 async fn records(app: App, call: Call) -> Result<Response, ApiError> {
     let filter = filter_from_parameters(call.query_string())?;
-    // What happened up to now belongs to the answer.
+    // Buffered records are written first, so that the answer contains all events up to now.
     app.services.audit_buffer.flush().await.map_err(|error| ApiError::from_store(&error))?;
     let records = app.services.audit.records(&filter).await.map_err(|error| ApiError::from_store(&error))?;
     Ok(json_answer(&AuditPage::new(&records, filter.limit)))

@@ -25,7 +25,7 @@ pub(super) const IF_MATCH_HEADER: Parameter = Parameter::header(
 );
 
 /// Returns the versions that a request names in `If-Match`. Versions are compared strongly (RFC 9110, section 13.1.1),
-/// so weak tags name none.
+/// so a weak tag does not name a version.
 ///
 /// # Errors
 /// The header is neither `*` nor a list of entity tags.
@@ -49,8 +49,8 @@ pub(super) fn precondition(headers: &HeaderMap) -> Result<Precondition, ApiError
     Ok(Precondition::Versions(versions))
 }
 
-/// Reads a list of entity tags (RFC 9110, section 8.8.3), each with a mark for weak ones and without quotes; `None` if
-/// the list is malformed or empty. Empty items of the list are ignored (section 5.6.1).
+/// Reads a list of entity tags (RFC 9110, section 8.8.3), each as a mark for a weak tag and the tag without quotes.
+/// Returns `None` if the list is malformed or empty. Empty items of the list are ignored (section 5.6.1).
 fn entity_tags(list: &[u8]) -> Option<Vec<(bool, &[u8])>> {
     let mut tags = Vec::new();
     let mut rest = list.trim_ascii();
@@ -75,7 +75,7 @@ fn entity_tags(list: &[u8]) -> Option<Vec<(bool, &[u8])>> {
     (!tags.is_empty()).then_some(tags)
 }
 
-/// Adds the version of a record as its entity tag. Callers must not store the record, since others change it.
+/// Adds the version of a record as its entity tag. Callers must revalidate the record, since others change it.
 pub(super) fn with_version(mut response: Response, version: u64) -> Response {
     let headers = response.headers_mut();
     if let Ok(tag) = HeaderValue::from_str(&format!("\"{version}\"")) {
@@ -99,7 +99,7 @@ impl ConditionalHeaders {
         ConditionalHeaders(found)
     }
 
-    /// Returns the wishes of the request's fields and of its header `cache-control`.
+    /// Returns the cache control of the request's fields, with the directives of its header `cache-control` added.
     pub(super) fn cache_control(&self, asked: CacheControl) -> CacheControl {
         let values = self.0.get_all(CACHE_CONTROL).iter().filter_map(|value| value.to_str().ok());
         let mut directives = values.flat_map(|value| value.split(',')).map(str::trim);

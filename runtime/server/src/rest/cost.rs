@@ -41,10 +41,10 @@ pub(super) fn register(routes: Routes) -> Routes {
         .on(Method::DELETE, OF_GROUP, ADMIN, &REMOVE_GROUP, |app, call| remove(app, call, GuardrailSubject::Group))
 }
 
-/// Makes the subject of guardrails of its name.
+/// Converts a name to a subject of guardrails: a user or a group.
 type SubjectOf = fn(Arc<str>) -> GuardrailSubject;
 
-/// Returns the use cases; a server without the module has no such routes.
+/// Returns the use cases. A server without the module does not have these routes.
 fn guardrails<'a>(app: &'a App, path: &str) -> Result<&'a Arc<GuardrailService>, ApiError> {
     app.services.guardrails.as_ref().ok_or_else(|| ApiError::not_found(path))
 }

@@ -55,8 +55,8 @@ async fn description(app: App, call: Call) -> Result<Response, ApiError> {
     Ok(json_response(body.to_vec()))
 }
 
-/// Returns the page. It is beside its folder, so its addresses get the folder's name; they stay relative, for servers
-/// that a proxy shows under a path.
+/// Returns the page. Its files are in a folder beside it, so `docs/` is added to the addresses in the page. They stay
+/// relative, so that they also work behind a proxy that serves this server under a path.
 async fn page(app: App, call: Call) -> Result<Response, ApiError> {
     offered(&app, call.path())?;
     let (bytes, _) = asset("index.html").ok_or_else(|| ApiError::not_found(call.path()))?;
@@ -78,7 +78,7 @@ fn offered(app: &App, path: &str) -> Result<(), ApiError> {
 
 /// Returns a file of the page, with its media type.
 fn asset(name: &str) -> Option<(Vec<u8>, String)> {
-    // Relative to the page. No other service validates the description.
+    // The address is relative to the page. The description must not be sent to another service for validation.
     let config = Config::new(["openapi.json"]).validator_url("none").try_it_out_enabled(true);
     let file = utoipa_swagger_ui::serve(name, Arc::new(config)).ok().flatten()?;
     Some((file.bytes.into_owned(), file.content_type))

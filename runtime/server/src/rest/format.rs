@@ -1,6 +1,6 @@
 //! The format of rows, by the client's `Accept`.
 //!
-//! In: headers. Out: a [`RowFormat`], or an error that names the supported ones. JSON goes first.
+//! In: headers. Out: a [`RowFormat`], or an error that names the supported ones. Without a preference it is JSON.
 
 use axum::http::HeaderMap;
 use terrane_wire::Code;

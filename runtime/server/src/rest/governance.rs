@@ -63,7 +63,7 @@ pub(super) fn register(routes: Routes) -> Routes {
         .get("/api/v1/governance/report", READ, &REPORT, report)
 }
 
-/// Returns the use cases. The routes exist only with them.
+/// Returns the use cases, without which the routes do not exist.
 fn service(app: &App) -> Result<&Arc<GovernanceService>, ApiError> {
     app.services.governance.as_ref().ok_or_else(|| ApiError::new(Code::NotFound, "governance is switched off"))
 }
@@ -282,7 +282,7 @@ fn term_answer(status: StatusCode, view: &TermView) -> Response {
     with_version(response, view.term.version)
 }
 
-/// Marks an answer that caches must not keep, since records change at any time.
+/// Marks an answer that caches must revalidate before each use, since records change at any time.
 fn fresh(mut response: Response) -> Response {
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     response

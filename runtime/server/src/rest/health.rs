@@ -67,8 +67,8 @@ async fn ready(app: App, _: Call) -> Result<Response, ApiError> {
     Ok(json_answer(&Ready { status: ReadyStatus::Ready, checks }))
 }
 
-/// Returns whether the dialect and every required plugin can be called. Reads recorded states only: the profile was
-/// read when the project was loaded.
+/// Returns whether the dialect and every required plugin can be called. Uses recorded states only, because the profile
+/// of the dialect was read when the project was loaded.
 fn has_plugins(app: &App) -> bool {
     let missing = app.services.plugins.missing();
     if !missing.is_empty() {
@@ -78,7 +78,8 @@ fn has_plugins(app: &App) -> bool {
     missing.is_empty() && app.services.plugins.dialect(app.services.warehouse.name()).is_ok()
 }
 
-/// Returns whether every tier of the result cache answers. The server answers without them, so it is healthy anyway.
+/// Returns whether every tier of the result cache answers. A failure does not make the server unhealthy, because it
+/// answers queries without the cache too.
 async fn has_cache(app: &App) -> bool {
     for tier in app.services.queries.cache_tiers() {
         if !tier.ping().await {

@@ -48,7 +48,7 @@ async fn submit(app: App, call: Call) -> Result<Response, ApiError> {
     let job = jobs.submit(&identity, &context, submission).await.map_err(refused)?;
     let job = if wait.is_zero() { job } else { jobs.wait(&identity, &job.id, wait).await.map_err(refused)? };
     let mut response = state(&job);
-    // A finished job is an answer; any other is a promise.
+    // An open job has no result yet, so the status is 202.
     if job.state.is_open() {
         *response.status_mut() = StatusCode::ACCEPTED;
     }

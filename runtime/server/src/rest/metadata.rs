@@ -66,7 +66,8 @@ async fn register_cube(app: App, call: Call) -> Result<Response, ApiError> {
     let registered = app.services.projects.register(&cube, &context).await;
     registered.map_err(|error| refusal(error, Audience::of(context.scopes)))?;
     let snapshot = app.services.catalog.snapshot();
-    // A policy of its table may close the cube to its author, who knows the definition anyway.
+    // A policy of the cube's table may hide the cube from its author. The answer shows the definition nevertheless,
+    // since the author has just sent it.
     let body = match snapshot.model.cube_named(&cube.name) {
         Some(built) => serde_json::to_vec(&metadata::registered(built)).unwrap_or_default(),
         None => return Err(ApiError::cube_not_found(&cube.name)),
@@ -91,7 +92,7 @@ fn refusal(error: RegisterError, audience: Audience) -> ApiError {
         RegisterError::Exists { name } => ApiError::cube_exists(&name),
         RegisterError::Unknown { name, .. } => ApiError::cube_not_found(&name),
         RegisterError::OfProject { .. } | RegisterError::TooMany => ApiError::new(Code::Conflict, message),
-        // No scope helps here.
+        // An operator has all scopes, so the error does not name a missing scope.
         RegisterError::NotAllowed { field, .. } if audience == Audience::Operator => {
             ApiError::new(Code::ValidationError, message).detail("field", field)
         }
@@ -120,8 +121,8 @@ fn refusal(error: RegisterError, audience: Audience) -> ApiError {
     }
 }
 
-/// Returns the body, or 304 if the client has it already. Clients ask each time, since a project can be reloaded at
-/// any moment.
+/// Returns the body, or 304 if the client already has it. Clients must revalidate it before each use, since a project
+/// can be reloaded at any moment.
 fn answer(headers: &HeaderMap, body: &impl Serialize) -> Response {
     // Names, words and lists always serialise.
     let body = serde_json::to_vec(body).unwrap_or_default();
@@ -139,7 +140,7 @@ fn answer(headers: &HeaderMap, body: &impl Serialize) -> Response {
         headers.insert(ETAG, tag);
     }
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
-    // An unchanged answer says it too, although it has nothing to compress.
+    // A 304 has this header too, although it has no body to compress.
     headers.insert(VARY, HeaderValue::from_static("authorization, accept-encoding"));
     response
 }

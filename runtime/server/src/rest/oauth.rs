@@ -68,7 +68,7 @@ fn cookie_name(app: &App, provider: &str) -> String {
     format!("{prefix}terrane_sign_in_{provider}")
 }
 
-/// Returns the cookie. It has `SameSite=Lax`, because the provider leads back by a link from another site.
+/// Returns the cookie. It has `SameSite=Lax`, because the browser returns by a link from the provider's site.
 fn cookie(app: &App, provider: &str, binding: &str, seconds: i64) -> Result<HeaderValue, ApiError> {
     let secure = if app.services.oauth.transport() == Transport::Https { "; Secure" } else { "" };
     let name = cookie_name(app, provider);
@@ -76,7 +76,7 @@ fn cookie(app: &App, provider: &str, binding: &str, seconds: i64) -> Result<Head
     HeaderValue::from_str(&text).map_err(|_| ApiError::new(Code::InternalError, "the cookie fits in no header"))
 }
 
-/// Returns the value of a cookie that occurs once. Of two cookies with one name, one comes from another site.
+/// Returns the value of a cookie that occurs once. If two cookies have the name, another site may have set one of them.
 fn only_cookie(headers: &HeaderMap, name: &str) -> Option<String> {
     let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
     let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));

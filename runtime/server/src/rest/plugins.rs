@@ -1,4 +1,4 @@
-//! The plugins of this server, for administrators: how they are doing, and what is done with them.
+//! The plugins of this server, for administrators: their status, and reloading, disabling and enabling them.
 
 use std::sync::Arc;
 

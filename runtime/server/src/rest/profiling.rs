@@ -1,4 +1,4 @@
-//! Profiles of cubes: made on request, stored, and compared with the ones before.
+//! Profiles of cubes: computed on request, stored, and compared with earlier ones.
 
 use std::sync::Arc;
 

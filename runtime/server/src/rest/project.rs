@@ -51,7 +51,7 @@ async fn graph(app: App, call: Call) -> Result<Response, ApiError> {
         return Ok(json_answer(&Graph::from(&graph)));
     };
     if !call.scopes.hold(Scope::Write) {
-        // Reading another project's files is loading it.
+        // The graph of another project requires the scope for loading, because its files are read.
         deny(&app, &call.context, access::MISSING_SCOPE).await?;
         return Err(ApiError::missing_scope(Scope::Write));
     }
@@ -79,7 +79,8 @@ fn refusal(error: ProjectError, audience: Audience) -> ApiError {
                         missing.kind.as_str(),
                         missing.missing_ref
                     );
-                    // The interface names whatever holds the reference `model`.
+                    // In the interface, the detail `model` names the definition with the reference, even if it is a
+                    // cube.
                     let refusal = ApiError::new(Code::ValidationError, message)
                         .detail("model", name)
                         .detail("missing_ref", missing.missing_ref);

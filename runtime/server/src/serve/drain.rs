@@ -6,7 +6,7 @@
 
 use tokio::sync::watch;
 
-/// Waits for connections.
+/// Signals connections to end, and waits for them.
 pub(super) struct Drain(watch::Sender<()>);
 
 /// A token that a connection holds while it is open.
@@ -38,7 +38,7 @@ impl Drain {
 impl DrainToken {
     /// Waits for the signal, or for the end of the server.
     pub(super) async fn signaled(&mut self) {
-        // An error says that the server is gone, which is the end too.
+        // An error means that the server was dropped, which is also the end.
         let _ = self.0.changed().await;
     }
 }

@@ -18,7 +18,7 @@ use super::progress::{ConnectionGuard, Progress};
 const PLAIN_BODY: &str =
     r#"{"error":{"code":"INVALID_QUERY","message":"this port speaks HTTPS; write https:// instead of http://"}}"#;
 
-/// The number of bytes of a plain request that are discarded.
+/// The largest number of bytes of a plain request that are discarded.
 const MAX_PLAIN_BYTES: u64 = 64 * 1_024;
 
 pub(super) async fn secure(
@@ -30,7 +30,7 @@ pub(super) async fn secure(
 ) -> io::Result<TlsStream<Progress<TcpStream>>> {
     let shake = async {
         let mut first = [0];
-        // A method begins with a letter, a handshake with 22.
+        // An HTTP method begins with an upper-case letter, a TLS handshake with the byte 22.
         if stream.peek(&mut first).await? == 1 && first[0].is_ascii_uppercase() {
             refuse_plain(stream).await?;
             return Err(io::Error::new(io::ErrorKind::InvalidData, "plain HTTP where TLS is spoken"));
@@ -40,8 +40,8 @@ pub(super) async fn secure(
     tokio::time::timeout(timeout, shake).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
-/// Answers a plain request. The rest of the request is read and discarded, since a client may lose the answer if the
-/// connection is closed before.
+/// Answers a plain request. The rest of the request is read and discarded, because a client may lose the answer if the
+/// connection is closed with unread bytes.
 async fn refuse_plain(mut stream: TcpStream) -> io::Result<()> {
     let length = PLAIN_BODY.len();
     let head = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close";

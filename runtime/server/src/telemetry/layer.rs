@@ -1,4 +1,4 @@
-//! The `tracing` side: which events are written, and the correlation id they belong to.
+//! The layer of `tracing`: selects the events that are written, and adds the correlation id of their span.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ struct Ids {
 }
 
 thread_local! {
-    /// The line being made, so that events don't allocate one each.
+    /// The buffer for one line, reused so that events do not allocate one each.
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -61,7 +61,7 @@ impl LogLayer {
                 self.format(event, ids, &mut buffer);
                 self.sink.push(&buffer);
             }
-            // An event inside the formatting of an event.
+            // The event occurred while another event was formatted, which uses the shared buffer.
             Err(_) => {
                 let mut buffer = Vec::new();
                 self.format(event, ids, &mut buffer);

@@ -1,5 +1,5 @@
-//! One record as a line. Control characters never reach the output as they are, so that no field can
-//! forge a line, and neither do secrets: by the field's name, or by their look (`mask`).
+//! Writes one record as a line. Control characters are escaped, so that no field can forge a line. Secrets are masked
+//! by the name of their field, or by their form (`mask`).
 
 use std::fmt::{self, Write as _};
 
@@ -22,7 +22,7 @@ const MASK: &str = "***";
 pub(super) struct Line<'o> {
     format: LogFormat,
     out: &'o mut Vec<u8>,
-    /// The fields that have a value, by their index.
+    /// The set of fields that have a value, with one bit for the index of each field.
     seen: u64,
 }
 

@@ -11,7 +11,7 @@ const MASK: &str = "***";
 const KEY_PREFIX: &[u8] = b"trn_";
 const KEY_ID_DIGITS: usize = 16;
 const REFRESH_PREFIX: &[u8] = b"trr_";
-/// The number of percent-encodings that are undone.
+/// The largest number of nested percent-encodings that are decoded.
 const MAX_ENCODINGS: usize = 3;
 /// The shortest JWT. Shorter strings that begin like one are words.
 const MIN_JWT_LETTERS: usize = 20;
@@ -159,7 +159,7 @@ fn password_of_url(rest: &[u8]) -> Option<(usize, usize)> {
     let colon = url[..at_sign.unwrap_or(authority)].iter().position(|letter| *letter == b':');
     match (at_sign, colon) {
         (Some(end), colon) => Some((3 + colon.map_or(0, |colon| colon + 1), 3 + end)),
-        // The part behind the colon is not a port, so a later `@` ends a password.
+        // The part after the colon is not a port, so it is a password, which ends at a later `@`.
         (None, Some(colon)) if !url[colon + 1..authority].iter().all(u8::is_ascii_digit) => {
             let end = url.iter().rposition(|letter| *letter == b'@')?;
             Some((3 + colon + 1, 3 + end))
@@ -324,7 +324,7 @@ mod tests {
                 for c in &pieces {
                     for d in ["", "é", "x"] {
                         let text = format!("{a}{b}{c}{d}");
-                        // Masking what is masked changes nothing more.
+                        // Masking a masked text changes nothing.
                         let once = mask(&text).into_owned();
                         assert_eq!(mask(&once), once, "{text}");
                     }

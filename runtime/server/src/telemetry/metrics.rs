@@ -75,7 +75,7 @@ impl Metrics {
 
     /// Returns the metrics in Prometheus's text format.
     pub(crate) fn expose(&self, reading: &ScrapedValues) -> Result<Vec<u8>, prometheus::Error> {
-        // A counter or gauge is whole after any panic.
+        // A panic leaves counters and gauges consistent, so a poisoned lock can be used.
         let mut pulled = self.pulled.lock().unwrap_or_else(PoisonError::into_inner);
         pulled.set(reading);
         let mut out = Vec::new();
@@ -183,7 +183,7 @@ impl Metrics {
     }
 
     fn with_cube(&self, cube: &str, tell: impl FnOnce(&str)) {
-        // A set is whole after any panic.
+        // A panic leaves the set consistent, so a poisoned lock can be used.
         if self.cubes.read().unwrap_or_else(PoisonError::into_inner).contains(cube) {
             return tell(cube);
         }

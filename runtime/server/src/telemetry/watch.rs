@@ -1,7 +1,7 @@
 //! The adapter of the observer's port: metrics, and spans of traces.
 //!
-//! In: reports of the use cases about queries, and of the edge about requests. Out: numbers and spans.
-//! Where neither is on, everything here ends at once.
+//! In: reports of the use cases about queries, and of the edge about requests. Out: numbers and spans. If neither
+//! metrics nor traces are enabled, every function returns at once.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -14,7 +14,7 @@ const MAX_BUFFERED_BYTES: usize = 8 * 1_024 * 1_024;
 /// The time for which lines are collected before they are written together, so that a busy server makes few system
 /// calls.
 const GATHER: Duration = Duration::from_millis(5);
-/// The time that the end of the process waits for the reader of the log. Lines that remain are lost.
+/// The time that the end of the process waits for the remaining lines to be written. Lines that then remain are lost.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Default)]
@@ -59,7 +59,7 @@ impl Sink {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Bytes are appended whole or not at all, so a poisoned lock holds nothing broken.
+        // Bytes are appended whole or not at all, so the buffer is consistent after a panic.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -90,11 +90,11 @@ impl Drop for Writer {
         let mut state = self.sink.lock();
         state.is_closed = true;
         self.sink.0.changed.notify_all();
-        // A pipe without a reader would hold the process for ever.
+        // Without this timeout, a pipe that is not read would block the process for ever.
         let waited = self.sink.0.changed.wait_timeout_while(state, LAST_WORDS, |state| !state.is_over);
         let is_over = waited.map_or(true, |(state, _)| state.is_over);
         if let Some(thread) = self.thread.take().filter(|_| is_over) {
-            // A panic of that thread has been shown by the panic hook.
+            // The panic hook has already reported a panic of the thread.
             let _ = thread.join();
         }
     }
@@ -111,7 +111,7 @@ fn write_all(source: &Sink, mut target: Box<dyn Write + Send>, note: &Note) {
         if noted {
             lines.extend_from_slice(&note(dropped - reported));
         }
-        // A full disk or a closed pipe: the lines are lost, the server goes on.
+        // On a full disk or a closed pipe the lines are lost, and the server continues.
         match target.write_all(&lines).and_then(|()| target.flush()) {
             Ok(()) => reported = dropped,
             Err(_) => {
@@ -127,7 +127,7 @@ fn write_all(source: &Sink, mut target: Box<dyn Write + Send>, note: &Note) {
     }
 }
 
-/// Reports the end of the thread, also after a panic.
+/// Reports the end of the thread, even after a panic.
 struct Over<'a>(&'a Sink);
 
 impl Drop for Over<'_> {
@@ -137,7 +137,7 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Waits for lines, lets more gather, and takes them all. True: there will be no more.
+/// Waits for lines, lets more gather, and takes them all. Returns true if no further lines will come.
 fn take(source: &Sink, lines: &mut Vec<u8>) -> bool {
     let wait = |state| source.0.changed.wait_while(state, |s: &mut State| s.lines.is_empty() && !s.is_closed);
     let state = wait(source.lock()).unwrap_or_else(PoisonError::into_inner);

@@ -7,7 +7,8 @@ pub(super) static POST: Doc = Doc {
     tag: "dax",
     summary: "Answer an envelope of XML for Analysis (`text/xml`) with Discover or Execute",
     parameters: &[],
-    // An envelope as `text/xml`; generators of clients have no use for it, and warn of its media type.
+    // The body, an envelope in `text/xml`, is not described: generators of clients cannot use it, and warn about its
+    // type.
     body: None,
     answers: &[ResponseDoc {
         status: 200,

@@ -64,10 +64,10 @@ async fn run(app: &App, caller: &XmlaCaller, execute: &Execute) -> Result<Vec<Da
     })
 }
 
-/// Returns the fault of an error, with what would solve it.
+/// Converts an error to a fault, with a suggestion for solving it.
 fn fault(error: ErrorBody) -> Fault {
     let code = match fault_code(error.code) {
-        // The envelope was read; its statement asks for too much.
+        // The envelope could be read, so its statement is the invalid part.
         FaultCode::InvalidEnvelope => FaultCode::InvalidStatement,
         code => code,
     };
@@ -76,7 +76,7 @@ fn fault(error: ErrorBody) -> Fault {
     Fault::new(code, format!("{}{suggestion}", error.message))
 }
 
-/// Returns the body with the rows of each `EVALUATE`; several results are in a list of their own.
+/// Returns the body with the rows of each `EVALUATE`. Several results are wrapped in a list.
 fn written(answers: Vec<DaxAnswer>, properties: &Properties, session: Option<&str>) -> Body {
     let is_list = answers.len() > 1;
     let results = answers.into_iter().map(|answer| Rows {
@@ -96,7 +96,7 @@ fn written(answers: Vec<DaxAnswer>, properties: &Properties, session: Option<&st
         let (out, has_more) = parts.next();
         Some((Ok::<_, Infallible>(Bytes::from(out)), has_more.then_some(parts)))
     });
-    // Compression polls a body again after its end.
+    // Compression polls a body again after its end, so the stream is fused.
     Body::from_stream(bytes.fuse())
 }
 
@@ -111,7 +111,7 @@ struct Parts {
 struct Rows {
     rows: QueryRows,
     batches: std::vec::IntoIter<RecordBatch>,
-    /// A batch of which rows were sent, and their number.
+    /// The current batch, and the number of its rows that were sent.
     open: Option<(RecordBatch, usize)>,
     is_begun: bool,
 }
@@ -135,7 +135,7 @@ impl Parts {
 }
 
 impl Rows {
-    /// Appends the next rows, and returns whether there were any; the end of the result otherwise.
+    /// Appends the next rows and returns true, or appends the end of the result and returns false.
     fn write_part(&mut self, out: &mut Vec<u8>) -> bool {
         if !std::mem::replace(&mut self.is_begun, true) {
             self.rows.write_head(out);

@@ -62,7 +62,7 @@ pub(super) async fn respond(
         Some((Bytes::from(out), has_more.then_some(parts)))
     });
     let first = stream::iter([Bytes::from(out)]);
-    // Compression polls a body again after its end.
+    // Compression polls a body again after its end, so the stream is fused.
     Ok(Body::from_stream(first.chain(rest.fuse()).map(Ok::<_, Infallible>)))
 }
 
@@ -95,7 +95,7 @@ impl Parts {
     }
 }
 
-/// Reads the members of the hierarchy that a request names, if it asks for members.
+/// Reads the members of the hierarchy if the request is for members.
 async fn read_members(
     app: &App,
     caller: &XmlaCaller,

@@ -179,7 +179,7 @@ pub fn deliveries_from_parameters(query: &str) -> Result<(Option<String>, Delive
                 filter.state = Some(state.ok_or_else(|| path.invalid_value(&value, words()))?);
             }
             "limit" => filter.limit = limit(&value, &path)?,
-            // The caller's key.
+            // The caller's credential, which every route accepts.
             "api_key" => {}
             other => return Err(Path::ROOT.unknown_field(other, DELIVERIES)),
         }

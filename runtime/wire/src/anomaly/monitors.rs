@@ -383,7 +383,7 @@ fn escalation(value: &Json, path: &Path<'_>, channels: &[Channel]) -> Result<Esc
     Ok(EscalationRule { after_minutes, notify })
 }
 
-/// Reads a channel, or a type that stands for the monitor's channels of that type.
+/// Reads a channel, or the name of a type, which stands for all channels of the monitor that have this type.
 fn notified(value: &Json, path: &Path<'_>, channels: &[Channel]) -> Result<Vec<Channel>, FieldError> {
     let Json::String(word) = value else { return Ok(vec![channel(value, path)?]) };
     let kind = channel_type(word, path)?;
@@ -404,7 +404,7 @@ fn severity(word: &str, path: &Path<'_>) -> Result<FindingSeverity, FieldError> 
     })
 }
 
-/// Reads the range of a run; no body is the steps since the last round.
+/// Reads the range of a run. An empty body returns `None`, which means the steps since the last round.
 ///
 /// # Errors
 /// Names the field that is invalid.
@@ -434,7 +434,7 @@ pub fn detections_from_parameters(query: &str) -> Result<(Option<String>, Detect
             "end_date" => filter.before_ms = Some(date(&value, &path)?.saturating_add(DAY_MS)),
             "min_severity" => filter.min_severity = Some(severity(&value, &path)?),
             "limit" => filter.limit = limit(&value, &path)?,
-            // The caller's key.
+            // The caller's credential, which every route accepts.
             "api_key" => {}
             other => return Err(Path::ROOT.unknown_field(other, DETECTIONS)),
         }
@@ -459,7 +459,7 @@ pub fn alerts_from_parameters(query: &str) -> Result<(Option<String>, AlertFilte
             }
             "min_severity" => filter.min_severity = Some(severity(&value, &path)?),
             "limit" => filter.limit = limit(&value, &path)?,
-            // The caller's key.
+            // The caller's credential, which every route accepts.
             "api_key" => {}
             other => return Err(Path::ROOT.unknown_field(other, ALERT_LIST)),
         }
@@ -467,7 +467,8 @@ pub fn alerts_from_parameters(query: &str) -> Result<(Option<String>, AlertFilte
     Ok((monitor_id, filter))
 }
 
-/// Reads the first and the last date of detections, as the milliseconds from which and before which steps start.
+/// Reads the first and the last date of detections as times in milliseconds. Steps of the detections start at or after
+/// the first time and before the second.
 ///
 /// # Errors
 /// Names the date that is invalid.

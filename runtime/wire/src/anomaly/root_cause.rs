@@ -83,7 +83,7 @@ impl<'a> RootCause<'a> {
         let detection = Detection::from(seen);
         let kind = match (&cause.data_causes[..], &cause.slices[..]) {
             ([], []) => "broad_change",
-            // Parts of few rows are no cause of a measure that does not add up.
+            // The values of slices do not add up to this measure, so causes in the data have priority.
             ([_, ..], _) if !cause.is_exact => "data",
             (_, []) => "data",
             _ => "slices",

@@ -45,7 +45,7 @@ pub fn usage_from_parameters(query: &str) -> Result<(Option<std::sync::Arc<str>>
                 let known = [BudgetPeriod::Day, BudgetPeriod::Month].into_iter().find(|known| known.as_str() == value);
                 period = known.ok_or_else(|| Path::ROOT.field("period").invalid_value(&value, PERIODS))?;
             }
-            // The caller's key.
+            // The caller's credential, which every route accepts.
             "api_key" => {}
             other => return Err(Path::ROOT.unknown_field(other, KNOWN)),
         }

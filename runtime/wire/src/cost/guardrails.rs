@@ -177,7 +177,7 @@ fn percent(fields: &Fields<'_>, path: &Path<'_>) -> Result<Option<u8>, FieldErro
     percent.map(Some).ok_or_else(|| path.field(NAME).invalid_value(&found.to_string(), "an integer from 1 to 100"))
 }
 
-/// Reads an amount of the currency, in millionths.
+/// Reads an amount of the currency, and returns it in millionths.
 fn amount(fields: &Fields<'_>, path: &Path<'_>, name: &'static str) -> Result<Option<u64>, FieldError> {
     let amount = number(fields, path, name, COST, 0.0..=1_000_000_000.0)?;
     Ok(amount.map(|amount| (amount * 1_000_000.0).round() as u64))

@@ -56,7 +56,7 @@ pub struct ExpectedSaving {
     pub basis: &'static str,
 }
 
-/// Reads `user_id` and `period`, which is a number of days; `None`: that of the settings.
+/// Reads `user_id`, and `period` in days. A missing `period` is `None`, which means the period of the settings.
 ///
 /// # Errors
 /// Names the parameter that is invalid.
@@ -72,7 +72,7 @@ pub fn recommendations_from_parameters(query: &str) -> Result<(Option<Arc<str>>,
                     .filter(|days| (1..=MAX_RECOMMENDATION_DAYS).contains(days));
                 days = Some(number.ok_or_else(|| Path::ROOT.field("period").invalid_value(&value, PERIODS))?);
             }
-            // The caller's key.
+            // The caller's credential, which every route accepts.
             "api_key" => {}
             other => return Err(Path::ROOT.unknown_field(other, KNOWN)),
         }

@@ -81,7 +81,7 @@ impl From<HistoryError> for ErrorBody {
 }
 
 impl ErrorBody {
-    /// Reports a question in words that is not read.
+    /// Reports the error of a question in words.
     pub fn from_question(error: AskError, scopes: Scopes) -> Self {
         let message = error.to_string();
         match error {
@@ -295,7 +295,8 @@ impl ErrorBody {
             | MonitorError::ChannelPaused
             | MonitorError::NotFailed => ErrorBody::new(Code::Conflict, message),
             MonitorError::Precondition(error) => ErrorBody::from_precondition(&error),
-            // The detector is part of a definition, and not what the route names.
+            // The route names a monitor, so an unknown detector is an invalid field of its definition and not a missing
+            // resource.
             MonitorError::Anomaly(AnomalyError::Detector(DetectorError::Unknown { known, .. })) => {
                 let message = format!("{message}; expected one of {}", known.join(", "));
                 ErrorBody::new(Code::InvalidQuery, message).detail("field", "detector_type")

@@ -2,8 +2,8 @@
 //!
 //! In: records, or the text of a file. Out: the text, or the records with every problem and its place, such as
 //! `terms[3].links[0].relationship`. The order of records is that of the export, so equal records give equal bytes. The
-//! format has a version; fields may be added to it. One file, because each record is written and read side by side, and
-//! both change together. Absent: rules over texts and several records
+//! format has a version; fields may be added to it. This is one file, because the writer and the reader of each record
+//! stand side by side and change together. Absent: rules about texts and about several records together
 //! (`app::governance::import_records`).
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::fields::{FieldError, Fields, Path};
 /// The version of the format.
 const VERSION: u32 = 1;
 const MOMENT: &str = "a time like 2026-12-31T12:00:00Z";
-/// The limits of a file: 50,000 terms with all their fields fit.
+/// The largest number of YAML nodes of a file, enough for 50,000 terms with all their fields.
 const MAX_NODES: usize = 20_000_000;
 
 /// A problem of a file of records.
@@ -199,7 +199,7 @@ pub fn records_to_yaml(set: &RecordSet) -> Result<String, String> {
         certifications: set.certifications.iter().map(|record| certification_entry(record)).collect(),
         metadata: set.metadata.iter().map(|record| metadata_entry(record)).collect(),
     };
-    // Texts in quotes stand on one line each: folding or trimming by a reader cannot change them.
+    // Each string is in quotes on one line, so that no YAML reader changes it by folding or trimming lines.
     let options = serde_saphyr::ser_options! { prefer_block_scalars: false, yaml_12: true, no_lang_directive: true };
     serde_saphyr::to_string_with_options(&file, options).map_err(|error| error.to_string())
 }
@@ -295,7 +295,7 @@ fn metadata_entry(record: &ArtifactMetadata) -> MetadataEntry<'_> {
 pub fn records_from_yaml(text: &str) -> Result<RecordSet, Vec<RecordsProblem>> {
     let whole = |message: String| vec![RecordsProblem { place: String::new(), message }];
     let mut options = serde_saphyr::Options::default();
-    // As YAML 1.2 says: `no` is a string.
+    // In YAML 1.2, `no` is a string.
     options.strict_booleans = true;
     if let Some(budget) = &mut options.budget {
         (budget.max_nodes, budget.max_events) = (MAX_NODES, MAX_NODES);
@@ -337,7 +337,7 @@ fn arcs<T>(items: Vec<T>) -> Vec<Arc<T>> {
     items.into_iter().map(Arc::new).collect()
 }
 
-/// The fields of an object. Reading goes on after a problem, so that all are found.
+/// Reads the fields of an object, and continues after a problem, so that all problems are found.
 struct Reader<'a, 'p> {
     fields: Fields<'a>,
     path: &'a Path<'a>,
@@ -398,7 +398,7 @@ impl<'a, 'p> Reader<'a, 'p> {
 
     fn moment(&mut self, name: &'static str) -> Option<Timestamp> {
         let text = self.text(name)?;
-        // The state database keeps microseconds.
+        // The state database stores microseconds.
         let read = text.parse::<Timestamp>().ok().and_then(|at| Timestamp::from_microsecond(at.as_microsecond()).ok());
         if read.is_none() {
             self.problems.push(self.path.field(name).invalid_value(&text, MOMENT));
@@ -518,7 +518,7 @@ fn term(json: &Json, path: &Path<'_>, problems: &mut Vec<FieldError>) -> Option<
 
 fn link(json: &Json, path: &Path<'_>, problems: &mut Vec<FieldError>) -> Option<TermLink> {
     const KNOWN: &[&str] = &["artifact_type", "artifact_id", "relationship", "linked_by", "linked_at"];
-    /// Returns the type of an artifact. The inner option is `None` for a term, the outer one for an unknown word.
+    /// Returns the type of an artifact. Returns `Some(None)` for a term, and `None` for an unknown word.
     fn kind(word: &str) -> Option<Option<ArtifactType>> {
         if word == TERM_TYPE { Some(None) } else { ArtifactType::named(word).map(Some) }
     }

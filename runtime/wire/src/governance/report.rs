@@ -1,8 +1,8 @@
 //! The compliance report as JSON, CSV and a page that prints well.
 //!
 //! In: the report of the use case. Out: bytes in one of the formats. The page needs no scripts and no other files, and
-//! every text of the project is escaped. A string that spreadsheets would take for a formula begins with an apostrophe
-//! in CSV, since reports are opened there.
+//! every text of the project is escaped. In CSV, a string that spreadsheets would take for a formula begins with an
+//! apostrophe, because reports are opened in spreadsheets.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -157,7 +157,7 @@ pub struct GlossaryTermPatch {
     pub status: Option<String>,
 }
 
-/// Makes fields with a schema of their own optional.
+/// Makes the field `status` optional, which its own schema makes required.
 fn optional_status(schema: &mut schemars::Schema) {
     if let Some(required) = schema.get_mut("required").and_then(Json::as_array_mut) {
         required.retain(|name| name != "status");
@@ -204,7 +204,7 @@ pub struct ArtifactMetadataPatch {
     pub pii_flag: Option<bool>,
 }
 
-/// Reads one of some words.
+/// Converts a word with `read`. The error of an unknown word describes the `expected` ones.
 fn word<T>(
     path: &Path<'_>,
     value: &str,
@@ -214,7 +214,7 @@ fn word<T>(
     read(value).ok_or_else(|| path.invalid_value(value, expected))
 }
 
-/// Reads a field with one of some words.
+/// Converts the word of an optional field with `read`.
 fn optional_word<T>(
     fields: &Fields<'_>,
     name: &'static str,
@@ -427,7 +427,7 @@ pub fn artifact_of_path(kind: &str, id: &str) -> Result<ArtifactRef, FieldError>
     Ok(ArtifactRef::new(kind, id))
 }
 
-/// Reads query parameters one by one. The caller's key is left out.
+/// Reads query parameters one by one, except the caller's credential.
 fn each(
     query: &str,
     known: &'static [&'static str],

@@ -1,7 +1,7 @@
 //! Messages of the WebSocket subprotocol `graphql-transport-ws`.
 //!
 //! In: a client's text message. Out: a [`ClientMessage`], or an error for a message that the protocol does not know.
-//! The server's messages are written here too. Absent on purpose: which message is allowed when (server).
+//! The server's messages are written here too. Absent on purpose: the order in which messages are allowed (server).
 
 use serde_json::{Map, Value as Json, json};
 
@@ -29,7 +29,7 @@ pub enum ClientMessage {
         payload: Option<Map<String, Json>>,
     },
     Pong,
-    /// Starts an operation. An operation that the interface does not support is an error of the operation alone.
+    /// Starts an operation. If the interface does not support the request, only this operation fails.
     Subscribe {
         id: Box<str>,
         request: Result<GraphQlRequest, Box<ErrorBody>>,
@@ -61,7 +61,7 @@ pub fn from_client(text: &[u8]) -> Result<ClientMessage, FieldError> {
         "subscribe" => {
             let id = id(&mut object)?;
             let payload = object.remove("payload").unwrap_or_default();
-            // A payload without a document breaks the protocol. A document that is not supported does not.
+            // A payload without a document violates the protocol. A document that is not supported does not.
             let is_object = payload.is_object();
             match request(payload, &root.field("payload"), Path::missing) {
                 Ok(request) => Ok(ClientMessage::Subscribe { id, request: Ok(request) }),
@@ -101,7 +101,7 @@ pub fn pong(payload: Option<Map<String, Json>>) -> String {
 
 /// Writes one result of an operation. `response` is the JSON text of the response.
 pub fn next(id: &str, response: &str) -> String {
-    // An id needs escapes; a string always serializes.
+    // An id may need escapes, so it is serialized, which never fails for a string.
     let id = Json::from(id).to_string();
     let mut message = String::with_capacity(response.len() + id.len() + 40);
     message.push_str("{\"id\":");

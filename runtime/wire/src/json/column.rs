@@ -131,7 +131,7 @@ impl<'a> Column<'a> {
             }
             Values::Decimal256(array) => {
                 let text = array.value_as_string(row);
-                // Zero in thousands is written `0000` there, which JSON has no number for.
+                // Arrow writes a zero with the scale -3 as `0000`, which is not a JSON number.
                 let is_padded_zero = text.bytes().all(|digit| digit == b'0');
                 let text = if is_padded_zero { "0" } else { &text };
                 if array.scale() == 0 { self.integer_text(text, out) } else { self.decimal_text(text, out) }
@@ -163,7 +163,7 @@ impl<'a> Column<'a> {
             }
             Values::Other(Some(formatter)) => {
                 scratch.text.clear();
-                // Writing to a String fails only where the formatter has no text for the value.
+                // Writing to a String fails only if the formatter has no text for the value.
                 match write!(scratch.text, "{}", formatter.value(row)) {
                     Ok(()) => write_string(&scratch.text, out),
                     Err(_) => out.extend_from_slice(b"null"),

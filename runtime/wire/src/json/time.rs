@@ -18,7 +18,7 @@ pub(super) enum Stored {
     TimestampTz,
 }
 
-/// Appends a quoted time. An infinity of an engine, which no calendar has, is written by name.
+/// Appends a quoted time. An infinite time of an engine is not in the calendar and is written by its name.
 pub(super) fn write_time(micros: i64, stored: Stored, format: &ColumnFormat, out: &mut Vec<u8>) {
     let start = out.len();
     out.push(b'"');
@@ -43,7 +43,7 @@ pub(super) fn write_time(micros: i64, stored: Stored, format: &ColumnFormat, out
     out.push(b'"');
 }
 
-/// Appends a quoted ISO 8601 duration: `P14M3DT1.5S`. Months, days and seconds don't make up one another.
+/// Appends a quoted ISO 8601 duration: `P14M3DT1.5S`. Months, days and seconds are not converted into one another.
 pub(super) fn write_interval(interval: IntervalMonthDayNano, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\"P");
     for (number, unit) in [(interval.months, b'M'), (interval.days, b'D')] {
@@ -63,7 +63,7 @@ pub(super) fn write_interval(interval: IntervalMonthDayNano, out: &mut Vec<u8>) 
     out.push(b'"');
 }
 
-/// Returns a wall clock. The calendar ends a day after instants do.
+/// Returns a wall-clock time. It is counted in days from 1970, since an instant cannot reach the calendar's last day.
 fn civil(micros: i64) -> Option<DateTime> {
     const DAY: i64 = 86_400_000_000;
     let days = i32::try_from(micros.div_euclid(DAY)).ok()?;
@@ -71,7 +71,7 @@ fn civil(micros: i64) -> Option<DateTime> {
     date.to_datetime(jiff::civil::Time::midnight()).checked_add(micros.rem_euclid(DAY).microseconds()).ok()
 }
 
-/// Returns an instant in a zone; at the end of the calendar the zone's last offset holds.
+/// Returns an instant in a zone. Beyond the first or last instant of the calendar, the offset of that instant applies.
 fn local(micros: i64, zone: &TimeZone) -> Option<(DateTime, Offset)> {
     let offset = match Timestamp::from_microsecond(micros) {
         Ok(instant) => zone.to_offset(instant),
@@ -81,8 +81,8 @@ fn local(micros: i64, zone: &TimeZone) -> Option<(DateTime, Offset)> {
     Some((civil(micros.checked_add(i64::from(offset.seconds()) * 1_000_000)?)?, offset))
 }
 
-/// Returns the start of a local bucket with the offset of its values: where the clock moves by less than an
-/// hour, the hour after it starts before it does.
+/// Returns the local start of a bucket, with the offset of its values. If the clock changes by less than an hour within
+/// a bucket, the bucket does not start at a full hour of the old offset. Then the offset at its end applies.
 fn bucket(micros: i64, granularity: Granularity, zone: &TimeZone) -> Option<(DateTime, Offset)> {
     let (at, offset) = local(micros, zone)?;
     let (is_start, length) = match granularity {

@@ -23,7 +23,7 @@ impl Column<'_> {
             }
             Values::Other(Some(formatter)) => {
                 scratch.text.clear();
-                // Writing to a String fails only where the formatter has no text for the value.
+                // Writing to a String fails only if the formatter has no text for the value.
                 if write!(scratch.text, "{}", formatter.value(row)).is_err() {
                     return false;
                 }

@@ -194,7 +194,7 @@ pub fn profile_parts_from_parameters(query: &str) -> Result<ProfileParts, FieldE
         match &*name {
             "include_histograms" => parts.histograms = flag()?,
             "include_insights" => parts.insights = flag()?,
-            // The caller's key.
+            // The caller's credential, which every route accepts.
             "api_key" => {}
             other => return Err(Path::ROOT.unknown_field(other, PARAMETERS)),
         }
@@ -203,7 +203,8 @@ pub fn profile_parts_from_parameters(query: &str) -> Result<ProfileParts, FieldE
 }
 
 impl ProfileParts {
-    /// Returns a stored profile with these parts; the lists of others are empty. `None`: the text is damaged.
+    /// Returns a stored profile with these parts; the lists of other parts are empty. Returns `None` if the text is
+    /// damaged.
     pub fn of(self, text: &str) -> Option<Json> {
         let mut profile: Json = serde_json::from_str(text).ok()?;
         if !self.insights {
@@ -221,7 +222,7 @@ impl ProfileParts {
 }
 
 impl QualityScore {
-    /// Returns the score of a stored profile. `None`: the text is damaged.
+    /// Returns the score of a stored profile, or `None` if its text is damaged.
     pub fn of(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
@@ -269,7 +270,7 @@ impl<'a> From<&'a profiling::ColumnChange> for ProfileColumnChange<'a> {
     }
 }
 
-/// The texts of stored profiles.
+/// Writes profiles as the texts that are stored, and reads summaries from them.
 #[derive(Debug, Clone, Copy)]
 pub struct StoredProfileTexts;
 

@@ -1,4 +1,4 @@
-//! Queries of other surfaces in the form of REST, for jobs, which store their query as text.
+//! Writes queries of other interfaces as REST bodies, because jobs store their query as text.
 
 use serde_json::{Map, Value as Json, json};
 use terrane_compiler::query::{
@@ -8,8 +8,8 @@ use terrane_compiler::types::Value;
 
 use crate::json::write_value;
 
-/// Returns a body from which [`from_wire`](super::from_wire) reads the same query. `max_staleness` is not part of it:
-/// it belongs to the cache's wishes.
+/// Returns a body from which [`from_wire`](super::from_wire) reads the same query. `max_staleness` is not part of the
+/// body, because it controls the cache and is not part of the query.
 pub fn to_wire(query: &SemanticQuery) -> String {
     let mut body = Map::new();
     let mut add = |name: &str, value: Json| body.insert(name.to_owned(), value);
@@ -118,7 +118,7 @@ fn filter(filter: &Filter) -> Json {
         Filter::And(all) => json!({ "and": all.iter().map(self::filter).collect::<Vec<_>>() }),
         Filter::Or(all) => json!({ "or": all.iter().map(self::filter).collect::<Vec<_>>() }),
         Filter::Not(inner) => json!({ "not": self::filter(inner) }),
-        // Requests do not have it: a reader refuses it.
+        // A request cannot contain this filter: a reader refuses it.
         Filter::NoRow { cube } => json!({ "no_row": &**cube }),
         Filter::Condition { member, operator, values } => {
             let values: Vec<Json> = values.iter().map(value).collect();

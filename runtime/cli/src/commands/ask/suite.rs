@@ -1,7 +1,9 @@
-//! Measures a suite of questions: how many are read as meant, asked back, or read wrongly.
+//! Measures a suite of questions: the numbers of those that are read as meant, that need a clarification, and that are
+//! read wrongly.
 //!
 //! In: a file of questions with the queries that they mean. Out: the figures, with the questions that are not read as
-//! meant. Two queries are the same if they differ only in the order of their conditions and in the place of granularities.
+//! meant. Two queries are the same if they differ only in the order of their conditions and in the place of
+//! granularities.
 
 use std::path::Path;
 
@@ -40,7 +42,7 @@ struct AskedBack {
 #[derive(Debug, Serialize)]
 pub(super) struct ReadWrongly {
     question: String,
-    /// Null if the question is to be asked back.
+    /// Null if a clarification is expected.
     expected: Json,
     found: Json,
 }
@@ -48,7 +50,7 @@ pub(super) struct ReadWrongly {
 /// A question of a suite.
 pub(super) struct Case {
     question: String,
-    /// The queries that the question may mean; none if it is to be asked back.
+    /// The queries that the question may mean; empty if a clarification is expected.
     expected: Vec<SemanticQuery>,
 }
 

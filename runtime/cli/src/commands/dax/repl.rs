@@ -1,7 +1,8 @@
 //! A session of DAX on a terminal: queries one after the other, with history and completions.
 //!
-//! In: lines; a query ends with `;` or an empty line. Out: the rows of each query, or its problems. Without a terminal
-//! lines are read as they are, so that a script can be piped in. The history is in `.terrane/dax_history` of the project.
+//! In: lines; a query ends with `;` or an empty line. Out: the rows of each query, or its problems. Without a terminal,
+//! lines are read without editing, so that a script can be piped in. The file `.terrane/dax_history` of the project
+//! contains the history.
 
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -82,7 +83,7 @@ enum Input {
 }
 
 impl Input {
-    /// Returns the next query, or `None` at the end. A line that is interrupted is an empty query.
+    /// Returns the next query, or `None` at the end of the input. An interrupted line (Ctrl-C) is an empty query.
     fn read(&mut self) -> Result<Option<String>, Failure> {
         match self {
             Input::Terminal(editor) => match editor.readline(PROMPT) {
@@ -135,7 +136,7 @@ pub(super) async fn run(
         Input::Lines(std::io::stdin().lines())
     };
     let mut is_answered = true;
-    // Reading waits for a person: the runtime goes on without this thread.
+    // Reading blocks this thread until the user types a line, so the runtime moves other tasks to other threads.
     while let Some(text) = tokio::task::block_in_place(|| input.read())? {
         let text = text.trim();
         match text.to_ascii_lowercase().as_str() {
@@ -149,7 +150,7 @@ pub(super) async fn run(
             }
             _ => {}
         }
-        // Also a query that fails is worth another try.
+        // A query that fails is remembered too, so that the user can correct it.
         input.remember(text)?;
         match answer(engine, caller, text, output).await {
             Ok(is_valid) => is_answered &= is_valid,
@@ -179,7 +180,7 @@ fn editor(helper: DaxHelper, history: &Path) -> Result<Editor<DaxHelper, FileHis
     Ok(editor)
 }
 
-/// Writes the history. A project that cannot be written has none.
+/// Writes the history, or prints a warning if its file cannot be written.
 fn save(editor: &mut Editor<DaxHelper, FileHistory>, history: &Path) {
     let saved = match history.parent().map(std::fs::create_dir_all) {
         Some(Err(error)) => Err(error.to_string()),

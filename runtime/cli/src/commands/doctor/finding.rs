@@ -26,7 +26,7 @@ struct Finding {
     name: &'static str,
     outcome: CheckStatus,
     found: String,
-    /// An action; empty if none is needed.
+    /// The action that the operator should take; empty if none is needed.
     advice: String,
 }
 

@@ -12,7 +12,7 @@ use super::finding::{CheckStatus, Findings};
 use crate::project::Project;
 use crate::{start_rules, wiring};
 
-/// The number of files for pools, timers and the engine.
+/// The number of files that are open besides connections: those of pools, timers and the engine.
 const OTHER_FILES: u64 = 256;
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The number of bytes of a response that identify the server.
@@ -23,7 +23,7 @@ pub(super) fn log(project: &Project, findings: &mut Findings) {
     let LogOutput::File(file) = wiring::log_settings(project).output else {
         return findings.ok("log", "written to standard output or standard error");
     };
-    // Where it is there it can be opened, and else its folder can be written; neither leaves a trace.
+    // An existing log file is opened; for a new one, its folder must be writable. Neither check leaves a file behind.
     let outcome = if file.path.exists() {
         std::fs::OpenOptions::new().append(true).open(&file.path).map(|_| ())
     } else {

@@ -59,7 +59,7 @@ fn to_text(file: &Path, facts: &Facts) -> String {
     if let Some(manifest) = &facts.manifest {
         text.push_str("plugin.toml\n");
         for line in manifest.trim_end().lines() {
-            // The text is a stranger's: control characters must not reach the terminal.
+            // The text comes from an untrusted component, so control characters must not reach the terminal.
             text += &format!("  {}\n", TerminalText::line(line));
         }
     }

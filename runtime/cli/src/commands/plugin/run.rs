@@ -66,7 +66,7 @@ pub(super) fn run(arguments: &RunArguments) -> Result<bool, Failure> {
     }
 }
 
-/// Returns the lines as JSON. Fields are pairs, as in the contract: a name may occur twice.
+/// Returns the lines as JSON. Fields are an array of pairs, as in the contract, because a name may occur twice.
 fn log_json(log: &LogLines) -> Vec<Value> {
     let line = |line: &LogLine| json!({"level": line.level, "message": line.message, "fields": line.fields});
     log.lines.iter().map(line).collect()

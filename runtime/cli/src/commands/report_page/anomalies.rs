@@ -1,7 +1,8 @@
 //! The anomalies of the page.
 //!
-//! In: cubes and a caller, whose policies hold. Out: for some measures of each cube with a primary time dimension the
-//! series against its bounds, or a note with the reason why there is none. Absent: detectors (components).
+//! In: cubes, and a caller whose policies apply. Out: for each cube with a primary time dimension, the series of some
+//! of its measures with the expected bounds, or a note with the reason why a series is missing. Absent: detectors
+//! (components).
 
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ const MAX_OF_CUBE: usize = 3;
 /// The largest number of points in a picture, the newest ones.
 const MAX_POINTS: usize = 400;
 const MAX_ROWS: usize = 20;
-/// The numbers of steps of history that are tried in order. Short series have fewer steps.
+/// The lengths of history in steps. They are tried in this order until the data has a step after the history.
 const TRAINING_SIZES: [u32; 3] = [TRAINING_SIZE, 30, 10];
 
 /// The detector and the step of all series.
@@ -62,7 +63,7 @@ pub(super) async fn add(
     }
 }
 
-/// Runs with less history if the data has no step after it.
+/// Finds anomalies. If the data has no step after the history, tries again with a shorter history.
 async fn judged(
     engine: &Services,
     caller: &RequestContext,

@@ -1,6 +1,6 @@
 //! The contents of the page, before they are markup.
 //!
-//! In: strings of a project and its data, as they are. Out: types that the template reads. Pictures are finished SVG,
+//! In: unescaped strings of a project and its data. Out: types that the template reads. Pictures are finished SVG,
 //! whose text is escaped; every other string is escaped by the template.
 
 use serde::Serialize;
@@ -62,7 +62,7 @@ pub(super) struct Column {
     pub(super) frequent: Vec<Frequent>,
 }
 
-/// A frequent value, its number of rows, and that of the most frequent value.
+/// A frequent value with its number of rows, and the number of rows of the most frequent value.
 #[derive(Debug, Serialize)]
 pub(super) struct Frequent {
     pub(super) value: String,

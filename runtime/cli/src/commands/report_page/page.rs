@@ -13,7 +13,7 @@ use terrane_terminal::{TerminalText, is_unsafe};
 
 use super::contents::Contents;
 
-/// The name selects the escaping of HTML.
+/// The name of the template, whose extension makes the engine escape strings for HTML.
 const NAME: &str = "page.html";
 const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");

@@ -1,7 +1,7 @@
 //! The profiles of the page.
 //!
-//! In: cubes and a caller, whose policies hold. Out: the profile of each cube with histograms, or a note with the reason
-//! why it has none. Absent: statistics (app).
+//! In: cubes, and a caller whose policies apply. Out: the profile of each cube with histograms, or a note with the
+//! reason why a cube has no profile. Absent: statistics (app).
 
 use std::sync::Arc;
 

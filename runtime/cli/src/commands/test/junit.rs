@@ -1,4 +1,4 @@
-//! The report of `terrane test` in JUnit's XML, which CI servers read.
+//! The report of `terrane test` as JUnit XML, which CI servers read.
 //!
 //! In: the outcomes. Out: one suite for each file, with a case for each outcome. Not here: writing the file.
 
@@ -9,10 +9,10 @@ use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 use terrane_expectations::ExpectationOutcome;
 
-/// Returns the report.
+/// Returns the report as a file of JUnit XML.
 ///
 /// # Errors
-/// Never in practice: the report is written to memory.
+/// Never in practice, because the report is written to memory.
 pub(super) fn report(outcomes: &[ExpectationOutcome]) -> io::Result<Vec<u8>> {
     let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
     writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
@@ -65,7 +65,7 @@ fn case(writer: &mut Writer<Vec<u8>>, outcome: &ExpectationOutcome) -> io::Resul
     Ok(())
 }
 
-/// Returns the number of outcomes, the number of failures, and the seconds of all.
+/// Returns the number of outcomes, the number of failures, and the total duration in seconds.
 fn totals<'o>(outcomes: impl Iterator<Item = &'o ExpectationOutcome> + Clone) -> [String; 3] {
     let failures = outcomes.clone().filter(|outcome| outcome.mismatch.is_some()).count();
     let time = seconds(outcomes.clone().map(|outcome| outcome.duration).sum());

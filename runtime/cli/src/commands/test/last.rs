@@ -14,7 +14,7 @@ use crate::project::Project;
 use crate::report::Style;
 use crate::wiring;
 
-/// The runs among which the newest one that ended is looked for. At most one waits.
+/// The number of newest runs among which the newest ended run is searched. At most one run waits.
 const NEWEST: u32 = 10;
 
 /// Prints the newest run that ended. Returns true if all of its tests passed.

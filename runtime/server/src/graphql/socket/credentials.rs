@@ -1,7 +1,8 @@
 //! The credential in the payload of `connection_init`.
 //!
-//! In: the payload. Out: the credentials. Browsers cannot set headers on sockets, so clients send them here under the
-//! names of the header and of the query parameter, in any case, also inside of `headers`.
+//! In: the payload. Out: the credentials. Browsers cannot set headers on sockets, so clients send the credential in the
+//! payload. Its field is named like the header or the query parameter, in upper or lower case, and may also be in an
+//! object `headers`.
 
 use serde_json::{Map, Value as Json};
 use terrane_wire::Code;

@@ -23,7 +23,7 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use super::opening::OpeningLimit;
 use crate::edge::ApiError;
 
-/// A WebSocket whose messages are limited further until its session is open.
+/// A WebSocket with a lower limit on messages until its session is open.
 pub(super) type SocketStream = WebSocketStream<OpeningLimit<TokioIo<Upgraded>>>;
 
 /// The version of the protocol.
@@ -83,8 +83,8 @@ impl Handshake {
         response
     }
 
-    /// Returns the socket as soon as the response is sent. `limit` is the maximum length of a message; `opening` that
-    /// of a message before the session is open.
+    /// Returns the socket as soon as the response is sent. `limit` is the maximum length of a message, and `opening` is
+    /// the maximum before the session is open.
     ///
     /// # Errors
     /// The client is gone.

@@ -158,7 +158,7 @@ mod tests {
         [header(is_last, opcode, length as u64), vec![0xff; length]].concat()
     }
 
-    /// Returns whether bytes are let through, whatever their parts are.
+    /// Returns whether bytes pass, and checks that the sizes of their parts make no difference.
     fn passes(bytes: &[u8]) -> bool {
         let results = [1, 2, 3, 7, 500, bytes.len()].map(|size| {
             let mut frames = FrameScan::new(LIMIT as u64);

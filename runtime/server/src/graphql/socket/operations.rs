@@ -1,6 +1,6 @@
 //! The running operations of one socket.
 //!
-//! In: operations to start and to stop. Out: their responses, in the order in which they come. Absent on purpose: ids
+//! In: operations to start and to stop. Out: their responses, in the order in which they arrive. Absent on purpose: ids
 //! that are in use (`session`), and sending.
 
 use std::collections::HashMap;

@@ -19,7 +19,7 @@ pub(super) struct Close {
     pub(super) reason: Cow<'static, str>,
 }
 
-/// The maximum length of a message before the session is open: a credential, and what else a client sends with it.
+/// The maximum length of a message before the session is open: enough for a credential and other data of the client.
 pub(super) const MAX_OPENING_BYTES: usize = 16 * 1024;
 /// The maximum length of a reason in a control frame (RFC 6455, section 5.5).
 const MAX_REASON_BYTES: usize = 123;
@@ -84,7 +84,7 @@ pub(super) enum Action {
     Stop {
         id: Box<str>,
     },
-    /// Ends an operation that is not started.
+    /// Refuses an operation, which is not started.
     Refuse {
         id: Box<str>,
         error: Box<ErrorBody>,
@@ -136,13 +136,13 @@ impl SocketSession {
             }
             (ClientMessage::ConnectionInit { .. }, _) => Action::Close(Close::TOO_MANY_INITS),
             (ClientMessage::Ping { payload }, Phase::Acknowledged) => Action::Send(messages::pong(payload)),
-            // A client without a session gets nothing back that it chose.
+            // Before the session is open, the server does not send the client's own payload back.
             (ClientMessage::Ping { .. }, _) => Action::Send(messages::pong(None)),
             (ClientMessage::Pong, _) => Action::None,
             (ClientMessage::Subscribe { id, request }, Phase::Acknowledged) => self.subscribe(id, request),
             (ClientMessage::Subscribe { .. }, _) => Action::Close(Close::UNAUTHORIZED),
             (ClientMessage::Complete { id }, _) => {
-                // The server's own message may have ended it at the same time.
+                // The server may already have ended the operation, while this message was under way.
                 if self.operations.remove(&id) { Action::Stop { id } } else { Action::None }
             }
         }

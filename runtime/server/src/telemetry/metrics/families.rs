@@ -245,7 +245,7 @@ impl Pulled {
     }
 }
 
-/// Sets a counter whose truth is elsewhere.
+/// Raises a counter to a value that is counted elsewhere.
 fn raise(counter: &IntCounter, to: u64) {
     counter.inc_by(to.saturating_sub(counter.get()));
 }

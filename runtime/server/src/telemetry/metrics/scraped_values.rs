@@ -40,7 +40,7 @@ pub(super) struct RuntimeValues {
 }
 
 impl ScrapedValues {
-    /// Waits for nothing.
+    /// Reads the values of a server. Does not wait.
     pub(crate) fn of(app: &App) -> Self {
         let ports = &app.services;
         let (queries_running, queries_queued) = ports.queries.load();

@@ -70,7 +70,7 @@ impl Image {
         let columns = self.room(8);
         self.text(columns, column);
         self.list(at + 16, columns, 1);
-        // A text is the sixth case of a scalar. Its value is aligned to eight bytes.
+        // `text` is the sixth case of a scalar. Its value is aligned to eight bytes.
         let literals = self.room(16);
         self.byte(literals, 5);
         self.text(literals + 8, text);

@@ -8,7 +8,8 @@ pub struct GraphQlSettings {
     pub limits: Limits,
 }
 
-/// The limits of a document. They are checked before anything is resolved, except for `executions` and `items`.
+/// The limits of a document. They are checked before anything is resolved. While the document runs, `items` is counted,
+/// and `executions` is checked again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The largest size of a document in bytes.

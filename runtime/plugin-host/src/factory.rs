@@ -88,7 +88,7 @@ impl PluginFactory {
     /// Loads a component, calls it for its description, and lets it check its configuration.
     ///
     /// # Errors
-    /// Those of [`PluginFactory::create`].
+    /// The errors of [`PluginFactory::create`].
     pub(crate) fn load<R: Role>(
         &self,
         settings: &PluginSettings,

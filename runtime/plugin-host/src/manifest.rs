@@ -28,7 +28,7 @@ pub struct Manifest {
     pub roles: Vec<PluginRole>,
     /// The contract for which the component was built, such as `terrane:plugins@0.1.0`.
     pub api: String,
-    /// The capabilities that the operator is asked to grant.
+    /// The capabilities that the plugin requests and the operator may grant.
     pub capabilities: Vec<Capability>,
     pub limits: AskedLimits,
 }

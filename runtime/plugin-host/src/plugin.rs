@@ -174,7 +174,7 @@ impl<R: Role> Plugin<R> {
     /// call.
     ///
     /// # Errors
-    /// Those of [`Plugin::call`] and of `check`.
+    /// The errors of [`Plugin::call`] and of `check`.
     pub(crate) fn call_checked<T, U>(
         &self,
         caller: &Caller,
@@ -192,7 +192,7 @@ impl<R: Role> Plugin<R> {
     /// Makes several calls on behalf of a caller. Together they have the limits of one call, and count as one call.
     ///
     /// # Errors
-    /// Those of `work`.
+    /// The errors of `work`.
     pub(crate) fn call_in_sequence<U>(
         &self,
         caller: &Caller,

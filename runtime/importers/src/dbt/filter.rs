@@ -1,7 +1,7 @@
 //! Translates filters: SQL with references in Jinja braces.
 //!
-//! In: `{{ Dimension('order__status') }} = 'paid'`. Out: the condition with references of the project, or the reason why
-//! it has no counterpart. No template is rendered.
+//! In: `{{ Dimension('order__status') }} = 'paid'`. Out: the condition with references of the project, or the reason
+//! why it has no counterpart. No template is rendered.
 
 use super::scope::{CubeNames, ProjectScope};
 use crate::draft::Reference;

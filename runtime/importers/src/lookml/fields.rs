@@ -1,7 +1,7 @@
 //! Reads the keys of one block.
 //!
-//! In: the items of a block. Out: values by key, and findings for the keys that were never read. Not here: the meaning of
-//! the keys.
+//! In: the items of a block. Out: values by key, and findings for the keys that were never read. Not here: the meaning
+//! of the keys.
 
 use std::cell::RefCell;
 use std::collections::HashSet;

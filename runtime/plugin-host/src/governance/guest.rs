@@ -2,8 +2,8 @@
 //!
 //! In: a linked component, and the facts of a query. Out: an unchecked verdict. The code that `bindgen!` generates
 //! compares the types of all five functions at each instantiation and copies every string of the facts, which took a
-//! quarter of a call. This module compares only the function that queries call, once per component, and copies strings
-//! only into the guest.
+//! quarter of the time of a call. This module compares only the function that queries call, once per component, and
+//! copies strings only into the guest.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -161,7 +161,7 @@ async fn hostile_returns_neither_end_the_host_nor_make_it_grow() {
     for function in ["on-query", "make-plan", "detect", "describe"] {
         let (answered, faults) = statistics.of(function);
         assert!(answered > 0 && faults > 0, "{function}: {answered} answered, {faults} faults");
-        // About a fifth of the answers is returned undamaged, and most of the damaged ones are invalid.
+        // A quarter of the answers is returned undamaged, and most of the damaged ones are invalid.
         if function != "describe" {
             assert!(answered > wanted / 3 / 10 && faults > wanted / 3 / 10, "{function}: {answered}, {faults}");
         }

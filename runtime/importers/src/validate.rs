@@ -333,8 +333,8 @@ type PartProblem = (Part, Diagnostic);
 
 /// Returns the parts of the drafts that do not compile, in order.
 ///
-/// The files are compiled once for each placeholder. If only one compilation accepts a cube as a whole, its problems
-/// for the cube are returned. If both do, the problems that both find are returned.
+/// The files are compiled once for each placeholder. If only one compilation accepts a cube as a whole, the problems
+/// that this compilation finds in the cube are returned. If both do, the problems that both find are returned.
 fn problems(drafts: &Drafts, files: &[(String, String)], validation: &Validation<'_>) -> Vec<PartProblem> {
     let variables = &validation.declared.variables;
     let runs = if variables.is_empty() { 1 } else { PLACEHOLDERS.len() };

@@ -9,7 +9,7 @@ use terrane_app::ports::detectors::{DetectorError, SeriesBatch};
 
 use crate::bindings::detector::exports::terrane::anomaly::detector as wire;
 
-/// A largest number of points: those of the first batch, and those of all batches together.
+/// A limit of points: the number of points in the first batch, and the number in all batches together.
 #[derive(Debug, Clone, Copy)]
 struct Size {
     first: usize,

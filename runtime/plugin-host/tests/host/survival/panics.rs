@@ -56,7 +56,7 @@ fn a_panic_of_a_dialect_is_the_reason_of_the_fault() {
     assert_eq!(fault, PluginFault::Trapped { call: "describe-dialect", message: TEXT.to_owned() });
 }
 
-/// Counts the core modules of a component, all of which each of its instances contains.
+/// Counts the core modules of a component. Each instance of the component instantiates all of them.
 fn core_modules(component: &[u8]) -> usize {
     let payloads = Parser::new(0).parse_all(component).map(Result::unwrap);
     payloads.filter(|payload| matches!(payload, Payload::ModuleSection { .. })).count()

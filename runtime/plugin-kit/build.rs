@@ -1,7 +1,7 @@
 //! Embeds the SDK and the plugin contract, so that `terrane plugin new` needs no clone of Terrane.
 //!
-//! In: `sdk/` and `wit/` of the workspace. Out: `sdk_files.rs` in the build folder, with each file's path and text, and
-//! the SDK's dependencies in the form that a crate outside of the workspace needs.
+//! In: `sdk/` and `wit/` of the workspace. Out: `sdk_files.rs` in the build folder. It contains the path and the text
+//! of each file, and the SDK's dependencies in the form that a crate outside of the workspace needs.
 #![allow(clippy::disallowed_methods, reason = "a build script is configured by its environment")]
 
 use std::env;
@@ -9,11 +9,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The files that a copy of the SDK needs. Templates are embedded one by one (`create`).
+/// The files and folders that a copy of the SDK needs. The templates are embedded separately (`create`).
 const ROOTS: [&str; 4] = ["sdk/src", "sdk/README.md", "wit", "LICENSE"];
 
 fn main() -> io::Result<()> {
-    // Read when the script runs: clones that share a target folder share the compiled script.
+    // The path is read at run time, because clones that share a target folder also share the compiled script.
     let package = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).unwrap_or_default();
     let workspace = package.join("../..").canonicalize()?;
     let mut files = Vec::new();
@@ -25,7 +25,8 @@ fn main() -> io::Result<()> {
     let mut text = "pub(crate) const FILES: &[(&str, &str)] = &[\n".to_owned();
     for file in &files {
         let name = file.strip_prefix(&workspace).map_err(io::Error::other)?;
-        // The text itself: the path of this clone would be stale in another one that shares the target folder.
+        // The text is embedded instead of the path, which would be wrong in another clone that shares the target
+        // folder.
         text += &format!("    ({:?}, {:?}),\n", name.display().to_string(), fs::read_to_string(file)?);
     }
     text += &format!("];\npub(crate) const DEPENDENCIES: &str = {:?};\n", dependencies(&workspace)?);
@@ -44,7 +45,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the SDK's dependencies with the versions of the workspace, one line each.
+/// Returns the SDK's dependencies with the versions of the workspace, one per line.
 fn dependencies(workspace: &Path) -> io::Result<String> {
     println!("cargo:rerun-if-changed=../../Cargo.toml");
     println!("cargo:rerun-if-changed=../../sdk/Cargo.toml");

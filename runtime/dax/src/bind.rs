@@ -1,7 +1,7 @@
-//! Binding: names to ids, types, and the context of every node.
+//! Binding: resolves names to ids, finds the types, and marks the contexts of every node.
 //!
-//! In: a tree and what its caller may name. Out: a [`BoundQuery`], and every problem of the query in one run. A node
-//! that cannot be bound is invalid and causes no further problems.
+//! In: a tree, and the names that its caller may use. Out: a [`BoundQuery`], and every problem of the query in one run.
+//! A node that cannot be bound is invalid and causes no further problems.
 
 mod call;
 mod expression;
@@ -23,7 +23,7 @@ use crate::place::Place;
 use crate::problem::{ExpressionForm, MAX_PROBLEMS, Problem, ProblemKind};
 use crate::tree::{Definition, Evaluation, Expression, Name, OrderKey, Query, Variable};
 
-/// A bound query with the problems of its tree. Without problems, the query has no invalid parts.
+/// A bound query, and the problems of binding it. If there are no problems, the query has no invalid nodes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Bound {
     pub query: BoundQuery,
@@ -61,21 +61,21 @@ pub fn bind(query: &Query, access: &Access<'_>) -> Bound {
 #[derive(Debug, Clone, Copy)]
 enum State {
     Open,
-    /// The definition is being bound; a reference to it is a cycle.
+    /// The definition is being bound, so that a reference to it is a cycle.
     Binding,
     Variable(VariableId),
     Measure(QueryMeasureId),
     Invalid,
 }
 
-/// A row context.
+/// A row context: the columns of the table whose rows it passes through.
 struct RowContext {
     columns: Arc<[TableColumn]>,
-    /// True if the table is invalid, so that it may have any column.
+    /// True if the table is invalid. Any name may then be one of its columns.
     is_open: bool,
 }
 
-/// A logical filter, whose row context has the columns that it names.
+/// A logical filter. Its row context contains the columns that its condition names.
 struct LogicalFilter {
     /// The index of its row context.
     scope: usize,
@@ -94,7 +94,7 @@ struct Binder<'q> {
     locals: Vec<(Arc<str>, VariableId)>,
     /// Row contexts, innermost last.
     scopes: Vec<RowContext>,
-    /// The number of the first row context that did not turn into filters.
+    /// The number of the first visible row context. The earlier ones were turned into filters.
     hidden: usize,
     logical_filters: Vec<LogicalFilter>,
 }
@@ -136,7 +136,7 @@ impl<'q> Binder<'q> {
         }
     }
 
-    /// Binds a definition if it is not bound, and returns its state.
+    /// Binds a definition if it is not bound yet, and returns its state.
     fn bind_definition(&mut self, at: usize, place: Place) -> State {
         match self.definitions[at].1 {
             State::Open => {}
@@ -150,7 +150,7 @@ impl<'q> Binder<'q> {
         }
         self.definitions[at].1 = State::Binding;
         self.open.push(at);
-        // A definition knows nothing of the place that refers to it.
+        // The contexts and variables at the place of the reference are not visible in the definition.
         let (locals, scopes) = (std::mem::take(&mut self.locals), std::mem::take(&mut self.scopes));
         let hidden = std::mem::take(&mut self.hidden);
         let filters = std::mem::take(&mut self.logical_filters);
@@ -180,7 +180,7 @@ impl<'q> Binder<'q> {
         State::Measure(id)
     }
 
-    /// Binds the value of a variable, in the current contexts.
+    /// Binds the value of a variable in the current contexts.
     fn variable(&mut self, variable: &'q Variable) -> VariableId {
         let value = self.bind_expression(&variable.value);
         let name = Arc::clone(&variable.name.text);
@@ -188,7 +188,8 @@ impl<'q> Binder<'q> {
         VariableId(self.bound.variables.len() as u32 - 1)
     }
 
-    /// Returns the variable of a name, inner ones first.
+    /// Returns the variable with this name; an inner variable hides outer ones. The inner value is `None` if the
+    /// variable is invalid.
     fn find_variable(&mut self, name: &Name) -> Option<Option<VariableId>> {
         if name.is_quoted {
             return None;
@@ -205,7 +206,8 @@ impl<'q> Binder<'q> {
         }
     }
 
-    /// Returns the query measure of a name, of any table or of one. The inner value is `None` if it is invalid.
+    /// Returns the measure of the query with this name, in one table or, if `table` is `None`, in any table. The inner
+    /// value is `None` if the measure is invalid or the name is ambiguous.
     fn find_query_measure(&mut self, table: Option<CubeId>, name: &Name) -> Option<Option<QueryMeasureId>> {
         let is_it = |binder: &Self, definition: &Definition| match definition {
             Definition::Measure { table: home, name: found, .. } if equal_names(&found.text, &name.text) => {
@@ -255,7 +257,7 @@ impl<'q> Binder<'q> {
         BoundOrder { expression: self.scalar(&key.expression), descending: key.descending }
     }
 
-    /// Binds a constant or a parameter.
+    /// Binds an expression that must be a constant or a parameter.
     fn constant(&mut self, expression: &'q Expression) -> Scalar {
         let scalar = self.scalar(expression);
         let is_constant = |scalar: &Scalar| matches!(scalar.kind, ScalarKind::Constant(_) | ScalarKind::Parameter(_));
@@ -273,7 +275,7 @@ impl<'q> Binder<'q> {
 
     // Contexts
 
-    /// Binds something in the row context of a table, with the number of the context.
+    /// Calls `bind` in the row context of a table, with the number of that context.
     fn in_rows_of<T>(&mut self, table: &Table, bind: impl FnOnce(&mut Self, u32) -> T) -> T {
         let scope = RowContext { columns: Arc::clone(&table.columns), is_open: table.is_invalid() };
         self.scopes.push(scope);
@@ -282,7 +284,7 @@ impl<'q> Binder<'q> {
         bound
     }
 
-    /// Binds something in a filter context that the row contexts turn into.
+    /// Calls `bind` in a filter context into which the current row contexts were turned; they are not visible there.
     fn in_filter_context<T>(&mut self, bind: impl FnOnce(&mut Self) -> T) -> T {
         let hidden = std::mem::replace(&mut self.hidden, self.scopes.len());
         let bound = bind(self);
@@ -318,7 +320,7 @@ impl<'q> Binder<'q> {
 
     // Shapes
 
-    /// Binds a scalar. A table of one column stands for its only value.
+    /// Binds a scalar. A table of one column is accepted as the value of its only row.
     fn scalar(&mut self, expression: &'q Expression) -> Scalar {
         match self.bind_expression(expression) {
             BoundExpression::Scalar(scalar) => scalar,
@@ -352,7 +354,7 @@ impl<'q> Binder<'q> {
     }
 }
 
-/// Returns the column of a row context that a name means.
+/// Returns the index of the column that a name without a table refers to in a row context.
 fn named_column(model: &Model, columns: &[TableColumn], name: &str) -> Option<u32> {
     let exact = columns.iter().position(|column| match &column.name {
         ColumnName::Named(found) => equal_names(found, name),

@@ -1,7 +1,7 @@
-//! A query with its names resolved: what every node means, its type, and the context that it is evaluated in.
+//! A query with its names resolved. Each node has its meaning, its type, and the contexts in which it is evaluated.
 //!
-//! In: a tree, through the binder. Out: data for the planner, which looks up no names. Row contexts are numbered from
-//! the outermost one; a node outside of them is evaluated in the filter context alone.
+//! In: a tree, through the binder. Out: data for the planner and the evaluation, which look up no names. Row contexts
+//! are numbered from the outermost one; a node outside of them is evaluated in the filter context alone.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use crate::types::Type;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BoundQuery {
     pub measures: Vec<QueryMeasure>,
-    /// All variables, also those inside of expressions.
+    /// All variables of the query, including those that expressions define.
     pub variables: Vec<BoundVariable>,
     pub evaluations: Vec<BoundEvaluation>,
-    /// The names of the parameters, each once.
+    /// The names of the query's parameters, each once.
     pub parameters: Vec<Arc<str>>,
 }
 
@@ -37,7 +37,7 @@ pub struct QueryMeasure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct QueryMeasureId(pub u32);
 
-/// A variable. Its value is evaluated once, in the contexts of the place where it is defined.
+/// A variable. Its value is evaluated at most once, in the contexts of its definition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoundVariable {
     pub name: Arc<str>,
@@ -62,14 +62,14 @@ pub struct BoundEvaluation {
     pub place: Place,
 }
 
-/// A key of an order over the rows of a table.
+/// A key by which the rows of a table are ordered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoundOrder {
     pub expression: Scalar,
     pub descending: bool,
 }
 
-/// An expression with one value.
+/// An expression that has one value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scalar {
     pub kind: ScalarKind,
@@ -81,26 +81,26 @@ pub struct Scalar {
 pub enum ScalarKind {
     Constant(Value),
     Parameter(Arc<str>),
-    /// A column of the current row of a row context.
+    /// A column of the current row in a row context.
     Column {
         context: u32,
         column: u32,
     },
-    /// A column of a table on the one side of a row context's table.
+    /// A column of a table that the table of a row context reaches on the one side of its joins.
     Related {
         context: u32,
         column: DimensionId,
     },
     Measure(MeasureCall),
     Variable(VariableId),
-    /// VAR and RETURN.
+    /// VAR … RETURN …
     Block {
         variables: Vec<VariableId>,
         result: Box<Scalar>,
     },
     Negate(Box<Scalar>),
     Not(Box<Scalar>),
-    /// Operations of equal precedence, from left to right. BLANK counts as 0 in sums, and makes products BLANK.
+    /// Operations of equal precedence, from left to right. BLANK is 0 in sums, and makes a product BLANK.
     Arithmetic {
         first: Box<Scalar>,
         rest: Vec<(Operator, Scalar)>,
@@ -112,7 +112,7 @@ pub enum ScalarKind {
         left: Box<Scalar>,
         right: Box<Scalar>,
     },
-    /// A strict comparison with the rows of a table.
+    /// A strict test whether the values are a row of the table.
     In {
         values: Vec<Scalar>,
         table: Box<Table>,
@@ -140,9 +140,9 @@ pub enum ScalarKind {
         function: &'static Function,
         table: Box<Table>,
     },
-    /// The value of a table of one column and at most one row. Without a row it is BLANK.
+    /// The value of a table with one column and at most one row, or BLANK if it has no row.
     SingleValue(Box<Table>),
-    /// An iterator. The expression and the order are evaluated in the row context of its table.
+    /// An iterator. Its expression and its order are evaluated in the row context of its table.
     Iterate(Box<Iteration>),
     /// A function of scalars.
     Call {
@@ -150,7 +150,7 @@ pub enum ScalarKind {
         arguments: Vec<Option<Scalar>>,
         words: Vec<&'static str>,
     },
-    /// A problem was reported for it.
+    /// An expression for which a problem was reported.
     Invalid,
 }
 
@@ -160,7 +160,7 @@ pub struct Iteration {
     pub table: Table,
     pub context: u32,
     pub expression: Scalar,
-    /// Arguments that are evaluated outside of the row context.
+    /// The arguments that are evaluated outside of the row context.
     pub arguments: Vec<Option<Scalar>>,
     pub order: Vec<BoundOrder>,
     pub words: Vec<&'static str>,
@@ -170,7 +170,7 @@ pub struct Iteration {
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasureCall {
     pub source: MeasureSource,
-    /// True if a row context turns into filters on the columns of its row.
+    /// True if the current rows are turned into filters on their columns.
     pub has_transition: bool,
 }
 
@@ -181,19 +181,19 @@ pub enum MeasureSource {
     Query(QueryMeasureId),
 }
 
-/// The value that BLANK stands for in a comparison.
+/// The value that replaces BLANK in a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BlankRule {
     Zero,
     EmptyText,
     False,
-    /// The blank value of the type that each value of the other side has.
+    /// The zero of the type of the other side's value, which is known only for each value.
     ByValue,
-    /// BLANK equals only BLANK.
+    /// BLANK is not replaced, and equals only BLANK.
     Strict,
 }
 
-/// An expression with rows.
+/// An expression that has rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
     pub kind: TableKind,
@@ -205,7 +205,7 @@ pub struct Table {
 #[derive(Debug, Clone, PartialEq)]
 pub struct TableColumn {
     pub name: ColumnName,
-    /// The column of the model whose values these are; a filter context restricts it.
+    /// The column of the model from which the values come, and which a filter by this table therefore restricts.
     pub lineage: Option<DimensionId>,
     pub ty: Type,
 }
@@ -218,7 +218,7 @@ pub enum ColumnName {
     Named(Arc<str>),
 }
 
-/// An expression that the query names.
+/// An expression with the name that the query gives it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedScalar {
     pub name: Arc<str>,
@@ -229,22 +229,22 @@ pub struct NamedScalar {
 pub enum TableKind {
     /// The rows of a table of the model.
     Model(CubeId),
-    /// VALUES of a table: its rows, with the BLANK row of rows without a partner.
+    /// VALUES of a table: its rows, and the BLANK row if rows of other tables lack a partner in it.
     ModelWithUnmatched(CubeId),
     Variable(VariableId),
-    /// VAR and RETURN.
+    /// VAR … RETURN …
     Block {
         variables: Vec<VariableId>,
         result: Box<Table>,
     },
-    /// VALUES and DISTINCT of a column; VALUES has the BLANK of rows without a partner.
+    /// VALUES or DISTINCT of a column. VALUES includes a BLANK if rows of other tables lack a partner.
     Values {
         column: DimensionId,
         has_unmatched: bool,
     },
     /// DISTINCT of a table.
     DistinctRows(Box<Table>),
-    /// ALL and ALLSELECTED as tables.
+    /// ALL or ALLSELECTED as a table.
     All {
         function: &'static Function,
         of: AllOf,
@@ -290,7 +290,7 @@ pub enum TableKind {
     Row(Vec<NamedScalar>),
     /// A table constructor.
     Rows(Vec<Vec<Scalar>>),
-    /// CROSSJOIN, UNION, INTERSECT and EXCEPT.
+    /// CROSSJOIN, UNION, INTERSECT or EXCEPT.
     Combine {
         function: &'static Function,
         tables: Vec<Table>,
@@ -308,7 +308,7 @@ pub enum TableKind {
         context: u32,
         table: CubeId,
     },
-    /// A function of time over a column of dates.
+    /// A time function of a column of dates.
     Dates {
         function: &'static Function,
         column: DimensionId,
@@ -316,19 +316,19 @@ pub enum TableKind {
         arguments: Vec<Option<Scalar>>,
         words: Vec<&'static str>,
     },
-    /// A problem was reported for it.
+    /// A table for which a problem was reported.
     Invalid,
 }
 
-/// A part of the groups of SUMMARIZECOLUMNS.
+/// A group argument of SUMMARIZECOLUMNS.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Group {
     Column(DimensionId),
-    /// Columns with subtotals, each with the name of the column that marks them.
+    /// Columns with subtotals. Each has the name of the result column that is TRUE for its subtotals.
     Rollup(Vec<(DimensionId, Arc<str>)>),
 }
 
-/// The tables or columns of ALL and its relatives.
+/// The tables or columns whose filters ALL and similar functions remove.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AllOf {
     Everything,
@@ -350,8 +350,8 @@ pub struct Filter {
 #[derive(Debug, Clone, PartialEq)]
 pub enum FilterKind {
     Table(Table),
-    /// A logical filter: the combinations of the columns, whatever their filters, that meet the condition. The columns
-    /// are those of the row context.
+    /// A logical filter. It allows the combinations of values of its columns that meet the condition, evaluated without
+    /// the filters of the query. The columns are those of the row context.
     Condition {
         columns: Vec<DimensionId>,
         context: u32,
@@ -361,16 +361,16 @@ pub enum FilterKind {
         function: &'static Function,
         of: AllOf,
     },
-    /// Filters of a table reach others through one of its aliases.
+    /// USERELATIONSHIP: filters of a table apply to other tables through one of its aliases.
     UseRelationship(Relationship),
 }
 
-/// A join that takes the place of others to the same table.
+/// A join that filters follow instead of other joins to the same table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Relationship {
     /// The table on the one side.
     pub table: CubeId,
-    /// The table under the name of the join: an alias, or the table itself.
+    /// The table under the name of the join. This is an alias, or the table itself.
     pub alias: CubeId,
 }
 
@@ -401,7 +401,7 @@ impl TableColumn {
 }
 
 impl ColumnName {
-    /// Returns the name in results: `Table[Column]` without quotes, or `[Name]`.
+    /// Returns the name of the column in a result: `Table[Column]` without quotes, or `[Name]`.
     pub fn in_result(&self, model: &Model) -> String {
         match self {
             ColumnName::Model(id) => {
@@ -413,13 +413,13 @@ impl ColumnName {
     }
 }
 
-/// Returns a column of the model as a query writes it.
+/// Returns a column of the model in the syntax of a query.
 pub(crate) fn column_text(model: &Model, id: DimensionId) -> Arc<str> {
     let (table, column) = (&model.cube(id.cube).name, &model.dimension(id).name);
     format!("{}{}", TableName(table), Bracketed(column)).into()
 }
 
-/// Returns whether a function only changes the filters of CALCULATE.
+/// Returns whether a function is usable only as a filter argument of CALCULATE.
 pub(crate) fn is_modifier(operation: Operation) -> bool {
     matches!(operation, Operation::RemoveFilters | Operation::KeepFilters | Operation::UseRelationship)
 }

@@ -1,7 +1,7 @@
 //! Completions at a position of a query, which may be incomplete or wrong.
 //!
-//! In: text, a position, and what the caller may see. Out: items from the same tables that the binder uses, those that
-//! start with the written part first. Only the text before the position counts.
+//! In: text, a position, and the names that the caller may see. Out: items from the tables that the binder also uses.
+//! Items that begin with the part of the word before the position come first. The text after the position is ignored.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::place::Place;
 use crate::print::{Bracketed, TableName};
 use crate::problem::ProblemKind;
 
-/// The largest number of completions of one answer.
+/// The largest number of completions that [`complete`] returns.
 pub const MAX_COMPLETIONS: usize = 200;
 
 /// A completion.
@@ -23,7 +23,7 @@ pub const MAX_COMPLETIONS: usize = 200;
 pub struct Completion {
     pub kind: CompletionKind,
     pub label: String,
-    /// The text that replaces what is written at `replaces`.
+    /// The text that replaces the text at `replaces`.
     pub insert_text: String,
     pub documentation: Option<String>,
     pub replaces: Place,
@@ -99,12 +99,12 @@ pub fn complete(text: &str, offset: usize, access: &Access<'_>) -> Vec<Completio
 struct List<'a> {
     names: Names<'a>,
     items: Vec<Completion>,
-    /// The part of the word before the position.
+    /// The part of the word that is before the position.
     written: String,
     replaces: Place,
 }
 
-/// The expressions that a position takes.
+/// The kind of expression that is valid at a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wanted {
     Table,
@@ -140,7 +140,7 @@ impl<'a> List<'a> {
         self.items.push(Completion { kind, label, insert_text, documentation, replaces: self.replaces });
     }
 
-    /// Completes a quoted name or a name in brackets that is not closed yet.
+    /// Completes a quoted name, or a name in brackets, that is not closed yet.
     fn inside_of_delimiters(&mut self, last: &Token, before: &[Token]) {
         self.replaces = last.place;
         match &last.kind {
@@ -164,7 +164,7 @@ impl<'a> List<'a> {
                     None => self.bare_members(before),
                 }
             }
-            // A string.
+            // The position is in a string, which has no completions.
             _ => {}
         }
     }
@@ -186,7 +186,7 @@ impl<'a> List<'a> {
         for (_, name) in query_measures(before) {
             self.bracketed(CompletionKind::Measure, &name, None);
         }
-        // Columns that the query names are strings before an expression.
+        // A string that a comma follows is the name that the query gives to a column.
         let names = before.windows(2).filter_map(|pair| match (&pair[0].kind, &pair[1].kind) {
             (TokenKind::Text(name), TokenKind::Symbol(Symbol::Comma)) => Some(Arc::clone(name)),
             _ => None,
@@ -202,7 +202,7 @@ impl<'a> List<'a> {
         self.add(kind, text.clone(), text, description);
     }
 
-    /// Returns the members of a table that metadata lists.
+    /// Returns those members of a table that metadata lists.
     fn listed(&self, cube: &'a Cube) -> Vec<(Arc<str>, TableMember)> {
         let listed = self.names.members(cube).filter(|(_, member)| self.names.is_listed(*member));
         listed.map(|(name, member)| (Arc::clone(name), member)).collect()
@@ -217,7 +217,7 @@ impl<'a> List<'a> {
         (kind, documentation(presentation.description.as_ref()))
     }
 
-    /// Visits the measures and metrics that a bare name can mean.
+    /// Calls `add` for each measure and metric to which a bare name can refer.
     fn measures(&mut self, add: impl Fn(&mut Self, &str, Option<String>)) {
         let model = self.names.model();
         for metric in self.names.listed_metrics().collect::<Vec<_>>() {
@@ -236,7 +236,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// Completes a word, or the place after a symbol.
+    /// Completes a word, or an expression after a symbol.
     fn at(&mut self, before: &[Token]) {
         let call = enclosing_call(before);
         if let Some((function, argument)) = call {
@@ -306,7 +306,7 @@ impl<'a> List<'a> {
             self.add(CompletionKind::Variable, name.to_string(), name.to_string(), None);
         }
         self.tables();
-        // Without a written part, the tables lead to their columns.
+        // Before a word begins, only the tables are offered, from which the columns are reached.
         if wanted == Wanted::Column || wanted == Wanted::Any && !self.written.is_empty() {
             let tables: Vec<&Cube> = self.names.tables().collect();
             for cube in tables {
@@ -337,14 +337,15 @@ fn documentation(description: Option<&Arc<str>>) -> Option<String> {
     description.map(|text| text.to_string())
 }
 
-/// Returns the word that begins a part of a query.
+/// Returns the keyword that a token is, in upper case.
 fn statement_word(token: &Token) -> Option<&'static str> {
     let TokenKind::Identifier(name) = &token.kind else { return None };
     let words = ["DEFINE", "EVALUATE", "MEASURE", "VAR", "RETURN", "BY", "AT"];
     words.into_iter().find(|word| word.eq_ignore_ascii_case(name))
 }
 
-/// Returns the function whose arguments are open at the end of the tokens, and the number of arguments before.
+/// Returns the function whose argument list is open at the end of the tokens, and the number of complete arguments in
+/// that list.
 fn enclosing_call(before: &[Token]) -> Option<(&'static Function, usize)> {
     let (mut closed, mut commas) = (0usize, 0usize);
     for (at, token) in before.iter().enumerate().rev() {
@@ -356,7 +357,7 @@ fn enclosing_call(before: &[Token]) -> Option<(&'static Function, usize)> {
                 if let Some(Token { kind: TokenKind::Identifier(name), .. }) = before[..at].last() {
                     return find(name).map(|function| (function, commas));
                 }
-                // Parentheses around an expression.
+                // These parentheses enclose an expression and are not a call.
                 commas = 0;
             }
             TokenKind::Symbol(Symbol::Comma) if closed == 0 => commas += 1,
@@ -366,7 +367,7 @@ fn enclosing_call(before: &[Token]) -> Option<(&'static Function, usize)> {
     None
 }
 
-/// Returns the variables that are defined before.
+/// Returns the names of the variables that the tokens define.
 fn variables(before: &[Token]) -> Vec<Arc<str>> {
     let named = before.windows(3).filter_map(|three| match (&three[0].kind, &three[1].kind, &three[2].kind) {
         (TokenKind::Identifier(word), TokenKind::Identifier(name), TokenKind::Symbol(Symbol::Equal))
@@ -379,7 +380,7 @@ fn variables(before: &[Token]) -> Vec<Arc<str>> {
     named.collect()
 }
 
-/// Returns the measures that are defined before, with their tables.
+/// Returns the measures that the tokens define, each with its table.
 fn query_measures(before: &[Token]) -> Vec<(Arc<str>, Arc<str>)> {
     let defined = before.windows(3).filter_map(|three| match (&three[0].kind, &three[1].kind, &three[2].kind) {
         (

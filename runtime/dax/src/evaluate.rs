@@ -1,9 +1,9 @@
-//! Evaluation of tables that do not have the shape of one semantic query.
+//! Evaluation of tables that one semantic query cannot answer.
 //!
-//! In: an evaluation of a bound query, and the rows of the semantic queries that it asked for. Out: the rows of the
-//! table, or the semantic queries that it needs next. It is repeated with their rows until nothing is missing. Measures
-//! and rows come from semantic queries alone, so that policies, caches and pre-aggregations apply; everything else is
-//! computed here, on rows in memory. Absent on purpose: SQL, running queries.
+//! In: an evaluation of a bound query, and the rows of the semantic queries that it has requested so far. Out: the rows
+//! of the table, or the semantic queries whose rows are missing. The caller runs those and evaluates again, until
+//! nothing is missing. Measures and rows come only from semantic queries, so that policies, caches and pre-aggregations
+//! apply. Everything else is computed here, on rows in memory. Absent on purpose: SQL, running queries.
 
 mod aggregate;
 mod budget;
@@ -60,18 +60,18 @@ use source::Item;
 
 /// The largest number of semantic queries of one evaluation.
 pub const MAX_QUERIES: usize = 100;
-/// The largest number of rows of a table during evaluation.
+/// The largest number of rows that a table may have during an evaluation.
 pub const MAX_ROWS: usize = 1_000_000;
 
-/// The state of an evaluation.
+/// The result of one round of an evaluation.
 #[derive(Debug)]
 pub enum Step {
     Done(FinishedTable),
-    /// The queries whose rows it needs to go on.
+    /// The queries whose rows the next round needs.
     Needs(Vec<SemanticQuery>),
 }
 
-/// The rows of a result, in order.
+/// The rows of a result, in the order of the query.
 #[derive(Debug)]
 pub struct FinishedTable {
     pub columns: Vec<FinishedColumn>,
@@ -85,18 +85,18 @@ pub struct FinishedColumn {
     /// `Table[Column]` or `[Name]`
     pub name: String,
     pub ty: Type,
-    /// The column of the model whose values these are.
+    /// The column of the model from which the values come.
     pub lineage: Option<DimensionId>,
-    /// The measure of the model whose values these are.
+    /// The measure of the model from which the values come.
     pub measure: Option<MeasureSource>,
-    /// True if the values are days without a time.
+    /// True if the values are dates without a time.
     pub is_date: bool,
 }
 
-/// Evaluates a table as far as its data is known.
+/// Evaluates a table as far as the fetched rows allow.
 ///
 /// # Errors
-/// A construct that is not supported, a value that does not convert, or a limit.
+/// A construct is not supported, a value cannot be converted, or a limit is exceeded.
 pub fn evaluate(
     query: &BoundQuery,
     evaluation: &BoundEvaluation,
@@ -145,7 +145,7 @@ pub fn evaluate(
 /// The reason why an expression has no value.
 #[derive(Debug, Clone)]
 enum Halt {
-    /// Rows are missing, which were asked for.
+    /// Rows are missing. The queries for them were recorded in the evaluator.
     Missing,
     /// An error that ISERROR and IFERROR detect.
     Value {
@@ -163,10 +163,10 @@ impl From<Problem> for Halt {
 
 type Result<T, E = Halt> = std::result::Result<T, E>;
 
-/// The measure, the pinned columns, and the list of filters of an index.
+/// The key of an index: its contents, the pinned columns, and the number of its list of filters.
 type IndexKey = (Item, Vec<DimensionId>, u32);
 
-/// A table, and a value that was computed from it.
+/// A table, and a value that was computed from it. The table is stored so that its address stays in use.
 type OfTable<T> = (Rc<Rows>, Rc<T>);
 type RowSet = HashSet<Rc<[Datum]>>;
 
@@ -178,29 +178,29 @@ struct Evaluator<'q> {
     now: DateTime,
     data: &'q FetchedData,
     budget: &'q Budget,
-    /// The bytes that tables, strings and rows hold.
+    /// The number of bytes that tables, strings and rows use.
     held: Rc<Cell<usize>>,
     missing: RefCell<Vec<SemanticQuery>>,
     indexes: RefCell<HashMap<IndexKey, Rc<Index>>>,
     /// The numbers of lists of filters, by their contents.
     filter_lists: RefCell<HashMap<String, u32>>,
-    /// The values of the query's own variables.
+    /// The values of the variables that the query's DEFINE part defines.
     definitions: RefCell<HashMap<VariableId, Result<Value>>>,
-    /// Tables that do not depend on a current row, by the address of their node and their filters.
+    /// The tables that do not depend on a current row, by the address of their node and by their filters.
     tables: RefCell<HashMap<TableKey, Rc<Rows>>>,
     scans: RefCell<HashMap<(usize, u32), Rc<walk::Scan>>>,
     warnings: RefCell<Vec<String>>,
-    /// The values of the query's measures, each once for a filter context.
+    /// The values of the query's measures, one for each filter context.
     measures: RefCell<HashMap<TableKey, Result<Datum>>>,
-    /// True for expressions that leave the filters around them unchanged, by the addresses of their nodes.
+    /// For each node, by its address: true if all its parts are evaluated under exactly the filters around the node.
     retains: RefCell<HashMap<usize, bool>>,
-    /// The rows of remembered tables, for IN.
+    /// The rows of cached tables as sets, for IN.
     sets: RefCell<HashMap<usize, OfTable<RowSet>>>,
-    /// The values of remembered tables in order, for RANKX.
+    /// The values of cached tables in order, for RANKX.
     ranks: RefCell<HashMap<usize, OfTable<aggregate::Ranked>>>,
 }
 
-/// A table in a filter context.
+/// The key of a cached table: its node and its filter context.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct TableKey {
     node: usize,
@@ -251,7 +251,7 @@ impl<'q> Evaluator<'q> {
         Ok(FinishedTable { columns, rows, warnings: self.warnings.take() })
     }
 
-    /// Returns the expression of a table's column with this name; `None` if the column is not computed in the query.
+    /// Returns the expression of a table's column with this name, or `None` if no expression of the query computes it.
     fn expression_of_column<'t>(&self, table: &'t Table, name: &ColumnName) -> Option<&'t Scalar> {
         let ColumnName::Named(text) = name else { return None };
         let (of, values) = match &table.kind {
@@ -284,7 +284,7 @@ impl<'q> Evaluator<'q> {
         self.model.dimension(id).column_type == LogicalType::Date
     }
 
-    /// Returns whether an expression is the smallest or largest of dates.
+    /// Returns whether an expression is the smallest or the largest date of a column of dates.
     fn shows_dates(&self, scalar: &Scalar) -> bool {
         match &scalar.kind {
             ScalarKind::Aggregate { aggregation: Aggregation::Min | Aggregation::Max, column } => self.is_date(*column),
@@ -336,7 +336,7 @@ impl<'q> Evaluator<'q> {
         }
     }
 
-    /// Orders the rows of a result, and leaves out those before START AT.
+    /// Orders the rows of a result, and removes the rows before START AT.
     fn ordered(
         &self,
         evaluation: &'q BoundEvaluation,
@@ -355,7 +355,7 @@ impl<'q> Evaluator<'q> {
         Ok(keyed.into_iter().filter(|(keys, _)| !is_before(keys)).map(|(_, row)| row).collect())
     }
 
-    /// Forgets the tables that were evaluated once for equal filters.
+    /// Clears the cached tables, and the sets and ranks that were computed from them.
     fn forget_tables(&self) {
         self.tables.borrow_mut().clear();
         self.sets.borrow_mut().clear();
@@ -378,7 +378,8 @@ fn invalid_value(message: impl Into<Arc<str>>, place: Place) -> Halt {
     Halt::Value { message: message.into(), place }
 }
 
-/// Collects values; of the missing rows of all of them, not only of the first.
+/// Collects values. If rows are missing for a value, the other values are still evaluated, so that one round requests
+/// the missing rows of all values.
 fn collected<T>(values: impl Iterator<Item = Result<T>>) -> Result<Vec<T>> {
     let mut all = Vec::new();
     let mut is_missing = false;

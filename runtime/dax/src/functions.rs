@@ -1,7 +1,7 @@
 //! The functions of DAX that Terrane knows, in one table.
 //!
-//! In: a name. Out: a [`Function`] with its parameters, its description and the [`Operation`] that it is planned as.
-//! The binder, completions, the list of functions of the interface and its documentation all read this table.
+//! In: a name. Out: a [`Function`] with its parameters, its description, and the [`Operation`] as which it is planned.
+//! The binder, completions, the list of functions in the interface, and the documentation all use this table.
 
 mod table;
 
@@ -19,7 +19,7 @@ pub struct Function {
     pub category: Category,
     pub parameters: &'static [Parameter],
     pub returns: Returns,
-    /// One sentence, ends with a period.
+    /// One sentence that ends with a period.
     pub description: &'static str,
     pub operation: Operation,
 }
@@ -51,14 +51,14 @@ pub struct Parameter {
     pub presence: Presence,
 }
 
-/// The expression that a parameter takes.
+/// The kind of expression that a parameter takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParameterKind {
     Scalar(Accepts),
-    /// A scalar for each row of the first argument.
+    /// A scalar that is evaluated for each row of the first argument.
     RowScalar(Accepts),
     Table,
-    /// A table for each row of the first argument.
+    /// A table that is evaluated for each row of the first argument.
     RowTable,
     /// A column of the model.
     Column,
@@ -71,11 +71,11 @@ pub enum ParameterKind {
     Order,
     /// `SKIP` or `DENSE`.
     Ties,
-    /// A unit of time between two dates.
+    /// A unit of time for DATEDIFF.
     DiffInterval,
-    /// A unit of time to shift by.
+    /// A unit of time by which dates are shifted.
     ShiftInterval,
-    /// A column of dates, or a table with one.
+    /// A column of dates, or a table with one column of dates.
     Dates,
 }
 
@@ -93,11 +93,11 @@ pub enum Accepts {
 pub enum Presence {
     Required,
     Optional,
-    /// One of a group of parameters that is given once or more.
+    /// A parameter of a group. The group must be given at least once, and may be repeated.
     Repeated,
-    /// One of a group of parameters that may be given any number of times.
+    /// A parameter of a group. The group may be given any number of times, also not at all.
     AnyNumber,
-    /// An optional part of the group before it.
+    /// A parameter that may be omitted in each repetition of its group.
     OptionalInGroup,
 }
 
@@ -106,9 +106,9 @@ pub enum Presence {
 pub enum Returns {
     Table,
     Scalar(Type),
-    /// The type of its values: of the first argument, or the common type of several.
+    /// The type of the first argument, or the common type of several arguments.
     SameType,
-    /// Usable only as a filter of CALCULATE or CALCULATETABLE.
+    /// No value: the function is usable only as a filter of CALCULATE or CALCULATETABLE.
     Modifier,
 }
 
@@ -203,23 +203,23 @@ pub enum Operation {
     TotalYtd,
 }
 
-/// Returns the function of a name, in any case.
+/// Returns the function with this name, in any case.
 pub fn find(name: &str) -> Option<&'static Function> {
-    // `NOT` is an operator, but people write it as a function.
+    // `NOT` is an operator, but the table lists it because people write it like a function.
     FUNCTIONS.binary_search_by(|function| compare(function.name, name)).ok().map(|at| &FUNCTIONS[at])
 }
 
-/// Compares a name in upper case with one in any case.
+/// Compares a name in upper case with a name in any case.
 fn compare(name: &str, other: &str) -> std::cmp::Ordering {
     name.bytes().cmp(other.bytes().map(|byte| byte.to_ascii_uppercase()))
 }
 
-/// Returns the supported function whose name is nearest to one that is not supported.
+/// Returns the supported function whose name is nearest to an unsupported one.
 pub fn nearest_to(name: &str) -> Option<&'static str> {
     nearest(&name.to_ascii_uppercase(), FUNCTIONS.iter().map(|function| function.name), 1).first().copied()
 }
 
-/// The parameters of a function: those at fixed places, a group that repeats, and one at the end.
+/// The parameters of a function: those at fixed positions, then a group that repeats, then one last parameter.
 struct Layout {
     fixed: &'static [Parameter],
     group: &'static [Parameter],
@@ -236,7 +236,7 @@ impl Function {
         Layout { fixed, group, last: last.first() }
     }
 
-    /// Returns the parameter of the argument at an index, if the function is called with so many arguments.
+    /// Returns the parameter for the argument at `index` in a call with `arguments` arguments.
     pub fn parameter(&self, index: usize, arguments: usize) -> Option<&'static Parameter> {
         let Layout { fixed, group, last } = self.layout();
         if let Some(parameter) = fixed.get(index) {
@@ -253,7 +253,7 @@ impl Function {
         }
     }
 
-    /// Returns the numbers of arguments that the function takes, in words, unless it takes this number.
+    /// Returns the accepted numbers of arguments in words, or `None` if the function takes this number.
     pub(crate) fn refuses(&self, arguments: usize) -> Option<String> {
         let Layout { fixed, group, last } = self.layout();
         let required = fixed.iter().filter(|p| p.presence == Presence::Required).count();
@@ -304,7 +304,7 @@ impl Function {
             add(&mut text, &[parameter], parameter.presence == Presence::Optional, "");
         }
         if self.has_own_order() {
-            // Each run of its arguments repeats by itself: columns, filters, named expressions.
+            // Each run of parameters repeats separately: first columns, then filters, then named expressions.
             for run in group.chunk_by(|one, two| {
                 one.kind != ParameterKind::Column
                     && two.kind != ParameterKind::Filter
@@ -361,7 +361,7 @@ impl Returns {
 mod tests {
     use super::*;
 
-    /// The list of the interface's specification.
+    /// The functions that the specification of the interface requires.
     const SPECIFIED: &str = "SUM COUNT COUNTROWS AVERAGE MIN MAX DISTINCTCOUNT COUNTA COUNTBLANK SUMX AVERAGEX MINX MAXX \
         COUNTX FILTER ALL ALLEXCEPT CALCULATE CALCULATETABLE VALUES DISTINCT SUMMARIZECOLUMNS SUMMARIZE ADDCOLUMNS \
         SELECTCOLUMNS TOPN ISBLANK ISERROR HASONEVALUE IF AND OR NOT SWITCH YEAR MONTH DAY TODAY NOW DATEDIFF RANKX \

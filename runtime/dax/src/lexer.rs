@@ -1,4 +1,4 @@
-//! The tokens of a query.
+//! Splits the text of a query into tokens.
 //!
 //! In: text. Out: all tokens with their places, and the problems of single characters. Comments and white space are
 //! not tokens. The last token is always [`TokenKind::End`].
@@ -23,11 +23,11 @@ pub(crate) struct Token {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum TokenKind {
-    /// A name or a keyword; names of functions may contain dots.
+    /// A name or a keyword. Names of functions may contain dots.
     Identifier(Arc<str>),
-    /// `'Sales Order'`, without quotes and escapes.
+    /// A name such as `'Sales Order'`, without its quotes and escapes.
     QuotedName(Arc<str>),
-    /// `[Sales Amount]`, without brackets and escapes.
+    /// A name such as `[Sales Amount]`, without its brackets and escapes.
     Bracketed(Arc<str>),
     Number(Number),
     Text(Arc<str>),
@@ -35,7 +35,7 @@ pub(crate) enum TokenKind {
     /// `@name`
     Parameter(Arc<str>),
     Symbol(Symbol),
-    /// Characters that a problem was reported for.
+    /// Characters for which a problem was reported.
     Invalid,
     End,
 }
@@ -110,20 +110,20 @@ pub(crate) fn tokens(text: &str) -> (Vec<Token>, Vec<Problem>) {
     (lexer.tokens, lexer.problems)
 }
 
-/// Returns whether text ends inside of a comment.
+/// Returns whether the text ends inside of a comment.
 pub(crate) fn ends_in_comment(text: &str) -> bool {
     let (tokens, problems) = tokens(text);
     if problems.iter().any(|problem| matches!(problem.kind, ProblemKind::Unterminated { what: "comment", .. })) {
         return true;
     }
     let last = tokens.iter().rev().nth(1).map_or(0, |token| token.place.end as usize);
-    // Behind the last token are only white space and comments.
+    // Only white space and comments follow the last token.
     let line = text[last..].rfind('\n').map_or(last, |at| last + at + 1);
     let line = text[line..].trim_start();
     (line.starts_with("//") || line.starts_with("--")) || line.contains("*/") && ends_in_comment_after_block(line)
 }
 
-/// Returns whether the rest of a line, which closes a block comment, ends in a line comment.
+/// Returns whether a line comment begins after the last block comment that ends in this line.
 fn ends_in_comment_after_block(line: &str) -> bool {
     let rest = line.rsplit("*/").next().unwrap_or_default().trim_start();
     rest.starts_with("//") || rest.starts_with("--")
@@ -204,14 +204,14 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Reads to the closing character; a doubled one stands for itself.
+    /// Reads a token up to its closing character. A doubled closing character is a part of the content.
     fn delimited(&mut self, close: char, what: &'static str, kind: fn(Arc<str>) -> TokenKind) {
         let start = self.at;
         self.at += 1;
         let mut content = String::new();
         loop {
             let Some(length) = self.rest().find(close) else {
-                // The rest of the line, so that the text below still has its own problems.
+                // A token that is not closed ends with its line, so that problems of the following lines are found too.
                 let line = self.rest().find('\n').unwrap_or(self.rest().len());
                 content.push_str(self.rest()[..line].trim_end());
                 self.at += line;
@@ -298,7 +298,7 @@ impl<'t> Lexer<'t> {
             (_, false) => Some(Number::Decimal(decimal(written))),
             (_, true) => written.parse().ok().filter(|n: &f64| n.is_finite()).map(Number::double),
         };
-        // An integer of more than 64 bits is a decimal number.
+        // An integer that does not fit into 64 bits is a decimal number.
         let number = number.or_else(|| is_integer.then(|| Number::Decimal(decimal(written))).filter(|_| !has_exponent));
         match number {
             Some(number) => self.push(TokenKind::Number(number), start),
@@ -309,7 +309,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Reads a name. A dot belongs to it if another part follows directly, as in `NORM.S.INV`.
+    /// Reads a name. A dot is a part of the name if another part follows directly, as in `NORM.S.INV`.
     fn identifier(&mut self) {
         self.take_while(is_name_part);
         while self.rest().starts_with('.') && self.peek_second().is_some_and(is_name_part) {
@@ -360,14 +360,15 @@ impl<'t> Lexer<'t> {
     }
 }
 
-/// Returns the digits with a digit on both sides of the point.
+/// Returns a decimal number as text with at least one digit on each side of its point.
 fn decimal(written: &str) -> Arc<str> {
     let (whole, fraction) = written.split_once('.').unwrap_or((written, ""));
     let whole = if whole.is_empty() { "0" } else { whole };
     if fraction.is_empty() { whole.into() } else { format!("{whole}.{fraction}").into() }
 }
 
-/// Reads `2024-01-31`, `2024-1-31T10:30:00` and the same with a space. Offsets and zones have no meaning in DAX.
+/// Parses a date with an optional time, such as `2024-01-31`, `2024-1-31T10:30:00` or `2024-1-31 10:30:00`. DAX has no
+/// offsets and zones, so they are refused.
 fn date_time(written: &str) -> Option<DateTime> {
     let (date, time) = match written.trim().split_once(['T', 't', ' ']) {
         Some((date, time)) => (date, Some(time.trim())),

@@ -1,8 +1,9 @@
 //! The DAX language: text in, bound queries and their plans out.
 //!
-//! `text → tokens → parse → tree → bind → BoundQuery → plan → SemanticPlan`; parsing and binding report all problems at
-//! once.
-//! Pure, like the compiler: no files, no clock, no environment, no async. Absent on purpose: SQL, HTTP, SOAP, results.
+//! The stages are `text → tokens → parse → tree → bind → BoundQuery → plan → SemanticPlan`. Parsing and binding report
+//! all problems at once.
+//! The crate is pure, like the compiler: no files, no clock, no environment, no async. Absent on purpose: SQL, HTTP,
+//! SOAP, results.
 
 mod bind;
 pub mod bound;
@@ -30,12 +31,12 @@ pub use place::{Place, Position};
 pub use problem::{Expected, ExpressionForm, Problem, ProblemCode, ProblemInText, ProblemKind};
 pub use types::Type;
 
-/// The largest number of `EVALUATE` of a query.
+/// The largest number of `EVALUATE` statements in a query.
 pub const MAX_EVALUATIONS: usize = 100;
 
-/// Parses and binds a query for a caller, with all problems in the order of their places.
+/// Parses and binds a query for a caller. The result contains all problems, in the order of their places.
 ///
-/// The names of a query whose syntax is invalid are checked too, as far as its parts are known.
+/// If the syntax of a query is invalid, the names in its valid parts are still checked.
 pub fn read(text: &str, access: &Access<'_>) -> Bound {
     let parsed = parser::parse_query(text);
     let is_refused = parsed.problems.iter().any(|problem| problem.code() == ProblemCode::Limit);

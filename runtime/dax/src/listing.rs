@@ -1,6 +1,7 @@
 //! The model as DAX clients see it: tables with typed columns and measures.
 //!
-//! In: what a caller may see. Out: what metadata lists; hidden members are left out, although queries can name them.
+//! In: the members that a caller may see. Out: the tables and members that metadata lists. Hidden members are not
+//! listed, although queries can name them.
 
 use terrane_compiler::Access;
 use terrane_compiler::model::{Cube, DimensionId, MeasureId, MetricId, Model};
@@ -16,13 +17,13 @@ pub struct Listing<'m> {
     pub measures: Vec<(MeasureId, Type)>,
 }
 
-/// Returns the tables that a caller may see, in the order of the model.
+/// Returns the tables that metadata lists for a caller, in the order of the model.
 pub fn tables<'m>(access: &'m Access<'m>) -> Vec<Listing<'m>> {
     let names = Names::new(access);
     names.tables().map(|cube| listing(&names, cube)).collect()
 }
 
-/// Returns the metrics that a caller may see.
+/// Returns the metrics that metadata lists for a caller.
 pub fn metrics(access: &Access<'_>) -> Vec<MetricId> {
     Names::new(access).listed_metrics().collect()
 }

@@ -1,7 +1,8 @@
 //! The tables, columns and measures that a caller may name.
 //!
-//! In: the compiler's [`Access`]. Out: ids, by names in any case, and the names nearest to one that is unknown. A table
-//! is a cube, a column a dimension, a measure a measure or a metric. Hidden members answer; denied ones do not exist.
+//! In: the compiler's [`Access`]. Out: ids by name, and the nearest names for an unknown one. Names are compared
+//! without regard to case. A table is a cube, a column is a dimension, and a measure is a measure or a metric. Queries
+//! can name hidden members; denied members do not exist for their callers.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ pub(crate) enum TableMember {
 
 pub(crate) struct Names<'a> {
     access: &'a Access<'a>,
-    /// The number of searches for names near to unknown ones; each reads all names.
+    /// The number of searches so far for names near to unknown ones. Each search reads all names.
     searches: Cell<usize>,
 }
 
@@ -43,7 +44,8 @@ impl<'a> Names<'a> {
         self.model().cubes.iter().filter(|cube| self.is_visible(cube))
     }
 
-    /// Returns the table of a name; of several that differ only in case, the one in the written case.
+    /// Returns the table with this name. If several names differ only in case, the one that is written exactly so is
+    /// used.
     pub(crate) fn table(&self, name: &Arc<str>) -> Result<&'a Cube, ProblemKind> {
         if let Some(cube) = self.model().cube_named(name).filter(|cube| self.is_visible(cube)) {
             return Ok(cube);
@@ -62,7 +64,7 @@ impl<'a> Names<'a> {
         self.nearest(name, self.tables().map(|cube| &cube.name))
     }
 
-    /// Returns the column or the measure of a table.
+    /// Returns the column or the measure of a table that has this name.
     pub(crate) fn member(&self, cube: &'a Cube, name: &Arc<str>) -> Result<TableMember, ProblemKind> {
         if let Some(found) = cube.member(name).and_then(|member| self.nameable(member)) {
             return Ok(found);
@@ -88,7 +90,7 @@ impl<'a> Names<'a> {
         self.access.can_name(member).then_some(found)
     }
 
-    /// Returns the columns and measures of a table, in the order of their declaration.
+    /// Returns the columns and measures of a table that the caller may name, in the order of their declaration.
     pub(crate) fn members(&self, cube: &'a Cube) -> impl Iterator<Item = (&'a Arc<str>, TableMember)> {
         let columns = self.columns(cube).map(|id| (&self.model().dimension(id).name, TableMember::Column(id)));
         let measures = ids(cube.id, cube.measures.len()).map(|(cube, index)| MeasureId { cube, index });
@@ -101,8 +103,8 @@ impl<'a> Names<'a> {
         ids.filter(|id| self.access.can_name(Member::Dimension(*id)))
     }
 
-    /// Returns the columns of a table that the caller may read. A column that a policy closes is left out, although a
-    /// query that names it is refused with the policy as the reason.
+    /// Returns the columns of a table that the caller may read. Columns that a policy closes are not returned. A query
+    /// that names such a column is refused, with the policy as the reason.
     pub(crate) fn open_columns(&self, cube: &'a Cube) -> impl Iterator<Item = DimensionId> {
         self.columns(cube).filter(|id| self.access.offers(Member::Dimension(*id)))
     }
@@ -122,14 +124,14 @@ impl<'a> Names<'a> {
         ids.filter(|id| !self.model().metric(*id).presentation.hidden && self.access.offers_metric(*id))
     }
 
-    /// Returns the metric of a bare name, or the measure that only one table has.
+    /// Returns the metric with this name, or the measure if only one table has a measure with this name.
     pub(crate) fn measure(&self, name: &Arc<str>) -> Result<MeasureSource, ProblemKind> {
         if let Some(metric) = self.metric(name) {
             return Ok(MeasureSource::Metric(metric));
         }
         let exact: Vec<MeasureId> = self.tables().filter_map(|cube| self.measure_of(cube, name)).collect();
         let found = if exact.is_empty() { self.measures_alike(name) } else { exact };
-        // An alias repeats the measures of its cube, which the bare name means.
+        // An alias has the same measures as its cube. A bare name refers to the cube's measure.
         let is_alias = |id: &MeasureId| self.model().cube(id.cube).alias_of.is_some();
         let own: Vec<MeasureId> = found.iter().filter(|id| !is_alias(id)).copied().collect();
         match (&own[..], &found[..]) {
@@ -179,7 +181,8 @@ impl<'a> Names<'a> {
         self.listed_metrics().map(|id| &self.model().metric(id).name).chain(measures)
     }
 
-    /// Returns the names nearest to an unknown one. After as many searches as a query can have problems, it returns none.
+    /// Returns the known names that are nearest to an unknown one. Returns nothing after [`MAX_PROBLEMS`] searches,
+    /// because a query reports no more problems.
     pub(crate) fn nearest<'n>(&self, name: &str, names: impl Iterator<Item = &'n Arc<str>>) -> Vec<Arc<str>> {
         let searches = self.searches.get();
         if searches >= MAX_PROBLEMS {
@@ -189,7 +192,7 @@ impl<'a> Names<'a> {
         nearest(name, names.map(|name| &**name), MAX_NEAREST).into_iter().map(Arc::from).collect()
     }
 
-    /// Returns whether a table is the other one or on the one side of it.
+    /// Returns whether `to` is the table `from`, or a table that its joins reach on the one side.
     pub(crate) fn is_to_one(&self, from: CubeId, to: CubeId) -> bool {
         self.model().join_paths(from).is_to_one(to)
     }

@@ -1,8 +1,8 @@
-//! Parsing of queries and expressions.
+//! Parses queries and expressions.
 //!
 //! In: text. Out: a tree, and every problem of the text in one run. A part that cannot be parsed becomes
-//! [`ExpressionKind::Invalid`], and parsing goes on behind it. Brackets nest at most [`MAX_NESTING`] levels deep; a
-//! deeper text is refused before the tree is.
+//! [`ExpressionKind::Invalid`], and parsing continues behind it. Brackets nest at most [`MAX_NESTING`] levels deep.
+//! Parsing stops with a problem at a deeper level.
 
 mod expression;
 
@@ -14,10 +14,10 @@ use crate::place::Place;
 use crate::problem::{Expected, MAX_PROBLEMS, Problem, ProblemKind};
 use crate::tree::{Definition, Evaluation, Expression, ExpressionKind, Name, OrderKey, Query, Variable};
 
-/// The largest number of levels of brackets, and of prefix operators.
+/// The largest number of nested brackets, and of prefix operators before an operand.
 pub const MAX_NESTING: usize = 200;
 
-/// A tree with the problems of its text. Without problems, the tree has no invalid parts.
+/// A tree, and the problems of its text. If there are no problems, the tree has no invalid nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parsed<T> {
     pub tree: T,
@@ -45,15 +45,15 @@ struct Parser {
     tokens: Vec<Token>,
     at: usize,
     problems: Vec<Problem>,
-    /// The number of open brackets and variable blocks.
+    /// The number of brackets and variable blocks that are open.
     depth: usize,
-    /// The number of prefix operators that wait for their operands.
+    /// The number of prefix operators whose operands were not read yet.
     prefixes: usize,
-    /// True if the rest of the text is skipped.
+    /// True after a problem because of which the rest of the text is skipped.
     is_stopped: bool,
 }
 
-/// Words that begin a part of a query, in upper case.
+/// The words that begin a part of a query, in upper case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keyword {
     Define,
@@ -75,7 +75,7 @@ impl Parser {
 
     fn finish<T>(mut self, tree: T) -> Parsed<T> {
         self.problems.sort_by_key(|problem| problem.place);
-        // The first problem of a place is the cause of the others.
+        // Several problems at one place have the first one as their cause.
         let mut seen = HashSet::new();
         self.problems.retain(|problem| seen.insert(problem.place.start));
         Parsed { tree, problems: self.problems }
@@ -140,7 +140,8 @@ impl Parser {
         is_next
     }
 
-    /// Returns the keyword at this token. A name in the place of a keyword is followed by a bracket.
+    /// Returns the keyword at this token. Except for EVALUATE, DEFINE and RETURN, a word is a keyword only if the next
+    /// token fits; otherwise it is a name.
     fn keyword(&self) -> Option<Keyword> {
         let word = self.word_after(0)?;
         let is = |name: &str| word.eq_ignore_ascii_case(name);
@@ -171,13 +172,13 @@ impl Parser {
     // Problems
 
     fn problem(&mut self, kind: ProblemKind, place: Place) {
-        // What is missing behind the place where parsing stopped is not a mistake of the author.
+        // After parsing has stopped, parts that seem to be missing are not mistakes of the author.
         if !self.is_stopped && self.problems.len() < MAX_PROBLEMS {
             self.problems.push(Problem { kind, place });
         }
     }
 
-    /// Reports the current token, unless the lexer has.
+    /// Reports that the current token is not the expected one, unless the lexer has reported the token.
     fn expected(&mut self, expected: Expected) {
         let place = self.place();
         let found: Option<Arc<str>> = match self.kind() {
@@ -228,7 +229,7 @@ impl Parser {
         query
     }
 
-    /// Skips tokens until the test holds outside of brackets, or the text ends.
+    /// Skips tokens until `is_end` holds outside of brackets, or until the text ends.
     fn skip(&mut self, is_end: impl Fn(&Parser) -> bool) {
         while !self.is_at_end() && !is_end(self) {
             self.advance();
@@ -282,7 +283,7 @@ impl Parser {
         self.advance();
         let Some(table) = self.name() else {
             self.expected(Expected::MeasureTable);
-            // The rest can be checked all the same.
+            // The rest of the definition is still checked.
             self.advance();
             if self.take_symbol(Symbol::Equal) {
                 self.expression();
@@ -385,7 +386,7 @@ impl Parser {
         evaluation
     }
 
-    /// Reports tokens between a clause and the next one.
+    /// Reports tokens between the end of a clause and the next clause.
     fn end_of_clause(&mut self) {
         let is_end = |parser: &Parser| {
             let keyword = parser.keyword();
@@ -399,7 +400,7 @@ impl Parser {
     }
 }
 
-/// Returns a token as a message shows it.
+/// Returns a token in the form in which messages show it.
 fn described(kind: &TokenKind) -> String {
     let short = terrane_compiler::text::shorten;
     match kind {
@@ -415,7 +416,7 @@ fn described(kind: &TokenKind) -> String {
     }
 }
 
-/// Returns the name if an expression is a name or keyword without quotes.
+/// Returns the name if the expression is only a name or a keyword without quotes.
 pub(crate) fn bare_name(expression: &Expression) -> Option<&Name> {
     match &expression.kind {
         ExpressionKind::Name(name) if !name.is_quoted => Some(name),

@@ -4,14 +4,14 @@
 
 use std::fmt;
 
-/// A range of bytes of the text.
+/// A range of bytes in the text of a query.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Place {
     pub start: u32,
     pub end: u32,
 }
 
-/// A line and a column of the text. Both count from 1, columns in characters.
+/// A line and a column in the text of a query. Both count from 1; a column counts characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
     pub line: u32,
@@ -23,7 +23,7 @@ impl Place {
         Place { start: start as u32, end: end as u32 }
     }
 
-    /// Returns the range from the start of this place to the end of another.
+    /// Returns the range from the start of this place to the end of another place.
     #[must_use]
     pub fn to(self, end: Place) -> Place {
         Place { start: self.start, end: end.end.max(self.start) }

@@ -1,8 +1,9 @@
-//! Planning: bound tables that have the shape of a semantic query.
+//! Planning: turns bound tables into semantic queries.
 //!
 //! In: an evaluation of a bound query, and the values of its parameters. Out: a [`SemanticPlan`]: the query, the result
-//! columns, and the order and the first rows to take of the finished result. A table whose meaning differs from that of
-//! a semantic query is refused with the name and the place of its construct. Absent on purpose: SQL.
+//! columns, and the order and the number of first rows that are applied to the finished result. If a semantic query
+//! would give a table another meaning, the table is refused with the name and the place of the construct. Absent on
+//! purpose: SQL.
 
 mod condition;
 mod measures;
@@ -25,13 +26,13 @@ use crate::types::Type;
 pub(crate) use measures::{Aggregates, applies, counts, may_lack_partners};
 pub(crate) use shape::{column_ref, value_ref};
 
-/// A query that answers an evaluation.
+/// The query that answers an evaluation, and the steps that turn its rows into the result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SemanticPlan {
-    /// The query, without a limit, because all of its rows are needed.
+    /// The query. It has no limit, because TOPN and the order need all of its rows.
     pub query: SemanticQuery,
     pub columns: Vec<ResultColumn>,
-    /// TOPN: the first rows, with all that tie for the last place.
+    /// The rows of TOPN: the first rows, including all rows that tie with the last of them.
     pub top: Option<Top>,
     pub order: Vec<OrderKey>,
 }
@@ -42,11 +43,11 @@ pub struct ResultColumn {
     /// `Table[Column]` or `[Name]`
     pub name: String,
     pub ty: Type,
-    /// The measure whose values these are.
+    /// The measure from which the values come.
     pub measure: Option<MeasureSource>,
-    /// True for a count, whose value 0 the result shows as BLANK. The query itself returns 0.
+    /// True for a count. The query returns 0 for a count of no rows, and the result shows BLANK.
     pub is_count: bool,
-    /// The index of the query's column with its values: groups first, then values.
+    /// The index of the query's column from which the values come. The query's groups precede its values.
     pub source: usize,
 }
 
@@ -56,7 +57,7 @@ pub struct Top {
     pub order: Vec<OrderKey>,
 }
 
-/// A key of an order in which BLANK comes before every string, and where 0 stands among numbers.
+/// A key of an order. BLANK comes before every string, and among numbers it comes where 0 does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OrderKey {
     /// An index of [`SemanticPlan::columns`].
@@ -64,13 +65,13 @@ pub struct OrderKey {
     pub descending: bool,
 }
 
-/// The values of parameters, by their names.
+/// The values of parameters, by name.
 pub type Parameters = HashMap<Arc<str>, Value>;
 
-/// Plans an evaluation of a query that has no problems.
+/// Plans an evaluation of a query without problems.
 ///
 /// # Errors
-/// The first construct that is not supported, or a parameter without a value.
+/// A construct is not supported, or a parameter has no value. The first problem is returned.
 pub fn plan(
     query: &BoundQuery,
     evaluation: &BoundEvaluation,
@@ -97,7 +98,7 @@ impl Planner<'_> {
         shape.finish(self.model, order)
     }
 
-    /// Plans an order whose keys are columns of the table.
+    /// Plans an order, whose keys must be columns of the table.
     fn order(&self, order: &[BoundOrder], context: u32, construct: &str) -> Result<Vec<OrderKey>, Problem> {
         let key = |key: &BoundOrder| match key.expression.kind {
             ScalarKind::Column { context: of, column } if of == context => {
@@ -109,7 +110,8 @@ impl Planner<'_> {
     }
 }
 
-/// Returns a condition over one row of columns as a filter of a semantic query, if it can have it.
+/// Converts a condition over one row of columns to a filter of a semantic query. Fails if a semantic query cannot
+/// express it.
 pub(crate) fn condition_filter(
     query: &BoundQuery,
     model: &Model,

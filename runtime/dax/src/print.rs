@@ -1,6 +1,6 @@
-//! The text of a tree, on one line and with as few parentheses as its meaning allows.
+//! Prints a tree on one line, with as few parentheses as its meaning allows.
 //!
-//! In: a tree without invalid parts. Out: text that parses to the same tree.
+//! In: a tree without invalid nodes. Out: text that parses to the same tree.
 
 use std::fmt;
 
@@ -81,7 +81,7 @@ impl Expression {
                     PrefixOperator::Plus => "+",
                     PrefixOperator::Not => "NOT ",
                 })?;
-                // Two minus signs would start a comment.
+                // Without parentheses, two minus signs would start a comment.
                 let is_prefix = matches!(operand.kind, ExpressionKind::Prefix { .. });
                 parenthesized(f, operand, is_prefix || operand.precedence() < operator.precedence())
             }
@@ -156,7 +156,7 @@ impl fmt::Display for Bracketed<'_> {
     }
 }
 
-/// A table's name, in quotes where it needs them.
+/// The name of a table, in quotes if it needs them.
 pub(crate) struct TableName<'a>(pub &'a str);
 
 impl fmt::Display for TableName<'_> {

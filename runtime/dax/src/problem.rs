@@ -1,7 +1,8 @@
-//! Problems of a query: what is wrong, where, and what to do about it.
+//! Problems of a query: the kind and the place of each, and an action that solves it.
 //!
-//! In: facts from the lexer, the parser, the binder and the planner. Out: [`Problem`]s, collected and never thrown.
-//! Programs decide by [`ProblemCode`], never by the text of a message.
+//! In: facts from the lexer, the parser, the binder, the planner and the evaluation. Out: [`Problem`]s. Stages collect
+//! problems where they can, so that one run reports them all. Programs decide by [`ProblemCode`], never by the text of
+//! a message.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ pub struct Problem {
     pub place: Place,
 }
 
-/// The reason why a query is refused.
+/// The class of a problem, by which programs decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ProblemCode {
     Syntax,
@@ -35,7 +36,7 @@ pub enum ProblemCode {
     Limit,
 }
 
-/// A part of a query that the parser waits for.
+/// A part of a query that the parser expects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
     Query,
@@ -54,7 +55,7 @@ pub enum Expected {
     EndOfExpression,
 }
 
-/// A kind of expression.
+/// The form of an expression, as messages name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExpressionForm {
     Scalar,
@@ -170,17 +171,17 @@ impl Problem {
         Problem { kind, place }
     }
 
-    /// Returns the problem with its place and its suggestion, for people.
+    /// Returns the problem with its line, its column and its suggestion, in a form that can be printed.
     pub fn in_text<'p>(&'p self, text: &'p str) -> ProblemInText<'p> {
         ProblemInText { problem: self, position: self.place.position(text) }
     }
 
-    /// Returns whether the caller ended the evaluation.
+    /// Returns whether the evaluation ended because the caller cancelled it.
     pub fn is_cancelled(&self) -> bool {
         matches!(self.kind, ProblemKind::Cancelled)
     }
 
-    /// Returns whether the query lacks only the value of a parameter.
+    /// Returns whether the problem is only that a parameter has no value.
     pub fn is_missing_value(&self) -> bool {
         matches!(self.kind, ProblemKind::UnknownParameter { .. })
     }
@@ -235,7 +236,7 @@ impl Problem {
         }
     }
 
-    /// Returns an action that solves the problem.
+    /// Returns an action that solves the problem, as a sentence, if one is known.
     pub fn suggestion(&self) -> Option<String> {
         use ProblemKind as Kind;
         let text = match &self.kind {
@@ -313,7 +314,7 @@ impl Problem {
     }
 }
 
-/// Returns `Did you mean …?`, or the names that exist.
+/// Returns `Did you mean …?` if one of the names is very similar, and otherwise a sentence that lists the names.
 fn among(name: &str, nearest: &[Arc<str>]) -> Option<String> {
     if let Some(best) = likely(name, nearest.iter().map(|name| &**name)) {
         return Some(format!("Did you mean `{best}`?"));

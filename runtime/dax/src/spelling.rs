@@ -1,6 +1,6 @@
-//! The spelling of names: which characters they have, and which of them need quotes.
+//! The spelling of names: the characters that names have, and the names that need quotes.
 
-/// Words that a table cannot be named by without quotes.
+/// The words that must be quoted if they are the name of a table.
 const RESERVED: [&str; 12] =
     ["AT", "BY", "DEFINE", "EVALUATE", "FALSE", "IN", "MEASURE", "NOT", "ORDER", "RETURN", "TRUE", "VAR"];
 

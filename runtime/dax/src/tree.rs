@@ -1,6 +1,6 @@
-//! The tree of a query: what was written, with places, before any name is looked up.
+//! The tree of a query before its names are resolved: its parts as they were written, with their places.
 //!
-//! In: tokens, through the parser. Out: data for the binder and the printer. Operators of one precedence are one
+//! In: tokens, through the parser. Out: data for the binder and the printer. Operators of one precedence form one
 //! [`ExpressionKind::Chain`], so that a sum of a thousand terms is not a thousand levels deep.
 
 use std::sync::Arc;
@@ -42,11 +42,11 @@ pub struct Variable {
     pub value: Expression,
 }
 
-/// A name as written, without quotes and brackets.
+/// A name as it was written, without quotes and brackets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Name {
     pub text: Arc<str>,
-    /// True if the name is in single quotes, so that it names a table.
+    /// True if the name is in single quotes. It is then the name of a table.
     pub is_quoted: bool,
     pub place: Place,
 }
@@ -91,9 +91,9 @@ pub enum ExpressionKind {
         variables: Vec<Variable>,
         result: Box<Expression>,
     },
-    /// An argument that was left out between commas.
+    /// An omitted argument between commas.
     Omitted,
-    /// A part that could not be parsed; a problem was reported for it.
+    /// A part that could not be parsed and for which a problem was reported.
     Invalid,
 }
 
@@ -105,13 +105,13 @@ pub enum Literal {
     Boolean(bool),
 }
 
-/// A number as written, without a sign.
+/// A number as it was written, without a sign.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Number {
     Integer(i64),
-    /// Digits with at most one point, which is between digits.
+    /// A number that is not a 64-bit integer, as digits with at most one point between them.
     Decimal(Arc<str>),
-    /// A number that is written with an exponent.
+    /// A number with an exponent.
     Double(f64),
 }
 
@@ -148,7 +148,7 @@ pub enum Operator {
     Or,
 }
 
-/// The precedence of operators, loosest first.
+/// The precedence of operators, from the loosest to the tightest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Precedence {
     Or,
@@ -225,7 +225,7 @@ impl Expression {
                 rest.first().map_or(Precedence::Operand, |(operator, _)| operator.precedence())
             }
             ExpressionKind::Prefix { operator, .. } => operator.precedence(),
-            // It extends as far as it can, so it stands alone or in parentheses.
+            // A block extends as far to the right as possible, so an operand that is a block needs parentheses.
             ExpressionKind::Block { .. } => Precedence::Or,
             _ => Precedence::Operand,
         }

@@ -12,19 +12,19 @@ use terrane_compiler::types::LogicalType;
 pub enum Type {
     Text,
     Integer,
-    /// Decimal digits, exact.
+    /// An exact decimal number.
     Decimal,
     Double,
     Boolean,
     DateTime,
     /// The type of an expression that is always BLANK.
     Blank,
-    /// A type that only each value has, such as that of a parameter.
+    /// A type that is known only for each value, such as the type of a parameter.
     Variant,
 }
 
 impl Type {
-    /// Returns the name of the type in results.
+    /// Returns the name of the type in the metadata of results.
     pub fn as_str(self) -> &'static str {
         match self {
             Type::Text => "String",
@@ -41,12 +41,12 @@ impl Type {
         matches!(self, Type::Integer | Type::Decimal | Type::Double)
     }
 
-    /// Returns whether the type depends on the value, so that no check is possible before it is known.
+    /// Returns whether the type is known only together with the value, so that the binder cannot check it.
     pub fn is_open(self) -> bool {
         matches!(self, Type::Blank | Type::Variant)
     }
 
-    /// Returns the type that holds values of both.
+    /// Returns the type of a column that contains values of both types.
     #[must_use]
     pub fn union(self, other: Type) -> Type {
         match (self, other) {
@@ -57,7 +57,7 @@ impl Type {
         }
     }
 
-    /// Returns the wider of two types of numbers; dates and Booleans count as numbers.
+    /// Returns the wider of two numeric types. Dates and Booleans count as numeric.
     #[must_use]
     pub(crate) fn wider(self, other: Type) -> Type {
         match (self, other) {

@@ -139,7 +139,7 @@ fn measures_in_row_contexts_have_a_transition() {
     assert!(!transition("EVALUATE FILTER(VALUES(customers[region]), COUNTROWS(orders) > 1)"));
 }
 
-/// Queries with one problem each: its code, line and column, and a part of what is shown.
+/// Queries with one problem each: its code, its line and column, and a part of the text that is shown.
 const PROBLEMS: &[(&str, ProblemCode, u32, u32, &str)] = &[
     ("EVALUATE ordrs", ProblemCode::UnknownName, 1, 10, "Did you mean `orders`?"),
     ("EVALUATE 'ordrs'", ProblemCode::UnknownName, 1, 10, "unknown table `ordrs`"),

@@ -12,7 +12,7 @@ fn shop() -> &'static Model {
     SHOP.get_or_init(|| models().remove("shop").expect("the shop"))
 }
 
-/// Completes at the `¦` of a query.
+/// Returns the completions at the position `¦` of a query.
 fn at_for(text: &str, role: &str) -> Vec<Completion> {
     let caller = SecurityContext { roles: vec![role.into()], ..SecurityContext::default() };
     let offset = text.find('¦').expect("a position");
@@ -40,7 +40,7 @@ fn a_bracket_offers_members() {
     for name in ["[mine]", "[revenue]", "[net_revenue]", "[buyers]"] {
         assert!(bare.contains(&name.to_owned()), "{name}: {bare:?}");
     }
-    // A bare `count` is ambiguous.
+    // A bare `count` would be ambiguous, so it is not offered.
     assert!(!bare.contains(&"[count]".to_owned()) && !bare.contains(&"[region]".to_owned()));
 }
 
@@ -52,7 +52,7 @@ fn words_are_completed() {
     assert_eq!(found[1].insert_text, "SUMMARIZECOLUMNS(");
     assert_eq!((found[1].replaces.start, found[1].replaces.end), (9, 15));
     assert!(found[1].documentation.as_ref().is_some_and(|text| text.starts_with("SUMMARIZECOLUMNS([<group_column>]")));
-    // The middle of a word.
+    // The position is in the middle of a word.
     let middle: Vec<Completion> = at_for("EVALUATE cust¦omers", "analyst");
     assert_eq!((&*middle[0].label, middle[0].kind), ("customers", CompletionKind::Table));
 }

@@ -1,4 +1,4 @@
-//! The table of functions in `runtime/docs/reference/dax.md` lists the functions that are known.
+//! Tests that the table of functions in `runtime/docs/reference/dax.md` lists every supported function.
 
 use std::fmt::Write as _;
 

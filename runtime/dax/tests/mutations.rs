@@ -1,7 +1,7 @@
-//! Random changes of texts: nothing that a client can send makes the parser, the binder or completions panic.
+//! Tests with random changes of queries that no text of a client makes the parser, the binder or completions panic.
 //!
-//! The texts are those that people write, changed by removing, doubling, exchanging and inserting parts. A seed means
-//! the same texts for ever.
+//! The original queries resemble those that people write. They are changed by removing, doubling, exchanging and
+//! inserting parts. The same seed always creates the same texts.
 
 use terrane_compiler::{Access, SecurityContext};
 use terrane_dax::parser::parse_query;
@@ -19,7 +19,7 @@ const TEXTS: &[&str] = &[
     "EVALUATE VAR t = UNION(ROW(\"a\", 1), {2}) RETURN GENERATE(t, /* c */ TREATAS({\"x\", BLANK()}, customers[region]))",
 ];
 
-/// Parts that are inserted.
+/// The parts that are inserted into queries.
 const PARTS: &[&str] = &[
     "(",
     ")",
@@ -82,7 +82,7 @@ impl Random {
         ((z ^ (z >> 31)) % bound as u64) as usize
     }
 
-    /// Returns the index of a character, or the end.
+    /// Returns the index of a random character, or the index of the end.
     fn place(&mut self, characters: &[char]) -> usize {
         self.below(characters.len() + 1)
     }
@@ -127,9 +127,9 @@ fn mutated_texts_never_panic() {
     for _ in 0..3_000 {
         let text = mutated(&mut random);
         let parsed = parse_query(&text);
-        // A query of n characters has at most n problems, of which a stage reports at most 100.
+        // A stage reports at most 100 problems.
         assert!(parsed.problems.len() <= 100, "{text}");
-        // Printing visits every node once; a tree is not larger than its text by more than brackets and spaces.
+        // Printing visits every node once. Brackets and spaces may make the printed tree longer than its text.
         assert!(parsed.tree.to_string().len() <= 20 * text.len() + 100, "{text}");
         let bound = read(&text, &access);
         for problem in &bound.problems {
@@ -143,6 +143,6 @@ fn mutated_texts_never_panic() {
             assert!(item.replaces.start <= item.replaces.end && item.replaces.end as usize <= text.len(), "{text}");
         }
     }
-    // Some changes leave a query, so that binding was tried too.
+    // Some changed texts are valid queries, so that binding was tested too.
     assert!(accepted > 20, "{accepted}");
 }

@@ -1,4 +1,4 @@
-//! Parsing as a caller sees it: accepted and refused texts, recovery, printing, limits.
+//! Tests parsing through the public interface: accepted and refused texts, recovery, printing, limits.
 
 use terrane_dax::parser::{MAX_NESTING, parse_expression, parse_query};
 use terrane_dax::tree::{
@@ -28,7 +28,7 @@ const QUERIES: &[&str] = &[
     "EVALUATE FILTER(T, T[a]<>1 && T[b]<=2 && T[c]>=3 && T[d]<4 && T[e]>5 && T[it]]s] = \"say \"\"hi\"\"\")",
 ];
 
-/// Queries that are not DAX, each with the code of its first problem and its line and column.
+/// Texts that are not DAX queries, each with the code, the line and the column of its first problem.
 const REFUSED: &[(&str, ProblemCode, u32, u32)] = &[
     ("", ProblemCode::Syntax, 1, 1),
     ("SELECT 1", ProblemCode::Syntax, 1, 1),
@@ -106,7 +106,7 @@ fn all_problems_of_a_text_are_reported() {
         "DEFINE MEASURE orders[m] = 1 +\nMEASURE orders[n] = (2\nEVALUATE ROW(\"a\", ) ORDER orders[x]\nEVALUATE {,}";
     let parsed = parse_query(text);
     let lines: Vec<u32> = parsed.problems.iter().map(|problem| problem.place.position(text).line).collect();
-    // `ROW("a", )` has an omitted argument, which is for the binder.
+    // `ROW("a", )` parses: whether an argument may be omitted is checked by the binder.
     assert_eq!(lines, [2, 2, 3, 4, 4], "{:?}", parsed.problems);
     assert_eq!((parsed.tree.definitions.len(), parsed.tree.evaluations.len()), (2, 2));
 }
@@ -161,7 +161,7 @@ fn nesting_ends_at_the_limit() {
             let text = nest(open, close, levels / step);
             let parsed = parse_expression(&text);
             assert_eq!(parsed.problems, [], "{open} {levels}");
-            // Every level is visited again, to print it and to drop it.
+            // Printing and dropping the tree visit every level too.
             assert!(parsed.tree.to_string().contains('1'));
         }
         for levels in [MAX_NESTING + 1, 300, 1_000, 5_000, 10_000] {
@@ -204,7 +204,7 @@ fn long_texts_are_refused() {
     assert!(matches!(parsed.problems[..], [ref only] if matches!(only.kind, ProblemKind::TooLong { .. })));
 }
 
-/// A small generator of random numbers (xorshift), so that failures repeat.
+/// A generator of pseudo-random numbers (xorshift), so that failures can be reproduced.
 struct Random(u64);
 
 impl Random {
@@ -412,7 +412,7 @@ fn chain(random: &mut Random, depth: usize) -> ExpressionKind {
     ];
     let level = random.of(&levels);
     let mut first = expression(random, depth);
-    // A chain of the same precedence at the start of a chain is a part of it.
+    // The parser merges a chain that starts with a chain of the same precedence, so such a tree is not created here.
     if first.precedence() == level[0].precedence() {
         first = Expression { kind: ExpressionKind::Literal(literal(random)), place: Place::default() };
     }

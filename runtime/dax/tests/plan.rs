@@ -1,4 +1,4 @@
-//! Plans of queries against the model of the golden tests' shop: the semantic query, or the refused construct.
+//! Tests plans of queries over the model of the golden tests' shop: the semantic query, or the refused construct.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
@@ -61,7 +61,7 @@ fn value(value: &Value) -> String {
     }
 }
 
-/// Shows a plan on one line, and checks that its query compiles.
+/// Returns a plan as one line, after checking that its query compiles.
 fn shown(plan: &SemanticPlan) -> String {
     let query = &plan.query;
     let list = |members: &[terrane_compiler::query::MemberRef]| {
@@ -195,7 +195,7 @@ fn plans_are_semantic_queries() {
     }
 }
 
-/// Comparisons with BLANK taken as zero, over `refunds[id]`, `orders[status]` and so on.
+/// Comparisons in which BLANK counts as zero, over columns such as `refunds[id]` and `orders[status]`.
 const CONDITIONS: &[(&str, &str)] = &[
     ("orders[id] = 5", "orders.id equals 5"),
     ("orders[id] = 0", "(orders.id equals 0 or orders.id notSet)"),
@@ -236,7 +236,7 @@ fn conditions_take_blank_as_zero() {
     }
 }
 
-/// Queries that mean something else than the semantic query that they look like.
+/// Queries whose meaning differs from that of the semantic query that they resemble.
 const REFUSED: &[(&str, &str)] = &[
     ("EVALUATE VALUES(customers[region])", "the blank row of a table on the one side"),
     ("EVALUATE SUMMARIZECOLUMNS(customers[region])", "the blank row of a table on the one side"),

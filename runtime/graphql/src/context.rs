@@ -25,12 +25,12 @@ use terrane_app::services::{ServerServices, Services};
 pub struct GraphQlContext {
     /// The admitted request. Its scopes include `read`.
     pub request: RequestContext,
-    /// The id of the caller's key or session; it is not a secret.
+    /// The id of the caller's key or session, which is not a secret.
     pub credential: Arc<str>,
 }
 
 impl GraphQlContext {
-    /// Returns the caller as an owner of jobs.
+    /// Returns the identity under which the caller owns jobs.
     pub(crate) fn identity(&self) -> Identity {
         let RequestContext { caller, scopes, tenant, .. } = &self.request;
         Identity {
@@ -48,31 +48,31 @@ pub struct GraphQlServices {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) queries: Arc<QueryService>,
     pub(crate) live: Arc<LiveService>,
-    /// The search; `None` if it is switched off.
+    /// The search, or `None` if it is switched off.
     pub(crate) search: Option<Arc<SearchService>>,
-    /// The reader of questions; `None` if search is switched off.
+    /// The service that interprets questions, or `None` if search is switched off.
     pub(crate) questions: Option<Arc<QuestionService>>,
     pub(crate) warehouse: Arc<dyn Warehouse>,
     pub(crate) access: Arc<AccessRecorder>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// The use cases of the server; `None` on the command line.
+    /// The use cases of the server, or `None` on the command line.
     pub(crate) server: Option<ServerUseCases>,
 }
 
-/// The use cases that need a server's state database.
+/// The use cases that need the state database of a server.
 #[derive(Clone)]
 pub(crate) struct ServerUseCases {
     pub(crate) invalidations: Arc<InvalidationService>,
     pub(crate) preaggregations: Arc<Preaggregations>,
     pub(crate) jobs: Arc<JobService>,
-    /// The governance service; `None` if the module is switched off.
+    /// The governance service, or `None` if the module is switched off.
     pub(crate) governance: Option<Arc<GovernanceService>>,
-    /// The service of costs; `None` if the module is switched off.
+    /// The service of costs, or `None` if the module is switched off.
     pub(crate) cost: Option<Arc<CostService>>,
     pub(crate) guardrails: Option<Arc<GuardrailService>>,
-    /// The stored profiles; `None` if profiling is switched off.
+    /// The stored profiles, or `None` if profiling is switched off.
     pub(crate) profiles: Option<Arc<ProfileArchive>>,
-    /// The monitors; `None` if they are switched off.
+    /// The monitors, or `None` if they are switched off.
     pub(crate) monitors: Option<Arc<MonitorService>>,
 }
 

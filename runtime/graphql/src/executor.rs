@@ -1,4 +1,4 @@
-//! The executor: reads documents and runs operations.
+//! The executor: parses documents and runs operations.
 //!
 //! In: the use cases and settings, then documents with their callers. Out: responses.
 
@@ -19,14 +19,14 @@ use crate::schema::{self, GraphQlSchema, RequestState};
 use crate::settings::GraphQlSettings;
 use crate::shape::TypeTable;
 
-/// The largest number of cached introspection results. Tools send few different documents.
+/// The largest number of cached introspection results. Tools send only a few different documents.
 const MAX_CACHED: usize = 32;
 /// The largest size in bytes of a document whose introspection result is cached.
 const MAX_CACHED_TEXT: usize = 16 * 1024;
 /// The largest size in bytes of an introspection result that is cached.
 const MAX_CACHED_BODY: usize = 512 * 1024;
 
-/// Executes operations. A clone is the same executor.
+/// An executor of operations. Clones share the same executor.
 #[derive(Clone)]
 pub struct GraphQl(Arc<Inner>);
 
@@ -34,12 +34,12 @@ struct Inner {
     services: GraphQlServices,
     settings: GraphQlSettings,
     schema: GraphQlSchema,
-    /// The schema for operations that are known to follow its rules: it does not check them again.
+    /// The schema for operations that are known to follow its rules. It does not check the rules.
     schema_for_valid: GraphQlSchema,
     known: KnownOperations,
     text: String,
     types: TypeTable,
-    /// Results of introspection by their document.
+    /// The results of introspection, by the document and the name of the operation.
     introspection: Mutex<HashMap<(String, Option<String>), Response>>,
 }
 
@@ -64,7 +64,7 @@ impl GraphQl {
         &self.0.text
     }
 
-    /// Reads one operation of a document, and checks it against the limits.
+    /// Parses one operation of a document, and checks the document against the limits.
     ///
     /// # Errors
     /// The document is not GraphQL, exceeds a limit, or has no such operation. [`Response::refused`] renders it.
@@ -88,7 +88,7 @@ impl GraphQl {
 
     /// Runs a query or a mutation. Errors are part of the response. Dropping the future cancels the operation.
     pub async fn execute(&self, operation: Operation, context: GraphQlContext) -> Response {
-        // A result with variables may depend on them.
+        // A result may depend on variables, so only operations without variables are cached.
         let parts = operation.parts();
         let is_cached = parts.shape.is_introspection() && parts.variables.is_empty();
         let key = is_cached.then(|| (parts.text.clone(), parts.name.clone()));
@@ -112,8 +112,8 @@ impl GraphQl {
         response
     }
 
-    /// Runs a subscription: one response at once, and one for each change. The stream ends when the subscription does;
-    /// dropping it ends the subscription. A query or a mutation is one response.
+    /// Runs a subscription. The stream has one response at once, and one for each change. It ends when the subscription
+    /// ends; dropping the stream ends the subscription. A query or a mutation is a stream of one response.
     ///
     /// # Errors
     /// The caller or the server has too many subscriptions. [`Response::refused`] renders it.
@@ -129,7 +129,7 @@ impl GraphQl {
         let correlation_id = Arc::clone(&context.request.correlation_id);
         let responses = self.schema_of(&operation).execute_stream(self.request(&operation, context));
         Ok(responses.map(move |executed| {
-            // The permit ends with the stream.
+            // Moving the permit into the closure holds it until the stream is dropped.
             let _permit = &permit;
             Response::new(executed, &operation.parts().shape, &correlation_id)
         }))
@@ -147,10 +147,10 @@ impl GraphQl {
     fn request(&self, operation: &Operation, context: GraphQlContext) -> Request {
         let parts = operation.parts();
         let state = RequestState::new(self.0.services.clone(), self.0.settings.limits, context);
-        // The executor reads the parsed document, and not the text.
+        // The executor uses the parsed document, so the request needs no text.
         let mut request = Request::new("").variables(parts.variables.clone()).data(Arc::new(state));
         request.operation_name = parts.name.clone();
-        // Operations that introspect are refused before.
+        // If introspection is switched off, such operations were refused before.
         request.introspection_mode = IntrospectionMode::Enabled;
         request.set_parsed_query(parts.document.clone());
         request

@@ -4,7 +4,7 @@ use std::fmt;
 
 use terrane_wire::ErrorBody;
 
-/// The error of a field, as REST would send it.
+/// The error of a field, with the body that REST would send.
 #[derive(Debug, Clone)]
 pub(crate) struct Failure(pub(crate) Box<ErrorBody>);
 

@@ -1,8 +1,8 @@
-//! Operations that were read before, by their document, name and variables.
+//! Operations that were parsed before, by their document, name and variables.
 //!
-//! In: an operation that was read. Out: the same operation for an equal request, which is neither parsed nor checked
-//! against the limits again. The schema and the limits never change, so equal requests are read alike. The cache is
-//! bounded by an estimate of its bytes. Absent on purpose: results.
+//! In: an operation that was parsed. Out: the same operation for an equal request, which is then neither parsed nor
+//! checked against the limits again. The schema and the limits never change, so the result would be the same. The
+//! cache is bounded by an estimate of its size in bytes. Absent on purpose: results.
 
 use std::hash::{Hash, Hasher};
 
@@ -18,7 +18,7 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 const MAX_TEXT: usize = 16 * 1024;
 /// The estimated size of a parsed document, in bytes for each byte of its text. Common documents need less.
 const PARSED_BYTES: u64 = 16;
-/// The number of operations that the cache is prepared for.
+/// The number of operations for which the cache reserves space at first.
 const USUAL_OPERATIONS: usize = 500;
 
 /// The cache of operations.
@@ -26,17 +26,17 @@ pub(crate) struct KnownOperations {
     operations: Cache<OperationKey, Operation, Bytes>,
 }
 
-/// The request that an operation is read from.
+/// A request, as the key of the operation that was parsed from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OperationKey {
     text: Box<str>,
     name: Option<Box<str>>,
     variables: Map<String, Json>,
-    /// The bytes of the texts and variables.
+    /// The total size of the text, the name and the variables, in bytes.
     bytes: usize,
 }
 
-/// An [`OperationKey`] whose parts belong to a request.
+/// An [`OperationKey`] that borrows its parts from a request.
 #[derive(Hash, PartialEq, Eq)]
 struct BorrowedKey<'k> {
     text: &'k str,
@@ -52,7 +52,7 @@ impl KnownOperations {
         KnownOperations { operations: Cache::with_weighter(USUAL_OPERATIONS, MAX_BYTES, Bytes) }
     }
 
-    /// Returns the operation of an equal request.
+    /// Returns the operation that was parsed from an equal request.
     pub(crate) fn get(&self, text: &str, name: Option<&str>, variables: &Map<String, Json>) -> Option<Operation> {
         self.operations.get(&BorrowedKey { text, name, variables })
     }
@@ -80,7 +80,7 @@ fn after_fields(left: usize, fields: &Map<String, Json>) -> Option<usize> {
     fields.iter().try_fold(left, |left, (name, value)| after(left.checked_sub(name.len())?, value))
 }
 
-/// Returns the bytes that are left of `left` after a value, or `None` if it is larger.
+/// Subtracts the size of a value from `left` bytes. Returns `None` if the value is larger.
 fn after(left: usize, value: &Json) -> Option<usize> {
     let left = left.checked_sub(size_of::<Json>())?;
     match value {

@@ -1,7 +1,7 @@
-//! Limits of documents, checked before anything is resolved.
+//! Limits of documents, which are checked before anything is resolved.
 //!
 //! In: the text of a document (`scan`), then the parsed document (`fragments`). Out: nothing, or the limit that the
-//! document exceeds, with its place. Each fragment is measured once, however often it is used.
+//! document exceeds, with its place. Each fragment is measured once, even if it is used many times.
 
 pub(crate) mod fragments;
 pub(crate) mod scan;
@@ -14,10 +14,10 @@ use crate::refusal::Refusal;
 /// A limit that a document exceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Exceeded {
-    /// The name of the limit, as in the settings.
+    /// The name of the limit in the settings.
     pub(crate) limit: &'static str,
     pub(crate) max: u64,
-    /// The place in the document, if there is one.
+    /// The place in the document, if the limit was exceeded at one place.
     pub(crate) place: Option<Pos>,
 }
 

@@ -1,4 +1,4 @@
-//! One operation of a document, read and checked against the limits.
+//! One operation of a document, parsed and checked against the limits.
 //!
 //! In: the text of a document, the name of an operation and its variables. Out: an [`Operation`], or a [`Refusal`].
 //! The text is parsed once. Absent on purpose: the schema's rules, which the executor checks.
@@ -24,7 +24,7 @@ pub enum OperationKind {
     Subscription,
 }
 
-/// An operation that may be executed. A clone is the same operation.
+/// An operation that may be executed. Clones share the same operation.
 #[derive(Debug, Clone)]
 pub struct Operation(Arc<OperationParts>);
 
@@ -37,12 +37,12 @@ pub(crate) struct OperationParts {
     pub(crate) variables: Variables,
     pub(crate) shape: ResultShape,
     kind: OperationKind,
-    /// True if the operation was executed before, so that it is known to follow the rules of the schema.
+    /// True after the first execution: the operation is then known to follow the rules of the schema.
     is_valid: AtomicBool,
 }
 
 impl Operation {
-    /// Reads an operation.
+    /// Parses an operation and checks it against the limits.
     pub(crate) fn read(
         text: &str,
         name: Option<&str>,
@@ -53,7 +53,7 @@ impl Operation {
         scan::check(text, &settings.limits)?;
         let document = parse_query(text)?;
         fragments::check(&document, &settings.limits)?;
-        // Clients send an empty name for none.
+        // Some clients send an empty name if the operation has none.
         let name = name.filter(|name| !name.is_empty());
         let (selected, operation) = select(&document, name)?;
         let name = selected.map(str::to_owned);
@@ -77,7 +77,7 @@ impl Operation {
         self.0.kind
     }
 
-    /// Returns the operation's name. Clients choose it, so it has any text.
+    /// Returns the operation's name, which the client chose. It may contain any characters.
     pub fn name(&self) -> Option<&str> {
         self.0.name.as_deref()
     }
@@ -91,13 +91,13 @@ impl Operation {
         self.0.is_valid.load(Ordering::Relaxed)
     }
 
-    /// Notes that the operation follows the rules of the schema.
+    /// Records that the operation follows the rules of the schema.
     pub(crate) fn set_valid(&self) {
         self.0.is_valid.store(true, Ordering::Relaxed);
     }
 }
 
-/// Returns the operation that a request names, or the only one.
+/// Returns the operation with the requested name or, without a name, the only operation of the document.
 fn select<'d>(
     document: &'d ExecutableDocument,
     name: Option<&str>,
@@ -126,8 +126,8 @@ fn unknown(name: &str) -> Refusal {
     Refusal::invalid(format!("unknown operation `{name}`"), "Name an operation of the document in `operationName`.")
 }
 
-/// Rejects an operation if a variable that must have a value has none. The executor would notice it in a field, when
-/// others are resolved already.
+/// Refuses an operation if a required variable has no value. The executor would report this only at a field, after
+/// other fields were resolved.
 fn check_required(variables: &Variables, operation: &Positioned<OperationDefinition>) -> Result<(), Refusal> {
     for definition in &operation.node.variable_definitions {
         let name = &definition.node.name.node;
@@ -140,7 +140,7 @@ fn check_required(variables: &Variables, operation: &Positioned<OperationDefinit
     Ok(())
 }
 
-/// Adds the default values of variables that were not sent, which directives read too.
+/// Adds the default values of variables that were not sent, because directives need them too.
 fn with_defaults(variables: Map<String, Json>, operation: &Positioned<OperationDefinition>) -> Variables {
     let mut variables = Variables::from_json(Json::Object(variables));
     for definition in &operation.node.variable_definitions {

@@ -4,7 +4,7 @@ use async_graphql::Pos;
 use async_graphql::parser::Error as ParserError;
 use terrane_wire::{Code, ErrorBody};
 
-/// A document that is not executed, with the place of the problem.
+/// The reason why a document is not executed, with the place of the problem.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refusal {
     body: Box<ErrorBody>,
@@ -12,12 +12,12 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// Refuses a request with an error that has no place in the document.
+    /// Creates a refusal with an error that has no place in the document.
     pub fn new(body: ErrorBody) -> Self {
         Refusal { body: Box::new(body), places: Vec::new() }
     }
 
-    /// Refuses a document that is not valid.
+    /// Creates the refusal of a document that is not valid.
     pub(crate) fn invalid(message: impl Into<String>, hint: &'static str) -> Self {
         Refusal::new(ErrorBody::new(Code::GraphqlValidationFailed, message).detail("hint", hint))
     }
@@ -35,7 +35,7 @@ impl Refusal {
         *self.body
     }
 
-    /// Returns the error as REST would send it.
+    /// Returns the error body that REST would send.
     pub fn body(&self) -> &ErrorBody {
         &self.body
     }
@@ -62,7 +62,8 @@ impl From<ParserError> for Refusal {
     }
 }
 
-/// Returns the last line of the parser's message, which says what was expected; the lines before it draw the place.
+/// Returns the last line of the parser's message, which states what the parser expected. The lines before it draw the
+/// place in the document.
 fn syntax_message(drawn: &str) -> String {
     let last = drawn.lines().rev().map(|line| line.trim().trim_start_matches('=').trim()).find(|line| !line.is_empty());
     last.unwrap_or("the document is not GraphQL").to_owned()

@@ -1,9 +1,9 @@
 //! The response of an operation: `{errors, data}` as JSON.
 //!
-//! In: the executor's values and errors, and the operation's shape. Out: the bytes of a response. Fields stand in the
-//! order of the document, also if they were resolved in another one. A field that failed is null with an error; if it
-//! must not be null, the object around it is. Rows are written from the bytes of the encoder without another copy of
-//! their values. Absent on purpose: status codes and headers (server).
+//! In: the executor's values and errors, and the shape of the operation. Out: the bytes of a response. The fields are
+//! in the order of the document, even if they were resolved in another order. A failed field is null, with an error. If
+//! a failed field must not be null, the object that contains it becomes null instead. The bytes of rows that the
+//! encoder wrote are appended as they are. Absent on purpose: status codes and headers (server).
 
 mod write;
 
@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::refusal::Refusal;
 use crate::shape::ResultShape;
 
-/// A response, for any transport.
+/// A response that any transport can send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
     body: Bytes,
@@ -37,7 +37,7 @@ impl Response {
         let Executed { data, errors, .. } = executed;
         let (codes, errors): (Vec<Code>, Vec<Json>) =
             errors.iter().map(|error| field_error(error, correlation_id)).unzip();
-        // Errors of validation have no path, and nothing was resolved.
+        // An error of validation has no path. In that case nothing was resolved.
         let has_data = errors.is_empty() || errors.iter().any(|error| error.get("path").is_some());
         let mut body = Vec::with_capacity(512);
         body.push(b'{');
@@ -65,12 +65,12 @@ impl Response {
         self.body
     }
 
-    /// Returns the codes of the errors, in their order.
+    /// Returns the codes of the errors, in the order of the errors.
     pub fn codes(&self) -> &[Code] {
         &self.codes
     }
 
-    /// Returns false if the operation was not executed: the document, the variables or the caller were refused.
+    /// Returns false if the operation was not executed, because the document, the variables or the caller were refused.
     pub fn has_data(&self) -> bool {
         self.has_data
     }
@@ -79,7 +79,7 @@ impl Response {
 fn field_error(error: &ServerError, correlation_id: &str) -> (Code, Json) {
     match error.source::<Failure>() {
         Some(Failure(body)) => (body.code, error_json(body, &error.locations, &error.path, correlation_id)),
-        // The library's own errors are about the document and its variables.
+        // An error that comes from the library is about the document or its variables.
         None => {
             let body = ErrorBody::new(Code::GraphqlValidationFailed, error.message.clone());
             (body.code, error_json(&body, &error.locations, &error.path, correlation_id))
@@ -87,7 +87,7 @@ fn field_error(error: &ServerError, correlation_id: &str) -> (Code, Json) {
     }
 }
 
-/// Returns an error. Its extensions have what REST sends beside the message.
+/// Returns an error as JSON. Its `extensions` contain what REST sends in addition to the message.
 fn error_json(body: &ErrorBody, places: &[Pos], path: &[PathSegment], correlation_id: &str) -> Json {
     let mut error = Map::new();
     error.insert("message".to_owned(), body.message.clone().into());

@@ -1,7 +1,7 @@
 //! The schema: its roots, types and inputs, and the state of one request.
 //!
-//! In: use cases and the caller of each request. Out: the schema, which is the same for every project. Resolvers
-//! translate; no resolver decides what a caller may see or do.
+//! In: use cases, and the caller of each request. Out: the schema, which is the same for every project. Resolvers only
+//! translate; they never decide what a caller may see or do.
 
 mod ask;
 mod cost;
@@ -31,15 +31,16 @@ pub(crate) use request::RequestState;
 
 pub(crate) type GraphQlSchema = Schema<query::Query, mutation::Mutation, subscription::Subscription>;
 
-/// Returns the schema. `Fast` leaves out the rules of validation, for operations that follow them.
+/// Returns the schema. With `ValidationMode::Fast` it does not check the rules of validation, for operations that are
+/// known to follow them.
 pub(crate) fn build(validation: ValidationMode) -> GraphQlSchema {
-    // Limits are checked before, and counted by this crate's own rules.
+    // The library's limits are not set: this crate's own rules check documents before they reach the schema.
     Schema::build(query::Query::default(), mutation::Mutation::default(), subscription::Subscription::default())
         .validation_mode(validation)
         .finish()
 }
 
-/// Returns the schema's text.
+/// Returns the schema in GraphQL's definition language.
 pub(crate) fn text(schema: &GraphQlSchema) -> String {
     schema.sdl_with_options(SDLExportOptions::new())
 }

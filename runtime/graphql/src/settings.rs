@@ -8,28 +8,29 @@ pub struct GraphQlSettings {
     pub limits: Limits,
 }
 
-/// The limits of a document, checked before anything is resolved.
+/// The limits of a document. They are checked before anything is resolved. While the document runs, `items` is counted,
+/// and `executions` is checked again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The bytes of a document.
+    /// The largest size of a document in bytes.
     pub document_bytes: usize,
-    /// The tokens of a document: names, values and punctuation.
+    /// The largest number of tokens in a document: names, values and punctuation.
     pub tokens: usize,
-    /// The brackets that are open at once.
+    /// The largest number of brackets that are open at once.
     pub nesting: usize,
-    /// The fields from the root to the deepest one.
+    /// The largest number of fields from the root to the deepest one.
     pub depth: usize,
-    /// The directives at one place.
+    /// The largest number of directives at one place.
     pub directives: usize,
-    /// The response keys of one field in one selection.
+    /// The largest number of response keys that one selection has for one field.
     pub aliases: usize,
-    /// The selections of a document after all fragments are expanded.
+    /// The largest number of selections in a document after all fragments are expanded.
     pub selections: usize,
-    /// The queries that one document runs in the warehouse.
+    /// The largest number of queries that one document runs in the warehouse.
     pub executions: usize,
-    /// The fields that are resolved in the lists of a document.
+    /// The largest number of fields that a document resolves in its lists.
     pub items: usize,
-    /// The estimated cost of a document.
+    /// The largest estimated cost of a document.
     pub complexity: u64,
 }
 

@@ -1,9 +1,9 @@
 //! The shape of an operation's result: its fields in the order of the document, with fragments expanded, directives
 //! applied and equal response keys merged.
 //!
-//! In: an operation with its variables, and the types of the schema. Out: a [`ResultShape`], whose limits are checked:
-//! aliases, executions, complexity, and the depth of introspection. The response is written along it. Fields that the
-//! schema does not have are part of the shape without a type; validation refuses them later.
+//! In: an operation with its variables, and the types of the schema. Out: a [`ResultShape`] after checking its limits:
+//! aliases, executions, complexity, and the depth of introspection. The response is written along the shape. A field
+//! that the schema does not have is a part of the shape without a type, and validation refuses it later.
 
 mod cost;
 mod types;
@@ -38,12 +38,12 @@ pub(crate) struct ResultShape {
 pub(crate) struct ShapeField {
     pub(crate) key: Name,
     pub(crate) name: Name,
-    /// The type; `None` if the schema does not have the field.
+    /// The type, or `None` if the schema does not have the field.
     pub(crate) ty: Option<Arc<FieldType>>,
-    /// The selected fields; empty for scalars and enums.
+    /// The selected fields of the field. Scalars and enums have none.
     pub(crate) fields: Vec<ShapeField>,
     place: Pos,
-    /// The arguments of the first selection; others with this key have the same.
+    /// The argument `limit` of the first selection with this key. Valid selections with one key have equal arguments.
     limit: Option<u64>,
     members: u64,
 }
@@ -55,11 +55,11 @@ struct Builder<'d> {
     settings: &'d GraphQlSettings,
 }
 
-/// The selections of one object by their response keys, in the order of the document.
+/// The selections of one object, by their response keys and in the order of the document.
 type Selected<'d> = IndexMap<&'d Name, Vec<&'d Positioned<Field>>>;
 
 impl ResultShape {
-    /// Returns the shape of an operation whose fragments are not circular.
+    /// Returns the shape of an operation. Its fragments must not be circular.
     pub(crate) fn new(
         operation: &Positioned<OperationDefinition>,
         fragments: &Fragments,
@@ -90,14 +90,14 @@ impl ResultShape {
         &self.fields
     }
 
-    /// Returns whether the result depends on the schema alone.
+    /// Returns whether the result depends only on the schema.
     pub(crate) fn is_introspection(&self) -> bool {
         self.is_introspection
     }
 }
 
 impl<'d> Builder<'d> {
-    /// Returns the merged fields of selection sets of one object.
+    /// Returns the fields of several selection sets of one object, merged by their response keys.
     fn fields(&self, parent: Option<&str>, sets: &[&'d Positioned<SelectionSet>]) -> Result<Vec<ShapeField>, Exceeded> {
         let mut found = Selected::new();
         for set in sets {
@@ -145,7 +145,7 @@ impl<'d> Builder<'d> {
         }
     }
 
-    /// Returns whether `@skip` or `@include` leaves a selection out.
+    /// Returns whether `@skip` or `@include` excludes a selection.
     fn is_skipped(&self, directives: &[Positioned<Directive>]) -> bool {
         directives.iter().any(|directive| {
             let leaves_out = match &*directive.node.name.node {
@@ -176,8 +176,8 @@ impl<'d> Builder<'d> {
         }
     }
 
-    /// Returns the number of items in the lists of members of a query. Values are not copied: a variable can be large,
-    /// and many fields can use it.
+    /// Returns the total number of items in a query's lists of members. The values are not copied, because a variable
+    /// can be large, and many fields can use it.
     fn members(&self, field: &Positioned<Field>) -> u64 {
         let lists = ["metrics", "measures", "dimensions", "timeDimensions"];
         lists.iter().filter_map(|name| self.items(field, name)).sum()

@@ -1,9 +1,9 @@
-//! The aggregations of other tools, and the measure types of a project.
+//! Maps the aggregations of other tools to the measure types of a project.
 //!
-//! In: the name of an aggregation, as a module of a format has normalized it. Out: the type of a measure, or an action
-//! for an aggregation without one. A new type of measure is one line here.
+//! In: the normalized name of an aggregation, from a module of a format. Out: the type of a measure or, if no type
+//! computes the aggregation, an action for the author. A new measure type needs one line here.
 
-/// Aggregations with their types.
+/// The aggregations, each with its measure type.
 const TYPES: &[(&str, &str)] = &[
     ("count", "count"),
     ("count_distinct", "count_distinct"),
@@ -17,7 +17,8 @@ const TYPES: &[(&str, &str)] = &[
     ("percentile", "percentile"),
 ];
 
-/// Aggregations without a type: `stddev` and `variance` are those of a population, other tools mean those of a sample.
+/// The aggregations without a measure type. The project's `stddev` and `variance` are those of a whole population,
+/// while other tools compute those of a sample.
 const MISSING: &[&str] = &["stddev", "variance"];
 
 /// Returns the measure type for an aggregation.

@@ -4,8 +4,8 @@
 //! ```text
 //! files ──read──▶ documents ──scope──▶ names ──cubes, view──▶ drafts ──validate──▶ drafts that compile
 //! ```
-//! JavaScript is parsed and not executed: object literals become the same documents as YAML. The semantics follow
-//! Cube's documentation of its data model. Not here: Jinja templates and functions, whose result is only known by
+//! JavaScript is parsed but not executed: object literals become the same documents as YAML. The semantics follow
+//! Cube's documentation of its data model. Not here: Jinja templates and functions, whose results are known only after
 //! running them.
 
 mod cubes;

@@ -1,13 +1,14 @@
 //! Imports the semantic models and metrics of dbt projects.
 //!
-//! In: the folder of a dbt project, with the manifest of its last run if it has one. Out: drafts of cubes and metrics.
+//! In: the folder of a dbt project. If dbt has run, it contains a manifest. Out: drafts of cubes and metrics.
 //! ```text
 //! YAML files ──read──▶ semantic models, metrics ──cubes, metrics──▶ drafts ──validate──▶ drafts that compile
 //! manifest, catalog ──relations──▶ tables and column types ─▲
 //! ```
-//! Both specifications are read: `semantic_models:` of their own, and `semantic_model:` of a model. Entities become keys
-//! and joins, a filter becomes a filter of a measure. The semantics follow MetricFlow. Not here: models, seeds, tests
-//! and everything else of dbt; Jinja except for the references in filters.
+//! Both specifications are read: the older one has `semantic_models:` at the top of a file, and the newer one has
+//! `semantic_model:` in a model. Entities become keys and joins, and filters become filters of measures. The semantics
+//! follow MetricFlow. Not here: models, seeds, tests and everything else of dbt, and Jinja except for the references in
+//! filters.
 
 mod cubes;
 mod definition;

@@ -1,7 +1,7 @@
 //! The names that a model declares, under their names in the project.
 //!
-//! In: filled by each format before the drafts. Out: the difference between a name that the importer left out and a
-//! mistake of the author.
+//! In: names that each format adds before it makes drafts. Out: lookups by which a finding distinguishes an item that
+//! the importer left out from a name that the author misspelled.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -11,9 +11,9 @@ use crate::draft::Reference;
 pub(crate) struct Declared {
     items: HashSet<(String, Option<String>)>,
     metrics: HashSet<String>,
-    /// Joins as the names of owner and target.
+    /// The joins, each as the names of its owner and its target.
     pub(crate) joins: Vec<(String, String)>,
-    /// Environment variables without a default that the translated SQL reads.
+    /// The environment variables without a default value that the translated SQL reads.
     pub(crate) variables: BTreeSet<String>,
 }
 
@@ -30,7 +30,8 @@ impl Declared {
         self.metrics.insert(metric.to_owned());
     }
 
-    /// Returns true if the model has the cube or member. `ancestors`: the cubes that the cube extends.
+    /// Returns true if the model has the cube or member. `ancestors` are the cubes that the cube extends, which may
+    /// have the member instead.
     pub(crate) fn declares(&self, reference: &Reference, ancestors: &[&str]) -> bool {
         let of_cube = |cube: &str| self.items.contains(&(cube.to_owned(), reference.member.clone()));
         of_cube(&reference.cube) || (reference.member.is_some() && ancestors.iter().any(|cube| of_cube(cube)))

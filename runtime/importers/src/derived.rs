@@ -1,7 +1,7 @@
 //! Closes members that show the values of closed members.
 //!
-//! In: drafts in which some members are restricted. Out: the same drafts, with every member closed that is computed from
-//! them, and a finding for each.
+//! In: drafts in which some members are masked. Out: the same drafts, in which every member that is computed from
+//! masked members is closed, and a finding for each.
 
 use terrane_authoring::yaml::Yaml;
 use terrane_compiler::diagnostic::Diagnostic;
@@ -9,7 +9,7 @@ use terrane_compiler::diagnostic::Diagnostic;
 use crate::draft::{CubeDraft, DIMENSIONS, ITEMS, MEASURES, Member, SEGMENTS, member};
 use crate::finding::closed;
 
-/// Closes the members that are computed from masked members: their values would show what the model masks.
+/// Closes the members that are computed from masked members, because their values would show what the model masks.
 pub(crate) fn close_derived(drafts: &mut [CubeDraft], findings: &mut Vec<Diagnostic>) {
     const CLOSED: [usize; 3] = [DIMENSIONS, MEASURES, SEGMENTS];
     let masked_need = |drafts: &[CubeDraft], item: &Member| {

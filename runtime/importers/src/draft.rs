@@ -1,7 +1,7 @@
 //! Cubes and metrics under construction, whose parts can still be removed.
 //!
 //! In: the items that a format's module has translated. Out: the YAML of a project. Not here: the compilation, which
-//! decides about the parts that stay (`validate`).
+//! decides which parts stay (`validate`).
 
 use terrane_compiler::diagnostic::Span;
 
@@ -14,7 +14,7 @@ pub(crate) struct Drafts {
     pub(crate) metrics: Vec<MetricDraft>,
 }
 
-/// A metric, which the compiler or a missing need may still remove.
+/// A metric. It is removed if it does not compile, or if a member or metric that it needs is missing.
 #[derive(Debug, Clone)]
 pub(crate) struct MetricDraft {
     /// The name in the model.
@@ -22,29 +22,29 @@ pub(crate) struct MetricDraft {
     pub(crate) name: String,
     pub(crate) span: Span,
     pub(crate) yaml: Yaml,
-    /// The members without which it can't be computed.
+    /// The members that the metric needs.
     pub(crate) needs: Vec<Reference>,
     /// The metrics that its expression names.
     pub(crate) metrics: Vec<String>,
 }
 
-/// A policy that a rule of the model became. If it does not compile, the cube is closed.
+/// A policy that was made from a rule of the model. If it does not compile, the cube is closed.
 #[derive(Debug, Clone)]
 pub(crate) struct PolicyDraft {
     pub(crate) span: Span,
     pub(crate) yaml: Yaml,
 }
 
-/// A cube, or a view as a cube.
+/// A cube, or a view that is written as a cube.
 #[derive(Debug, Clone)]
 pub(crate) struct CubeDraft {
     /// The name in the model.
     pub(crate) original: String,
     pub(crate) name: String,
     pub(crate) span: Span,
-    /// The parent's name in the project.
+    /// The name of the extended cube in the project.
     pub(crate) extends: Option<String>,
-    /// The keys before the lists.
+    /// The keys that are written before the lists.
     pub(crate) head: Vec<(String, Yaml)>,
     pub(crate) data_source: Option<String>,
     pub(crate) access: CubeAccess,
@@ -56,14 +56,15 @@ pub(crate) struct CubeDraft {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CubeAccess {
     pub(crate) visibility: CubeVisibility,
-    /// True if the model restricts rows or members by the caller. A policy closes the cube until the author writes one.
+    /// True if the access depends on the caller in the model. The cube gets a policy that closes it until the author
+    /// writes another one.
     pub(crate) has_policy: bool,
 }
 
-/// The answer to the question whether queries may name a cube.
+/// The visibility of a cube: whether queries may name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CubeVisibility {
-    /// The model says nothing: public, unless the cube extends a private one.
+    /// The model does not state it. The cube is public, unless it extends a private cube.
     Unstated,
     Public,
     Private,
@@ -77,9 +78,9 @@ pub(crate) struct Member {
     pub(crate) span: Span,
     /// True if the model masks the member's value for some callers.
     pub(crate) is_masked: bool,
-    /// The cubes and members without which it can't be computed.
+    /// The cubes and members that the member needs.
     pub(crate) needs: Vec<Reference>,
-    /// Its drill members, each with its source text.
+    /// The drill members, each with its text in the model.
     pub(crate) drills: Vec<(Reference, String)>,
 }
 
@@ -90,9 +91,9 @@ pub(crate) struct Reference {
     pub(crate) member: Option<String>,
 }
 
-/// The lists of a cube, in the order in which they are written.
+/// The keys of the lists of a cube, in the order in which they are written.
 pub(crate) const LISTS: [&str; 5] = ["joins", "dimensions", "measures", "segments", "pre_aggregations"];
-/// The noun for an item of each list.
+/// The noun for an item of each list in [`LISTS`].
 pub(crate) const ITEMS: [&str; 5] = ["join", "dimension", "measure", "segment", "pre-aggregation"];
 pub(crate) const JOINS: usize = 0;
 pub(crate) const DIMENSIONS: usize = 1;
@@ -148,7 +149,7 @@ impl std::fmt::Display for Reference {
     }
 }
 
-/// Returns true if the drafts contain the cube or member, also if the member is inherited.
+/// Returns true if the drafts contain the cube or the member. The member may be inherited.
 pub(crate) fn contains(drafts: &[CubeDraft], reference: &Reference) -> bool {
     match &reference.member {
         None => drafts.iter().any(|draft| draft.name == reference.cube),
@@ -156,11 +157,11 @@ pub(crate) fn contains(drafts: &[CubeDraft], reference: &Reference) -> bool {
     }
 }
 
-/// Returns the member that a reference names, of the cube or of one that it extends.
+/// Returns the member to which a reference leads. The cube may inherit it.
 pub(crate) fn member<'d>(drafts: &'d [CubeDraft], reference: &Reference) -> Option<&'d Member> {
     let name = reference.member.as_ref()?;
     let mut cube = drafts.iter().find(|draft| draft.name == reference.cube);
-    // As many steps as there are cubes: parents may form a cycle.
+    // Parents may form a cycle, so the number of steps is limited by the number of cubes.
     for _ in 0..=drafts.len() {
         let draft = cube?;
         if let Some(member) = draft.members().find(|known| known.name == *name) {

@@ -1,7 +1,7 @@
 //! Reads the keys of one mapping of a model.
 //!
-//! In: a YAML node. Out: values by key in any spelling (`sqlTable` is `sql_table`), and findings for the keys that
-//! were never read. Not here: the meaning of the keys.
+//! In: a YAML node. Out: values by key, and findings for the keys that were never read. The spelling of a key may vary:
+//! `sqlTable` is `sql_table`. Not here: the meaning of the keys.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -23,24 +23,24 @@ pub(crate) struct Entry<'n> {
     read: RefCell<HashSet<String>>,
 }
 
-/// The value of `public`, or of its older name `shown`.
+/// The visibility that `public`, or its older name `shown`, states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Visibility {
     Public,
     Private,
-    /// A template or another value whose meaning is unknown. It counts as private.
+    /// The value is a template or has another unknown meaning. It counts as private.
     Unknown,
 }
 
 impl<'n> Entry<'n> {
-    /// Opens a node; `None` if it is not a mapping.
+    /// Opens a node, or returns `None` if it is not a mapping.
     pub(crate) fn open(node: &'n Node, what: impl Into<String>) -> Option<Self> {
         let NodeValue::Map(map) = &node.value else { return None };
         let entries = map.iter().map(|(key, value)| (snake(&key.text), key, value)).collect();
         Some(Entry { what: what.into(), span: node.origin.span(), entries, read: RefCell::default() })
     }
 
-    /// Returns the value of a key, unless it is null.
+    /// Returns the value of a key, or `None` if it is missing or null.
     pub(crate) fn node(&self, key: &str) -> Option<&'n Node> {
         self.read.borrow_mut().insert(key.to_owned());
         let (.., node) = self.entries.iter().find(|(name, ..)| name == key)?;
@@ -63,7 +63,7 @@ impl<'n> Entry<'n> {
         self.word(key).map(|word| is_true(&word))
     }
 
-    /// Returns the strictest value of `public` and `shown`.
+    /// Returns the stricter one of the values of `public` and `shown`.
     pub(crate) fn visibility(&self) -> Visibility {
         let of_key = |key: &str| match (self.word(key), self.has(key)) {
             (None, false) => Visibility::Public,
@@ -79,7 +79,7 @@ impl<'n> Entry<'n> {
         self.span_of(if self.has("public") { "public" } else { "shown" })
     }
 
-    /// Returns the items of a list. A mapping by name, as in older models, has none.
+    /// Returns the items of a list. The mapping by name that older models have yields no items.
     pub(crate) fn list(&self, key: &str) -> &'n [Node] {
         match self.node(key).map(|node| &node.value) {
             Some(NodeValue::List(items)) => items,
@@ -104,7 +104,7 @@ impl<'n> Entry<'n> {
         likely(key, present.map(|(_, key, _)| &*key.text))
     }
 
-    /// Reports a key that has no counterpart, if it is present.
+    /// Reports a key that has no counterpart, if the mapping has it.
     pub(crate) fn drop_key(&self, key: &str, cure: &str, findings: &mut Vec<Diagnostic>) {
         if self.has(key) {
             findings.push(left_out(self.span_of(key), format!("`{key}` of {} is not imported", self.what), cure));
@@ -131,7 +131,7 @@ pub(crate) fn is_template(text: &str) -> bool {
     ["{{", "{%", "{#"].iter().any(|tag| text.contains(tag))
 }
 
-/// Converts a value unchanged.
+/// Converts a node to YAML without changes.
 pub(crate) fn yaml_of(node: &Node) -> Yaml {
     match &node.value {
         NodeValue::Null => Yaml::Null,

@@ -1,28 +1,29 @@
-//! The findings of an import: a difference from the model, its place, and an action.
+//! The findings of an import. Each has a difference from the model, its place, and an action.
 
 use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
 
-/// Reports something that the project does not contain.
+/// Returns the finding for something in the model that the project does not contain.
 pub(crate) fn left_out(span: Span, what: impl Into<String>, cure: impl Into<String>) -> Diagnostic {
     Diagnostic::warning(Code::NotCarriedOver, what).hint(cure).at(span)
 }
 
-/// Reports something that the project expresses differently.
+/// Returns the finding for something that the project expresses differently.
 pub(crate) fn changed(span: Span, what: impl Into<String>, cure: impl Into<String>) -> Diagnostic {
     Diagnostic::warning(Code::Changed, what).hint(cure).at(span)
 }
 
-/// Reports something that is closed to all callers until its author opens it.
+/// Returns the finding for something that is closed to all callers until the author opens it.
 pub(crate) fn closed(span: Span, what: impl Into<String>, cure: impl Into<String>) -> Diagnostic {
     Diagnostic::warning(Code::Closed, what).hint(cure).at(span)
 }
 
-/// Reports a cube whose rows a generated policy hides from all callers until its author writes the policy.
+/// Returns the finding for a cube whose rows a generated policy hides from all callers until the author writes the
+/// policy.
 pub(crate) fn closed_by_policy(span: Span, what: impl Into<String>) -> Diagnostic {
     closed(span, what, "Write the policy in its file of policies/, instead of `row_filter: \"1 = 0\"`.")
 }
 
-/// Reports a file that was not read.
+/// Returns the finding for a file that was not read.
 pub(crate) fn unread(file: &str, line: u32, what: impl Into<String>, cure: impl Into<String>) -> Diagnostic {
     let span = Span { file: file.into(), line, column: 1, length: 1 };
     Diagnostic::warning(Code::NotRead, what).hint(cure).at(span)

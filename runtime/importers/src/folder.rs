@@ -1,7 +1,7 @@
 //! Finds and reads the files of a model.
 //!
-//! In: a folder. Out: the paths of the files with the wanted names, and their texts. The folder is opened so that
-//! nothing outside of it is read. The number, size and depth of files are bounded.
+//! In: a folder. Out: the paths and the texts of the files with the wanted names. All files are opened relative to the
+//! opened folder, so that nothing outside of it is read. The number, size and depth of files are bounded.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -18,9 +18,9 @@ use crate::finding::unread;
 const MAX_FILES: usize = 5_000;
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 const MAX_DEPTH: usize = 16;
-/// The number of entries of folders after which the search ends.
+/// The number of folder entries after which the search ends with an error.
 const MAX_ENTRIES: usize = 200_000;
-/// The number of findings in the message for a folder without a model.
+/// The largest number of findings in the message for a folder without a model.
 const MAX_LISTED: usize = 10;
 
 /// The files of a model.
@@ -28,15 +28,15 @@ pub(crate) struct ModelFolder {
     root: Dir,
     /// The paths of the wanted files, in order.
     pub(crate) paths: Vec<String>,
-    /// The files that were read.
+    /// The files that were read so far.
     pub(crate) tree: SourceTree,
 }
 
 /// The files and folders that a format reads.
 pub(crate) struct FileSelection {
-    /// Returns true for the name of a file that is read, or whose omission is reported.
+    /// Returns true for the name of a file that the format reads, or whose omission it reports.
     pub(crate) is_wanted: fn(&str) -> bool,
-    /// The names of folders that are not read, besides those that begin with a dot.
+    /// The names of folders that are not searched, in addition to those that begin with a dot.
     pub(crate) skipped: &'static [&'static str],
 }
 
@@ -60,7 +60,7 @@ impl ModelFolder {
         Ok(ModelFolder { root, paths, tree: SourceTree::default() })
     }
 
-    /// Reads a file. `None`: a finding says why it was not read.
+    /// Reads a file. If that fails, adds a finding with the reason and returns `None`.
     pub(crate) fn read(&mut self, path: &str, findings: &mut Vec<Diagnostic>) -> Option<Arc<SourceFile>> {
         match self.bytes(path, MAX_FILE_BYTES).and_then(utf8) {
             Ok(text) => {
@@ -76,10 +76,10 @@ impl ModelFolder {
         }
     }
 
-    /// Reads the bytes of a file below the folder, also of one that was not wanted.
+    /// Reads the bytes of any file below the folder, even if the selection does not contain it.
     ///
     /// # Errors
-    /// The reason why it cannot be read: an error of the operating system, or its size.
+    /// The reason why the file cannot be read: an error of the operating system, or its size.
     pub(crate) fn bytes(&self, path: &str, most: u64) -> Result<Vec<u8>, String> {
         let file = regular_file::open(&self.root, path).map_err(|error| error.to_string())?;
         let mut bytes = Vec::new();
@@ -127,7 +127,7 @@ impl Search<'_> {
             match self.root.metadata(&path) {
                 Ok(found) if found.is_dir() => self.walk(&path, depth + 1)?,
                 Ok(_) if (self.selection.is_wanted)(&name) => self.paths.push(path),
-                // Another file, a link to a missing file, or a link out of the folder.
+                // A file with another name, a link to a missing file, or a link out of the folder.
                 Ok(_) | Err(_) => {}
             }
         }

@@ -1,15 +1,16 @@
-//! Reads the semantic models of other tools, and writes the compiled model in the format of another tool.
+//! Imports the semantic models of other tools, and exports the compiled model to the format of another tool.
 //!
-//! In: a folder of model files, or a compiled model ([`osi`]). Out: the files of a project that compiles, with a finding
-//! for everything that differs from the model; or one document. Each format has a module of its own:
+//! An import reads a folder of model files. It returns the files of a project that compiles, and a finding for
+//! everything that differs from the model. An export ([`osi`]) writes a compiled model as one document. Each format has
+//! a module of its own:
 //! ```text
 //! cube     YAML, JavaScript ─┐
 //! dbt      MetricFlow        ├──read──▶ drafts ──validate──▶ files, findings, totals
 //! lookml   views, explores  ─┘
 //! ```
-//! Two rules hold for all formats: no part of a model is dropped without a finding, and nothing that was closed becomes
-//! open. A value that cannot be read counts as closed. Nothing of a model is executed. Not here: command-line arguments,
-//! output, and the place of the files (cli, authoring).
+//! Two rules hold for all formats. No part of a model is dropped without a finding. Nothing that was closed becomes
+//! open; a value that cannot be read counts as closed. Nothing of a model is executed. Not here: command-line
+//! arguments, output, and the place of the files (cli, authoring).
 
 mod aggregation;
 mod cube;
@@ -43,7 +44,7 @@ pub enum Format {
     LookMl,
 }
 
-/// Imports the model files of a folder. `warehouse` is the type of the warehouse, in whose SQL the model is written.
+/// Imports the model files of a folder. `warehouse` is the type of the warehouse whose SQL the model contains.
 ///
 /// # Errors
 /// The folder cannot be read, or contains no model of the format.

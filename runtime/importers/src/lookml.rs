@@ -4,9 +4,9 @@
 //! ```text
 //! files ──syntax──▶ blocks ──merge──▶ views, explores ──view, explore──▶ drafts ──validate──▶ drafts that compile
 //! ```
-//! A project has no explores, so that each cube can be queried. Therefore a view that no explore shows becomes private,
-//! and rules of an explore become policies of its cubes. The semantics follow Looker's reference of LookML. Not here:
-//! dashboards, Liquid, and tables that Looker derives from explores.
+//! A project has no explores, so each of its cubes can be queried. To preserve the model's restrictions, a view that no
+//! explore shows becomes a private cube, and the rules of an explore become policies of its cubes. The semantics follow
+//! Looker's reference of LookML. Not here: dashboards, Liquid, and tables that Looker derives from explores.
 
 mod dimension;
 mod explore;

@@ -1,8 +1,8 @@
 //! Writes a compiled model in the Open Semantic Interchange format.
 //!
 //! In: a compiled model without errors. Out: one YAML document, and a finding for everything that the format cannot
-//! express. The format is that of the schema `core-spec/osi-schema.json` of Apache Ossie, version 0.2.0.dev0. Members
-//! that queries can't name are left out. Not here: policies, since the format has none, and the place of the file.
+//! express. The schema of the format is `core-spec/osi-schema.json` of Apache Ossie, version 0.2.0.dev0. Members that
+//! queries cannot name are left out. Not here: policies, which the format does not have, and the place of the file.
 
 mod expression;
 mod relationship;
@@ -22,14 +22,14 @@ const VERSION: &str = "0.2.0.dev0";
 
 const PRIVATE_CURE: &str = "Write `public: true` if the other tool may show it.";
 
-/// A document with the findings about its model.
+/// An exported document, and the findings about its model.
 #[derive(Debug)]
 pub struct Export {
     pub text: String,
     pub findings: Vec<Diagnostic>,
 }
 
-/// Writes a model. `warehouse` is the type of the warehouse, in whose SQL the expressions are.
+/// Exports a model. `warehouse` is the type of the warehouse whose SQL the expressions contain.
 pub fn export(model: &Model, warehouse: &str) -> Export {
     let mut writer = Writer { model, dialect: dialect(warehouse), findings: Vec::new() };
     let cubes: Vec<&Cube> = model.cubes.iter().filter(|cube| cube.public).collect();
@@ -37,9 +37,9 @@ pub fn export(model: &Model, warehouse: &str) -> Export {
     let datasets: Vec<Yaml> = cubes.iter().map(|cube| writer.dataset(cube)).collect();
     let mut relationships: Vec<Yaml> = Vec::new();
     let mut taken = Taken::default();
-    // An alias has the joins of its cube, which lead from that cube's rows.
+    // An alias repeats the joins of its cube, which start from the rows of that cube, so it is skipped.
     for mut yaml in cubes.iter().filter(|cube| cube.alias_of.is_none()).flat_map(|cube| writer.relationships(cube)) {
-        // Two joins that lead there and back are one relationship.
+        // If two cubes join each other over the same columns, both joins are one relationship.
         let is_same = |known: &Yaml| {
             ["from", "to", "from_columns", "to_columns"].iter().all(|key| known.get(key) == yaml.get(key))
         };
@@ -60,7 +60,7 @@ pub fn export(model: &Model, warehouse: &str) -> Export {
     Export { text: document("Created by `terrane export osi`.", &yaml), findings: writer.findings }
 }
 
-/// Returns the format's name for the SQL of a warehouse.
+/// Returns the format's name for the SQL dialect of a warehouse.
 fn dialect(warehouse: &str) -> &'static str {
     match warehouse {
         "snowflake" => "SNOWFLAKE",
@@ -114,7 +114,7 @@ impl<'m> Writer<'m> {
         yaml
     }
 
-    /// Returns the columns of the primary key. A key of expressions has none.
+    /// Returns the columns of the primary key, or `None` if a part of the key is an expression.
     fn primary_key(&self, cube: &Cube) -> Option<Vec<String>> {
         let keys: Vec<&Dimension> =
             cube.primary_key.iter().filter_map(|index| cube.dimensions.get(*index as usize)).collect();
@@ -145,7 +145,7 @@ impl<'m> Writer<'m> {
         match dimension.ty {
             DimensionType::String => yaml.set("datatype", Yaml::text("String")),
             DimensionType::Boolean => yaml.set("datatype", Yaml::text("Boolean")),
-            // The warehouse knows their types.
+            // No datatype is written for these, because the warehouse knows their exact types.
             DimensionType::Number | DimensionType::Time | DimensionType::Geo => {}
         }
         set_context(&mut yaml, &presentation.governed.synonyms);
@@ -254,7 +254,8 @@ fn set_context(yaml: &mut Yaml, synonyms: &[std::sync::Arc<str>]) {
     }
 }
 
-/// Returns the table's name or the query. Models become common table expressions.
+/// Returns the source of rows: the name of a table, or a query. SQL models become common table expressions of the
+/// query.
 fn source(relation: &Relation) -> String {
     let with = |models: &[(std::sync::Arc<str>, std::sync::Arc<str>)], query: String| match models {
         [] => query,

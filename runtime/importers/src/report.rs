@@ -1,6 +1,6 @@
 //! The result of an import: files, counts, findings and totals.
 //!
-//! In: validated drafts with the findings. Out: an [`ImportReport`]. Not here: the text that users see (cli).
+//! In: validated drafts, and the findings. Out: an [`ImportReport`]. Not here: the text that users see (cli).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,13 +12,13 @@ use crate::draft::{DIMENSIONS, Drafts, JOINS, MEASURES, PRE_AGGREGATIONS, SEGMEN
 /// The result of an import.
 #[derive(Debug)]
 pub struct ImportReport {
-    /// The path inside the project and the text of each file, without the project file.
+    /// The files of the project, except the project file: the path inside the project and the text of each.
     pub files: Vec<(String, String)>,
     pub counts: Counts,
     pub totals: Totals,
     /// The differences from the model, each at its place in the model's files.
     pub findings: Vec<Diagnostic>,
-    /// The files that were read, to show the places of findings.
+    /// The model's files that were read. They show the places of findings.
     pub tree: SourceTree,
 }
 
@@ -34,10 +34,10 @@ pub struct Counts {
     pub metrics: usize,
 }
 
-/// Sums over an import: imported items without a difference, and findings by their kind.
+/// The totals of an import: unchanged items, and findings by their kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Totals {
-    /// The number of imported items without a finding that they are changed or closed.
+    /// The number of imported items without a finding that the item is changed or closed.
     pub unchanged: usize,
     /// The number of findings about items that the project expresses differently.
     pub changed: usize,
@@ -48,7 +48,7 @@ pub struct Totals {
 }
 
 impl ImportReport {
-    /// Sorts the findings by their places and counts everything.
+    /// Sorts the findings by their places, and counts items and findings.
     pub(crate) fn new(
         drafts: &Drafts,
         files: Vec<(String, String)>,
@@ -104,7 +104,8 @@ fn place(span: &Span) -> (u32, u32) {
     (span.line, span.column)
 }
 
-/// Returns the number of items with a difference. A finding is about the last item that begins at or before it.
+/// Returns the number of items that findings report as changed or closed. A finding concerns the last item that begins
+/// at or before its place.
 fn affected(items: &Items<'_>, findings: &[Diagnostic]) -> usize {
     let differences = findings.iter().filter(|finding| matches!(finding.code, Code::Changed | Code::Closed));
     let mut affected = BTreeSet::new();

@@ -1,9 +1,9 @@
 //! Removes the parts of drafts that do not compile.
 //!
-//! In: drafts of cubes and metrics. Out: the files of a project without errors, and a finding for each removed part. The compiler decides:
-//! a part with an error is removed and reported with the compiler's message, and the rest is compiled again. Parts
-//! that need something that the importer left out are removed first, and their findings name what they need, so that
-//! the compiler's messages are only about the author's own mistakes.
+//! In: drafts of cubes and metrics. Out: the files of a project without errors, and a finding for each removed part.
+//! The compiler decides: a part with an error is removed and reported with the compiler's message, and the rest is
+//! compiled again. Parts that need something that the importer left out are removed before. Their findings name the
+//! missing part, so that the compiler's messages are only about mistakes of the author.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -20,37 +20,37 @@ use crate::declared::Declared;
 use crate::draft::{CubeDraft, Drafts, ITEMS, JOINS, LISTS, MEASURES, MetricDraft, Reference, contains};
 use crate::finding::{changed, closed_by_policy, left_out};
 
-/// A list of a draft and an index in it.
+/// The index of a list of a draft, and an index in that list.
 type Place = (usize, usize);
 
 /// A part of the drafts that can be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
-    /// A cube, or a member of it.
+    /// A cube, by its index, or one of its members.
     Cube(usize, Option<Place>),
-    /// A policy of a cube.
+    /// A policy of a cube, by the indexes of the cube and the policy.
     Policy(usize, usize),
     Metric(usize),
 }
 
-/// The name of the draft for which a member was written, by the member's place in the model.
+/// For each place of a member in the model, the name of the draft that declares the member.
 type Owners = HashMap<Span, String>;
 
-/// The file of all metrics.
+/// The path of the file with all metrics.
 const METRICS_FILE: &str = "metrics/metrics.yml";
 
-/// The circumstances of an import.
+/// The parameters of a validation.
 pub(crate) struct Validation<'v> {
     pub(crate) declared: &'v Declared,
     pub(crate) warehouse: &'v str,
-    /// The command's name, for the comment above each file.
+    /// The name of the command, for the comment at the top of each file.
     pub(crate) command: &'v str,
 }
-/// Values for environment variables without a default, which are set only where the project is used. A string that
-/// compiles with one of them is accepted.
+/// Values for environment variables without a default value, which are known only where the project is used. A string
+/// is accepted if it compiles with one of these values.
 const PLACEHOLDERS: [&str; 2] = ["placeholder", "1"];
 
-/// Removes everything that does not compile, and returns the files of the rest.
+/// Removes everything that does not compile, and returns the files of the remaining project.
 pub(crate) fn validate(
     drafts: &mut Drafts,
     validation: &Validation<'_>,
@@ -66,14 +66,14 @@ pub(crate) fn validate(
             return files;
         }
         for (part, problem) in &problems {
-            // The path may have led through a join that was left out.
+            // A missing join path may be the consequence of a join that was left out.
             let reason = match problem.code == Code::NoJoinPath && lacks_join(&drafts.cubes, declared) {
                 true => Reason::MissingJoin,
                 false => Reason::Problem(problem),
             };
             report(drafts, *part, &reason, &owners, findings);
         }
-        // From the end, so that the indexes stay valid.
+        // Parts are removed from the end, so that the indexes of earlier parts stay valid.
         for (part, problem) in problems.into_iter().rev() {
             remove(drafts, part, removal(part, &problem));
         }
@@ -83,7 +83,7 @@ pub(crate) fn validate(
 /// The reason why a part is removed.
 enum Reason<'r> {
     Problem(&'r Diagnostic),
-    /// The item needs a part that was left out.
+    /// The part needs another part, given by its description, that was left out.
     Needs(String),
     MissingJoin,
 }
@@ -124,7 +124,7 @@ fn remove_dependents(drafts: &mut Drafts, declared: &Declared, owners: &Owners, 
     remove_drills(&mut drafts.cubes, declared, findings);
 }
 
-/// Returns the cubes and members that need a part that was left out, each with the part's description.
+/// Returns the cubes and members that need a part that was left out, each with the description of that part.
 fn cube_dependents(drafts: &[CubeDraft], declared: &Declared) -> Vec<(Part, String)> {
     let mut dependents = Vec::new();
     for (index, draft) in drafts.iter().enumerate() {
@@ -155,7 +155,7 @@ fn metric_dependents(drafts: &Drafts, declared: &Declared) -> Vec<(Part, String)
     metrics.filter_map(|(index, metric)| Some((Part::Metric(index), missing(metric)?))).collect()
 }
 
-/// Removes drill members that were left out. The measures stay.
+/// Removes drill members that were left out. The measures that list them stay.
 fn remove_drills(drafts: &mut [CubeDraft], declared: &Declared, findings: &mut Vec<Diagnostic>) {
     let known = drafts.to_vec();
     for draft in drafts {
@@ -176,7 +176,7 @@ fn remove_drills(drafts: &mut [CubeDraft], declared: &Declared, findings: &mut V
     }
 }
 
-/// Returns true for a cube or member that the model has and the drafts don't.
+/// Returns true for a cube or member that the model contains and the drafts do not.
 fn is_left_out(drafts: &[CubeDraft], declared: &Declared, reference: &Reference) -> bool {
     let mut ancestors: Vec<&str> = Vec::new();
     let mut cube = drafts.iter().find(|draft| draft.name == reference.cube);
@@ -189,7 +189,7 @@ fn is_left_out(drafts: &[CubeDraft], declared: &Declared, reference: &Reference)
     !contains(drafts, reference) && declared.declares(reference, &ancestors)
 }
 
-/// Returns true if the model has a join that the drafts don't have.
+/// Returns true if the model contains a join that the drafts do not.
 fn lacks_join(drafts: &[CubeDraft], declared: &Declared) -> bool {
     declared.joins.iter().any(|(owner, target)| {
         let draft = drafts.iter().find(|draft| draft.name == *owner);
@@ -218,8 +218,8 @@ fn report(drafts: &Drafts, part: Part, reason: &Reason<'_>, owners: &Owners, fin
     }
 }
 
-/// Reports a removed cube or member. A view's copy of a member is removed with the member, which is reported at its own
-/// place.
+/// Reports a removed cube or member. A view's copy of a member is not reported again if the member was reported at the
+/// same place.
 fn report_cube(
     draft: &CubeDraft,
     place: Option<Place>,
@@ -251,14 +251,14 @@ fn report_cube(
     findings.push(left_out(member.span.clone(), what, reason.cure()));
 }
 
-/// The part of a member that is removed.
+/// The extent of the removal of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Removal {
     Whole,
     DrillMembers,
 }
 
-/// Removes a part. A cube whose policy is removed is closed.
+/// Removes a part. If the part is a policy, its cube is closed.
 fn remove(drafts: &mut Drafts, part: Part, removal: Removal) {
     match part {
         Part::Cube(cube, Some((list, index))) if index < drafts.cubes[cube].lists[list].len() => {
@@ -278,7 +278,7 @@ fn remove(drafts: &mut Drafts, part: Part, removal: Removal) {
     }
 }
 
-/// Returns the part to remove for a problem: an unknown drill member removes only the drill members.
+/// Returns the extent of the removal for a problem. For an unknown drill member, only the drill members are removed.
 fn removal(part: Part, problem: &Diagnostic) -> Removal {
     match part {
         Part::Cube(_, Some((MEASURES, _))) if problem.code == Code::UnknownDrillMember => Removal::DrillMembers,
@@ -286,7 +286,8 @@ fn removal(part: Part, problem: &Diagnostic) -> Removal {
     }
 }
 
-/// Returns the owner of each member's place. Views follow the cubes from which they copy members.
+/// Returns the draft that declares the member at each place. The first draft at a place is its owner, because views
+/// come after the cubes from which they copy members.
 fn owners(drafts: &[CubeDraft]) -> Owners {
     let mut owners = Owners::new();
     for draft in drafts {
@@ -311,7 +312,7 @@ fn files(drafts: &Drafts, command: &str) -> Vec<(String, String)> {
     files
 }
 
-/// Returns the policies of a cube: those of the model, then the one that closes the cube.
+/// Returns the policies of a cube: those of the model, followed by the one that closes the cube, if there is one.
 fn policies_of(draft: &CubeDraft) -> Vec<Yaml> {
     let mut policies: Vec<Yaml> = draft.policies.iter().map(|policy| policy.yaml.clone()).collect();
     if draft.access.has_policy {
@@ -327,13 +328,13 @@ fn policies_of(draft: &CubeDraft) -> Vec<Yaml> {
     policies
 }
 
-/// A part of the drafts with its first problem.
+/// A part of the drafts, and its first problem.
 type PartProblem = (Part, Diagnostic);
 
-/// Returns the parts of the drafts that don't compile, in order.
+/// Returns the parts of the drafts that do not compile, in order.
 ///
-/// The files are compiled once for each placeholder. In each cube, the problems of the compilation that accepts the
-/// cube as a whole count; if both do, those that both find.
+/// The files are compiled once for each placeholder. If only one compilation accepts a cube as a whole, the problems
+/// that this compilation finds in the cube are returned. If both do, the problems that both find are returned.
 fn problems(drafts: &Drafts, files: &[(String, String)], validation: &Validation<'_>) -> Vec<PartProblem> {
     let variables = &validation.declared.variables;
     let runs = if variables.is_empty() { 1 } else { PLACEHOLDERS.len() };
@@ -357,25 +358,25 @@ fn problems(drafts: &Drafts, files: &[(String, String)], validation: &Validation
             }
         }
     }
-    // The whole cube stands for its parts.
+    // If a whole cube has a problem, problems of its members and policies are not returned.
     let is_whole = |part: &&Part| matches!(part, Part::Cube(_, None));
     let wholes: BTreeSet<Part> = first.keys().filter(is_whole).copied().collect();
     first.retain(|part, _| match part {
         Part::Cube(cube, Some(_)) | Part::Policy(cube, _) => !wholes.contains(&Part::Cube(*cube, None)),
-        // The metrics of a removed cube are reported with it.
+        // Metrics of a removed cube are reported together with the cube.
         Part::Metric(_) => wholes.is_empty(),
         Part::Cube(_, None) => true,
     });
-    // Policies before their cubes, so that a removal from the end leaves their indexes valid.
+    // Removing from the end of this order leaves the indexes of earlier parts valid.
     first.into_iter().collect()
 }
 
-/// Returns true for a cube and its members and policies.
+/// Returns true if a part is the cube, or one of its members or policies.
 fn is_in(part: Part, cube: usize) -> bool {
     matches!(part, Part::Cube(of, _) | Part::Policy(of, _) if of == cube)
 }
 
-/// Assigns each problem to the part of the drafts at its place. Each part has its first problem.
+/// Assigns each problem to the part of the drafts at its place. For each part, only the first problem is returned.
 fn by_part(drafts: &Drafts, files: &[(String, String)], problems: Vec<Diagnostic>) -> BTreeMap<Part, Diagnostic> {
     let mut parts = BTreeMap::new();
     for problem in problems {
@@ -397,7 +398,7 @@ fn by_part(drafts: &Drafts, files: &[(String, String)], problems: Vec<Diagnostic
     parts
 }
 
-/// Returns the index of the item of a document's list at a place.
+/// Returns the index of the item at a place, in the list of a document with the given key.
 fn index_at(text: &str, key: &str, span: &Span) -> Option<usize> {
     let file = Arc::new(SourceFile { path: span.file.clone(), text: text.into() });
     let node = yaml::parse(&file).ok()?;
@@ -405,7 +406,8 @@ fn index_at(text: &str, key: &str, span: &Span) -> Option<usize> {
     items.iter().rposition(|item| (item.origin.line, item.origin.column) <= (span.line, span.column))
 }
 
-/// Returns the compiler's errors, and its warnings about drill members, which would appear at every load.
+/// Returns the errors of the compiler, and its warnings about drill members, which would otherwise appear at every
+/// load.
 fn problems_of(files: &[(String, String)], env: BTreeMap<String, String>, warehouse: &str) -> Vec<Diagnostic> {
     let texts = files.iter().map(|(path, text)| (Arc::from(path.as_str()), Arc::from(text.as_str())));
     let mut tree = SourceTree { files: texts.collect() };
@@ -417,7 +419,7 @@ fn problems_of(files: &[(String, String)], env: BTreeMap<String, String>, wareho
     problems
 }
 
-/// Returns the item of a cube's lists at a place of its file; `None` for the cube itself.
+/// Returns the place of the item in a cube's lists at a place of its file, or `None` if it is the cube itself.
 fn item_at(text: &str, span: &Span) -> Option<Place> {
     let file = Arc::new(SourceFile { path: span.file.clone(), text: text.into() });
     let node = yaml::parse(&file).ok()?;

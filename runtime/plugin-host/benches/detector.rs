@@ -1,6 +1,6 @@
-//! The cost of the sandbox for a detector: z-scores of 50 series with 1,000 points each and 100 of history, through
-//! the component and the whole port, against the same code as native Rust. The target is under three times
-//! native.
+//! The cost of the sandbox for a detector. The benchmark scores 50 series, each with 1,000 points and 100 points of
+//! history, by z-score: once through the component and the port, and once with the detector's code as native Rust. The
+//! component should take less than three times as long as the native code.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark stops at its first fault")]
 

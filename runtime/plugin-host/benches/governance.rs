@@ -1,5 +1,5 @@
-//! The cost of a governance hook for a query: the call alone, and a compilation with a hook compared with
-//! the same filter as a policy of the project.
+//! The cost of a governance hook for a query. One benchmark measures the call alone. Another one compares a compilation
+//! with a hook and a compilation with the same filter as a policy of the project.
 //!
 //! Target: a call over 20 members, in a fresh instance, under 50 µs p50. The call runs on a thread of the blocking
 //! pool, as it does for a query. `cargo xtask components` builds the hook.
@@ -23,7 +23,7 @@ use terrane_golden_tests::case::{environment, model};
 use terrane_golden_tests::duckdb_profile;
 use terrane_plugin_host::{Hooks, PluginHost, PluginSettings, SearchPath, Settings};
 
-/// The program's own.
+/// The allocator that the server uses too.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,8 +1,8 @@
-//! The cost of a plugin before its first call: a start with 20 of them that were compiled before, and a call
-//! that does nothing in a fresh instance.
+//! The cost of a plugin before its first call: the start of a host with 20 plugins whose compiled components are
+//! cached, and a call that does nothing in a fresh instance.
 //!
-//! Budget: 50 ms for the start. The call has none of its own: it goes to a thread that may block and back, which
-//! costs more than the instance does.
+//! Budget: 50 ms for the start. The call has no budget, because passing it to a thread that may block and back costs
+//! more than the instance does.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark stops at its first fault")]
 
@@ -46,7 +46,7 @@ fn start(criterion: &mut Criterion) {
     });
 }
 
-/// Says that it wants nothing: `ok` of a plan without requests.
+/// Measures a call of `make-plan` whose guest returns `ok` with a plan without requests.
 fn call(criterion: &mut Criterion) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("check.wasm");

@@ -1,8 +1,8 @@
 //! The bindings that wasmtime generates from `wit/`, one module per role. The shared interfaces are generated once,
 //! with the dialect's world, so that a context or an arena is one type for all roles.
 //!
-//! In: the contract. Out: types and call functions; `Deserialize` is for the `test_bench`, which makes calls with
-//! values of any type. Not here: checks of answers.
+//! In: the contract. Out: types and call functions. The types implement `Deserialize` for the `test_bench`, which makes
+//! calls with values of any type. Not here: checks of answers.
 
 /// The dialect's world, and the interfaces that all worlds share.
 pub(crate) mod dialect {

@@ -1,11 +1,12 @@
 //! A circuit breaker for one function of a plugin.
 //!
-//! In: the end of each call, and the time. Out: whether the next call may run. Five faults within a minute, or faults
-//! of a fifth of at least 20 calls, open the breaker for a second. Then one call is let through as a probe; each failed
-//! probe doubles the wait, up to a minute. Three openings within ten minutes quarantine the plugin until an operator
-//! resets it. Openings by timeouts alone do not count towards the quarantine, since the machine may be busy; nor do
-//! failed probes, so that a guest that only some calls bring down recovers after those calls end. Not here: clocks, the
-//! callers that share a breaker (`callers`), and the definition of a fault (`health`).
+//! In: the outcome of each call, and the time. Out: whether the next call may run. Five faults within a minute open the
+//! breaker for a second; so do faults of a fifth of the calls, if there were at least 20 calls. Then one call is
+//! permitted as a probe, and each failed probe doubles the wait, up to a minute. Three openings within ten minutes
+//! quarantine the plugin until an operator resets it. Openings by timeouts alone do not count towards the quarantine,
+//! because the machine may be busy. Failed probes do not count either: if only some calls make a guest fail, the guest
+//! recovers after those calls end. Not here: clocks, the callers that share a breaker (`callers`), and the definition
+//! of a fault (`health`).
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use std::time::Duration;
 /// The time for which calls count.
 pub(crate) const WINDOW: Duration = Duration::from_secs(60);
 const FAULTS: u64 = 5;
-/// The number of calls from which on one fault in [`SHARE`] opens the breaker.
+/// The smallest number of calls for which the share of faults counts: one fault in [`SHARE`] calls opens the breaker.
 const MIN_CALLS: u64 = 20;
 const SHARE: u64 = 5;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -21,7 +22,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 const OPENINGS: usize = 3;
 pub(crate) const OPENINGS_WITHIN: Duration = Duration::from_secs(600);
 
-/// The weight of the faults that open a breaker.
+/// The severity of the faults that open a breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FaultWeight {
     /// All faults are timeouts, which do not count towards a quarantine.
@@ -30,18 +31,18 @@ pub(crate) enum FaultWeight {
     Severe,
 }
 
-/// The state of one function of one plugin, for one caller or for all callers (`callers`).
+/// The state of one function of one plugin, for one caller or for all callers together (`callers`).
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
     state: State,
-    /// The counts of each second of the last minute with calls.
+    /// The counts of those seconds of the last minute that had calls.
     seconds: VecDeque<Second>,
-    /// Openings with faults other than timeouts.
+    /// The times at which the breaker opened because of a fault other than a timeout.
     openings: VecDeque<Duration>,
-    /// The wait before the probe that closed the breaker, until the next call.
+    /// The wait before the probe that closed the breaker. The end of the next call removes it.
     last_probe_wait: Option<Duration>,
-    /// A number that increases when the breaker opens and when a probe begins. Results of calls that began before are
-    /// ignored.
+    /// A number that increases when the breaker opens and when a probe begins. Results of calls that began under an
+    /// earlier number are ignored.
     generation: u64,
 }
 
@@ -131,7 +132,8 @@ impl Breaker {
         self.finish_probe(now, admission, outcome)
     }
 
-    /// Records the end of a call that counts elsewhere: only a probe changes the state.
+    /// Records the end of a call whose outcome another breaker counts. The outcome changes the state only if the call
+    /// was a probe.
     pub(crate) fn finish_probe(&mut self, now: Duration, admission: &Admission, outcome: CallOutcome) -> Change {
         if admission.generation != self.generation {
             return Change::None;
@@ -155,7 +157,7 @@ impl Breaker {
         }
     }
 
-    /// Counts a successful call as a fault after its answer was rejected.
+    /// Counts a successful call as a fault, because its answer was rejected later.
     pub(crate) fn blame(&mut self, now: Duration) -> Change {
         match (self.state, self.last_probe_wait.take()) {
             (State::Closed, Some(wait)) => {
@@ -172,7 +174,7 @@ impl Breaker {
         }
     }
 
-    /// Opens the breaker for faults that were counted elsewhere.
+    /// Opens the breaker because of faults that other breakers counted.
     pub(crate) fn trip(&mut self, now: Duration, weight: FaultWeight) -> Change {
         if self.state == State::Closed { self.open(now, weight) } else { Change::None }
     }
@@ -239,7 +241,7 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    /// Makes calls with one outcome, as long as they are permitted.
+    /// Makes up to `calls` calls with this outcome, and stops when a call is rejected.
     fn end(breaker: &mut Breaker, now: Duration, calls: usize, outcome: CallOutcome) -> Change {
         let mut change = Change::None;
         for _ in 0..calls {
@@ -257,7 +259,7 @@ mod tests {
     fn five_faults_within_a_minute_open_it_and_four_do_not() {
         let mut breaker = Breaker::default();
         assert_eq!(fail(&mut breaker, at(0), 4), Change::None);
-        // The first four have expired.
+        // The first four faults have expired.
         assert_eq!(fail(&mut breaker, at(60), 4), Change::None);
         assert_eq!(fail(&mut breaker, at(119), 1), Change::Opened);
         assert_eq!(breaker.enter(at(119)), Err(at(1)));

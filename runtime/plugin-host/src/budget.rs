@@ -1,8 +1,8 @@
-//! The resources that all guests of a host share: memory, and instances at once.
+//! The resources that all guests of a host share: memory, and permits for concurrent calls.
 //!
-//! In: numbers. Out: permits, and reserved bytes. Calls of milliseconds, including those that describe a component,
-//! take their permits here; calls of seconds have a limiter of their own (`call_limiter`), so that detectors never
-//! delay a hook. The number of waiting callers is bounded. Not here: the limits of one guest (`limits`).
+//! In: numbers. Out: permits, and reserved bytes. Calls that take milliseconds get their permits here, including calls
+//! that describe a component. Calls that take seconds have a limiter of their own (`call_limiter`), so that a detector
+//! never delays a hook. The number of waiting callers is bounded. Not here: the limits of one guest (`limits`).
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The limits of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostLimits {
-    /// The linear memories of all guests together.
+    /// The largest size in bytes of the linear memories of all guests together.
     pub memory_bytes: usize,
     /// The largest number of calls of dialects and hooks at once, including calls that describe a component of any
     /// role.
@@ -27,7 +27,7 @@ pub struct HostLimits {
     pub waiting: usize,
 }
 
-/// The largest numbers of short and long calls at once. The engine's pool has an instance for each.
+/// The upper bounds of [`HostLimits`] for calls at once. The engine's pool has one instance for each such call.
 const MAX_SHORT_CALLS: usize = 48;
 pub(crate) const MAX_LONG_CALLS: usize = 16;
 
@@ -62,7 +62,7 @@ impl Budget {
         })
     }
 
-    /// Returns a permit for a short call, or `None` if there is none in time.
+    /// Returns a permit for a short call, or `None` if no permit became free in time.
     pub(crate) fn permit(&self) -> Option<Permit> {
         ConcurrencyLimiter::permit(&self.short)
     }

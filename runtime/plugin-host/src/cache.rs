@@ -1,10 +1,10 @@
 //! Compiled components on disk, so that a program that starts often compiles them once.
 //!
 //! In: a folder that only this user can access. Out: a component that this machine has compiled before, or nothing. The
-//! files are native code, so three conditions must hold: only this user can write to the folder; each file begins with
-//! a MAC by a key in the same folder; and the file's name, which the MAC covers, contains the component's digest and
-//! everything that the compilation depends on. Otherwise the component is compiled again; this is never an error. Not
-//! here: a project's folder, which may contain foreign files.
+//! files are native code, so three conditions must hold. Only this user can write to the folder. Each file begins with
+//! a MAC by a key in the same folder. The MAC also covers the file's name, which contains the component's digest and
+//! everything that the compilation depends on. If a condition does not hold, the component is compiled again, which is
+//! never an error. Not here: files in a project's folder, which may come from others.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -60,7 +60,7 @@ impl Cache {
         deserialize(engine, code)
     }
 
-    /// Stores a component. A failure means that it is compiled again next time.
+    /// Stores a component. If that fails, the component is compiled again next time.
     pub(crate) fn put(&self, engine: &Engine, digest: &str, component: &Component) {
         let stored = component.serialize().map_err(|error| error.to_string()).and_then(|code| {
             let name = entry_name(engine, digest);
@@ -101,8 +101,8 @@ fn entry_name(engine: &Engine, digest: &str) -> String {
     format!("{digest}-{:016x}.{EXTENSION}", hasher.finish())
 }
 
-/// Returns the folder's key, and creates it in a new folder. If two programs create it at once, one wins and the other
-/// reads it.
+/// Returns the folder's key, and creates it if the folder is new. If two programs create it at once, one of them writes
+/// the key and the other one reads it.
 fn key(folder: &Path, owner: u32) -> io::Result<[u8; KEY_BYTES]> {
     let path = folder.join("key");
     if !path.exists() {
@@ -138,9 +138,9 @@ fn not_ours() -> io::Error {
 
 #[allow(unsafe_code, reason = "what a compiler wrote is native code, which nothing can check but who wrote it")]
 fn deserialize(engine: &Engine, code: &[u8]) -> Option<Component> {
-    // SAFETY: `put` wrote the bytes, as wasmtime of this version and configuration compiled them: the MAC over them and
-    // their name is right, and only this user can read its key. wasmtime itself refuses another version or
-    // configuration.
+    // SAFETY: `put` wrote the bytes as this version of wasmtime compiled them with this configuration: the MAC over the
+    // bytes and their name is valid, and only this user can read its key. wasmtime itself refuses code of another
+    // version or configuration.
     unsafe { Component::deserialize(engine, code) }.ok()
 }
 
@@ -234,7 +234,7 @@ mod tests {
             cache.put(&engine, &format!("{number:04}"), &component);
         }
         let entries = fs::read_dir(&folder).unwrap().count();
-        // And the key.
+        // The folder contains the key too.
         assert_eq!(entries, MAX_ENTRIES + 1);
         assert!(cache.get(&engine, &format!("{:04}", MAX_ENTRIES + 4)).is_some());
     }

@@ -1,8 +1,9 @@
 //! Runs guest calls on threads that may block, and bounds how many run at once.
 //!
-//! In: work that calls guests. Out: its result, later, or [`PluginFault::Busy`]. A caller waits a bounded time, and
-//! the number of waiting callers is bounded too. Detectors and checks share one limiter, hooks have another, so that
-//! calls of seconds never delay a query's hooks. Not here: limits of a single call (`sandbox_limits`).
+//! In: work that calls guests. Out: a future of the work's result, or of [`PluginFault::Busy`]. The time that a caller
+//! waits is bounded, and so is the number of waiting callers. Detectors and checks share one limiter, and hooks have
+//! another one, so that calls that take seconds never delay the hooks of a query. Not here: limits of a single call
+//! (`sandbox_limits`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -46,11 +47,11 @@ impl CallLimiter {
         }
     }
 
-    /// Runs `work` once there is a permit. A caller that is dropped while it waits leaves the queue; work that has
-    /// begun ends by its own limits.
+    /// Runs `work` once a permit is free. A caller that is dropped while it waits leaves the queue. If it is dropped
+    /// later, the work continues until its own limits end it.
     ///
     /// # Errors
-    /// The error of `work`, [`PluginFault::Busy`] without a permit in time, and [`PluginFault::Host`] if `work`
+    /// The error of `work`; [`PluginFault::Busy`] if no permit becomes free in time; [`PluginFault::Host`] if `work`
     /// panicked.
     pub(crate) async fn run<T: Send + 'static>(
         &self,

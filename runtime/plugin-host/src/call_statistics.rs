@@ -15,7 +15,7 @@ const BUCKETS: usize = 32 * STEPS as usize;
 pub(crate) struct CallStatistics {
     pub(crate) calls: u64,
     pub(crate) faults: u64,
-    /// The number of calls that were rejected.
+    /// The number of calls that were rejected before they ran.
     pub(crate) refused: u64,
     pub(crate) fuel: u64,
     buckets: Box<[u64; BUCKETS]>,
@@ -35,7 +35,7 @@ impl CallStatistics {
         self.buckets[bucket(took)] += 1;
     }
 
-    /// Returns the duration that this share of the calls did not exceed; `None` before the first call.
+    /// Returns a duration that this share of the calls (from 0 to 1) did not exceed, or `None` before the first call.
     pub(crate) fn quantile(&self, share: f64) -> Option<Duration> {
         let rank = (self.calls as f64 * share).ceil().max(1.0) as u64;
         let mut seen = 0;

@@ -1,9 +1,9 @@
 //! The circuit breakers of one function: one for each caller, and one for all callers.
 //!
-//! In: the caller, and the outcome of each call. Out: whether the next call may run. A function that fails for one
-//! caller is closed to that caller and stays open to the others, so that no caller can take it away from others. It is
-//! closed to all after it has failed for several callers within a minute, and for more callers than it has answered.
-//! Not here: the conditions that open a breaker (`breaker`).
+//! In: the caller, and the outcome of each call. Out: whether the next call may run. After a function has failed for
+//! one caller, the calls of that caller alone are rejected, so that no caller can disable a function for others. The
+//! calls of all callers are rejected if the function has failed for several callers within a minute, and for more
+//! callers than it has answered. Not here: the conditions that open a breaker (`breaker`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use crate::breaker::{self, Breaker, CallOutcome, Change, FaultWeight, OPENINGS_WITHIN, WINDOW};
 
-/// The number of callers that must have seen a fault before the function is closed to all.
+/// The number of callers for which a function must have failed before the breaker for all callers opens.
 const FAILED_CALLERS: usize = 5;
-/// The number of callers that are distinguished; the one that was seen longest ago is forgotten first.
+/// The largest number of callers with a state. Beyond it, the caller whose last call is oldest is removed first.
 const MAX_CALLERS: usize = 1_024;
 
 /// The breakers of one function of one plugin.
@@ -39,12 +39,12 @@ pub(crate) struct Admission {
     by_caller: breaker::Admission,
 }
 
-/// The callers that a change affects.
+/// The callers whose calls a change permits or rejects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AffectedCallers {
-    /// One caller; others are answered.
+    /// One caller. Calls of other callers still succeed.
     One,
-    /// All callers of the last minute.
+    /// All callers of the last minute: none of them was answered and has a closed breaker.
     Active,
     All,
 }
@@ -98,7 +98,7 @@ impl Callers {
         outcome: CallOutcome,
     ) -> (Change, AffectedCallers) {
         let probe_change = self.common.finish_probe(now, &admission.common, outcome);
-        // The caller was forgotten meanwhile.
+        // The caller's state was removed during the call.
         let Some(by_caller) = self.by_caller.get_mut(caller) else { return (probe_change, AffectedCallers::All) };
         let change = by_caller.breaker.leave(now, &admission.by_caller, outcome);
         match outcome {
@@ -124,7 +124,8 @@ impl Callers {
         self.failed(now, change, FaultWeight::Severe)
     }
 
-    /// Opens the common breaker if the function has failed for too many callers.
+    /// Opens the common breaker if the function has failed for too many callers, and returns the change of that
+    /// breaker. Otherwise returns `by_caller`, the change of the caller's own breaker.
     fn failed(&mut self, now: Duration, by_caller: Change, weight: FaultWeight) -> (Change, AffectedCallers) {
         let failed = self.by_caller.values().filter(|by_caller| by_caller.has_failed(now)).count();
         let answered = self
@@ -156,8 +157,8 @@ impl Callers {
         });
     }
 
-    /// Returns whether no active caller is answered: the function is closed to all, or to all callers of the last
-    /// minute.
+    /// Returns whether no active caller is answered. This holds if the common breaker is open. It also holds if a
+    /// caller's own breaker is open and no caller with a closed breaker was answered within the last minute.
     pub(crate) fn is_open(&self, now: Duration) -> bool {
         let is_held = self.by_caller.values().any(|by_caller| by_caller.breaker.is_open(now));
         self.common.is_open(now) || is_held && self.affected_callers(now) == AffectedCallers::Active
@@ -260,7 +261,7 @@ mod tests {
             let expected = if number == 5 { Change::Opened } else { Change::None };
             assert_eq!(callers.blame(at(0), "ada").0, expected, "{number}");
         }
-        // Such an answer does not close the breaker again.
+        // If the probe's answer is rejected afterwards, the breaker opens again, for twice the wait.
         assert_eq!(call(&mut callers, at(1), "ada", CallOutcome::Success).0, Change::Closed);
         callers.blame(at(1), "ada");
         assert_eq!(callers.enter(at(1), &"ada".into()).err(), Some(at(2)));

@@ -1,8 +1,8 @@
 //! The adapter of the port `Checks` to the interface `terrane:profiling/check`.
 //!
-//! In: columns, then answers. Out: checked plans and findings: indexes in range, sizes within the contract's limits,
-//! conditions over the cube's own dimensions, scores from 0 to 1. Not here: the warehouse's statements (app), and their
-//! SQL (compiler).
+//! In: the columns of a profile, then the statistics of the columns. Out: checked plans and findings, with indexes in
+//! range, sizes within the contract's limits, conditions over the cube's own dimensions, and scores from 0 to 1. Not
+//! here: running the statements in the warehouse (app), and their SQL (compiler).
 
 pub(crate) mod finding;
 pub(crate) mod plan;
@@ -49,7 +49,7 @@ impl Checks for ComponentChecks {
         let mut plans = Vec::new();
         let configured = match self.configured().await {
             Ok(configured) => configured,
-            // A search that failed must not look like a search without results.
+            // If the search for plugins failed, the result must not look like a list without plugins.
             Err(fault) => return vec![Err(fault)],
         };
         for entry in configured {
@@ -139,7 +139,7 @@ fn context(call: &CheckCall, plugin: &Plugin<CheckPlugin>) -> CallTarget {
     (Caller::of_tenant(call.facts.tenant.as_ref()), context)
 }
 
-/// Returns the column that was sent to a guest.
+/// Converts a column that was sent to a guest back to the port's type.
 pub(crate) fn profiled(column: &wire::Column) -> ProfiledColumn {
     ProfiledColumn {
         cube: column.cube.as_str().into(),

@@ -1,12 +1,12 @@
 //! The interface `terrane:anomaly/detector` behind the port `Detectors`.
 //!
-//! In: series. Out: checked judgements: as many as points, scores from 0 to 1, NaN instead of infinities. Not here: the
-//! choice of points (app).
+//! In: series. Out: checked scores and bounds, one for each point, with scores from 0 to 1 and NaN instead of
+//! infinities. Not here: the choice of points (app).
 //!
-//! A request is split between series twice. A turn is one permit of the `call_limiter`: its calls share the limits of
-//! one call, and count as one. A call has so few points that its memory stays within the part of an instance that is
-//! kept resident (`engine`): the guest's pages are then cleared instead of mapped again, which halves the cost of a
-//! request.
+//! The series of a request are split at two levels, into turns and then into calls. A turn uses one permit of the
+//! `call_limiter`: its calls share the limits of one call, and count as one call. The number of points in a call is so
+//! small that the guest's memory stays within the part of an instance that is resident between calls (`engine`). The
+//! host then clears the guest's pages instead of mapping new ones, which halves the cost of a request.
 
 mod batches;
 pub(crate) mod catalog;
@@ -126,7 +126,7 @@ impl Detectors for ComponentDetectors {
     }
 }
 
-/// A fault, and the series of the call.
+/// A fault, and the series of the call that failed.
 struct SeriesFault {
     fault: PluginFault,
     series: Range<usize>,
@@ -150,7 +150,7 @@ impl SeriesCall {
         }
     }
 
-    /// Returns the models of some series.
+    /// Trains the detector on the series of one turn, and returns one model per series.
     fn train(
         &self,
         plugin: &Plugin<DetectorPlugin>,
@@ -172,7 +172,7 @@ impl SeriesCall {
         Ok(all)
     }
 
-    /// Returns the judgements of some series. `models` are those of all series, or empty.
+    /// Evaluates the series of one turn. `models` contains the models of all series of the request, or nothing.
     fn detect(
         &self,
         plugin: &Plugin<DetectorPlugin>,
@@ -195,7 +195,8 @@ impl SeriesCall {
         Ok(all)
     }
 
-    /// Makes one call after another, each with the time that is left, until the first fault.
+    /// Splits the series of a turn into calls and makes the calls in order, until the first fault. Each call may use
+    /// the time that the earlier calls left.
     fn in_calls(
         &self,
         plugin: &Plugin<DetectorPlugin>,

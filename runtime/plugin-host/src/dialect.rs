@@ -13,7 +13,7 @@ use crate::limits::CallLimits;
 use crate::role::{LinkedComponent, error_text};
 use crate::wire::context::Moment;
 
-/// Returns the profile of a component. It depends on the component and its configuration only.
+/// Calls a component for its profile and checks the profile, which depends only on the component and its configuration.
 ///
 /// # Errors
 /// The component's fault.

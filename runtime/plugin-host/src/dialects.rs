@@ -1,8 +1,8 @@
-//! Dialects by their warehouse's type. Each is called once; then its profile is cached.
+//! The dialects of this host by their warehouse's type. Each component is called once; then its profile is cached.
 //!
-//! In: a name, the operator's list, a search path. Out: a checked profile. A component that failed is loaded again on
-//! the next request, so that a repaired file needs no restart. A profile is cached as long as the process runs: it is
-//! part of the loaded project.
+//! In: a dialect's name, the operator's list, a search path. Out: a checked profile. If a component failed, the next
+//! request loads it again, so that a repaired file needs no restart. A profile is cached as long as the process runs,
+//! because it is part of the loaded project.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,8 +22,8 @@ pub(crate) struct Dialects {
     factory: Arc<PluginFactory>,
     search: SearchPath,
     listed: BTreeMap<String, PluginSettings>,
-    /// The keys of which one must have signed each dialect that is not listed and not the program's. Empty if no
-    /// signature is required.
+    /// The trusted keys for dialects that the operator does not list. One of these keys must have signed such a
+    /// component, unless it is in a folder of the program. Empty if no signature is required.
     keys: Vec<PublicKey>,
     /// The components by name. The lock is held while a component is loaded, so that concurrent requests load it once.
     components: Mutex<BTreeMap<String, Component>>,
@@ -45,7 +45,7 @@ impl Dialects {
         let listed = listed.into_iter().map(|settings| (settings.id.clone(), settings)).collect();
         let dialects = Dialects { factory, search, listed, keys, components: Mutex::default() };
         for id in dialects.listed.keys() {
-            // A failure is in its status.
+            // The dialect's status reports a failure.
             let _ = dialects.profile(id.strip_prefix("dialect-").unwrap_or(id));
         }
         dialects
@@ -79,7 +79,7 @@ impl Dialects {
         self.components.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Loads a dialect. The status contains the outcome too.
+    /// Loads a dialect. Returns its status, which contains a failure too, and its profile.
     fn load(&self, dialect: &str, name: &str) -> (PluginStatus, Result<DialectProfile, PluginError>) {
         let found = match self.listed.get(name) {
             Some(settings) => Ok(settings.clone()),
@@ -132,7 +132,7 @@ fn refused(mut status: PluginStatus, error: &PluginError) -> PluginStatus {
     status
 }
 
-/// Returns whether the name can be part of a file's name.
+/// Returns whether the name is valid as a part of a file name.
 fn is_dialect_name(name: &str) -> bool {
     let is_first = |b: u8| b.is_ascii_lowercase();
     let is_rest = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';

@@ -1,7 +1,8 @@
 //! The wasmtime engine.
 //!
-//! In: limits. Out: an [`Engine`] that creates stores inside them. Synchronous; fuel and epochs are both on; instances
-//! are pooled if the address space allows it, else created on demand. Not here: the end of a call's time (`watchdog`).
+//! In: limits. Out: an [`Engine`] that creates stores with these limits. The engine is synchronous and uses both fuel
+//! and epochs. It takes instances from a pool if the address space allows one, and otherwise creates each on demand.
+//! Not here: ending a call whose time has passed (`watchdog`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,9 +19,9 @@ use crate::watchdog::{RunningCall, Watchdog};
 const GUEST_STACK_BYTES: usize = 512 * 1024;
 /// The number of instances in the pool, one for each permit (`budget`, `call_limiter`).
 const POOL_INSTANCES: u32 = 64;
-/// The memory per slot that stays resident between calls, for all slots together 32 MiB. It is 0 unless the kernel
-/// reports touched pages, because otherwise all of it would have to be cleared. The number of points in a detector call
-/// is chosen to fit (`detector::batches`).
+/// The memory per slot that stays resident between calls; 32 MiB for all slots together. It is 0 if the kernel cannot
+/// report which pages were touched, because then all of it would have to be cleared after each call. The number of
+/// points in a detector's call is chosen to fit into this memory (`detector::batches`).
 const RESIDENT_BYTES: usize = 512 * 1024;
 
 /// The error if this machine cannot run WebAssembly.
@@ -48,8 +49,8 @@ impl Engine {
         Ok(Engine { wasmtime, guest, watchdog })
     }
 
-    /// Creates a store with a plugin's limits, for one tenant, and starts its clock and fuel. Hold the guard until the
-    /// call returns.
+    /// Creates a store with a plugin's limits, for one tenant, and starts its time and its fuel. The caller must hold
+    /// the returned guard until the guest's call returns.
     pub(crate) fn new_store(
         &self,
         sandbox: &SandboxLimits,
@@ -76,7 +77,7 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
-    /// Returns the size of its linear memories together.
+    /// Returns the total size of the guest's linear memories.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.limiter.memory_bytes()
     }
@@ -94,7 +95,7 @@ fn config(strategy: InstanceAllocationStrategy, guest: &GuestLimits) -> Config {
         .epoch_interruption(true)
         .max_wasm_stack(GUEST_STACK_BYTES)
         .wasm_component_model(true)
-        // Guests give the same answer on every machine, and have nothing to share memory with.
+        // Guests return the same results on every machine, and have no other guest to share memory with.
         .wasm_relaxed_simd(false)
         .wasm_memory64(false);
     config

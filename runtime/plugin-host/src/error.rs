@@ -1,4 +1,4 @@
-//! Converts wasmtime's errors to faults that name the cause and the responsible side.
+//! Converts errors of wasmtime to faults, which name the cause and the side that is responsible: guest or host.
 
 use terrane_app::ports::plugins::{Limit, PluginFault};
 use wasmtime::{PoolConcurrencyLimitError, Trap};
@@ -6,7 +6,7 @@ use wasmtime::{PoolConcurrencyLimitError, Trap};
 use crate::limits::LimitReached;
 use crate::log::plain;
 
-/// The longest message taken over from a guest or an engine.
+/// The largest length of a message that a fault repeats from a guest or an engine.
 const MAX_MESSAGE_CHARS: usize = 300;
 
 /// Returns the fault of a call without an answer.
@@ -24,7 +24,7 @@ pub(crate) fn call_fault(call: &'static str, error: &wasmtime::Error) -> PluginF
         Some(trap) => PluginFault::Trapped { call, message: trap.to_string() },
         None => {
             let message = shortened(&error.root_cause().to_string());
-            // wasmtime has no types for these; the tests of hostile guests fail if the words change.
+            // wasmtime has no error types for these limits. The tests of hostile guests fail if its messages change.
             if message.contains("fuel allocated for hostcalls") {
                 PluginFault::Limit { call, limit: Limit::Transfer }
             } else if message.contains("resource limit exceeded") {

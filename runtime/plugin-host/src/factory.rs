@@ -27,10 +27,10 @@ use crate::role::{Info, LinkedComponent, Role};
 use crate::sandbox_limits::{MemoGrant, SandboxLimits};
 use crate::signature::{self, PublicKey, Signature};
 
-/// The largest size of a signature file in bytes, more than the line of a signature needs.
+/// The largest size of a signature file in bytes. It is more than the line of a signature needs.
 const MAX_SIGNATURE_BYTES: u64 = 1_024;
 
-/// The shared parts of all plugins of a host.
+/// Creates the plugins of a host, with the resources that they share.
 pub(crate) struct PluginFactory {
     pub(crate) engine: Arc<Engine>,
     pub(crate) cache: Option<Cache>,
@@ -85,10 +85,10 @@ impl PluginFactory {
         })
     }
 
-    /// Loads a component, which describes itself and checks its configuration.
+    /// Loads a component, calls it for its description, and lets it check its configuration.
     ///
     /// # Errors
-    /// Those of [`PluginFactory::create`].
+    /// The errors of [`PluginFactory::create`].
     pub(crate) fn load<R: Role>(
         &self,
         settings: &PluginSettings,
@@ -129,7 +129,7 @@ impl PluginFactory {
         SandboxLimits { name, limits, budget: Some(Arc::clone(&self.budget)), throttle, memo }
     }
 
-    /// Returns the operator's limits, or the role's; the author's limits can only reduce them.
+    /// Returns the operator's limits, or the role's defaults without them. The author's limits can only reduce them.
     fn limits(
         &self,
         role: PluginRole,

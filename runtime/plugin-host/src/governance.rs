@@ -1,10 +1,10 @@
 //! The adapter of the `Governance` port: calls every configured hook, one after another, in the order of ids.
 //!
-//! In: the caller, and the facts. Out: each hook's answer, checked against the contract; an unavailable hook has a
-//! fault instead of an answer. The hooks of one query run as one piece of work of the hooks' `CallLimiter`, so a hook
-//! that loops never holds a worker of the server; if the limiter has no permit in time, each hook has the fault
-//! `Busy`. Not here: what a fault means for the query (the app decides), and whether cubes and members exist (the
-//! compiler knows).
+//! In: the caller, and the facts of a query. Out: the answer of each hook, checked against the contract, or the fault
+//! of an unavailable hook. The hooks of one query run as one piece of work of the hooks' `CallLimiter`, so that a hook
+//! that loops never blocks a worker of the server. If the limiter has no permit in time, each hook has the fault
+//! `Busy`. Not here: the consequence of a fault for the query (the app decides), and whether cubes and members exist
+//! (the compiler checks).
 
 mod arena;
 pub(crate) mod from_wire;
@@ -61,7 +61,7 @@ impl Hooks {
         Hooks { host, calls: CallLimiter::new(CallCapacity { running, waiting: MAX_WAITING, wait: MAX_WAIT }) }
     }
 
-    /// Calls the hooks on the caller's own thread, which a hook that loops blocks. For benchmarks.
+    /// Calls the hooks on the caller's own thread, for benchmarks. A hook that loops blocks that thread.
     pub fn judge_on_this_thread(
         &self,
         asking: &HookRequest<'_>,
@@ -77,7 +77,7 @@ impl Hooks {
         hooks
     }
 
-    /// Calls all hooks in one piece of work. If it can't begin, each hook has the reason as its fault.
+    /// Calls all hooks in one piece of work. If the work cannot begin, the reason is the fault of each hook.
     async fn ask<T: Send + 'static>(
         &self,
         call: &'static str,
@@ -138,7 +138,7 @@ fn said<T>(
     HookResponse { hook: hook_of(configured), answer: answer.map_err(|fault| HookFault { message: fault.to_string() }) }
 }
 
-/// Makes one call on behalf of a caller. A declined call and an error of `check` are faults.
+/// Makes one call on behalf of a caller. A call that the guest declines and an error of `check` are faults.
 fn call<T, U>(
     plugin: &Plugin<PolicyGuest>,
     (caller, export): (&Caller, &'static str),

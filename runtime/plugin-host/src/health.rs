@@ -1,7 +1,8 @@
 //! The health of one plugin: call counts, and circuit breakers for each of its functions.
 //!
 //! In: the end of each call, and its caller. Out: whether the next call may run, and figures for operators. Only faults
-//! of the guest count. Changes are logged here, once. Not here: the rules (`breaker`, `callers`).
+//! that the guest caused open a breaker. State changes are logged here, and nowhere else. Not here: the rules of
+//! circuit breakers (`breaker`, `callers`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +15,8 @@ use crate::call_statistics::CallStatistics;
 use crate::callers::{Admission, AffectedCallers, Callers};
 use crate::monotonic_clock::MonotonicClock;
 
-/// The number of calls within which an opened breaker counts against a reload.
+/// The number of calls of a new version, over all its functions. If a breaker opens for all callers within these calls,
+/// a reload is reverted.
 const FIRST_CALLS: u64 = 20;
 /// The largest number of quarantined callers. Beyond it, the plugin is quarantined for all.
 const MAX_QUARANTINED: usize = 1_024;
@@ -29,9 +31,9 @@ pub(crate) struct Health {
 #[derive(Default)]
 struct Condition {
     is_quarantined: bool,
-    /// Callers for which the function failed too often.
+    /// The callers for which the plugin is quarantined.
     quarantined: BTreeSet<Arc<str>>,
-    /// The fault that opened a breaker within the first calls.
+    /// The fault that opened a breaker for all callers within the plugin's first calls.
     early_fault: Option<PluginFault>,
     /// The state of each function, by its name in the contract.
     exports: BTreeMap<&'static str, Export>,
@@ -43,8 +45,8 @@ struct Export {
     statistics: CallStatistics,
 }
 
-/// A permitted call. If it is dropped without [`Health::leave`], it counts as not run, so that an aborted probe permits
-/// the next one.
+/// A permitted call. If it is dropped without [`Health::leave`], the call counts as not run; if it was a probe, the
+/// next call may be the probe instead.
 pub(crate) struct Entry<'a> {
     health: &'a Health,
     call: &'static str,
@@ -104,7 +106,7 @@ impl Health {
     pub(crate) fn leave(&self, mut entry: Entry<'_>, fault: Option<&PluginFault>, fuel: u64) {
         let (now, call) = (self.clock.now(), entry.call);
         let outcome = match fault {
-            // The guest answered: callers that ask for unsupported things must not close it to others.
+            // The guest answered. A caller that requests unsupported things must not disable the function for others.
             None | Some(PluginFault::Declined { .. }) => CallOutcome::Success,
             Some(PluginFault::Limit { limit: Limit::Time, .. }) => CallOutcome::Timeout,
             Some(fault) if fault.blame() == Blame::Guest => CallOutcome::Fault,
@@ -123,7 +125,7 @@ impl Health {
         self.log_change(call, changed, fault);
     }
 
-    /// Counts the caller's last successful call as this fault, after its answer was rejected.
+    /// Counts the caller's last successful call as this fault, because its answer was rejected later.
     pub(crate) fn blame(&self, call: &'static str, caller: &Arc<str>, fault: &PluginFault) {
         let now = self.clock.now();
         let mut condition = self.lock();
@@ -153,7 +155,7 @@ impl Health {
         }
     }
 
-    /// Resets the breakers and the quarantine. Counts stay.
+    /// Resets the circuit breakers and the quarantine, but not the counts.
     pub(crate) fn reset(&self) {
         let mut condition = self.lock();
         condition.is_quarantined = false;
@@ -177,12 +179,12 @@ impl Health {
         }
     }
 
-    /// Returns the fault that opened the circuit breaker of a function for all callers within the first calls.
+    /// Returns the fault that opened a circuit breaker for all callers within the plugin's first calls.
     pub(crate) fn early_fault(&self) -> Option<PluginFault> {
         self.lock().early_fault.clone()
     }
 
-    /// Returns whether a function other than `exempt` would be rejected now.
+    /// Returns whether calls of a function other than the `exempt` ones are rejected now.
     pub(crate) fn is_open_except(&self, exempt: &[&str]) -> bool {
         let now = self.clock.now();
         let condition = self.lock();
@@ -358,7 +360,7 @@ mod tests {
         assert_eq!(refusal(&health, "on-query"), Some(refused));
         call_of("bob", &health, "on-query", None);
         assert_eq!(health.state(), PluginState::Active);
-        // No caller that was answered in the last minutes is left.
+        // No caller is left that was answered within the last ten minutes and is not quarantined.
         clock.advance(Duration::from_secs(600));
         assert_eq!(health.state(), PluginState::Quarantined);
         call_of("bob", &health, "on-query", None);

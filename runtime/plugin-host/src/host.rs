@@ -1,7 +1,7 @@
 //! The adapter of the `Plugins` port.
 //!
-//! In: settings. Out: profiles of dialects, the statuses of all plugins, and the changes that operators make. Not here:
-//! the calls of the other roles, whose adapters use the `registry`.
+//! In: settings. Out: profiles of dialects, the statuses of all plugins, and the operator's changes of plugins. Not
+//! here: calls of detectors, checks and hooks, whose adapters use the `registry`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::plugin_slot::AnyPluginSlot;
 use crate::registry::{Inventory, Registry};
 use crate::signature::PublicKey;
 
-/// The origin of components, and their limits.
+/// The configuration of a host: the places of its components, and their limits.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub search: SearchPath,
@@ -37,19 +37,20 @@ pub struct Settings {
     pub describe: CallLimits,
     /// The limits of all guests together.
     pub host: HostLimits,
-    /// The folder of compiled components, which belongs to the user and not to a project. With `None`, each start
-    /// compiles.
+    /// The folder for compiled components, which belongs to the user and not to a project. If it is `None`, the host
+    /// compiles every component at each start.
     pub cache: Option<PathBuf>,
     /// The operator's `plugins:` list. Ids are unique.
     pub plugins: Vec<PluginSettings>,
-    /// The keys of which one must have signed each dialect, detector and check that is found outside of the program's
-    /// own folders. Empty if no signature is required. Listed plugins have keys of their own.
+    /// The trusted keys for dialects, detectors and checks that the operator does not list. One of these keys must have
+    /// signed such a component, unless it is in a folder of the program. Empty if no signature is required. Listed
+    /// plugins have keys of their own.
     pub keys: Vec<PublicKey>,
     pub clock: MonotonicClock,
 }
 
 impl Settings {
-    /// Returns the default limits with the machine's clock.
+    /// Returns settings with the default limits, the machine's clock and no listed plugins.
     pub fn new(search: SearchPath) -> Settings {
         Settings {
             search,
@@ -64,7 +65,7 @@ impl Settings {
     }
 }
 
-/// Runs components. A process has one host; dropping it ends its thread.
+/// Runs components. A process has one host. Dropping the host ends its watchdog thread.
 pub struct PluginHost {
     factory: Arc<PluginFactory>,
     dialects: Dialects,
@@ -74,7 +75,7 @@ pub struct PluginHost {
 }
 
 impl PluginHost {
-    /// Sets up the sandbox and loads the listed plugins. A plugin that can't be loaded has the reason in its status.
+    /// Creates the sandbox and loads the listed plugins. If a plugin cannot be loaded, its status contains the reason.
     ///
     /// # Errors
     /// This machine can't run WebAssembly.
@@ -126,7 +127,7 @@ impl PluginHost {
 
     fn slot(&self, name: &str) -> Result<Arc<dyn AnyPluginSlot>, ChangeError> {
         let slots = self.registry.slots_of_all_roles(Inventory::WithFolders);
-        // The first of two files with one name is used.
+        // If two files have the same name, the first one is used.
         if let Some(slot) = slots.iter().find(|slot| slot.name() == name) {
             return Ok(Arc::clone(slot));
         }

@@ -3,16 +3,16 @@
 //!
 //! - Sandbox: `engine`, `limits`, `budget`, `sandbox_limits`, `watchdog`, `call_limiter`.
 //! - Imports of guests: `log`, `memo`, `panic_message`.
-//! - Loading: `loader` finds and compiles a file, `factory` verifies, links and probes it, `signature` and `manifest`
-//!   are read on the way, `cache` holds compiled components.
+//! - Loading: `loader` finds and compiles a file; `factory` verifies, links and probes it. `signature` and `manifest`
+//!   read what belongs to the file, and `cache` stores compiled components.
 //! - Serving: `plugin_slot` and `registry` hold the plugins; `health` with `callers`, `breaker` and `call_statistics`
 //!   records their faults.
 //! - Calls: one module per WIT interface (`dialect`, `detector`, `check`, `governance`); `wire` has the types that all
 //!   of them share.
 //! - Authors: `test_bench` calls any function of one component with JSON.
 //!
-//! Not here: any decision about SQL, and anything a guest could use to reach the outside: no WASI, files, sockets,
-//! clock, randomness or environment.
+//! Not here: decisions about SQL, and access of guests to the outside. Guests have no WASI, files, sockets, clock,
+//! randomness or environment.
 
 mod bindings;
 mod breaker;

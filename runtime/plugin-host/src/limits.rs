@@ -1,8 +1,8 @@
 //! The limits of one guest: memory, tables and instances of a store, fuel and time of a call.
 //!
-//! In: numbers. Out: a [`Limiter`] that wasmtime consults before a store grows. wasmtime's own limiter treats each
-//! memory alone; this one sums over the store. Exceeding a limit ends the call with a typed fault, and not with a
-//! failed `memory.grow` that shows up as some later trap.
+//! In: numbers. Out: a [`Limiter`] that wasmtime consults before a store grows. wasmtime's own limiter limits each
+//! memory separately, while this one limits the sum over a store. If a guest exceeds a limit, its call ends with a
+//! typed fault. Otherwise `memory.grow` would fail, and the guest would trap later for an unrelated reason.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use wasmtime::ResourceLimiter;
 
 use crate::budget::Budget;
 
-/// The number of linear memories of one store. The engine's pool has one for each permit (`budget`). A component of one
-/// core module has one memory.
+/// The number of linear memories of one store. The engine's pool has this number of memories for each permit
+/// (`budget`). A component that consists of one core module has one memory.
 pub(crate) const MEMORIES: usize = 1;
 
 /// The limits of one store, that is of one fresh instance of a component.
@@ -48,8 +48,8 @@ pub struct CallLimits {
 }
 
 impl CallLimits {
-    /// The limits of `describe`, `check-config` and `describe-dialect`, once per load. The first-party dialects need
-    /// less than 1 % of this fuel.
+    /// The limits of `describe`, `check-config` and `describe-dialect`, which are called once per load. The first-party
+    /// dialects need less than 1 % of this fuel.
     pub const DESCRIBE: CallLimits = CallLimits { fuel: 50_000_000, time_ms: 100 };
 
     /// Returns the default limits of a role's calls. The only call of a dialect is `describe-dialect`.
@@ -94,7 +94,7 @@ impl Drop for Limiter {
     }
 }
 
-/// Adds the growth to the used amount, unless that exceeds the limit.
+/// Adds the growth to the used amount. Fails if the sum exceeds the limit.
 fn grow(used: &mut usize, current: usize, desired: usize, most: usize, limit: Limit) -> wasmtime::Result<bool> {
     let wanted = used.saturating_add(desired.saturating_sub(current));
     if wanted > most {

@@ -1,7 +1,7 @@
 //! Finds and compiles components.
 //!
-//! In: a search path, a component's name. Out: a compiled component whose imports are granted. Precompiled files are
-//! never loaded: they are native code, whatever their name is. Not here: the types of its exports (`role`), and calls.
+//! In: a search path, and a component's name. Out: a compiled component that has only granted imports. Precompiled
+//! files are never loaded, because they are native code. Not here: the types of exports (`role`), and calls.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -25,7 +25,7 @@ use crate::role::{ROLES, VERSION};
 use crate::signature::hexadecimal;
 
 pub const MAX_COMPONENT_BYTES: u64 = 8 * 1024 * 1024;
-/// The number of files of one folder that are considered.
+/// The largest number of component files that are read from one folder.
 const MAX_FILES: usize = 1_000;
 
 /// An interface that every guest may import, without the patch version.
@@ -33,11 +33,11 @@ const LOG: &str = "terrane:host/log@0.1";
 /// An interface that needs a grant, without the patch version.
 const MEMO: &str = "terrane:host/memo@0.1";
 
-/// The places of components, in order: a file for the component's name, the folders (a project's `plugins/`, others
-/// that the operator names), and the folders of the program.
+/// The places that are searched for components, in this order: a file for the component's name, the folders (a
+/// project's `plugins/` and others that the operator names), and the folders of the program.
 #[derive(Debug, Clone, Default)]
 pub struct SearchPath {
-    /// The only file of each component that may be used, by component name such as `dialect-duckdb`.
+    /// The file of a component, by a component name such as `dialect-duckdb`. Other files of that name are not used.
     pub files: BTreeMap<String, PathBuf>,
     pub folders: Vec<PathBuf>,
     /// The folders of the program. A file of the same name in another folder is refused unless the operator lists it.
@@ -62,7 +62,7 @@ impl SearchPath {
         found.ok_or_else(|| PluginError::NotFound { file, looked_in: self.all().cloned().collect() })
     }
 
-    /// Returns the file of a component, if there is one.
+    /// Returns the file of a component, or `None` if none is found.
     pub fn file(&self, name: &str) -> Option<PathBuf> {
         self.find(name).ok()
     }
@@ -78,7 +78,7 @@ impl SearchPath {
         self.folders.iter().chain(&self.program_folders)
     }
 
-    /// Returns every component file by its name, the program's first.
+    /// Returns the name and path of every component file, those in the program's folders first.
     pub(crate) fn files(&self) -> Vec<(String, PathBuf)> {
         let mut found = Vec::new();
         for folder in self.program_folders.iter().chain(&self.folders) {
@@ -96,13 +96,14 @@ pub struct ComponentFile {
     /// The file's name without its extension.
     pub name: String,
     pub path: PathBuf,
-    /// The role that its exports have; `None` if they are those of no role, or the file is not a component.
+    /// The role, by the interface that the component exports. `None` if it exports the interface of no role, or if the
+    /// file is not a component.
     pub role: Option<PluginRole>,
-    /// The id in the component's `plugin.toml`; `None` without one.
+    /// The id in the component's `plugin.toml`, or `None` if it has none.
     pub id: Option<String>,
 }
 
-/// Returns the files in the component folders, the program's first.
+/// Returns the files in the component folders, those in the program's folders first.
 pub fn components_in(search: &SearchPath) -> Vec<ComponentFile> {
     let described = |(name, path): (String, PathBuf)| {
         let bytes = read(&path).unwrap_or_default();
@@ -113,7 +114,7 @@ pub fn components_in(search: &SearchPath) -> Vec<ComponentFile> {
     search.files().into_iter().map(described).collect()
 }
 
-/// Returns whether a component exports an interface at its own level, in any version.
+/// Returns whether a component exports an interface at its top level, in any version.
 fn exports(bytes: &[u8], interface: &str) -> bool {
     let is_it = |name: &str| name.split('@').next() == Some(interface);
     let (mut depth, mut found) = (0_usize, false);
@@ -131,7 +132,7 @@ fn exports(bytes: &[u8], interface: &str) -> bool {
     found
 }
 
-/// Returns the component files of a folder; none if it cannot be read.
+/// Returns the name and path of the component files of a folder. A folder that cannot be read has none.
 fn component_files(folder: &Path) -> Vec<(String, PathBuf)> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let named = |path: PathBuf| {
@@ -142,7 +143,7 @@ fn component_files(folder: &Path) -> Vec<(String, PathBuf)> {
     entries.filter_map(named).take(MAX_FILES).collect()
 }
 
-/// Returns the digest as pins and statuses show it: lower-case hexadecimal.
+/// Returns the SHA-256 digest in lower-case hexadecimal, as pins and statuses show it.
 pub(crate) fn digest(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
 }
@@ -184,16 +185,16 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, PluginFault> {
     Ok(bytes)
 }
 
-/// Returns the kind of a file that is not a component, by its first bytes; the engine never has to guess.
+/// Returns the kind of a file by its first bytes, or `None` for a component. Only components reach the engine.
 fn kind(bytes: &[u8]) -> Option<FileKind> {
     if wasmtime::Engine::detect_precompiled(bytes).is_some() {
         return Some(FileKind::Precompiled);
     }
     match bytes {
-        // Magic, then version and layer.
+        // The magic bytes, then the version and the layer: first of a core module, then of a component.
         [b'\0', b'a', b's', b'm', 0x01, 0, 0, 0, ..] => Some(FileKind::CoreModule),
         [b'\0', b'a', b's', b'm', _, 0, 0x01, 0, ..] => None,
-        // ELF, Mach-O.
+        // The magic bytes of ELF and Mach-O.
         [0x7f, b'E', b'L', b'F', ..] | [0xcf, 0xfa, 0xed, 0xfe, ..] => Some(FileKind::Native),
         _ => Some(FileKind::Unknown),
     }
@@ -211,7 +212,7 @@ fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, PluginFault> {
     }
 }
 
-/// Checks that every import is granted. Types alone need no grant.
+/// Checks that every import is granted. An import that is only a type needs no grant.
 fn check_imports(engine: &Engine, component: &Component, grants: Grants) -> Result<(), PluginFault> {
     for (name, import) in component.component_type().imports(&engine.wasmtime) {
         let is_harmless = match import.ty {

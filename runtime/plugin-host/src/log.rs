@@ -1,11 +1,11 @@
 //! The import `terrane:host/log`: lines for the operator.
 //!
-//! In: a level, a message, fields, as a guest wrote them. Out: tracing events under the target `terrane::plugin`, all
-//! of one event type, so that a guest's message is never taken for one of ours; on the test bench, [`LogLine`]s beside
-//! the answer. A call may write 20 lines and 8 KiB, and one more line for an error; a plugin may write 100 lines per
-//! second. The rest is counted and reported in one line, which counts like any other. Control characters are removed,
-//! so that no guest can forge another line. Secrets are masked when events are written, as in all events; authors get
-//! the lines unmasked.
+//! In: a level, a message and fields, as a guest wrote them. Out: tracing events under the target `terrane::plugin`.
+//! All have one event type, so that a guest's message is never mistaken for a message of the host. On the test bench
+//! the lines become [`LogLine`]s beside the answer instead. A call may write 20 lines and 8 KiB, and one more line for
+//! an error; a plugin may write 100 lines per second. Lines beyond the limits are counted, and one further line reports
+//! the count; that line counts like any other. Control characters are removed, so that no guest can forge a line.
+//! Secrets are masked when events are written, as in all events; authors see the lines unmasked.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +21,7 @@ const EVENT: &str = "plugin_log";
 const DROPPED: &str = "plugin_log_dropped";
 const MAX_LINES: usize = 20;
 const MAX_BYTES: usize = 8 * 1024;
-/// The size of one additional error line, so that a verbose call can still report its failure.
+/// The size in bytes that is reserved for one error line, so that a call that wrote much can still report its failure.
 const LAST_WORDS_BYTES: usize = 1024;
 const MAX_LINES_A_SECOND: u32 = 100;
 
@@ -42,7 +42,7 @@ impl fmt::Display for LogLine {
     }
 }
 
-/// The lines of one call, up to its limit.
+/// The log lines of one call, up to the limit of a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LogLines {
     pub lines: Vec<LogLine>,
@@ -51,7 +51,7 @@ pub struct LogLines {
 }
 
 impl LogLines {
-    /// Returns each line as text, and the number of dropped lines.
+    /// Returns one sentence for each line, and one for the number of dropped lines.
     pub fn texts(&self) -> Vec<String> {
         let lines = self.lines.iter().map(|line| format!("it logged {line}"));
         let dropped = (self.dropped > 0).then(|| format!("and {} more, beyond the limit of a call", self.dropped));
@@ -59,7 +59,7 @@ impl LogLines {
     }
 }
 
-/// The lines that one plugin may still write in this second, over all its calls.
+/// The limit of the lines that one plugin writes in a second, over all its calls.
 #[derive(Debug)]
 pub(crate) struct Throttle {
     component: Arc<str>,
@@ -79,11 +79,11 @@ impl Throttle {
         Arc::new(Throttle { component, clock, second: Mutex::default() })
     }
 
-    /// Returns whether a line that stands for `lines` others may be written, and the number of dropped lines since the
-    /// last report.
+    /// Returns whether one more line may be written now, and the number of lines that were dropped since the last
+    /// report. If the line is rejected, it counts as `lines` dropped lines.
     fn admits(&self, lines: u64) -> (bool, u64) {
         let now = self.clock.now();
-        // Numbers are consistent after any panic.
+        // A panic leaves the numbers consistent.
         let mut second = self.second.lock().unwrap_or_else(PoisonError::into_inner);
         let mut dropped = 0;
         if now.saturating_sub(second.since) >= Duration::from_secs(1) {
@@ -97,7 +97,7 @@ impl Throttle {
     }
 }
 
-/// Reports lines that were dropped in the last second.
+/// Reports the lines that were dropped since the last report.
 impl Drop for Throttle {
     fn drop(&mut self) {
         let second = self.second.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -119,7 +119,7 @@ pub(crate) struct LogBudget {
     lines: usize,
     bytes: usize,
     dropped: u64,
-    /// Captured lines, instead of events.
+    /// The lines on the test bench, where they are captured instead of written as events.
     captured: Option<Vec<LogLine>>,
 }
 
@@ -139,7 +139,7 @@ impl LogBudget {
         LogLines { lines: self.captured.take().unwrap_or_default(), dropped: std::mem::take(&mut self.dropped) }
     }
 
-    /// Reserves a line of this size. Returns whether it may be written.
+    /// Reserves a line of this size, and returns whether it may be written. A rejected line counts as dropped.
     fn admits(&mut self, level: Level, bytes: usize) -> bool {
         let (lines, room) = if matches!(level, Level::Error) { (0, 0) } else { (1, LAST_WORDS_BYTES) };
         let fits = self.lines > lines && bytes.saturating_add(room) <= self.bytes;
@@ -152,7 +152,8 @@ impl LogBudget {
         fits && self.admits_this_second(1)
     }
 
-    /// Returns whether a line that stands for `lines` others may be written now.
+    /// Returns whether one more line may be written in this second. If it is rejected, it counts as `lines`
+    /// dropped lines.
     fn admits_this_second(&self, lines: u64) -> bool {
         let (fits, dropped) = self.throttle.as_ref().map_or((true, 0), |throttle| throttle.admits(lines));
         tell_dropped_in_a_second(&self.component, dropped);
@@ -204,7 +205,8 @@ fn word(level: Level) -> &'static str {
     }
 }
 
-/// Returns one field as text, in quotes if it has more than one word, so that it is masked as a whole.
+/// Returns one field as `key=value`. The value is in quotes if it has characters that would end it, so that masking of
+/// secrets covers all of it.
 fn pair(key: &str, value: &str) -> String {
     match value.contains(|letter: char| letter.is_whitespace() || "&;,\"'<>)}]`|\\".contains(letter)) {
         true => format!("{key}=\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\"")),
@@ -212,7 +214,7 @@ fn pair(key: &str, value: &str) -> String {
     }
 }
 
-/// Returns the text on one line.
+/// Returns the text without line breaks, tabs and control characters.
 fn one_line(text: &str) -> String {
     plain(&text.replace(['\n', '\t'], " "))
 }
@@ -270,7 +272,7 @@ mod tests {
     fn reports_of_dropped_lines_count_towards_the_limit() {
         let clock = crate::monotonic_clock::tests::ManualClock::default();
         let throttle = Throttle::new("test".into(), clock.elapsed());
-        // Each call would write five lines too many, and report them in one.
+        // Each call drops five lines, and reports them in one line.
         let mut reported = 0;
         for _ in 0..1_000 {
             let budget = LogBudget::new("test".into(), Some(Arc::clone(&throttle)));

@@ -1,8 +1,8 @@
 //! `plugin.toml`: the identity and the requests of a component, known before it runs.
 //!
 //! In: the manifest's text, or a component that contains it in the custom section `plugin.toml`. Out: a checked
-//! [`Manifest`], and components with a manifest. Unknown keys are refused, so that a misspelled capability is noticed.
-//! Not here: the comparison with `describe` (`factory`).
+//! [`Manifest`], and components with an embedded manifest. Unknown keys are refused, so that a misspelled capability is
+//! noticed. Not here: the comparison with the component's answer to `describe` (`factory`).
 
 use serde::Deserialize;
 use terrane_app::ports::plugins::PluginRole;
@@ -11,7 +11,7 @@ use wasmparser::{Parser, Payload};
 
 use crate::wire::names::is_id;
 
-/// The name of the custom section, at the component's own level.
+/// The name of the custom section at the component's top level.
 pub const SECTION: &str = "plugin.toml";
 const MAX_BYTES: usize = 64 * 1024;
 const MAX_VERSION_BYTES: usize = 64;
@@ -20,20 +20,20 @@ const MAX_VERSION_BYTES: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     pub id: String,
-    /// The version, as in Semantic Versioning.
+    /// The version, in the form of Semantic Versioning.
     pub version: String,
-    /// A name for people; may be empty.
+    /// A name for people, which may be empty.
     pub display_name: String,
     /// The roles of the plugin, at least one.
     pub roles: Vec<PluginRole>,
-    /// The contract that it was built against, such as `terrane:plugins@0.1.0`.
+    /// The contract for which the component was built, such as `terrane:plugins@0.1.0`.
     pub api: String,
-    /// The capabilities that the operator is asked to grant.
+    /// The capabilities that the plugin requests and the operator may grant.
     pub capabilities: Vec<Capability>,
     pub limits: AskedLimits,
 }
 
-/// A capability that an operator may grant beyond the log.
+/// A capability that an operator may grant in addition to the log, which every plugin has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Capability {
     Memo,
@@ -44,7 +44,7 @@ pub enum Capability {
 impl Capability {
     pub const ALL: [Capability; 3] = [Capability::Memo, Capability::QueryValues, Capability::SampleRows];
 
-    /// Returns the name as `grants` and `capabilities` write it.
+    /// Returns the name of the capability in `grants` and in the manifest's `capabilities`.
     pub fn as_str(self) -> &'static str {
         match self {
             Capability::Memo => "memo",
@@ -58,7 +58,7 @@ impl Capability {
     }
 }
 
-/// Limits that the author or the operator sets. The smaller one applies; none is above the host's own.
+/// Limits that an author or an operator sets. The smaller of both applies, and never exceeds the host's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AskedLimits {
     /// The limit of the processor time of a call, in milliseconds.
@@ -69,7 +69,7 @@ pub struct AskedLimits {
     pub memory_mb: Option<u64>,
 }
 
-/// The reason why a string is not a manifest, or a file has none.
+/// The reason why a manifest cannot be parsed, read from a component or embedded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestError {
     /// TOML's own message, with the line.
@@ -150,10 +150,10 @@ impl Manifest {
     }
 }
 
-/// Returns the text of a component's manifest, unparsed.
+/// Returns the unparsed text of a component's manifest, or `None` if it has none.
 ///
 /// # Errors
-/// The file is not a component, has several sections, or one that is not text.
+/// The file is not a component, has several manifest sections, or has one that is not text.
 pub fn text_of_component(component: &[u8]) -> Result<Option<&str>, ManifestError> {
     let (mut found, mut depth) = (Vec::new(), 0_usize);
     for payload in Parser::new(0).parse_all(component) {
@@ -178,7 +178,7 @@ pub fn text_of_component(component: &[u8]) -> Result<Option<&str>, ManifestError
 /// Returns a component with a manifest added.
 ///
 /// # Errors
-/// The text is not a manifest, or the file is not a component, or has a manifest.
+/// The text is not a manifest, the file is not a component, or the component has a manifest already.
 pub fn embed(component: &[u8], text: &str) -> Result<Vec<u8>, ManifestError> {
     Manifest::parse(text)?;
     if text_of_component(component)?.is_some() {
@@ -210,11 +210,11 @@ fn each<T: PartialEq>(
     Ok(values)
 }
 
-/// A semantic version for ordering; build metadata after `+` is ignored.
+/// A semantic version that can be compared with others. Build metadata after `+` is ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Version {
     numbers: [u64; 3],
-    /// The identifiers of a pre-release; empty for a release.
+    /// The identifiers of a pre-release, such as `alpha` and `1`; empty for a release.
     before: Vec<String>,
 }
 

@@ -1,9 +1,9 @@
-//! The interface `terrane:host/memo`: a small memory between calls, for plugins with the grant.
+//! The interface `terrane:host/memo`: a small memory between calls, for plugins with the grant `memo`.
 //!
 //! In: keys and values, as guests wrote them. Out: the stored value, unless it has expired or was evicted. A partition
 //! belongs to one component (by its digest), its configuration and one tenant, so that no value passes between tenants.
-//! Each partition and all partitions together are bounded; the least recently used one is evicted first. Nothing is
-//! written to disk.
+//! The size of each partition is bounded: the entry that was written longest ago is evicted first. The size of all
+//! partitions together is bounded too: the least recently used partition is evicted first. Nothing is written to disk.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -70,7 +70,7 @@ impl Memo {
     }
 
     fn lock(&self) -> MutexGuard<'_, Partitions> {
-        // A count that is wrong after a panic is corrected as partitions are evicted.
+        // A panic may leave a wrong count, which is corrected as partitions are evicted.
         self.partitions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -151,7 +151,8 @@ fn size(key: &str, entry: &Entry) -> usize {
     key.len() + entry.value.len() + ENTRY_BYTES
 }
 
-/// Implements the interface, which is linked only if the plugin has the grant. Without a partition, nothing is stored.
+/// Implements the interface, which is linked only if the plugin has the grant. A guest without a partition stores
+/// nothing.
 impl Host for Guest {
     fn get(&mut self, key: String) -> Option<Vec<u8>> {
         let handle = self.memo.as_ref()?;

@@ -1,6 +1,6 @@
-//! The clock for measuring calls and for waits after faults. Guests do not see it.
+//! The clock that measures calls and waits after faults. Guests cannot read it.
 //!
-//! In: a clock of the caller's, or none. Out: the time since a fixed moment, which never steps back.
+//! In: the caller's own clock, or none. Out: the time since a fixed moment, which never decreases.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use terrane_app::ports::clock::Clock;
 
-/// A clock of which only differences are meaningful.
+/// A clock whose zero has no meaning; only differences of its times do.
 #[derive(Clone)]
 pub struct MonotonicClock(Arc<dyn Fn() -> Duration + Send + Sync>);
 
@@ -19,7 +19,8 @@ impl MonotonicClock {
         MonotonicClock(Arc::new(clock))
     }
 
-    /// Returns the clock of the calling thread's processor time. Differences have a meaning on one thread only.
+    /// Returns a clock of the calling thread's processor time. Only differences between times of one thread have a
+    /// meaning.
     pub(crate) fn of_the_thread() -> MonotonicClock {
         MonotonicClock::new(|| clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default())
     }
@@ -29,7 +30,7 @@ impl MonotonicClock {
     }
 }
 
-/// The machine's clock.
+/// Returns the machine's monotonic clock.
 impl Default for MonotonicClock {
     fn default() -> Self {
         #[allow(clippy::disallowed_methods, reason = "where no clock is given, as the adapter of the Clock port")]

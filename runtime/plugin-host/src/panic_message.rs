@@ -1,8 +1,8 @@
 //! The message of a guest's panic: the import `terrane:diagnostics/panic`.
 //!
 //! In: numbers of eight bytes each, which a guest writes before it traps. Out: the reason in the fault of the trapped
-//! call. A call without a panic costs nothing: the import takes a number, so that linking it needs no memory of the
-//! guest, and the buffer is allocated on the first write. Not here: log lines (`log`).
+//! call. A call without a panic costs nothing, for two reasons: the import takes a number, so linking it needs no
+//! memory of the guest, and the buffer is allocated on the first write. Not here: log lines (`log`).
 
 use terrane_app::ports::plugins::PluginFault;
 use wasmtime::StoreContextMut;
@@ -16,7 +16,7 @@ pub(crate) const INTERFACE: &str = "terrane:diagnostics/panic@0.1";
 const FULL_INTERFACE: &str = "terrane:diagnostics/panic@0.1.0";
 const MAX_BYTES: usize = 1_024;
 
-/// The bytes that a call has written.
+/// The bytes that a guest has written during a call.
 #[derive(Debug, Default)]
 pub(crate) struct PanicMessage(Vec<u8>);
 
@@ -27,7 +27,7 @@ impl PanicMessage {
         self.0.extend(text.take(room));
     }
 
-    /// Returns the fault with the message as the reason of a trap. Other faults stay as they are.
+    /// Returns the fault of the call. If it is a trap, the message becomes its reason; other faults do not change.
     pub(crate) fn explain(&self, fault: PluginFault) -> PluginFault {
         match fault {
             PluginFault::Trapped { call, .. } if !self.0.is_empty() => {

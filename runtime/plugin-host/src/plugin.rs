@@ -1,8 +1,8 @@
 //! One configured plugin: its settings, and its calls.
 //!
-//! In: the operator's settings and a linked component. Out: a [`Plugin`] whose calls are counted, limited, and rejected
-//! while they keep failing. Not here: the list of plugins (`registry`), loading (`factory`), and the meaning of answers
-//! (each role's module).
+//! In: the operator's settings and a linked component. Out: a [`Plugin`], which counts and limits its calls, and
+//! rejects calls while they fail repeatedly. Not here: the list of plugins (`registry`), loading (`factory`), and the
+//! meaning of answers (each role's module).
 
 use std::fmt;
 use std::ops::Deref;
@@ -27,20 +27,20 @@ pub struct PluginSettings {
     /// The id that the component must have.
     pub id: String,
     pub role: PluginRole,
-    /// True if the plugin is not listed. Its id is then the name of its file.
+    /// True if the operator does not list the plugin. Its id is then the name of its file.
     pub is_found: bool,
     pub source: PathBuf,
-    /// Lower-case hexadecimal SHA-256 of the only file that is accepted.
+    /// The lower-case hexadecimal SHA-256 of the only file that is accepted; `None` to accept any file.
     pub sha256: Option<String>,
-    /// The keys of which one must have signed the file. Empty if no signature is required.
+    /// The trusted keys, one of which must have signed the file. Empty if no signature is required.
     pub keys: Vec<PublicKey>,
     pub config_json: ConfigJson,
-    /// True if requests that the plugin decides about are refused while it is unavailable.
+    /// True if the requests about which the plugin decides are refused while the plugin is unavailable.
     pub is_required: bool,
-    /// True if its answers are logged but not enforced.
+    /// True if the plugin's answers are logged but not enforced.
     pub is_monitored: bool,
     pub grants: Grants,
-    /// The limits that replace the role's own.
+    /// The limits that replace the defaults of the role.
     pub limits: AskedLimits,
 }
 
@@ -63,7 +63,7 @@ impl PluginSettings {
     }
 }
 
-/// A plugin's configuration: a JSON object, or empty. It may contain secrets, so its `Debug` text hides it.
+/// A plugin's configuration: a JSON object, or empty. It may contain secrets, so its `Debug` output hides it.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct ConfigJson(Arc<str>);
 
@@ -96,9 +96,9 @@ impl fmt::Debug for ConfigJson {
 /// The caller on whose behalf a plugin is called.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
-    /// The tenant whose memo the guest reads.
+    /// The tenant, which selects the memo that the guest reads.
     pub(crate) tenant: Arc<str>,
-    /// The identity by which faults are counted.
+    /// The identity under which faults are counted (`callers`).
     pub(crate) id: Arc<str>,
 }
 
@@ -109,11 +109,11 @@ impl Caller {
     }
 }
 
-/// The capabilities that the operator grants beyond the log.
+/// The capabilities that the operator grants in addition to the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Grants {
     pub memo: bool,
-    /// True to disclose the values in a query's filters.
+    /// True to disclose the values in a query's filters to hooks.
     pub query_values: bool,
     /// True to disclose values of rows to checks.
     pub sample_rows: bool,
@@ -149,9 +149,9 @@ pub(crate) struct Plugin<R: Role> {
     pub(crate) grants: Grants,
     pub(crate) limits: CallLimits,
     pub(crate) memory_bytes: usize,
-    /// The capabilities that its manifest asks for and the operator did not grant.
+    /// The capabilities that the manifest requests and the operator did not grant.
     pub(crate) ungranted: Vec<Capability>,
-    /// The fuel used for loading it.
+    /// The fuel that loading the plugin used.
     pub(crate) describe_fuel: u64,
     pub(crate) linked: LinkedComponent<R>,
     pub(crate) health: Health,
@@ -161,7 +161,7 @@ impl<R: Role> Plugin<R> {
     /// Makes one call in a fresh instance, within the plugin's limits.
     ///
     /// # Errors
-    /// The guest's fault; [`PluginFault::Unavailable`] and [`PluginFault::Busy`] without a call.
+    /// The guest's fault; [`PluginFault::Unavailable`] or [`PluginFault::Busy`] if the guest was not called.
     pub(crate) fn call<T>(
         &self,
         export: &'static str,
@@ -174,7 +174,7 @@ impl<R: Role> Plugin<R> {
     /// call.
     ///
     /// # Errors
-    /// Those of [`Plugin::call`] and of `check`.
+    /// The errors of [`Plugin::call`] and of `check`.
     pub(crate) fn call_checked<T, U>(
         &self,
         caller: &Caller,
@@ -189,10 +189,10 @@ impl<R: Role> Plugin<R> {
         answer
     }
 
-    /// Makes several calls on behalf of a caller that share the limits of one call and count as one.
+    /// Makes several calls on behalf of a caller. Together they have the limits of one call, and count as one call.
     ///
     /// # Errors
-    /// Those of `work`.
+    /// The errors of `work`.
     pub(crate) fn call_in_sequence<U>(
         &self,
         caller: &Caller,
@@ -207,12 +207,12 @@ impl<R: Role> Plugin<R> {
     }
 }
 
-/// The calls of [`Plugin::call_in_sequence`].
+/// The sequence of calls that [`Plugin::call_in_sequence`] makes.
 pub(crate) struct CallSequence<'a, R: Role> {
     plugin: &'a Plugin<R>,
     tenant: &'a str,
     export: &'static str,
-    /// The fuel of all calls so far.
+    /// The fuel that all calls of the sequence have used so far.
     fuel: u64,
     time_left: Duration,
     worked: MonotonicClock,
@@ -224,7 +224,7 @@ impl<'a, R: Role> CallSequence<'a, R> {
         CallSequence { plugin, tenant, export, fuel: 0, time_left, worked: MonotonicClock::of_the_thread() }
     }
 
-    /// Returns the limits of the next call.
+    /// Returns the limits of the next call: the fuel and the time that the earlier calls left.
     pub(crate) fn left(&self) -> CallLimits {
         let time_ms = u64::try_from(self.time_left.as_millis()).unwrap_or(u64::MAX);
         CallLimits { fuel: self.plugin.limits.fuel.saturating_sub(self.fuel), time_ms }
@@ -233,7 +233,7 @@ impl<'a, R: Role> CallSequence<'a, R> {
     /// Makes one more call, in a fresh instance.
     ///
     /// # Errors
-    /// Those of [`Plugin::call`]; [`Limit::Time`] if the earlier calls used up the time.
+    /// The errors of [`Plugin::call`]; [`Limit::Time`] if the earlier calls used up the time.
     pub(crate) fn call<T>(
         &mut self,
         ask: impl FnOnce(&R, &mut Store<Guest>) -> wasmtime::Result<T>,
@@ -242,7 +242,7 @@ impl<'a, R: Role> CallSequence<'a, R> {
         if left.time_ms == 0 {
             return Err(PluginFault::Limit { call: self.export, limit: Limit::Time });
         }
-        // The watchdog wakes as often as the shortest limit requires.
+        // The watchdog wakes once per shortest limit of any call, so the remaining time must not become too short.
         left.time_ms = left.time_ms.max(CallLimits::of(PluginRole::Governance).time_ms.min(self.plugin.limits.time_ms));
         let began = self.worked.now();
         let (answer, fuel) = self.plugin.linked.call_for(self.tenant, self.export, left, ask);
@@ -255,7 +255,7 @@ impl<'a, R: Role> CallSequence<'a, R> {
 /// A plugin that the operator configured, available or not.
 pub(crate) enum ConfiguredPlugin<R: Role> {
     Active(Arc<Plugin<R>>),
-    /// The plugin is not available. Its answer is unknown; for a required hook that means a denial.
+    /// The plugin is not available, so its answer is unknown. If it is a required hook, the query is denied.
     Unavailable {
         id: Arc<str>,
         is_required: bool,

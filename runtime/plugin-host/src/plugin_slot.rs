@@ -1,8 +1,8 @@
 //! The slot of one plugin: the serving version, the previous one, and the operator's changes.
 //!
 //! In: settings, and the factory. Out: a plugin to call, or the reason why there is none; a status. A new version is
-//! loaded beside the old one and replaces it in one step; if it can't be loaded, the old one keeps serving. Not here:
-//! the list of plugins (`registry`).
+//! loaded while the old one serves, and replaces it in one step. If the new version cannot be loaded, the old one
+//! continues to serve. Not here: the list of plugins (`registry`).
 
 use std::mem;
 use std::path::Path;
@@ -19,13 +19,13 @@ use crate::manifest::{Capability, Version};
 use crate::plugin::{ConfiguredPlugin, Plugin, PluginSettings};
 use crate::role::Role;
 
-/// Functions that no query calls. The server is ready even if their breakers are open.
+/// The functions that no query calls. Their open breakers do not make the server unready.
 const NOT_FOR_QUERIES: &[&str] = &["on-certify", "on-metadata-change"];
 
 /// The slot of a plugin that the operator lists, or that was found in a folder.
 pub(crate) struct PluginSlot<R: Role> {
     pub(crate) settings: PluginSettings,
-    /// Serializes changes, however long creating a plugin takes.
+    /// Held during a change, so that changes follow one another even if creating a plugin takes long.
     changing: Mutex<()>,
     state: RwLock<SlotState<R>>,
 }
@@ -47,9 +47,9 @@ struct LoadFailure {
 pub(crate) trait AnyPluginSlot: Send + Sync {
     fn name(&self) -> &str;
     fn status(&self) -> PluginStatus;
-    /// Returns whether the plugin is required and not available.
+    /// Returns whether the plugin is required but not available.
     fn is_missing(&self) -> bool;
-    /// Replaces the plugin by the current file's.
+    /// Loads the current file and replaces the serving plugin.
     ///
     /// # Errors
     /// [`ChangeError::Refused`]; the old version keeps serving.
@@ -95,7 +95,7 @@ impl<R: Role> PluginSlot<R> {
     }
 
     fn read(&self) -> RwLockReadGuard<'_, SlotState<R>> {
-        // Fields are set in steps that can't fail.
+        // Fields are set in steps that cannot fail, so a panic leaves them consistent.
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -107,7 +107,7 @@ impl<R: Role> PluginSlot<R> {
         !self.settings.is_found
     }
 
-    /// Returns whether a file has the same content as this plugin's.
+    /// Returns whether a file has the same content as the file of this plugin.
     pub(crate) fn is_copy(&self, file: &Path) -> bool {
         let own = match &self.read().serving {
             Ok(plugin) => Some(plugin.digest.to_string()),
@@ -116,7 +116,7 @@ impl<R: Role> PluginSlot<R> {
         own.is_some() && loader::read(file).ok().map(|bytes| loader::digest(&bytes)) == own
     }
 
-    /// Returns the plugin for its role's adapter.
+    /// Returns the plugin for the adapter of its role, after reverting a failed reload.
     pub(crate) fn configured(&self) -> ConfiguredPlugin<R> {
         self.roll_back();
         let state = self.read();
@@ -133,9 +133,9 @@ impl<R: Role> PluginSlot<R> {
         }
     }
 
-    /// Reverts a reload if a function of the new version was closed to all callers within its first calls, or if it was
-    /// quarantined. A reload of a hook is never reverted: the old version may permit what the new one was written to
-    /// deny.
+    /// Reverts a reload if the breaker of a function opened for all callers within the first calls of the new version,
+    /// or if the new version was quarantined. A reload of a hook is never reverted, because the old version may permit
+    /// what the new one was written to deny.
     fn roll_back(&self) {
         if R::ROLE == PluginRole::Governance || !self.read().may_roll_back() {
             return;
@@ -185,7 +185,7 @@ impl<R: Role> SlotState<R> {
     }
 }
 
-/// Compares versions. A string that is not a version is older than any version.
+/// Returns whether a version precedes the serving one. A string that is not a version precedes every version.
 fn is_older(found: &str, serving: &str) -> bool {
     match (Version::parse(found), Version::parse(serving)) {
         (Some(found), Some(serving)) => found.is_below(&serving),
@@ -288,7 +288,7 @@ impl<R: Role> AnyPluginSlot for PluginSlot<R> {
     }
 }
 
-/// Returns the part of the status that depends on the settings alone.
+/// Returns a status that contains only what follows from the settings.
 pub(crate) fn status_of(settings: &PluginSettings, role: PluginRole) -> PluginStatus {
     let granted = Capability::ALL.into_iter().filter(|capability| settings.grants.has(*capability));
     let limits = CallLimits::of(role);

@@ -1,7 +1,7 @@
 //! The calls that a plugin must answer once before it is used, in addition to `describe`.
 //!
-//! In: a linked component. Out: nothing, or the fault that prevents its use. The probe of a dialect is its profile
-//! (`dialect`). Checks and hooks have no probe, because their functions need a query.
+//! In: a linked component. Out: nothing, or the fault that prevents its use. A dialect's probe is the call for its
+//! profile (`dialect`). Checks and hooks have no probe, because their functions need a query.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub(crate) fn nothing<R: Role>(_: &LinkedComponent<R>, _: CallLimits) -> Result<
     Ok(())
 }
 
-/// Checks that a detector names 1 to 32 kinds, each once.
+/// Checks that a detector has 1 to 32 kinds, and none of them twice.
 pub(crate) fn detectors(linked: &LinkedComponent<DetectorPlugin>, limits: CallLimits) -> Result<(), PluginFault> {
     const CALL: &str = "detectors";
     let kinds = linked.call(CALL, limits, |plugin, store| plugin.terrane_anomaly_detector().call_detectors(store))?;

@@ -21,20 +21,20 @@ use crate::signature::PublicKey;
 pub(crate) struct Registry {
     factory: Arc<PluginFactory>,
     search: SearchPath,
-    /// The keys of which one must have signed each file outside of the program's own folders. Empty if no signature is
-    /// required.
+    /// The trusted keys for files that the operator does not list. One of these keys must have signed such a file,
+    /// unless it is in a folder of the program. Empty if no signature is required.
     keys: Vec<PublicKey>,
     detectors: Table<DetectorPlugin>,
     checks: Table<CheckPlugin>,
     hooks: Table<PolicyGuest>,
 }
 
-/// The plugins that a list contains.
+/// The choice of the plugins that a list contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Inventory {
     /// The plugins that were loaded so far.
     Loaded,
-    /// The plugins in the component folders too; they are loaded now.
+    /// The loaded plugins and those in the component folders, which are loaded if necessary.
     WithFolders,
 }
 
@@ -51,7 +51,7 @@ impl<R: Role> Default for Table<R> {
 
 impl<R: Role> Table<R> {
     fn slots(&self) -> Vec<Arc<PluginSlot<R>>> {
-        // Entries are pushed whole.
+        // Entries are pushed whole, so a panic leaves the list consistent.
         self.slots.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -62,7 +62,7 @@ impl<R: Role> Table<R> {
 
 /// A role whose plugins are in a table of the registry.
 pub(crate) trait RegisteredRole: Role {
-    /// The prefix of file names that are found without being listed.
+    /// The prefix of the names of files that need not be listed. `None` if plugins of the role must be listed.
     const PREFIX: Option<&'static str>;
 
     fn table(registry: &Registry) -> &Table<Self>;
@@ -106,7 +106,7 @@ impl Registry {
         self.slots::<R>().iter().map(|slot| slot.configured()).collect()
     }
 
-    /// Returns whether the role has any plugin, without checking whether it is available.
+    /// Returns whether the role has at least one plugin, which may be unavailable.
     pub(crate) fn has_any<R: RegisteredRole>(&self) -> bool {
         self.search_once::<R>();
         !R::table(self).slots.read().unwrap_or_else(PoisonError::into_inner).is_empty()
@@ -123,8 +123,9 @@ impl Registry {
         }
     }
 
-    /// Loads the files of a folder. If several files have one name, the first is used: the listed one, then the
-    /// program's own. A copy of it is ignored; another file is refused.
+    /// Loads the files in the component folders whose name begins with the prefix. If a plugin of the same name exists
+    /// already, it stays: a listed plugin, or one from a folder that comes earlier. The further file is ignored if the
+    /// plugin is listed or the file is a copy, and refused otherwise.
     fn search_folders<R: RegisteredRole>(&self, prefix: &str) {
         for (name, source) in self.search.files().into_iter().filter(|(name, _)| name.starts_with(prefix)) {
             let slots = R::table(self).slots();

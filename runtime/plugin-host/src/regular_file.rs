@@ -1,6 +1,6 @@
-//! Opens regular files only: opening a pipe without a writer would block forever.
+//! Opens files, but no pipes: opening a pipe without a writer would block forever.
 //!
-//! In: a path. Out: an open file, or an error. Not here: the limit of what is read.
+//! In: a path. Out: an open file, or an error. Not here: the limit of the size that is read.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -12,11 +12,11 @@ use rustix::fs::OFlags;
 /// Opens a file or a folder.
 ///
 /// # Errors
-/// The system's, and a path that leads to a pipe, a device or a socket.
+/// The system's error, or a path that leads to a pipe, a device or a socket.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)?;
     let found = file.metadata()?.file_type();
-    // Reading a folder fails with the system's own error.
+    // A folder is accepted here, because reading it fails with the system's own error.
     if found.is_file() || found.is_dir() { Ok(file) } else { Err(io::Error::other("not a regular file")) }
 }
 

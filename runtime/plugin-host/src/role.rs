@@ -1,8 +1,8 @@
 //! The common part of the four roles: linking a component for its role, and calling it.
 //!
-//! In: a compiled component. Out: a [`LinkedComponent`]. Each call runs in a fresh instance inside limits and ends with
-//! an answer or a typed fault. Answers are untrusted: each role's module checks its own. Not here: the list of
-//! components, and whether one may be called now (`registry`).
+//! In: a compiled component. Out: a [`LinkedComponent`]. Each call runs in a fresh instance with limits, and ends with
+//! an answer or a typed fault. Answers are untrusted; the module of each role checks them. Not here: the list of
+//! components, and whether a component may be called now (`registry`).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::{panic_message, probe};
 pub(crate) const VERSION: &str = "0.1.0";
 const PLUGIN: &str = "terrane:types/plugin";
 
-/// One instance of a component with a role. `bindgen!` writes the types, the macro below the rest.
+/// An instance of a component with a role. `bindgen!` generates the types, and the macro below implements this trait.
 pub(crate) trait Role: Sized + Send + Sync + 'static {
     type Pre: Send + Sync;
     const ROLE: PluginRole;
@@ -35,7 +35,7 @@ pub(crate) trait Role: Sized + Send + Sync + 'static {
 
     fn prepare(instance: InstancePre<Guest>) -> wasmtime::Result<Self::Pre>;
     fn instantiate(pre: &Self::Pre, store: &mut Store<Guest>) -> wasmtime::Result<Self>;
-    /// Compares the types of all functions, if instantiation does not.
+    /// Compares the types of all functions with the contract's. Does nothing if the instantiation compares them.
     fn compare_types(&self, _: &mut Store<Guest>) -> wasmtime::Result<()> {
         Ok(())
     }
@@ -45,7 +45,7 @@ pub(crate) trait Role: Sized + Send + Sync + 'static {
     fn probe(linked: &LinkedComponent<Self>, limits: CallLimits) -> Result<(), PluginFault>;
 }
 
-/// A component's description of itself, not checked yet.
+/// A component's unchecked description of itself.
 #[derive(Debug, Clone)]
 pub(crate) struct Info {
     pub(crate) id: String,
@@ -143,18 +143,18 @@ pub(crate) struct LinkedComponent<R: Role> {
     engine: Arc<Engine>,
     sandbox: SandboxLimits,
     pre: R::Pre,
-    /// The number of calls of the whole host.
+    /// The number of calls of all guests of the host.
     calls: Arc<AtomicU64>,
-    /// The fuel of all calls together.
+    /// The fuel that all calls of this component have used.
     fuel: AtomicU64,
 }
 
 impl<R: Role> LinkedComponent<R> {
-    /// Checks that the exports are those of the role, in this host's version and with its types, and links the granted
+    /// Checks that the exports are the role's, in the version and with the types of this host. Then links the granted
     /// imports.
     ///
     /// # Errors
-    /// Another role, another version, an unknown import.
+    /// The component has another role or another version, or it has an unknown import.
     pub(crate) fn on(
         sandbox: SandboxLimits,
         engine: &Arc<Engine>,
@@ -202,8 +202,8 @@ impl<R: Role> LinkedComponent<R> {
         self.call_with_permit("", export, limits, ask).0
     }
 
-    /// Makes one call of a function of the role, on behalf of a tenant, and returns the fuel that it used. Calls that
-    /// may take seconds have a permit already (`call_limiter`).
+    /// Makes one call of a function of the role on behalf of a tenant, and returns the answer and the used fuel. The
+    /// caller of a function that may take seconds must have a permit already (`call_limiter`).
     pub(crate) fn call_for<T>(
         &self,
         tenant: &str,
@@ -230,7 +230,7 @@ impl<R: Role> LinkedComponent<R> {
         ask: impl FnOnce(&R, &mut Store<Guest>) -> Result<T, PluginFault>,
     ) -> (Result<T, PluginFault>, u64) {
         let mut fuel = 0;
-        // The engine runs foreign code here: its own panics must not stop the server.
+        // The engine runs foreign code here. If the engine itself panics, the server must continue.
         let answer = catch_unwind(AssertUnwindSafe(|| self.call_once(tenant, export, limits, &mut fuel, ask)))
             .unwrap_or_else(|_| Err(PluginFault::Host { message: "the engine broke off".to_owned() }));
         (answer, fuel)
@@ -255,7 +255,7 @@ impl<R: Role> LinkedComponent<R> {
         answer
     }
 
-    /// Returns the fuel of all calls so far.
+    /// Returns the fuel that all calls have used so far.
     pub(crate) fn fuel(&self) -> u64 {
         self.fuel.load(Ordering::Relaxed)
     }
@@ -263,7 +263,7 @@ impl<R: Role> LinkedComponent<R> {
     /// Returns the component's description of itself.
     ///
     /// # Errors
-    /// The call's, and an invalid id or version.
+    /// The fault of the call, or of an invalid id or version.
     pub(crate) fn describe(&self, limits: CallLimits) -> Result<Info, PluginFault> {
         let mut info = self.call("describe", limits, |guest, store| guest.call_describe(store))?;
         if !is_id(&info.id) || info.version.is_empty() || info.version.len() > 64 {
@@ -274,10 +274,10 @@ impl<R: Role> LinkedComponent<R> {
         Ok(info)
     }
 
-    /// Checks the configuration with the component.
+    /// Lets the component check its configuration.
     ///
     /// # Errors
-    /// The call's, and [`PluginFault::Declined`] with the problems of the configuration.
+    /// The fault of the call, or [`PluginFault::Declined`] with the problems of the configuration.
     pub(crate) fn check_config(&self, json: &str, limits: CallLimits) -> Result<(), PluginFault> {
         self.call("check-config", limits, |guest, store| guest.call_check_config(store, json))?
             .map_err(|issues| PluginFault::Declined { call: "check-config", message: issues_text(&issues) })
@@ -304,13 +304,15 @@ fn check_exports<R: Role>(engine: &Engine, component: &Component) -> Result<(), 
     Ok(())
 }
 
-/// Returns whether the export has this host's minor version: before 1.0, each minor version is a contract of its own.
+/// Returns whether the export has the same minor version as this host. Before 1.0, each minor version is a contract of
+/// its own.
 fn is_spoken(export: &str) -> bool {
     let minor = |version: &str| version.rsplit_once('.').map(|(minor, _)| minor.to_owned());
     export.rsplit_once('@').and_then(|(_, version)| minor(version)) == minor(VERSION)
 }
 
-/// Returns the fault of a failed instantiation, which compares the types of functions.
+/// Returns the fault of a failed instantiation. An instantiation also fails if the types of functions differ from the
+/// contract's.
 fn instantiation_fault<R: Role>(call: &'static str, error: &wasmtime::Error) -> PluginFault {
     match call_fault(call, error) {
         PluginFault::Answer { message, .. } => {

@@ -1,7 +1,7 @@
-//! The sandbox of a plugin's guests: the resources that they share with all guests of the host, and their own.
+//! The sandbox of a plugin's guests: the resources that they share with all guests of the host, and their own limits.
 //!
 //! In: the host's budgets, and the operator's grants. Out: the data of each new store. Not here: fuel and time, which
-//! each call sets.
+//! are set for each call.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::plugin::ConfigJson;
 pub(crate) struct SandboxLimits {
     pub(crate) name: Arc<str>,
     pub(crate) limits: GuestLimits,
-    /// The memory budget; `None` for a component on the test bench.
+    /// The memory budget of the host; `None` on the test bench.
     pub(crate) budget: Option<Arc<Budget>>,
     pub(crate) throttle: Option<Arc<Throttle>>,
     pub(crate) memo: Option<MemoGrant>,

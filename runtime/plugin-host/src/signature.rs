@@ -1,8 +1,8 @@
 //! Detached signatures of components: ed25519 (RFC 8032) over the 32 bytes of a file's SHA-256.
 //!
-//! In: keys and files as bytes and hexadecimal text. Out: a signature, or the key that made a signature. The signature
-//! of a component `X.wasm` is the file `X.wasm.sig` beside it: one line of 128 hexadecimal digits. Not here: the keys
-//! that an operator trusts (`factory`), and the place of a secret key (the command line).
+//! In: keys, files and signatures, as bytes or hexadecimal text. Out: a signature, or the key that made a signature.
+//! The signature of a component `X.wasm` is in the file `X.wasm.sig` beside it: one line of 128 hexadecimal digits. Not
+//! here: the keys that an operator trusts (`factory`), and the place of a secret key (the command line).
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,27 +24,27 @@ pub enum SignatureError {
     Hexadecimal { digits: usize },
     #[error("is not an ed25519 key")]
     Key,
-    /// Signatures by this key can be created without a secret.
+    /// The key is weak: anyone can create signatures that it accepts.
     #[error("is a weak key, for which anyone can sign")]
     Weak,
-    /// The number of trusted keys, none of which signed this content.
+    /// None of the trusted keys signed this content. The field is the number of trusted keys.
     #[error("was made with none of the trusted keys ({keys}), or for another file")]
     Mismatch { keys: usize },
     #[error("the system provides no random bytes")]
     Randomness,
 }
 
-/// A key that verifies signatures. Its text is 64 lower-case hexadecimal digits.
+/// A key that verifies signatures. Its text form is 64 lower-case hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PublicKey([u8; PUBLIC_BYTES]);
 
-/// A key that signs. Its secret text is the 32 bytes of its seed in hexadecimal.
+/// A key that signs. Its text form is its seed of 32 bytes in hexadecimal.
 pub struct SecretKey {
     seed: [u8; SEED_BYTES],
     pair: Ed25519KeyPair,
 }
 
-/// A signature. Its text is 128 lower-case hexadecimal digits.
+/// A signature. Its text form is 128 lower-case hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Signature([u8; SIGNATURE_BYTES]);
 
@@ -52,7 +52,7 @@ impl SecretKey {
     /// Creates a key from the system's random bytes.
     ///
     /// # Errors
-    /// The system has none.
+    /// The system has no random bytes.
     pub fn generate() -> Result<SecretKey, SignatureError> {
         let mut seed = [0; SEED_BYTES];
         getrandom::fill(&mut seed).map_err(|_| SignatureError::Randomness)?;
@@ -64,7 +64,7 @@ impl SecretKey {
         Ok(SecretKey { seed, pair })
     }
 
-    /// Returns the secret text, for a file that only its owner can read.
+    /// Returns the text form of the secret. Callers must write it only to a file that only its owner can read.
     pub fn expose(&self) -> String {
         hexadecimal(&self.seed)
     }
@@ -84,7 +84,7 @@ impl SecretKey {
 }
 
 impl Signature {
-    /// Returns the key that signed the file.
+    /// Returns the trusted key that made this signature of the file.
     ///
     /// # Errors
     /// [`SignatureError::Mismatch`].
@@ -151,8 +151,8 @@ impl fmt::Debug for SecretKey {
     }
 }
 
-/// The points of small order without their sign bit, including encodings that are not reduced: the verifying library
-/// accepts them as keys.
+/// The points of small order without their sign bit, as hexadecimal text. The list includes encodings that are not
+/// reduced, because the verifying library accepts them as keys.
 const WEAK: [&str; 7] = [
     "0000000000000000000000000000000000000000000000000000000000000000",
     "0100000000000000000000000000000000000000000000000000000000000000",

@@ -1,8 +1,8 @@
-//! The test bench of plugin authors: one component, and calls of any of its functions with JSON.
+//! The test bench for plugin authors: loads one component, and calls any of its functions with JSON.
 //!
-//! In: a file. Out: [`Facts`] read without running it, and a [`CallReport`] for each call: the answer of a fresh
-//! instance inside a server's limits, with fuel, memory, time and log lines, and the fault for which a server would
-//! refuse it. Not here: the operator's settings.
+//! In: a file. Out: [`Facts`], which are read without running the component, and a [`CallReport`] for each call. Each
+//! call has a fresh instance with a server's limits. A report contains the answer, the fuel, the memory, the duration,
+//! the log lines, and the fault for which a server would refuse the answer. Not here: the operator's settings.
 
 mod answers;
 mod json;
@@ -44,11 +44,11 @@ pub struct Facts {
     pub bytes: u64,
     /// Lower-case hexadecimal SHA-256 of the file.
     pub digest: String,
-    /// The role; `None` if the exports are those of no role.
+    /// The role, by the interface that the component exports; `None` if it exports the interface of no role.
     pub role: Option<PluginRole>,
     pub imports: Vec<String>,
     pub exports: Vec<Export>,
-    /// The content of the section `plugin.toml`.
+    /// The content of the section `plugin.toml`, if the component has one.
     pub manifest: Option<String>,
 }
 
@@ -58,7 +58,7 @@ pub struct Export {
     /// The interface, such as `terrane:anomaly/detector@0.1.0`.
     pub interface: String,
     pub name: String,
-    /// The signature as in the contract: `func(kind: string, …) -> …`.
+    /// The signature in the syntax of the contract: `func(kind: string, …) -> …`.
     pub signature: String,
 }
 
@@ -76,11 +76,12 @@ pub struct Identity {
 #[derive(Debug, Clone)]
 pub struct CallReport {
     pub answer: Value,
-    /// The fault for which a server would refuse the answer. `None` if the call was declined.
+    /// The fault for which a server would refuse the answer; `None` if it would accept it, or if the guest declined the
+    /// call.
     pub refused: Option<PluginFault>,
-    /// The fuel that was used: about one unit per WebAssembly instruction, the same for the same component and input.
+    /// The used fuel, about one unit per WebAssembly instruction. A component uses the same fuel for the same input.
     pub fuel: u64,
-    /// The size of the instance's linear memories at the end, in bytes.
+    /// The total size of the instance's linear memories in bytes at the end of the call.
     pub memory_bytes: usize,
     /// The duration of the call, including the instantiation.
     pub duration: Duration,
@@ -102,7 +103,7 @@ pub enum CallError {
     },
 }
 
-/// A fault before the component could write anything.
+/// Converts a fault that ends a call before the component could write log lines.
 impl From<PluginFault> for CallError {
     fn from(fault: PluginFault) -> CallError {
         CallError::Fault { fault, log: LogLines::default() }
@@ -128,7 +129,7 @@ impl TestBench {
         let engine = Arc::new(engine.map_err(|error| PluginFault::Host { message: error.to_string() })?);
         let bytes = loader::read(path)?;
         let digest = loader::digest(&bytes);
-        // The bench grants what an operator would be asked for.
+        // The bench grants the memo, as an operator could.
         let grants = Grants { memo: true, ..Grants::default() };
         let component = loader::component(&engine, None, &bytes, &digest, grants)?;
         let exports = exports(&engine, &component);
@@ -149,7 +150,7 @@ impl TestBench {
         Ok(TestBench { engine, component, facts, name: name.into(), config_json: String::new() })
     }
 
-    /// Sets the configuration, a JSON object, for calls without a context of their own.
+    /// Sets the configuration, a JSON object. It applies to calls whose arguments have no context of their own.
     #[must_use]
     pub fn configured(self, config_json: &str) -> TestBench {
         TestBench { config_json: config_json.to_owned(), ..self }
@@ -163,10 +164,11 @@ impl TestBench {
         &self.facts
     }
 
-    /// Returns the description of a component of `role` in this host's version and with its types.
+    /// Returns the description of a component after checking that it has `role`, in the version and with the types of
+    /// this host.
     ///
     /// # Errors
-    /// The fault for which a server would refuse it.
+    /// The fault for which a server would refuse the component.
     pub fn describe(&self, role: PluginRole) -> Result<Identity, PluginFault> {
         match role {
             PluginRole::Dialect => self.describe_as::<DialectPlugin>(),
@@ -180,11 +182,11 @@ impl TestBench {
         Ok(identity(self.linked::<R>()?.describe(CallLimits::DESCRIBE)?))
     }
 
-    /// Returns the description of a component of `role` after checking its configuration, and a dialect's profile or a
-    /// detector's kinds.
+    /// Returns the description of a component of `role`, after every check that a server makes before it uses the
+    /// component: its configuration, and a dialect's profile or a detector's kinds.
     ///
     /// # Errors
-    /// The fault for which a server would refuse it.
+    /// The fault for which a server would refuse the component.
     pub fn probe(&self, role: PluginRole) -> Result<Identity, PluginFault> {
         let config_json = &self.config_json;
         match role {
@@ -221,7 +223,7 @@ impl TestBench {
         LinkedComponent::on(self.sandbox(), &self.engine, &self.component, &Arc::default())
     }
 
-    /// Returns the limits of a call. Each call has its own memo, so that equal calls have equal answers.
+    /// Returns the sandbox of a call. Each call has a new memo, so that equal calls have equal answers.
     fn sandbox(&self) -> SandboxLimits {
         let memo = MemoGrant {
             memo: Memo::new(MonotonicClock::default()),
@@ -231,12 +233,12 @@ impl TestBench {
         SandboxLimits { memo: Some(memo), ..SandboxLimits::alone(Arc::clone(&self.name), self.engine.guest) }
     }
 
-    /// Calls an exported function, named alone (`detect`) or with its interface
-    /// (`terrane:anomaly/detector@0.1.0#detect`). `arguments` are by the parameters' names; optional fields of records
-    /// may be omitted.
+    /// Calls an exported function. The function is given by its name alone (`detect`) or with its interface
+    /// (`terrane:anomaly/detector@0.1.0#detect`), and `arguments` by the names of the parameters. Optional fields of
+    /// records may be omitted.
     ///
     /// # Errors
-    /// An unknown function, arguments of other types, or a fault of the guest.
+    /// The function is unknown, the arguments have other types, or the guest has a fault.
     pub fn call(&self, function: &str, arguments: &Map<String, Value>) -> Result<CallReport, CallError> {
         let export = self.export(function)?;
         let ty = function_type(&self.engine, &self.component, export).ok_or_else(|| self.unknown(function))?;
@@ -247,7 +249,7 @@ impl TestBench {
         called.unwrap_or_else(|_| Err(PluginFault::Host { message: "the engine broke off".to_owned() }.into()))
     }
 
-    /// Returns the limits of a call of this function, unless an operator sets others.
+    /// Returns the default limits of a call of this function.
     pub fn limits(&self, function: &str) -> CallLimits {
         const DESCRIBING: [&str; 4] = ["describe", "check-config", "describe-dialect", "detectors"];
         match self.facts.role {
@@ -312,7 +314,7 @@ impl TestBench {
     }
 }
 
-/// Returns the contract's own name, since faults name the call for as long as the program runs.
+/// Returns the function's name in the contract as a static string, which a fault needs.
 fn static_name(name: &str) -> &'static str {
     const NAMES: [&str; 15] = [
         "describe",
@@ -336,7 +338,7 @@ fn static_name(name: &str) -> &'static str {
 
 fn identity(info: Info) -> Identity {
     let Info { id, version, display_name, api, config_schema_json, .. } = info;
-    // The id and the version were checked; these are untrusted text.
+    // The id and the version were checked already; the other fields are untrusted text.
     let (display_name, api) = (shortened(&display_name), shortened(&api));
     Identity { id, version, display_name, api, config_schema_json }
 }

@@ -1,12 +1,13 @@
 //! Ends calls whose time limit has passed.
 //!
-//! In: the start of each call with its limit, and its end. Out: a new epoch after each deadline; each store then checks
-//! its own deadline. One thread sleeps until the next deadline. While calls come and go it wakes once per shortest
-//! limit, so that a call need not wake it, which would cost more than a short call. After a second without calls it
-//! sleeps until the next one.
+//! In: the start of each call with its limit, and its end. Out: a new epoch after each deadline. At a new epoch, each
+//! store checks its own deadline. One thread sleeps until the next deadline. While calls come and go, the thread wakes
+//! once per shortest limit, so that a new call need not wake it; waking it would cost more than a short call. After a
+//! second without calls, it sleeps until the next call.
 //!
-//! A limit is processor time: a busy machine can delay a thread for longer than a hook may take, which is not the
-//! hook's fault. Since a guest never waits, a call also ends after [`CLOCK_FACTOR`] times its limit by the clock.
+//! A limit is processor time. On a busy machine a thread may have to wait for longer than a hook may take, which is not
+//! the hook's fault. A guest never waits for anything else, so a call also ends after [`CLOCK_FACTOR`] times its limit
+//! by the clock.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -17,12 +18,12 @@ use wasmtime::{EngineWeak, Store, UpdateDeadline};
 use crate::engine::EngineError;
 use crate::monotonic_clock::MonotonicClock;
 
-/// The interval at which an overdue call is interrupted again: its store may have been about to set its deadline, or be
-/// in the host.
+/// The interval at which an overdue call is interrupted again. The first interruption has no effect if the store was
+/// about to set its deadline, or if the call was in the host.
 const REPEAT: Duration = Duration::from_millis(1);
-/// The ratio of a call's limit by the clock to its limit of processor time.
+/// The longest duration of a call by the clock, as a multiple of its limit of processor time.
 const CLOCK_FACTOR: u32 = 10;
-/// The time without a call after which the thread sleeps until the next one.
+/// The time without a new call after which the thread sleeps until the next call.
 const IDLE: Duration = Duration::from_secs(1);
 
 pub(crate) struct Watchdog {
@@ -34,10 +35,10 @@ pub(crate) struct Watchdog {
 }
 
 struct RunningCalls {
-    /// The deadlines of running calls, in no order. There are at most as many as permits (`budget`, `call_limiter`).
+    /// The deadlines of running calls, unordered. Permits bound their number (`budget`, `call_limiter`).
     deadlines: Vec<Duration>,
     last_began: Duration,
-    /// The shortest limit so far.
+    /// The shortest limit of any call so far.
     shortest: Duration,
     /// The time at which the thread wakes; `None` if it sleeps until a call wakes it.
     wakes_at: Option<Duration>,
@@ -60,7 +61,7 @@ impl Watchdog {
         Ok(watchdog)
     }
 
-    /// Starts the store's time on this thread. Hold the guard until the call returns.
+    /// Starts the time of a call on this thread. The caller must hold the returned guard until the call returns.
     pub(crate) fn begin<T: 'static>(self: &Arc<Self>, store: &mut Store<T>, limit: Duration) -> RunningCall {
         let now = self.clock.now();
         let allowed = CallDeadline::new(now, self.worked.now(), limit);
@@ -106,12 +107,12 @@ impl Watchdog {
     }
 }
 
-/// The end of one call's time.
+/// The conditions under which one call ends.
 #[derive(Clone, Copy)]
 struct CallDeadline {
-    /// The earliest end by the clock: the call cannot have used its processor time before.
+    /// The earliest end by the clock. Before it, the call cannot have used up its processor time.
     earliest: Duration,
-    /// The latest end by the clock, whatever processor time the call got.
+    /// The latest end by the clock, even if the call got little processor time.
     latest: Duration,
     /// The end by the thread's processor time.
     worked: Duration,
@@ -142,7 +143,7 @@ impl RunningCalls {
         }
     }
 
-    /// Adds a call, and returns whether the thread would sleep past its deadline.
+    /// Adds a call, and returns whether the watchdog's thread would sleep past the call's deadline.
     fn begin(&mut self, now: Duration, limit: Duration) -> bool {
         let deadline = now.saturating_add(limit);
         self.deadlines.push(deadline);
@@ -161,7 +162,7 @@ impl RunningCalls {
         self.deadlines.iter().any(|deadline| *deadline <= now)
     }
 
-    /// Returns the time at which the thread must check again.
+    /// Returns the time at which the thread must wake; `None` if it may sleep until the next call.
     fn next(&self, now: Duration) -> Option<Duration> {
         let soonest = self.deadlines.iter().min().map(|deadline| (*deadline).max(now + REPEAT));
         let is_quiet = now.saturating_sub(self.last_began) >= IDLE;

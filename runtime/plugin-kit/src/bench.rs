@@ -1,7 +1,7 @@
 //! Measures the call of a case file.
 //!
-//! In: a component, a case, a number of calls. Out: p50 and p99 of a call with its instantiation, and its fuel and
-//! memory, which are the same each time. Calls run one after another; a server runs them side by side.
+//! In: a component, a case, a number of calls. Out: the p50 and p99 of a call with its instantiation, and its fuel and
+//! memory, which are equal for each call. The calls run one after another, while a server runs calls at the same time.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use crate::case::Case;
 use crate::component::open;
 use crate::error::KitError;
 
-/// The number of calls before the first one that is measured.
+/// The number of calls before the measured ones.
 const WARMUP: u32 = 20;
 
-/// The cost of one call.
+/// The measured cost of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measurement {
-    /// The contract's function.
+    /// The function of the contract that was called.
     pub call: String,
     pub calls: u32,
     pub p50: Duration,
@@ -25,7 +25,7 @@ pub struct Measurement {
     pub memory_bytes: usize,
 }
 
-/// Makes the call of the case `input` many times.
+/// Makes the call of the case file `input` many times.
 ///
 /// # Errors
 /// The component or the case cannot be read, or a call fails.
@@ -50,7 +50,7 @@ pub fn measure(file: &Path, input: &Path, calls: u32) -> Result<Measurement, Kit
     Ok(Measurement { call: case.call, calls, p50, p99, fuel, memory_bytes })
 }
 
-/// Returns the quantile by nearest rank; zero for an empty list.
+/// Returns the quantile by nearest rank, or zero for an empty list.
 fn quantile(sorted: &[Duration], fraction: f64) -> Duration {
     let rank = (fraction * sorted.len() as f64).ceil().max(1.0) as usize - 1;
     sorted.get(rank).copied().unwrap_or_default()

@@ -1,7 +1,7 @@
-//! Builds a component: of a crate, or of a core module that another compiler made.
+//! Builds a component from a crate, or from a core module that another compiler made.
 //!
-//! In: a folder with `plugin.toml`. Out: a validated component with the manifest in it, by default
-//! `components/<id>.wasm` in cargo's target folder. Crates are compiled with the author's own cargo and toolchain;
+//! In: a folder with `plugin.toml`. Out: a validated component that contains the manifest. By default it is written to
+//! `components/<id>.wasm` in cargo's target folder. Crates are compiled with the author's own cargo and toolchain.
 //! cargo's output goes to standard error.
 
 use std::env;
@@ -20,17 +20,17 @@ use crate::files::{create_folder, read, read_text, write};
 use crate::toolchain::{StandardLibrary, TARGET};
 use crate::{check, contract};
 
-/// The profile that cargo builds with.
+/// The cargo profile of a build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
-    /// Quick to build.
+    /// A profile that builds quickly.
     Dev,
-    /// Small and fast; for use.
+    /// A profile for use, whose component is small and fast.
     Release,
 }
 
 impl Profile {
-    /// Returns the name of the profile's folder in cargo's target folder.
+    /// Returns the name of the profile's subfolder in cargo's target folder.
     fn folder(self) -> &'static str {
         match self {
             Profile::Dev => "debug",
@@ -39,22 +39,22 @@ impl Profile {
     }
 }
 
-/// The origin of the core module.
+/// The source of the core module.
 #[derive(Debug, Clone)]
 pub enum CoreModule {
     /// The crate in the folder.
     Crate(Profile),
-    /// A file, for the role that plugin.toml names.
+    /// A file. `plugin.toml` states its role.
     File(PathBuf),
 }
 
 /// A component to build.
 #[derive(Debug, Clone)]
 pub struct BuildRequest {
-    /// The folder of `plugin.toml`, and of the crate.
+    /// The folder that contains `plugin.toml` and, if there is one, the crate.
     pub folder: PathBuf,
     pub module: CoreModule,
-    /// The path of the component; `None` for the default.
+    /// The path of the component, or `None` for the default.
     pub out: Option<PathBuf>,
 }
 
@@ -66,14 +66,14 @@ pub struct BuiltComponent {
     pub bytes: u64,
     /// The SHA-256 of the component, in lower-case hexadecimal digits.
     pub digest: String,
-    /// Differences between the component and its manifest.
+    /// The differences between the component and its manifest.
     pub problems: Vec<String>,
 }
 
 /// Builds a component.
 ///
 /// # Errors
-/// The manifest is not valid, cargo fails, the module cannot be created a component, or a server would not load it.
+/// The manifest is not valid, cargo fails, the module cannot be made a component, or a server would not load it.
 pub fn build(request: &BuildRequest) -> Result<BuiltComponent, KitError> {
     let BuildRequest { folder, module, out } = request;
     let (text, manifest) = read_manifest(folder)?;
@@ -100,7 +100,7 @@ fn read_manifest(folder: &Path) -> Result<(String, Manifest), KitError> {
     Ok((text, manifest))
 }
 
-/// Returns the component of a crate, and cargo's target folder.
+/// Builds the component of a crate, and returns it with cargo's target folder.
 fn component_of_crate(folder: &Path, profile: Profile) -> Result<(Vec<u8>, PathBuf), KitError> {
     let (package, target_folder) = package(folder)?;
     let module = compile(folder, &package, &target_folder, profile)?;
@@ -109,7 +109,7 @@ fn component_of_crate(folder: &Path, profile: Profile) -> Result<(Vec<u8>, PathB
     Ok((component, target_folder))
 }
 
-/// Returns the component of a core module without WIT metadata, whose type is the role's world.
+/// Makes a component from a core module without WIT metadata. Its type is the world of its role.
 fn component_of_module(module: &Path, manifest: &Manifest) -> Result<Vec<u8>, KitError> {
     let world = match manifest.roles.first() {
         Some(PluginRole::Dialect) => "dialect-plugin",
@@ -135,7 +135,7 @@ fn default_path(target_folder: &Path, manifest: &Manifest) -> Result<PathBuf, Ki
     Ok(folder.join(format!("{}.wasm", manifest.id)))
 }
 
-/// Returns the differences between the component and its manifest. Its configuration is not checked: `check` does.
+/// Returns the differences between the component and its manifest. It does not check a configuration, as `check` does.
 fn problems(bench: &TestBench) -> Vec<String> {
     let Some(role) = bench.facts().role else { return Vec::new() };
     let mut problems = Vec::new();
@@ -144,7 +144,7 @@ fn problems(bench: &TestBench) -> Vec<String> {
     problems
 }
 
-/// Returns the package's name and cargo's target folder.
+/// Returns the name of the package and cargo's target folder.
 fn package(folder: &Path) -> Result<(String, PathBuf), KitError> {
     let mut command = cargo(folder);
     let output = command.args(["metadata", "--no-deps", "--format-version", "1"]).stderr(Stdio::inherit()).output();

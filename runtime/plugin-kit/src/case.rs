@@ -1,9 +1,9 @@
 //! Case files: one call, and the expected answer.
 //!
-//! In: JSON text: `call`, `args` by the parameters' names, `expect`, `tolerance`. Out: a [`Case`] whose arguments are
-//! complete, and the differences of an answer. Two short forms are accepted: `ctx` may be omitted, wholly or in part, and
-//! a batch of series may be `{"series": [[1, 2], [3]]}` with `step-ms` (default: a day) and `start-ms` (default: 0, or
-//! the end of the history). Not here: the call itself.
+//! In: JSON text with `call`, `args` (by the names of the parameters), `expect` and `tolerance`. Out: a [`Case`] with
+//! complete arguments, and the differences of an answer. Two short forms are accepted. `ctx` or parts of it may be
+//! omitted. A batch of series may be `{"series": [[1, 2], [3]]}` with `step-ms` (default: a day) and `start-ms`
+//! (default: 0, or the end of the history). Not here: the call itself.
 
 use std::path::Path;
 
@@ -13,16 +13,16 @@ use terrane_plugin_host::test_bench::TestBench;
 use crate::error::KitError;
 use crate::files::read_text;
 
-/// The relative tolerance for numbers of expectations.
+/// The default relative tolerance of expected numbers.
 const TOLERANCE: f64 = 1e-9;
 const DAY_MS: i64 = 86_400_000;
-/// The time of cases, 2025-01-01, in milliseconds since 1970-01-01.
+/// The current time in cases without one: 2025-01-01, in milliseconds since 1970-01-01.
 const NOW_MS: i64 = 1_735_689_600_000;
 
 /// One call of the contract.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// The contract's function.
+    /// The function of the contract to call.
     pub call: String,
     pub arguments: Map<String, Value>,
     pub expected: Option<Value>,
@@ -117,7 +117,7 @@ fn expand_series(batch: &mut Value, ends_ms: Option<&[i64]>) -> Result<Option<Ve
     Ok(Some(ends))
 }
 
-/// Compares an answer with the expected one: of an object only the expected fields, of a list all items.
+/// Compares an answer with the expected one. Of an object, only the expected fields are compared; of a list, all items.
 fn compare(expected: &Value, found: &Value, path: &str, tolerance: f64, differences: &mut Vec<String>) {
     match (expected, found) {
         (Value::Object(fields), Value::Object(answer)) => {
@@ -145,7 +145,7 @@ fn is_near(a: Option<f64>, b: Option<f64>, tolerance: f64) -> bool {
     a == b || (a - b).abs() <= tolerance * a.abs().max(b.abs())
 }
 
-/// Returns a value's text, shortened to fit into a line.
+/// Returns a value as text, shortened to fit into a line.
 pub(crate) fn short(value: &Value) -> String {
     const SHOWN: usize = 100;
     let text = value.to_string();

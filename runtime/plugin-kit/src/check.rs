@@ -1,7 +1,7 @@
 //! Checks whether a server would load a component.
 //!
-//! In: a file. Out: its identity and every problem: imports, role, version, types, differences from its manifest, its
-//! signature. Not here: whether its answers make sense (`test`).
+//! In: a file. Out: its identity, and every problem with its imports, role, version, types, manifest or signature. Not
+//! here: the meaning of its answers (`test`).
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -20,13 +20,13 @@ use crate::files::{read, read_text, signature_path};
 pub struct CheckReport {
     pub facts: Facts,
     pub role: PluginRole,
-    /// The identity; `None` if the component does not describe itself.
+    /// The identity, or `None` if the component cannot describe itself.
     pub identity: Option<Identity>,
     pub signature: SignatureState,
     pub problems: Vec<String>,
 }
 
-/// The state of the signature beside a component.
+/// The state of a component's signature, which is in a file beside the component.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SignatureState {
     /// The component is not signed, and no signature is required.
@@ -40,12 +40,12 @@ pub enum SignatureState {
     Verified {
         key: PublicKey,
     },
-    /// The file is not a signature.
+    /// The file does not contain a signature.
     Malformed {
         path: PathBuf,
         error: SignatureError,
     },
-    /// The signature was not made by a trusted key, or belongs to other content.
+    /// The signature was made by a key that is not trusted, or for other content.
     Invalid {
         path: PathBuf,
         error: SignatureError,
@@ -53,7 +53,7 @@ pub enum SignatureState {
 }
 
 impl SignatureState {
-    /// Returns the problem for which a server would refuse the component.
+    /// Returns the problem because of which a server would refuse the component.
     fn problem(&self) -> Option<String> {
         match self {
             SignatureState::Missing { path } => Some(format!("{} is missing", path.display())),
@@ -77,11 +77,11 @@ impl fmt::Display for SignatureState {
     }
 }
 
-/// Checks a component with a configuration, a JSON object. Unless `trusted` is empty, its signature must be by one of
-/// these keys.
+/// Checks a component with a configuration, which is a JSON object. If `trusted` is not empty, one of its keys must
+/// have signed the component.
 ///
 /// # Errors
-/// The file is not a component, has no role, or its signature cannot be read.
+/// The file is not a component, the component has no role, or its signature cannot be read.
 pub fn check(file: &Path, config_json: &str, trusted: &[PublicKey]) -> Result<CheckReport, KitError> {
     let bench = open(file)?;
     let role = role_of(&bench, file)?;
@@ -93,7 +93,7 @@ pub fn check(file: &Path, config_json: &str, trusted: &[PublicKey]) -> Result<Ch
     Ok(CheckReport { facts: bench.facts().clone(), role, identity, signature, problems })
 }
 
-/// Returns the component's identity and the fault for which a server would refuse it.
+/// Returns the identity of the component, and the fault for which a server would refuse it.
 pub(crate) fn probe(bench: &TestBench, role: PluginRole) -> (Option<Identity>, Vec<String>) {
     let fault = match bench.probe(role) {
         Ok(identity) => return (Some(identity), Vec::new()),

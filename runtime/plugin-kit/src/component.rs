@@ -1,6 +1,6 @@
 //! Opens a component on the test bench.
 //!
-//! In: a file. Out: the bench, or why a server would not load the file. Not here: any call.
+//! In: a file. Out: the test bench, or the reason why a server would not load the file. Not here: calls.
 
 use std::path::Path;
 

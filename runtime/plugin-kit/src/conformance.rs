@@ -1,8 +1,9 @@
-//! Tests that every component of a role must pass: calls that it must survive, and rules that every answer must meet.
+//! Tests that every component of a role must pass: calls that it must survive, and rules that every answer must follow.
 //!
-//! In: a component on the test bench. Out: an [`ConformanceOutcome`] for each vector. A plugin may decline a call with an error of
-//! the contract; a trap, a limit, or an answer that a host would refuse is a failure. Each call is made twice, and the
-//! answers must be identical. Not here: the quality of a plugin's answers.
+//! In: a component on the test bench. Out: a [`ConformanceOutcome`] for each vector. A vector is one call with its
+//! arguments. A plugin may decline a call with an error of the contract. A trap, a limit, or an answer that a host
+//! would refuse is a failure. Each call is made twice, and the answers must be identical. Not here: the quality of
+//! answers.
 
 mod checks;
 mod detectors;
@@ -17,11 +18,11 @@ use terrane_plugin_host::test_bench::{CallReport, TestBench};
 use crate::case;
 use crate::error::call_text;
 
-/// The result of one vector or case.
+/// The result of one conformance vector, or of one case of the author.
 #[derive(Debug, Clone)]
 pub struct ConformanceOutcome {
     pub name: String,
-    /// The problems; empty if the case passed.
+    /// The problems. The vector or case passed if there are none.
     pub problems: Vec<String>,
     /// The lines that the component logged.
     pub log: Vec<String>,
@@ -39,7 +40,7 @@ enum Reply {
 impl ConformanceOutcome {
     pub(crate) fn new(name: impl Into<String>, result: Result<Vec<String>, String>) -> ConformanceOutcome {
         let problems = result.unwrap_or_else(|problem| vec![problem]);
-        // A kind may have any name.
+        // The name may contain the name of a kind, which is any text of the plugin.
         ConformanceOutcome { name: plain(&name.into()), problems, log: Vec::new(), reply: None }
     }
 
@@ -47,7 +48,8 @@ impl ConformanceOutcome {
         ConformanceOutcome { log, ..self }
     }
 
-    /// Creates the result of a call: the problems that `check` finds in the answer, or none if the plugin declined.
+    /// Creates the result of a call. Its problems are those that `check` finds in the answer, or none if the plugin
+    /// declined.
     fn of_answer(
         name: impl Into<String>,
         answer: Result<Option<Value>, String>,
@@ -63,8 +65,8 @@ impl ConformanceOutcome {
     }
 }
 
-/// Runs all vectors of a role. A component that declines every call of its role's main function keeps the contract, but
-/// serves no purpose; that is a failure too.
+/// Runs all vectors of a role. A component that declines every call of its role's main function follows the contract
+/// but is useless, so that is a failure too.
 pub fn run(bench: &TestBench, role: PluginRole) -> Vec<ConformanceOutcome> {
     let mut outcomes = match role {
         PluginRole::Detector => detectors::run(bench),
@@ -110,12 +112,12 @@ fn ask(bench: &TestBench, call: &str, arguments: Value) -> Result<Value, String>
     Ok(call_twice(bench, call, &arguments)?.answer)
 }
 
-/// Makes a call as [`ask`] and returns the value in `ok`; `None` if the plugin declined.
+/// Makes a call like [`ask`], and returns the value in `ok`, or `None` if the plugin declined.
 fn answer_of(bench: &TestBench, call: &str, arguments: Value) -> Result<Option<Value>, String> {
     Ok(accepted(&ask(bench, call, arguments)?).cloned())
 }
 
-/// Returns the value in `ok`; `None` if the plugin declined.
+/// Returns the value in `ok`, or `None` if the plugin declined.
 fn accepted(answer: &Value) -> Option<&Value> {
     answer.get("ok")
 }
@@ -136,8 +138,8 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or_default()
 }
 
-/// Returns the problems of an arena: indexes out of range, children after their parents, more than the contract's 512
-/// nodes and depth of 32.
+/// Returns the problems of an arena: indexes out of range, children that do not precede their parents, more than 512
+/// nodes, or a depth of more than 32. The contract sets these limits.
 fn arena_problems(arena: &Value) -> Vec<String> {
     let (nodes, args) = (list(arena, "nodes"), list(arena, "args"));
     let mut problems = Vec::new();

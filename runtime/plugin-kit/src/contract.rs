@@ -1,13 +1,13 @@
-//! The contract inside the program, for core modules whose compiler does not support WIT.
+//! The plugin contract that is included in the program, for core modules whose compiler does not support WIT.
 //!
-//! In: a core module and a role's world. Out: the module with the section that `wit-component` reads its type from:
-//! the world, and `terrane:diagnostics/panic`, which any component may import. Not here: modules of `wit-bindgen`,
-//! which contain that section already.
+//! In: a core module, and the world of a role. Out: the module with the section from which `wit-component` reads the
+//! module's type: the world, and `terrane:diagnostics/panic`, which any component may import. Not here: modules of
+//! `wit-bindgen`, which contain that section already.
 
 use wit_component::{StringEncoding, embed_component_metadata};
 use wit_parser::{Resolve, UnresolvedPackageGroup};
 
-/// The packages, each before those that use it.
+/// The packages of the contract. Each one comes before those that use it.
 const FILES: [(&str, &str); 8] = [
     ("types.wit", include_str!("../../../wit/deps/types.wit")),
     ("host.wit", include_str!("../../../wit/deps/host.wit")),
@@ -19,7 +19,7 @@ const FILES: [(&str, &str); 8] = [
     ("worlds.wit", include_str!("../../../wit/worlds.wit")),
 ];
 
-/// Adds the section for a world of `terrane:plugins`.
+/// Adds the section for a world of the package `terrane:plugins` to a core module.
 ///
 /// # Errors
 /// The bytes are not a core module, or the world is unknown.
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn every_world_can_be_embedded() {
-        // The preamble of an empty core module: magic and version 1.
+        // An empty core module: the magic bytes and version 1.
         const EMPTY: &[u8] = b"\0asm\x01\0\0\0";
         for world in ["dialect-plugin", "detector-plugin", "check-plugin", "policy-plugin"] {
             let mut module = EMPTY.to_vec();

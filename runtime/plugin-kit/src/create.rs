@@ -1,9 +1,9 @@
-//! Creates the crate of a new plugin from its role's template.
+//! Creates the crate of a new plugin from the template of its role.
 //!
-//! In: a folder, a role, and optionally a name. Out: a crate that builds and passes its tests, anywhere on the disk. The
-//! templates are crates of this workspace (`sdk/templates`), built and tested with everything else; their names and the
-//! SDK's place are replaced. The SDK and the contract are copied into `vendor/terrane`, unless the author names the SDK
-//! of a clone.
+//! In: a folder, a role, and optionally a name. Out: a crate that builds and passes its tests in any folder. The
+//! templates are crates of this workspace (`sdk/templates`), which are built and tested with everything else. Their
+//! names and the path of the SDK are replaced. The SDK and the contract are copied into `vendor/terrane`, unless the
+//! author names the SDK of a clone.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,31 +15,31 @@ use crate::files::{create_folder, write};
 use crate::sdk;
 
 const MAX_NAME_BYTES: usize = 64;
-/// The folder of the SDK and the contract in a new crate.
+/// The folder of a new crate that contains the SDK and the contract.
 const VENDORED: &str = "vendor/terrane";
 
-/// A plugin to create.
+/// The parameters of a plugin to create.
 #[derive(Debug, Clone)]
 pub struct NewPlugin {
-    /// A folder that does not exist, or is empty.
+    /// A folder that does not exist yet, or is empty.
     pub folder: PathBuf,
     pub role: PluginRole,
-    /// The name; `None` for the folder's name. The role's prefix is added if it is missing.
+    /// The name, or `None` to use the folder's name. If the name lacks the role's prefix, the prefix is added.
     pub name: Option<String>,
-    /// The SDK of a clone of Terrane; `None` for a copy of the program's own.
+    /// The folder of the SDK in a clone of Terrane, or `None` to copy the SDK that is included in the program.
     pub sdk: Option<PathBuf>,
 }
 
 /// A crate that was created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreatedPlugin {
-    /// The plugin's id, and the package's name.
+    /// The id of the plugin, which is also the name of the package.
     pub id: String,
     pub folder: PathBuf,
 }
 
 struct Template {
-    /// The name that is replaced.
+    /// The name of the template, which is replaced by the plugin's id.
     name: &'static str,
     files: &'static [(&'static str, &'static str)],
 }
@@ -64,8 +64,8 @@ const DETECTOR: Template = template!("detector", "detector-template", "one-outli
 const CHECK: Template = template!("check", "check-template", "two-missing.json");
 const GOVERNANCE: Template = template!("governance", "hook-template", "own-regions.json");
 
-/// Manifest entries that make the crate a workspace of its own in any folder, and the component small. It cannot
-/// unwind.
+/// The manifest entries that make the crate a workspace of its own in any folder, and make the component small. With
+/// these entries, the component cannot unwind after a panic.
 const WORKSPACE: &str = "
 [workspace]
 
@@ -123,8 +123,8 @@ pub fn create(plugin: &NewPlugin) -> Result<CreatedPlugin, KitError> {
     Ok(CreatedPlugin { id, folder: folder.clone() })
 }
 
-/// Returns the plugin's id: the name with the role's prefix, by which components of the role are found. Hooks have no
-/// prefix.
+/// Returns the plugin's id: the name with the prefix of the role. Servers find components of a role by this prefix;
+/// hooks have none.
 fn id(plugin: &NewPlugin) -> Result<String, KitError> {
     let folder_name = || plugin.folder.file_name().map(|name| name.to_string_lossy().into_owned());
     let written = plugin.name.clone().or_else(folder_name).unwrap_or_default();
@@ -141,7 +141,8 @@ fn id(plugin: &NewPlugin) -> Result<String, KitError> {
     if is_name { Ok(id) } else { Err(KitError::Name { name: written, role: plugin.role }) }
 }
 
-/// Adds the role as a prefix to a name; `my-detector` becomes `detector-my`.
+/// Adds the role as a prefix to a name. If the name ends with the role, it is moved: `my-detector` becomes
+/// `detector-my`.
 fn with_prefix(name: &str, role: &str) -> String {
     let own = match name.strip_prefix(role) {
         Some(rest) if rest.is_empty() || rest.starts_with('-') => rest,
@@ -150,9 +151,10 @@ fn with_prefix(name: &str, role: &str) -> String {
     format!("{role}-{}", own.trim_matches('-'))
 }
 
-/// Replaces the template's names by the plugin's.
+/// Replaces the names of the template by those of the plugin.
 fn renamed(template: &Template, text: &str, id: &str) -> String {
-    // `detector-template` is of the kind `template`; a hook has no kind.
+    // The detector `detector-template` has the kind `template`, and `detector-my` gets the kind `my`. A hook has no
+    // kind.
     let has_kind = template.name != GOVERNANCE.name;
     let kind = id.split_once('-').filter(|_| has_kind).map_or(id, |(_, kind)| kind);
     let title: String = kind.split('-').map(capitalized).collect::<Vec<_>>().join(" ");
@@ -167,7 +169,7 @@ fn capitalized(word: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + letters.as_str())
 }
 
-/// Returns the absolute path of the SDK in a clone.
+/// Returns the absolute path of the SDK in a clone, after checking that the folder contains the SDK.
 fn sdk_folder(folder: &Path) -> Result<PathBuf, KitError> {
     let is_sdk = |folder: &PathBuf| {
         fs::read_to_string(folder.join("Cargo.toml")).is_ok_and(|manifest| manifest.contains(SDK_MANIFEST))
@@ -176,7 +178,7 @@ fn sdk_folder(folder: &Path) -> Result<PathBuf, KitError> {
     absolute.ok_or_else(|| KitError::NotTheSdk { path: folder.to_owned() })
 }
 
-/// Returns the relative path from the new folder to the SDK if one clone contains both; else the SDK's own path.
+/// Returns the path of the SDK. It is relative to the new folder if both are in one clone, and otherwise absolute.
 fn relative(folder: &Path, sdk: &Path) -> PathBuf {
     let (Ok(folder), Some(root)) = (folder.canonicalize(), sdk.parent()) else { return sdk.to_owned() };
     match folder.strip_prefix(root) {

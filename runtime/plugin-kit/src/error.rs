@@ -1,7 +1,7 @@
 //! The errors of the kit.
 //!
-//! In: the cause of a failure. Out: a message, and a hint for the author. Not here: problems of a component, which
-//! reports list.
+//! In: the cause of a failure. Out: a message, and a hint for the author. Not here: problems of a component, which are
+//! listed in reports.
 
 use std::io;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::toolchain::TARGET;
 /// The largest number of field errors that a message lists.
 const SHOWN_FIELD_ERRORS: usize = 10;
 
-/// A failure that keeps a command from doing its work.
+/// A failure because of which a command cannot do its work.
 #[derive(Debug, thiserror::Error)]
 pub enum KitError {
     #[error("cannot read {}: {source}", path.display())]
@@ -59,7 +59,7 @@ pub enum KitError {
     Encode {
         path: PathBuf,
         message: String,
-        /// The world of a module that another compiler made; `None` for a crate with the SDK.
+        /// The world of a module that another compiler made, or `None` for a crate that uses the SDK.
         world: Option<&'static str>,
     },
     #[error("{}: {message}", path.display())]
@@ -75,7 +75,7 @@ pub enum KitError {
 }
 
 impl KitError {
-    /// Returns the next step for the author, if there is one.
+    /// Returns an action for the author, if one is known.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             KitError::Read { .. } => "check the path",
@@ -141,7 +141,7 @@ fn listed(names: &[String]) -> String {
     if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
 }
 
-/// Returns the message of a failed call, with each field error and each logged line on a line of its own.
+/// Returns the message of a failed call. Each field error and each log line is on a line of its own.
 pub fn call_text(error: &CallError) -> String {
     match error {
         CallError::UnknownFunction { exports, .. } => format!("{error}; there are {}", exports.join(", ")),

@@ -1,4 +1,4 @@
-//! Shows a component's imports, functions and types. Nothing of the component runs.
+//! Shows a component's imports, functions and types, without running the component.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ pub fn inspect(file: &Path) -> Result<Facts, KitError> {
     Ok(open(file)?.facts().clone())
 }
 
-/// Returns a component's whole type as WIT text.
+/// Returns the whole type of a component as WIT text.
 ///
 /// # Errors
 /// A server would not load the file, or its type can't be decoded.

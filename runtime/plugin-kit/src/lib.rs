@@ -1,8 +1,8 @@
-//! The kit of plugin authors: everything that `terrane plugin` does, from an empty folder to a signed component.
+//! The kit for plugin authors: everything that `terrane plugin` does, from an empty folder to a signed component.
 //!
 //! In: folders and files, as paths. Out: typed results, and [`KitError`] with a hint. Components run in the sandbox of
-//! a server (`terrane_plugin_host::test_bench`). Not here: command-line arguments, printing and JSON of results, which
-//! are the command line's, and which plugins a server uses, which its project says.
+//! a server (`terrane_plugin_host::test_bench`). Not here: command-line arguments, printing and JSON of results (cli),
+//! and the plugins that a server uses, which its project lists.
 
 pub mod bench;
 pub mod build;

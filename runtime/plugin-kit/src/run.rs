@@ -1,7 +1,7 @@
 //! Makes the call of a case file once.
 //!
-//! In: a component and a case. Out: the answer, the log, the fault because of which a server would refuse the answer,
-//! and the call's cost.
+//! In: a component and a case. Out: the answer, the log, the fault for which a server would refuse the answer, and the
+//! cost of the call.
 
 use std::path::Path;
 
@@ -11,15 +11,15 @@ use crate::case::Case;
 use crate::component::open;
 use crate::error::KitError;
 
-/// A call that returned.
+/// The report of a call that returned.
 #[derive(Debug, Clone)]
 pub struct CaseRun {
-    /// The contract's function.
+    /// The function of the contract that was called.
     pub call: String,
     pub report: CallReport,
 }
 
-/// Makes the call of the case `input`.
+/// Makes the call of the case file `input`.
 ///
 /// # Errors
 /// The component or the case cannot be read, or the call fails.

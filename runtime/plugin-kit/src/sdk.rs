@@ -1,6 +1,6 @@
 //! The SDK and the plugin contract, which are included in the program.
 //!
-//! In: a folder. Out: the SDK as a crate outside a workspace, and the contract beside it, where the SDK looks for it.
+//! In: a folder. Out: the SDK as a crate outside of a workspace, and the contract beside it, where the SDK expects it.
 //! The build script embeds the files.
 
 use std::path::Path;
@@ -12,7 +12,7 @@ mod embedded {
     include!(concat!(env!("OUT_DIR"), "/sdk_files.rs"));
 }
 
-/// The SDK's folder inside of the written folder.
+/// The folder of the SDK, inside of the folder that is written.
 pub(crate) const SDK: &str = "sdk";
 
 /// Writes the SDK and the contract into a folder.
@@ -65,7 +65,7 @@ mod tests {
         assert!(table["dependencies"]["wit-bindgen"]["version"].is_str(), "{manifest}");
     }
 
-    /// The embedded files are those of this build, so that a plugin and the program agree on the contract.
+    /// The embedded files must be those of this build, so that a plugin and the program agree on the contract.
     #[test]
     fn the_embedded_contract_is_the_workspaces() {
         let types = embedded::FILES.iter().find(|(name, _)| *name == "wit/deps/types.wit").unwrap();

@@ -1,7 +1,7 @@
 //! Creates keys and detached ed25519 signatures.
 //!
-//! In: a file, a key. Out: a key file that only its owner can read, and a signature beside the component. Not here:
-//! which keys a server trusts, which its project says (`plugins.keys`).
+//! In: a file, a key. Out: a key file that only its owner can read, and a signature beside the component. Not here: the
+//! keys that a server trusts, which its project lists (`plugins.keys`).
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -22,11 +22,11 @@ pub struct SignedComponent {
     pub key: PublicKey,
 }
 
-/// Writes a new secret key to `out` and returns its public key. An existing file is never overwritten: what its key
-/// signed could not be signed again.
+/// Writes a new secret key to `out` and returns its public key. An existing file is never overwritten, because nothing
+/// could be signed with its key any more.
 ///
 /// # Errors
-/// The file exists, or can't be created.
+/// The file exists already, or it cannot be created.
 pub fn create_key(out: &Path) -> Result<PublicKey, KitError> {
     let key = SecretKey::generate().map_err(KitError::CreateKey)?;
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(out);
@@ -35,7 +35,7 @@ pub fn create_key(out: &Path) -> Result<PublicKey, KitError> {
     Ok(key.public())
 }
 
-/// Writes the signature of a component beside it.
+/// Writes the signature of a component to a file beside the component.
 ///
 /// # Errors
 /// A server would not load the component, the key cannot be read, or other users can read it.

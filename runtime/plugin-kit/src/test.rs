@@ -1,7 +1,7 @@
-//! Tests a component against its role's conformance vectors and its author's cases.
+//! Tests a component with the conformance vectors of its role and with the cases of its author.
 //!
-//! In: a crate's folder, which is built first, or a component. Out: a result for each vector and case. Expectations
-//! that are missing can be written; an existing one is never overwritten.
+//! In: the folder of a crate, which is built first, or a component. Out: a result for each vector and case. If a case
+//! has no expected answer, the answer can be written into it. An existing expectation is never overwritten.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,9 +31,9 @@ pub enum MissingExpectations {
 pub struct TestRequest {
     /// A crate's folder, or a component.
     pub path: PathBuf,
-    /// The folder of case files; `None` for `cases` of a crate.
+    /// The folder of case files, or `None` for the folder `cases` of a crate.
     pub cases: Option<PathBuf>,
-    /// The configuration of calls, a JSON object; a case may have its own.
+    /// The configuration for calls, a JSON object. A case may have a configuration of its own.
     pub config_json: String,
     pub missing_expectations: MissingExpectations,
 }
@@ -63,7 +63,7 @@ fn build_crate(folder: &Path) -> Result<PathBuf, KitError> {
     Ok(build(&BuildRequest { folder: folder.to_owned(), module, out: None })?.path)
 }
 
-/// Probes the component as a server does before its first call.
+/// Returns the result of the checks that a server makes before its first call of the component.
 fn described(bench: &TestBench, role: PluginRole) -> ConformanceOutcome {
     let (identity, mut problems) = probe(bench, role);
     problems.extend(manifest_problems(bench.facts(), role, identity.as_ref()));

@@ -1,7 +1,7 @@
 //! The standard library with which a crate is built for the guests' target.
 //!
-//! In: the author's own compiler. Out: additional settings for cargo. If the toolchain lacks the target, a sysroot that
-//! `cargo xtask setup` built for the same compiler is used from the cache. Not here: building one.
+//! In: the author's own compiler. Out: additional settings for cargo. If the toolchain lacks the target, a sysroot from
+//! the cache is used, which `cargo xtask setup` built for the same compiler. Not here: building a sysroot.
 
 use std::env;
 use std::fs;
@@ -10,7 +10,7 @@ use std::process::Command;
 
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 
-/// The origin of the standard library.
+/// The source of the standard library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StandardLibrary {
     OfTheToolchain,
@@ -32,7 +32,8 @@ impl StandardLibrary {
         cache().and_then(|cache| prepared(&cache, &version)).map_or(StandardLibrary::Missing, StandardLibrary::Sysroot)
     }
 
-    /// Sets the sysroot. Only cargo's encoded form can contain paths with spaces; it replaces the author's `RUSTFLAGS`.
+    /// Sets the sysroot. The encoded variable is used because it alone supports paths with spaces. It replaces the
+    /// author's `RUSTFLAGS`.
     pub(crate) fn configure(&self, command: &mut Command) {
         if let StandardLibrary::Sysroot(sysroot) = self {
             let flags = format!("--sysroot\u{1f}{}", sysroot.display());
@@ -49,7 +50,7 @@ fn cache() -> Option<PathBuf> {
     Some(folder.join("terrane"))
 }
 
-/// Returns the complete sysroot for the compiler with this output of `rustc -vV`.
+/// Returns the sysroot for the compiler with this output of `rustc -vV`, if the sysroot is complete.
 fn prepared(cache: &Path, version: &str) -> Option<PathBuf> {
     let field = |name: &str| version.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
     let (commit, host) = (field("commit-hash")?, field("host")?);

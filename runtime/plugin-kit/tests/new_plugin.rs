@@ -15,7 +15,7 @@ use terrane_plugin_kit::inspect::inspect;
 use terrane_plugin_kit::run::run;
 use terrane_plugin_kit::test::{MissingExpectations, TestRequest, test};
 
-/// The function of each role that panics, its call, and a case's arguments.
+/// For each role: the signature of the function that panics, the name of its call, and the arguments of a case.
 const PANICS: [(PluginRole, &str, &str, &str); 4] = [
     (PluginRole::Dialect, "-> Result<Profile, PluginError> {", "describe-dialect", "{}"),
     (
@@ -52,7 +52,7 @@ fn a_new_plugin_builds_passes_its_tests_and_reports_panics() {
         eprintln!("skipped: the toolchain has no wasm32-unknown-unknown");
         return;
     }
-    // One target folder, so that the SDK is compiled once per profile.
+    // All crates share one target folder, so that the SDK is compiled once per profile.
     fs::create_dir(scratch.path().join(".cargo")).unwrap();
     fs::write(scratch.path().join(".cargo/config.toml"), "[build]\ntarget-dir = \"target\"\n[net]\noffline = true\n")
         .unwrap();

@@ -1,4 +1,4 @@
-//! Calls of functions whose value is a scalar, and the arguments of all functions.
+//! Binds calls of functions that return a scalar, and the arguments of all functions.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::problem::ProblemKind;
 use crate::tree::{Expression, ExpressionKind, Literal, Name, Number};
 use crate::types::Type;
 
-/// The arguments of a call, whose number the function takes.
+/// The arguments of a call. The function takes this number of arguments.
 #[derive(Clone, Copy)]
 pub(super) struct Arguments<'q> {
     pub function: &'static Function,
@@ -25,7 +25,7 @@ pub(super) struct Arguments<'q> {
 }
 
 impl<'q> Arguments<'q> {
-    /// Returns an argument, unless it is left out.
+    /// Returns an argument, or `None` if it is omitted.
     pub(super) fn get(&self, index: usize) -> Option<&'q Expression> {
         self.list.get(index).filter(|argument| argument.kind != ExpressionKind::Omitted)
     }
@@ -35,9 +35,9 @@ impl<'q> Arguments<'q> {
     }
 }
 
-/// The units of time between two dates.
+/// The units in which DATEDIFF counts the time between two dates.
 const DIFF_INTERVALS: &[&str] = &["SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR"];
-/// The units of time to shift dates by.
+/// The units by which dates are shifted.
 const SHIFT_INTERVALS: &[&str] = &["DAY", "MONTH", "QUARTER", "YEAR"];
 const TIES: &[&str] = &["SKIP", "DENSE"];
 const ORDERS: &[&str] = &["ASC", "DESC"];
@@ -74,7 +74,7 @@ impl<'q> Binder<'q> {
         }
     }
 
-    /// Reports the functions that are not supported inside of expressions that cannot be bound.
+    /// Reports the unsupported functions in the arguments of a call that cannot be bound.
     fn unknown_functions(&mut self, list: &'q [Expression]) {
         for argument in list {
             if let ExpressionKind::Call { function, arguments } = &argument.kind {
@@ -88,7 +88,7 @@ impl<'q> Binder<'q> {
         }
     }
 
-    /// Checks the number of arguments, and that none is left out that is needed.
+    /// Checks the number of the arguments, and that no required argument is omitted.
     fn has_arguments(&mut self, arguments: Arguments<'q>) -> bool {
         let Arguments { function, list, place } = arguments;
         if let Some(expected) = function.refuses(list.len()) {
@@ -207,7 +207,7 @@ impl<'q> Binder<'q> {
         Scalar { kind: ScalarKind::Iterate(Box::new(iteration)), ty, place }
     }
 
-    /// Binds pairs of an expression and a direction, in the current row context.
+    /// Binds pairs of an expression and a direction, in the current row context, from the argument at `from` on.
     pub(super) fn order(&mut self, arguments: Arguments<'q>, from: usize) -> Vec<BoundOrder> {
         let pairs = arguments.from(from).chunks(2);
         let keys = pairs.filter(|pair| pair[0].kind != ExpressionKind::Omitted);
@@ -221,7 +221,8 @@ impl<'q> Binder<'q> {
         .collect()
     }
 
-    /// Reads `ASC`, `1`, `TRUE` or `DESC`, `0`, `FALSE`.
+    /// Returns whether a direction is descending. `ASC`, `1` and `TRUE` are ascending; `DESC`, `0` and `FALSE`
+    /// descending.
     fn descends(&mut self, expression: &'q Expression) -> bool {
         match &expression.kind {
             ExpressionKind::Literal(Literal::Boolean(ascends)) => return !ascends,
@@ -238,7 +239,7 @@ impl<'q> Binder<'q> {
         self.word(expression, ORDERS) == Some("DESC")
     }
 
-    /// Reads a word that is an argument.
+    /// Returns the one of `words` that an argument consists of, in any case. Reports any other argument.
     pub(super) fn word(&mut self, expression: &'q Expression, words: &'static [&'static str]) -> Option<&'static str> {
         let written = bare_name(expression);
         let found = words.iter().find(|word| written.is_some_and(|name| is_word(name, word)));
@@ -268,7 +269,7 @@ impl<'q> Binder<'q> {
         if self.is_refused_in_filter(arguments.function.name, place) {
             return Scalar::invalid(place);
         }
-        // The third argument is the end of the year if it is a string.
+        // If the third argument is a string, it is the end of the year. Otherwise it is a filter.
         let is_text = |e: &&Expression| matches!(e.kind, ExpressionKind::Literal(Literal::Text(_)));
         let (filter, year_end) = match (arguments.get(2), arguments.get(3)) {
             (third, None) if third.as_ref().is_some_and(is_text) => (None, third),
@@ -302,7 +303,7 @@ impl<'q> Binder<'q> {
         }
     }
 
-    /// Binds a function all of whose arguments are scalars and words.
+    /// Binds a call of a function that takes only scalars and words.
     fn scalars(&mut self, arguments: Arguments<'q>) -> Scalar {
         let Arguments { function, list, place } = arguments;
         let (mut scalars, mut words, mut is_valid) = (Vec::new(), Vec::new(), true);
@@ -346,7 +347,7 @@ impl<'q> Binder<'q> {
         Scalar { kind, ty, place }
     }
 
-    /// Checks that the values of SWITCH can equal its expression.
+    /// Checks that the type of each value of SWITCH is comparable with the type of its expression.
     fn are_comparable(&mut self, scalars: &[Option<Scalar>]) -> bool {
         let Some((Some(expression), rest)) = scalars.split_first() else { return true };
         let values = rest.chunks_exact(2).filter_map(|pair| pair[0].as_ref());
@@ -358,7 +359,7 @@ impl<'q> Binder<'q> {
         wrong.is_empty()
     }
 
-    /// Reports a value of a type that a parameter never takes.
+    /// Reports a scalar whose type its parameter never accepts.
     fn accept(&mut self, accepts: Option<Accepts>, scalar: &Scalar) -> bool {
         let wrong = match accepts {
             Some(Accepts::Boolean) if matches!(scalar.ty, Type::Text | Type::DateTime) => "TRUE or FALSE",

@@ -1,4 +1,4 @@
-//! Constants, references and operators.
+//! Binds constants, references and operators.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::tree::{Expression, ExpressionKind, Literal, Name, Number, Operator, P
 use crate::types::Type;
 
 impl<'q> Binder<'q> {
-    /// Binds an expression, whatever its shape is.
+    /// Binds an expression, which may be a scalar or a table.
     pub(super) fn bind_expression(&mut self, expression: &'q Expression) -> BoundExpression {
         stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || self.bind_kind(expression))
     }
@@ -80,7 +80,7 @@ impl<'q> Binder<'q> {
         Scalar { kind: ScalarKind::Parameter(Arc::clone(name)), ty: Type::Variant, place }
     }
 
-    /// Binds a variable or a table.
+    /// Binds a name without brackets: a variable or a table.
     fn bare_name(&mut self, name: &'q Name) -> BoundExpression {
         match self.find_variable(name) {
             Some(Some(id)) => {
@@ -143,7 +143,7 @@ impl<'q> Binder<'q> {
         }
     }
 
-    /// Binds a column of a row context, or a measure.
+    /// Binds `[Name]`: a column of a visible row context, or a measure.
     fn bare_member(&mut self, name: &'q Name, place: Place) -> Scalar {
         let model = self.model();
         let mut is_open = false;
@@ -193,7 +193,8 @@ impl<'q> Binder<'q> {
         Scalar { kind: ScalarKind::Measure(call), ty, place }
     }
 
-    /// Reports a measure or CALCULATE whose value a logical filter compares.
+    /// Returns whether the current expression is the condition of a logical filter, and reports the measure or the
+    /// CALCULATE in it, because a logical filter cannot compare its value.
     pub(super) fn is_refused_in_filter(&mut self, name: &str, place: Place) -> bool {
         let is_inside = self.logical_filters.last().is_some_and(|filter| filter.scope >= self.hidden);
         if is_inside {
@@ -202,7 +203,7 @@ impl<'q> Binder<'q> {
         is_inside
     }
 
-    /// Binds a column of the model as a value: it needs a row context that has it.
+    /// Binds a column of the model as a value. A visible row context must contain the column.
     fn column_value(&mut self, id: DimensionId, place: Place) -> Scalar {
         let model = self.model();
         let ty = Type::of_dimension(model.dimension(id));
@@ -212,7 +213,7 @@ impl<'q> Binder<'q> {
             let scope = &mut self.scopes[at];
             is_open |= scope.is_open;
             let found = scope.columns.iter().position(|column| column.lineage == Some(id));
-            // A logical filter makes the row context of the columns that it names.
+            // A logical filter has no table, so the columns that it names are added to its row context.
             let added = (found.is_none() && filter == Some(at)).then(|| {
                 scope.columns = scope.columns.iter().cloned().chain([TableColumn::of_model(model, id)]).collect();
                 scope.columns.len() - 1
@@ -228,7 +229,7 @@ impl<'q> Binder<'q> {
         Scalar::invalid(place)
     }
 
-    /// Binds an argument that names a column of the model.
+    /// Binds an argument that must be a column of the model.
     pub(super) fn column(&mut self, expression: &'q Expression) -> Option<DimensionId> {
         let place = expression.place;
         let (table, name) = match &expression.kind {

@@ -1,4 +1,4 @@
-//! Filter arguments: logical filters, tables, and modifiers of the filter context.
+//! Binds filter arguments: logical filters, tables, and modifiers of the filter context.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::problem::{ExpressionForm, ProblemKind};
 use crate::tree::{Expression, ExpressionKind, Name};
 
 impl<'q> Binder<'q> {
-    /// Binds the filter arguments of CALCULATE. They see the row contexts around it.
+    /// Binds the filter arguments of CALCULATE, in the row contexts around the call.
     pub(super) fn filters(&mut self, arguments: &'q [Expression]) -> Vec<Filter> {
         arguments.iter().filter_map(|argument| self.filter(argument, false)).collect()
     }
@@ -51,7 +51,7 @@ impl<'q> Binder<'q> {
         (!table.is_invalid()).then_some(Filter { kind: FilterKind::Table(table), keeps: false, place })
     }
 
-    /// Binds a call that changes filters: `None` if it is not one, `Some(None)` if it is invalid.
+    /// Binds a call that changes filters. Returns `None` for another call, and `Some(None)` for an invalid one.
     fn modifier(
         &mut self,
         function: &'static Function,
@@ -92,7 +92,7 @@ impl<'q> Binder<'q> {
         Some(kind.map(|kind| Filter { kind, keeps, place }))
     }
 
-    /// Binds the columns of a join, in any order.
+    /// Binds the two columns of a join. Either of them may be on the many side.
     fn relationship(&mut self, first: DimensionId, second: DimensionId, place: Place) -> Option<FilterKind> {
         let model = self.model();
         for (many, one) in [(first, second), (second, first)] {
@@ -112,7 +112,7 @@ impl<'q> Binder<'q> {
         }
     }
 
-    /// Binds the tables or columns of ALL.
+    /// Binds the arguments of ALL: tables, columns, or nothing.
     pub(super) fn all_of(&mut self, arguments: &'q [Expression]) -> Option<AllOf> {
         if arguments.is_empty() {
             return Some(AllOf::Everything);
@@ -149,7 +149,7 @@ impl<'q> Binder<'q> {
         table.map(|table| AllOf::Except(table, columns))
     }
 
-    /// Returns whether an expression has rows, by its form.
+    /// Returns whether an expression is a table, as far as its form shows.
     pub(super) fn is_table(&mut self, expression: &'q Expression) -> bool {
         match &expression.kind {
             ExpressionKind::Rows(_) => true,
@@ -166,7 +166,7 @@ impl<'q> Binder<'q> {
         }
     }
 
-    /// Binds a logical filter: a condition over columns of one table.
+    /// Binds a logical filter: a condition over the columns of one table.
     fn condition(&mut self, expression: &'q Expression) -> Option<FilterKind> {
         let place = expression.place;
         self.logical_filters.push(LogicalFilter { scope: self.scopes.len() });

@@ -1,4 +1,4 @@
-//! Tables: constructors and functions that return rows.
+//! Binds table constructors, and functions that return tables.
 
 use std::sync::Arc;
 
@@ -320,7 +320,7 @@ impl<'q> Binder<'q> {
         Some(Table { kind, columns: columns.into(), place })
     }
 
-    /// Checks that a group of SUMMARIZE is a column of its table, or of one on the one side of it.
+    /// Checks that a group of SUMMARIZE is a column of its table, or of a table that its joins reach on the one side.
     fn is_reached(&mut self, table: &Table, id: DimensionId, place: Place) -> bool {
         let is_reached = table.is_invalid()
             || table
@@ -363,7 +363,7 @@ impl<'q> Binder<'q> {
         if table.is_invalid() {
             return None;
         }
-        // A column that is only renamed keeps its lineage.
+        // A column that is only renamed has the lineage of the original column.
         let lineage = |value: &NamedScalar| match value.expression.kind {
             ScalarKind::Column { context: of, column } if of == context => table.columns[column as usize].lineage,
             _ => None,
@@ -477,7 +477,7 @@ impl<'q> Binder<'q> {
         self.dates(function, &list[0], scalars, words, place)
     }
 
-    /// Binds a function of time over a column of dates, or over a table with one.
+    /// Binds a time function, whose argument is a column of dates or a table with one column of dates.
     pub(super) fn dates(
         &mut self,
         function: &'static Function,
@@ -524,7 +524,8 @@ fn named_columns(values: &[NamedScalar]) -> Arc<[TableColumn]> {
     values.iter().map(|value| TableColumn::named(&value.name, value.expression.ty)).collect()
 }
 
-/// Returns the column of a UNION: the name of the first table, and the lineage that all have.
+/// Returns a column of a UNION. It has the name that the first table gives it. It has a lineage only if all tables
+/// agree on the lineage.
 fn common_column(tables: &[Table], at: usize) -> TableColumn {
     let first = &tables[0].columns[at];
     let mut others = tables[1..].iter().map(|table| &table.columns[at]);

@@ -1,6 +1,6 @@
 //! Aggregates of values, iterators and ranks.
 //!
-//! In: values of rows. Out: one value. Blanks are skipped where DAX skips them; over no values, the result is BLANK.
+//! In: values of rows. Out: one value. BLANKs are skipped where DAX skips them. An aggregate of no values is BLANK.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -14,14 +14,14 @@ use crate::bound::{Iteration, Scalar};
 use crate::functions::{Aggregation, Operation};
 use crate::place::Place;
 
-/// Values in ascending order, with BLANK among the zeros.
+/// The values that RANKX compares, in ascending order. BLANK is replaced by 0, or by `""` among strings.
 pub(super) struct Ranked {
     all: Vec<Datum>,
-    /// The distinct values.
+    /// The same values without duplicates.
     distinct: Vec<Datum>,
 }
 
-/// Aggregates values.
+/// Computes an aggregate of values.
 pub(super) fn fold<'d>(
     aggregation: Aggregation,
     values: impl Iterator<Item = &'d Datum> + Clone,
@@ -46,7 +46,7 @@ pub(super) fn fold<'d>(
     })
 }
 
-/// Returns a number of rows; none is BLANK.
+/// Returns a number of rows as a value: BLANK if there are none.
 pub(super) fn count(rows: usize) -> Datum {
     if rows == 0 { Datum::Blank } else { Datum::Integer(rows as i64) }
 }
@@ -75,7 +75,7 @@ impl<'q> Evaluator<'q> {
         }
     }
 
-    /// Evaluates the expression of an iterator for each row, with the keys of its order.
+    /// Evaluates the expression of an iterator for each row, and the keys of its order.
     fn values_for_rows(&self, iteration: &'q Iteration, environment: &Environment) -> Result<Vec<(Datum, Vec<Datum>)>> {
         let Iteration { table, context, expression, order, .. } = iteration;
         let scalars = std::iter::once(expression).chain(order.iter().map(|key| &key.expression));
@@ -126,7 +126,7 @@ impl<'q> Evaluator<'q> {
         Ok(Datum::Integer(rank as i64 + 1))
     }
 
-    /// Returns the values to rank in order; those of a remembered table are sorted once.
+    /// Returns the values of RANKX in order. The values of a cached table are sorted only once.
     fn ranked(&self, values: &Rc<Rows>, place: Place) -> Result<Rc<Ranked>> {
         let address = Rc::as_ptr(values) as usize;
         if let Some((_, ranked)) = self.ranks.borrow().get(&address) {
@@ -160,7 +160,7 @@ impl<'q> Evaluator<'q> {
         Ok(environment.in_row(iteration.context, &frame.table, &frame.row))
     }
 
-    /// Evaluates the expression of RANKX for all rows; once, if it does not depend on the current row.
+    /// Evaluates the expression of RANKX for all rows. The result is cached if it does not depend on the current row.
     fn rank_values(&self, iteration: &'q Iteration, environment: &Environment) -> Result<Rc<Rows>> {
         let depends = |scalar: &'q Scalar| {
             let scan = self.scan(Node::Scalar(scalar), iteration.context);
@@ -177,13 +177,14 @@ impl<'q> Evaluator<'q> {
         if is_fixed { self.remembered(std::ptr::from_ref(iteration) as usize, environment, make) } else { make() }
     }
 
-    /// Returns whether a part that was scanned turns current rows into filters.
+    /// Returns whether the scanned expression turns current rows into filters.
     pub(super) fn sees_rows(&self, scan: &Scan, environment: &Environment) -> bool {
         scan.has_transition && environment.has_rows()
     }
 }
 
-/// Collects the values of rows; it stops after some rows that lack data, which ask for that of all rows.
+/// Collects the values of rows. It stops after 64 rows whose data is missing: the queries that these rows request
+/// return the data of all rows.
 pub(super) fn collected_early<T>(values: impl Iterator<Item = Result<T>>) -> Result<Vec<T>> {
     let mut misses = 0;
     let mut all = Vec::new();

@@ -1,7 +1,7 @@
-//! The bounds of an evaluation: steps, memory, and the end of its caller's interest.
+//! The limits of an evaluation: steps, memory, and cancellation by the caller.
 //!
-//! In: work that is counted before it is done. Out: an error at the bound. Steps are counted over all rounds of an
-//! evaluation; memory is that of the tables, strings and rows that one round holds.
+//! In: work, which is counted before it is done. Out: an error at a limit. Steps are counted over all rounds of an
+//! evaluation. Memory is counted for one round: the bytes of its tables, strings and rows.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -14,14 +14,14 @@ use crate::problem::{Problem, ProblemKind};
 
 /// The largest number of expressions and rows that one evaluation computes, in all rounds.
 pub const MAX_STEPS: u64 = 100_000_000;
-/// The largest number of bytes of one evaluation.
+/// The largest number of bytes that one round of an evaluation uses.
 pub const MAX_BYTES: usize = 256 * 1024 * 1024;
-/// The largest number of bytes of a string that an expression makes.
+/// The largest size in bytes of a string that an expression creates.
 const MAX_STRING: usize = 1024 * 1024;
-/// The number of steps between two checks of the flag that ends an evaluation.
+/// The number of steps after which the flag for cancellation is checked again.
 const CHECK_INTERVAL: u64 = 1_024;
 
-/// The work that an evaluation may still do. It is shared by its rounds, and by the caller, who can cancel it.
+/// The remaining work of an evaluation. All its rounds share the budget, as does the caller, who can cancel it.
 #[derive(Debug)]
 pub struct Budget {
     max_steps: u64,
@@ -34,7 +34,7 @@ impl Budget {
         Budget { max_steps, steps: AtomicU64::new(0), is_cancelled: AtomicBool::new(false) }
     }
 
-    /// Ends the evaluation at its next step.
+    /// Ends the evaluation when it next checks for cancellation.
     pub fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::Relaxed);
     }
@@ -53,7 +53,7 @@ impl Budget {
     }
 }
 
-/// Bytes that a table holds; they are free again when the table is dropped.
+/// The memory of a table, in bytes. It is released when the table is dropped.
 #[derive(Debug)]
 pub(super) struct Charge {
     bytes: usize,
@@ -72,19 +72,20 @@ impl<'q> Evaluator<'q> {
         self.steps(1, place)
     }
 
-    /// Counts the steps of work over rows.
+    /// Counts several steps of the evaluation.
     pub(super) fn steps(&self, steps: usize, place: Place) -> Result<()> {
         self.budget.take(steps as u64, place)
     }
 
-    /// Refuses rows that would not fit, before they are made.
+    /// Checks the limits for rows before they are created, and counts a step for each row.
     pub(super) fn room_for(&self, rows: usize, width: usize, place: Place) -> Result<()> {
         self.limited(rows, place)?;
         self.steps(rows, place)?;
         self.can_hold(rows.saturating_mul(row_bytes(width)), place)
     }
 
-    /// Refuses bytes that would not fit; tables that were remembered are forgotten first.
+    /// Checks that this number of bytes fits into the memory limit. If it does not fit, the cached tables are dropped
+    /// first.
     fn can_hold(&self, bytes: usize, place: Place) -> Result<()> {
         if self.held.get().saturating_add(bytes) <= MAX_BYTES {
             return Ok(());
@@ -97,14 +98,14 @@ impl<'q> Evaluator<'q> {
         Err(Halt::Problem(Problem::new(kind, place)))
     }
 
-    /// Charges memory, in bytes, until the end of the round.
+    /// Counts memory, in bytes, which stays in use until the end of the round.
     pub(super) fn hold(&self, bytes: usize, place: Place) -> Result<()> {
         self.can_hold(bytes, place)?;
         self.held.set(self.held.get() + bytes);
         Ok(())
     }
 
-    /// Returns a table that is charged for the rows that it does not share.
+    /// Returns the table after its memory was counted. Rows that it shares with other tables are not counted again.
     pub(super) fn charged(&self, rows: Rc<Rows>, place: Place) -> Result<Rc<Rows>> {
         if rows.charge.is_some() {
             return Ok(rows);
@@ -119,7 +120,7 @@ impl<'q> Evaluator<'q> {
         Ok(Rc::new(rows))
     }
 
-    /// Refuses a string that is too long.
+    /// Checks the length of a string before it is created.
     pub(super) fn string_of(&self, length: usize, place: Place) -> Result<()> {
         self.steps(length / 1_024, place)?;
         if length > MAX_STRING {

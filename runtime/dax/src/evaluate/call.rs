@@ -1,6 +1,6 @@
 //! Functions of scalars: logic, mathematics, strings and dates.
 //!
-//! In: a function and its arguments. Out: its value. Only the arguments that decide the value are evaluated.
+//! In: a function and its arguments. Out: its value. An argument that cannot change the value is not evaluated.
 
 use jiff::civil::{Date, DateTime};
 use terrane_compiler::types::Value;
@@ -59,7 +59,7 @@ impl<'q> Evaluator<'q> {
         }
     }
 
-    /// Refuses a replacement whose result would be too long.
+    /// Checks the length of the result of SUBSTITUTE before it is created.
     fn check_substitution(&self, values: &[Datum], place: Place) -> Result<()> {
         let [text, old, new, ..] = values else { return Ok(()) };
         let (text, old, new) = (to_text(text, place)?, to_text(old, place)?, to_text(new, place)?);
@@ -95,7 +95,7 @@ impl<'q> Evaluator<'q> {
     }
 }
 
-/// Returns the value of a function all of whose arguments are known.
+/// Returns the value of a function from the values of all its arguments.
 fn of_values(function: &'static Function, values: &[Datum], words: &[&str], place: Place) -> Result<Datum> {
     match function.operation {
         Operation::Round | Operation::Int | Operation::Abs => mathematics(function.operation, values, place),
@@ -157,7 +157,7 @@ fn mathematics(operation: Operation, values: &[Datum], place: Place) -> Result<D
     }
 }
 
-/// Returns a double without a fraction as an integer, if it fits.
+/// Converts a double without a fraction to an integer, if it is small enough.
 fn whole(number: f64) -> Datum {
     if number.abs() < 9.0e15 { Datum::Integer(number as i64) } else { Datum::Double(number) }
 }
@@ -185,7 +185,7 @@ fn text(operation: Operation, values: &[Datum], place: Place) -> Result<Datum> {
     Ok(Datum::Text(result.into()))
 }
 
-/// Replaces all occurrences of a string, or only one of them.
+/// Replaces all occurrences of a string, or only the one with the given number.
 fn substitute(text: &str, values: &[Datum], place: Place) -> Result<String> {
     let (old, new) = (to_text(&values[1], place)?, to_text(&values[2], place)?);
     if old.is_empty() {
@@ -206,7 +206,8 @@ fn moment(value: &Datum, place: Place) -> Result<DateTime> {
     value.moment().ok_or_else(|| invalid_value("not a date", place))
 }
 
-/// Returns a date; months and days beyond their range count on.
+/// Returns the date of a year, a month and a day. A month or a day out of its range continues in the next or previous
+/// year or month.
 fn date(values: &[Datum], place: Place) -> Result<Datum> {
     let part = |at: usize| to_number(values.get(at).unwrap_or(&Datum::Blank), place).map(|number| number as i64);
     let (year, month, day) = (part(0)?, part(1)?, part(2)?);
@@ -220,7 +221,7 @@ fn date(values: &[Datum], place: Place) -> Result<Datum> {
     Ok(Datum::of_moment(date.to_datetime(jiff::civil::Time::midnight())))
 }
 
-/// Returns the date of three constants, as a query for rows compares it.
+/// Returns the date of three constants, as a value of a semantic query's filter.
 pub(crate) fn constant_date(parts: &[Value], place: Place) -> Option<Value> {
     let parts: Vec<Datum> = parts.iter().map(Datum::of_value).collect();
     match (parts.len(), date(&parts, place)) {
@@ -229,7 +230,8 @@ pub(crate) fn constant_date(parts: &[Value], place: Place) -> Option<Value> {
     }
 }
 
-/// Returns the number of boundaries of a unit before a moment. Weeks start on Sunday.
+/// Returns the number of starts of a unit, such as a week, between a fixed day and a moment. The difference of two such
+/// numbers is a DATEDIFF. Weeks start on Sunday.
 fn boundaries(moment: DateTime, unit: &str) -> i64 {
     let date = moment.date();
     let days = date.duration_since(jiff::civil::date(1970, 1, 4)).as_hours() / 24;

@@ -1,7 +1,7 @@
 //! Filter contexts: the allowed combinations of columns, and the values of columns that a row context fixes.
 //!
-//! In: filters and rows. Out: [`FilterContext`]. A pin is a filter by the value of a current row; it is kept apart from
-//! other filters, so that one query answers for all rows.
+//! In: filters and rows. Out: [`FilterContext`]. A pin is a filter by the value that a column has in the current row.
+//! Pins are separate from other filters, so that one query returns the values for all rows.
 
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ use crate::bound::Relationship;
 pub(super) struct FilterContext {
     pub filters: Rc<FilterList>,
     pub pins: Rc<[Pin]>,
-    /// The joins that filters follow instead of others to the same tables.
+    /// The joins that filters follow instead of other joins to the same tables.
     pub relationships: Rc<[Relationship]>,
 }
 
@@ -26,20 +26,20 @@ impl FilterContext {
     }
 }
 
-/// Filters that are all required.
+/// Filters that must all hold.
 #[derive(Debug)]
 pub(super) struct FilterList {
-    /// The number of the list. Equal lists of one evaluation have the same number.
+    /// The number of the list. Within one evaluation, equal lists have the same number.
     pub id: u32,
     pub filters: Vec<Rc<Restriction>>,
 }
 
-/// A column with one value, from the current row.
+/// A column that has one value, which comes from the current row or group.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Pin {
     pub column: DimensionId,
     pub value: Datum,
-    /// The column is part of the key of a row of this table, which stands for all columns of the row.
+    /// The table if the column is a part of its key. The key then stands for all columns of the row.
     pub row_of: Option<CubeId>,
 }
 
@@ -47,7 +47,8 @@ pub(super) struct Pin {
 #[derive(Debug, PartialEq)]
 pub(super) struct Restriction {
     pub columns: Vec<DimensionId>,
-    /// The filter holds rows of this table, by its key: also a filter of one of their columns leaves them apart.
+    /// The table if the filter allows rows of a table, which it identifies by their key. A filter on one column of the
+    /// table does not split it.
     pub rows_of: Option<CubeId>,
     pub allowed: Allowed,
 }
@@ -55,17 +56,18 @@ pub(super) struct Restriction {
 #[derive(Debug, PartialEq)]
 pub(super) enum Allowed {
     Condition(Filter),
-    /// Combinations of values in order, each once. They may depend on the current row.
+    /// The allowed combinations of values, sorted and without duplicates. They may depend on the current row.
     Rows(Vec<Vec<Datum>>),
 }
 
 impl Restriction {
-    /// Returns whether the filter is about one of these columns.
+    /// Returns whether the filter has one of the columns.
     pub(super) fn overlaps(&self, is_removed: &dyn Fn(DimensionId) -> bool) -> bool {
         self.columns.iter().any(|column| is_removed(*column))
     }
 
-    /// Returns the filter of its other columns, `None` if there are none, or an error if they cannot be separated.
+    /// Returns the filter without some of its columns, or `None` if no column is left. Fails if the columns cannot be
+    /// separated.
     pub(super) fn without(
         self: &Rc<Self>,
         is_removed: &dyn Fn(DimensionId) -> bool,
@@ -101,7 +103,8 @@ impl Restriction {
         Restriction { columns, rows_of: None, allowed }
     }
 
-    /// Returns the part of the filter that is about some of its columns.
+    /// Returns the filter with only the wanted columns, or `None` if it has none of them. Fails if the columns cannot
+    /// be separated.
     pub(super) fn only(
         self: &Rc<Self>,
         is_wanted: &dyn Fn(DimensionId) -> bool,
@@ -116,7 +119,7 @@ impl Restriction {
     }
 }
 
-/// A condition of several columns cannot be split.
+/// The error if a condition over several columns would have to be split.
 #[derive(Debug)]
 pub(super) struct Inseparable;
 

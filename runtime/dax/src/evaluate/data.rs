@@ -1,7 +1,7 @@
-//! Rows of semantic queries: those that an evaluation has, and those that it still needs.
+//! The rows of semantic queries that an evaluation has fetched.
 //!
-//! In: finished rows. Out: groups of rows by the values of their first columns. An evaluation asks for all rows that a
-//! row context needs at once, so that the number of queries does not grow with the number of rows.
+//! In: finished rows. Out: groups of rows by the values of their first columns. One query returns the rows for all rows
+//! of a row context, so that the number of queries does not grow with the number of rows.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ pub struct FetchedRows {
     pub rows: Vec<Vec<Datum>>,
 }
 
-/// The rows of the queries that an evaluation asked for.
+/// The rows of the queries that an evaluation has requested.
 #[derive(Debug, Clone, Default)]
 pub struct FetchedData {
     queries: Vec<(SemanticQuery, Arc<FetchedRows>)>,
@@ -29,7 +29,7 @@ impl FetchedData {
         self.queries.push((query, Arc::new(rows)));
     }
 
-    /// Returns the bytes of all rows, without their strings.
+    /// Returns the size of all rows in bytes, without their strings.
     pub(super) fn bytes(&self) -> usize {
         let of = |rows: &FetchedRows| rows.rows.len() * rows.rows.first().map_or(0, Vec::len) * size_of::<Datum>();
         self.queries.iter().map(|(_, rows)| of(rows)).sum()
@@ -48,14 +48,14 @@ impl FetchedData {
     }
 }
 
-/// Rows by the values of their first columns.
+/// Rows of a query, grouped by the values of their key columns.
 #[derive(Debug)]
 pub(super) struct Index {
     by_key: HashMap<Vec<Datum>, Vec<Vec<Datum>>>,
 }
 
 impl Index {
-    /// Takes columns of rows in an order, the first of which are the keys.
+    /// Groups rows. `layout` lists the indexes of the columns to take; the first `keys` of them are the key columns.
     pub(super) fn new(rows: &FetchedRows, layout: &[usize], keys: usize) -> Rc<Index> {
         let mut by_key: HashMap<Vec<Datum>, Vec<Vec<Datum>>> = HashMap::new();
         let (key_columns, columns) = layout.split_at(keys);
@@ -68,7 +68,7 @@ impl Index {
         Rc::new(Index { by_key })
     }
 
-    /// Returns the rows of a key, without its values.
+    /// Returns the rows with this key, without the key columns.
     pub(super) fn rows_of(&self, key: &[Datum]) -> &[Vec<Datum>] {
         self.by_key.get(key).map_or(&[], |rows| rows)
     }

@@ -1,6 +1,6 @@
-//! Functions of time: tables of dates, made from the dates in the filter context.
+//! Time functions: tables of dates that depend on the dates in the filter context.
 //!
-//! In: a column of dates. Out: those of its values, whatever the filters, that lie in a stretch of time.
+//! In: a column of dates. Out: the values of the column that are in a period of time, regardless of its filters.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -95,7 +95,7 @@ fn span(number: i64, unit: Option<&str>, place: Place) -> Result<Span> {
     span.map_err(|_| invalid_value("interval out of range", place))
 }
 
-/// Moves dates by a span. The last day of a month moves to the last day of a month, so that whole months stay whole.
+/// Moves dates by a span, and returns those of `all` that result. A complete month is moved to a complete month.
 fn shifted(all: &[DateTime], current: &[DateTime], span: Span) -> Vec<DateTime> {
     let moves_months = span.get_months() != 0 || span.get_years() != 0;
     let chosen: HashSet<Date> = current.iter().map(|moment| moment.date()).collect();
@@ -104,7 +104,7 @@ fn shifted(all: &[DateTime], current: &[DateTime], span: Span) -> Vec<DateTime> 
         let Ok(moved) = moment.checked_add(span) else { continue };
         wanted.insert(moved);
         let date = moment.date();
-        // A whole month stays whole: its last day stands for the days that it lacks.
+        // If a complete month is moved to a longer one, the days after the moved last day are added.
         if moves_months && date == date.last_of_month() && chosen.contains(&date.first_of_month()) {
             let last = moved.date().last_of_month();
             let mut day = moved.date();
@@ -118,7 +118,7 @@ fn shifted(all: &[DateTime], current: &[DateTime], span: Span) -> Vec<DateTime> 
     all.iter().copied().filter(|moment| wanted.contains(moment)).collect()
 }
 
-/// Reads the last day of a year: `6-30`, `6/30` or `2024-06-30`.
+/// Parses the last day of a year: `6-30`, `6/30` or `2024-06-30`.
 fn year_end(text: &str, place: Place) -> Result<(i8, i8)> {
     let parts: Vec<i8> = text.split(['-', '/']).filter_map(|part| part.trim().parse().ok()).collect();
     let found = match parts[..] {
@@ -129,7 +129,7 @@ fn year_end(text: &str, place: Place) -> Result<(i8, i8)> {
     found.filter(is_valid).ok_or_else(|| invalid_value("expected the end of the year as \"month-day\"", place))
 }
 
-/// Returns the first day of the year that a date is in, if years end on a day.
+/// Returns the first day of the year that contains a date, if each year ends on the given month and day.
 fn start_of_year(date: Date, (month, day): (i8, i8)) -> Date {
     let year = if (date.month(), date.day()) > (month, day) { date.year() } else { date.year() - 1 };
     let end = Date::new(year, month, day).or_else(|_| Date::new(year, month, 28));

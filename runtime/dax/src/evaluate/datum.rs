@@ -1,7 +1,7 @@
 //! Values during evaluation: their order, their equality, and their conversions.
 //!
-//! In: values of rows and constants. Out: [`Datum`]. BLANK equals only BLANK here; the comparisons of DAX, in which it
-//! is a zero, are in `operators`.
+//! In: values of rows and constants. Out: [`Datum`]. Here BLANK equals only BLANK. The comparisons of DAX, in which
+//! BLANK equals a zero, are in `operators`.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -13,14 +13,14 @@ use terrane_compiler::types::Value;
 
 use super::decimal::Decimal;
 
-/// The day that is the number 0.
+/// The date whose number is 0.
 const DAY_ZERO: DateTime = jiff::civil::datetime(1899, 12, 30, 0, 0, 0, 0);
 const EPOCH: DateTime = jiff::civil::datetime(1970, 1, 1, 0, 0, 0, 0);
 const MICROS_OF_DAY: f64 = 86_400_000_000.0;
 /// The number of microseconds from 1899-12-30 to 1970-01-01.
 const ZERO_TO_EPOCH: i64 = 25_569 * 86_400 * 1_000_000;
 
-/// A value. Two numbers of different types are equal if they are the same number.
+/// A value. Two numbers of different types are equal if their numeric values are.
 #[derive(Debug, Clone)]
 pub enum Datum {
     Blank,
@@ -29,7 +29,7 @@ pub enum Datum {
     Decimal(Decimal),
     Double(f64),
     Text(Arc<str>),
-    /// Microseconds since 1970-01-01T00:00:00 on a wall clock.
+    /// A time without a zone, in microseconds since 1970-01-01T00:00:00.
     DateTime(i64),
 }
 
@@ -58,7 +58,7 @@ impl Datum {
         }
     }
 
-    /// Returns the value as a filter of a semantic query sends it: times are text.
+    /// Converts the value to a value of a semantic query's filter, in which times are text.
     pub(super) fn to_value(&self) -> Option<Value> {
         Some(match self {
             Datum::Blank => Value::Null,
@@ -72,7 +72,7 @@ impl Datum {
         })
     }
 
-    /// Returns the number that a value is, except a string: BLANK is 0, and a date is its number of days.
+    /// Returns the value as a number, or `None` for a string. BLANK is 0, and a date is its number of days.
     pub(super) fn number(&self) -> Option<f64> {
         Some(match self {
             Datum::Blank => 0.0,
@@ -85,7 +85,7 @@ impl Datum {
         })
     }
 
-    /// Returns the date of a number of days since 1899-12-30.
+    /// Returns the date that is this number of days after 1899-12-30, or `None` if it is out of range.
     pub(super) fn of_days(days: f64) -> Option<Datum> {
         let micros = (days * MICROS_OF_DAY).round() - ZERO_TO_EPOCH as f64;
         let is_date = micros.is_finite() && micros.abs() < 9.2e18 && moment(micros as i64).is_some();
@@ -96,7 +96,7 @@ impl Datum {
         Datum::DateTime(moment.duration_since(EPOCH).as_micros() as i64)
     }
 
-    /// Returns the moment of a date or of a number of days; BLANK is day 0.
+    /// Returns the date and time of a date or of a number of days. BLANK is day 0.
     pub(super) fn moment(&self) -> Option<DateTime> {
         match self {
             Datum::Blank => Some(DAY_ZERO),
@@ -109,12 +109,12 @@ impl Datum {
         }
     }
 
-    /// Returns the value as a string, `None` for BLANK.
+    /// Returns the value as a string, or `None` for BLANK and for a date out of range.
     pub fn to_text(&self) -> Option<String> {
         if self.is_blank() { None } else { self.text() }
     }
 
-    /// Returns the value as a string, `None` for a date out of range.
+    /// Returns the value as a string, or `None` for a date out of range. BLANK is the empty string.
     pub(super) fn text(&self) -> Option<String> {
         Some(match self {
             Datum::Blank => String::new(),
@@ -131,12 +131,12 @@ impl Datum {
         })
     }
 
-    /// Returns an exact number; `Some(None)` for BLANK.
+    /// Returns the exact number of the value, or `None` if it has none. BLANK is `Some(None)`.
     pub fn to_decimal(&self) -> Option<Option<Decimal>> {
         if self.is_blank() { Some(None) } else { self.exact().map(Some) }
     }
 
-    /// Returns the number of a value, `None` for BLANK and strings.
+    /// Returns the value as a number, or `None` for BLANK and strings.
     pub fn to_double(&self) -> Option<f64> {
         if self.is_blank() { None } else { self.number() }
     }
@@ -145,8 +145,7 @@ impl Datum {
         matches!(self, Datum::Integer(_) | Datum::Decimal(_) | Datum::Double(_))
     }
 
-    /// Compares values by their class and then by value: BLANK stands before strings and Booleans, and between the
-    /// negative numbers and 0.
+    /// Compares values for ORDER BY. BLANK comes before strings and Booleans, and between the negative numbers and 0.
     pub(super) fn order(&self, other: &Datum) -> Ordering {
         match (self, other) {
             (Datum::Blank, Datum::Blank) => Ordering::Equal,
@@ -156,7 +155,7 @@ impl Datum {
         }
     }
 
-    /// Compares BLANK with this value in an order.
+    /// Compares BLANK with this value for ORDER BY.
     fn order_of_blank(&self) -> Ordering {
         match self.number() {
             Some(number) if number < 0.0 && !matches!(self, Datum::Boolean(_)) => Ordering::Greater,
@@ -164,7 +163,7 @@ impl Datum {
         }
     }
 
-    /// Compares two values that are not BLANK: numbers, dates and Booleans as numbers, before strings.
+    /// Compares two values that are not BLANK. Numbers, dates and Booleans compare as numbers and precede strings.
     pub(super) fn compare(&self, other: &Datum) -> Ordering {
         match (self, other) {
             (Datum::Text(one), Datum::Text(two)) => one.cmp(two),
@@ -182,7 +181,7 @@ impl Datum {
         }
     }
 
-    /// Returns an integer or a decimal exactly.
+    /// Returns the exact number of an integer, a Boolean or a decimal, or `None` for other values.
     pub(super) fn exact(&self) -> Option<Decimal> {
         match self {
             Datum::Integer(value) => Some(Decimal::from(*value)),

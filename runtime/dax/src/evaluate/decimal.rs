@@ -1,6 +1,6 @@
 //! Exact decimal numbers of at most 38 digits.
 //!
-//! In: digits and integers. Out: [`Decimal`]; sums, differences and products are exact, or absent if they have too many
+//! In: digits and integers. Out: [`Decimal`]. A sum, a difference or a product is exact, or `None` if it has too many
 //! digits.
 
 use std::cmp::Ordering;
@@ -32,7 +32,8 @@ impl Decimal {
         self.scale
     }
 
-    /// Returns the digits with so many of them after the point, if they fit.
+    /// Returns the number times `10^scale` as an integer, or `None` if the number has more digits after the point or
+    /// the integer does not fit.
     pub fn at_scale(self, scale: u8) -> Option<i128> {
         let factor = 10_i128.checked_pow(u32::from(scale.checked_sub(self.scale)?))?;
         self.digits.checked_mul(factor)
@@ -42,7 +43,7 @@ impl Decimal {
         if self.scale == 0 {
             return self.digits as f64;
         }
-        // The text has the nearest double, which a division may miss.
+        // Parsing the text finds the nearest double. A division of two doubles may miss it.
         self.to_string().parse().unwrap_or(f64::NAN)
     }
 

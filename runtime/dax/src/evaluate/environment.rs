@@ -1,7 +1,7 @@
 //! The place of an expression during evaluation: its filters, its current rows and its variables.
 //!
-//! In: rows and filters. Out: [`Environment`], which is copied for each row. Row contexts are numbered as in the bound
-//! query.
+//! In: rows and filters. Out: [`Environment`], which is copied for each row. Row contexts have the numbers that they
+//! have in the bound query.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -17,26 +17,26 @@ use crate::bound::VariableId;
 #[derive(Clone)]
 pub(super) struct Environment {
     pub context: FilterContext,
-    /// The filters around the groups or rows: what ALLSELECTED returns to.
+    /// The filters around the outermost rows or groups, which ALLSELECTED restores.
     pub selected: Rc<FilterList>,
     pub frames: Rc<[Option<Frame>]>,
-    /// The number of the first row context that did not turn into filters.
+    /// The number of the first visible row context. The earlier ones were turned into filters.
     pub hidden: usize,
     pub variables: Option<Rc<Binding>>,
 }
 
-/// A row context.
+/// A row context: a table and its current row.
 #[derive(Clone)]
 pub(super) struct Frame {
     pub table: Rc<Rows>,
     pub row: Rc<[Datum]>,
 }
 
-/// A variable, evaluated at most once, in the environment of its definition.
+/// A variable. It is evaluated at most once, in the environment of its definition.
 pub(super) struct Binding {
     pub id: VariableId,
     pub environment: Environment,
-    /// The value, or the error that its evaluation ended with.
+    /// The value of the variable, or the error of its evaluation.
     pub value: OnceCell<Result<Value>>,
     pub outer: Option<Rc<Binding>>,
 }
@@ -55,7 +55,8 @@ impl Environment {
         Environment { context, selected, frames: Rc::from([]), hidden: 0, variables: None }
     }
 
-    /// Returns the environment of a row of a table. ALLSELECTED returns to the filters around the outermost rows.
+    /// Returns the environment of a row of a table. In the outermost row, the filters that ALLSELECTED restores are
+    /// set.
     pub(super) fn in_row(&self, number: u32, table: &Rc<Rows>, row: &Rc<[Datum]>) -> Self {
         let mut frames = self.frames.to_vec();
         frames.resize(number as usize, None);
@@ -74,7 +75,7 @@ impl Environment {
         Environment { hidden: self.frames.len(), ..self }
     }
 
-    /// Returns the environment of the definition of a measure.
+    /// Returns the environment for the definition of a measure, which sees no rows and no variables of its caller.
     pub(super) fn of_definition(self) -> Self {
         Environment { frames: Rc::from([]), hidden: 0, variables: None, ..self }
     }
@@ -105,7 +106,7 @@ impl Environment {
 }
 
 impl Frame {
-    /// Returns the row's value of a column of a table on the one side of its joins.
+    /// Returns the value that a column of a table on the one side of the joins has for this row.
     pub(super) fn related(&self, column: DimensionId) -> Option<&Datum> {
         let at = self.table.related.iter().position(|id| *id == column)?;
         self.row.get(self.table.columns.len() + at)

@@ -1,4 +1,4 @@
-//! Filter contexts of CALCULATE: transition of rows, modifiers, and filters that replace others.
+//! Filter contexts of CALCULATE: rows that become filters, modifiers, and filters that replace others.
 //!
 //! In: the filters of a call, and its environment. Out: the environment of its expression.
 
@@ -19,38 +19,40 @@ use crate::functions::{Function, Operation};
 use crate::place::Place;
 use crate::plan::{applies, condition_filter};
 
-/// A filter with the filters around it that it replaces.
+/// A new filter, and the outer filters that it replaces.
 struct NewFilter {
     restriction: Restriction,
     replaced: Replaced,
     place: Place,
 }
 
-/// The filters that a new one replaces.
+/// The outer filters that a new filter replaces.
 #[derive(Debug, Clone, Copy)]
 enum Replaced {
     Nothing,
     /// The filters on the columns of the new filter.
     Columns,
-    /// The filters on a table and on all tables on its one side, because a row of the table determines their rows.
+    /// The filters on a table and on all tables that it reaches on the one side, because a row of the table determines
+    /// the rows of those tables.
     Table(CubeId),
 }
 
-/// The filters around a call of CALCULATE, and what its own filters can take for granted.
+/// The facts about a call of CALCULATE on which the evaluation of its filters depends.
 struct Surroundings {
-    /// The pins that the call makes of the current rows. Its filters are evaluated without them.
+    /// The pins into which the call turns the current rows. The filters of the call are evaluated without them.
     fresh: Vec<Pin>,
-    /// True if no other filter of the call and nothing in its expression changes the filters around it.
+    /// True if the filters around the call stay: no other filter of the call replaces or removes them, and its
+    /// expression changes none.
     is_stable: bool,
 }
 
 impl<'q> Evaluator<'q> {
-    /// Returns the environment in which the visible rows are filters.
+    /// Returns the environment in which the visible rows are turned into filters.
     pub(super) fn transitioned(&self, environment: &Environment, place: Place) -> Result<Environment> {
         let mut pins: Vec<Pin> = Vec::new();
         for frame in environment.visible_frames() {
             let own = self.pins_of_row(frame, place)?;
-            // An inner row takes the place of outer ones; a key stands for all columns of its table.
+            // The pins of an inner row replace those of outer rows. The key of a table stands for all its columns.
             let is_own =
                 |column: DimensionId| own.iter().any(|pin| pin.column == column || pin.row_of == Some(column.cube));
             pins.retain(|other| !is_own(other.column));
@@ -62,8 +64,8 @@ impl<'q> Evaluator<'q> {
         Ok(environment.with_context(context).without_rows())
     }
 
-    /// Returns the filters that a row turns into. The key of a table stands for all columns of its row, if the caller
-    /// sees it as it is; if not, all columns that the caller sees stand for themselves.
+    /// Returns the pins into which a row is turned. If the caller sees the unmasked key of the table, the key stands
+    /// for all columns of the row. Otherwise each column that the caller sees has a pin.
     fn pins_of_row(&self, frame: &Frame, place: Place) -> Result<Vec<Pin>> {
         let table = &frame.table;
         let key: Vec<DimensionId> = match table.rows_of {
@@ -86,8 +88,8 @@ impl<'q> Evaluator<'q> {
         Ok(pins)
     }
 
-    /// Returns the columns of a table that are its whole key, or none. A caller who does not see the key as it is has
-    /// none: for this caller, rows that are equal in all visible columns are one row.
+    /// Returns the columns that are the whole key of a table, or nothing if the caller does not see the unmasked key.
+    /// For such a caller, rows that are equal in all visible columns count as one row.
     pub(super) fn key_columns(&self, cube: CubeId, table: &Rows) -> Vec<DimensionId> {
         let key = self.model.cube(cube).primary_key.iter();
         let key: Vec<DimensionId> = key.map(|index| DimensionId { cube, index: *index }).collect();
@@ -97,13 +99,13 @@ impl<'q> Evaluator<'q> {
         if key.iter().all(has) { key } else { Vec::new() }
     }
 
-    /// Returns whether the caller sees the key of a table as it is.
+    /// Returns whether the caller sees all columns of a table's key without a mask.
     fn has_visible_key(&self, cube: CubeId) -> bool {
         let mut key = self.model.cube(cube).primary_key.iter().map(|index| DimensionId { cube, index: *index });
         key.all(|id| self.names_and_sees(id) && self.access.mask(id).is_none())
     }
 
-    /// Returns the environment of the expression of CALCULATE or CALCULATETABLE.
+    /// Returns the environment in which the expression of CALCULATE or CALCULATETABLE is evaluated.
     pub(super) fn calculated(
         &self,
         expression: Node<'q>,
@@ -127,7 +129,7 @@ impl<'q> Evaluator<'q> {
             FilterKind::UseRelationship(relationship) => Some(relationship),
             _ => None,
         });
-        // The innermost join to a table is the one that is followed.
+        // If several calls choose a join to the same table, filters follow the join of the innermost call.
         let used: Vec<Relationship> = used.collect();
         if !used.is_empty() {
             let outer = context.relationships.iter().filter(|other| used.iter().all(|own| own.table != other.table));
@@ -137,7 +139,7 @@ impl<'q> Evaluator<'q> {
         self.with_filters(&context, new).map(|context| outer.with_context(context))
     }
 
-    /// Returns whether each filter only adds to those around the call.
+    /// Returns whether no filter of the call replaces or removes a filter around the call.
     fn is_stable(&self, filters: &[Filter], environment: &Environment) -> bool {
         let context = &environment.context;
         let is_filtered = |column: &DimensionId| {
@@ -154,7 +156,7 @@ impl<'q> Evaluator<'q> {
         filters.iter().all(adds)
     }
 
-    /// Returns whether an expression is evaluated under exactly the filters around it.
+    /// Returns whether all parts of an expression are evaluated under exactly the filters around the expression.
     fn retains_filters(&self, node: Node<'q>) -> bool {
         let address = node.address();
         if let Some(found) = self.retains.borrow().get(&address) {
@@ -204,7 +206,7 @@ impl<'q> Evaluator<'q> {
         })
     }
 
-    /// Adds filters to a context. Each replaces the filters that it names.
+    /// Adds filters to a context, after removing the filters that they replace.
     fn with_filters(&self, context: &FilterContext, new: Vec<NewFilter>) -> Result<FilterContext> {
         let mut inner = context.clone();
         for NewFilter { restriction, replaced, place } in &new {
@@ -293,8 +295,8 @@ impl<'q> Evaluator<'q> {
         Ok(FilterContext { filters: self.filter_list(filters), ..inner })
     }
 
-    /// Refuses to remove only some columns of a filter by rows. Such a filter compares the rows' key, which stands for
-    /// all columns.
+    /// Refuses to remove the filters of only some columns if a filter or a pin identifies rows by their key. The key
+    /// stands for all columns, so the columns cannot be separated.
     fn refuse_parts_of_rows(&self, context: &FilterContext, of: &AllOf, place: Place) -> Result<()> {
         let columns = match of {
             AllOf::Columns(columns) => columns,
@@ -307,7 +309,7 @@ impl<'q> Evaluator<'q> {
             AllOf::Everything | AllOf::Table(_) => return Ok(()),
         };
         let is_key = |pin: &Pin| pin.row_of.is_some() && columns.contains(&pin.column);
-        // Without another column, the key still stands for the row.
+        // A column outside of the key can be removed, because the key still stands for the row.
         let is_key_of = |cube: CubeId, column: &DimensionId| {
             column.cube == cube && self.model.cube(cube).primary_key.contains(&column.index)
         };
@@ -354,7 +356,8 @@ impl<'q> Evaluator<'q> {
         }
     }
 
-    /// Returns a logical filter: as a condition if it is the same for all rows, or as the values that meet it.
+    /// Evaluates a logical filter. The result is a condition if that is the same for all rows, and otherwise the list
+    /// of the values that meet it.
     fn condition(
         &self,
         columns: &[DimensionId],
@@ -429,7 +432,7 @@ impl<'q> Evaluator<'q> {
         }
         let is_blank = |row: &Rc<[Datum]>| wanted.iter().all(|(at, _)| row[*at].is_blank());
         if rows_of.is_some() && key.is_empty() && rows.rows.iter().any(is_blank) {
-            // Without the key, such a row looks like the blank row, which is not one of the table.
+            // Without its key, such a row looks like the blank row, which does not belong to the table.
             return Err(not_supported("a filter by a row without visible values", place));
         }
         let values = |row: &Rc<[Datum]>| wanted.iter().map(|(at, _)| row[*at].clone()).collect();
@@ -438,14 +441,14 @@ impl<'q> Evaluator<'q> {
         let replaced = match self.source_table(table) {
             Some(source) if self.is_fresh(source, surroundings) => Replaced::Table(source.cube()),
             Some(SourceTable::All(cube)) => Replaced::Table(cube),
-            // The rows were made under the filters around them.
+            // The rows were selected under the filters around the call, so these filters can stay.
             Some(SourceTable::Seen(_)) => Replaced::Nothing,
             None => Replaced::Columns,
         };
         Ok(NewFilter { restriction: Restriction { columns, rows_of, allowed }, replaced, place })
     }
 
-    /// Returns the table of the model whose rows a table has.
+    /// Returns the table of the model from which the rows of a table expression come.
     fn source_table(&self, table: &Table) -> Option<SourceTable> {
         match &table.kind {
             TableKind::Model(cube) | TableKind::ModelWithUnmatched(cube) | TableKind::Related { table: cube, .. } => {
@@ -465,12 +468,12 @@ impl<'q> Evaluator<'q> {
         }
     }
 
-    /// Returns whether a call makes pins of the current rows that rows of a table replace.
+    /// Returns whether the call turns current rows into pins that a filter by rows of this table replaces.
     fn is_fresh(&self, source: SourceTable, surroundings: &Surroundings) -> bool {
         surroundings.fresh.iter().any(|pin| applies(self.model, pin.column, source.cube()))
     }
 
-    /// Returns the columns that a table needs as a filter. A table of the model needs only its key.
+    /// Returns the columns that a table needs if it is a filter. A table of the model needs only its key.
     fn key_need(&self, table: &Table) -> Need {
         match table.kind {
             TableKind::Model(_) | TableKind::Filter { .. } => {
@@ -480,7 +483,8 @@ impl<'q> Evaluator<'q> {
         }
     }
 
-    /// Returns FILTER over a table of the model or its columns as a condition, with the filters that it replaces.
+    /// Returns FILTER over a table or over columns of the model as a condition, and the filters that it replaces.
+    /// Returns `None` if only a list of rows can represent it.
     fn condition_of_table(
         &self,
         table: &'q Table,
@@ -507,7 +511,7 @@ impl<'q> Evaluator<'q> {
             }
             _ => return Ok(None),
         };
-        // A condition stands for the rows under the filters around the call only while those stay.
+        // A condition does not contain the filters around the call. It stands for the rows only if these filters stay.
         let has_filters = !environment.context.pins.is_empty() || !environment.context.filters.filters.is_empty();
         let is_fresh = |column: &DimensionId| match rows_of {
             Some(cube) => self.is_fresh(SourceTable::Seen(cube), surroundings),
@@ -518,14 +522,15 @@ impl<'q> Evaluator<'q> {
         }
         let Some(mut filter) = self.fixed_condition(condition, *context, &columns) else { return Ok(None) };
         if let Some(cube) = rows_of.filter(|_| sees_context) {
-            // The rows are those of the table: its blank row is not one of them.
+            // The blank row of a table is not one of its rows, so the condition must exclude it.
             let is_row = terrane_compiler::query::Filter::Not(Box::new(self.no_row(cube, place)?));
             filter = terrane_compiler::query::Filter::And(vec![filter, is_row]);
         }
         Ok(Some((Restriction { columns, rows_of, allowed: Allowed::Condition(filter) }, replaced)))
     }
 
-    /// Returns the filter of a condition that is the same for all rows, if a semantic query can have it.
+    /// Converts a condition that is the same for all rows to a filter of a semantic query. Returns `None` if the
+    /// condition depends on the rows, or if a semantic query cannot express it.
     pub(super) fn fixed_condition(
         &self,
         condition: &'q Scalar,
@@ -540,12 +545,12 @@ impl<'q> Evaluator<'q> {
     }
 }
 
-/// The table of the model whose rows a table expression has.
+/// The table of the model from which the rows of a table expression come.
 #[derive(Debug, Clone, Copy)]
 enum SourceTable {
-    /// The rows that the surrounding filters leave.
+    /// The rows that the surrounding filters allow.
     Seen(CubeId),
-    /// All rows.
+    /// All rows, regardless of filters.
     All(CubeId),
 }
 

@@ -1,31 +1,32 @@
 //! FORMAT: numbers, dates and Booleans in the named and custom formats of DAX.
 //!
-//! In: a value and a format. Out: a string, with English names of months and days, a point and commas. A custom format
-//! of numbers has up to three sections: for positive numbers, negative ones and zero.
+//! In: a value and a format. Out: a string, with English names of months and days, `.` as decimal point, and commas
+//! between thousands. A custom format of numbers has up to three sections: for positive numbers, negative ones and
+//! zero.
 
 mod dates;
 
 use super::Datum;
 
-/// A part of a section of a custom format.
+/// An element of a section of a custom format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Literal(char),
     /// `0`: a digit that is always written.
     Zero,
-    /// `#`
+    /// `#`: a digit that is written only if it is significant.
     Digit,
     Point,
     Comma,
     Percent,
-    /// `E+` writes every sign of the exponent, `E-` only a minus; with the least number of its digits.
+    /// An exponent. `E+` always writes its sign, `E-` only a minus. `digits` is its least number of digits.
     Exponent {
         has_plus: bool,
         digits: usize,
     },
 }
 
-/// Formats a value. BLANK is an empty string, and a string without a number is itself.
+/// Formats a value. BLANK becomes an empty string, and a string that is not a number stays as it is.
 pub(super) fn format(value: &Datum, format: &str) -> String {
     let value = match value {
         Datum::Blank => return String::new(),
@@ -68,7 +69,7 @@ fn number(value: &Datum, format: &str) -> String {
     if !number.is_finite() {
         return value.text().unwrap_or_default();
     }
-    // The digits as they are written: a decimal is exact.
+    // A decimal is formatted from its exact digits.
     let text = match value {
         Datum::Decimal(decimal) => decimal.to_string(),
         _ => number.to_string(),
@@ -120,13 +121,13 @@ fn is_digit(part: &Part) -> bool {
     matches!(part, Part::Zero | Part::Digit)
 }
 
-/// Writes a number without its sign.
+/// Formats a number without a sign in the elements of one section.
 fn in_section(digits: &str, parts: &[Part]) -> String {
     let point = parts.iter().position(|part| *part == Part::Point);
     let end = parts.iter().position(|part| matches!(part, Part::Exponent { .. })).unwrap_or(parts.len());
     let (whole, rest) = parts.split_at(point.unwrap_or(end).min(end));
     let fraction: Vec<Part> = rest.iter().take(end - whole.len()).copied().filter(is_digit).collect();
-    // Commas behind the last digit divide by a thousand, others separate thousands.
+    // Each comma behind the last digit divides the number by a thousand. Other commas separate thousands.
     let last = whole.iter().rposition(is_digit);
     let commas_behind = whole.iter().skip(last.map_or(0, |at| at + 1)).filter(|part| **part == Part::Comma).count();
     let has_groups = last.is_some_and(|last| whole[..last].contains(&Part::Comma));
@@ -172,7 +173,8 @@ fn in_section(digits: &str, parts: &[Part]) -> String {
     out
 }
 
-/// Writes the digits before the point into their places; the first place takes all that are left.
+/// Writes the digits before the point into the digit elements of a section. If there are more digits than elements, the
+/// first element takes the additional digits.
 fn write_whole(digits: &str, parts: &[Part], has_groups: bool, out: &mut String) {
     let places = parts.iter().filter(|part| is_digit(part)).count();
     let mut left = digits.len();
@@ -193,7 +195,7 @@ fn write_whole(digits: &str, parts: &[Part], has_groups: bool, out: &mut String)
             Part::Percent => out.push('%'),
             Part::Zero | Part::Digit => {
                 written += 1;
-                // The places behind this one take their digits.
+                // One digit is left for each of the following elements.
                 let behind = places - written;
                 write(left.saturating_sub(behind), &mut left, out);
             }
@@ -206,11 +208,11 @@ fn write_whole(digits: &str, parts: &[Part], has_groups: bool, out: &mut String)
     }
 }
 
-/// Decimal digits with the place of their point.
+/// Decimal digits, and the position of their point.
 #[derive(Debug, Clone)]
 struct Scaled {
     digits: Vec<u8>,
-    /// The number of digits before the point; it may lie before the first or behind the last one.
+    /// The number of digits before the point. It may be negative, or larger than the number of digits.
     point: i32,
 }
 
@@ -226,13 +228,13 @@ impl Scaled {
         self.digits.iter().all(|digit| *digit == 0)
     }
 
-    /// Returns the number times a power of ten.
+    /// Returns the number multiplied by `10^places`.
     fn shifted(mut self, places: i32) -> Scaled {
         self.point += places;
         self
     }
 
-    /// Returns the exponent of the first digit.
+    /// Returns the decimal exponent of the first digit.
     fn exponent(&self) -> i32 {
         self.point - 1
     }
@@ -241,7 +243,8 @@ impl Scaled {
         usize::try_from(at).ok().and_then(|at| self.digits.get(at)).copied().unwrap_or(0)
     }
 
-    /// Rounds half away from zero. Returns the digits before the point, at least so many, and those behind it.
+    /// Rounds half away from zero to `decimals` digits after the point. Returns the digits before the point, at least
+    /// `least` of them, and the digits after it.
     fn rounded(&self, decimals: usize, least: usize) -> (String, String) {
         let end = self.point + decimals as i32;
         let mut digits: Vec<u8> = (self.point.min(0)..end).map(|at| self.digit(at)).collect();

@@ -1,7 +1,8 @@
-//! Measures, and rows and values of tables, in a filter context.
+//! Measures, and the rows and values of tables, in a filter context.
 //!
-//! In: a filter context. Out: values and rows, looked up in the rows of one query for all current rows. Filters that
-//! depend on the current row are applied here to additive measures, so that they need no query of their own.
+//! In: a filter context. Out: values and rows, which are looked up in the result of one query for all current rows. If
+//! a filter depends on the current row, the parts of an additive measure are combined here, so that the filter needs no
+//! query of its own.
 
 use std::collections::HashSet;
 
@@ -61,12 +62,13 @@ impl<'q> Evaluator<'q> {
                 index.rows_of(&values).first().map_or(Datum::Blank, |row| row[0].clone())
             }
         };
-        // A count over no rows is BLANK; a semantic query has 0 for it.
+        // A count of no rows is BLANK in DAX, and 0 in a semantic query.
         let is_empty_count = value == Datum::Integer(0) && counts(self.model, source);
         Ok(if is_empty_count { Datum::Blank } else { value })
     }
 
-    /// Returns how the values of parts of the rows make the value of all of them.
+    /// Returns the aggregation that combines the values of a measure over parts of the rows to its value over all of
+    /// them. Returns `None` if the measure is not additive.
     fn additive(&self, source: MeasureSource) -> Option<Aggregation> {
         let MeasureSource::Model(id) = source else { return None };
         let MeasureKind::Aggregate(aggregate) = &self.model.measure(id).kind else { return None };
@@ -78,7 +80,8 @@ impl<'q> Evaluator<'q> {
         }
     }
 
-    /// Combines the values of a measure for the allowed values of a column, if there is such a filter.
+    /// Fetches a measure grouped by the columns of a filter that lists values, and combines the values of the allowed
+    /// groups. Returns `None` if the context has no such filter.
     fn folded(
         &self,
         source: MeasureSource,
@@ -108,7 +111,7 @@ impl<'q> Evaluator<'q> {
         fold(aggregation, found.iter(), place).map(Some)
     }
 
-    /// Returns rows of a table in a filter context: the wanted columns of each.
+    /// Returns these columns of all rows that a table has in a filter context.
     pub(super) fn rows_of(
         &self,
         table: CubeId,
@@ -120,7 +123,7 @@ impl<'q> Evaluator<'q> {
         self.items_of(Item::Rows(table, columns), table, context, place)
     }
 
-    /// Returns the rows of an item over one table in a filter context.
+    /// Returns the rows of a query for `item`, under the filters and the pins of a context.
     fn items_of(&self, item: Item, table: CubeId, context: &FilterContext, place: Place) -> Result<Vec<Vec<Datum>>> {
         let context = self.along_relationships(context, &[table], place)?;
         let context = &*context;
@@ -130,8 +133,8 @@ impl<'q> Evaluator<'q> {
         Ok(index.rows_of(&values).to_vec())
     }
 
-    /// Returns the given columns or, if there are none, one column of the table, because a query without columns has no
-    /// rows.
+    /// Returns the given columns. If there are none, returns one column of the table, because a query without columns
+    /// returns no rows.
     fn some_column(&self, table: CubeId, columns: &[DimensionId], place: Place) -> Result<Vec<DimensionId>> {
         if !columns.is_empty() {
             return Ok(columns.to_vec());
@@ -143,7 +146,7 @@ impl<'q> Evaluator<'q> {
         found.map(|id| vec![id]).ok_or_else(|| not_supported("a table without columns", place))
     }
 
-    /// Returns the combinations of columns that exist in the rows of a table.
+    /// Returns the combinations of values that columns have in the rows of a table.
     pub(super) fn distinct_of(
         &self,
         table: CubeId,
@@ -154,7 +157,8 @@ impl<'q> Evaluator<'q> {
         self.items_of(Item::Distinct(table, columns.to_vec()), table, context, place)
     }
 
-    /// Returns the combinations of columns of one table, with the blank row that stands for missing partners.
+    /// Returns the combinations of values that columns of one table have. The blank row is added if `has_unmatched` is
+    /// true and rows of other tables lack a partner in the table.
     pub(super) fn values_of(
         &self,
         columns: &[DimensionId],
@@ -173,7 +177,7 @@ impl<'q> Evaluator<'q> {
         Ok(found)
     }
 
-    /// Returns whether rows of other tables lack their partner in a table, and the filters allow its blank row.
+    /// Returns whether rows of other tables lack a partner in a table, and the filters allow the table's blank row.
     pub(super) fn has_unmatched(&self, table: CubeId, context: &FilterContext, place: Place) -> Result<bool> {
         let leads_here = |from: CubeId| from != table && self.model.join_paths(from).is_to_one(table);
         let can_miss = |from: &CubeId| leads_here(*from) && self.can_miss(*from, table);
@@ -191,7 +195,7 @@ impl<'q> Evaluator<'q> {
     }
 
     fn lacks_partners(&self, from: CubeId, table: CubeId, context: &FilterContext, place: Place) -> Result<bool> {
-        // Only the filters of the table and of its one side restrict its blank row.
+        // The blank row is restricted only by filters on the table and on the tables that it reaches on the one side.
         let reaches = |column: DimensionId| applies(self.model, column, table);
         let mut filters = Vec::new();
         for filter in &context.filters.filters {
@@ -208,7 +212,7 @@ impl<'q> Evaluator<'q> {
         Ok(!index.rows_of(&[]).is_empty())
     }
 
-    /// Returns an aggregate of a column.
+    /// Returns an aggregate of a column in a filter context.
     pub(super) fn aggregate(
         &self,
         aggregation: Aggregation,

@@ -1,6 +1,6 @@
 //! Operators over values as DAX defines them for BLANK, numbers, strings and dates.
 //!
-//! In: values. Out: values. Integers and decimals are exact as long as they fit, and doubles beyond.
+//! In: values. Out: values. Results of integers and decimals are exact as long as they fit, and doubles otherwise.
 
 use std::cmp::Ordering;
 
@@ -9,7 +9,7 @@ use crate::bound::BlankRule;
 use crate::place::Place;
 use crate::tree::Operator;
 
-/// Returns the number of a value; a string that has digits is one.
+/// Converts a value to a number. A string must contain a number.
 pub(super) fn to_number(value: &Datum, place: Place) -> Result<f64> {
     match value {
         Datum::Text(text) => {
@@ -20,7 +20,7 @@ pub(super) fn to_number(value: &Datum, place: Place) -> Result<f64> {
     }
 }
 
-/// Returns a string of digits as a number, and other values as they are.
+/// Converts a string to the number that it contains. Other values stay as they are.
 fn numeric(value: &Datum, place: Place) -> Result<Datum> {
     match value {
         Datum::Text(text) => match text.trim().parse::<i64>() {
@@ -36,7 +36,7 @@ pub(super) fn to_text(value: &Datum, place: Place) -> Result<String> {
     value.text().ok_or_else(|| invalid_value("date out of range", place))
 }
 
-/// Returns the truth of a value: BLANK and 0 are FALSE.
+/// Converts a value to a Boolean. BLANK and 0 are FALSE.
 pub(super) fn to_boolean(value: &Datum, place: Place) -> Result<bool> {
     match value {
         Datum::Boolean(value) => Ok(*value),
@@ -60,7 +60,7 @@ pub(super) fn arithmetic(operator: Operator, left: &Datum, right: &Datum, place:
     }
 }
 
-/// Subtracts. The difference of two dates is a number of days; a date minus a number is a date.
+/// Subtracts two values. The difference of two dates is a number of days, and a date minus a number is a date.
 fn difference(left: &Datum, right: &Datum, sum: Datum, place: Place) -> Result<Datum> {
     match (left, right) {
         (Datum::DateTime(_), Datum::DateTime(_)) => {
@@ -98,7 +98,7 @@ pub(super) fn add(left: &Datum, right: &Datum, place: Place) -> Result<Datum> {
     Ok(Datum::Double(to_number(&left, place)? + to_number(&right, place)?))
 }
 
-/// Returns an exact result: an integer if both operands are integers and it fits.
+/// Returns an exact result. It is an integer if no operand is a decimal and it fits, and otherwise a decimal.
 fn exact(value: super::Decimal, left: &Datum, right: &Datum) -> Datum {
     let is_decimal = [left, right].iter().any(|operand| matches!(operand, Datum::Decimal(_)));
     match value.to_integer() {
@@ -133,7 +133,7 @@ fn power(left: &Datum, right: &Datum, place: Place) -> Result<Datum> {
     Ok(Datum::Double(to_number(left, place)?.powf(to_number(right, place)?)))
 }
 
-/// Returns the value that BLANK stands for beside another value.
+/// Returns the value that replaces BLANK in a comparison with another value.
 fn zero_beside(other: &Datum) -> Datum {
     match other {
         Datum::Text(_) => Datum::Text("".into()),
@@ -142,7 +142,7 @@ fn zero_beside(other: &Datum) -> Datum {
     }
 }
 
-/// Compares two values, of which BLANK is the zero of the other one.
+/// Compares two values. BLANK is replaced by the zero of the other value's type.
 pub(super) fn compare_as_zero(left: &Datum, right: &Datum) -> Ordering {
     match (left, right) {
         (Datum::Blank, Datum::Blank) => Ordering::Equal,

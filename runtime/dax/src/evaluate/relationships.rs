@@ -1,7 +1,7 @@
-//! USERELATIONSHIP: filters of a table that reach others through one of its aliases.
+//! USERELATIONSHIP: filters of a table that apply to other tables through one of its aliases.
 //!
-//! In: a filter context with the joins to follow. Out: the same filters as those of the aliases. A query by REST names
-//! the alias; DAX names the table and the join.
+//! In: a filter context with the joins to follow. Out: the same filters on the aliases instead. A query through REST
+//! names the alias, while DAX names the table and the join.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -17,7 +17,8 @@ use crate::place::Place;
 use crate::plan::{applies, column_ref};
 
 impl<'q> Evaluator<'q> {
-    /// Returns a context whose filters are those of the aliases that lead from tables.
+    /// Returns a context whose filters are on the aliases of the joins to follow, if the aggregated tables reach those
+    /// aliases.
     pub(super) fn along_relationships<'c>(
         &self,
         context: &'c FilterContext,
@@ -111,7 +112,7 @@ impl<'q> Evaluator<'q> {
         }
     }
 
-    /// Returns the column of the alias that is a column of its table; other columns stay.
+    /// Returns the alias's column for a column of the aliased table. Columns of other tables stay.
     fn column_of_alias(&self, column: DimensionId, relationship: &Relationship, place: Place) -> Result<DimensionId> {
         if column.cube != relationship.table {
             return Ok(column);

@@ -1,6 +1,7 @@
 //! Tables during evaluation.
 //!
-//! In: rows. Out: [`Rows`], with orders, duplicates and sets of them. Rows are shared, so that copies are cheap.
+//! In: rows. Out: [`Rows`], which can be ordered, compared and freed of duplicates. Rows are shared, so copies are
+//! cheap.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -20,14 +21,14 @@ use crate::problem::{Problem, ProblemKind};
 #[derive(Debug, Clone)]
 pub(super) struct Rows {
     pub columns: Arc<[TableColumn]>,
-    /// The columns that the rows have: others were not needed.
+    /// For each column, true if its values were fetched. `None` if all were.
     pub fetched: Option<Rc<[bool]>>,
-    /// For tables on the one side of joins, the columns whose values follow each row's own values.
+    /// The columns of tables on the one side of joins. Their values follow the own values of each row.
     pub related: Rc<[DimensionId]>,
-    /// The cube, if the rows are those of a table of the model.
+    /// The table of the model, if the rows are rows of one.
     pub rows_of: Option<CubeId>,
     pub rows: Vec<Rc<[Datum]>>,
-    /// The memory of the rows.
+    /// The memory that was counted for the rows.
     pub charge: Option<Rc<Charge>>,
 }
 
@@ -36,7 +37,7 @@ impl Rows {
         Rows { columns: Arc::clone(columns), fetched: None, related: Rc::from([]), rows_of: None, rows, charge: None }
     }
 
-    /// Returns the table with other rows of its own.
+    /// Returns a table with the same columns and other rows.
     pub(super) fn with_rows(&self, rows: Vec<Rc<[Datum]>>) -> Rows {
         Rows { rows, ..self.clone_without_rows() }
     }
@@ -56,7 +57,7 @@ impl Rows {
         self.fetched.as_ref().is_none_or(|fetched| fetched.get(column as usize) == Some(&true))
     }
 
-    /// Removes duplicates; the first of equal rows stays.
+    /// Removes duplicates. The first of several equal rows stays.
     pub(super) fn distinct(&self) -> Rows {
         let mut seen = HashSet::new();
         let width = self.columns.len();
@@ -74,7 +75,7 @@ pub(super) fn compare_keys(one: &[Datum], two: &[Datum], order: &[BoundOrder]) -
     one.iter().zip(two).zip(order).map(compare).find(|ordering| ordering.is_ne()).unwrap_or(Ordering::Equal)
 }
 
-/// A row with the keys of its order.
+/// A row, preceded by the values of the keys by which it is ordered.
 pub(super) type KeyedRow = (Vec<Datum>, Rc<[Datum]>);
 
 impl<'q> Evaluator<'q> {
@@ -95,7 +96,7 @@ impl<'q> Evaluator<'q> {
         keyed.collect()
     }
 
-    /// Refuses a table with too many rows.
+    /// Checks the limit of the number of rows.
     pub(super) fn limited(&self, rows: usize, place: Place) -> Result<()> {
         if rows > MAX_ROWS {
             let kind = ProblemKind::TooLarge { what: "rows of a table", limit: MAX_ROWS as u64 };

@@ -98,7 +98,8 @@ impl<'q> Evaluator<'q> {
         to_text(&self.scalar(scalar, environment)?, scalar.place)
     }
 
-    /// Evaluates a conjunction or, if `all` is false, a disjunction, from left to right.
+    /// Evaluates a conjunction, or a disjunction if `all` is false. It stops at the first value that decides the
+    /// result.
     fn all(&self, scalars: &'q [Scalar], environment: &Environment, all: bool) -> Result<Datum> {
         for scalar in scalars {
             if self.boolean(scalar, environment)? != all {
@@ -112,7 +113,7 @@ impl<'q> Evaluator<'q> {
         let row = collected(values.iter().map(|value| self.scalar(value, environment)))?;
         let rows = self.table(table, environment, &Need::All)?;
         let width = row.len();
-        // A table that is remembered is asked again for other rows.
+        // A cached table is probably searched for other rows too, so a set of its rows is worth creating.
         if rows.rows.len() <= 16 || Rc::strong_count(&rows) == 1 {
             self.steps(rows.rows.len(), table.place)?;
             return Ok(Datum::Boolean(rows.rows.iter().any(|other| other[..width] == row[..])));
@@ -131,7 +132,7 @@ impl<'q> Evaluator<'q> {
 
     // Variables
 
-    /// Returns the environment in which variables are known. They are evaluated when they are first used.
+    /// Returns the environment in which variables are visible. A variable is evaluated when it is first used.
     pub(super) fn bound(&self, variables: &[VariableId], environment: &Environment) -> Environment {
         let mut inner = environment.clone();
         for id in variables {
@@ -217,7 +218,7 @@ impl<'q> Evaluator<'q> {
         Ok(count(rows.rows.len()))
     }
 
-    /// Returns the result of a table, which is computed once for equal filters.
+    /// Returns the cached result of a table for these filters, or computes it.
     pub(super) fn remembered(
         &self,
         node: usize,
@@ -233,7 +234,7 @@ impl<'q> Evaluator<'q> {
         Ok(made)
     }
 
-    /// Evaluates an expression, and the alternate if it has an error.
+    /// Returns a result, or the value of `on_error` if the result is an error that IFERROR detects.
     pub(super) fn or_error(&self, result: Result<Datum>, on_error: impl FnOnce() -> Result<Datum>) -> Result<Datum> {
         match result {
             Err(Halt::Value { .. }) => on_error(),

@@ -1,7 +1,7 @@
 //! Semantic queries for measures and rows in a filter context.
 //!
-//! In: what is wanted, and the filters around it. Out: an index of its rows by the values that current rows fix. Filters
-//! travel from the one side of a join to the many side only: others do not apply.
+//! In: a measure or a table, and its filters. Out: an index of the query's rows by the values of the pinned columns. A
+//! filter applies to a table only if its columns are in that table or on the one side of the table's joins.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::bound::MeasureSource;
 use crate::place::Place;
 use crate::plan::{applies, column_ref, value_ref};
 
-/// The largest number of values of one list in a filter.
+/// The largest number of values in one list of a filter. Longer lists are split.
 const MAX_LIST: usize = 10_000;
 /// The largest number of combinations of several columns that a filter lists.
 const MAX_COMBINATIONS: usize = 1_000;
@@ -26,11 +26,11 @@ const MAX_COMBINATIONS: usize = 1_000;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Item {
     Measure(MeasureSource),
-    /// Every row of a table, with some columns.
+    /// Every row of a table, with these columns.
     Rows(CubeId, Vec<DimensionId>),
-    /// The combinations of columns in the rows of a table.
+    /// The combinations of values that these columns have in the rows of a table.
     Distinct(CubeId, Vec<DimensionId>),
-    /// Rows of the first table that have no partner in the second.
+    /// The rows of `from` that have no partner in `table`.
     Unmatched {
         from: CubeId,
         table: CubeId,
@@ -38,21 +38,22 @@ pub(super) enum Item {
 }
 
 impl<'q> Evaluator<'q> {
-    /// Returns a list of filters with its number.
+    /// Returns a list of filters with its number. Equal lists have the same number.
     pub(super) fn filter_list(&self, filters: Vec<Rc<Restriction>>) -> Rc<FilterList> {
         let text = format!("{filters:?}");
         let mut lists = self.filter_lists.borrow_mut();
         let next = lists.len() as u32;
         let length = text.len();
         let id = *lists.entry(text).or_insert(next);
-        // The next work that is counted exceeds the bound of the memory.
+        // This memory is added without a check. If it exceeds the limit, the next check fails.
         if id == next {
             self.held.set(self.held.get().saturating_add(length));
         }
         Rc::new(FilterList { id, filters })
     }
 
-    /// Returns the pins that filter the rows of all tables; pins of no table are left out.
+    /// Returns the pins that apply to the rows of all tables, without those that apply to none. A pin that applies to
+    /// some of the tables is refused.
     pub(super) fn pins_of(&self, facts: &[CubeId], context: &FilterContext, place: Place) -> Result<Vec<Pin>> {
         let mut pins = Vec::new();
         for pin in context.pins.iter() {
@@ -76,7 +77,8 @@ impl<'q> Evaluator<'q> {
         self.warn(format!("{name} does not filter every measure: some values repeat"));
     }
 
-    /// Returns the rows of a query by the values of the pinned columns.
+    /// Returns the rows of a query, grouped by the values of the pinned columns. If they were not fetched yet, records
+    /// the query as missing.
     pub(super) fn index(
         &self,
         item: Item,
@@ -102,7 +104,7 @@ impl<'q> Evaluator<'q> {
         Ok(index)
     }
 
-    /// Returns a query, and the columns of its rows that are the keys and then the contents.
+    /// Returns a query, and the layout of its rows: the indexes of the key columns, then those of the contents.
     fn semantic_query(
         &self,
         item: &Item,
@@ -144,7 +146,8 @@ impl<'q> Evaluator<'q> {
         Ok((query, layout))
     }
 
-    /// Returns the condition that a row has no partner in a table. Callers who may not see the key can have it too.
+    /// Returns the condition that a row has no partner in a table. It reads no member, so it needs no right to see the
+    /// key.
     pub(super) fn no_row(&self, table: CubeId, place: Place) -> Result<Filter> {
         let cube = self.model.cube(table);
         if cube.primary_key.is_empty() {
@@ -153,7 +156,7 @@ impl<'q> Evaluator<'q> {
         Ok(Filter::NoRow { cube: Arc::clone(&cube.name) })
     }
 
-    /// Returns a column that the caller may see, a part of the key first.
+    /// Returns a column that the caller may see. Columns of the key are tried first.
     fn shown_column(&self, table: CubeId, place: Place) -> Result<DimensionId> {
         let cube = self.model.cube(table);
         let all = cube.primary_key.iter().copied().chain(0..cube.dimensions.len() as u32);
@@ -162,13 +165,13 @@ impl<'q> Evaluator<'q> {
         found.ok_or_else(|| not_supported("the blank row of a table without visible columns", place))
     }
 
-    /// Returns whether a query of the caller may show a column.
+    /// Returns whether a query of the caller may select a column.
     pub(super) fn names_and_sees(&self, id: DimensionId) -> bool {
         let member = Member::Dimension(id);
         self.access.can_name(member) && self.access.offers(member)
     }
 
-    /// Returns the filters that apply to the rows of tables.
+    /// Returns those filters that apply to the rows of the aggregated tables, as filters of a semantic query.
     fn row_filters(&self, facts: &[CubeId], filters: &FilterList, place: Place) -> Result<Vec<Filter>> {
         let mut all = Vec::new();
         for restriction in &filters.filters {
@@ -226,7 +229,7 @@ impl<'q> Evaluator<'q> {
         Ok(Filter::Condition { member, operator, values })
     }
 
-    /// Returns the filter by combinations of values.
+    /// Returns the filter that columns have one of these combinations of values.
     fn one_of(&self, columns: &[DimensionId], rows: &[Vec<Datum>], place: Place) -> Result<Filter> {
         let list = |values: &[Datum]| self.test(columns[0], Operator::InList, values.to_vec(), place);
         if let [_] = columns {

@@ -1,6 +1,6 @@
 //! Groups: SUMMARIZECOLUMNS with subtotals, and SUMMARIZE.
 //!
-//! In: group columns and expressions. Out: a row for each group. A group is a filter by its values, as a row is.
+//! In: group columns and expressions. Out: one row for each group. Like a row, a group becomes a filter by its values.
 
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ use super::{Datum, Evaluator, Result, collected, not_supported};
 use crate::bound::{Filter, Group, NamedScalar, Table, TableKind};
 use crate::place::Place;
 
-/// A part of the group columns, in which the others are subtotals.
+/// The group columns that have values in a row. The row is a subtotal over the other group columns.
 type GroupingSet = Vec<DimensionId>;
 
 impl<'q> Evaluator<'q> {
@@ -35,7 +35,7 @@ impl<'q> Evaluator<'q> {
         Ok(Rc::new(Rows::new(&table.columns, rows.into_iter().flatten().collect())))
     }
 
-    /// Returns the rows of one set of group columns, without those in which every value is BLANK.
+    /// Returns the rows for one grouping set, without rows in which every value is BLANK.
     fn grouped(
         &self,
         groups: &'q [Group],
@@ -57,7 +57,8 @@ impl<'q> Evaluator<'q> {
         Ok(collected_early(rows)?.into_iter().flatten().collect())
     }
 
-    /// Returns the combinations of group columns: those that exist in each table, and all of several tables.
+    /// Returns the combinations of group columns. Columns of one table are combined as they exist in its rows; columns
+    /// of different tables are combined in every way.
     fn combinations(&self, set: &[DimensionId], context: &FilterContext, place: Place) -> Result<Vec<Vec<Datum>>> {
         let mut cubes = Vec::new();
         set.iter().for_each(|column| {
@@ -73,7 +74,7 @@ impl<'q> Evaluator<'q> {
         for rows in &tables {
             all = all.iter().flat_map(|one| rows.iter().map(|two| [&one[..], &two[..]].concat())).collect();
         }
-        // From the order by tables to the order of the columns.
+        // The values are ordered by table. The result needs the order of the group columns.
         let by_table: Vec<DimensionId> = cubes.into_iter().flat_map(columns_of).collect();
         let places: Vec<usize> =
             set.iter().filter_map(|column| by_table.iter().position(|other| other == column)).collect();
@@ -111,7 +112,8 @@ impl<'q> Evaluator<'q> {
         Ok(Rc::new(Rows::new(&table.columns, rows)))
     }
 
-    /// Returns the combinations of columns in the rows of a table expression, also of tables on its one side.
+    /// Returns the combinations of group columns in the rows of a table expression. The columns may be in tables that
+    /// it reaches on the one side.
     fn groups_of(&self, of: &'q Table, groups: &[DimensionId], environment: &Environment) -> Result<Vec<Vec<Datum>>> {
         let own = |id: &DimensionId| of.columns.iter().position(|column| column.lineage == Some(*id));
         let mut scan = Scan::default();
@@ -136,7 +138,7 @@ impl<'q> Evaluator<'q> {
     }
 }
 
-/// Returns a context in which columns have the values of a group.
+/// Returns a context in which the group columns are pinned to the values of a group.
 fn pinned(context: &FilterContext, columns: &[DimensionId], values: &[Datum]) -> FilterContext {
     let outer = context.pins.iter().filter(|pin| !columns.contains(&pin.column)).cloned();
     let own =
@@ -144,7 +146,7 @@ fn pinned(context: &FilterContext, columns: &[DimensionId], values: &[Datum]) ->
     FilterContext { pins: outer.chain(own).collect(), ..context.clone() }
 }
 
-/// Returns the sets of group columns: all of them, and one for each level of subtotals.
+/// Returns the grouping sets: one with all group columns, and one for each level of subtotals.
 fn grouping_sets(groups: &[Group]) -> Vec<GroupingSet> {
     let mut sets: Vec<GroupingSet> = vec![Vec::new()];
     for group in groups {
@@ -160,7 +162,8 @@ fn grouping_sets(groups: &[Group]) -> Vec<GroupingSet> {
     sets
 }
 
-/// Returns the values of the group columns, BLANK for those of subtotals, with the columns that mark these.
+/// Returns the values of the group columns in a result row, and of the columns that mark subtotals. A group column is
+/// BLANK in its subtotals.
 fn shown_groups(groups: &[Group], set: &[DimensionId], combination: &[Datum]) -> Vec<Datum> {
     let value = |id: &DimensionId| set.iter().position(|other| other == id).map(|at| combination[at].clone());
     let mut shown = Vec::new();

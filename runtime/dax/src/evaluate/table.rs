@@ -1,6 +1,6 @@
-//! Tables: those of the model, and functions that make new ones.
+//! Tables: those of the model, and functions that return tables.
 //!
-//! In: a bound table, its environment, and the columns that are needed of it. Out: its rows.
+//! In: a bound table, its environment, and the columns that are needed. Out: the rows of the table.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -32,10 +32,10 @@ impl<'q> Evaluator<'q> {
         Ok(rows)
     }
 
-    /// Evaluates a table and charges it for its memory.
+    /// Evaluates a table and counts its memory.
     fn made(&self, table: &'q Table, environment: &Environment, need: &Need) -> Result<Rc<Rows>> {
         let rows = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.table_kind(table, environment, need))?;
-        // Rows that are there already were counted when they were made.
+        // The memory of shared rows was counted when they were created.
         if rows.charge.is_some() {
             return Ok(rows);
         }
@@ -119,7 +119,7 @@ impl<'q> Evaluator<'q> {
 
     // Tables of the model
 
-    /// Returns the rows of a table of the model with the columns that are needed.
+    /// Returns the rows of a table of the model with the needed columns.
     fn model_table(&self, cube: CubeId, table: &Table, context: &FilterContext, need: &Need) -> Result<Rc<Rows>> {
         let ids: Vec<Option<DimensionId>> = table.columns.iter().map(|column| column.lineage).collect();
         let empty = Rows { rows_of: Some(cube), ..Rows::new(&table.columns, Vec::new()) };
@@ -187,7 +187,7 @@ impl<'q> Evaluator<'q> {
 
     // Rows and columns
 
-    /// Evaluates FILTER. Conditions that are the same for all rows are filters of the query for the rows.
+    /// Evaluates FILTER. Conditions that are the same for all rows become filters of the query that fetches the rows.
     fn filtered(
         &self,
         of: &'q Table,
@@ -271,7 +271,7 @@ impl<'q> Evaluator<'q> {
         Ok(Rc::new(Rows::new(&table.columns, collected_early(selected)?)))
     }
 
-    /// Evaluates TOPN: the first rows with all that tie for the last place.
+    /// Evaluates TOPN: the first rows, including all rows that tie with the last of them.
     fn first_rows(
         &self,
         count: &'q Scalar,
@@ -360,7 +360,7 @@ impl<'q> Evaluator<'q> {
         Ok(Rc::new(Rows::new(&table.columns, generated)))
     }
 
-    /// Evaluates TREATAS: the rows whose values exist in the columns.
+    /// Evaluates TREATAS: the rows whose values exist in the given columns of the model.
     fn treated_as(
         &self,
         table: &Table,

@@ -1,7 +1,7 @@
-//! The parts of an expression, and what they need of a row context.
+//! The parts of an expression, and the columns that they read.
 //!
-//! In: bound expressions. Out: every node below one, and [`Scan`]: the columns of a row context that an expression reads,
-//! and whether its value depends on current rows at all.
+//! In: bound expressions. Out: the direct parts of a node, and [`Scan`]: the columns of a row context that an
+//! expression reads, and whether its value depends on current rows.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -29,16 +29,16 @@ impl Node<'_> {
     }
 }
 
-/// The parts of a row context that an expression reads, and its dependence on current rows.
+/// The columns of a row context that an expression reads, and the other contexts on which its value depends.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scan {
     pub columns: BTreeSet<u32>,
     pub related: BTreeSet<DimensionId>,
-    /// True if the row turns into filters.
+    /// True if the expression turns current rows into filters.
     pub has_transition: bool,
-    /// True if the expression refers to variables, or to columns of row contexts outside of it.
+    /// True if the expression refers to variables, or to columns of outer row contexts.
     pub is_open: bool,
-    /// True if parts of the expression depend on filters, such as measures and aggregates.
+    /// True if the value depends on filters, because the expression contains a measure or an aggregate, for example.
     pub has_aggregates: bool,
 }
 
@@ -52,11 +52,11 @@ impl Scan {
     }
 }
 
-/// The columns of a table that are needed.
+/// The columns of a table that its user needs.
 #[derive(Debug, Clone)]
 pub(super) enum Need {
     All,
-    /// All columns, and those of tables on the one side.
+    /// All columns, and these columns of tables on the one side.
     AllWith(BTreeSet<DimensionId>),
     Only(Scan),
 }
@@ -192,10 +192,10 @@ fn filter_parts<'q>(filters: &'q [Filter], visit: &mut dyn FnMut(Node<'q>)) {
     }
 }
 
-/// Collects what nodes read.
+/// Collects the columns that nodes read.
 struct Scanner<'s, 'q> {
     evaluator: &'s Evaluator<'q>,
-    /// The row context that is looked for.
+    /// The number of the row context whose columns are collected.
     context: u32,
     scan: Scan,
 }
@@ -217,7 +217,7 @@ impl<'q> Scanner<'_, 'q> {
                 if *context == self.context {
                     self.scan.columns.insert(*column);
                 }
-                // A row context inside of the node has a higher number.
+                // A lower number is a row context around the node; a higher number is one inside of it.
                 self.scan.is_open |= *context < self.context;
             }
             ScalarKind::Related { context, column } => {
@@ -262,7 +262,7 @@ impl<'q> Scanner<'_, 'q> {
             BoundExpression::Scalar(scalar) => Node::Scalar(scalar),
             BoundExpression::Table(table) => Node::Table(table),
         };
-        // A variable is scanned once, however many refer to it.
+        // The scan of a variable is cached, so that several references to it cost one scan.
         let scan = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.evaluator.scan(node, self.context));
         self.scan.add(&scan);
         self.scan.is_open = true;
@@ -270,7 +270,7 @@ impl<'q> Scanner<'_, 'q> {
 }
 
 impl<'q> Evaluator<'q> {
-    /// Returns what a node reads of a row context. A node has the same answer each time.
+    /// Returns the columns of a row context that a node reads. The result is cached by the node's address.
     pub(super) fn scan(&self, node: Node<'q>, context: u32) -> Rc<Scan> {
         let address = node.address();
         if let Some(found) = self.scans.borrow().get(&(address, context)) {
@@ -283,7 +283,7 @@ impl<'q> Evaluator<'q> {
         scan
     }
 
-    /// Returns what several scalars read of a row context.
+    /// Returns the columns of a row context that several scalars read.
     pub(super) fn scan_all(&self, scalars: impl Iterator<Item = &'q Scalar>, context: u32) -> Scan {
         let mut all = Scan::default();
         for scalar in scalars {

@@ -1,6 +1,6 @@
-//! The table of functions, in the order of their names.
+//! The table of functions, sorted by name.
 //!
-//! It is data, one entry for each function, so it is longer than a file of code.
+//! The file is longer than other files because it is data: one entry for each function.
 
 use super::{
     Accepts as A, Aggregation, Category, Function, Operation, Parameter, ParameterKind as P, Presence, Returns,

@@ -1,6 +1,6 @@
-//! Expressions: operands, calls, table constructors, variables, and operators by precedence.
+//! Parses expressions: operands, calls, table constructors, variables, and operators by precedence.
 //!
-//! Operators are reduced on a stack of their own, so that only brackets and variable blocks recurse.
+//! Operators are reduced on a stack that the parser manages, so that only brackets and variable blocks recurse.
 
 use super::{Keyword, MAX_NESTING, Parser};
 use crate::lexer::{Symbol, TokenKind};
@@ -8,7 +8,7 @@ use crate::place::Place;
 use crate::problem::{Expected, ProblemKind};
 use crate::tree::{Expression, ExpressionKind, Literal, Name, Operator, Precedence, PrefixOperator};
 
-/// An operator that waits for its operands.
+/// An operator whose right operand was not read yet.
 enum Waiting {
     Prefix(PrefixOperator, Place),
     Infix(Operator),
@@ -62,7 +62,7 @@ impl Parser {
                 self.advance();
                 self.prefixes += 1;
                 if self.prefixes > MAX_NESTING {
-                    // Refuses the text.
+                    // At this depth, `expression` reports the nesting and stops.
                     let refused = self.expression();
                     self.prefixes = outer_prefixes;
                     return refused;
@@ -110,7 +110,7 @@ impl Parser {
         }
     }
 
-    /// Takes an operator between two operands.
+    /// Takes an operator that stands between two operands, if the current token is one.
     fn infix_operator(&mut self) -> Option<Operator> {
         let operator = match self.kind() {
             TokenKind::Symbol(symbol) => match symbol {
@@ -193,7 +193,7 @@ impl Parser {
         Expression { kind, place }
     }
 
-    /// Passes a token that no enclosing part waits for.
+    /// Skips the current token, unless an enclosing part of the query can continue with it.
     fn pass_unexpected(&mut self) {
         let is_awaited = matches!(
             self.kind(),
@@ -205,7 +205,7 @@ impl Parser {
         }
     }
 
-    /// Reads what follows a name: a column, arguments or nothing.
+    /// Parses the part after a name: a column in brackets, arguments, or nothing.
     fn after_name(&mut self, name: Name) -> Expression {
         let (place, next) = (name.place, self.place());
         match self.kind().clone() {
@@ -250,7 +250,7 @@ impl Parser {
         Expression { kind: ExpressionKind::Call { function, arguments }, place }
     }
 
-    /// Reads expressions up to a closing bracket.
+    /// Parses expressions, separated by commas, up to a closing bracket.
     fn list(&mut self, open: Place, close: Symbol, allows_omitted: bool) -> Vec<Expression> {
         let mut items = Vec::new();
         self.depth += 1;
@@ -275,7 +275,8 @@ impl Parser {
         items
     }
 
-    /// Reports a token that is neither a comma nor the closing bracket, and passes to the next one that is.
+    /// Reports the current token, which is neither a comma nor the closing bracket, and skips to the next token that
+    /// is.
     fn pass_to_separator(&mut self, open: Place, close: Symbol) {
         let ends = |parser: &Parser| parser.is_at_end() || parser.keyword().is_some();
         if ends(self) || self.is_symbol(Symbol::Semicolon) {
@@ -308,7 +309,7 @@ impl Parser {
         let mut values = self.list(open, Symbol::CloseParenthesis, false);
         let place = open.to(self.place_before());
         match (values.len(), values.pop()) {
-            // Parentheses are not a part of the tree, but of the place.
+            // The tree has no node for parentheses, but the place of the expression includes them.
             (1, Some(value)) => Expression { place, ..value },
             (_, last) => {
                 values.extend(last);
@@ -332,7 +333,8 @@ impl Parser {
     }
 }
 
-/// Adds an operand to a chain of its precedence, or starts one.
+/// Adds an operator and its right operand to the chain on the left if that has the same precedence. Otherwise starts a
+/// new chain.
 fn chained(left: Expression, operator: Operator, right: Expression) -> Expression {
     let place = left.place.to(right.place);
     let precedence = left.precedence();

@@ -1,7 +1,7 @@
 //! Conditions over one row as filters of a semantic query.
 //!
-//! Comparisons of DAX take BLANK as the zero of the other side's type; those of a semantic query are false for null,
-//! except `notEquals`, which is its plain complement. The difference is written into each filter.
+//! A comparison in DAX replaces BLANK by the zero of the other side's type. A comparison in a semantic query is false
+//! for null, except `notEquals`, which is true whenever `equals` is not. Each filter states how BLANK compares.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -22,25 +22,25 @@ use crate::problem::{Problem, ProblemKind};
 use crate::tree::Operator;
 use crate::types::Type;
 
-/// The columns of the row that a condition is evaluated in.
+/// The row over which a condition is evaluated.
 pub(super) struct Row<'r> {
     pub context: u32,
-    /// The sources of the columns; `None` for a column that no filter can name.
+    /// The source of each column, or `None` for a column that no filter can name.
     pub columns: &'r [Option<Source>],
 }
 
-/// A filter, and what it compares.
+/// The members that a filter compares.
 #[derive(Debug, Default)]
 pub(super) struct Compared {
     pub columns: Vec<DimensionId>,
     pub has_value: bool,
 }
 
-/// A member in a comparison.
+/// A member on one side of a comparison.
 struct Member {
     name: MemberRef,
     ty: Type,
-    /// True for a count, which is 0 where DAX has BLANK.
+    /// True for a count, for which a semantic query returns 0 and DAX returns BLANK.
     is_count: bool,
 }
 
@@ -70,7 +70,7 @@ impl Planner<'_> {
             ScalarKind::Call { function, arguments, .. } if function.operation == Operation::IsBlank => {
                 let Some(Some(value)) = arguments.first() else { return Err(not_supported(function.name, place)) };
                 let member = self.member(value, row, used)?;
-                // A count of no rows is 0 in a semantic query.
+                // For a count of no rows, a semantic query returns 0.
                 Ok(match member.is_count {
                     true => condition(&member, Test::Equals, vec![Value::Integer(0)]),
                     false => condition(&member, Test::NotSet, Vec::new()),
@@ -107,7 +107,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns the value of an expression that has one before the query runs.
+    /// Returns the value of an expression, if it is known before the query runs.
     pub(super) fn constant(&self, scalar: &Scalar) -> Result<Option<Value>, Problem> {
         Ok(match &scalar.kind {
             ScalarKind::Constant(value) => Some(value.clone()),
@@ -131,7 +131,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Returns the date of DATE of constants.
+    /// Returns the value of a DATE whose arguments are all constants.
     fn date(&self, arguments: &[Option<Scalar>], place: Place) -> Result<Option<Value>, Problem> {
         let mut parts = Vec::with_capacity(arguments.len());
         for argument in arguments.iter().flatten() {
@@ -176,7 +176,7 @@ impl Planner<'_> {
         Ok(any_of(rows.into_iter().map(tuple).collect()))
     }
 
-    /// Returns the filter of TREATAS: the columns have the values of one of the rows.
+    /// Returns the filter of TREATAS: the columns must have the values of one of the rows.
     pub(super) fn treated_as(
         &self,
         columns: &[DimensionId],
@@ -193,14 +193,14 @@ impl Planner<'_> {
     }
 }
 
-/// The largest number of rows of several columns that a filter lists.
+/// The largest number of rows in a filter that lists the values of several columns.
 const MAX_TUPLES: usize = 200;
 
 fn condition(member: &Member, operator: Test, values: Vec<Value>) -> Filter {
     Filter::Condition { member: member.name.clone(), operator, values }
 }
 
-/// Returns the disjunction of filters; equal comparisons of one member become one list.
+/// Returns the disjunction of filters. Tests of one member for equality become one list.
 fn any_of(filters: Vec<Filter>) -> Filter {
     let mut merged: Vec<Filter> = Vec::with_capacity(filters.len());
     for filter in filters {
@@ -222,7 +222,7 @@ fn any_of(filters: Vec<Filter>) -> Filter {
     }
 }
 
-/// Returns the operator with its sides exchanged.
+/// Returns the operator for the same comparison with its sides exchanged.
 fn mirrored(operator: Operator) -> Operator {
     match operator {
         Operator::Less => Operator::Greater,
@@ -268,10 +268,10 @@ fn comparison(operator: Operator, member: &Member, value: Value, place: Place) -
     })
 }
 
-/// The moment that BLANK stands for among dates: day 0.
+/// The date that replaces BLANK in a comparison of dates: day 0.
 const BLANK_DATE: DateTime = jiff::civil::datetime(1899, 12, 30, 0, 0, 0, 0);
 
-/// Returns the value that BLANK stands for in a comparison with a member.
+/// Returns the value that replaces BLANK in a comparison with a member of this type.
 fn zero(ty: Type) -> Option<Value> {
     match ty {
         Type::Text => Some(Value::Text("".into())),
@@ -282,7 +282,7 @@ fn zero(ty: Type) -> Option<Value> {
     }
 }
 
-/// Compares the value that BLANK stands for with a value of a filter.
+/// Compares the value that replaces BLANK with a value of a filter.
 fn zero_compared(value: &Value, ty: Type) -> Option<Ordering> {
     match value {
         Value::Integer(number) => Some(0.cmp(number)),
@@ -302,7 +302,7 @@ fn zero_compared(value: &Value, ty: Type) -> Option<Ordering> {
     }
 }
 
-/// Returns a constant as a filter of a member sends it: times are text.
+/// Converts a constant to a value of a filter on a member of this type. Times become text.
 fn fitted(value: &Value, ty: Type) -> Option<Value> {
     match (value, ty) {
         (Value::Null, _)

@@ -8,14 +8,14 @@ use terrane_compiler::model::{
 
 use crate::bound::MeasureSource;
 
-/// The aggregates that a measure or metric is computed from.
+/// The aggregates from which a measure or metric is computed.
 #[derive(Debug, Default)]
 pub(crate) struct Aggregates {
     /// The tables whose rows are aggregated, each once.
     pub facts: Vec<CubeId>,
-    /// True if an aggregate counts, so that it is 0 for groups without rows.
+    /// True if one of the aggregates is a count, which is 0 for groups without rows.
     pub counts: bool,
-    /// The kind of a measure that needs the time axis of a query, if there is one.
+    /// The kind of the measure that needs the time axis of a query, if one of them does.
     pub along_time: Option<&'static str>,
 }
 
@@ -26,7 +26,7 @@ enum Part {
 }
 
 impl Aggregates {
-    /// Collects the aggregates of a measure of the model; a query measure has none of its own.
+    /// Adds the aggregates of a measure or metric of the model. A measure of the query adds none.
     pub(crate) fn add(&mut self, model: &Model, source: MeasureSource) {
         let mut open = match source {
             MeasureSource::Model(id) => vec![Part::Measure(id)],
@@ -80,7 +80,7 @@ impl Aggregates {
     }
 }
 
-/// Returns whether a measure counts, so that a semantic query has 0 for it where DAX has BLANK.
+/// Returns whether a measure is a count, for which a semantic query returns 0 and DAX returns BLANK.
 pub(crate) fn counts(model: &Model, source: MeasureSource) -> bool {
     let MeasureSource::Model(id) = source else { return false };
     matches!(&model.measure(id).kind, MeasureKind::Aggregate(aggregate) if matches!(
@@ -89,14 +89,14 @@ pub(crate) fn counts(model: &Model, source: MeasureSource) -> bool {
     ))
 }
 
-/// Returns whether a measure has a value in every group that has rows of its table: it counts all of them.
+/// Returns whether a measure is never BLANK in a group that has rows of its table, because it counts all rows.
 pub(super) fn is_never_blank(model: &Model, source: MeasureSource) -> bool {
     let MeasureSource::Model(id) = source else { return false };
     matches!(&model.measure(id).kind, MeasureKind::Aggregate(aggregate) if
         aggregate.function == AggregateFunction::Count && aggregate.argument.is_none() && aggregate.filters.is_empty())
 }
 
-/// Returns whether rows of another table may lack their partner in a table, so that VALUES has a BLANK for them.
+/// Returns whether rows of another table may lack a partner in a table. VALUES of the table then has a BLANK row.
 pub(crate) fn may_lack_partners(model: &Model, table: CubeId) -> bool {
     let to_it = model.cubes.iter().flat_map(|cube| &cube.joins);
     let leads_here = to_it.filter(|join| join.target == table && join.relationship.is_to_one());
@@ -104,7 +104,8 @@ pub(crate) fn may_lack_partners(model: &Model, table: CubeId) -> bool {
     leads_here.chain(leads_away).any(|join| !join.always)
 }
 
-/// Returns whether filters and groups of a column apply to a table: it is on the one side of the table, or in it.
+/// Returns whether filters and groups of a column apply to the rows of a table. The column must be in that table, or in
+/// a table that its joins reach on the one side.
 pub(crate) fn applies(model: &Model, column: DimensionId, fact: CubeId) -> bool {
     model.join_paths(fact).is_to_one(column.cube)
 }

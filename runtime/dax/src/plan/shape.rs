@@ -1,4 +1,4 @@
-//! A semantic query while it is planned: groups, values, filters, and the columns of the table so far.
+//! A semantic query that is being planned: its groups, values and filters, and the columns of the table.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::place::Place;
 use crate::problem::Problem;
 use crate::types::Type;
 
-/// The filters around a table.
+/// The filters around a table expression.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Context {
     pub filters: Vec<PlannedFilter>,
 }
 
-/// A filter of rows.
+/// A filter that applies to rows before they are grouped.
 #[derive(Debug, Clone)]
 pub(super) struct PlannedFilter {
     pub filter: Filter,
@@ -28,7 +28,7 @@ pub(super) struct PlannedFilter {
     pub place: Place,
 }
 
-/// The source of a column's values.
+/// The part of the semantic query from which the values of a column come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     Group(DimensionId),
@@ -42,37 +42,38 @@ pub(super) struct ShapeColumn {
     pub source: Source,
 }
 
-/// The rows of a semantic query.
+/// The kind of rows that a semantic query returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rows {
-    /// Groups that a measure has rows for; groups in which every value is BLANK are dropped.
+    /// The groups for which a measure has rows, without groups in which every value is BLANK.
     GroupsWithValues,
-    /// Groups that a measure has rows for.
+    /// The groups for which a measure has rows.
     Groups,
-    /// The combinations that exist in the rows of a table.
+    /// The combinations of values that the columns have in the rows of a table.
     Distinct(CubeId),
     /// Every row of a table.
     All(CubeId),
 }
 
-/// A table that a semantic query answers.
+/// A table expression that one semantic query answers.
 #[derive(Debug, Clone)]
 pub(super) struct SemanticTable {
     pub rows: Rows,
     pub columns: Vec<ShapeColumn>,
-    /// The groups, including those that no column shows.
+    /// The groups of the query, including those that are not columns of the table.
     pub groups: Vec<DimensionId>,
-    /// The values, including those that no column shows, because they decide which groups exist.
+    /// The values of the query. They include values that are not columns of the table, because they decide which groups
+    /// exist.
     pub values: Vec<MeasureSource>,
     pub filters: Vec<PlannedFilter>,
-    /// Filters on finished groups.
+    /// Filters that apply to finished groups.
     pub group_filters: Vec<Filter>,
     pub top: Option<Top>,
     pub place: Place,
 }
 
 impl SemanticTable {
-    /// Returns the plan, or the reason why a semantic query has other rows or values.
+    /// Returns the plan, or a problem if a semantic query would have other rows or values than the table.
     pub(super) fn finish(self, model: &Model, order: Vec<OrderKey>) -> Result<SemanticPlan, Problem> {
         let facts = self.facts(model)?;
         for filter in &self.filters {
@@ -115,7 +116,7 @@ impl SemanticTable {
                 }
             };
             let is_count = measure.is_some_and(|measure| counts(model, measure));
-            // Every column is of a group or a value of the shape.
+            // The source of every column is a group or a value of the shape.
             let source = source.ok_or_else(|| not_supported("this column", self.place))?;
             Ok(ResultColumn { name: column.name.clone(), ty: column.ty, measure, is_count, source })
         });
@@ -132,7 +133,7 @@ impl SemanticTable {
         Ok(SemanticPlan { query, columns, top: self.top, order })
     }
 
-    /// Returns the tables whose rows are aggregated or listed.
+    /// Returns the tables whose rows the query aggregates or lists.
     fn facts(&self, model: &Model) -> Result<Vec<CubeId>, Problem> {
         let mut aggregates = Aggregates::default();
         self.values.iter().for_each(|source| aggregates.add(model, *source));
@@ -140,7 +141,7 @@ impl SemanticTable {
             return Err(not_supported(what, self.place));
         }
         if aggregates.facts.len() > 1 && aggregates.counts && !self.groups.is_empty() {
-            // Where a table has no rows for a group, DAX has BLANK and a semantic query has 0.
+            // If a table has no rows for a group, its count is BLANK in DAX and 0 in a semantic query.
             return Err(not_supported("counts beside measures of another table", self.place));
         }
         match self.rows {
@@ -174,7 +175,7 @@ pub(crate) fn value_ref(model: &Model, source: MeasureSource) -> Option<MemberRe
     }
 }
 
-/// Returns the reference to a member whose names have no dots: those would be read as other parts.
+/// Returns the reference to a member, or `None` if a name contains a dot, which a reference uses as separator.
 fn member_ref(cube: &str, member: &str) -> Option<MemberRef> {
     if cube.contains('.') || member.contains('.') { None } else { format!("{cube}.{member}").parse().ok() }
 }

@@ -1,4 +1,4 @@
-//! Table expressions as semantic queries.
+//! Plans table expressions as semantic queries.
 
 use terrane_compiler::model::{CubeId, DimensionId};
 use terrane_compiler::query::Filter as RowFilter;
@@ -15,7 +15,7 @@ use crate::bound::{
 use crate::place::Place;
 use crate::problem::Problem;
 
-/// A column of a result that the query names: a measure under filters of its own.
+/// A named column of a result: a measure, with the filters of its CALCULATE.
 struct Value {
     source: MeasureSource,
     filters: Vec<PlannedFilter>,
@@ -28,7 +28,7 @@ impl Planner<'_> {
             TableKind::Model(cube) => Ok(self.rows_of(*cube, table, context)),
             TableKind::ModelWithUnmatched(_) => Err(not_supported("VALUES of a table", place)),
             TableKind::Variable(id) => match &self.query.variables[id.0 as usize].value {
-                // A variable has the value of the place where it is defined.
+                // A variable is evaluated under the filters at its definition, not under those at its use.
                 BoundExpression::Table(value) if context.filters.is_empty() => self.table(value, context),
                 _ => Err(not_supported("a variable under filters", place)),
             },
@@ -122,7 +122,8 @@ impl Planner<'_> {
         SemanticTable { columns, ..self.shape(Rows::Distinct(column.cube), vec![column], context, table.place) }
     }
 
-    /// Refuses the values of a table that other rows may lack partners in: they have a BLANK that the table has not.
+    /// Refuses VALUES of a table if rows of other tables may lack a partner in it. VALUES then has a BLANK row that is
+    /// not in the table.
     fn without_blank_row(&self, table: CubeId, has_unmatched: bool, place: Place) -> Result<(), Problem> {
         if has_unmatched && may_lack_partners(self.model, table) {
             return Err(not_supported("the blank row of a table on the one side", place));
@@ -195,7 +196,8 @@ impl Planner<'_> {
         place: Place,
     ) -> Result<SemanticTable, Problem> {
         let mut shape = self.table(of, context)?;
-        // The row turns into filters on its columns: those are the groups, if the rows are groups of the table.
+        // ADDCOLUMNS turns each row into filters on its columns. If the rows are groups, these filters select one
+        // group.
         let is_grouped = matches!(shape.rows, Rows::Distinct(_)) && shape.columns.len() == shape.groups.len();
         if !is_grouped || shape.top.is_some() || !shape.group_filters.is_empty() {
             return Err(not_supported("ADDCOLUMNS of this table", place));
@@ -239,7 +241,8 @@ impl Planner<'_> {
         if shape.top.is_some() {
             return Err(not_supported("SELECTCOLUMNS of TOPN", of.place));
         }
-        // Rows stay as they are; groups stay groups, so that none is merged.
+        // A table of rows needs only the selected columns. A table of groups needs all of its groups, so that none are
+        // merged.
         if matches!(shape.rows, Rows::All(_)) {
             shape.groups.retain(|id| columns.iter().any(|column| column.source == Source::Group(*id)));
         }
@@ -254,7 +257,7 @@ impl Planner<'_> {
 
     // Measures
 
-    /// Adds measures as columns. All of them have the same filters.
+    /// Adds measures as columns. All of them must have the same filters.
     fn add_values(
         &self,
         shape: &mut SemanticTable,
@@ -293,8 +296,8 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Refuses a filter of CALCULATE on columns that are grouped or filtered outside, because it would replace those
-    /// filters.
+    /// Refuses a filter of CALCULATE on a column that the query groups by or filters. The filter would replace that
+    /// group or filter.
     fn refuse_replaced(&self, filter: &PlannedFilter, shape: &SemanticTable) -> Result<(), Problem> {
         let is_grouped = filter.columns.iter().any(|column| shape.groups.contains(column));
         let is_filtered =
@@ -310,7 +313,7 @@ impl Planner<'_> {
             ScalarKind::Measure(call) => match call.source {
                 MeasureSource::Query(id) => {
                     let inner = self.value(&self.query.measures[id.0 as usize].expression);
-                    // The place that the reader knows is that of the reference.
+                    // The author knows the place of the reference, not that of the definition.
                     inner.map_err(|problem| Problem { place: scalar.place, ..problem })
                 }
                 source => Ok(Value { source, filters: Vec::new() }),
@@ -343,12 +346,12 @@ impl Planner<'_> {
 
     // Filters
 
-    /// Adds filters that are all required, also two of one column.
+    /// Adds filters, which must all hold, even if two of them are on one column.
     fn add_filters(&self, filters: &[Filter], context: &mut Context) -> Result<(), Problem> {
         let outer = context.filters.len();
         for filter in filters {
             for planned in self.filter(filter)? {
-                // A filter replaces those around it of the same column, unless it keeps them.
+                // Without KEEPFILTERS, a filter replaces the outer filters on its columns.
                 let is_replaced =
                     |other: &PlannedFilter| planned.columns.iter().any(|column| other.columns.contains(column));
                 if !filter.keeps && context.filters[..outer].iter().any(is_replaced) {
@@ -385,10 +388,10 @@ impl Planner<'_> {
         Ok(PlannedFilter { filter, columns: used.columns, place })
     }
 
-    /// Plans a table as a filter: none if it restricts nothing.
+    /// Plans a table as filters. A table that restricts nothing has none.
     fn filter_table(&self, table: &Table, place: Place) -> Result<Vec<PlannedFilter>, Problem> {
         match &table.kind {
-            // All values that exist, with those of rows without a partner.
+            // The table has all existing values, and the BLANK of rows without a partner.
             TableKind::Values { has_unmatched: true, .. } | TableKind::All { of: AllOf::Columns(_), .. } => {
                 Ok(Vec::new())
             }
@@ -404,7 +407,7 @@ impl Planner<'_> {
                     of.columns.iter().map(|column| column.lineage.map(Source::Group)).collect();
                 let planned = self.row_filter(condition, *context, &columns, place)?;
                 let mut all = self.filter_source(of, place)?;
-                // The filter is one of all columns of its table, not only of those that the condition compares.
+                // FILTER restricts all columns of its table, not only those that its condition compares.
                 let filtered: Vec<DimensionId> = of.columns.iter().filter_map(|column| column.lineage).collect();
                 all.push(PlannedFilter { columns: filtered, ..planned });
                 Ok(all)
@@ -417,14 +420,14 @@ impl Planner<'_> {
         }
     }
 
-    /// Plans the table of FILTER in a filter.
+    /// Plans the table over which FILTER iterates, if the FILTER is itself a filter.
     fn filter_source(&self, table: &Table, place: Place) -> Result<Vec<PlannedFilter>, Problem> {
         match &table.kind {
             TableKind::Values { has_unmatched: true, .. } | TableKind::All { of: AllOf::Columns(_), .. } => {
                 Ok(Vec::new())
             }
             TableKind::Filter { .. } => self.filter_table(table, place),
-            // Its rows are those of the model: rows of other tables without a partner are left out.
+            // The blank row, which stands for missing partners, is not one of the table's rows, so it is excluded.
             TableKind::Model(cube) => {
                 let key = self.model.cube(*cube).primary_key.first();
                 let Some(index) = key.copied() else {

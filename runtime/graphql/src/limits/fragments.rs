@@ -1,9 +1,10 @@
-//! Measures of a parsed document: circular fragments, depth, directives, the number of selections after all
-//! fragments are expanded, and the size of introspection.
+//! Measures a parsed document: circular fragments, depth, directives, the number of selections after all fragments are
+//! expanded, and the size of introspection.
 //!
-//! In: the document. Out: nothing, or the limit that it exceeds. Each fragment is measured once, so a document whose
-//! fragments double with each level costs no more than its text. Fragments that no operation uses are measured too,
-//! since the library's validation visits them. Unknown fragments count nothing; validation reports them.
+//! In: the document. Out: nothing, or the limit that it exceeds. Each fragment is measured once, so the effort is
+//! proportional to the text, even if the expanded fragments double with each level. Fragments that no operation uses
+//! are measured too, because the library's validation visits them. Unknown fragments count as empty; validation
+//! reports them.
 
 use std::collections::HashMap;
 
@@ -14,19 +15,19 @@ use super::Exceeded;
 use crate::refusal::Refusal;
 use crate::settings::Limits;
 
-/// The size of a selection set with its fragments expanded.
+/// The size of a selection set whose fragments are expanded.
 #[derive(Debug, Clone, Copy, Default)]
 struct Size {
     depth: usize,
     selections: usize,
-    /// The estimated number of values if these are fields of an item of the schema.
+    /// The estimated number of values, if the selection set is inside of an introspection field.
     values: u64,
     /// The estimated number of values below `__schema` and `__type`.
     introspection: u64,
 }
 
-/// The lists of introspection, with the number of items that an average one has in the schema: a document resolves
-/// the items of all lists.
+/// The lists of introspection, with the average number of their items in the schema. An introspection query resolves
+/// the items of all lists that it selects.
 const LISTS: &[(&str, u64)] = &[
     ("types", 60),
     ("fields", 5),
@@ -39,7 +40,7 @@ const LISTS: &[(&str, u64)] = &[
 ];
 
 impl Size {
-    /// Returns the size of a field with this selection.
+    /// Returns the size of a field whose selection set has this size.
     fn inside(self, name: &str) -> Self {
         let items = LISTS.iter().find(|(list, _)| *list == name).map_or(1, |(_, items)| *items);
         let values = self.values.saturating_add(1).saturating_mul(items);
@@ -51,7 +52,7 @@ impl Size {
         }
     }
 
-    /// Adds a selection beside those before.
+    /// Adds the size of another selection of the same selection set.
     fn add(&mut self, other: Size) {
         self.depth = self.depth.max(other.depth);
         self.selections = self.selections.saturating_add(other.selections).saturating_add(1);
@@ -73,7 +74,7 @@ struct Measure<'d> {
     fragments: HashMap<&'d str, Progress>,
 }
 
-/// Checks a document.
+/// Checks a document against the limits.
 pub(crate) fn check(document: &ExecutableDocument, limits: &Limits) -> Result<(), Refusal> {
     let mut measure = Measure { document, limits, fragments: HashMap::new() };
     for (_, operation) in document.operations.iter() {
@@ -111,8 +112,8 @@ impl<'d> Measure<'d> {
         first.map_or(Ok(()), |first| Err(Exceeded::new("directives", self.limits.directives, Some(first.pos))))
     }
 
-    /// Measures a selection set. Recurses as deep as the brackets of the text are nested, which `scan` bounds, and
-    /// once into each fragment.
+    /// Measures a selection set. The recursion is as deep as the brackets of the text are nested, which `scan` limits;
+    /// in addition, it enters each fragment once.
     fn set(&mut self, set: &'d Positioned<SelectionSet>) -> Result<Size, Refusal> {
         let mut size = Size::default();
         for selection in &set.node.items {
@@ -201,7 +202,7 @@ mod tests {
         assert_eq!(refused(include_str!("../../test_data/introspection.graphql")), None);
         let fields: String = (0..30).map(|index| format!("f{index}: fields {{ args {{ name }} }} ")).collect();
         assert_eq!(refused(&types(20, &fields)).as_deref(), Some("complexity"));
-        // The same key twice is resolved twice.
+        // A key that is selected twice is resolved twice.
         let repeated = "fields { args { name name name name } } ".repeat(60);
         assert_eq!(refused(&types(3, &repeated)).as_deref(), Some("complexity"));
         let through = format!(

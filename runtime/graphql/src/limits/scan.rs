@@ -1,8 +1,8 @@
 //! A linear scan of a document's text, before the parser.
 //!
-//! In: the text. Out: nothing, or a limit that the text exceeds. The parser recurses with each open bracket, so the
-//! scan bounds the brackets that are open at once. Brackets inside strings, block strings and comments do not count.
-//! Absent on purpose: syntax errors, which the parser reports.
+//! In: the text. Out: nothing, or a limit that the text exceeds. The parser recurses for each open bracket, so the scan
+//! limits the number of brackets that are open at once. Brackets inside of strings, block strings and comments do not
+//! count. Absent on purpose: syntax errors, which the parser reports.
 
 use async_graphql::Pos;
 
@@ -31,7 +31,7 @@ pub(crate) fn check(text: &str, limits: &Limits) -> Result<(), Exceeded> {
                 at = end_of_string(bytes, at);
                 true
             }
-            // The parser stops here: no token has a backslash.
+            // Outside of strings, no token contains a backslash, so the parser stops here.
             b'\\' => return Ok(()),
             b'(' | b'[' | b'{' => {
                 nesting += 1;
@@ -67,7 +67,7 @@ pub(crate) fn check(text: &str, limits: &Limits) -> Result<(), Exceeded> {
     Ok(())
 }
 
-/// Returns whether a byte is part of a name or of a number.
+/// Returns whether a byte can be a part of a name or of a number.
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+')
 }
@@ -77,8 +77,8 @@ fn end_of_comment(bytes: &[u8], start: usize) -> usize {
     length.map_or(bytes.len(), |length| start + length)
 }
 
-/// Returns the position after a string or block string, as the parser reads it: a string ends at the end of its line
-/// at the latest, and a block string that never ends is an empty string with text after it.
+/// Returns the position after a string or a block string, exactly as the parser reads it. A string ends at the end of
+/// its line at the latest. A block string without an end is an empty string, followed by other text.
 fn end_of_string(bytes: &[u8], start: usize) -> usize {
     if bytes[start..].starts_with(b"\"\"\"") {
         let mut at = start + 3;
@@ -105,7 +105,7 @@ fn end_of_string(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
-/// Returns the line and column of a byte, from 1.
+/// Returns the line and the column of a byte, which both count from 1. A column counts characters.
 fn place(text: &str, at: usize) -> Pos {
     let before = &text[..text.floor_char_boundary(at)];
     let line_start = before.rfind('\n').map_or(0, |end| end + 1);
@@ -146,7 +146,7 @@ mod tests {
         ] {
             assert_eq!(exceeded(&text), None, "{text}");
         }
-        // A string does not hide what is behind its end.
+        // The text after the end of a string is not a part of the string, so its brackets count.
         for text in [
             format!("{{a(b: \"\\\\\"{many}"),
             format!("{{a(b: \"\"{many}"),

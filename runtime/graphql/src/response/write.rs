@@ -1,17 +1,17 @@
-//! Writing values along the shape of their operation.
+//! Writes values along the shape of their operation.
 //!
-//! In: values as the executor made them, in the order in which they were resolved, without fields that failed. Out:
-//! JSON in the order of the document, with nulls as the types allow them.
+//! In: the executor's values, in the order in which they were resolved and without fields that failed. Out: JSON in the
+//! order of the document. Missing values become null where their types allow it.
 
 use async_graphql::Value;
 use terrane_wire::json::write_string;
 
 use crate::shape::{FieldBase, FieldType, ShapeField};
 
-/// A null where the type allows none. The object around it becomes null.
+/// The error that a value is null although its type does not allow it. The object that contains the value becomes null.
 struct NullInside;
 
-/// Appends the value of `data`.
+/// Appends the value of `data` as JSON.
 pub(super) fn data(data: &Value, fields: &[ShapeField], out: &mut Vec<u8>) {
     let start = out.len();
     if object(data, fields, out).is_err() {
@@ -69,7 +69,7 @@ fn list(items: &[Value], ty: &FieldType, fields: &[ShapeField], out: &mut Vec<u8
     Ok(())
 }
 
-/// Writes a scalar or an enum. Binary values are JSON already.
+/// Writes a scalar or an enum. A binary value contains JSON and is appended as it is.
 fn scalar(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Null => out.extend_from_slice(b"null"),
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn null_goes_up_to_the_next_field_that_may_be_null() {
-        // Fields that failed are absent.
+        // The data does not contain fields that failed.
         for (document, data, expected) in [
             ("{ may { title name } }", json!({"may": {"name": "a"}}), r#"{"may":{"title":null,"name":"a"}}"#),
             ("{ may { name title } }", json!({"may": {"title": "a"}}), r#"{"may":null}"#),

@@ -1,6 +1,6 @@
 //! Questions in words.
 //!
-//! In: answers of the use case. Out: the fields that REST sends, with names by GraphQL's convention.
+//! In: answers of the use case. Out: the fields that REST sends, under names in GraphQL's convention.
 
 use async_graphql::{Context, Enum, SimpleObject};
 use terrane_app::questions::{Method, WordedQuestion};
@@ -56,7 +56,7 @@ pub(crate) struct QuestionClarification {
     choices: Vec<String>,
 }
 
-/// Reads a question.
+/// Interprets a question.
 ///
 /// # Errors
 /// Search is switched off, or the question is invalid.

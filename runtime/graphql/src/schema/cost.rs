@@ -1,6 +1,6 @@
 //! The costs of a user, and recommendations that lower them.
 //!
-//! In: records of the use cases. Out: the fields that REST sends, with names by GraphQL's convention.
+//! In: records of the use cases. Out: the fields that REST sends, under names in GraphQL's convention.
 
 use async_graphql::{Context, Enum, SimpleObject};
 use terrane_app::cost::{BudgetPeriod as Period, CostService, GuardrailService};
@@ -57,10 +57,10 @@ pub(crate) struct Recommendation {
     expected_saving_seconds: Option<f64>,
 }
 
-/// Returns what a user spent.
+/// Returns the costs of a user in a period, and the user's budget.
 ///
 /// # Errors
-/// Costs are switched off, or the user is not the caller, who lacks `admin`.
+/// Costs are switched off, or the caller asks for another user without the scope `admin`.
 pub(crate) async fn budget_usage(
     context: &Context<'_>,
     user_id: Option<String>,
@@ -79,10 +79,10 @@ pub(crate) async fn budget_usage(
     Ok(BudgetUsage::from(wire::BudgetUsage::from(&usage)))
 }
 
-/// Returns recommendations.
+/// Returns recommendations that would make queries cheaper.
 ///
 /// # Errors
-/// Costs are switched off, `days` is out of range, or the user is not the caller, who lacks `admin`.
+/// Costs are switched off, `days` is out of range, or the caller asks for another user without the scope `admin`.
 pub(crate) async fn recommendations(
     context: &Context<'_>,
     user_id: Option<String>,

@@ -1,7 +1,7 @@
 //! Cubes and their members.
 //!
-//! In: the model, what the caller may see of it (`terrane_app::metadata`), and certifications. Out: objects that share
-//! the model's texts.
+//! In: the model, the parts of it that the caller may see (`terrane_app::metadata`), and certifications. Out: objects
+//! that share the strings of the model.
 
 use std::sync::Arc;
 
@@ -200,7 +200,7 @@ impl Dimension {
 }
 
 impl Cube {
-    /// Returns a cube with those lists that are selected.
+    /// Returns a cube with only those of its lists that the document selects.
     pub(crate) fn new(access: &Access<'_>, badges: &Badges, cube: &model::Cube, selected: &Lookahead<'_>) -> Self {
         let is_selected = |field: &str| selected.field(field).exists();
         Cube {
@@ -232,13 +232,13 @@ impl Cube {
     }
 }
 
-/// Returns whether a selection of cubes or metrics has a certification.
+/// Returns whether the selection of a cube or metric, or of a cube's members, contains a certification.
 pub(crate) fn selects_certification(selected: &Lookahead<'_>) -> bool {
     let below = |list: &str| selected.field(list).field("certification").exists();
     selected.field("certification").exists() || below("measures") || below("dimensions")
 }
 
-/// Returns the number of items of all lists of cubes with a name; `None` if it is not a list.
+/// Returns the total number of items in the lists of cubes that have this name, or `None` if the name is not a list.
 pub(crate) fn items(cubes: &[Cube], list: &str) -> Option<usize> {
     let measures = || cubes.iter().flat_map(|cube| &cube.measures);
     let dimensions = || cubes.iter().flat_map(|cube| &cube.dimensions);

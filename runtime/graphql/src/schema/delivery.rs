@@ -1,6 +1,6 @@
 //! Deliveries of messages about alerts.
 //!
-//! In: records of the use case. Out: the fields that REST sends, with names by GraphQL's convention.
+//! In: records of the use case. Out: the fields that REST sends, under names in GraphQL's convention.
 
 use async_graphql::{Context, Enum, ID, SimpleObject};
 use terrane_app::ports::deliveries::{DeliveryFilter, DeliveryState};

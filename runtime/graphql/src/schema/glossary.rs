@@ -1,4 +1,4 @@
-//! The glossary.
+//! The terms of the glossary.
 //!
 //! In: terms of the use case, with the links that the caller may see. Out: the fields that REST sends.
 
@@ -57,7 +57,7 @@ pub(crate) struct GlossaryLink {
     relationship: String,
 }
 
-/// Returns terms: the best for `search` first, and otherwise by category and name.
+/// Returns terms. With `search`, the best matches come first; otherwise terms are ordered by category and name.
 ///
 /// # Errors
 /// Governance is switched off, or the limit is invalid.

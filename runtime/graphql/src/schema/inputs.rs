@@ -1,7 +1,7 @@
-//! The inputs of queries, and the query that they mean.
+//! The inputs of queries, and their conversion to a query.
 //!
-//! In: the arguments of a field. Out: a [`SemanticQuery`], or an error that names the argument. Values of filters are
-//! texts, which the compiler reads by the type of their member, as those of REST.
+//! In: the arguments of a field. Out: a [`SemanticQuery`], or an error that names the argument. As in REST, the values
+//! of filters are strings, which the compiler parses by the type of their member.
 
 use async_graphql::{InputObject, OneofObject};
 use terrane_compiler::query::{
@@ -103,10 +103,10 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// Returns the query that the arguments mean.
+    /// Converts the arguments to a query.
     ///
     /// # Errors
-    /// Names the argument that is invalid.
+    /// An argument is invalid. The error names it.
     pub(crate) fn into_query(self) -> Result<SemanticQuery, Failure> {
         let mut values = members("metrics", self.metrics)?;
         values.extend(members("measures", self.measures)?);

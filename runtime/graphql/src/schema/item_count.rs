@@ -1,10 +1,10 @@
 //! The number of fields that the lists of a document resolve.
 //!
 //! In: the length of a list, and the selection of its items. Out: the number of fields, or an error if a document
-//! resolves too many. The length of a list is unknown before a document runs, so lists are counted when their field
-//! is resolved, before any field of their items is. Selections are counted as the executor resolves them: through
-//! aliases and fragments, and each time if a key stands twice. Absent on purpose: limits that the text alone exceeds
-//! (`limits`, `shape`).
+//! resolves too many. The length of a list is unknown before a document runs. So a list is counted when its field is
+//! resolved, before the fields of its items are. Selections are counted as the executor resolves them: aliases and
+//! fragments are included, and a key that is selected twice counts twice. Absent on purpose: limits that the text alone
+//! exceeds (`limits`, `shape`).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,10 +12,11 @@ use async_graphql::{Context, SelectionField};
 
 use crate::limits::Exceeded;
 
-/// The weight of a field that runs a query. It bounds the errors of a document that runs too many.
+/// The weight of a field that runs a query. If a document runs too many queries, the weight bounds the number of its
+/// errors.
 const QUERY_WEIGHT: u64 = 20;
 
-/// The number of items that a request resolved, and the most.
+/// The number of items that a request has resolved, and its limit.
 #[derive(Debug)]
 pub(crate) struct ItemCount {
     counted: AtomicU64,
@@ -27,7 +28,7 @@ impl ItemCount {
         ItemCount { counted: AtomicU64::new(0), max }
     }
 
-    /// Counts items that are about to be resolved. After an error, each further call is one.
+    /// Counts items before they are resolved. Fails if the total exceeds the limit; after that, every call fails.
     pub(crate) fn add(&self, items: u64) -> Result<(), Exceeded> {
         let add = |counted: u64| Some(counted.saturating_add(items));
         // The closure always returns a value.
@@ -39,8 +40,8 @@ impl ItemCount {
     }
 }
 
-/// Returns the number of fields of a list that the current field returns, and of the lists below it. `lists` returns
-/// the number of items of all lists below with a name.
+/// Returns the number of fields in a list that the current field returns, including those of the lists below it.
+/// `lists` returns the total number of items of all lists below that have a name.
 pub(crate) fn of_list(context: &Context<'_>, items: usize, lists: &dyn Fn(&str) -> Option<usize>) -> u64 {
     fields(context.field(), items as u64, lists)
 }

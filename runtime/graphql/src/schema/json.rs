@@ -18,13 +18,13 @@ impl ScalarType for Json {
 }
 
 impl Json {
-    /// Returns a list of the items whose text this is, with commas between them.
+    /// Returns a list from the JSON text of its items, which commas separate.
     pub(crate) fn list(items: Bytes) -> Self {
         let items = if items.is_empty() { Vec::new() } else { vec![Value::Binary(items)] };
         Json(Value::List(items))
     }
 
-    /// Returns the value whose text this is.
+    /// Returns the value with this JSON text.
     pub(crate) fn text(text: impl Into<Bytes>) -> Self {
         Json(Value::Binary(text.into()))
     }

@@ -1,7 +1,7 @@
 //! Lineage and the impact of changes.
 //!
-//! In: the lineage of the project, and what the caller may see of it. Out: nodes, and edges from what is read to what
-//! reads it.
+//! In: the lineage of the project, and the parts of it that the caller may see. Out: nodes, and edges. Each edge leads
+//! from a node to a node that reads it.
 
 use async_graphql::{Context, Result, SimpleObject};
 use terrane_app::lineage::find;
@@ -42,10 +42,10 @@ pub(crate) struct LineageEdge {
     relationship: String,
 }
 
-/// The start of a walk: one of the arguments.
+/// The node from which a walk starts. One of the fields is set.
 #[derive(Debug, Default)]
 pub(crate) struct Start {
-    /// The measure as `cube.measure`.
+    /// The measure, written as `cube.measure`.
     pub(crate) measure: Option<String>,
     /// The id of a column, such as `source.raw.orders.column.amount`.
     pub(crate) column: Option<String>,
@@ -63,10 +63,10 @@ impl Start {
     }
 }
 
-/// Returns what a walk from a node reaches.
+/// Returns the nodes and edges that a walk from a node reaches.
 ///
 /// # Errors
-/// The node does not exist for the caller, or the document resolves too many fields.
+/// The node does not exist or the caller may not see it, or the document resolves too many fields.
 pub(crate) async fn walk(
     context: &Context<'_>,
     start: Start,

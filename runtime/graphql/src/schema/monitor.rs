@@ -1,6 +1,6 @@
 //! Monitors, detections and alerts.
 //!
-//! In: records of the use case. Out: the fields that REST sends, with names by GraphQL's convention.
+//! In: records of the use case. Out: the fields that REST sends, under names in GraphQL's convention.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::json::Json;
 use super::request::{RequestParts, state};
 use crate::failure::Failure;
 
-/// The number of records without `limit`.
+/// The number of records if a field has no `limit`.
 const DEFAULT_LIMIT: u32 = 100;
 /// The severity of an anomaly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
@@ -193,10 +193,12 @@ pub(crate) async fn alerts(
     Ok(alerts)
 }
 
-/// Returns the open alerts that the caller may see, and then each that is triggered or changes.
+/// Returns a stream of alerts: first the open ones that the caller may see, then each alert that is triggered or
+/// changed.
 ///
 /// # Errors
-/// Monitors are switched off. As an item: the monitor is unknown, or the state database cannot be read.
+/// Monitors are switched off. Items of the stream are errors if the monitor is unknown or the state database cannot be
+/// read.
 pub(crate) fn followed_alerts(
     parts: Arc<RequestParts>,
     monitor_id: Option<ID>,

@@ -1,7 +1,7 @@
 //! The root of mutations: the cache, pre-aggregations and jobs.
 //!
-//! In: the state of a request. Out: what was changed. Each mutation requires the scope of its REST route; a denial, as
-//! any change, is in the audit log.
+//! In: the state of a request. Out: the changes that were made. Each mutation requires the scope of its REST route. The
+//! audit log contains each change and each denial.
 
 use async_graphql::{Context, ID, MergedObject, Object, Result, SimpleObject};
 use terrane_app::domain::{RequestContext, RequestTarget, Scope};
@@ -101,7 +101,7 @@ async fn create_job(state: &RequestState, question: Question) -> Result<Job, Fai
     Ok(Job::from(&job.map_err(|error| job_failure(error, &request))?))
 }
 
-/// Returns the request as that of a mutation, whose caller holds the scope that it requires.
+/// Returns the request with the mutation as its target, after checking that the caller has the required scope.
 async fn permitted(state: &RequestState, name: &'static str, scope: Scope) -> Result<RequestContext, Failure> {
     let request = &state.parts.context.request;
     let target = RequestTarget { action: "mutation", pattern: name, required: Some(scope), ..request.target.clone() };

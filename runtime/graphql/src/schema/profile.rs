@@ -1,6 +1,6 @@
 //! Stored profiles of cubes.
 //!
-//! In: the stored profile's JSON text from the use case. Out: the same JSON as REST sends.
+//! In: the JSON text of the stored profile, from the use case. Out: the same JSON, as REST sends it.
 
 use async_graphql::Context;
 use terrane_app::profiling::ProfileError;
@@ -10,7 +10,7 @@ use super::json::Json;
 use super::request::state;
 use crate::failure::Failure;
 
-/// Returns the newest profile of a cube that was made with the caller's view of it; `None` if there is none.
+/// Returns the newest profile of a cube that was made with the caller's view, or `None` if there is none.
 ///
 /// # Errors
 /// Profiling is switched off, or the caller may not see the cube.

@@ -1,7 +1,7 @@
 //! The root of queries.
 //!
 //! In: the state of a request. Out: the model, rows, statements, lineage, search, glossary, costs, jobs and
-//! pre-aggregations, each by the use case of its REST route.
+//! pre-aggregations. Each field calls the use case of its REST route.
 
 use std::sync::Arc;
 
@@ -257,7 +257,7 @@ impl Reads {
     }
 }
 
-/// Returns the certifications, if the field's selection has any.
+/// Returns the certifications, or nothing if the document does not select any.
 async fn badges(context: &Context<'_>, state: &RequestState) -> Badges {
     match selects_certification(&context.look_ahead()) {
         true => state.parts.badges().await,
@@ -283,7 +283,7 @@ question_field! {
     ExplainField.explain() -> Json = explanation
 }
 
-/// Returns the cubes with some names that the caller may see, each once, in the order of the project.
+/// Returns those of the named cubes that the caller may see, each once and in the order of the project.
 fn cubes_named<'m>(access: &Access<'m>, names: &[String]) -> Vec<&'m model::Cube> {
     let mut cubes: Vec<_> = names.iter().filter_map(|name| metadata::cube(access, name)).collect();
     cubes.sort_unstable_by_key(|cube| cube.id.0);
@@ -325,6 +325,6 @@ async fn explanation(state: &RequestState, question: Question) -> Result<Json, F
     let request = parts.statement_request(QueryKind::Explain);
     let session = parts.services.queries.session_over(&request, Arc::clone(&parts.snapshot), parts.now);
     let explained = session.explain(&query).await.map_err(|error| parts.failure(error))?;
-    // Names, texts and numbers always serialise.
+    // Serialization cannot fail, because the value contains only strings and numbers.
     Ok(Json::text(serde_json::to_vec(&Explanation::from(&explained)).unwrap_or_default()))
 }

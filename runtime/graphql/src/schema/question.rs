@@ -1,7 +1,7 @@
 //! Fields whose arguments are a query.
 //!
-//! In: the name of a field and what it does with a query. Out: an object with this one field, for the roots. All of
-//! them take the same arguments, which are stated once here.
+//! In: the name of a field, and the function that answers its query. Out: an object with this one field, for the roots
+//! of the schema. All these fields take the same arguments, which are declared here once.
 
 /// Defines an object with one field that takes the arguments of a query. `$kind` is the attribute of the object.
 macro_rules! question_field {

@@ -1,7 +1,7 @@
 //! The state of one request: its caller, the project that it sees, and the queries that it runs.
 //!
-//! In: queries of resolvers. Out: answers. Equal queries of one document run once; different ones run at the same
-//! time, each under its own permit, up to the limit of a document.
+//! In: queries of resolvers. Out: answers. Equal queries of one document are executed once. Different queries run at
+//! the same time, each with its own permit, up to the limit of a document.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,7 +30,7 @@ pub(crate) struct RequestState {
     pub(crate) parts: Arc<RequestParts>,
     limits: Limits,
     items: ItemCount,
-    /// Executions do not hold this state, so that a request that is dropped ends them.
+    /// The executions so far. They do not refer to this state, so they end if the request is dropped.
     executions: Mutex<Vec<(SemanticQuery, Execution)>>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct RequestState {
 pub(crate) struct RequestParts {
     pub(crate) services: GraphQlServices,
     pub(crate) context: GraphQlContext,
-    /// The project that all fields see.
+    /// The version of the project that all fields see.
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) now: Timestamp,
 }
@@ -50,8 +50,8 @@ impl RequestState {
         RequestState { parts, limits, items: ItemCount::new(limits.items), executions: Mutex::default() }
     }
 
-    /// Counts the fields of a list that the current field returns, and of the lists below it; `lists` returns the
-    /// number of items of all lists below with a name.
+    /// Counts the fields in a list that the current field returns, including those of the lists below it. `lists`
+    /// returns the total number of items of all lists below that have a name.
     ///
     /// # Errors
     /// The document resolves too many fields.
@@ -64,15 +64,15 @@ impl RequestState {
         self.count_items(item_count::of_list(context, items, lists))
     }
 
-    /// Counts items; 0 reports only if the document resolved too many before.
+    /// Counts items. With 0, it fails only if the document has resolved too many items before.
     pub(crate) fn count_items(&self, items: u64) -> Result<(), Failure> {
         self.items.add(items).map_err(|exceeded| ErrorBody::from(exceeded).into())
     }
 
-    /// Returns the answer of a query, and whether another field of the document got it before. Equal queries share
-    /// one.
+    /// Returns the answer of a query, and whether another field of the document has requested it before. Equal queries
+    /// share one execution.
     pub(crate) async fn run(&self, mut query: SemanticQuery) -> Result<(Arc<Answer>, bool), Failure> {
-        // Queries whose members name their cubes are the same below every cube.
+        // If all members name their cubes, the query is the same for every cube.
         if !uses_cube(&query) {
             query.cube = None;
         }
@@ -97,12 +97,12 @@ impl RequestState {
 }
 
 impl RequestParts {
-    /// Returns the parts of the same request over another snapshot, for a changed answer of a subscription.
+    /// Returns the parts for the same request and another snapshot, when a subscription has a changed answer.
     pub(crate) fn over(&self, snapshot: Arc<Snapshot>, now: Timestamp) -> Self {
         RequestParts { services: self.services.clone(), context: self.context.clone(), snapshot, now }
     }
 
-    /// Returns the request with queries of a kind.
+    /// Returns the request for queries of a kind.
     pub(crate) fn request(&self, kind: QueryKind) -> RequestContext {
         self.context.request.with_kind(kind)
     }
@@ -119,17 +119,17 @@ impl RequestParts {
         answer.map_err(|error| self.failure(error))
     }
 
-    /// Reports an error of a query as the caller may see it.
+    /// Converts the error of a query to the form that the caller may see.
     pub(crate) fn failure(&self, error: terrane_app::query::QueryRunError) -> Failure {
         ErrorBody::from_run(error, self.context.request.scopes).into()
     }
 
-    /// Returns what the caller may see of the model.
+    /// Returns the caller's access to the model.
     pub(crate) fn access(&self) -> Access<'_> {
         Access::of(&self.snapshot.model, &self.context.request.caller)
     }
 
-    /// Returns the certifications of the artifacts that the caller may see; none without governance.
+    /// Returns the certifications of the artifacts that the caller may see, or nothing without governance.
     pub(crate) async fn badges(&self) -> Badges {
         match self.services.server.as_ref().and_then(|server| server.governance.as_ref()) {
             Some(governance) => governance.badges(&self.snapshot, &self.context.request).await,
@@ -140,19 +140,19 @@ impl RequestParts {
     /// Returns the use cases of a server.
     ///
     /// # Errors
-    /// This is the command line.
+    /// The command line runs the operation, without a server.
     pub(crate) fn server(&self) -> Result<&ServerUseCases, Failure> {
         let missing = || ErrorBody::new(terrane_wire::Code::Conflict, "this field needs a running server").into();
         self.services.server.as_ref().ok_or_else(missing)
     }
 }
 
-/// Returns the state of a resolver's request. The executor adds it to every request.
+/// Returns the state of the current request, which the executor adds to every request.
 pub(crate) fn state<'c>(context: &Context<'c>) -> &'c RequestState {
     context.data_unchecked::<Arc<RequestState>>()
 }
 
-/// Returns whether a member of a query is written without its cube.
+/// Returns whether at least one member of a query is written without its cube.
 fn uses_cube(query: &SemanticQuery) -> bool {
     fn in_filter(filter: &Filter) -> bool {
         match filter {

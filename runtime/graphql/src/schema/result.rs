@@ -1,7 +1,7 @@
 //! The result of a query: rows, facts about them, and descriptions of their columns.
 //!
 //! In: the answer of the use case. Out: rows as REST sends them, except that decimals and integers beyond 2^53 are
-//! strings. Rows that other queries may share are written once.
+//! strings. Rows that several queries share are encoded once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,9 +27,9 @@ use crate::failure::Failure;
 pub(crate) struct QueryResult {
     answer: Arc<Answer>,
     parts: Arc<RequestParts>,
-    /// The cube of members that are written without one.
+    /// The cube to which members without a cube belong.
     cube: Option<String>,
-    /// True if a field of the document has written these rows, or will.
+    /// True if another field of the document writes these rows too.
     is_written: AtomicBool,
 }
 
@@ -178,20 +178,21 @@ impl QueryResult {
         QueryResult { answer, parts, cube, is_written: AtomicBool::new(is_repeated) }
     }
 
-    /// Counts rows that are written once more: `executions` bounds those of different queries only.
+    /// Counts the rows if they are written more than once. The limit `executions` does not cover that, because it
+    /// counts only different queries.
     fn count_repeated(&self, context: &Context<'_>) -> Result<(), Failure> {
         let is_repeated = self.is_written.swap(true, Ordering::Relaxed);
         let rows = if is_repeated { self.answer.returned_rows } else { 0 };
         state(context).count_items(rows)
     }
 
-    /// Writes rows in place, or on a thread of their own if there are many.
+    /// Writes rows on the current thread, or on a thread of their own if there are many.
     async fn written(&self, write: impl FnOnce() -> Bytes + Send + 'static) -> Bytes {
         over_rows(self.answer.returned_rows, write).await
     }
 }
 
-/// Returns the duration with at most three decimals.
+/// Returns the duration of a query in milliseconds, with at most three decimals.
 fn milliseconds(answer: &Answer) -> f64 {
     (answer.duration.as_secs_f64() * 1_000_000.0).round() / 1_000.0
 }
@@ -205,7 +206,7 @@ fn granularity(column: &ResultColumn) -> Option<terrane_compiler::types::Granula
     }
 }
 
-/// Returns how the member of a column is presented; `None` for computed columns.
+/// Returns the presentation of a column's member, or `None` for a computed column.
 fn presentation<'m>(model: &'m Model, key: &str, cube: Option<&str>) -> Option<&'m Presentation> {
     let member: MemberRef = key.parse().ok()?;
     let named = member.cube().or(cube).and_then(|cube| model.cube_named(cube)?.member(member.member()));

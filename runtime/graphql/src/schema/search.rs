@@ -1,6 +1,6 @@
 //! Search of cubes, members and metrics, and suggestions while a user types.
 //!
-//! In: hits of the use case. Out: their texts with the parts that match.
+//! In: hits of the use case. Out: their strings, with the parts that match.
 
 use async_graphql::{Context, SimpleObject};
 use terrane_app::ports::governance_records::ArtifactType;
@@ -47,7 +47,7 @@ pub(crate) struct SearchMatch {
     ranges: Vec<Vec<u32>>,
 }
 
-/// Returns what a search finds.
+/// Returns the cubes, members and metrics that a search finds.
 ///
 /// # Errors
 /// The text or the limit is invalid, or the document resolves too many fields.
@@ -64,7 +64,7 @@ pub(crate) async fn search(
     results(context, found)
 }
 
-/// Returns suggestions.
+/// Returns suggestions for the beginning of a search.
 ///
 /// # Errors
 /// The text, the cube or the limit is invalid, or the document resolves too many fields.

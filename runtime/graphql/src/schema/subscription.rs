@@ -1,7 +1,7 @@
 //! The root of subscriptions: live queries, jobs, pre-aggregations and alerts.
 //!
-//! In: the state of a request. Out: streams of changed results. The executor admits each subscription, so that callers
-//! and the server have a bound of them.
+//! In: the state of a request. Out: streams of changed results. The executor admits each subscription, so that their
+//! number is limited for each caller and for the server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ use super::request::{RequestParts, RequestState, state};
 use super::result::QueryResult;
 use crate::failure::Failure;
 
-/// The items of a subscription.
+/// The stream of the items of a subscription.
 type Items<T> = BoxStream<'static, Result<T>>;
 
 /// Changes as they happen.
@@ -101,7 +101,8 @@ async fn live_rows(
     Ok(items.boxed())
 }
 
-/// Returns the states of a job: one at once, and then periodically until it has ended. An error is the last item.
+/// Returns a stream of the states of a job: one at once, and then one per interval until the job has ended. If the job
+/// cannot be read, the error is the last item.
 fn job_states(parts: Arc<RequestParts>, id: ID) -> impl Stream<Item = Result<Job, Failure>> + Send {
     stream::unfold(Some((parts, id, Duration::ZERO)), |followed| async move {
         let (parts, id, wait) = followed?;
@@ -117,7 +118,7 @@ async fn job(parts: &RequestParts, id: &ID) -> Result<terrane_app::ports::jobs::
     job.map_err(|error| ErrorBody::from_job(error, parts.context.request.scopes).into())
 }
 
-/// Leaves out each state that equals the one before.
+/// Removes each state that equals the previous one.
 fn changes<T>(states: impl Stream<Item = Result<T, Failure>> + Send + 'static) -> Items<T>
 where
     T: PartialEq + Clone + Send + 'static,

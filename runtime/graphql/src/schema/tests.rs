@@ -1,8 +1,8 @@
-//! The schema's text.
+//! Tests the text of the schema.
 
 use super::*;
 
-/// The schema as clients know it. To accept a change: `terrane graphql --schema > runtime/graphql/schema.graphql`.
+/// The schema as clients see it. To accept a change: `terrane graphql --schema > runtime/graphql/schema.graphql`.
 const GOLDEN: &str = include_str!("../../schema.graphql");
 
 #[test]

@@ -1,6 +1,6 @@
 //! The values of a dimension.
 //!
-//! In: a dimension, a search and a limit. Out: values with their frequency, as a query of the caller gives them
+//! In: a dimension, a search and a limit. Out: the values and their frequency, as a query of the caller returns them
 //! (`terrane_app::dimension_values`).
 
 use std::sync::Arc;
@@ -25,13 +25,13 @@ pub(crate) struct DimensionValue {
     count: Option<i64>,
 }
 
-/// The label of null.
+/// The label of the value null.
 const NO_VALUE: &str = "(none)";
 
 /// Returns the values of a dimension.
 ///
 /// # Errors
-/// As a query of the caller.
+/// The errors of a query that the caller runs.
 pub(crate) async fn of(state: &RequestState, request: ValuesRequest<'_>) -> Result<Vec<DimensionValue>, Failure> {
     let query = request.query(&state.parts.access())?;
     let (answer, _) = state.run(query).await?;
@@ -51,7 +51,7 @@ fn values(answer: &Arc<Answer>) -> Vec<DimensionValue> {
     found
 }
 
-/// Returns the values of the first column as REST writes them.
+/// Returns the values of the first column in the form in which REST writes them.
 fn texts(answer: &Answer, batch: &RecordBatch) -> Vec<Option<String>> {
     let mut out = vec![b'['];
     write_lists(answer.columns.get(..1).unwrap_or_default(), std::slice::from_ref(batch), Numbers::Plain, &mut out);

@@ -1,8 +1,8 @@
 //! The cost of an operation: queries in the warehouse, estimated complexity, and nested lists of introspection.
 //!
-//! In: a shape. Out: nothing, or the limit that it exceeds. A field costs 1, a query costs its members times its
-//! rows / 100, and what a list holds counts ten times. The number of cubes is unknown here, so queries below a list
-//! count once; the executor counts those that it runs.
+//! In: a shape. Out: nothing, or the limit that it exceeds. A field costs 1. A query costs the number of its members,
+//! times its rows divided by 100. The fields inside of a list cost ten times as much. The number of cubes is unknown
+//! here, so a query inside of a list counts as one; the executor counts the queries that it runs.
 
 use terrane_app::dimension_values::DEFAULT_LIMIT;
 
@@ -12,7 +12,7 @@ use crate::settings::Limits;
 
 /// The assumed number of rows of a query without `limit`.
 const DEFAULT_ROWS: u64 = 1_000;
-/// The fields that run a query in the warehouse: the object, the field, and its rows without `limit`.
+/// The fields that run a query in the warehouse. Each has its object, its name, and its number of rows without `limit`.
 const QUERIES: &[(&str, &str, u64)] = &[
     ("Query", "query", DEFAULT_ROWS),
     ("Query", "explain", DEFAULT_ROWS),
@@ -20,14 +20,14 @@ const QUERIES: &[(&str, &str, u64)] = &[
     ("Dimension", "values", DEFAULT_LIMIT as u64),
     ("Subscription", "queryResult", DEFAULT_ROWS),
 ];
-/// The fields of a result that write all of its rows. A result has each of them once.
+/// The fields of a result that write all of its rows. A result may have each of them once.
 const WRITES_ROWS: &[&str] = &["data", "rows"];
-/// The assumed number of items of a list of the model.
+/// The assumed number of items in a list of the model.
 const LIST_ITEMS: u64 = 10;
 /// The deepest nesting of lists in introspection. Tools nest two: the fields of all types, and their arguments.
 const MAX_INTROSPECTION_LISTS: usize = 2;
 
-/// Checks the cost of a shape, whose fields are those of `root`.
+/// Checks the cost of a shape. Its fields are fields of the object `root`.
 pub(super) fn check(root: &str, shape: &ResultShape, limits: &Limits) -> Result<(), Exceeded> {
     let mut executions = 0;
     let mut complexity = 0_u64;
@@ -41,7 +41,7 @@ pub(super) fn check(root: &str, shape: &ResultShape, limits: &Limits) -> Result<
     Ok(())
 }
 
-/// Returns the cost of a field, and counts the queries.
+/// Returns the cost of a field, and adds its queries to `executions`.
 fn cost(parent: &str, field: &ShapeField, limits: &Limits, executions: &mut usize) -> Result<u64, Exceeded> {
     if field.name.starts_with("__") {
         return Ok(1);
@@ -75,7 +75,7 @@ fn cost(parent: &str, field: &ShapeField, limits: &Limits, executions: &mut usiz
     Ok(own.saturating_add(inner))
 }
 
-/// Checks how deep the lists of introspection that hold types are nested.
+/// Checks the nesting of those introspection lists that contain types.
 fn introspection(field: &ShapeField, lists: usize) -> Result<(), Exceeded> {
     let holds_types = matches!(&*field.name, "fields" | "inputFields" | "interfaces" | "possibleTypes");
     let is_schema = field.ty.as_ref().is_some_and(|ty| ty.named().starts_with("__"));

@@ -1,4 +1,4 @@
-//! Shapes and their costs, over the schema of this crate.
+//! Tests shapes and their costs with the schema of this crate.
 
 use async_graphql::parser::parse_query;
 use serde_json::json;
@@ -49,7 +49,7 @@ fn executions_are_counted_through_aliases_and_fragments() {
     let through =
         format!("{{ ...F cubes {{ query(measures: [\"a.b\"]) {{ data }} }} }} fragment F on Query {{ {ten} }}");
     assert_eq!(exceeded(&through).as_deref(), Some("executions"));
-    // The same key twice is one query.
+    // The same key twice is only one query.
     assert_eq!(exceeded(&format!("{{ {ten} ...F }} fragment F on Query {{ {ten} }}")), None);
     let values: String = (0..11).map(|index| format!("v{index}: values {{ value }} ")).collect();
     assert_eq!(exceeded(&format!("{{ cubes {{ dimensions {{ {values} }} }} }}")).as_deref(), Some("executions"));

@@ -1,7 +1,7 @@
-//! The types of the schema's fields, for nullability and for limits.
+//! The types of the schema's fields, which nullability and limits depend on.
 //!
-//! In: the schema's own text. Out: the type of each field. The types of introspection are in a file of their own, since
-//! the schema's text leaves them out.
+//! In: the text of the schema. Out: the type of each field. The types of introspection are in a file of their own,
+//! because the text of the schema does not contain them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use async_graphql::parser::types::{BaseType, Type, TypeKind, TypeSystemDefinitio
 /// The types of introspection (GraphQL, October 2021, section 4.2).
 const INTROSPECTION: &str = include_str!("introspection.graphql");
 
-/// The type of each field by the object and the field.
+/// The types of all fields, by the names of the object and the field.
 #[derive(Debug, Default)]
 pub(crate) struct TypeTable {
     objects: HashMap<String, HashMap<String, Arc<FieldType>>>,
     type_name: Option<Arc<FieldType>>,
 }
 
-/// The type of a field or of the items of a list.
+/// The type of a field, or of the items of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FieldType {
     pub(crate) is_nullable: bool,
@@ -42,7 +42,7 @@ impl FieldType {
         FieldType { is_nullable: ty.nullable, base }
     }
 
-    /// Returns the name of the type inside of all lists.
+    /// Returns the name of the type that is inside of all lists.
     pub(crate) fn named(&self) -> &str {
         match &self.base {
             FieldBase::Named(name) => name,
@@ -56,7 +56,7 @@ impl FieldType {
 }
 
 impl TypeTable {
-    /// Reads the types of a schema in GraphQL's definition language. What cannot be read has no types.
+    /// Parses the types of a schema in GraphQL's definition language. A schema that cannot be parsed has no types.
     pub(crate) fn new(schema: &str) -> Self {
         let mut objects: HashMap<String, HashMap<String, Arc<FieldType>>> = HashMap::new();
         for text in [schema, INTROSPECTION] {
@@ -75,7 +75,7 @@ impl TypeTable {
         TypeTable { objects, type_name: Some(Arc::new(type_name)) }
     }
 
-    /// Returns the type of a field; `None` if the schema has no such field.
+    /// Returns the type of a field, or `None` if the schema does not have the field.
     pub(crate) fn field(&self, object: &str, field: &str) -> Option<Arc<FieldType>> {
         if field == "__typename" {
             return self.type_name.clone();

@@ -1,7 +1,7 @@
 //! Reads cubes.
 //!
-//! In: an item of `cubes:`. Out: a draft with its members, or a finding that says why there is none. A cube whose rows
-//! depend on the caller is left out, or closed until its policies are written.
+//! In: an item of `cubes:`. Out: a draft with its members, or a finding with the reason why the item is not imported. A
+//! cube whose rows depend on the caller is not imported, or it is closed until the author writes its policies.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -62,7 +62,7 @@ pub(super) fn cube(item: &ModelEntry, scope: &ImportScope, findings: &mut Vec<Di
     })
 }
 
-/// Reads the items of a list. Items that repeat a name are left out, since one of them may be the stricter one.
+/// Reads the items of a list. Items with the same name are all left out, because any of them may be the stricter one.
 fn items<M: IntoIterator<Item = Member>>(
     entry: &Entry<'_>,
     key: &str,
@@ -92,8 +92,8 @@ fn items<M: IntoIterator<Item = Member>>(
     members
 }
 
-/// Returns the key of the cube's rows, `sql_table` or `sql`, with its value. Returns `None` and adds a finding if the
-/// cube has no rows.
+/// Returns the source of the cube's rows: the key `sql_table` or `sql`, and its value. Returns `None` and adds a
+/// finding if the cube has no rows.
 fn rows(
     item: &ModelEntry,
     entry: &Entry<'_>,
@@ -129,7 +129,7 @@ type Relation<'k> = (&'k str, String, Vec<Note>);
 fn relation<'k>(text: &str, key: &'k str, scope: &ImportScope) -> Result<Relation<'k>, Untranslatable> {
     let translated = scope.relation(text)?;
     let sql = translated.sql.trim().trim_end_matches(';').trim_end().to_owned();
-    // Older models name a table by `SELECT * FROM orders`.
+    // Older models write `SELECT * FROM orders` to name a table.
     let table = sql.strip_prefix("SELECT * FROM ").or_else(|| sql.strip_prefix("select * from "));
     let is_name = |table: &&str| {
         table.split('.').all(|part| {
@@ -143,8 +143,8 @@ fn relation<'k>(text: &str, key: &'k str, scope: &ImportScope) -> Result<Relatio
     }
 }
 
-/// Reads the access to a cube. Policies of the model grant access and those of the project restrict it, so none is
-/// translated: the cube is closed until its author writes the policy.
+/// Reads the access to a cube. Policies of the model grant access, while policies of the project restrict it. So no
+/// policy is translated, and the cube is closed until the author writes one.
 fn access(entry: &Entry<'_>, findings: &mut Vec<Diagnostic>) -> CubeAccess {
     let has_policy = entry.has("access_policy");
     if has_policy {
@@ -170,7 +170,7 @@ pub(super) fn visibility(entry: &Entry<'_>, findings: &mut Vec<Diagnostic>) -> C
     }
 }
 
-/// Closes cubes that extend a closed cube: in the model they inherit its access.
+/// Closes cubes that extend a closed cube, because cubes of the model inherit the access of the cube that they extend.
 pub(super) fn inherit_access(drafts: &mut [CubeDraft], findings: &mut Vec<Diagnostic>) {
     loop {
         let access: HashMap<String, CubeAccess> =
@@ -198,7 +198,7 @@ pub(super) fn inherit_access(drafts: &mut [CubeDraft], findings: &mut Vec<Diagno
     }
 }
 
-/// Removes cubes of other data sources than that of most cubes, since a project has one warehouse.
+/// Removes the cubes that do not read the data source of most cubes, because a project has one warehouse.
 pub(super) fn remove_other_sources(drafts: &mut Vec<CubeDraft>, findings: &mut Vec<Diagnostic>) {
     let mut counts: BTreeMap<Option<String>, usize> = BTreeMap::new();
     for draft in drafts.iter() {

@@ -55,7 +55,7 @@ fn plain(entry: Entry<'_>, name: &str, ty: &str, reader: &mut MemberReader<'_>) 
     Some(reader.member(name.to_owned(), yaml, entry))
 }
 
-/// Translates `case:` to a CASE expression.
+/// Translates the key `case` to a CASE expression.
 fn case_sql(entry: &Entry<'_>, node: &Node, reader: &mut MemberReader<'_>) -> Option<String> {
     let case = Entry::open(node, format!("`case` of {}", entry.what));
     let Some(case) = case.filter(|case| !case.has("switch") && !case.list("when").is_empty()) else {
@@ -82,7 +82,7 @@ fn case_sql(entry: &Entry<'_>, node: &Node, reader: &mut MemberReader<'_>) -> Op
     Some(sql)
 }
 
-/// Translates a label, which is a string, or SQL for one.
+/// Translates a label of a CASE, which is a string or an SQL expression.
 fn label(entry: &Entry<'_>, node: Option<&Node>, reader: &mut MemberReader<'_>) -> Option<String> {
     match node.map(|node| (&node.value, node)) {
         Some((NodeValue::Scalar { text, .. }, _)) => Some(format!("'{}'", text.replace('\'', "''"))),
@@ -103,7 +103,7 @@ fn label(entry: &Entry<'_>, node: Option<&Node>, reader: &mut MemberReader<'_>) 
     }
 }
 
-/// Translates a `geo` to its latitude and longitude.
+/// Translates a `geo` dimension to two dimensions, its latitude and its longitude.
 fn geo(entry: Entry<'_>, name: &str, reader: &mut MemberReader<'_>) -> Vec<Member> {
     let mut found: Vec<Member> = Vec::new();
     for part in ["latitude", "longitude"] {
@@ -123,7 +123,7 @@ fn geo(entry: Entry<'_>, name: &str, reader: &mut MemberReader<'_>) -> Vec<Membe
         if let Some(description) = entry.word("description") {
             yaml.set("description", Yaml::Text(description));
         }
-        // Both parts are closed; one finding says so.
+        // Both dimensions are closed, but one finding is enough.
         let known = reader.findings.len();
         reader.visibility(&entry, &mut yaml);
         if !found.is_empty() {

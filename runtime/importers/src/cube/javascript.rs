@@ -1,8 +1,9 @@
 //! Reads models in JavaScript.
 //!
-//! In: a file with calls of `cube()` and `view()`. Out: the same document as a file in YAML: object literals become
-//! mappings, template strings become strings with `${…}`, and a collection by name becomes a list. Nothing is executed.
-//! An expression whose value is only known by running it becomes a template, which later stages report or close.
+//! In: a file with calls of `cube()` and `view()`. Out: the document that a file in YAML would contain. Object literals
+//! become mappings, template strings become strings with `${…}`, and a collection by name becomes a list. Nothing is
+//! executed. If the value of an expression is known only after running it, the value becomes a template, and later
+//! stages report or close the item.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,15 +24,15 @@ use terrane_compiler::text::Origin;
 
 use crate::finding::{left_out, unread};
 
-/// The largest file. The parser descends once for each nested expression.
+/// The largest size of a file in bytes. The parser recurses once for each nested expression, and needs stack for it.
 const MAX_BYTES: usize = 256 * 1024;
 /// The largest stack, in bytes, that one character of a file can need.
 const STACK_BYTES: usize = 8 * 1024;
 const MAX_DEPTH: usize = 200;
-/// The number of characters of code that a finding shows.
+/// The largest number of characters of code that a finding shows.
 const MAX_SHOWN: usize = 40;
 
-/// Collections by name, which are lists in YAML.
+/// The keys of collections, whose items have names as keys. They are lists in YAML.
 const COLLECTIONS: [&str; 5] = ["measures", "dimensions", "segments", "joins", "pre_aggregations"];
 /// Keys whose values are names of cubes and members.
 const REFERENCES: [&str; 11] = [
@@ -47,7 +48,7 @@ const REFERENCES: [&str; 11] = [
     "rollups",
     "time_dimensions",
 ];
-/// Older keys with their newer names.
+/// Old names of keys, each with the new name.
 const RENAMED: [(&str, &str); 5] = [
     ("drill_member_references", "drill_members"),
     ("measure_references", "measures"),
@@ -59,7 +60,7 @@ const RENAMED: [(&str, &str); 5] = [
 /// Parses a file. Adds findings for code that is not imported.
 ///
 /// # Errors
-/// The reason why nothing of the file is imported.
+/// A finding with the reason why the whole file is not imported.
 pub(super) fn parse(file: &Arc<SourceFile>, findings: &mut Vec<Diagnostic>) -> Result<Node, Box<Diagnostic>> {
     let path = &file.path;
     let rejected = |line: u32, reason: &str, cure: &str| {
@@ -72,7 +73,7 @@ pub(super) fn parse(file: &Arc<SourceFile>, findings: &mut Vec<Diagnostic>) -> R
         return Err(rejected(line, "its expressions are nested too deeply", "Write the model as YAML."));
     }
     let of_thread = Arc::clone(file);
-    // A thread of its own, since the parser's depth is that of the expressions.
+    // The parser runs on its own thread, whose stack is large enough for deeply nested expressions.
     let thread = thread::Builder::new().stack_size((1 << 24) + file.text.len() * STACK_BYTES);
     let result = thread.spawn(move || document(&of_thread)).ok().and_then(|thread| thread.join().ok());
     let Some(result) = result else {
@@ -100,11 +101,11 @@ fn deep_line(text: &str) -> Option<u32> {
     None
 }
 
-/// The document, which is `None` for a file without a cube, and findings.
+/// The document of a file and the findings. The document is `None` if the file has no cube and no view.
 type Parsed = (Option<Node>, Vec<Diagnostic>);
 
 /// # Errors
-/// The line and the message of the first mistake.
+/// The line and the message of the first syntax error.
 fn document(file: &Arc<SourceFile>) -> Result<Parsed, (u32, String)> {
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, &file.text, SourceType::mjs()).parse();
@@ -129,7 +130,7 @@ fn document(file: &Arc<SourceFile>) -> Result<Parsed, (u32, String)> {
 
 struct Reader<'r> {
     file: &'r Arc<SourceFile>,
-    /// Strings and numbers that are declared at the top of the file.
+    /// The strings and numbers that the top level of the file declares.
     constants: HashMap<String, String>,
     findings: Vec<Diagnostic>,
     cubes: Vec<Node>,
@@ -141,7 +142,7 @@ impl Reader<'_> {
         for statement in &program.body {
             match statement {
                 Statement::VariableDeclaration(declaration) => self.constants(declaration),
-                // Their use is reported where it occurs.
+                // Uses of these declarations are reported where they occur.
                 Statement::FunctionDeclaration(_)
                 | Statement::ImportDeclaration(_)
                 | Statement::ExportNamedDeclaration(_)
@@ -171,7 +172,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a statement at the top of the file, which should be a call of `cube` or `view`.
+    /// Reads a statement at the top level of the file, which should be a call of `cube` or `view`.
     fn expression(&mut self, expression: &Expression<'_>) {
         match expression.without_parentheses() {
             Expression::CallExpression(call) => {
@@ -209,7 +210,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns a mapping with a name.
+    /// Returns a mapping with the key `name` and the properties of an object literal.
     fn item(&mut self, name: &str, origin: &Origin, object: &ObjectExpression<'_>) -> Node {
         let mut entries = vec![(self.key("name", origin), text_node(name, origin))];
         entries.extend(self.entries(object, Spread::Closes));
@@ -227,7 +228,8 @@ impl Reader<'_> {
                     let what = format!("`{}` is computed and not imported", self.shown(property.span));
                     self.findings.push(left_out(origin.span(), what, "Write the properties that it adds."));
                     if spread == Spread::Closes {
-                        // It may contain `public: false`, whatever the properties before it state.
+                        // The spread object may contain `public: false`, so earlier properties cannot make the item
+                        // public.
                         entries.retain(|(key, _)| !matches!(snake(&key.text).as_str(), "public" | "shown"));
                         entries.push((self.key("public", &origin), self.computed(property.span)));
                     }
@@ -246,14 +248,14 @@ impl Reader<'_> {
                 oxc_ast::ast::PropertyKind::Init => self.value(renamed.unwrap_or(&snaked), &property.value),
                 _ => self.computed(property.span),
             };
-            // Of properties with one name, the last counts.
+            // If several properties have one name, JavaScript uses the last one.
             entries.retain(|(key, _)| *key.text != *renamed.unwrap_or(&name));
             entries.push((Key { text: renamed.unwrap_or(&name).into(), origin }, value));
         }
         entries
     }
 
-    /// Reads the value of a key.
+    /// Converts the value of a key.
     fn value(&mut self, key: &str, expression: &Expression<'_>) -> Node {
         let expression = expression.without_parentheses();
         let origin = self.origin(expression.span());
@@ -292,7 +294,7 @@ impl Reader<'_> {
         Node { origin, value }
     }
 
-    /// Reads `measures: {count: {…}}` as a list of mappings with names.
+    /// Converts an object such as `{count: {…}}` to a list of mappings, each with its key as `name`.
     fn collection(&mut self, object: &ObjectExpression<'_>) -> Vec<Node> {
         let mut items = Vec::new();
         for property in &object.properties {
@@ -315,7 +317,7 @@ impl Reader<'_> {
         items
     }
 
-    /// Returns the text of a string, also of a constant and of a template string without expressions.
+    /// Returns the text of a string, of a constant, or of a template string without expressions.
     fn plain_text(&self, expression: &Expression<'_>) -> Option<String> {
         match expression.without_parentheses() {
             Expression::StringLiteral(text) => Some(text.value.to_string()),
@@ -325,7 +327,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns a template string with its expressions in `${…}`, as in YAML. Constants are inserted.
+    /// Returns the text of a template string. Its expressions become `${…}`, as in YAML; constants are replaced by
+    /// their values.
     fn template(&self, template: &TemplateLiteral<'_>) -> String {
         let mut text = String::new();
         for (at, part) in template.quasis.iter().enumerate() {
@@ -343,7 +346,7 @@ impl Reader<'_> {
         text
     }
 
-    /// Returns a reference such as `Orders.count`.
+    /// Returns a reference such as `Orders.count` as text.
     fn path(&self, span: Span) -> Node {
         let text = self.source(span);
         match text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$')) {
@@ -352,7 +355,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the value for an expression that would have to be executed: a template, which counts as unknown.
+    /// Returns the value for an expression that would have to be executed. It is a template, whose value counts as
+    /// unknown.
     fn computed(&self, span: Span) -> Node {
         let text = self.shown(span).replace(['{', '}', '\n'], " ");
         text_node(&format!("{{{{ {text} }}}}"), &self.origin(span))
@@ -362,7 +366,7 @@ impl Reader<'_> {
         self.file.text.get(span.start as usize..span.end as usize).unwrap_or_default()
     }
 
-    /// Returns the beginning of some code.
+    /// Returns the beginning of the code at a place, for a message.
     fn shown(&self, span: Span) -> String {
         let line = self.source(span).lines().next().unwrap_or_default();
         let shown: String = line.chars().take(MAX_SHOWN).collect();
@@ -378,10 +382,10 @@ impl Reader<'_> {
     }
 }
 
-/// The consequence of `...x` in an object literal.
+/// The consequence of a spread property, `...x`, in an object literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Spread {
-    /// The cube or member may be private.
+    /// The cube or member is closed, because `x` may make it private.
     Closes,
     Drops,
 }

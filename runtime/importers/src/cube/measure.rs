@@ -1,7 +1,7 @@
 //! Reads measures.
 //!
-//! In: a measure of a model. Out: a measure, or a finding at its place. Measures over finished results
-//! (`multi_stage`) and over windows that begin anew in each period have no counterpart.
+//! In: a measure of a model. Out: a measure, or a finding at its place. Two kinds have no counterpart in a project:
+//! measures over finished results (`multi_stage`), and windows that restart in each period.
 
 use terrane_authoring::names::snake;
 use terrane_authoring::yaml::Yaml;
@@ -14,14 +14,14 @@ use crate::entry::Entry;
 use crate::finding::changed;
 use crate::measure_sql::may_divide_integers;
 
-/// The window of a measure in the project.
+/// The window of a measure, in the terms of the project.
 enum Window {
     RunningTotal,
-    /// The value of `rolling_window`.
+    /// The value of the key `rolling_window`.
     Rolling(Yaml),
 }
 
-/// The measure was rejected, and the reason is reported.
+/// The error of a measure that was rejected and reported.
 struct Rejected;
 
 const MULTI_STAGE: &str =
@@ -75,12 +75,12 @@ pub(super) fn measure(node: &Node, reader: &mut MemberReader<'_>) -> Option<Memb
     }
     let window = match entry.node("rolling_window").and_then(|node| Entry::open(node, "")) {
         Some(window) => Some(rolling(&entry, &window, ty, reader).ok()?),
-        // The older type of a running total begins with the queried range.
+        // Without a window, a running total of an older model starts at the beginning of the queried range.
         None => None,
     };
     let sql = match (ty, entry.has("sql")) {
         ("count", false) => None,
-        // A running count is a sum of ones.
+        // A running count of rows is a running total of the number 1.
         ("running_total", false) => Some("1".to_owned()),
         _ => Some(reader.sql(&entry, "sql")?),
     };
@@ -100,7 +100,7 @@ pub(super) fn measure(node: &Node, reader: &mut MemberReader<'_>) -> Option<Memb
     }
     let mut filters = Vec::new();
     for item in entry.list("filters") {
-        // Without one of its filters the measure would read other rows.
+        // A measure that lacks one of its filters would aggregate other rows, so the whole measure is rejected.
         let filter = Entry::open(item, format!("a filter of {}", entry.what)).and_then(|filter| filter.text("sql"));
         let Some(text) = filter else {
             reader.reject(&entry, "one of its filters has no `sql`", "Write its condition.");
@@ -120,7 +120,7 @@ pub(super) fn measure(node: &Node, reader: &mut MemberReader<'_>) -> Option<Memb
     Some(Member { drills, ..reader.member(name, yaml, entry) })
 }
 
-/// Reads the rolling window of a measure. `Err` if it has no counterpart, which is reported.
+/// Reads the rolling window of a measure. A window without a counterpart is reported and returned as `Err`.
 fn rolling(
     entry: &Entry<'_>,
     window: &Entry<'_>,

@@ -1,4 +1,4 @@
-//! Reads joins, segments and pre-aggregations, and the keys that all members share.
+//! Reads joins, segments and pre-aggregations, and the keys that members of all kinds have.
 
 use terrane_authoring::yaml::Yaml;
 use terrane_compiler::diagnostic::Diagnostic;
@@ -16,7 +16,7 @@ pub(super) struct MemberReader<'r> {
     pub(super) cube: &'r str,
     pub(super) scope: &'r ImportScope,
     pub(super) findings: &'r mut Vec<Diagnostic>,
-    /// The references of the member that is being read.
+    /// The references that the member that is being read has so far.
     needs: Vec<Reference>,
 }
 
@@ -25,7 +25,7 @@ impl<'r> MemberReader<'r> {
         MemberReader { cube, scope, findings, needs: Vec::new() }
     }
 
-    /// Opens an item of one of the cube's lists. Returns it with its name in the model.
+    /// Opens an item of one of the cube's lists, and returns it with its name in the model.
     pub(super) fn open<'n>(&mut self, node: &'n Node, kind: &str) -> Option<(Entry<'n>, String)> {
         self.needs.clear();
         let Some(name) = Entry::open(node, "").and_then(|entry| entry.word("name")) else {
@@ -42,7 +42,7 @@ impl<'r> MemberReader<'r> {
         Some((entry, name))
     }
 
-    /// Finishes a member: reports unread keys and takes over the collected references.
+    /// Finishes a member: reports the keys that were not read, and adds the collected references.
     pub(super) fn member(&mut self, name: String, yaml: Yaml, entry: Entry<'_>) -> Member {
         let span = entry.span.clone();
         let is_masked = entry.has("mask");
@@ -50,18 +50,19 @@ impl<'r> MemberReader<'r> {
         Member { name, yaml, span, is_masked, needs: std::mem::take(&mut self.needs), drills: Vec::new() }
     }
 
-    /// Takes the references that were collected so far.
+    /// Removes and returns the references that were collected so far.
     pub(super) fn take_needs(&mut self) -> Vec<Reference> {
         std::mem::take(&mut self.needs)
     }
 
-    /// Reports an item that the project does not contain.
+    /// Reports that an item is not imported.
     pub(super) fn reject(&mut self, entry: &Entry<'_>, reason: &str, cure: &str) {
         let what = format!("{} is not imported: {reason}", entry.what);
         self.findings.push(left_out(entry.span.clone(), what, cure));
     }
 
-    /// Translates the SQL under a key. `None`: the item is left out, and a finding says why.
+    /// Translates the SQL under a key. If that is not possible, adds a finding with the reason and returns `None`; the
+    /// item is then left out.
     pub(super) fn sql(&mut self, entry: &Entry<'_>, key: &str) -> Option<String> {
         let Some(text) = entry.text(key) else {
             self.reject(entry, &format!("it has no `{key}`"), "Write its expression.");
@@ -86,7 +87,7 @@ impl<'r> MemberReader<'r> {
         }
     }
 
-    /// Reads title, description, format, visibility and `meta`, which all members have.
+    /// Reads the title, the description, the format, the visibility and `meta` of a member.
     pub(super) fn wording(&mut self, entry: &Entry<'_>, yaml: &mut Yaml) {
         for key in ["title", "description"] {
             if let Some(text) = entry.word(key) {
@@ -128,7 +129,7 @@ impl<'r> MemberReader<'r> {
     }
 }
 
-/// Reads joins, which must be a list. Older models have a mapping by name.
+/// Reads joins, which must be a list. The mapping by name that older models have is reported.
 pub(super) fn joins(entry: &Entry<'_>, reader: &mut MemberReader<'_>) -> Vec<Member> {
     if entry.node("joins").is_some_and(|node| !matches!(node.value, NodeValue::List(_))) {
         let what = format!("`joins` of cube `{}` are not imported: expected a list", reader.cube);
@@ -242,12 +243,12 @@ pub(super) fn pre_aggregation(node: &Node, reader: &mut MemberReader<'_>) -> Opt
     Some(reader.member(name, yaml, entry))
 }
 
-/// Returns the texts of a list, or a single text.
+/// Returns the strings of a list, or a single string.
 pub(super) fn members(entry: &Entry<'_>, key: &str) -> Vec<String> {
     let one = entry.word(key).into_iter();
     let text = |node: &Node| match yaml_of(node) {
         Yaml::Text(text) => Some(text),
-        // YAML reads `- {CUBE}.count` as a mapping.
+        // YAML parses `- {CUBE}.count` as a mapping.
         _ => None,
     };
     one.chain(entry.list(key).iter().filter_map(text)).collect()

@@ -1,7 +1,7 @@
 //! Reads the files of a model.
 //!
-//! In: a folder. Out: its cubes and views as YAML nodes, whether they were written in YAML or in JavaScript, and a
-//! finding for each file that was not read.
+//! In: a folder. Out: the cubes and views of its YAML and JavaScript files as YAML nodes, and a finding for each file
+//! that was not read.
 
 use std::path::Path;
 
@@ -153,7 +153,7 @@ impl Documents {
     }
 }
 
-/// Returns the first line on which a template block stands for lines of YAML.
+/// Returns the first line on which a template block generates lines of YAML.
 fn template_line(text: &str) -> Option<u32> {
     let is_template_line = |line: &str| {
         let line = line.trim_start_matches(['-', ' ']);

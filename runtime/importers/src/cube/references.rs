@@ -1,8 +1,8 @@
 //! Translates references in a model's SQL.
 //!
-//! In: a string with `{CUBE}`, `{orders.count}`, `${…}` and Cube's own calls. Out: the same text with the project's
-//! references and names, or the reason why it has no counterpart. A string that filters rows by the caller is never
-//! translated without its filter, which would show all rows to everyone.
+//! In: a string with `{CUBE}`, `{orders.count}`, `${…}` and calls of Cube's own functions. Out: the same text with the
+//! project's references and names, or the reason why it has no counterpart. A string that filters rows by the caller is
+//! never translated without this filter, because all callers would then see all rows.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -22,9 +22,9 @@ pub(super) struct ImportScope {
     cubes: HashMap<String, CubeNames>,
     /// The cubes and members of the model, by their names in the project.
     declared: Declared,
-    /// The joins of the model: the owner's name in the project, and the target's name in the model.
+    /// The joins of the model, each as the name of its owner in the project and the name of its target in the model.
     joins: Vec<(String, String)>,
-    /// Environment variables without a default, by their names in the project.
+    /// The environment variables without a default value, by their names in the project.
     variables: RefCell<BTreeSet<String>>,
 }
 
@@ -33,11 +33,11 @@ struct CubeNames {
     name: String,
     members: HashMap<String, String>,
     times: HashSet<String>,
-    /// The relation that `{orders.sql()}` refers to.
+    /// The table or query to which `{orders.sql()}` refers.
     relation: Option<String>,
 }
 
-/// A translated text, with notes for a person.
+/// A translated string, with notes for the author.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Translated {
     pub(super) sql: String,
@@ -45,10 +45,10 @@ pub(super) struct Translated {
     pub(super) needs: Vec<Reference>,
 }
 
-/// A difference of a translated text, and an action.
+/// A difference between a string and its translation, and an action.
 pub(super) type Note = (String, &'static str);
 
-/// The reason why a string has no counterpart, and an action.
+/// The reason why a string cannot be translated, and an action.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Untranslatable {
     pub(super) reason: String,
@@ -91,7 +91,7 @@ impl ImportScope {
                     if names.members.contains_key(&*name.value) {
                         continue;
                     }
-                    // Pre-aggregations share no names with members.
+                    // The name of a pre-aggregation may be the same as that of a member.
                     let new =
                         if list == "pre_aggregations" { snake(&name.value) } else { members.take(&snake(&name.value)) };
                     report_rename(&name.value, &new, name.span(), findings);
@@ -116,7 +116,7 @@ impl ImportScope {
         known.cloned().unwrap_or_else(|| snake(original))
     }
 
-    /// Returns the declared names, with the joins and the environment variables of the translated SQL.
+    /// Returns the declared names, and the joins and the environment variables that the translated SQL uses.
     pub(super) fn into_declared(self) -> Declared {
         let joins = self.joins.iter().map(|(owner, target)| (owner.clone(), self.cube(target))).collect();
         let mut declared = self.declared;
@@ -148,14 +148,14 @@ impl ImportScope {
         self.translate(text, |content| self.reference(own, content))
     }
 
-    /// Translates a cube's `sql` or `sql_table`, which may refer to relations only.
+    /// Translates the `sql` or `sql_table` of a cube, which may refer only to tables and queries of other cubes.
     pub(super) fn relation(&self, text: &str) -> Result<Translated, Untranslatable> {
         self.translate(text, |content| {
             let table = content.strip_suffix(".sql()").or_else(|| content.strip_suffix(".sql"));
             if let Some(relation) =
                 table.and_then(|cube| self.cubes.get(cube)).and_then(|names| names.relation.as_ref())
             {
-                // References inside it are not followed, since they may form a cycle.
+                // References in the other cube's SQL are not followed, because they may form a cycle.
                 if !relation.contains('{') {
                     return Ok(Replacement { sql: relation.clone(), ..Replacement::default() });
                 }
@@ -206,7 +206,7 @@ impl ImportScope {
                     translated.notes.push(note);
                 }
                 Some(Err(untranslatable)) => return Err(untranslatable),
-                // A string may contain braces of its own.
+                // In a string literal, braces need not be a reference.
                 None if in_text && !is_path(content) => translated.sql.push_str(&rest[at..=at + end]),
                 None => {
                     let Replacement { sql, note, needs } = replace(content)?;
@@ -299,11 +299,11 @@ fn is_path(content: &str) -> bool {
     content.split('.').all(is_name)
 }
 
-/// Translates Cube's own calls.
+/// Translates calls of Cube's own functions. Returns `None` for other content.
 fn calls(content: &str) -> Option<Result<(&'static str, Note), Untranslatable>> {
     let name = content.split(['.', '(', '[', ' ']).next().unwrap_or_default();
     match name {
-        // Cube writes this if no filter applies. The project applies filters outside of the SQL.
+        // Cube replaces these calls by `1 = 1` if no filter applies. The project applies filters outside of the SQL.
         "FILTER_PARAMS" | "FILTER_GROUP" => Some(Ok((
             "1 = 1",
             (
@@ -328,7 +328,7 @@ fn calls(content: &str) -> Option<Result<(&'static str, Note), Untranslatable>> 
     }
 }
 
-/// Returns the byte of the brace that closes the first one. Nested brackets and strings are skipped.
+/// Returns the byte offset of the brace that closes the first one. Nested braces and, in calls, strings are skipped.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0;
     let mut quote = None;

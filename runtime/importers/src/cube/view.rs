@@ -1,8 +1,8 @@
 //! Reads views.
 //!
-//! In: an item of `views:`. Out: a cube over the first cube's rows, with the name of the view: the members of that
-//! cube, and dimensions of the cubes that it joins. Measures of joined cubes are not imported, since a measure
-//! counts the rows of its own cube; a query may name both.
+//! In: an item of `views:`. Out: a cube with the view's name over the rows of the view's first cube. It has the members
+//! of that cube, and dimensions of the cubes that the view joins. Measures of joined cubes are not imported, because a
+//! measure aggregates the rows of its own cube. A query may name both cubes instead.
 
 use terrane_authoring::names::snake;
 use terrane_authoring::yaml::Yaml;
@@ -22,7 +22,7 @@ use crate::finding::{changed, closed, left_out};
 struct Part<'d> {
     draft: &'d CubeDraft,
     prefix: Option<String>,
-    /// The included members; `None` for all members.
+    /// The included members, or `None` if all members are included.
     includes: Option<Vec<Included>>,
     excludes: Vec<String>,
     path: String,
@@ -46,7 +46,7 @@ pub(super) fn view(
     };
     entry.text("name");
     if entry.has("access_policy") {
-        // A policy for the view would also close its cubes, which are open in the model.
+        // A policy for the view would also apply to its cubes, which all callers may read in the model.
         let cure = "Query its cubes, and write policies for them (policies/*.yml).";
         findings.push(rejected("it has an access policy", cure));
         return None;
@@ -112,7 +112,7 @@ pub(super) fn view(
     Some(draft)
 }
 
-/// Reads one cube of a view. `Ok(None)`: it is left out, and a finding says why.
+/// Reads one cube of a view. Returns `Ok(None)` and adds a finding if the cube is left out.
 ///
 /// # Errors
 /// `excludes` cannot be read, so that the excluded members are unknown.
@@ -154,7 +154,7 @@ fn part<'d>(
     Ok(Some(Part { draft, prefix, includes, excludes, path }))
 }
 
-/// Returns the names of `excludes`.
+/// Returns the member names under `excludes`.
 fn excludes(entry: &Entry<'_>, view: &Entry<'_>) -> Result<Vec<String>, Box<Diagnostic>> {
     let names = members(entry, "excludes");
     let is_read = match entry.node("excludes").map(|node| &node.value) {
@@ -170,7 +170,7 @@ fn excludes(entry: &Entry<'_>, view: &Entry<'_>) -> Result<Vec<String>, Box<Diag
     Err(Box::new(left_out(entry.span_of("excludes"), what, "Write the names that it makes.")))
 }
 
-/// Reports a name that the cube does not have.
+/// Reports a name if the cube has no member with it.
 fn report_unknown(
     name: &str,
     draft: &CubeDraft,
@@ -180,7 +180,7 @@ fn report_unknown(
     findings: &mut Vec<Diagnostic>,
 ) {
     let known = || draft.lists.iter().flatten().map(|member| member.name.as_str());
-    // A `geo` becomes two members.
+    // A `geo` dimension became two members, whose names begin with its name.
     let is_known =
         known().any(|member| member.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('_')));
     if !is_known {
@@ -209,7 +209,7 @@ fn included(node: &Node, draft: &CubeDraft, scope: &ImportScope, findings: &mut 
 }
 
 impl Part<'_> {
-    /// Returns the name and the overrides of an included member.
+    /// Returns the name that an included member has in the view, and its overrides. Returns `None` for other members.
     fn choice(&self, member: &str) -> Option<(String, &[(String, Yaml)])> {
         if self.excludes.iter().any(|name| name == member) {
             return None;
@@ -224,8 +224,8 @@ impl Part<'_> {
     }
 }
 
-/// Adds the members of the first cube. They are inherited: those that the view leaves out are private, and those with
-/// another name are added under that name.
+/// Adds the members of the first cube. The view inherits all of them. Those that it does not include become private;
+/// those with another name in the view are added under that name.
 fn own_members(root: &Part<'_>, draft: &mut CubeDraft, view: &Entry<'_>, findings: &mut Vec<Diagnostic>) {
     for list in [DIMENSIONS, MEASURES, SEGMENTS] {
         for member in &root.draft.lists[list] {
@@ -242,7 +242,7 @@ fn own_members(root: &Part<'_>, draft: &mut CubeDraft, view: &Entry<'_>, finding
             }
             let mut yaml = member.yaml.clone();
             yaml.set("name", Yaml::text(&*name));
-            // The inherited member is the key already.
+            // The member under its own name is inherited, and is the primary key already.
             if name != member.name && list == DIMENSIONS {
                 yaml = without(&yaml, "primary_key");
             }
@@ -254,7 +254,7 @@ fn own_members(root: &Part<'_>, draft: &mut CubeDraft, view: &Entry<'_>, finding
 
 /// Adds the dimensions of a joined cube.
 fn joined_members(part: &Part<'_>, draft: &mut CubeDraft, view: &Entry<'_>, findings: &mut Vec<Diagnostic>) {
-    // There is one join from the first cube, but there may be several paths of two and more.
+    // The path may matter only if it has at least two joins: the first cube has one join to each cube.
     if part.path.split('.').count() > 2 {
         let cube = &part.draft.original;
         let what =
@@ -293,7 +293,7 @@ fn joined_members(part: &Part<'_>, draft: &mut CubeDraft, view: &Entry<'_>, find
     }
 }
 
-/// Reports a private member that a view names: it stays private in the view.
+/// Reports a private member that the view includes by name, because it stays private in the view.
 fn report_private(member: &Member, part: &Part<'_>, view: &Entry<'_>, findings: &mut Vec<Diagnostic>) {
     let is_named = part.includes.as_ref().is_some_and(|items| items.iter().any(|item| item.name == member.name));
     if is_named && member.yaml.get("public") == Some(&Yaml::Boolean(false)) {

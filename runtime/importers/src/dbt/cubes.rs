@@ -1,7 +1,7 @@
 //! Makes a cube of each semantic model.
 //!
-//! In: a semantic model with the relation and the column types of its dbt model. Out: a draft with dimensions for its
-//! dimensions and entities, and with its measures. Not here: joins, which need all cubes.
+//! In: a semantic model, and the relation and the column types of its dbt model. Out: a draft with a dimension for each
+//! of its dimensions and entities, and with its measures. Not here: joins, which need all cubes.
 
 use terrane_authoring::names::column_sql;
 use terrane_authoring::yaml::Yaml;
@@ -53,7 +53,7 @@ struct CubeReader<'r> {
     names: &'r CubeNames,
     relations: &'r Relations,
     findings: &'r mut Vec<Diagnostic>,
-    /// The dimensions whose types are unknown.
+    /// The dimensions whose type could not be determined.
     untyped: Vec<String>,
 }
 
@@ -76,8 +76,8 @@ impl CubeReader<'_> {
         model.name.clone()
     }
 
-    /// Makes a dimension of an entity, so that queries can group by it. Several rows may have the value of a natural
-    /// key.
+    /// Makes a dimension of an entity, so that queries can group by it. Only a primary entity becomes the primary key:
+    /// several rows may have the same value of a natural key.
     fn entity(&mut self, entity: &Entity) -> Option<Member> {
         let name = self.names.entities.get(&entity.name)?.clone();
         let expr = entity.expr.as_deref().unwrap_or(&entity.name);
@@ -103,7 +103,7 @@ impl CubeReader<'_> {
         member(name, yaml, &dimension.span, &dimension.wording)
     }
 
-    /// Writes the granularities of a time dimension, and its role.
+    /// Writes the granularities of a time dimension, and marks it if it is the primary time dimension.
     fn time(&mut self, dimension: &Dimension, yaml: &mut Yaml) {
         let times = self.model.dimensions.iter().filter(|dimension| dimension.is_time).count();
         if times > 1 && self.names.time.as_deref() == Some(dimension.name.as_str()) {
@@ -138,7 +138,7 @@ impl CubeReader<'_> {
         };
         let mut yaml = Yaml::map([("name", Yaml::text(&*name)), ("type", Yaml::text(ty))]);
         match (measure.aggregation.as_str(), expr) {
-            // Every row counts.
+            // The measure counts every row, so it needs no SQL.
             ("count", "1" | "*") => {}
             ("sum_boolean", expr) => yaml.set("sql", Yaml::Text(format!("CASE WHEN {} THEN 1 ELSE 0 END", sql(expr)))),
             (_, expr) => yaml.set("sql", Yaml::Text(sql(expr))),
@@ -155,7 +155,7 @@ impl CubeReader<'_> {
         Some(member(name, yaml, &measure.span, &measure.wording))
     }
 
-    /// Returns the type of an expression that is a column of the dbt model.
+    /// Returns the type of an expression that is a column of the dbt model. Other expressions are recorded as untyped.
     fn column_type(&mut self, name: &str, expr: &str) -> Option<ColumnType> {
         let ty = self.relations.column_type(&self.model.model, expr);
         if ty.is_none() {
@@ -197,19 +197,19 @@ fn member(name: String, mut yaml: Yaml, span: &Span, words: &Wording) -> Member 
     Member { name, yaml, span: span.clone(), is_masked: false, needs: Vec::new(), drills: Vec::new() }
 }
 
-/// Returns the keys that people read.
+/// Returns the keys for people: title, description and `meta`.
 pub(super) fn wording(wording: &Wording) -> Vec<(String, Yaml)> {
     let texts = [("title", &wording.label), ("description", &wording.description)];
     let texts = texts.into_iter().filter_map(|(key, text)| Some((key.to_owned(), Yaml::text(text.clone()?))));
     texts.chain(wording.meta.clone().map(|meta| ("meta".to_owned(), meta))).collect()
 }
 
-/// Returns the project's SQL for an expression. A column whose name is a keyword is qualified with `{CUBE}`.
+/// Returns an expression as SQL of the project. A column whose name is a keyword is qualified with `{CUBE}`.
 fn sql(expr: &str) -> String {
     if is_column(expr) { column_sql(expr) } else { expr.trim().to_owned() }
 }
 
-/// Returns true for an unquoted column in lower case.
+/// Returns true if an expression is only the unquoted name of a column in lower case.
 pub(super) fn is_column(expr: &str) -> bool {
     expr.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
         && expr.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')

@@ -1,7 +1,7 @@
-//! The semantic models and metrics of a project, the same for both specifications.
+//! The semantic models and metrics of a project, in one form for both specifications.
 //!
-//! In: filled by `legacy`, `nested` and `metric`. Out: the input of `cubes` and `metrics`. Names and expressions are as
-//! in the model.
+//! In: values that `legacy`, `nested` and `metric` have read. Out: the input of `cubes` and `metrics`. Names and
+//! expressions are those of the model.
 
 use terrane_authoring::yaml::Yaml;
 use terrane_compiler::diagnostic::Span;
@@ -9,17 +9,17 @@ use terrane_compiler::diagnostic::Span;
 pub(super) struct SemanticModel {
     pub(super) name: String,
     pub(super) span: Span,
-    /// The dbt model that has its rows.
+    /// The dbt model that produces the rows.
     pub(super) model: ModelName,
     pub(super) wording: Wording,
-    /// The name of its key if no entity has it.
+    /// The name of the primary entity if it is not one of the entities.
     pub(super) primary_entity: Option<String>,
-    /// The time dimension of `metric_time`, and its place.
+    /// The time dimension to which `metric_time` refers, and its place.
     pub(super) agg_time_dimension: Option<(String, Span)>,
     pub(super) entities: Vec<Entity>,
     pub(super) dimensions: Vec<Dimension>,
     pub(super) measures: Vec<Measure>,
-    /// The names of all its items, also of those that are left out.
+    /// The names of all entities, dimensions and measures, including those that are not imported.
     pub(super) declared: Vec<String>,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct ModelName {
     pub(super) name: String,
 }
 
-/// The keys that people read.
+/// The texts for people: label, description and `meta`.
 #[derive(Clone, Default)]
 pub(super) struct Wording {
     pub(super) label: Option<String>,
@@ -42,7 +42,7 @@ pub(super) struct Wording {
 pub(super) enum EntityKind {
     Primary,
     Unique,
-    /// Identifies a row only for a period of time.
+    /// An entity whose value identifies a row only for a period of time.
     Natural,
     Foreign,
 }
@@ -70,7 +70,7 @@ pub(super) struct Measure {
     pub(super) span: Span,
     pub(super) aggregation: String,
     pub(super) expr: Option<String>,
-    /// The time dimension of `metric_time` if it is not that of the model.
+    /// The time dimension to which `metric_time` refers for this measure, if it differs from that of the model.
     pub(super) agg_time_dimension: Option<String>,
     /// The percentile to compute, between 0 and 1.
     pub(super) percentile: Option<String>,
@@ -94,7 +94,7 @@ pub(super) enum MetricKind {
         expr: String,
         inputs: Vec<MetricInput>,
     },
-    /// The sum of all earlier rows.
+    /// The sum over all rows up to each period.
     RunningTotal(CumulativeInput),
 }
 

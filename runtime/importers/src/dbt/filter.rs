@@ -1,7 +1,7 @@
 //! Translates filters: SQL with references in Jinja braces.
 //!
-//! In: `{{ Dimension('order__status') }} = 'paid'`. Out: the condition with references of the project, or the reason why
-//! it has no counterpart. No template is rendered.
+//! In: `{{ Dimension('order__status') }} = 'paid'`. Out: the condition with references of the project, or the reason
+//! why it has no counterpart. No template is rendered.
 
 use super::scope::{CubeNames, ProjectScope};
 use crate::draft::Reference;
@@ -22,7 +22,7 @@ pub(super) struct Untranslatable {
 
 const JINJA_CURE: &str = "Write the condition with Dimension(), TimeDimension() or Entity() only.";
 
-/// The granularities, from fine to coarse.
+/// The granularities, from the finest to the coarsest.
 pub(super) const GRANULARITIES: [&str; 8] = ["second", "minute", "hour", "day", "week", "month", "quarter", "year"];
 
 /// The warehouses with the function `date_trunc('month', time)`.
@@ -51,7 +51,8 @@ pub(super) fn condition(text: &str, own: &CubeNames, scope: &ProjectScope) -> Re
     Ok(condition)
 }
 
-/// A call in Jinja braces: `TimeDimension('order__ordered_at', 'month')`, with `.grain('month')` behind it in some.
+/// A call in Jinja braces, such as `TimeDimension('order__ordered_at', 'month')`. A method such as `.grain('month')`
+/// may follow it.
 struct Call<'c> {
     function: &'c str,
     arguments: Vec<&'c str>,
@@ -95,7 +96,8 @@ fn unknown_name(kind: &str, name: &str) -> Untranslatable {
     }
 }
 
-/// Finds a dimension by `entity__dimension`, or by a path of several entities, of which the last one has it.
+/// Finds a dimension by a name such as `entity__dimension`. Before the dimension, the name may have a path of several
+/// entities; the last one identifies the dimension's cube.
 fn dimension(name: &str, own: &CubeNames, scope: &ProjectScope) -> Result<super::scope::Place, Untranslatable> {
     let (entity, dimension) = match name.rsplit_once("__") {
         Some((path, dimension)) => (Some(path.rsplit("__").next().unwrap_or(path)), dimension),
@@ -105,7 +107,7 @@ fn dimension(name: &str, own: &CubeNames, scope: &ProjectScope) -> Result<super:
     scope.dimension(own, entity, dimension).ok_or_else(|| unknown_name("dimension", name))
 }
 
-/// Adds a granularity. A dimension that has it already is not truncated.
+/// Applies a granularity to a time dimension. A dimension that already has the granularity is not truncated.
 fn time(
     place: super::scope::Place,
     grain: Option<&str>,
@@ -140,7 +142,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// Splits a call into its parts. Arguments are names in quotes.
+/// Splits a call into its function, its arguments and its method. Arguments must be names in quotes.
 fn call(text: &str) -> Option<Call<'_>> {
     let (function, rest) = text.split_once('(')?;
     let (arguments, rest) = rest.split_once(')')?;
@@ -157,7 +159,7 @@ fn call(text: &str) -> Option<Call<'_>> {
     Some(Call { function: function.trim(), arguments: arguments?, method })
 }
 
-/// Returns the name in quotes.
+/// Returns the name in the quotes of an argument.
 fn quoted(argument: &str) -> Option<&str> {
     let argument = argument.trim();
     let quote = argument.chars().next().filter(|c| matches!(c, '\'' | '"'))?;

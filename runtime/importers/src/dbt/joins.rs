@@ -1,7 +1,7 @@
-//! Makes joins of entities.
+//! Makes joins from entities.
 //!
-//! In: the cubes and their semantic models. Out: a to-one join from each cube to each other cube of which one of its
-//! entities is a key, as MetricFlow joins them.
+//! In: the cubes and their semantic models. Out: to-one joins, as MetricFlow makes them. A cube joins each other cube
+//! that has one of the first cube's entities as a key.
 
 use terrane_authoring::names::column_of;
 use terrane_authoring::yaml::Yaml;
@@ -30,7 +30,7 @@ pub(super) fn join(
     }
 }
 
-/// Returns the entity that identifies the rows of a model.
+/// Returns the entity with this name if it identifies the rows of the model.
 fn key_of<'m>(model: &'m SemanticModel, name: &str) -> Option<&'m Entity> {
     model.entities.iter().find(|entity| entity.name == name && entity.kind != EntityKind::Foreign)
 }
@@ -91,8 +91,8 @@ fn joins_to(
     });
 }
 
-/// Returns one side of a join's condition: a column, or the dimension of the entity. Foreign keys prove only joins of
-/// columns.
+/// Returns one side of a join's condition. If the entity is a column, it is the column, because foreign keys of the
+/// warehouse can confirm only joins over columns. Otherwise it is the dimension of the entity.
 fn side(cube: &str, entity: &Entity, member: Option<&String>) -> String {
     let expr = entity.expr.as_deref().unwrap_or(&entity.name);
     match member {

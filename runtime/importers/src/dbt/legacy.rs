@@ -1,4 +1,4 @@
-//! Reads `semantic_models:`, the specification with models of their own, and the parts that both specifications share.
+//! Reads `semantic_models:`, the older specification, and the parts that both specifications share.
 
 use terrane_compiler::diagnostic::{Diagnostic, Span};
 use terrane_compiler::project::yaml::{Node, NodeValue};
@@ -46,12 +46,13 @@ pub(super) fn semantic_model(node: &Node, findings: &mut Vec<Diagnostic>) -> Opt
     Some(model)
 }
 
-/// Returns the names of a list's items.
+/// Returns the names of the items of a list.
 pub(super) fn names(items: &[Node]) -> impl Iterator<Item = String> {
     items.iter().filter_map(|item| Entry::open(item, "")?.word("name"))
 }
 
-/// Opens an item with a name. `of`: the end of its description, such as `` of semantic model `orders` ``.
+/// Opens an item that must have a name. `of` is the end of the item's description, such as
+/// `` of semantic model `orders` ``.
 pub(super) fn named<'n>(
     node: &'n Node,
     kind: &str,
@@ -69,7 +70,7 @@ pub(super) fn named<'n>(
     Some((entry, name.value.to_string()))
 }
 
-/// Returns true for an item that the project has disabled, and reports it.
+/// Returns true and adds a finding if the project disables an item.
 pub(super) fn is_disabled(entry: &Entry<'_>, findings: &mut Vec<Diagnostic>) -> bool {
     let config = entry.node("config").and_then(|node| Entry::open(node, ""));
     let enabled = config.and_then(|config| config.word("enabled")).or_else(|| entry.word("enabled"));
@@ -81,7 +82,7 @@ pub(super) fn is_disabled(entry: &Entry<'_>, findings: &mut Vec<Diagnostic>) -> 
     is_disabled
 }
 
-/// Reads label, description and `meta`, also below `config`.
+/// Reads the label, the description and `meta`, which may also be below `config`.
 pub(super) fn wording(entry: &Entry<'_>, findings: &mut Vec<Diagnostic>) -> Wording {
     let config = entry.node("config").and_then(|node| Entry::open(node, format!("`config` of {}", entry.what)));
     let mut meta = entry.node("meta").map(yaml_of);
@@ -102,7 +103,7 @@ pub(super) fn wording(entry: &Entry<'_>, findings: &mut Vec<Diagnostic>) -> Word
     Wording { label: text("label"), description: text("description"), meta }
 }
 
-/// Reads `ref('model')` or `ref('package', 'model')`, also in Jinja braces.
+/// Parses `ref('model')` or `ref('package', 'model')`, which may be in Jinja braces.
 pub(super) fn model_name(text: &str) -> Option<ModelName> {
     let inner = text.trim().trim_start_matches("{{").trim_end_matches("}}").trim();
     let arguments = inner.strip_prefix("ref")?.trim().strip_prefix('(')?.strip_suffix(')')?;
@@ -120,7 +121,8 @@ pub(super) fn model_name(text: &str) -> Option<ModelName> {
     }
 }
 
-/// Reads an expression. An integer is one too. `Err`: it is a template, and a finding says that the item is left out.
+/// Reads an expression, which may be written as an integer. Returns `Err` and adds a finding if it is a template; the
+/// item is then left out.
 pub(super) fn expr(entry: &Entry<'_>, key: &str, findings: &mut Vec<Diagnostic>) -> Result<Option<String>, ()> {
     match entry.word(key) {
         Some(word) if is_template(&word) => {
@@ -135,12 +137,12 @@ pub(super) fn expr(entry: &Entry<'_>, key: &str, findings: &mut Vec<Diagnostic>)
     }
 }
 
-/// Returns a word of the specification, which projects write in lower or upper case.
+/// Returns a word of the specification in lower case, because projects write it in either case.
 pub(super) fn kind(entry: &Entry<'_>, key: &str) -> Option<String> {
     entry.word(key).map(|word| word.to_lowercase())
 }
 
-/// Reports an item that the project does not contain.
+/// Reports that an item is not imported.
 pub(super) fn reject(entry: &Entry<'_>, reason: &str, cure: &str, findings: &mut Vec<Diagnostic>) {
     findings.push(left_out(entry.span.clone(), format!("{} is not imported: {reason}", entry.what), cure));
 }
@@ -213,7 +215,7 @@ pub(super) fn measure(node: &Node, model: &str, findings: &mut Vec<Diagnostic>) 
     Some(Measure { creates_metric, ..measure })
 }
 
-/// Reads the keys of an aggregation, which a measure or a simple metric has.
+/// Reads the keys of an aggregation. A measure or, in the newer specification, a simple metric has them.
 pub(super) fn aggregated(entry: &Entry<'_>, name: String, findings: &mut Vec<Diagnostic>) -> Option<Measure> {
     let Some(aggregation) = kind(entry, "agg") else {
         reject(entry, "it has no `agg`", "Write its aggregation: `agg: sum`.", findings);
@@ -244,7 +246,7 @@ fn of(model: &str) -> String {
     format!(" of semantic model `{model}`")
 }
 
-/// Returns the place of a key's value, for a list of items without names.
+/// Returns the place of a value, for findings about items without a name.
 pub(super) fn value_span(node: &Node) -> Span {
     node.origin.span()
 }

@@ -1,6 +1,7 @@
-//! Reads metrics, whose parameters are below `type_params` in the older specification and beside `type` in the newer one.
+//! Reads metrics. Their parameters are below `type_params` in the older specification, and beside `type` in the newer
+//! one.
 //!
-//! In: an item of `metrics:`. Out: a metric, or a finding that says why it has no counterpart.
+//! In: an item of `metrics:`. Out: a metric, or a finding with the reason why it has no counterpart.
 
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::yaml::{Node, NodeValue};
@@ -13,13 +14,13 @@ use crate::finding::{changed, left_out};
 
 const FILTER_CURE: &str = "Write it as a string: \"{{ Dimension('order__status') }} = 'paid'\".";
 
-/// Reads a metric of the list at the top of a file.
+/// Reads a metric of the list at the top level of a file.
 pub(super) fn metric(node: &Node, findings: &mut Vec<Diagnostic>) -> Option<Metric> {
     let (entry, name) = named(node, "metric", "", findings)?;
     read(entry, name, findings)
 }
 
-/// Reads a metric of a model, whose simple metrics are measures.
+/// Reads a metric of a model. A simple metric also defines a measure.
 pub(super) fn nested(node: &Node, model: &str, findings: &mut Vec<Diagnostic>) -> (Option<Metric>, Option<Measure>) {
     let of = format!(" of semantic model `{model}`");
     let Some((entry, name)) = named(node, "metric", &of, findings) else { return (None, None) };
@@ -36,7 +37,7 @@ pub(super) fn nested(node: &Node, model: &str, findings: &mut Vec<Diagnostic>) -
     (metric, Some(measure))
 }
 
-/// Returns the metric of a measure with `create_metric`.
+/// Returns the metric that a measure with `create_metric` defines.
 pub(super) fn of_measure(measure: &Measure) -> Metric {
     let input = MeasureInput { name: measure.name.clone(), filters: Vec::new(), fill_nulls_with: None };
     Metric {
@@ -86,7 +87,7 @@ fn finish(
     Some(Metric { name, span, kind, filters, is_hidden, wording })
 }
 
-/// Reads the part of a metric that depends on its type.
+/// Reads the keys of a metric that depend on its type.
 fn kind(entry: &Entry<'_>, parameters: &Entry<'_>, findings: &mut Vec<Diagnostic>) -> Option<MetricKind> {
     let ty = legacy::kind(entry, "type");
     match ty.as_deref() {
@@ -115,7 +116,7 @@ fn measure_input(entry: &Entry<'_>, parameters: &Entry<'_>, findings: &mut Vec<D
         reject(entry, "it has no `measure`", "Name the measure below `type_params`.", findings);
         return None;
     };
-    // Beside the measure in older projects, and in it later.
+    // Older projects have the key beside `measure`, newer ones have it below `measure`.
     let own = fill(parameters, findings);
     if let NodeValue::Scalar { text, .. } = &node.value {
         return Some(MeasureInput { name: text.to_string(), filters: Vec::new(), fill_nulls_with: own });
@@ -151,7 +152,7 @@ fn fill(entry: &Entry<'_>, findings: &mut Vec<Diagnostic>) -> Option<String> {
     is_number.then_some(word)
 }
 
-/// Reads a metric that another one computes with: its name, or a mapping.
+/// Reads an input metric of another metric: its name, or a mapping.
 fn metric_input(
     entry: &Entry<'_>,
     node: Option<&Node>,
@@ -196,7 +197,7 @@ fn derived(entry: &Entry<'_>, parameters: &Entry<'_>, findings: &mut Vec<Diagnos
     Some(MetricKind::Derived { expr, inputs })
 }
 
-/// Reads a cumulative metric. A window, or a sum that begins anew, has no counterpart.
+/// Reads a cumulative metric. A metric with a window, or one that restarts in each period, has no counterpart.
 fn cumulative(entry: &Entry<'_>, parameters: &Entry<'_>, findings: &mut Vec<Diagnostic>) -> Option<MetricKind> {
     let inner = parameters.node("cumulative_type_params");
     let inner = inner.and_then(|node| Entry::open(node, format!("`cumulative_type_params` of {}", entry.what)));

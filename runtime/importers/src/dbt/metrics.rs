@@ -1,7 +1,8 @@
-//! Makes metrics, and the filtered measures that they compute with.
+//! Makes metrics, and the filtered measures that they use.
 //!
-//! In: the metrics of a project, and its cubes. Out: drafts of metrics. A filter, of a metric or of one of its inputs,
-//! becomes a filter of a measure: an input with a filter is replaced by its expression over such measures.
+//! In: the metrics of a project, and its cubes. Out: drafts of metrics. A filter of a metric or of one of its inputs
+//! becomes a filter of a measure. For this, an input with a filter is replaced by its expression over filtered
+//! measures.
 
 use std::collections::HashMap;
 
@@ -15,9 +16,10 @@ use super::scope::ProjectScope;
 use crate::draft::{CubeDraft, MEASURES, Member, MetricDraft, Reference};
 use crate::finding::left_out;
 
-/// The deepest nesting of metrics that are computed from metrics.
+/// The largest depth of metrics that are computed from other metrics.
 const MAX_DEPTH: usize = 32;
-/// The length of an expression. Inputs with filters are repeated in each metric that uses them.
+/// The largest length of an expression. It is limited because inputs with filters are repeated in each metric that uses
+/// them.
 const MAX_CHARACTERS: usize = 20_000;
 
 pub(super) fn metrics(
@@ -74,14 +76,14 @@ struct Builder<'b> {
     by_name: &'b HashMap<&'b str, &'b Metric>,
     cubes: &'b mut [CubeDraft],
     scope: &'b ProjectScope,
-    /// The place and the name of the metric that is built.
+    /// The place and the name of the metric that is being built.
     span: Span,
     owner: &'b str,
     needs: Vec<Reference>,
     metrics: Vec<String>,
 }
 
-/// An expression, which needs parentheses inside of another one unless it is a name.
+/// An expression. Inside of another expression it needs parentheses, unless it is a name.
 struct Expression {
     text: String,
     is_name: bool,
@@ -118,7 +120,7 @@ impl Builder<'_> {
         Ok(yaml)
     }
 
-    /// Returns the expression of a metric whose rows meet its own filters and the others.
+    /// Returns the expression of a metric over the rows that meet the metric's own filters and `others`.
     fn expression(&mut self, metric: &Metric, others: &[String], depth: usize) -> Result<Expression, Untranslatable> {
         if depth > MAX_DEPTH {
             return Err(Untranslatable {
@@ -154,10 +156,11 @@ impl Builder<'_> {
         Ok(expression)
     }
 
-    /// Returns the expression of an input: the name of its metric, or the metric's expression if there are filters.
+    /// Returns the expression of an input. Without filters it is the name of the input metric, and otherwise the
+    /// expression of that metric.
     fn input(&mut self, input: &MetricInput, filters: &[String], depth: usize) -> Result<Expression, Untranslatable> {
         let Some(metric) = self.by_name.get(input.name.as_str()).copied() else {
-            // An unknown metric, or one that is left out, which the findings distinguish.
+            // The metric is unknown or was left out. `validate` distinguishes these cases in its findings.
             let name = terrane_authoring::names::snake(&input.name);
             self.metrics.push(name.clone());
             return Ok(Expression { text: name, is_name: true });
@@ -185,7 +188,7 @@ impl Builder<'_> {
         self.measure(measure, &filters, true)
     }
 
-    /// Returns the expression for a measure with filters, as a measure of its cube.
+    /// Returns the expression for a measure with filters: the name of a measure with these filters in its cube.
     fn measure(
         &mut self,
         input: &MeasureInput,
@@ -216,7 +219,8 @@ impl Builder<'_> {
         })
     }
 
-    /// Returns the measure of a cube with conditions, which is added if the cube does not have it.
+    /// Returns the measure that aggregates as `reference` does over the rows that meet the conditions. If the cube has
+    /// no such measure, adds one.
     fn variant(
         &mut self,
         reference: Reference,
@@ -263,11 +267,11 @@ impl Builder<'_> {
     }
 }
 
-/// Makes a running total of a sum or a count.
+/// Changes a sum or a count to a running total.
 fn running(yaml: &mut Yaml, reference: &Reference) -> Result<(), Untranslatable> {
     let sql = match (yaml.get("type").and_then(Yaml::as_text), yaml.get("sql").and_then(Yaml::as_text)) {
         (Some("sum"), Some(sql)) => sql.to_owned(),
-        // A running count is a sum of ones.
+        // A running count of rows is a running total of the number 1.
         (Some("count"), None) => "1".to_owned(),
         (Some("count"), Some(sql)) => format!("CASE WHEN {sql} IS NOT NULL THEN 1 ELSE 0 END"),
         (ty, _) => {
@@ -283,12 +287,12 @@ fn running(yaml: &mut Yaml, reference: &Reference) -> Result<(), Untranslatable>
     Ok(())
 }
 
-/// Returns true if two measures compute the same.
+/// Returns true if two measures compute the same value.
 fn is_same(left: &Yaml, right: &Yaml) -> bool {
     ["type", "sql", "filters", "from", "percentile"].iter().all(|key| left.get(key) == right.get(key))
 }
 
-/// Replaces the operands of an expression. Strings and names of functions stay.
+/// Replaces the operands of an expression. Strings and names of functions do not change.
 fn substitute(expr: &str, operands: &HashMap<&str, String>) -> String {
     let mut text = String::new();
     let mut rest = expr;

@@ -1,4 +1,4 @@
-//! Reads `semantic_model:` of dbt models, the specification in which columns have entities and dimensions.
+//! Reads `semantic_model:` of dbt models, the newer specification, in which columns define entities and dimensions.
 //!
 //! In: an item of `models:`. Out: its semantic model and metrics, if it has one. Keys of the dbt model itself, such as
 //! tests, are not read.
@@ -13,7 +13,7 @@ use super::relations::Relations;
 use crate::entry::{Entry, is_template, yaml_of};
 use crate::finding::left_out;
 
-/// Adds the declared types of a model's columns.
+/// Adds the column types that a model declares.
 pub(super) fn column_types(node: &Node, relations: &mut Relations) {
     let Some(model) = Entry::open(node, "") else { return };
     let Some(name) = model.word("name") else { return };
@@ -67,7 +67,7 @@ struct Head {
     wording: Wording,
 }
 
-/// Reads `semantic_model` of a model or of its `config`, which is a mapping or a boolean. `None`: it is not enabled.
+/// Reads `semantic_model`, a mapping or a boolean, of a model or of its `config`. Returns `None` if it is not enabled.
 fn head(model: &Entry<'_>, model_name: &str, findings: &mut Vec<Diagnostic>) -> Option<Head> {
     let node = model.node("semantic_model")?;
     let what = format!("semantic model of `{model_name}`");
@@ -108,7 +108,7 @@ fn description(model: &Entry<'_>, name: &str, findings: &mut Vec<Diagnostic>) ->
     Some(text)
 }
 
-/// Reads a column with an entity or a dimension. Other columns are not part of the semantic model.
+/// Reads a column that defines an entity or a dimension. Other columns are not a part of the semantic model.
 fn column(node: &Node, semantic: &mut SemanticModel, findings: &mut Vec<Diagnostic>) {
     let column = Entry::open(node, "").filter(|column| column.has("entity") || column.has("dimension"));
     if column.is_none() {
@@ -127,7 +127,7 @@ fn column(node: &Node, semantic: &mut SemanticModel, findings: &mut Vec<Diagnost
     }
 }
 
-/// Returns the type that is written as a word, or as `type` of a mapping.
+/// Returns the type of an item, which is written as a word or as the key `type` of a mapping.
 fn type_of(node: &Node, entry: Option<&Entry<'_>>) -> Option<String> {
     match &node.value {
         NodeValue::Scalar { text, .. } => Some(text.to_string()),
@@ -194,7 +194,7 @@ fn dimension(
     })
 }
 
-/// Returns the wording of an entity or dimension, completed by that of its column.
+/// Returns the wording of an entity or a dimension. Its column's wording replaces missing parts.
 fn merged(entry: Option<Entry<'_>>, own: &Wording, findings: &mut Vec<Diagnostic>) -> Wording {
     let Some(entry) = entry else { return own.clone() };
     let read = wording(&entry, findings);
@@ -202,7 +202,7 @@ fn merged(entry: Option<Entry<'_>>, own: &Wording, findings: &mut Vec<Diagnostic
     Wording { description: read.description.or_else(|| own.description.clone()), ..read }
 }
 
-/// Reads `derived_semantics`: entities and dimensions that are not columns.
+/// Reads `derived_semantics`, which defines entities and dimensions that are not columns.
 fn derived(model: &Entry<'_>, semantic: &mut SemanticModel, findings: &mut Vec<Diagnostic>) {
     let Some(node) = model.node("derived_semantics") else { return };
     let what = format!("`derived_semantics` of semantic model `{}`", semantic.name);
@@ -219,7 +219,7 @@ fn derived(model: &Entry<'_>, semantic: &mut SemanticModel, findings: &mut Vec<D
     entry.finish(findings);
 }
 
-/// Reads the measure of a simple metric.
+/// Reads the measure that a simple metric defines.
 pub(super) fn measure(entry: &Entry<'_>, name: &str, findings: &mut Vec<Diagnostic>) -> Option<Measure> {
     let measure = legacy::aggregated(entry, name.to_owned(), findings)?;
     let meta = measure.wording.meta.clone().or_else(|| entry.node("meta").map(yaml_of));

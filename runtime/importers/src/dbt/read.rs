@@ -17,7 +17,8 @@ use crate::entry::Entry;
 use crate::finding::{left_out, unread};
 use crate::folder::{FileSelection, ModelFolder, no_model};
 
-/// `dbt_project.yml` has settings under the same names. `target` contains copies of the project; `integration_tests` is a project of its own in each package.
+/// The YAML files of a project. `dbt_project.yml` is not read, because it has settings under the same keys. The folder
+/// `target` contains copies of the project, and `integration_tests` is a project of its own in each package.
 const FILES: FileSelection = FileSelection {
     is_wanted: |name| (name.ends_with(".yml") || name.ends_with(".yaml")) && name != "dbt_project.yml",
     skipped: &["target", "logs", "node_modules", "integration_tests", "venv"],
@@ -27,7 +28,7 @@ pub(super) struct Project {
     pub(super) tree: SourceTree,
     pub(super) models: Vec<SemanticModel>,
     pub(super) metrics: Vec<Metric>,
-    /// The names of all metrics, also of those that are left out.
+    /// The names of all metrics, including those that are not imported.
     pub(super) metric_names: Vec<String>,
     pub(super) relations: Relations,
     pub(super) findings: Vec<Diagnostic>,
@@ -99,7 +100,7 @@ impl Project {
     }
 }
 
-/// Returns the items of a document's list. Another value is reported.
+/// Returns the items of a list in a document. A value that is not a list is reported.
 fn list<'n>(document: &Entry<'n>, key: &str, findings: &mut Vec<Diagnostic>) -> &'n [Node] {
     if document.node(key).is_some_and(|node| !matches!(node.value, NodeValue::List(_))) {
         let what = format!("`{key}` of {} is not imported: expected a list", document.what);

@@ -1,7 +1,8 @@
 //! The tables of dbt models.
 //!
-//! In: `target/manifest.json` and `target/catalog.json`, which dbt writes, and `data_type` of columns in YAML. Out: the
-//! relation and the column types of each model. Without a manifest, a relation is the name of its model.
+//! In: `target/manifest.json` and `target/catalog.json`, which dbt writes, and the `data_type` of columns in YAML
+//! files. Out: the relation and the column types of each model. Without a manifest, the name of a model is its
+//! relation.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,13 +19,13 @@ const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
 #[derive(Default)]
 pub(super) struct Relations {
-    /// The relations by name. A name in several packages has several.
+    /// The relations by the names of their models, each with its package. Models of several packages may share a name.
     relations: HashMap<String, Vec<(String, String)>>,
     types: HashMap<String, HashMap<String, ColumnType>>,
     pub(super) has_manifest: bool,
 }
 
-/// The part of a column's type that a dimension states.
+/// The class of a column's type, as far as a dimension needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ColumnType {
     String,
@@ -91,7 +92,7 @@ impl Relations {
         }
         if let Some(catalog) = json::<Catalog>(folder, CATALOG, findings) {
             for (id, node) in catalog.nodes {
-                // `model.package.name`, with a version behind it for some models.
+                // An id is `model.package.name`; the ids of some models end with a version.
                 let name = id.split('.').nth(2).unwrap_or_default();
                 for (column, CatalogColumn { ty }) in node.columns {
                     relations.add_type(name, &column, ty.as_deref());
@@ -101,13 +102,13 @@ impl Relations {
         relations
     }
 
-    /// Adds the declared type of a model's column. The first one counts.
+    /// Adds the declared type of a model's column. If the column has a type already, that type stays.
     pub(super) fn add_type(&mut self, model: &str, column: &str, data_type: Option<&str>) {
         let Some(ty) = data_type.and_then(column_type) else { return };
         self.types.entry(model.to_owned()).or_default().entry(column.to_lowercase()).or_insert(ty);
     }
 
-    /// Returns the relation of a model. `None`: the manifest does not name one, or names several.
+    /// Returns the relation of a model. Returns `None` if the manifest names none or, without a package, several.
     pub(super) fn relation(&self, model: &ModelName) -> Option<&str> {
         let known = self.relations.get(&model.name)?;
         match &model.package {
@@ -126,7 +127,7 @@ fn is_relation(resource_type: &str) -> bool {
     matches!(resource_type, "model" | "seed" | "snapshot")
 }
 
-/// Reads a JSON file if it exists.
+/// Reads a JSON file, if it exists.
 fn json<T: for<'d> Deserialize<'d>>(folder: &ModelFolder, path: &str, findings: &mut Vec<Diagnostic>) -> Option<T> {
     if !folder.has(path) {
         return None;
@@ -141,7 +142,7 @@ fn json<T: for<'d> Deserialize<'d>>(folder: &ModelFolder, path: &str, findings: 
         .ok()
 }
 
-/// Classifies a type's name in any warehouse.
+/// Classifies the name of a type, which may be that of any warehouse.
 fn column_type(data_type: &str) -> Option<ColumnType> {
     let lower = data_type.trim().to_lowercase();
     let word = lower.split(['(', ' ', '<']).next().unwrap_or_default();

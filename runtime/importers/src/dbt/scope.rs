@@ -1,6 +1,6 @@
-//! The names of a project, and their names as cubes, members and metrics.
+//! The names in a dbt project, and the names that cubes, members and metrics have for them.
 //!
-//! In: all semantic models and metrics. Out: lookups by the names in the model, and the declared names.
+//! In: all semantic models and metrics. Out: lookups by the names in the dbt project, and the declared names.
 
 use std::collections::HashMap;
 
@@ -24,13 +24,14 @@ pub(super) struct ProjectScope {
 #[derive(Default)]
 pub(super) struct CubeNames {
     pub(super) name: String,
-    /// Entities by name; those that identify a row of the cube.
+    /// The members of entities, by the names of the entities. `keys` lists the entities that identify a row of the
+    /// cube.
     pub(super) entities: HashMap<String, String>,
     keys: Vec<String>,
     pub(super) dimensions: HashMap<String, String>,
     pub(super) measures: HashMap<String, String>,
     granularities: HashMap<String, String>,
-    /// The time dimension of `metric_time`.
+    /// The time dimension to which `metric_time` refers.
     pub(super) time: Option<String>,
 }
 
@@ -67,18 +68,18 @@ impl ProjectScope {
         self.by_model.get(model).and_then(|at| self.cubes.get(*at))
     }
 
-    /// Returns the name of a metric in the project.
+    /// Returns the name that a metric has in the project.
     pub(super) fn metric(&self, original: &str) -> Option<&str> {
         self.metrics.get(original).map(String::as_str)
     }
 
-    /// Returns the cube of a measure. Measures are unique in a project.
+    /// Returns the cube and the name of a measure. The names of measures are unique in a dbt project.
     pub(super) fn measure(&self, original: &str) -> Option<(&CubeNames, &str)> {
         self.cubes.iter().find_map(|cube| Some((cube, cube.measures.get(original)?.as_str())))
     }
 
-    /// Returns the place of a dimension. If `entity` is given, it must identify the rows of the dimension's cube. The
-    /// own cube is tried first.
+    /// Returns a dimension. If `entity` is given, it must identify the rows of the dimension's cube; the cube `own` is
+    /// tried first.
     pub(super) fn dimension(&self, own: &CubeNames, entity: Option<&str>, name: &str) -> Option<Place> {
         let of = |cube: &CubeNames| {
             let is_key = entity.is_none_or(|entity| cube.keys.iter().any(|key| key == entity));
@@ -88,11 +89,12 @@ impl ProjectScope {
                 granularity: cube.granularities.get(name).cloned(),
             })
         };
-        // Without an entity, the name belongs to the own cube.
+        // Without an entity, the dimension must be in the cube `own`.
         of(own).or_else(|| entity.and_then(|_| self.cubes.iter().find_map(of)))
     }
 
-    /// Returns the dimension of an entity, of the own cube if it has the entity.
+    /// Returns the dimension of an entity. The cube `own` is tried first, then the cubes whose rows the entity
+    /// identifies.
     pub(super) fn entity(&self, own: &CubeNames, name: &str) -> Option<Reference> {
         let of = |cube: &CubeNames| {
             let member = cube.entities.get(name)?;
@@ -101,7 +103,7 @@ impl ProjectScope {
         of(own).or_else(|| self.cubes.iter().filter(|cube| cube.keys.iter().any(|key| key == name)).find_map(of))
     }
 
-    /// Returns all declared names with the joins of the drafts.
+    /// Returns all declared names, and the joins of the drafts.
     pub(super) fn declared(&self, models: &[SemanticModel], metrics: &[String], drafts: &[CubeDraft]) -> Declared {
         let mut declared = Declared::default();
         for model in models {
@@ -160,7 +162,7 @@ impl CubeNames {
     }
 }
 
-/// Returns the name of an item in the project, and reports one that differs.
+/// Returns the name that an item has in the project, and reports it if it differs from the original name.
 fn renamed(original: &str, taken: &mut Taken, span: &Span, findings: &mut Vec<Diagnostic>) -> String {
     let name = taken.take(&snake(original));
     if original != name {

@@ -48,7 +48,7 @@ pub(super) fn dimension(item: &Item, reader: &mut ViewReader<'_>) -> Vec<Member>
     vec![reader.member(name, yaml, fields)]
 }
 
-/// Returns the SQL of a dimension. Without `sql`, it is the column of its name.
+/// Returns the SQL of a dimension. A dimension without `sql` is the column with its name.
 fn row_sql(fields: &Fields<'_>, item: &Item, reader: &mut ViewReader<'_>) -> Option<String> {
     match fields.text("sql") {
         Some(text) => reader.sql(fields, text),
@@ -56,7 +56,8 @@ fn row_sql(fields: &Fields<'_>, item: &Item, reader: &mut ViewReader<'_>) -> Opt
     }
 }
 
-/// Writes the time zone of a time. Returns false for a number that is not a time of the warehouse.
+/// Writes the time zone of a time dimension. Returns false and adds a finding if its column is a number, which the
+/// warehouse does not treat as a time.
 fn zone(fields: &Fields<'_>, yaml: &mut Yaml, reader: &mut ViewReader<'_>) -> bool {
     let datatype = fields.text("datatype");
     if let Some(datatype @ ("epoch" | "yyyymmdd")) = datatype {
@@ -101,7 +102,7 @@ pub(super) fn group(item: &Item, reader: &mut ViewReader<'_>) -> Option<Member> 
     Some(reader.member(name, yaml, fields))
 }
 
-/// Translates `case:` to a CASE expression.
+/// Translates the key `case` to a CASE expression.
 fn case_sql(fields: &Fields<'_>, case: &Item, reader: &mut ViewReader<'_>) -> Option<String> {
     let mut sql = String::from("CASE");
     let mut other = None;
@@ -135,7 +136,7 @@ fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// Translates a tier to a CASE expression with the labels of intervals.
+/// Translates a tier to a CASE expression whose values are the labels of its intervals.
 fn tier(fields: Fields<'_>, name: String, reader: &mut ViewReader<'_>) -> Option<Member> {
     let borders: Vec<String> = fields.list("tiers").iter().map(|entry| entry.text.clone()).collect();
     let is_number = |text: &String| text.parse::<f64>().is_ok_and(f64::is_finite);
@@ -159,7 +160,7 @@ fn tier(fields: Fields<'_>, name: String, reader: &mut ViewReader<'_>) -> Option
     Some(reader.member(name, yaml, fields))
 }
 
-/// Translates a location to its latitude and longitude.
+/// Translates a location to two dimensions, its latitude and its longitude.
 fn location(fields: Fields<'_>, name: &str, reader: &mut ViewReader<'_>) -> Vec<Member> {
     let (Some(latitude), Some(longitude)) = (fields.text("sql_latitude"), fields.text("sql_longitude")) else {
         fields.reject("it has no `sql_latitude` or no `sql_longitude`", "Write both.", reader.findings);

@@ -1,7 +1,7 @@
-//! Reads explores, and makes their joins joins of cubes.
+//! Reads explores, and turns their joins into joins of cubes.
 //!
-//! In: merged explores. Out: for each, its views with their aliases and the fields that it shows; and joins, each of
-//! the cube whose fields its condition names.
+//! In: merged explores. Out: the views of each explore, with their aliases and the fields that the explore shows. Also
+//! out: the joins, each added to the cube that its condition joins to the new view.
 
 use terrane_authoring::yaml::Yaml;
 use terrane_compiler::diagnostic::{Diagnostic, Span};
@@ -17,22 +17,22 @@ use crate::finding::{changed, left_out};
 /// An explore with the views that it shows.
 pub(super) struct Explore {
     pub(super) name: String,
-    /// The base first, then the joins.
+    /// The base view, followed by the joined views.
     pub(super) parts: Vec<Part>,
     pub(super) rules: Vec<Rule>,
     /// True if all callers may use the explore.
     pub(super) is_open: bool,
-    /// The list of `fields`, with its place.
+    /// The entries of the key `fields`, with its place.
     pub(super) fields: Option<(Vec<String>, Span)>,
 }
 
-/// A view under the name that the explore gives it.
+/// A view of an explore, with the alias that the explore gives it.
 pub(super) struct Part {
     pub(super) alias: String,
     pub(super) view: String,
     pub(super) span: Span,
     pub(super) is_open: bool,
-    /// The list of `fields` of a join.
+    /// The entries of the key `fields` of the join, with its place.
     pub(super) fields: Option<(Vec<String>, Span)>,
     join: Option<Join>,
 }
@@ -44,21 +44,21 @@ pub(super) struct Rule {
 }
 
 pub(super) enum RuleKind {
-    /// Rows whose field has the value of the caller's attribute.
+    /// Allows the rows in which the field has the value of a caller's attribute.
     Attribute { field: String, attribute: String },
-    /// Rows that meet a condition.
+    /// Allows the rows that meet a condition.
     Condition(String),
-    /// A rule without a counterpart.
+    /// A rule that has no counterpart, by its key.
     Other(String),
 }
 
 struct Join {
     relationship: &'static str,
-    /// The condition; `None` if it has no counterpart, which a finding reports.
+    /// The condition, or `None` if it has no counterpart, which a finding reports.
     condition: Option<Translated>,
 }
 
-/// The aliases of one explore.
+/// The aliases of one explore, each with its view.
 pub(super) struct ExploreAliases<'e>(pub(super) &'e [(String, String)]);
 
 impl Aliases for ExploreAliases<'_> {
@@ -66,7 +66,7 @@ impl Aliases for ExploreAliases<'_> {
         let at = self.0.iter().position(|(known, _)| known == alias)?;
         let (_, view) = &self.0[at];
         let view = scope.view(view)?;
-        // The base is its own cube. A join with `from` is an alias.
+        // The base is always the cube of its view. A join with `from` is an alias of that cube.
         let is_alias = at > 0 && self.0[at].0 != self.0[at].1;
         Some((view, if is_alias { terrane_authoring::names::snake(alias) } else { view.cube.clone() }))
     }
@@ -176,7 +176,7 @@ fn part(
     Part { alias, view, span, is_open, fields: list, join }
 }
 
-/// Reads the relationship and the condition of a join. `None`: a finding says why it has no counterpart.
+/// Reads the relationship and the condition of a join. Returns `None` and adds a finding if it has no counterpart.
 fn join_of(
     fields: &Fields<'_>,
     alias: &str,
@@ -299,7 +299,7 @@ fn joined(
         let cure = "Write the other condition as a join with another name and `cube:`.";
         return if is_same { Ok(()) } else { failed("another explore joins the two views in another way", cure) };
     }
-    // References by an alias need the alias's cube.
+    // A reference by an alias needs the cube to which the alias refers.
     let need = |need: &Reference| match need.cube == name {
         true => Reference { cube: target.cube.clone(), member: need.member.clone() },
         false => need.clone(),

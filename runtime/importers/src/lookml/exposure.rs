@@ -1,8 +1,9 @@
-//! Closes everything that no explore shows to all callers.
+//! Closes everything that the explores do not show to all callers.
 //!
-//! In: the cubes, and the explores with their rules. Out: the same cubes. A view that no open explore shows is private.
-//! The rules of an explore become policies of its base and of the views whose fields they name; its other views are
-//! private unless an explore without rules shows them. A field that no explore shows is private.
+//! In: the cubes, and the explores with their rules. Out: the same cubes. A view that no open explore shows becomes
+//! private, and so does a field that no explore shows. The rules of an explore become policies of its base and of the
+//! views whose fields the rules name. The other views of such an explore become private, unless an explore without
+//! rules shows them.
 
 use std::collections::HashSet;
 
@@ -49,7 +50,7 @@ pub(super) fn close(
     }
 }
 
-/// Makes policies of a rule, or closes the cubes that it restricts.
+/// Makes policies from a rule. If the rule has no counterpart, closes the base of its explore.
 fn restrict(
     rule: &Rule,
     explore: &Explore,
@@ -117,7 +118,7 @@ fn add_policy(drafts: &mut [CubeDraft], view: &str, explore: &str, row_filter: S
     }
 }
 
-/// Makes a cube private, or those of its fields that no explore shows.
+/// Makes a cube private, or only those of its fields that no explore shows.
 fn expose(
     draft: &mut CubeDraft,
     explores: &[Explore],
@@ -172,7 +173,7 @@ fn expose(
     }
 }
 
-/// Returns true if a list of fields shows a member. Without a list, all are shown.
+/// Returns true if a list of fields shows a member. Without a list, an explore shows all members.
 fn shows(list: Option<&(Vec<String>, Span)>, part: &Part, member: &str, scope: &ProjectScope) -> bool {
     let Some((entries, _)) = list else { return true };
     let Some((view, _)) = OwnViews.resolve(scope, &part.view) else { return false };
@@ -191,7 +192,7 @@ fn shows(list: Option<&(Vec<String>, Span)>, part: &Part, member: &str, scope: &
         let names = view.expand(text, 0);
         let is_named = names.iter().any(|name| {
             let name = name.strip_prefix(&format!("{}.", part.alias)).unwrap_or(name);
-            // A location becomes two members.
+            // A location became two members, whose names begin with its name.
             view.field(name).is_some_and(|found| {
                 member
                     .strip_prefix(&*found.field.name)

@@ -1,7 +1,7 @@
 //! Reads the keys of one block.
 //!
-//! In: the items of a block. Out: values by key, and findings for the keys that were never read. Not here: the meaning of
-//! the keys.
+//! In: the items of a block. Out: values by key, and findings for the keys that were never read. Not here: the meaning
+//! of the keys.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -24,14 +24,14 @@ impl<'i> Fields<'i> {
         Fields { what: what.into(), span: item.span.clone(), items: item.items(), read: RefCell::default() }
     }
 
-    /// Returns all items with a key.
+    /// Returns all items with this key.
     pub(super) fn all(&self, key: &str) -> impl Iterator<Item = &'i Item> {
         let found: Vec<&Item> = self.items.iter().filter(|item| item.key == key).collect();
         self.read.borrow_mut().extend(found.iter().map(|item| item.key.as_str()));
         found.into_iter()
     }
 
-    /// Returns the last item with a key, which is the one that counts.
+    /// Returns the last item with this key, which replaces earlier ones.
     pub(super) fn item(&self, key: &str) -> Option<&'i Item> {
         self.all(key).last()
     }
@@ -51,7 +51,7 @@ impl<'i> Fields<'i> {
         self.text(key).is_some_and(|word| matches!(word.to_lowercase().as_str(), "yes" | "true"))
     }
 
-    /// Returns the entries of all lists with a key.
+    /// Returns the entries of all lists with this key.
     pub(super) fn list(&self, key: &str) -> Vec<&'i Entry> {
         let entries = |item: &'i Item| match &item.value {
             Value::List(entries) => entries.as_slice(),
@@ -65,7 +65,7 @@ impl<'i> Fields<'i> {
         self.item(key).map_or_else(|| self.span.clone(), |item| item.span.clone())
     }
 
-    /// Reports a key that has no counterpart, if it is present.
+    /// Reports a key that has no counterpart, if the block has it.
     pub(super) fn drop_key(&self, key: &str, cure: &str, findings: &mut Vec<Diagnostic>) {
         for item in self.all(key) {
             findings.push(left_out(item.span.clone(), format!("`{key}` of {} is not imported", self.what), cure));

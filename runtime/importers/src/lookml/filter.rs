@@ -1,11 +1,11 @@
-//! Translates filter expressions: `"paid, -test%"` for strings, `">10"` for numbers, `"yes"` for flags.
+//! Translates filter expressions of LookML: `"paid, -test%"` for strings, `">10"` for numbers, `"yes"` for booleans.
 //!
-//! In: the reference to a field, its kind, and the expression. Out: a condition in SQL, or `None` for an expression
-//! without a counterpart, such as a time relative to now.
+//! In: the reference to a field, its kind, and the expression. Out: a condition in SQL, or `None` if the expression has
+//! no counterpart, such as a time relative to now.
 
 use super::scope::FieldKind;
 
-/// Returns the condition of an expression. An empty one accepts every row.
+/// Returns the condition of an expression. An empty expression accepts every row.
 pub(super) fn condition(field: &str, kind: FieldKind, text: &str) -> Option<String> {
     let text = text.trim();
     if text.is_empty() {
@@ -23,9 +23,9 @@ pub(super) fn condition(field: &str, kind: FieldKind, text: &str) -> Option<Stri
     }
 }
 
-/// Translates words with commas between them. A row must have one of the accepted values, and none of the excluded ones.
+/// Translates words that commas separate. A row must have one of the accepted values, and none of the excluded values.
 fn string(field: &str, text: &str) -> Option<String> {
-    // Escapes and quotes of the expression language.
+    // `^` escapes a character and `"` quotes a word. Such expressions are not translated.
     if text.contains(['^', '"']) {
         return None;
     }
@@ -38,7 +38,7 @@ fn string(field: &str, text: &str) -> Option<String> {
         }
     }
     let accepted = (!accepted.is_empty()).then(|| any_of(&accepted));
-    // A null is not one of the excluded values.
+    // In LookML, a null is not equal to an excluded value, so the row is accepted.
     let excluded = excluded.iter().map(|condition| match condition.ends_with(" IS NULL") {
         true => format!("NOT ({condition})"),
         false => format!("(NOT ({condition}) OR {field} IS NULL)"),
@@ -67,7 +67,7 @@ fn any_of(conditions: &[String]) -> String {
     }
 }
 
-/// Translates numbers, comparisons and one interval.
+/// Translates numbers and comparisons that commas separate, or one interval.
 fn number(field: &str, text: &str) -> Option<String> {
     if let Some(interval) = interval(field, text) {
         return Some(interval);
@@ -93,7 +93,7 @@ fn comparison(word: &str) -> Option<(&'static str, &str)> {
     Some((operator, plain(number)?))
 }
 
-/// Translates `[1, 5)`, in which either border may be missing.
+/// Translates an interval such as `[1, 5)`, in which one border may be missing.
 fn interval(field: &str, text: &str) -> Option<String> {
     let inner = text.strip_prefix(['[', '(']).and_then(|inner| inner.strip_suffix([']', ')']))?;
     let (low, high) = inner.split_once(',')?;
@@ -107,7 +107,7 @@ fn interval(field: &str, text: &str) -> Option<String> {
     (!borders.is_empty()).then(|| borders.join(" AND "))
 }
 
-/// Returns a number in plain notation.
+/// Returns the text if it is a number in plain notation, without an exponent.
 fn plain(text: &str) -> Option<&str> {
     let text = text.trim();
     let is_number = text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-')) && text.parse::<f64>().is_ok();

@@ -79,7 +79,8 @@ pub(super) fn measure(item: &Item, reader: &mut ViewReader<'_>) -> Option<Member
     Some(Member { drills, ..reader.member(name, yaml, fields) })
 }
 
-/// Returns the type of a measure over distinct keys, which are the rows of the view if the key is its primary key.
+/// Returns the type of a measure that aggregates one row for each value of a key. If the key is the view's primary key,
+/// these are all rows of the view; another key has no counterpart.
 fn distinct(fields: &Fields<'_>, ty: &str, reader: &mut ViewReader<'_>) -> Option<&'static str> {
     let own = reader.scope.view(reader.view);
     let key = own.and_then(|view| view.key.as_deref());
@@ -94,7 +95,7 @@ fn distinct(fields: &Fields<'_>, ty: &str, reader: &mut ViewReader<'_>) -> Optio
     Some(if ty == "sum_distinct" { "sum" } else { "avg" })
 }
 
-/// Reads `filters: [status: "paid"]`, and the older blocks with `field` and `value`.
+/// Reads the filters of a measure: `filters: [status: "paid"]`, or the older blocks with `field` and `value`.
 fn filters(fields: &Fields<'_>, reader: &mut ViewReader<'_>) -> Option<Vec<Yaml>> {
     let mut pairs: Vec<(String, String)> = Vec::new();
     for item in fields.all("filters") {
@@ -131,7 +132,7 @@ fn filters(fields: &Fields<'_>, reader: &mut ViewReader<'_>) -> Option<Vec<Yaml>
     Some(filters)
 }
 
-/// Returns the reference to a field of a filter, its kind, and the member.
+/// Returns the reference to a field of a filter as SQL, its kind, and the member that the filter needs.
 fn place(field: &str, reader: &ViewReader<'_>) -> Option<(String, FieldKind, Reference)> {
     let (alias, name) = field.split_once('.').unwrap_or((reader.view, field));
     let view: &ViewNames = reader.scope.view(alias)?;
@@ -141,7 +142,7 @@ fn place(field: &str, reader: &ViewReader<'_>) -> Option<(String, FieldKind, Ref
     Some((reference, found.field.kind, Reference { cube: view.cube.clone(), member: Some(member) }))
 }
 
-/// Reads the fields that a client offers for details.
+/// Reads the drill fields, which clients offer to show details.
 fn drills(fields: &Fields<'_>, reader: &mut ViewReader<'_>) -> Vec<(Reference, String)> {
     let mut drills: Vec<(Reference, String)> = Vec::new();
     let mut unknown = Vec::new();
@@ -152,7 +153,7 @@ fn drills(fields: &Fields<'_>, reader: &mut ViewReader<'_>) -> Vec<(Reference, S
             continue;
         };
         for name in view.expand(text, 0) {
-            // A set may name fields of other views.
+            // A set may contain fields of other views.
             let (owner, name) = name.split_once('.').unwrap_or((alias, &name));
             let owner = reader.scope.view(owner);
             match owner.and_then(|view| Some((view, view.field(name)?))) {

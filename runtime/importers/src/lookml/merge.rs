@@ -1,7 +1,7 @@
-//! Merges views and explores with those that they extend, and with their refinements.
+//! Merges views and explores with their refinements, and with the views and explores that they extend.
 //!
 //! In: the views or explores of all files, in the order of the files. Out: each one with everything that it inherits. A
-//! block replaces an inherited block of the same name key by key; a value replaces an inherited value.
+//! named block is merged key by key with the inherited block of that name; other values replace inherited values.
 
 use std::collections::HashMap;
 
@@ -10,11 +10,11 @@ use terrane_compiler::diagnostic::Diagnostic;
 use super::syntax::{Item, Value};
 use crate::finding::{changed, left_out};
 
-/// The length of a chain of `extends`.
+/// The largest length of a chain of `extends`.
 const MAX_DEPTH: usize = 16;
-/// The number of items of one merged view.
+/// The largest number of items in one merged view.
 const MAX_ITEMS: usize = 100_000;
-/// Keys that may occur several times without a name.
+/// The keys that a block may have several times without names.
 const REPEATED: [&str; 9] =
     ["filters", "when", "link", "action", "access_filter", "bind_filters", "column", "include", "user_attribute_param"];
 
@@ -63,7 +63,7 @@ pub(super) fn merge(items: Vec<Item>, findings: &mut Vec<Diagnostic>) -> Vec<Mer
     order.iter().filter_map(merged).collect()
 }
 
-/// Returns a definition with everything that it inherits.
+/// Returns a definition together with everything that it inherits.
 fn extended(name: &str, by_name: &HashMap<String, Item>, depth: usize, findings: &mut Vec<Diagnostic>) -> Option<Item> {
     let item = by_name.get(name)?;
     let parents = parents(item);
@@ -94,7 +94,7 @@ fn extended(name: &str, by_name: &HashMap<String, Item>, depth: usize, findings:
         }
     }
     let mut base = base?;
-    // An extension is a template. The views that extend it are not.
+    // A base with `extension` is only a template. Views that extend it are not, so they must not inherit the key.
     if let Value::Block { items, .. } = &mut base.value {
         items.retain(|item| item.key != "extension");
     }
@@ -107,7 +107,7 @@ fn extended(name: &str, by_name: &HashMap<String, Item>, depth: usize, findings:
     Some(base)
 }
 
-/// Returns the names of `extends: [a, b]`, also of the older block per name.
+/// Returns the names under `extends`: those of a list such as `[a, b]`, or a single name.
 fn parents(item: &Item) -> Vec<String> {
     let extends = item.items().iter().filter(|item| item.key == "extends" || item.key == "extends__all");
     extends
@@ -119,10 +119,10 @@ fn parents(item: &Item) -> Vec<String> {
         .collect()
 }
 
-/// Writes the items of a block over those of another one.
+/// Adds the items of a block to another block. They replace items with the same key and name.
 fn overlay(base: &mut Item, item: &Item) {
     let Value::Block { items, .. } = &mut base.value else { return };
-    // Filters replace inherited ones. Access filters add to them.
+    // New filters replace the inherited ones, while new access filters are added to the inherited ones.
     if item.items().iter().any(|new| new.key == "filters") {
         items.retain(|old| old.key != "filters");
     }

@@ -1,7 +1,7 @@
 //! Reads the files of a LookML project.
 //!
 //! In: its folder. Out: merged views and explores, and the constants of its manifest. A file that cannot be parsed is
-//! reported; the views and explores that it refines or declares are listed, since it may restrict them.
+//! reported. The views and explores that it names are returned too, because the file may restrict access to them.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -20,7 +20,7 @@ const FILES: FileSelection = FileSelection {
     skipped: &["node_modules"],
 };
 
-/// Keys at the top of a file that mean nothing in a project.
+/// The keys at the top level of a file that have no meaning in a project.
 const WITHOUT_MEANING: [&str; 8] = [
     "include",
     "connection",
@@ -37,7 +37,7 @@ pub(super) struct Project {
     pub(super) views: Vec<Merged>,
     pub(super) explores: Vec<Merged>,
     pub(super) constants: HashMap<String, String>,
-    /// The views and explores that files without a result name.
+    /// The views and explores that appear in files that could not be parsed.
     pub(super) unread: HashSet<String>,
     pub(super) findings: Vec<Diagnostic>,
 }
@@ -108,7 +108,7 @@ impl Items {
     }
 }
 
-/// Returns the names behind `view:` and `explore:` of a file that cannot be parsed.
+/// Returns the names that follow `view:` and `explore:` in a file that cannot be parsed.
 fn named(text: &str) -> impl Iterator<Item = String> {
     let after = |key: &'static str| text.split(key).skip(1);
     after("view:").chain(after("explore:")).filter_map(|rest| {

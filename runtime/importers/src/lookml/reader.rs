@@ -14,18 +14,18 @@ use crate::finding::closed;
 
 /// The context for reading the fields of one view.
 pub(super) struct ViewReader<'r> {
-    /// The view's name in the project of Looker.
+    /// The name of the view in the LookML project.
     pub(super) view: &'r str,
     pub(super) scope: &'r ProjectScope,
     pub(super) findings: &'r mut Vec<Diagnostic>,
-    /// True if the fields are hidden unless they state otherwise.
+    /// True if fields without `hidden` are hidden.
     pub(super) is_hidden: bool,
-    /// The references of the field that is being read.
+    /// The references that the field that is being read has so far.
     pub(super) needs: Vec<Reference>,
 }
 
 impl<'r> ViewReader<'r> {
-    /// Opens a field. Returns it with the name of its member. `None`: a finding says why it is left out.
+    /// Opens a field, and returns it with the name of its member. Returns `None` and adds a finding if it is left out.
     pub(super) fn open<'i>(&mut self, item: &'i Item, kind: &str) -> Option<(Fields<'i>, String)> {
         self.needs.clear();
         let name = item.name()?;
@@ -35,7 +35,8 @@ impl<'r> ViewReader<'r> {
         Some((fields, member))
     }
 
-    /// Translates the SQL of a field. `None`: the field is left out, and a finding says why.
+    /// Translates the SQL of a field. If that is not possible, adds a finding with the reason and returns `None`; the
+    /// field is then left out.
     pub(super) fn sql(&mut self, fields: &Fields<'_>, text: &str) -> Option<String> {
         match sql::expression(text, self.view, &OwnViews, self.scope) {
             Ok(Translated { sql, needs, .. }) => {
@@ -83,7 +84,7 @@ impl<'r> ViewReader<'r> {
     }
 }
 
-/// Returns the word of a format that clients of the project know.
+/// Returns the name of a format that clients of the project know.
 fn format_word(format: &str) -> &str {
     match format {
         "usd" | "usd_0" | "eur" | "eur_0" | "gbp" | "gbp_0" => "currency",

@@ -1,6 +1,6 @@
-//! The names of a LookML project, and their names as cubes and members.
+//! The names in a LookML project, and the names that cubes and members have for them.
 //!
-//! In: merged views and explores. Out: lookups by the names in the project, and the declared names.
+//! In: merged views and explores. Out: lookups by the names in the LookML project, and the declared names.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::finding::changed;
 pub(super) struct ProjectScope {
     views: HashMap<String, ViewNames>,
     pub(super) constants: HashMap<String, String>,
-    /// True if the project has explores. Otherwise nothing states which views callers may query.
+    /// True if the project has explores. Without explores, nothing states which views callers may query.
     pub(super) has_explores: bool,
 }
 
@@ -26,14 +26,14 @@ pub(super) struct ViewNames {
     members: HashMap<String, Field>,
     /// The fields of each set.
     sets: HashMap<String, Vec<String>>,
-    /// The table or query that `${view.SQL_TABLE_NAME}` refers to.
+    /// The table or query to which `${view.SQL_TABLE_NAME}` refers.
     pub(super) relation: Option<String>,
     pub(super) key: Option<String>,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Field {
-    /// The name of the member.
+    /// The name of the field's member in the project.
     pub(super) name: String,
     pub(super) kind: FieldKind,
 }
@@ -47,13 +47,13 @@ pub(super) enum FieldKind {
     Measure,
 }
 
-/// A field with the timeframe that its name ends with.
+/// A field, and the timeframe with which the name of the reference ends.
 pub(super) struct FieldMatch<'s> {
     pub(super) field: &'s Field,
     pub(super) timeframe: Option<&'s str>,
 }
 
-/// The granularities of timeframes.
+/// The timeframes, each with its granularity.
 pub(super) const TIMEFRAMES: [(&str, &str); 9] = [
     ("second", "second"),
     ("time", "second"),
@@ -86,7 +86,7 @@ impl ProjectScope {
         self.views.get(name)
     }
 
-    /// Returns all declared names with the joins of the drafts.
+    /// Returns all declared names, and the joins of the drafts.
     pub(super) fn declared(&self, drafts: &[CubeDraft]) -> Declared {
         let mut declared = Declared::default();
         for view in self.views.values() {
@@ -100,7 +100,7 @@ impl ProjectScope {
         declared
     }
 
-    /// Replaces `@{constant}`. An unknown constant stays.
+    /// Replaces references such as `@{constant}` by their values. An unknown constant is not replaced.
     pub(super) fn with_constants(&self, text: &str) -> String {
         let mut result = String::new();
         let mut rest = text;
@@ -150,12 +150,14 @@ impl ViewNames {
         names
     }
 
-    /// Returns a field by its name, or a group by its name and a timeframe: `created_month`.
+    /// Returns the field with a name such as `status`, or the time field and the timeframe of a name such as
+    /// `created_month`.
     pub(super) fn field<'s>(&'s self, name: &'s str) -> Option<FieldMatch<'s>> {
         if let Some(field) = self.members.get(name) {
             return Some(FieldMatch { field, timeframe: None });
         }
-        // The name may contain underscores, and the timeframe too: `created_day_of_week`.
+        // Both the field's name and the timeframe may contain underscores, as in `created_day_of_week`, so each is
+        // tried.
         let borders = name.match_indices('_').map(|(at, _)| at);
         borders.filter(|at| *at > 0).find_map(|at| {
             let field = self.members.get(&name[..at]).filter(|field| field.kind == FieldKind::Time)?;
@@ -163,7 +165,7 @@ impl ViewNames {
         })
     }
 
-    /// Expands a list of fields and sets. `-x` excludes.
+    /// Returns the fields of a set such as `details*`, or the field itself. In a set, `-x` removes the field `x`.
     pub(super) fn expand(&self, text: &str, depth: usize) -> Vec<String> {
         let Some(set) = text.strip_suffix('*') else { return vec![text.to_owned()] };
         match self.sets.get(set).filter(|_| depth < 8) {
@@ -192,7 +194,7 @@ fn dimension_kind(ty: Option<&str>) -> FieldKind {
     }
 }
 
-/// Returns the relation of a view: its table, or its query in parentheses.
+/// Returns the source of a view's rows: its table, or its query in parentheses.
 fn relation(view: &Merged) -> Option<String> {
     let fields = Fields::open(&view.item, "");
     if let Some(table) = fields.text("sql_table_name") {

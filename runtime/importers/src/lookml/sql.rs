@@ -8,32 +8,32 @@ use crate::draft::Reference;
 
 /// The deepest nesting of queries that are inserted into queries.
 const MAX_DEPTH: usize = 4;
-/// The length of a query with the inserted ones.
+/// The largest length of a query, including the queries that are inserted into it.
 const MAX_CHARACTERS: usize = 200_000;
 
-/// A translated text.
+/// A translated string.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Translated {
     pub(super) sql: String,
     pub(super) needs: Vec<Reference>,
-    /// The views and aliases that it names.
+    /// The views and aliases that the string names.
     pub(super) views: Vec<String>,
 }
 
-/// The reason why a string has no counterpart, and an action.
+/// The reason why a string cannot be translated, and an action.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Untranslatable {
     pub(super) reason: String,
     pub(super) cure: &'static str,
 }
 
-/// Names of an explore: aliases with their views. Outside of an explore, a view is its own alias.
+/// The aliases of an explore, with their views. Outside of an explore, the name of a view is its own alias.
 pub(super) trait Aliases {
     /// Returns the view of an alias, and the name by which the project refers to it.
     fn resolve<'s>(&self, scope: &'s ProjectScope, alias: &str) -> Option<(&'s ViewNames, String)>;
 }
 
-/// The names inside of a view.
+/// The names that SQL inside of a view may use: each view has its own name.
 pub(super) struct OwnViews;
 
 impl Aliases for OwnViews {
@@ -43,7 +43,7 @@ impl Aliases for OwnViews {
     }
 }
 
-/// Translates the SQL of a field of the view `own`, or of a rule of an explore with that base.
+/// Translates the SQL of a field of the view `own`, or of a rule of an explore whose base is `own`.
 pub(super) fn expression(
     text: &str,
     own: &str,
@@ -140,7 +140,7 @@ fn reject_liquid(text: &str) -> Result<(), Untranslatable> {
     Ok(())
 }
 
-/// Translates a table's name or a query, which may refer to the relations of other views.
+/// Translates the name of a table, or a query. Both may refer to the tables and queries of other views.
 pub(super) fn relation(text: &str, scope: &ProjectScope, depth: usize) -> Result<String, Untranslatable> {
     let text = scope.with_constants(text);
     reject_liquid(&text)?;
@@ -166,7 +166,7 @@ pub(super) fn relation(text: &str, scope: &ProjectScope, depth: usize) -> Result
     Ok(sql.trim().trim_end_matches(';').trim_end().to_owned())
 }
 
-/// Returns true for a field that can be part of a condition on rows.
+/// Returns true for a field that a condition on rows may use.
 pub(super) fn is_row_field(kind: FieldKind) -> bool {
     kind != FieldKind::Measure
 }

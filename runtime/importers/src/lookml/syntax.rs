@@ -1,8 +1,8 @@
 //! Parses LookML.
 //!
-//! In: a file. Out: its items with their places, or the first mistake. Values of keys for SQL, HTML and expressions end
-//! at `;;`; all others are words, strings, lists and blocks. Nesting and the number of items are bounded. Not here: the
-//! meaning of keys.
+//! In: a file. Out: its items with their places, or the first syntax error. The values of keys for SQL, HTML and
+//! expressions end at `;;`. All other values are words, strings, lists or blocks. The nesting and the number of items
+//! are bounded. Not here: the meaning of keys.
 
 use std::sync::Arc;
 
@@ -32,14 +32,14 @@ pub(super) enum Value {
     },
 }
 
-/// An item of a list: a word or string, with a key before it in `[status: "paid"]`.
+/// An item of a list: a word or a string. In `[status: "paid"]`, it follows a key.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub(super) key: Option<String>,
     pub(super) text: String,
 }
 
-/// A mistake and its place.
+/// A syntax error and its line.
 #[derive(Debug)]
 pub(super) struct Mistake {
     pub(super) message: &'static str,
@@ -65,7 +65,7 @@ impl Item {
 /// Parses a file.
 ///
 /// # Errors
-/// The first mistake. The rest of the file is not read.
+/// The first syntax error. The rest of the file is not read.
 pub(super) fn parse(file: &Arc<SourceFile>) -> Result<Vec<Item>, Mistake> {
     let mut parser = Parser { file, text: &file.text, at: 0, line: 1, line_start: 0, items: 0 };
     let items = parser.items(0)?;
@@ -85,7 +85,7 @@ struct Parser<'f> {
     text: &'f str,
     at: usize,
     line: u32,
-    /// The offset of the current line.
+    /// The byte offset at which the current line begins.
     line_start: usize,
     items: usize,
 }
@@ -95,7 +95,7 @@ impl<'f> Parser<'f> {
         Mistake { message, line: self.line }
     }
 
-    /// Moves to an offset, which must be a border between characters.
+    /// Moves to a byte offset, which must be a boundary between characters.
     fn advance(&mut self, to: usize) {
         for (at, _) in self.text[self.at..to].match_indices('\n') {
             self.line += 1;
@@ -104,7 +104,7 @@ impl<'f> Parser<'f> {
         self.at = to;
     }
 
-    /// Skips spaces and comments, and returns the next character.
+    /// Skips white space and comments, and returns the next character.
     fn peek(&mut self) -> Option<char> {
         loop {
             let rest = &self.text[self.at..];
@@ -160,9 +160,9 @@ impl<'f> Parser<'f> {
         Ok(Item { key, span, value })
     }
 
-    /// Reads up to `;;`.
+    /// Reads an expression up to `;;`.
     fn expression(&mut self) -> Result<Value, Mistake> {
-        // A block has this key too: `sql_step: { … }` does not occur, `sql: { … }` neither.
+        // No key of an expression is also the key of a block, so a brace is a part of the expression.
         let rest = &self.text[self.at..];
         let end = rest.find(";;").ok_or_else(|| self.mistake("expected `;;` at the end of an expression"))?;
         let text = rest[..end].trim().to_owned();
@@ -230,7 +230,7 @@ impl<'f> Parser<'f> {
         if self.text[self.at..].starts_with('"') { self.string() } else { self.word() }
     }
 
-    /// Reads a word: a name, number, path or reference to a set.
+    /// Reads a word: a name, a number, a path, or a reference to a set.
     fn word(&mut self) -> Result<String, Mistake> {
         let is_end = |c: char| c.is_whitespace() || matches!(c, '{' | '}' | '[' | ']' | ',' | ':' | '"' | '#');
         let rest = &self.text[self.at..];

@@ -1,7 +1,7 @@
 //! Makes a cube of each view.
 //!
-//! In: a merged view. Out: a draft with its dimensions and measures. Not here: joins, and the question whether an explore
-//! shows it.
+//! In: a merged view. Out: a draft with its dimensions and measures. Not here: joins, and whether an explore shows the
+//! view.
 
 use std::collections::HashMap;
 
@@ -67,7 +67,7 @@ pub(super) fn cube(view: &Merged, scope: &ProjectScope, findings: &mut Vec<Diagn
     })
 }
 
-/// Returns the key and the value of the view's rows.
+/// Returns the source of the view's rows: the key `sql_table` or `sql`, and its value.
 fn rows(
     name: &str,
     fields: &Fields<'_>,
@@ -103,7 +103,7 @@ fn relation(
     findings: &mut Vec<Diagnostic>,
 ) -> Option<(&'static str, String)> {
     match sql::relation(text, scope, 0) {
-        // A name that refers to a query is a query.
+        // If the name refers to the query of another view, the relation is a query too.
         Ok(sql) if key == "sql_table" && sql.starts_with('(') => {
             Some(("sql", format!("SELECT * FROM {sql} AS rows_of_view")))
         }
@@ -115,7 +115,7 @@ fn relation(
     }
 }
 
-/// Removes fields that repeat a name, since one of them may be the stricter one.
+/// Removes all fields that have the same name as another one, because any of them may be the stricter one.
 fn remove_repeated(view: &str, lists: [&mut Vec<Member>; 2], findings: &mut Vec<Diagnostic>) {
     let mut counts: HashMap<String, usize> = HashMap::new();
     for member in lists.iter().flat_map(|list| list.iter()) {

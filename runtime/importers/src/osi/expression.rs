@@ -1,22 +1,22 @@
 //! Prints expressions of the model as SQL.
 //!
-//! In: snippets. Out: SQL in which columns have the name of their dataset where several datasets meet. Dimensions,
-//! measures and metrics are replaced by their expressions, which a limit of the length bounds.
+//! In: snippets. Out: SQL. If an expression may name columns of several datasets, each column is qualified with its
+//! dataset. Dimensions, measures and metrics are replaced by their expressions. The length of the result is limited.
 
 use terrane_compiler::model::{Cube, CubeId, Measure, MeasureKind, Metric, Model};
 use terrane_compiler::snippet::{Aggregate, AggregateFunction, Snippet, SqlPart};
 
 use super::name_of;
 
-/// The length of an expression.
+/// The largest length of an expression.
 const MAX_CHARACTERS: usize = 20_000;
 
-/// The place of an expression, which decides about the names of its columns.
+/// The place of an expression in the document. It decides whether columns are qualified.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Place {
-    /// A field of a dataset: its own columns have no prefix.
+    /// A field of a dataset, in which the columns of that dataset are not qualified.
     Field,
-    /// A metric: every column has the name of its dataset.
+    /// A metric, in which every column is qualified with its dataset.
     Metric,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Printer<'m> {
 }
 
 impl<'m> Printer<'m> {
-    /// Prints a measure of the cube. `None`: the format cannot express it.
+    /// Prints a measure of the cube, or returns `None` if the format cannot express it.
     pub(super) fn measure(self, measure: &'m Measure) -> Option<String> {
         match &measure.kind {
             MeasureKind::Aggregate(aggregate) => self.aggregate(aggregate),
@@ -38,12 +38,12 @@ impl<'m> Printer<'m> {
         }
     }
 
-    /// Prints a metric. `None`: the format cannot express one of its measures, or its filters.
+    /// Prints a metric, or returns `None` if it has filters or if the format cannot express one of its measures.
     pub(super) fn metric(self, metric: &'m Metric) -> Option<String> {
         if metric.filters.is_empty() { self.snippet(&metric.body) } else { None }
     }
 
-    /// Prints an expression. `None`: the format cannot express it, or it is too long.
+    /// Prints an expression, or returns `None` if the format cannot express it or if it is too long.
     pub(super) fn snippet(self, sql: &'m Snippet) -> Option<String> {
         let mut text = String::new();
         for part in &sql.parts {
@@ -69,11 +69,11 @@ impl<'m> Printer<'m> {
             }
             SqlPart::Metric(id) => Some(format!("({})", self.metric(self.model.metric(*id))?)),
             SqlPart::Aggregate(aggregate) => self.aggregate(aggregate),
-            // Exact division, and null if the divisor is 0.
+            // Divides exactly, and returns null for a divisor of 0.
             SqlPart::Divide(left, right) => {
                 Some(format!("1.0 * ({}) / NULLIF({}, 0)", self.snippet(left)?, self.snippet(right)?))
             }
-            // Only policies read the caller.
+            // Only policies contain values of the caller.
             SqlPart::User(_) => None,
         }
     }
@@ -90,7 +90,7 @@ impl<'m> Printer<'m> {
         }
         let value = match &aggregate.argument {
             Some(argument) => self.snippet(argument)?,
-            // A metric must name the dataset whose rows it counts.
+            // A metric over rows must name the dataset whose rows it counts.
             None => self.counted(),
         };
         let value = match conditions.is_empty() {
@@ -104,7 +104,7 @@ impl<'m> Printer<'m> {
             AggregateFunction::Avg => format!("AVG({value})"),
             AggregateFunction::Min => format!("MIN({value})"),
             AggregateFunction::Max => format!("MAX({value})"),
-            // Functions without a name in standard SQL.
+            // Standard SQL has no functions for the other aggregates.
             _ => return None,
         };
         (call.len() <= MAX_CHARACTERS).then_some(call)
@@ -118,7 +118,7 @@ impl<'m> Printer<'m> {
     }
 }
 
-/// Returns the column that an expression consists of.
+/// Returns the column, if an expression is only a column.
 pub(super) fn column(sql: &Snippet, of: CubeId) -> Option<String> {
     match sql.parts.as_slice() {
         [SqlPart::Column { cube, name }] if *cube == of => Some(name_of(name)),

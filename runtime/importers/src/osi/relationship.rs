@@ -1,7 +1,7 @@
-//! Makes relationships of joins.
+//! Makes relationships from joins.
 //!
-//! In: a join. Out: a relationship from the side with many rows to the side with one, or `None` if the condition is not
-//! a list of equal columns.
+//! In: a join. Out: a relationship from the side with many rows to the side with one row. The result is `None` if the
+//! condition is not a conjunction of equal columns.
 
 use terrane_authoring::yaml::Yaml;
 use terrane_compiler::model::{Cube, CubeId, Join, Model};
@@ -33,7 +33,7 @@ pub(super) fn relationship(model: &Model, cube: &Cube, join: &Join) -> Option<Ya
     ]))
 }
 
-/// Returns the pairs of equal columns of a condition: `a = b AND c = d`.
+/// Returns the pairs of columns that a condition such as `a = b AND c = d` compares.
 fn pairs(model: &Model, join: &Join) -> Option<Vec<[(CubeId, String); 2]>> {
     let mut columns = Vec::new();
     let mut words = Vec::new();
@@ -46,7 +46,7 @@ fn pairs(model: &Model, join: &Join) -> Option<Vec<[(CubeId, String); 2]>> {
             _ => return None,
         }
     }
-    // An equals sign in each pair, and AND between the pairs.
+    // An equals sign is between the columns of each pair, and AND is between the pairs.
     let is_list = words.iter().enumerate().all(|(at, word)| word == if at % 2 == 0 { "=" } else { "AND" });
     if !is_list || columns.is_empty() || words.len() + 1 != columns.len() || columns.len() % 2 != 0 {
         return None;

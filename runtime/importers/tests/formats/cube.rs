@@ -7,12 +7,12 @@ use crate::imported::Imported;
 use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_importers::Format;
 
-/// Imports files, whose findings are looked up by line in the only file.
+/// Imports files of a Cube model.
 fn of(files: &[(&str, &str)]) -> Imported {
     Imported::of(Format::Cube, files)
 }
 
-/// Imports one cube `orders` with the given keys.
+/// Imports a model with one cube `orders`, which has the given keys.
 fn orders(keys: &str) -> Imported {
     of(&[("orders.yml", &format!("cubes:\n  - name: orders\n    sql_table: shop.orders\n{keys}"))])
 }
@@ -312,7 +312,7 @@ fn dependents_of_a_left_out_part_name_it() {
         assert!(text(line).contains(&format!("{needed}, which is not imported")), "{line}: {}", text(line));
         assert!(!text(line).contains("unknown"), "{line}: {}", text(line));
     }
-    // The author's own mistake is still the author's.
+    // A mistake of the author at the same place is still reported as such.
     assert_eq!(imported.codes_at(15), [Code::Changed, Code::NotCarriedOver], "{:#?}", imported.findings_at(15));
     assert!(imported.can_name("orders.count") && imported.model.cube_named("child").is_none());
 }

@@ -1,4 +1,5 @@
-//! Tests imports of small dbt projects: cubes, joins and metrics compile, and every difference has a finding at its place.
+//! Tests imports of small dbt projects: cubes, joins and metrics compile, and every difference has a finding at its
+//! place.
 //!
 //! In: project files as text. Out: the SQL of queries over the imported project, and the findings.
 

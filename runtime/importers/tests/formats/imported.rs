@@ -40,7 +40,7 @@ impl Imported {
         Imported { report, model }
     }
 
-    /// Returns true if an anonymous query may name the member.
+    /// Returns true if a query of an anonymous caller may name the member.
     pub(crate) fn can_name(&self, member: &str) -> bool {
         let caller = SecurityContext::default();
         let access = Access::of(&self.model, &caller);

@@ -1,4 +1,4 @@
-//! Tests imports of Cube models in JavaScript: the same as those in YAML, and nothing is executed.
+//! Tests imports of Cube models in JavaScript: the result is the same as for YAML, and nothing is executed.
 
 use terrane_compiler::diagnostic::Code;
 use terrane_importers::Format;

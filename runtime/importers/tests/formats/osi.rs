@@ -1,6 +1,6 @@
 //! Tests exports to the Open Semantic Interchange format.
 //!
-//! In: a project. Out: the document, read as YAML, and the findings.
+//! In: a project. Out: the document, parsed as YAML, and the findings.
 
 use std::sync::Arc;
 

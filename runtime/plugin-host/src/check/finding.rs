@@ -1,7 +1,7 @@
 //! Checks the findings of a check component.
 //!
-//! In: the contract's findings, untrusted. Out: the port's: columns in range, scores from 0 to 1, codes that programs
-//! can rely on, short and printable texts.
+//! In: untrusted findings of the contract. Out: findings of the port, with columns in range, scores from 0 to 1, codes
+//! that programs can rely on, and short, printable strings.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(super) const CALL: &str = "evaluate";
 const MAX_FINDINGS: usize = 4_096;
 const MAX_MESSAGE_BYTES: usize = 1_024;
 const MAX_EVIDENCE: usize = 64;
-/// The size of a name or a value in the evidence.
+/// The largest size in bytes of a name or a value in the evidence.
 const MAX_EVIDENCE_BYTES: usize = 1_024;
 
 fn fault(message: String) -> PluginFault {

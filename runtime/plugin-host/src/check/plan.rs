@@ -13,13 +13,14 @@ use crate::plugin::Grants;
 pub(super) const CALL: &str = "make-plan";
 
 const MAX_REQUESTS: usize = 4_096;
-/// The largest average number of requests for a column.
+/// The largest number of requests of a plan, divided by the number of its columns.
 const MAX_REQUESTS_PER_COLUMN: usize = 64;
 const MAX_QUANTILES: usize = 100;
 const MAX_BINS: u32 = 1_000;
-/// The largest number of bins, quantiles and values in all requests of a plan.
+/// The largest sum of bins, quantiles and values over all requests of a plan.
 const MAX_NUMBERS: usize = 10_000;
-/// The largest number of nodes and values of conditions, counted for each request that names them.
+/// The largest sum of nodes and values over the conditions of all requests. A condition of several requests counts once
+/// for each of them.
 const MAX_TERMS: usize = 65_536;
 
 pub(super) fn fault(message: impl Into<String>) -> PluginFault {
@@ -56,7 +57,7 @@ pub(crate) fn checked(
         .collect()
 }
 
-/// The sizes of all requests of a plan together.
+/// The sums of sizes over the requests of one plan.
 #[derive(Default)]
 struct Total {
     numbers: usize,

@@ -1,8 +1,8 @@
 //! Converts a check's conditions to filters over the cube's own dimensions.
 //!
-//! In: an arena, untrusted, and the offered columns. Out: one filter per root, with the operators of row filters:
-//! `and`, `or`, `not` over tests of one column and literals. The compiler checks whether a literal fits its column's
-//! type, as for a query. Not here: the arena's own rules (`wire::arena`), and any text of SQL.
+//! In: an untrusted arena, and the columns that were offered to the guest. Out: one filter per root, with the operators
+//! of row filters: `and`, `or` and `not` over tests of one column against literals. The compiler checks the type of
+//! each literal against its column, as it does for a query. Not here: the rules of arenas (`wire::arena`), and SQL.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::bindings::ir::Arena;
 use crate::error::shortened;
 use crate::wire::arena::{self, Room};
 
-/// Returns the conditions, in the order of the roots.
+/// Converts the conditions of an arena to filters, in the order of the roots.
 pub(super) fn conditions(arena: &Arena, columns: &[ProfiledColumn]) -> Result<Vec<Filter>, PluginFault> {
     let conditions = arena::conditions(arena, Room::of_columns(columns.len())).map_err(fault)?;
     conditions.into_iter().map(|condition| filter(condition, columns).map_err(fault)).collect()
@@ -74,7 +74,7 @@ fn with_arguments(operator: TestOperator, values: usize) -> Result<Operator, Str
     })
 }
 
-/// Returns the column by the member's name, with or without its cube's.
+/// Finds the dimension with this name, which is written as `member` or `cube.member`.
 fn column(name: &str, columns: &[ProfiledColumn]) -> Result<MemberRef, String> {
     let is_it = |column: &&ProfiledColumn| {
         let qualified = name.strip_prefix(&*column.cube).and_then(|rest| rest.strip_prefix('.'));
@@ -86,7 +86,7 @@ fn column(name: &str, columns: &[ProfiledColumn]) -> Result<MemberRef, String> {
     member.map_err(|_| format!("`{}` is a column that cannot be asked", shortened(name)))
 }
 
-/// Returns a literal as a query's own value, in which dates and times are texts.
+/// Converts a literal to a value as a query contains it: dates and times become strings.
 fn value(value: Value) -> Value {
     match value {
         Value::Date(days) => text(Timestamp::from_second(i64::from(days) * 86_400), |at| at.date().to_string()),
@@ -95,7 +95,7 @@ fn value(value: Value) -> Value {
     }
 }
 
-/// Returns a time as text; null for a time outside the calendar, which the arena's rules reject.
+/// Returns a time as a string, or null for a time outside the calendar. `wire::arena` has rejected such times before.
 fn text(at: Result<Timestamp, jiff::Error>, write: impl Fn(jiff::civil::DateTime) -> String) -> Value {
     at.map_or(Value::Null, |at| Value::Text(Arc::from(write(TimeZone::UTC.to_datetime(at)))))
 }

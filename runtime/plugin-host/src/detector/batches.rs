@@ -1,7 +1,7 @@
 //! Splits series into turns and calls of bounded size.
 //!
-//! In: batches that belong together, series by series. Out: ranges of series, and the part of a batch for a range. A
-//! series is never split: its judgement depends on all of it.
+//! In: batches with the same series, such as points and their history. Out: ranges of series, and the part of a batch
+//! for a range. A series is never split, because its scores depend on all its points.
 
 use std::ops::Range;
 
@@ -9,18 +9,18 @@ use terrane_app::ports::detectors::{DetectorError, SeriesBatch};
 
 use crate::bindings::detector::exports::terrane::anomaly::detector as wire;
 
-/// The points of the first batch, and of all batches together.
+/// A limit of points: the number of points in the first batch, and the number in all batches together.
 #[derive(Debug, Clone, Copy)]
 struct Size {
     first: usize,
     all: usize,
 }
 
-/// The size of one turn, and of a series: 41 bytes of each evaluated point are returned, of the 4 MiB that a call may
-/// transfer, and 16 bytes of each are written into the guest's memory.
+/// The largest size of one turn, and of a single series. A guest returns 41 bytes for each evaluated point, and a call
+/// may transfer 4 MiB; 16 bytes of each point are written into the guest's memory.
 const TURN: Size = Size { first: 60_000, all: 500_000 };
-/// The size of one call, unless a single series is larger: 60 bytes of each evaluated point, twice those of history,
-/// and the guest's own values.
+/// The largest size of one call, unless it consists of a single larger series. The guest's memory needs 60 bytes for
+/// each evaluated point, twice as many for each point of history, and the guest's own values.
 const CALL: Size = Size { first: 6_000, all: 18_000 };
 
 /// Splits batches with the same number of series into turns.
@@ -69,14 +69,14 @@ fn size(batches: &[&SeriesBatch], series: usize) -> Size {
     Size { first: lengths().next().unwrap_or(0), all: lengths().sum() }
 }
 
-/// Returns the points of some series.
+/// Returns the range of points in a batch that belong to a range of series.
 pub(super) fn points(batch: &SeriesBatch, series: &Range<usize>) -> Range<usize> {
     let at = |index: usize| batch.offsets.get(index).map_or(0, |offset| *offset as usize);
     let (start, end) = (at(series.start), at(series.end));
     start.min(batch.values.len())..end.clamp(start.min(batch.values.len()), batch.values.len())
 }
 
-/// Returns a part of a batch, with infinities as missing values.
+/// Converts the series of a range to the contract's type. Infinities become missing values.
 pub(super) fn to_wire(batch: &SeriesBatch, series: Range<usize>) -> wire::SeriesBatch {
     let of = points(batch, &series);
     let first = of.start;

@@ -1,7 +1,7 @@
 //! The kinds of all detector components, each checked and unique.
 //!
-//! In: the configured detectors. Out: their kinds, sorted by name, and a fault for each component without valid kinds.
-//! The kinds of the specification belong to Terrane's own component.
+//! In: the configured detectors. Out: their kinds, sorted by name, and a fault for each component whose kinds are
+//! invalid. Only Terrane's own component may define the kinds of the specification.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,11 +29,11 @@ pub(super) struct CatalogEntry {
 
 pub(crate) type Answer = Result<Vec<DetectorKind>, PluginFault>;
 
-/// The valid answers so far. A component that failed is called again.
+/// The valid answers of components so far. A component that failed is called again.
 #[derive(Clone, Default)]
 pub(super) struct DetectorCatalog(Arc<Mutex<HashMap<CacheKey, Vec<DetectorKind>>>>);
 
-/// The digest and the configuration.
+/// The digest and the configuration of a component.
 type CacheKey = (Arc<str>, ConfigJson);
 
 impl DetectorCatalog {
@@ -79,7 +79,7 @@ fn fault(message: String) -> PluginFault {
     PluginFault::Answer { call: CALL, message }
 }
 
-/// Checks that no other component has these kinds.
+/// Checks that no other component has defined one of these kinds.
 fn free(kinds: Vec<DetectorKind>, entries: &[CatalogEntry]) -> Answer {
     let taken = |kind: &DetectorKind| entries.iter().find(|entry| entry.kind.kind == kind.kind);
     match kinds.iter().find_map(|kind| Some((&kind.kind, &taken(kind)?.kind.component))) {

@@ -1,6 +1,6 @@
 //! Checks a detector's answer.
 //!
-//! In: the contract's types, untrusted. Out: the port's, or a fault that names the problem.
+//! In: the contract's types, untrusted. Out: the port's types, or a fault that names the problem.
 
 use terrane_app::ports::detectors::Detection;
 use terrane_app::ports::plugins::PluginFault;
@@ -16,7 +16,8 @@ fn fault(call: &'static str, message: String) -> PluginFault {
     PluginFault::Answer { call, message }
 }
 
-/// Appends one judgement for each of `values`, with NaN for every value that is not a number.
+/// Appends a checked answer to the result. `values` contains the evaluated points, each of which needs one entry in
+/// every list of the answer.
 pub(crate) fn append(whole: &mut Detection, answer: &wire::Detection, values: &[f64]) -> Result<(), PluginFault> {
     let lists = [
         ("scores", answer.scores.len()),
@@ -71,7 +72,7 @@ pub(crate) fn models(models: Vec<Vec<u8>>, series: usize) -> Result<Vec<Vec<u8>>
     }
 }
 
-/// Checks the size of all models of a turn so far.
+/// Checks the total size of a turn's models so far.
 pub(super) fn models_together(models: &[Vec<u8>]) -> Result<(), PluginFault> {
     let bytes: usize = models.iter().map(Vec::len).sum();
     let message = || format!("its models have more than {MAX_MODELS_BYTES} bytes together");
@@ -90,7 +91,7 @@ pub(super) fn room_for(points: usize) -> Detection {
     }
 }
 
-/// Appends the judgements of one turn to another's.
+/// Appends the result of one turn to the result of the earlier turns.
 pub(super) fn join(whole: &mut Detection, part: Detection) {
     if whole.scores.is_empty() {
         *whole = part;

@@ -1,7 +1,7 @@
 //! Converts a query's conditions to the contract's arena.
 //!
-//! In: trees, which may be too large for an arena. Out: an arena within the contract's limits, or `None`. `wire::arena`
-//! converts the other way.
+//! In: trees of conditions, which may be too large for an arena. Out: an arena within the contract's limits, or `None`.
+//! `wire::arena` converts arenas to trees.
 
 use terrane_compiler::governance::{Condition, FilterFact};
 use terrane_compiler::query::{Test, TextMatch};
@@ -12,7 +12,7 @@ use crate::bindings::ir::{Arena, Node, Op, Scalar};
 use crate::wire::arena::{MAX_DEPTH, MAX_LITERAL_BYTES, MAX_NODES};
 use crate::wire::values::{logical_type, scalar, scalar_bytes};
 
-/// The values in a query's filters.
+/// The choice between sending the values in a query's filters and withholding them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FilterValues {
     Included,
@@ -20,7 +20,7 @@ pub(super) enum FilterValues {
     Withheld,
 }
 
-/// Returns an arena with one root for each condition; `None` if they exceed the limits of an arena.
+/// Returns an arena with one root for each condition, or `None` if the conditions exceed the limits of an arena.
 pub(super) fn of_conditions(conditions: &[Condition], values: FilterValues) -> Option<Arena> {
     let mut builder = ArenaBuilder { arena: empty_arena(), values, literal_bytes: 0, blank: None };
     for condition in conditions {
@@ -34,7 +34,7 @@ struct ArenaBuilder {
     arena: Arena,
     values: FilterValues,
     literal_bytes: usize,
-    /// The node that stands for every value that is not sent.
+    /// The index of the node that replaces every withheld value.
     blank: Option<u32>,
 }
 
@@ -77,7 +77,7 @@ impl ArenaBuilder {
             }
             Test::IsNull | Test::NoRow => self.on(fact, Op::IsNull, &[]),
             Test::Equals(value) => self.on(fact, Op::Eq, &[value]),
-            // The contract has no operator that ignores case; `contains` is the nearest.
+            // The contract has no operator that ignores case. Hooks receive `contains`, the nearest one.
             Test::Match { kind, text } => {
                 let op = match kind {
                     TextMatch::Contains | TextMatch::ContainsAnyCase => Op::Contains,
@@ -123,7 +123,7 @@ impl ArenaBuilder {
         }
     }
 
-    /// Adds an operator on the fact's column and some values.
+    /// Adds an operator whose operands are the fact's column and these values.
     fn on(&mut self, fact: &FilterFact, op: Op, values: &[&Value]) -> Option<NodeAndDepth> {
         let known = self.arena.columns.iter().position(|column| **column == *fact.member);
         let slot = known.unwrap_or_else(|| {

@@ -1,7 +1,7 @@
 //! Checks the answers of hooks.
 //!
-//! In: untrusted wire types. Out: the port's types, or the violated rule of the contract. Control characters are
-//! removed from texts. Not here: whether a cube or a member exists, which the compiler checks.
+//! In: untrusted types of the contract. Out: the port's types, or the rule of the contract that an answer violates.
+//! Control characters are removed from strings. Not here: whether a cube or a member exists, which the compiler checks.
 
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ fn permit(wire: wire::Obligations) -> Result<Permit, String> {
     })
 }
 
-/// Returns the one condition of a row filter.
+/// Returns the condition of a row filter, whose arena must have exactly one root.
 fn predicate(arena: &Arena) -> Result<HookCondition, String> {
     let roots = arena.roots.len();
     let several = || format!("a predicate has {roots} roots, not one");
@@ -109,7 +109,7 @@ fn hook_mask(mask: &wire::Mask) -> Result<HookMask, String> {
             WireGranularity::Quarter => Granularity::Quarter,
             WireGranularity::Year => Granularity::Year,
         }),
-        // No name is known yet.
+        // The host knows no named masks yet, so the value is hidden.
         wire::Mask::Named(_) => HookMask::Nullify,
     })
 }
@@ -157,7 +157,7 @@ fn name(name: &str) -> Result<Arc<str>, String> {
     }
 }
 
-/// Returns the part of a guest's text that a message repeats.
+/// Returns the first 64 characters of a guest's text, for a message.
 fn shown(text: &str) -> String {
     plain(&text.chars().take(64).collect::<String>())
 }

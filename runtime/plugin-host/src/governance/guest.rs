@@ -1,8 +1,9 @@
 //! An instance of a governance hook for one query.
 //!
-//! In: a linked component, and a query's facts. Out: a verdict, unchecked. `bindgen!` would compare the types of all
-//! five functions at each instantiation, and copy every text of the facts, which took a quarter of a call. Here the
-//! called function is compared once per component, and texts are copied only into the guest.
+//! In: a linked component, and the facts of a query. Out: an unchecked verdict. The code that `bindgen!` generates
+//! compares the types of all five functions at each instantiation and copies every string of the facts, which took a
+//! quarter of the time of a call. This module compares only the function that queries call, once per component, and
+//! copies strings only into the guest.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,13 +29,13 @@ pub(crate) struct PolicyGuest {
     exports: Exports,
 }
 
-/// The indexes of a component's functions.
+/// The indexes of a component's exports.
 #[derive(Clone)]
 struct Exports {
     plugin: Arc<plugin::GuestIndices>,
     hook: Arc<wire::GuestIndices>,
     on_query: ComponentExportIndex,
-    /// True after `on-query` was compared with the contract's types. All instances of a component have the same types.
+    /// True once the type of `on-query` matched the contract. All instances of a component have the same types.
     is_compared: Arc<AtomicBool>,
 }
 
@@ -48,7 +49,7 @@ pub(crate) struct PolicyPre {
 }
 
 impl PolicyPre {
-    /// Looks up the functions.
+    /// Looks up the exports of a linked component.
     ///
     /// # Errors
     /// The component lacks a function of the contract.
@@ -96,7 +97,7 @@ impl PolicyGuest {
         }
         let found = self.instance.get_func(store, *on_query);
         let found = found.ok_or_else(|| wasmtime::format_err!("function `on-query` is missing"))?;
-        // SAFETY: this function of this component has been compared with these types; both never change.
+        // SAFETY: the type of this component's function has matched these types, and neither can change.
         Ok(unsafe { TypedFunc::new_unchecked(found) })
     }
 
@@ -132,7 +133,7 @@ impl PolicyGuest {
     }
 }
 
-/// `query-facts` of the contract, borrowed.
+/// The record `query-facts` of the contract, with borrowed strings.
 #[derive(ComponentType, Lower)]
 #[component(record)]
 pub(super) struct QueryFacts<'a> {
@@ -148,7 +149,7 @@ pub(super) struct QueryFacts<'a> {
     extra: Vec<(&'static str, &'static str)>,
 }
 
-/// `member-use` of the contract, borrowed.
+/// The record `member-use` of the contract, with borrowed strings.
 #[derive(ComponentType, Lower)]
 #[component(record)]
 pub(super) struct MemberUse<'a> {
@@ -165,8 +166,8 @@ pub(super) struct MemberUse<'a> {
 }
 
 impl<'a> QueryFacts<'a> {
-    /// Converts the facts. Conditions that don't fit into an arena are omitted, which `extra` states; their members are
-    /// still listed.
+    /// Converts the facts of a query. If the conditions do not fit into an arena, they are omitted and `extra` says so;
+    /// their members are still listed.
     pub(super) fn new(facts: &'a facts::QueryFacts, surface: wire::Surface, grants: Grants) -> QueryFacts<'a> {
         let values = if grants.query_values { FilterValues::Included } else { FilterValues::Withheld };
         let filters = arena::of_conditions(&facts.filters, values);

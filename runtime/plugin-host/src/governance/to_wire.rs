@@ -1,6 +1,6 @@
 //! Converts the arguments of hooks to the contract's types.
 //!
-//! In: the app's nouns. Out: wire types. Not here: the facts of a query (`guest`), and any check.
+//! In: the app's types. Out: the contract's types. Not here: the facts of a query (`guest`), and checks.
 
 use terrane_app::ports::governance::{Artifact, Surface, Transition};
 use terrane_app::query::RequestContext;

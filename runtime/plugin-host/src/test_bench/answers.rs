@@ -22,14 +22,14 @@ use crate::detector::check as detection;
 use crate::governance::from_wire;
 use crate::plugin::Grants;
 
-/// An exported function, its arguments by name.
+/// A called function, with its arguments by name.
 pub(super) struct AnsweredCall<'a> {
     pub(super) call: &'static str,
     pub(super) arguments: Vec<(&'a str, &'a Val)>,
 }
 
 impl AnsweredCall<'_> {
-    /// Returns the fault for which a server would refuse the answer.
+    /// Returns the fault for which a server would refuse the answer, or `None` if it would accept it.
     pub(super) fn refusal(&self, answer: Option<&Val>) -> Option<PluginFault> {
         match answer {
             Some(Val::Result(Ok(Some(answer)))) => self.check(answer).err(),
@@ -81,7 +81,8 @@ impl AnsweredCall<'_> {
     }
 }
 
-/// Reads a value as one of the contract's types. Names of the contract differ from Rust's in hyphens and capitals only.
+/// Deserializes a value as one of the contract's types. Names in the contract differ from Rust's only in hyphens and
+/// capital letters.
 #[derive(Clone, Copy)]
 struct Lifted<'a>(&'a Val);
 
@@ -195,7 +196,7 @@ impl<'de> VariantAccess<'de> for Case<'de> {
     }
 }
 
-/// Reads a set of flags, which no check needs.
+/// Deserializes a set of flags as empty, because no check reads flags.
 macro_rules! unread_flags {
     ($($flags:ty),*) => {$(
         impl<'de> Deserialize<'de> for $flags {

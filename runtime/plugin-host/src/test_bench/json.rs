@@ -1,10 +1,11 @@
 //! Converts JSON to the contract's values and back, by the types of the component itself.
 //!
-//! In: a type and a JSON value, or a value. Out: the other. Names are those of the contract (kebab-case). A record is
-//! an object, a tuple an array, an enum its name, flags an array of names, an option null or the value, a result
-//! `{"ok": …}` or `{"err": …}`, a variant `{"case": …}` or the case's name alone. NaN and the infinities are the texts
-//! `"NaN"`, `"Infinity"`, `"-Infinity"`. Options, lists and flags of a record may be omitted, and records of nothing
-//! else. Not here: functions and their parameters.
+//! In: a type, and a JSON value or a value of the contract. Out: the value in the other form. Names are those of the
+//! contract (kebab-case). In JSON, a record is an object, a tuple is an array, an enum is its name, flags are an array
+//! of names, and an option is null or the value. A result is `{"ok": …}` or `{"err": …}`, and a variant is
+//! `{"case": …}` or the case's name alone. NaN and the infinities are the strings `"NaN"`, `"Infinity"` and
+//! `"-Infinity"`. Fields of a record may be omitted if they are options, lists or flags, or records of such fields
+//! only. Not here: functions and their parameters.
 
 use serde_json::{Map, Number, Value, json};
 use wasmtime::component::types::Record;
@@ -17,7 +18,7 @@ pub struct FieldError {
     pub message: String,
 }
 
-/// Returns the value of type `ty` that the JSON describes. All errors are reported at once.
+/// Returns the value of type `ty` that the JSON describes. If it has several errors, all are reported.
 pub(super) fn to_val(ty: &Type, value: &Value, path: &str, field_errors: &mut Vec<FieldError>) -> Option<Val> {
     let found = match (ty, value) {
         (Type::Record(record), Value::Object(fields)) => return to_record(record, fields, path, field_errors),
@@ -146,13 +147,13 @@ fn to_record(
     unknown.is_empty().then_some(Val::Record(values))
 }
 
-/// Returns the value of an omitted field.
+/// Returns the value that an omitted field has, or `None` if fields of the type must not be omitted.
 pub(super) fn empty(ty: &Type) -> Option<Val> {
     match ty {
         Type::Option(_) => Some(Val::Option(None)),
         Type::List(_) => Some(Val::List(Vec::new())),
         Type::Flags(_) => Some(Val::Flags(Vec::new())),
-        // A record of omitted fields only, such as an arena.
+        // A record may be omitted if all its fields may be omitted. An arena is such a record.
         Type::Record(record) => {
             let field = |field: wasmtime::component::types::Field<'_>| Some((field.name.to_owned(), empty(&field.ty)?));
             record.fields().map(field).collect::<Option<_>>().map(Val::Record)
@@ -247,7 +248,7 @@ pub(super) fn from_val(value: &Val) -> Value {
         Val::Result(Ok(value)) => json!({"ok": payload(value)}),
         Val::Result(Err(value)) => json!({"err": payload(value)}),
         Val::Flags(names) => json!(names),
-        // The contract has none of these.
+        // The contract uses none of these types.
         Val::Map(_) | Val::Resource(_) | Val::Future(_) | Val::Stream(_) | Val::ErrorContext(_) => Value::Null,
     }
 }

@@ -1,5 +1,5 @@
-//! Returns an exported function's type as one line. Records, variants and enums have no names in a component's type, so
-//! that their kind stands for them; `terrane plugin inspect --wit` prints the whole type.
+//! Returns the type of an exported function as one line. A component's type has no names for records, variants and
+//! enums, so the line shows their kind instead. `terrane plugin inspect --wit` prints the whole type.
 
 use wasmtime::component::Type;
 use wasmtime::component::types::ComponentFunc;

@@ -1,8 +1,9 @@
 //! Converts conditions of a guest to trees.
 //!
-//! In: the contract's arena, untrusted: every index, count and value is checked before it is used, and shared nodes
-//! can't make a small arena a huge tree. Out: one condition per root, over names of members. Not here: whether the
-//! members exist, and the number of values of an operator (compiler, `check`).
+//! In: an arena of the contract, untrusted. Every index, count and value is checked before it is used. The size of the
+//! trees is limited too, because shared nodes let a small arena stand for a huge tree. Out: one condition per root,
+//! over names of members. Not here: whether the members exist, and the number of values that an operator takes
+//! (compiler, `check`).
 
 use terrane_compiler::governance::{HookCondition, TestOperator};
 use terrane_compiler::types::Value;
@@ -16,7 +17,7 @@ pub(crate) const MAX_LITERAL_BYTES: usize = 256 * 1024;
 const MAX_TREE: usize = 4_096;
 const MAX_OF_COLUMNS: usize = 65_536;
 const MAX_NAME_BYTES: usize = 512;
-/// 0001-01-01 and 9999-12-31 in days since 1970-01-01.
+/// The valid dates, in days since 1970-01-01: 0001-01-01 to 9999-12-31.
 const DAYS: std::ops::RangeInclusive<i32> = -719_162..=2_932_896;
 const DAY_MICROS: i64 = 86_400_000_000;
 
@@ -29,7 +30,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Returns the limits for a few conditions.
+    /// The limits that do not depend on the number of columns.
     pub(crate) const PLAIN: Room = Room { nodes: MAX_NODES, tree: MAX_TREE };
 
     /// Returns the limits for conditions over this number of columns.
@@ -39,7 +40,7 @@ impl Room {
     }
 }
 
-/// Returns the conditions, in the order of the roots.
+/// Returns the conditions of an arena, in the order of its roots.
 ///
 /// # Errors
 /// The violated rule of the contract.
@@ -50,7 +51,7 @@ pub(crate) fn conditions(arena: &Arena, room: Room) -> Result<Vec<HookCondition>
     arena.roots.iter().map(|root| reading.condition(*root)).collect()
 }
 
-/// Checks that all indexes are in range, also of unreachable nodes, and that the trees are small.
+/// Checks that all indexes are in range, including those of unreachable nodes, and that the trees are small.
 fn check(arena: &Arena, room: Room) -> Result<(), String> {
     let Arena { nodes, args, columns, literals, names, roots } = arena;
     if nodes.len() > room.nodes {
@@ -67,7 +68,7 @@ fn check(arena: &Arena, room: Room) -> Result<(), String> {
     if let Some(long) = columns.iter().find(|name| name.len() > MAX_NAME_BYTES) {
         return Err(format!("a column's name is {} bytes; at most {MAX_NAME_BYTES}", long.len()));
     }
-    // The depth and the size of each node's tree.
+    // The depth and the size of the tree of each node so far.
     let mut seen: Vec<(usize, usize)> = Vec::with_capacity(nodes.len());
     for (index, node) in nodes.iter().enumerate() {
         let (mut depth, mut size) = (0, 0_usize);
@@ -97,7 +98,7 @@ fn check(arena: &Arena, room: Room) -> Result<(), String> {
 fn children<'a>(arena: &'a Arena, node: &Node) -> Result<&'a [u32], String> {
     let first = node.first as usize;
     let end = first.checked_add(node.count as usize);
-    // The `first` of a leaf has no meaning.
+    // A node without children may have any value as `first`.
     if node.count == 0 {
         return Ok(&[]);
     }
@@ -106,7 +107,7 @@ fn children<'a>(arena: &'a Arena, node: &Node) -> Result<&'a [u32], String> {
     })
 }
 
-/// Reads the trees of an arena whose shape was checked.
+/// Reads the trees of an arena whose indexes and sizes were checked.
 struct ArenaReader<'a> {
     arena: &'a Arena,
     /// Each literal once, shared by all references to it.
@@ -214,7 +215,8 @@ fn value(scalar: &Scalar) -> Result<Value, String> {
     })
 }
 
-/// Returns whether the text is a sign, digits, and at most one point with digits on both sides.
+/// Returns whether the text is a decimal number: an optional sign, then digits. A point may separate the digits; it
+/// must have digits on both sides.
 fn is_decimal(digits: &str) -> bool {
     let digits = digits.strip_prefix(['-', '+']).unwrap_or(digits);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));

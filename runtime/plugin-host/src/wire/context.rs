@@ -6,7 +6,7 @@ use terrane_app::ports::governance::HookRequest;
 use crate::bindings::common::CallContext;
 use crate::limits::CallLimits;
 
-/// The time of a call, and its request.
+/// The time, the time zone and the correlation id of a call.
 #[derive(Debug, Clone)]
 pub(crate) struct Moment {
     now_unix_ms: i64,
@@ -15,7 +15,7 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
-    /// Returns the moment of calls that depend on the component only: no real time, no request.
+    /// Returns the moment of a call whose answer depends only on the component: it has no real time and no request.
     pub(crate) fn none() -> Moment {
         Moment { now_unix_ms: 0, time_zone: "UTC".to_owned(), correlation_id: String::new() }
     }

@@ -1,4 +1,4 @@
-//! The contract's two kinds of names, which programs rely on.
+//! The two forms of names in the contract.
 
 const MAX_BYTES: usize = 64;
 

@@ -38,7 +38,7 @@ pub(crate) fn logical_type_of(ty: WireType) -> LogicalType {
     }
 }
 
-/// Returns a value for a guest; all NaNs become one.
+/// Converts a value to the contract's type. All NaNs become the same NaN.
 pub(crate) fn scalar(value: &Value) -> Scalar {
     match value {
         Value::Null => Scalar::Null,
@@ -53,7 +53,7 @@ pub(crate) fn scalar(value: &Value) -> Scalar {
     }
 }
 
-/// Returns the number of literal bytes that a value uses.
+/// Returns the number of bytes by which a value counts towards the limit of literals.
 pub(crate) fn scalar_bytes(scalar: &Scalar) -> usize {
     match scalar {
         Scalar::Text(text) | Scalar::Decimal(text) => text.len(),

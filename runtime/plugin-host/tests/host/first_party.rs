@@ -19,7 +19,7 @@ fn a_dialect_is_asked_when_it_is_loaded_and_never_again() {
     let host = crate::standard::host(components());
     assert_eq!(host.guest_calls(), 0);
     let first = host.dialect("duckdb").unwrap();
-    // describe, check-config, describe-dialect
+    // The three calls: describe, check-config, describe-dialect.
     assert_eq!(host.guest_calls(), 3);
     for _ in 0..100 {
         let again = host.dialect("duckdb").unwrap();
@@ -34,6 +34,6 @@ fn a_dialect_is_asked_when_it_is_loaded_and_never_again() {
     assert_eq!((status.id.as_deref(), &status.state), (Some("dialect-duckdb"), &PluginState::Active));
     assert_eq!(status.version.as_deref(), Some(env!("CARGO_PKG_VERSION")));
     assert_eq!(status.digest.as_ref().map(String::len), Some(64));
-    // The limit is a hundred times as high; twice as much needs an explanation.
+    // The limit is a hundred times as high. Find the reason before raising this number.
     assert!(status.describe_fuel.is_some_and(|fuel| fuel < 500_000), "{:?}", status.describe_fuel);
 }

@@ -1,7 +1,7 @@
 //! Guests for tests: core modules in text form, which become components without a compiler for WebAssembly.
 //!
-//! In: the bodies of some functions. Out: the bytes of a component of the world `dialect-plugin`, or
-//! of one that is nearly it.
+//! In: the bodies of some functions. Out: the bytes of a component of the world `dialect-plugin`, or of a component
+//! that differs from that world in one respect.
 
 #![allow(dead_code, reason = "each test uses its part")]
 
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
-/// A component of the dialect world, in text form, one function body each.
+/// A component of the dialect world in text form, with one body for each function.
 #[derive(Clone)]
 pub(crate) struct Guest<'a> {
     /// Fields of the module besides the exported functions: imports, globals, a start function.
@@ -28,7 +28,7 @@ pub(crate) struct Guest<'a> {
     pub(crate) describe_dialect: &'a str,
 }
 
-/// The address of `info` in a guest's memory; its strings start at 1024.
+/// The address of the record `info` in a guest's memory. The strings of the record start at 1024.
 const INFO: &str = "(i32.const 2048)";
 /// A result `ok` without a value, which is all zeros.
 const OK: &str = "(i32.const 4096)";
@@ -77,7 +77,7 @@ pub(crate) fn wit() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit")
 }
 
-/// Returns a copy of the contract with something replaced in every file.
+/// Copies the contract into a folder, replacing `from` with `to` in every file, and returns the copy.
 pub(crate) fn wit_with(folder: &Path, from: &str, to: &str) -> PathBuf {
     let copy = folder.join("wit");
     for sub in ["", "deps"] {
@@ -93,8 +93,8 @@ pub(crate) fn wit_with(folder: &Path, from: &str, to: &str) -> PathBuf {
     copy
 }
 
-/// Returns a copy of the contract in which one world imports one more interface with one function. The memo is there
-/// already.
+/// Returns a copy of the contract in which one world imports one more interface with one function. If the interface is
+/// the memo, its file exists already.
 pub(crate) fn wit_importing(folder: &Path, world: &str, interface: &str, function: &str) -> PathBuf {
     let (package, name) = interface.split_once('/').unwrap();
     let (name, version) = name.split_once('@').unwrap();
@@ -114,7 +114,7 @@ pub(crate) fn wit_importing(folder: &Path, world: &str, interface: &str, functio
     wit
 }
 
-/// Makes a component of a module in text form, for a world of the contract in `wit`.
+/// Returns a component that contains a module in text form, for a world of the contract in the folder `wit`.
 pub(crate) fn component(text: &str, wit: &Path, world: &str) -> Vec<u8> {
     let mut resolve = Resolve::default();
     let (package, _) = resolve.push_dir(wit).unwrap();

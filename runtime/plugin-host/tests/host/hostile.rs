@@ -1,7 +1,7 @@
 //! Tests that each hostile component ends with a typed fault, and that the host continues.
 //!
-//! Limits are counted, not measured: a guest that must run out of fuel gets little of it and much
-//! time, and the other way round.
+//! Limits are counted, not measured: a guest that must run out of fuel gets little fuel and much time, and a guest that
+//! must run out of time gets much fuel and little time.
 
 use std::fs;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use terrane_plugin_host::{CallLimits, MAX_COMPONENT_BYTES, PluginHost, SearchPat
 const NO_TIME_LIMIT: CallLimits = CallLimits { fuel: 20_000_000, time_ms: 600_000 };
 const NO_FUEL_LIMIT: CallLimits = CallLimits { fuel: u64::MAX >> 1, time_ms: 20 };
 
-/// Returns a folder with these bytes as the dialect `test`.
+/// Returns a host, and the folder in which it finds these bytes as the dialect `test`.
 fn host(bytes: &[u8], describe: CallLimits) -> (TempDir, PluginHost) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("dialect-test.wasm"), bytes).unwrap();
@@ -82,7 +82,7 @@ fn memory_within_its_limit_may_be_filled_and_does_not_buy_more_time() {
 #[test]
 fn a_guest_that_wants_too_much_from_the_start_is_not_run() {
     let bytes = Guest { pages: 4096, ..Guest::default() }.component();
-    // Pooled engines refuse it when it is compiled, others when it is instantiated.
+    // An engine with a pool refuses the component when it compiles it, other engines when they instantiate it.
     let found = fault(&bytes, NO_TIME_LIMIT);
     let is_memory = PluginFault::Limit { call: "describe", limit: Limit::Memory };
     assert!(found == is_memory || matches!(found, PluginFault::Malformed { .. }), "{found}");
@@ -102,7 +102,7 @@ fn traps_say_where_and_leave_the_host_alone() {
     assert!(matches!(fault(&divided.component(), NO_TIME_LIMIT), PluginFault::Trapped { call: "describe", .. }));
 }
 
-/// Writes `info` with one string or list replaced: the address of its pointer, pointer, length.
+/// Returns a guest whose `info` has another string or list at the address `at`, with this pointer and this length.
 fn info_with(at: u32, pointer: u32, length: u32) -> Guest<'static> {
     let body = format!(
         "(i32.store (i32.const {at}) (i32.const {pointer})) (i32.store (i32.const {}) (i32.const {length})) (i32.const 2048)",
@@ -131,7 +131,7 @@ fn answers_that_break_the_contract_are_refused() {
 
 #[test]
 fn a_thousand_strings_over_the_same_bytes_do_not_fill_the_host() {
-    // `extra` is a list of 1,000 pairs, each string the same 60,000 bytes.
+    // The list `extra` has 1,000 pairs, and each string of a pair is the same 60,000 bytes.
     let body = "(local $i i32)
         (loop $again
           (i32.store (i32.add (i32.const 70000) (i32.mul (local.get $i) (i32.const 16))) (i32.const 4096))
@@ -149,7 +149,7 @@ fn a_thousand_strings_over_the_same_bytes_do_not_fill_the_host() {
 
 #[test]
 fn a_guest_may_say_no() {
-    // `err` of a list without issues.
+    // The body returns `err` with an empty list of issues.
     let bytes =
         Guest { check_config: "(i32.store8 (i32.const 4096) (i32.const 1)) (i32.const 4096)", ..Guest::default() };
     assert!(matches!(fault(&bytes.component(), NO_TIME_LIMIT), PluginFault::Declined { call: "check-config", .. }));
@@ -242,7 +242,7 @@ fn a_later_patch_of_the_contract_is_the_same_contract() {
     let folder = tempfile::tempdir().unwrap();
     let later = wit_with(folder.path(), "@0.1.0", "@0.1.7");
     let bytes = component(&Guest::default().text().replace("@0.1.0", "@0.1.7"), &later, "dialect-plugin");
-    // It is run: the trap is the default guest's own.
+    // The component was accepted: the default guest itself traps in `describe-dialect`.
     assert!(matches!(fault(&bytes, NO_TIME_LIMIT), PluginFault::Trapped { call: "describe-dialect", .. }));
 }
 
@@ -304,7 +304,7 @@ fn an_earlier_folder_wins_and_a_repaired_file_is_tried_again() {
     assert!(matches!(fault_of(&host), PluginFault::Trapped { .. }));
 }
 
-/// Counts the lines that reach the operator.
+/// Counts the log lines of plugins.
 struct Lines(Arc<AtomicUsize>);
 
 impl tracing::Subscriber for Lines {
@@ -345,7 +345,7 @@ fn a_flood_of_log_lines_is_cut_off_and_reported_once() {
 
 #[test]
 fn nothing_is_carried_from_one_call_to_the_next() {
-    // The second call would trap if it saw what the first one left.
+    // The second call would trap if it saw the global that the first call set.
     let guest = Guest {
         fields: "(global $used (mut i32) (i32.const 0))
             (func $once (if (global.get $used) (then unreachable)) (global.set $used (i32.const 1)))",
@@ -370,6 +370,6 @@ fn callers_at_once_each_get_their_fault() {
         }
     });
     assert_eq!(host.guest_calls(), 32);
-    // The contract's folder is what all these guests were made from.
+    // All these guests were built from the contract in this folder.
     assert!(wit().join("worlds.wit").is_file());
 }

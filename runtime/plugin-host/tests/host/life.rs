@@ -22,7 +22,7 @@ use terrane_plugin_host::{
 
 const ID: &str = "detector-test";
 
-/// A folder with a component in it.
+/// A folder that contains a component.
 struct House {
     folder: TempDir,
 }
@@ -48,7 +48,7 @@ impl House {
 
     fn host(&self, settings: PluginSettings) -> PluginHost {
         let plugins = vec![settings];
-        // Time stands still, so that an open breaker stays open.
+        // The time does not change, so that an open breaker stays open.
         let clock = MonotonicClock::new(|| Duration::ZERO);
         PluginHost::new(Settings { plugins, clock, ..Settings::new(SearchPath::default()) }).unwrap()
     }
@@ -91,7 +91,8 @@ fn a_pin_lets_one_file_in_and_nothing_of_another_is_run() {
     assert_eq!(host.guest_calls(), 0);
 }
 
-/// Queries compare the types of the one function that they ask; what was built for others is not let in.
+/// A query compares only the types of the function that it calls. So loading must compare the types of all functions,
+/// and must refuse a component that was built for another contract.
 #[test]
 fn a_hook_of_other_types_than_the_contracts_says_so() {
     let folder = tempfile::tempdir().unwrap();
@@ -131,7 +132,7 @@ fn a_signature_must_be_there_be_one_and_be_of_this_content_and_by_a_trusted_key(
     }
     fs::write(&sig, format!("{}\n", ours.sign(&bytes))).unwrap();
     assert_eq!(only(&loaded()).state, PluginState::Active);
-    // A byte of the component changes.
+    // One byte is added to the component.
     house.put(&[&bytes[..], &[0]].concat());
     assert!(matches!(fault(&only(&loaded())), PluginFault::Signature { .. }));
 }
@@ -153,14 +154,15 @@ fn a_manifest_that_says_something_else_is_refused() {
         assert!(matches!(found, PluginFault::Mismatch { what: found, .. } if found == what), "{what}: {found}");
     }
     let mut rubbish = version("1.0.0");
-    // A custom section other than the manifest: id 0, its size, the name's size, the name, the text.
+    // A custom section `plugin.toml` with the invalid content `id`: section id 0, its size, the size of the name, the
+    // name, the content.
     rubbish.extend(b"\0\x0e\x0bplugin.tomlid");
     assert!(matches!(refused(&rubbish), PluginFault::Manifest { .. }));
 }
 
 #[test]
 fn what_is_asked_for_beyond_the_grants_is_named_and_the_smaller_limit_wins() {
-    // The component has to say which contract it is of, so that it agrees with its manifest.
+    // The component must return the contract's version in `describe`, because it must agree with the manifest.
     let fields = "(data (i32.const 1152) \"terrane:plugins@0.1.0\")";
     let describe =
         "(i32.store (i32.const 2072) (i32.const 1152)) (i32.store (i32.const 2076) (i32.const 21)) (i32.const 2048)";
@@ -194,7 +196,7 @@ fn a_component_is_what_it_was_listed_as() {
     assert!(matches!(fault(&only(&house.host(house.settings()))), PluginFault::Mismatch { what: "id", .. }));
     let house = House::new(&RoleGuest::new(PluginRole::Check, ID).component());
     assert!(matches!(fault(&only(&house.host(house.settings()))), PluginFault::WrongWorld { .. }));
-    // `ok` is a list of kinds; there is none.
+    // The result `ok` has a list of kinds, which is empty.
     let house = House::new(&detector().with("detectors", "(i32.const 4096)").component());
     assert!(matches!(fault(&only(&house.host(house.settings()))), PluginFault::Answer { call: "detectors", .. }));
     let house = House::new(&detector().with("detectors", "unreachable").component());
@@ -268,7 +270,7 @@ fn an_operator_turns_a_plugin_off_and_on() {
     assert_eq!(host.disable(ID).unwrap().state, PluginState::Disabled);
     assert_eq!(host.missing(), [ID]);
     assert_eq!(host.disable(ID), Err(already("disabled")));
-    // It stays off, whatever is loaded meanwhile.
+    // A disabled plugin stays disabled when it is reloaded.
     assert_eq!(host.reload(ID).unwrap().state, PluginState::Disabled);
     assert_eq!(host.enable(ID).unwrap().state, PluginState::Active);
     let unknown = ChangeError::Unknown { name: "unknown".to_owned(), known: vec![ID.to_owned()] };
@@ -292,7 +294,7 @@ fn what_can_not_be_used_can_not_be_enabled_and_says_why() {
     assert_eq!(host.enable(ID).unwrap().state, PluginState::Active);
 }
 
-/// Evaluates one series, and says whether anything came of it.
+/// Evaluates one series, and returns whether that succeeds.
 async fn is_judged(detectors: &ComponentDetectors, now_unix_ms: i64) -> bool {
     let mut points = SeriesBatch::new(None);
     points.push([(0, 1.0)]);
@@ -302,7 +304,8 @@ async fn is_judged(detectors: &ComponentDetectors, now_unix_ms: i64) -> bool {
     judged.is_ok()
 }
 
-/// A result `ok` with the scores of one point: six lists over the same zeros, except for the thirteenth millisecond.
+/// The body of a `detect` that traps at millisecond 13. Otherwise it returns `ok` with the scores of one point: six
+/// lists over the same zeros.
 const JUDGES: &str = "(local $i i32)
     (if (i64.eq (i64.load (local.get 0)) (i64.const 13)) (then unreachable))
     (loop $again
@@ -336,7 +339,7 @@ async fn a_reload_that_fails_within_its_first_calls_is_taken_back() {
 
 #[tokio::test]
 async fn what_fails_later_or_was_there_first_is_not_taken_back() {
-    // From the start it is all that there is.
+    // The failing version is the first one, so no earlier version can serve instead.
     let house = House::new(&judging("1.0.0", "unreachable"));
     let host = Arc::new(house.host(house.settings()));
     let detectors = ComponentDetectors::new(Arc::clone(&host));
@@ -349,7 +352,7 @@ async fn what_fails_later_or_was_there_first_is_not_taken_back() {
     for _ in 0..21 {
         assert!(is_judged(&detectors, 0).await);
     }
-    // By now it has proven itself.
+    // The first calls of the new version have succeeded, so its later faults do not revert the reload.
     for _ in 0..6 {
         assert!(!is_judged(&detectors, 13).await);
     }
@@ -450,7 +453,7 @@ fn a_dialect_that_is_found_must_be_signed_unless_it_came_with_the_program() {
             other => panic!("{other}"),
         }
     };
-    // It is run: the trap is the default guest's own.
+    // The component was accepted: the default guest itself traps.
     assert!(matches!(asked(vec![project.clone()]), (PluginFault::Trapped { .. }, true)));
     fs::write(project.join("dialect-test.wasm"), &bytes).unwrap();
     for folder in [project.clone(), program.join("../project")] {

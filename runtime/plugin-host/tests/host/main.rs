@@ -1,6 +1,6 @@
 //! Tests the host through its ports: correct components, hostile components, and the life of a component.
 //!
-//! One test program, since linking wasmtime takes longer than the tests.
+//! All tests are one test program, because linking wasmtime takes longer than the tests.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -1,5 +1,5 @@
-//! Tests Terrane's own components as `cargo xtask components` built them. The detectors are compared with the same code
-//! run natively.
+//! Shared by tests of Terrane's own components, as `cargo xtask components` built them. The detectors are compared with
+//! the same code that runs natively.
 
 #![allow(dead_code, reason = "each test uses its part")]
 
@@ -29,7 +29,7 @@ pub(crate) fn facts() -> CallFacts {
     CallFacts { now_unix_ms: 1_704_067_200_000, time_zone: "UTC".into(), correlation_id: "test".into(), tenant: None }
 }
 
-/// Converts a batch to the guest's own type.
+/// Converts a batch to the type that the detector's native code uses.
 pub(crate) fn native(batch: &SeriesBatch) -> NativeBatch {
     NativeBatch {
         offsets: batch.offsets.clone(),

@@ -1,5 +1,5 @@
-//! Tests Terrane's own detectors and checks as components behind their ports: they return the same as the same code run
-//! natively, and follow the contract.
+//! Tests Terrane's own detectors and checks as components behind their ports. They must return the same as their code
+//! does when it runs natively, and follow the contract.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use terrane_plugin_host::{ComponentChecks, ComponentDetectors, PluginHost, Plugi
 use terrane_sdk::CallContext;
 use terrane_sdk::detector::{Detector as _, Params};
 
-/// Returns a folder with one component under a name of its own.
+/// Returns a folder that contains the component `of` under another file name.
 fn folder_with(name: &str, of: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(components().join(of), folder.path().join(name)).unwrap();
@@ -93,7 +93,7 @@ async fn more_points_than_one_call_takes_go_in_several_and_come_back_in_order() 
     assert_eq!(refused, Err(DetectorError::TooLong { points: 60_001, limit: 60_000 }));
 }
 
-/// Series of several calls that share a turn, and of several turns.
+/// Evaluates series that need several calls of one turn, and series that need several turns.
 #[tokio::test]
 async fn a_series_is_judged_the_same_beside_many_others() {
     let detectors = ComponentDetectors::new(host(components()));
@@ -148,7 +148,7 @@ async fn calls_of_one_turn_share_the_fuel_of_one() {
     else {
         panic!("{refused}")
     };
-    // Each series is a call of its own here, and the first had enough.
+    // Each series is a call of its own here, and the fuel was enough for the first one.
     assert!(*limit == Limit::Fuel && series.len() == 1 && series.start > 0, "{series:?}");
     assert_eq!(judged(5 * enough, 4).await, Ok(()));
 }

@@ -41,7 +41,7 @@ const ROLES: [(PluginRole, &str); 3] = [
 ];
 const LITTLE_FUEL: CallLimits = CallLimits { fuel: 2_000_000, time_ms: 600_000 };
 const LITTLE_TIME: CallLimits = CallLimits { fuel: u64::MAX >> 1, time_ms: 20 };
-/// The limits of calls that only fuel and memory end.
+/// The limits of calls that must end by fuel or memory, and never by time.
 const NO_TIME_LIMIT: AskedLimits = AskedLimits { time_ms: Some(600_000), fuel: Some(20_000_000), memory_mb: None };
 
 fn file(component: &[u8]) -> (TempDir, PathBuf) {
@@ -56,7 +56,7 @@ fn settings(guest: &RoleGuest, path: PathBuf) -> Settings {
     Settings { plugins: vec![plugin], ..Settings::new(SearchPath::default()) }
 }
 
-/// Returns the fault because of which the only plugin of a host was refused.
+/// Returns the fault for which the only plugin of a host was refused.
 fn refused(host: &PluginHost) -> PluginFault {
     match &host.loaded()[0].state {
         PluginState::Refused(PluginError::Faulted { fault, .. }) => fault.clone(),
@@ -64,7 +64,7 @@ fn refused(host: &PluginHost) -> PluginFault {
     }
 }
 
-/// Returns the fault for which the guest is refused at loading.
+/// Returns the fault for which a host refuses to load the guest.
 fn refusal(guest: &RoleGuest, describe: CallLimits) -> PluginFault {
     let (_folder, path) = file(&guest.component());
     refused(&PluginHost::new(Settings { describe, ..settings(guest, path) }).unwrap())
@@ -85,7 +85,7 @@ impl ManualClock {
     }
 }
 
-/// The caller, and the moment, by which the guests of these tests decide.
+/// The caller and the time of a call, on which the answers of these tests' guests depend.
 #[derive(Debug, Clone, Copy)]
 struct CallInput {
     user: &'static str,
@@ -95,7 +95,7 @@ struct CallInput {
 
 const INPUT: CallInput = CallInput { user: "ada", tenant: "acme", now: 0 };
 
-/// One guest behind the port of its role.
+/// A host with one guest, which is called through the port of its role.
 struct Stage {
     _folder: TempDir,
     clock: ManualClock,
@@ -106,12 +106,13 @@ struct Stage {
     detectors: ComponentDetectors,
 }
 
-/// Returns the expression of a call's moment in each role: a flat parameter, or the first field behind a pointer.
+/// Returns the WebAssembly expression for the time of a call in each role: a flat parameter, or the first field behind
+/// a pointer.
 fn now_of(role: PluginRole) -> &'static str {
     if role == PluginRole::Check { "(local.get 0)" } else { "(i64.load (local.get 0))" }
 }
 
-/// Returns the role's function that these tests call.
+/// Returns the name of the role's function that these tests call.
 fn function_of(role: PluginRole) -> &'static str {
     match role {
         PluginRole::Check => "make-plan",
@@ -122,7 +123,7 @@ fn function_of(role: PluginRole) -> &'static str {
 }
 
 impl Stage {
-    /// Returns a guest whose function has this body.
+    /// Returns a stage with a guest whose function has this body.
     fn of_body(role: PluginRole, fields: &str, body: &str) -> Stage {
         let (_, id) = ROLES.into_iter().find(|(known, _)| *known == role).unwrap();
         let guest = RoleGuest { fields: fields.to_owned(), ..RoleGuest::new(role, id).with(function_of(role), body) };
@@ -149,7 +150,7 @@ impl Stage {
         self.host.loaded()[0].state.clone()
     }
 
-    /// Calls the function of the guest's role. The error is the message of its fault.
+    /// Calls the function of the guest's role. An error is the message of the fault.
     async fn call(&self, input: CallInput) -> Result<(), String> {
         match self.role {
             PluginRole::Governance => self.authorize(input, &Arc::default()).await.map(drop),

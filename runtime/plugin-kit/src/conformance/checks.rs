@@ -1,4 +1,5 @@
-//! Vectors of the check role: no columns, one of each type, many; with answers, and without.
+//! Vectors of the check role: without columns, with one column of each type, with many columns; each with answers and
+//! without.
 
 use serde_json::{Value, json};
 use terrane_plugin_host::test_bench::TestBench;
@@ -71,7 +72,7 @@ fn plan_problems(plan: &Value, columns: usize) -> Vec<String> {
     problems
 }
 
-/// Returns an answer to each request, for a typical column of 100 rows.
+/// Returns a plausible answer to each request of a plan, for a typical column of 100 rows.
 fn answers(plan: &Value) -> Vec<Value> {
     let answer = |(at, request): (usize, &Value)| {
         let (values, counts) = numbers(&request["agg"]);

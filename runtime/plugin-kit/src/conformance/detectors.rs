@@ -1,4 +1,5 @@
-//! Vectors of the detector role: series without points, without values, without change, many, shuffled.
+//! Vectors of the detector role: series without points, without values or without change, many series, and series in
+//! another order.
 
 use serde_json::{Value, json};
 use terrane_plugin_host::test_bench::TestBench;
@@ -60,7 +61,7 @@ fn kind_problems(kinds: &[Value]) -> Vec<String> {
 
 type Series = Vec<Vec<Value>>;
 
-/// Returns the vectors: name, histories, points.
+/// Returns the vectors. Each has a name, histories, and points to evaluate.
 fn vectors(length: usize) -> Vec<(&'static str, Series, Series)> {
     let nan = || json!("NaN");
     let with_gaps = wave(length * 2, 3).into_iter().enumerate().map(|(at, v)| if at % 3 == 1 { nan() } else { v });
@@ -79,7 +80,7 @@ fn vectors(length: usize) -> Vec<(&'static str, Series, Series)> {
     ]
 }
 
-/// Returns values that rise and fall, differently for each seed.
+/// Returns values that rise and fall, in a different way for each seed.
 fn wave(length: usize, seed: usize) -> Vec<Value> {
     (0..length).map(|at| json!(100.0 + ((at * 37 + seed * 53) % 101) as f64 / 4.0)).collect()
 }
@@ -88,7 +89,7 @@ fn extremes(length: usize) -> Vec<Value> {
     (0..length).map(|at| json!(if at % 2 == 0 { 1e300 } else { -1e300 })).collect()
 }
 
-/// Trains if the kind has models, and returns the detection; `None` if the plugin declined.
+/// Trains the detector if the kind has models, and returns the detection, or `None` if the plugin declined.
 fn detect(bench: &TestBench, kind: &Kind, history: &Series, points: &Series) -> Result<Option<Value>, String> {
     let parameters = json!({"training-size": 10_000});
     let history = json!({"series": history});
@@ -106,7 +107,7 @@ fn detect(bench: &TestBench, kind: &Kind, history: &Series, points: &Series) -> 
     Ok(accepted(&ask(bench, "detect", arguments)?).cloned())
 }
 
-/// Checks that every list is as long as the points, scores are from 0 to 1, and points without a value are not
+/// Checks that every list has one entry per point, that scores are from 0 to 1, and that points without a value are not
 /// evaluated.
 fn problems(detection: &Value, points: &Series) -> Vec<String> {
     let points: Vec<&Value> = points.iter().flatten().collect();
@@ -131,7 +132,8 @@ fn problems(detection: &Value, points: &Series) -> Vec<String> {
     problems
 }
 
-/// Checks that the order of the series changes only the order of the answers, because each series is scored separately.
+/// Checks that another order of the series changes only the order of the answers, because each series is evaluated
+/// separately.
 fn order_problems(bench: &TestBench, kind: &Kind) -> Result<Vec<String>, String> {
     let series = |count: usize| -> Series { (0..7).map(|seed| wave(count, seed)).collect() };
     let (mut history, mut points) = (series(kind.history), series(3));

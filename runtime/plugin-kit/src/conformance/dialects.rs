@@ -1,5 +1,5 @@
-//! Vectors of the dialect role, for the functions besides the profile. The host checks the profile when it is loaded;
-//! the meaning of its SQL is checked against an engine (`terrane_sdk::conformance`, `cargo xtask dialects`).
+//! Vectors of the dialect role, for the functions other than the profile. The host checks the profile when it loads the
+//! dialect. Tests against an engine check the meaning of its SQL (`terrane_sdk::conformance`, `cargo xtask dialects`).
 
 use serde_json::{Value, json};
 use terrane_app::ports::plugins::PluginRole;
@@ -7,7 +7,7 @@ use terrane_plugin_host::test_bench::TestBench;
 
 use super::{ConformanceOutcome, ask, text};
 
-/// A part of the warehouse's own message, which callers must not see.
+/// A part of a warehouse error, which callers must not see.
 const SECRET: &str = "row-4711-of-ann";
 
 pub(super) fn run(bench: &TestBench) -> Vec<ConformanceOutcome> {

@@ -1,4 +1,5 @@
-//! Vectors of the governance role: anonymous callers, many roles, odd names; every surface, step and kind of change.
+//! Vectors of the governance role: anonymous callers, callers with many roles, unusual names, and every surface,
+//! transition and kind of change.
 
 use serde_json::{Value, json};
 use terrane_plugin_host::test_bench::TestBench;

@@ -1,6 +1,6 @@
 //! Formats of dates and times.
 //!
-//! In: a moment and a format. Out: a string with English names. `m` behind an hour is minutes, and months otherwise.
+//! In: a moment and a format. Out: a string with English names. `m` means minutes after an hour, and months otherwise.
 
 use jiff::civil::DateTime;
 
@@ -29,10 +29,10 @@ const NAMES: [(&str, &str); 7] = [
     ("general date", GENERAL),
 ];
 const GENERAL: &str = "m/d/yyyy h:nn:ss AM/PM";
-/// The pairs of words for the halves of a day.
+/// The elements for the two halves of a day, each with the words for the first and the second half.
 const HALVES: [&str; 4] = ["AM/PM", "am/pm", "A/P", "a/p"];
 
-/// Returns whether a format is one of dates: it has their letters and no digits of numbers.
+/// Returns whether a format is one of dates: it has letters of dates, and no digit elements of numbers.
 pub(super) fn is_format(format: &str, name: &str) -> bool {
     let mut is_quoted = false;
     let mut has_date = false;
@@ -86,7 +86,7 @@ pub(super) fn format(moment: DateTime, format: &str, name: &str) -> String {
             let letter = if minutes { 'n' } else { letter };
             write(moment, letter, count, has_halves, &mut out);
             is_behind_hour = letter == 'h';
-            // Letters of ASCII are one byte each.
+            // The letters are ASCII, so each is one byte long.
             count
         };
         rest = &rest[length.min(rest.len())..];
@@ -94,7 +94,7 @@ pub(super) fn format(moment: DateTime, format: &str, name: &str) -> String {
     out
 }
 
-/// Writes one element: a letter and the number of times that it occurs.
+/// Writes one element of a format: a letter that occurs `count` times.
 fn write(moment: DateTime, letter: char, count: usize, has_halves: bool, out: &mut String) {
     let number = |value: i64| match count {
         1 => value.to_string(),

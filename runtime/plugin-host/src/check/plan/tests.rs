@@ -21,7 +21,7 @@ fn columns() -> Vec<ProfiledColumn> {
     (0..64).map(column).collect()
 }
 
-/// Returns `c0 in (…)` with many references to one literal.
+/// Returns the condition `c0 in (…)`, whose list refers to one literal `references` times.
 fn list(references: u32) -> Arena {
     let node = |op, count, aux| Node { op, ty: WireType::Unknown, first: 0, count, aux };
     Arena {
@@ -43,7 +43,7 @@ fn read(wishes: Vec<wire::Aggregate>, predicates: Arena) -> Result<usize, String
 #[test]
 fn conditions_count_with_every_request_that_names_them() {
     let wishes = |count| vec![wire::Aggregate::CountWhere(0); count];
-    // 1,002 nodes and values each.
+    // Each condition has 1,002 nodes and values.
     assert_eq!(read(wishes(65), list(1_000)), Ok(65));
     assert!(read(wishes(66), list(1_000)).unwrap_err().contains("65536 nodes and values"));
     assert_eq!(read(wishes(4_096), list(1)), Ok(4_096));

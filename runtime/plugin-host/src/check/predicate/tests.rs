@@ -1,4 +1,4 @@
-//! Tests arenas that are conditions, and arenas that are not.
+//! Tests arenas that are valid conditions, and arenas that are not.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

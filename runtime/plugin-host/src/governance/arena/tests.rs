@@ -25,6 +25,6 @@ fn conditions_beyond_the_limits_are_none() {
     let test = Test::InList { values, or_null: false };
     let fact = FilterFact { member: "orders.id".into(), ty: LogicalType::Integer, test };
     assert!(of_conditions(&[Condition::Test(fact.clone())], FilterValues::Included).is_none());
-    // Withheld values are one node.
+    // All withheld values share one node.
     assert!(of_conditions(&[Condition::Test(fact)], FilterValues::Withheld).is_some());
 }

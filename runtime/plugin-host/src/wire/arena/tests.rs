@@ -58,7 +58,7 @@ fn indexes_that_lead_nowhere_are_refused() {
 fn children_stand_before_their_parents() {
     refused(|arena| arena.args[0] = 2, "must precede their parent");
     refused(|arena| arena.args[1] = 9, "must precede their parent");
-    // Also where the root does not lead there.
+    // A node that cannot be reached from the root must be valid too.
     refused(
         |arena| {
             arena.nodes.push(node(Op::Not, 2, 1, 0));
@@ -100,7 +100,7 @@ fn literals_are_what_they_say() {
 
 #[test]
 fn a_small_arena_can_not_stand_for_a_huge_tree() {
-    // Each node has the one before twice as a child: 2^24 nodes written out.
+    // Each node has its predecessor twice as a child, so the tree has 2^24 nodes.
     refused(
         |arena| {
             for _ in 0..24 {
@@ -131,7 +131,7 @@ fn depth_and_size_have_limits() {
     refused(|arena| arena.nodes.extend((0..MAX_NODES).map(|_| node(Op::Literal, 0, 0, 0))), "nodes");
 }
 
-/// Returns `region in (…)` with many references to one literal.
+/// Returns the arena of `region in (…)`, whose list refers to one literal `references` times.
 fn list(text: String, references: u32) -> Arena {
     let mut arena = equal();
     arena.literals = vec![Scalar::Text(text)];
@@ -170,17 +170,17 @@ fn references_to_a_literal_share_its_text() {
 #[test]
 fn references_to_literals_count_as_values() {
     let long = || "x".repeat(MAX_LITERAL_BYTES);
-    // With the column and the list itself.
+    // The column and the list itself count too.
     assert!(condition(&list(long(), 4_094)).is_ok());
     assert!(condition(&list(long(), 4_095)).unwrap_err().contains("nodes and values"));
     assert!(condition(&list(long(), 100_000)).unwrap_err().contains("more than 4096 entries"));
-    // By several roots.
+    // Several roots share one tree.
     let mut roots = list(long(), 1_000);
     roots.roots = vec![2; 4];
     assert!(conditions(&roots, Room::PLAIN).is_ok());
     roots.roots = vec![2; 5];
     assert!(conditions(&roots, Room::PLAIN).unwrap_err().contains("nodes and values"));
-    // By several parents.
+    // Several parents share one tree.
     let mut shared = list(long(), 1_000);
     shared.nodes.push(node(Op::Or, 1_001, 5, 0));
     shared.args.extend([2; 5]);

@@ -1,7 +1,7 @@
 //! Encodes answers in the layout of a guest's memory (the component model's canonical ABI).
 //!
-//! In: words and strings. Out: a data segment of at most [`BYTES`]. The answer begins at [`BASE`], and the data
-//! that it points to follows.
+//! In: words and strings. Out: a data segment of at most [`BYTES`]. The answer begins at [`BASE`]; the strings and
+//! lists to which it points follow.
 
 /// The address of an answer.
 pub(crate) const BASE: u32 = 16_384;
@@ -13,7 +13,7 @@ pub(crate) struct Image {
 }
 
 impl Image {
-    /// Creates an image of zeros, of which the first `size` bytes are the answer.
+    /// Creates an image of zeros. The answer takes the first `size` bytes.
     pub(crate) fn new(size: usize) -> Image {
         Image { bytes: vec![0; BYTES], free: size.next_multiple_of(8) }
     }
@@ -56,7 +56,7 @@ impl Image {
 
     /// Writes `column = 'text'` as an arena whose six lists begin at `at`.
     fn equality(&mut self, at: usize, column: &str, text: &str) {
-        // By their places among the operators: `column`, `literal`, `eq`.
+        // The numbers of the operators `column`, `literal` and `eq` in the contract, and of the arguments of each.
         let ops: [(u8, u32); 3] = [(0, 0), (1, 0), (7, 2)];
         let nodes = self.room(3 * 16);
         for (index, (op, count)) in ops.into_iter().enumerate() {
@@ -70,7 +70,7 @@ impl Image {
         let columns = self.room(8);
         self.text(columns, column);
         self.list(at + 16, columns, 1);
-        // `text` is the sixth case of a scalar; the value is aligned like a long.
+        // `text` is the sixth case of a scalar. Its value is aligned to eight bytes.
         let literals = self.room(16);
         self.byte(literals, 5);
         self.text(literals + 8, text);
@@ -87,10 +87,10 @@ impl Image {
     }
 }
 
-/// Returns `ok` of a verdict that permits rows with `orders.region = 'EU'`, with a warning and a note.
+/// Returns `ok` with a verdict that permits rows with `orders.region = 'EU'` and has a mask, a warning and a note.
 pub(crate) fn verdict() -> Image {
     let mut image = Image::new(80);
-    // The result's case is 0; the decision's is 1, and its obligations begin at 16.
+    // The case of the result is 0, the case of the decision is 1, and the obligations begin at 16.
     image.byte(8, 1);
     let filter = image.room(56);
     image.text(filter, "orders");
@@ -99,7 +99,7 @@ pub(crate) fn verdict() -> Image {
     let mask = image.room(28);
     image.text(mask, "orders");
     image.text(mask + 8, "status");
-    // `nullify`
+    // The mask `nullify`.
     image.byte(mask + 16, 1);
     image.list(24, mask, 1);
     let warning = image.room(8);
@@ -112,7 +112,8 @@ pub(crate) fn verdict() -> Image {
     image
 }
 
-/// Returns `ok` of a plan that requests, for the first column, the number of rows and of those with `region = 'EU'`.
+/// Returns `ok` with a plan of two requests for the first column: the number of rows, and the number of rows with
+/// `region = 'EU'`.
 pub(crate) fn plan() -> Image {
     const COUNT_WHERE: u8 = 12;
     let mut image = Image::new(60);
@@ -123,7 +124,7 @@ pub(crate) fn plan() -> Image {
     image
 }
 
-/// Returns `ok` of the scores of four points.
+/// Returns `ok` with the scores of four points.
 pub(crate) fn detection() -> Image {
     let mut image = Image::new(52);
     for (index, values) in [[0.0, 0.5, 1.0, 0.25], [1.0; 4], [2.0; 4], [0.0; 4], [3.0; 4]].iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Guests of any role, as core modules in text form.
 //!
-//! In: a role, and the bodies of some functions; the others trap. Out: the bytes of a component, with a
-//! manifest if one is given. An answer is a pointer to memory; `data` is the initial content of the memory.
+//! In: a role, and the bodies of some functions; the other functions trap. Out: the bytes of a component, with a
+//! manifest if one is given. An answer is a pointer into the guest's memory, whose initial content is `data`.
 
 use std::path::Path;
 
@@ -9,15 +9,15 @@ use terrane_app::ports::plugins::PluginRole;
 
 use super::{component, wit};
 
-/// Ten flat parameters.
+/// The ten core parameters to which the context of a call is flattened.
 const CONTEXT: &str = "i64 i32 i32 i32 i32 i32 i32 i32 i32 i32";
 
-/// Adds the pages of memory that are missing up to `$free`.
+/// Grows the memory until it contains the address `$free`.
 const GROW: &str = "(if (i32.gt_u (global.get $free) (i32.mul (memory.size) (i32.const 65536)))
       (then (drop (memory.grow (i32.add (i32.const 1) (i32.shr_u
         (i32.sub (global.get $free) (i32.mul (memory.size) (i32.const 65536))) (i32.const 16)))))))";
 
-/// A component of a role, one function body each.
+/// A component of a role, with one body for each function.
 #[derive(Clone)]
 pub(crate) struct RoleGuest {
     pub(crate) role: PluginRole,
@@ -29,13 +29,13 @@ pub(crate) struct RoleGuest {
     pub(crate) check_config: String,
     /// True if the allocator grows the memory when needed; otherwise the memory has a fixed size.
     pub(crate) grows: bool,
-    /// Bodies by the contract's function: `on-query`.
+    /// The bodies of the role's functions, by names of the contract such as `on-query`.
     pub(crate) bodies: Vec<(&'static str, String)>,
 }
 
 impl RoleGuest {
-    /// Says who it is, accepts any configuration, and traps when asked for anything else; a detector has one
-    /// kind.
+    /// Returns a guest that describes itself and accepts any configuration. Its other functions trap, except that a
+    /// detector returns one kind.
     pub(crate) fn new(role: PluginRole, id: &str) -> RoleGuest {
         let bodies = match role {
             PluginRole::Detector => vec![("detectors", "(i32.const 2304)".to_owned())],
@@ -53,7 +53,7 @@ impl RoleGuest {
         }
     }
 
-    /// Replaces the body of a function that would trap.
+    /// Sets the body of a function, which would trap otherwise.
     pub(crate) fn with(mut self, function: &'static str, body: &str) -> RoleGuest {
         self.bodies.retain(|(name, _)| *name != function);
         self.bodies.push((function, body.to_owned()));
@@ -120,7 +120,7 @@ impl RoleGuest {
         self.component_of(&wit())
     }
 
-    /// Returns a component for a contract that differs from the host's.
+    /// Returns the component for the contract in a folder, which may differ from the host's.
     pub(crate) fn component_of(&self, wit: &Path) -> Vec<u8> {
         component(&self.text(), wit, self.world())
     }

@@ -1,4 +1,4 @@
-//! Tests the limits on answers that are small in the guest and huge in the host, and on huge requests.
+//! Tests the limits on huge requests, and on answers that are small in the guest but huge in the host.
 
 use terrane_app::ports::audit::Details;
 use terrane_compiler::governance::{MemberUse, Usage};
@@ -7,7 +7,8 @@ use terrane_compiler::types::LogicalType;
 use super::*;
 use crate::guests::image;
 
-/// Writes `count` pairs of pointer and length, each over the same 60,000 bytes, from 70,000 on.
+/// Returns code that writes `count` pairs of pointer and length at address 70,000 and up. Each pair refers to the same
+/// 60,000 bytes.
 fn aliases(count: u32) -> String {
     format!(
         "(local $i i32)
@@ -20,7 +21,7 @@ fn aliases(count: u32) -> String {
     )
 }
 
-/// Puts the list of `count` aliases into the answer at `at`.
+/// Returns a body whose answer has the list of `count` aliases at the offset `at`.
 fn with_list(at: u32, count: u32) -> String {
     let base = image::BASE + 50_000;
     format!(
@@ -34,13 +35,13 @@ fn with_list(at: u32, count: u32) -> String {
 
 #[tokio::test]
 async fn lists_that_unfold_to_gigabytes_end_at_what_a_call_may_hand_over() {
-    // 5,000 texts over 60,000 bytes are 300 MB. Where each role's answer has a list of texts or of lists.
+    // 5,000 strings over the same 60,000 bytes are 300 MB. Each role has a list of strings or lists in its answer.
     for (role, function, body) in [
-        // The names of columns of a plan's conditions.
+        // The column names in the arena of a plan.
         (PluginRole::Check, "make-plan", with_list(28, 5_000)),
         // The warnings of a permit.
         (PluginRole::Governance, "on-query", permitting(&with_list(52, 5_000))),
-        // The models, of which each is a list of bytes.
+        // The models, each of which is a list of bytes.
         (PluginRole::Detector, "train", with_list(4, 5_000)),
     ] {
         let (_, id) = ROLES.into_iter().find(|(known, _)| *known == role).unwrap();
@@ -54,7 +55,7 @@ async fn lists_that_unfold_to_gigabytes_end_at_what_a_call_may_hand_over() {
     }
 }
 
-/// Returns the same answer, with the case `permit`.
+/// Changes the body so that its answer is a `permit`.
 fn permitting(body: &str) -> String {
     let at = image::BASE + 50_000;
     let (code, answer) = body.rsplit_once("(i32.const ").unwrap();
@@ -64,7 +65,7 @@ fn permitting(body: &str) -> String {
 #[test]
 fn so_do_those_of_who_a_guest_is() {
     for (role, id) in ROLES {
-        // `extra` of the info: pairs of texts.
+        // The list `extra` of the record `info`, whose elements are pairs of strings.
         let describe = format!(
             "{} (i32.store (i32.const 2088) (i32.const 70000)) (i32.store (i32.const 2092) (i32.const 2500)) (i32.const 2048)",
             aliases(5_000)
@@ -77,14 +78,14 @@ fn so_do_those_of_who_a_guest_is() {
 
 #[tokio::test]
 async fn a_small_arena_that_stands_for_a_huge_tree_is_a_fault() {
-    // Each node holds the one before twice: 2^30 tests, were they written out.
+    // Each node has its predecessor twice as a child, so the tree has 2^30 tests.
     let mut verdict = image::Image::new(80);
     verdict.byte(8, 1);
     let filter = verdict.room(56);
     verdict.text(filter, "orders");
     let nodes = verdict.room(30 * 16);
     let args = verdict.room(30 * 8);
-    // `true`, then `and` thirty times.
+    // The nodes are the literal `true`, then 30 times `and`.
     let literal = verdict.room(16);
     verdict.byte(literal, 1);
     verdict.byte(literal + 8, 1);
@@ -121,7 +122,7 @@ async fn answers_that_are_right_are_read() {
     assert_eq!(stage.detect(INPUT).await.unwrap().scores, [0.0, 0.5, 1.0, 0.25]);
 }
 
-/// Returns the facts of a query with so many members, each of about so many bytes.
+/// Returns the facts of a query with this number of members, each of about this number of bytes.
 fn wide(members: usize, bytes: usize) -> Arc<QueryFacts> {
     let member = |number: usize| MemberUse {
         cube: "orders".into(),
@@ -140,13 +141,13 @@ fn wide(members: usize, bytes: usize) -> Arc<QueryFacts> {
 async fn a_model_of_megabytes_is_reported_or_refused_by_the_guests_memory() {
     let hook = RoleGuest::new(PluginRole::Governance, "policy-test").with("on-query", "(i32.const 4096)");
     let growing = RoleGuest { grows: true, ..hook.clone() };
-    // Over 1 MB, which fits into what a guest may have.
+    // The facts have over 1 MB, which fits into a guest's memory.
     let stage = Stage::of(&growing, |_| {});
     assert_eq!(stage.authorize(INPUT, &wide(10_000, 100)).await, Ok(Decision::Abstain));
-    // A guest that reserves no memory violates the contract: the address that it returns is invalid.
+    // A guest whose allocator reserves no memory violates the contract, because it returns an invalid address.
     let fault = Stage::of(&hook, |_| {}).authorize(INPUT, &wide(10_000, 100)).await.unwrap_err();
     assert!(fault.contains("in `on-query`"), "{fault}");
-    // Over 64 MiB.
+    // The facts have over 64 MiB, the limit of a guest's memory.
     let fault = stage.authorize(INPUT, &wide(70, 1 << 20)).await.unwrap_err();
     assert_eq!(fault, "reached its limit of memory in `on-query`");
     assert_eq!(stage.authorize(INPUT, &wide(1, 1)).await, Ok(Decision::Abstain));

@@ -1,10 +1,10 @@
-//! Tests two hundred callers at once: each gets an answer or a refusal with its reason, and none waits forever.
+//! Tests 200 concurrent callers: each gets an answer or a refusal with its reason, and none waits forever.
 
 use std::collections::BTreeMap;
 
 use super::*;
 
-/// Returns the outcomes of concurrent calls, counted by the words before the function's name.
+/// Returns the outcomes of concurrent calls, counted by the words of the message before the function's name.
 async fn at_once(stage: Stage, callers: i64, user: impl Fn(i64) -> &'static str) -> BTreeMap<String, usize> {
     let stage = Arc::new(stage);
     let asking: Vec<_> = (0..callers)
@@ -23,7 +23,7 @@ async fn at_once(stage: Stage, callers: i64, user: impl Fn(i64) -> &'static str)
     outcomes
 }
 
-/// Returns a name for each caller that lives as long as the tests run.
+/// Returns a different name for each number. The name is leaked, so it lives as long as the tests run.
 fn own_name(number: i64) -> &'static str {
     format!("user-{number}").leak()
 }
@@ -42,7 +42,7 @@ async fn those_who_meet_a_loop_get_their_fault() {
             let (limited, open) =
                 (of_words(&outcomes, "reached its limit of fuel"), of_words(&outcomes, "circuit breaker is open"));
             let full = of_words(&outcomes, "too many guests");
-            // Those that had begun when the fifth failed ended too.
+            // Calls that were running when the fifth call failed reach the limit too.
             assert!((5..=16).contains(&limited), "{role}: {outcomes:?}");
             assert_eq!(limited + open + full, 200, "{role}: {outcomes:?}");
         }

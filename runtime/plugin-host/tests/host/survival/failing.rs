@@ -1,11 +1,11 @@
-//! Tests the circuit breaker of a function that fails repeatedly: it opens for the callers that see failures, and for
-//! all callers once the function fails for most of them.
+//! Tests the circuit breakers of a function that fails repeatedly. The breaker of a caller opens if calls of that
+//! caller fail. The breaker for all callers opens once the function fails for most of them.
 
 use terrane_app::ports::plugins::Unavailable;
 
 use super::*;
 
-/// Traps if the moment of the call is the thirteenth millisecond, and abstains otherwise.
+/// The body of a hook that traps if the call's time is millisecond 13, and abstains otherwise.
 const UNLUCKY: &str = "(if (i64.eq (i64.load (local.get 0)) (i64.const 13)) (then unreachable)) (i32.const 4096)";
 
 #[tokio::test]
@@ -28,7 +28,7 @@ async fn a_function_that_keeps_failing_is_let_alone() {
     checks.host.disable("check-test").unwrap();
     let disabled = ask().await;
     assert_eq!(disabled, PluginFault::Disabled);
-    // Enabled, it gets another chance.
+    // Enabling the plugin resets its breakers.
     checks.host.enable("check-test").unwrap();
     assert!(matches!(ask().await, PluginFault::Trapped { .. }));
 }
@@ -42,14 +42,14 @@ async fn one_callers_faults_open_no_breaker_of_others() {
     for _ in 0..5 {
         assert!(stage.call(eve).await.unwrap_err().contains("trapped in `on-query`"));
     }
-    // Not even with other questions: it is closed to her, and to her alone.
+    // Calls with other input are rejected too, but only for this caller.
     let refused = stage.call(CallInput { now: 0, ..eve }).await.unwrap_err();
     assert!(refused.contains("circuit breaker is open"), "{refused}");
     for input in [INPUT, CallInput { user: "eve", tenant: "other", ..INPUT }, CallInput { user: "", ..INPUT }] {
         assert_eq!(stage.call(input).await, Ok(()));
     }
     assert_eq!((stage.state(), stage.host.missing()), (PluginState::Active, Vec::new()));
-    // However often she does it.
+    // Other callers are answered even if this caller causes faults again and again.
     for _ in 0..10 {
         stage.clock.advance(70);
         for _ in 0..5 {
@@ -88,7 +88,7 @@ async fn obligations_that_can_not_be_met_count_against_the_hook() {
     assert_eq!((export.calls, export.faults, export.is_open), (5, 5, true));
     assert_eq!((stage.state(), stage.host.missing()), (PluginState::Degraded, vec!["policy-test".to_owned()]));
     assert!(stage.call(INPUT).await.unwrap_err().contains("circuit breaker is open"));
-    // A try that answers well, and is then found wanting, keeps it closed for longer.
+    // If the answer of a successful probe is rejected afterwards, the breaker opens for a longer time.
     stage.clock.advance(1);
     stage.call(INPUT).await.unwrap();
     stage.blame(INPUT, "unknown cube `nowhere`");

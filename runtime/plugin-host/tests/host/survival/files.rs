@@ -1,9 +1,9 @@
-//! Tests files that are not components any more, and components whose imports the host does not provide, in every role.
+//! Tests files that were damaged, and components whose imports the host does not provide, in every role.
 
 use super::*;
 use crate::guests::wit_importing;
 
-/// Loads the bytes as the guest's file.
+/// Returns a host whose plugin has these bytes as its file.
 fn loaded(guest: &RoleGuest, bytes: &[u8]) -> PluginHost {
     let (_folder, path) = file(bytes);
     PluginHost::new(settings(guest, path)).unwrap()
@@ -18,7 +18,7 @@ fn an_import_that_no_host_gives_is_named_and_nothing_is_run() {
             ("wasi:sockets/instance-network@0.2.0", "instance-network: func() -> u32;", "(result i32)"),
             ("wasi:clocks/wall-clock@0.2.0", "now: func() -> u64;", "(result i64)"),
             ("wasi:random/random@0.2.0", "get-random-u64: func() -> u64;", "(result i64)"),
-            // There, and not granted.
+            // The host has this interface, but the operator did not grant it.
             ("terrane:host/memo@0.1.0", "get: func(key: string) -> option<list<u8>>;", "(param i32 i32 i32)"),
             ("terrane:host/log-and-more@0.1.0", "log: func();", ""),
         ] {
@@ -61,7 +61,7 @@ fn files_of_which_something_was_changed_are_refused_or_run_inside_their_limits()
             number ^= number << 17;
             let mut changed = good.clone();
             changed[8 + (number >> 8) as usize % (good.len() - 8)] ^= (number & 0xff) as u8 | 1;
-            // Behind the right beginning there may also be nothing but rubbish.
+            // In every fourth file, random bytes follow the valid header.
             if number.is_multiple_of(4) {
                 changed[8..].iter_mut().enumerate().for_each(|(at, byte)| *byte = (number >> (at % 56)) as u8);
             }
@@ -70,7 +70,7 @@ fn files_of_which_something_was_changed_are_refused_or_run_inside_their_limits()
             match &status.state {
                 PluginState::Active => assert_eq!(status.id.as_deref(), Some(id)),
                 PluginState::Refused(PluginError::Faulted { fault, .. }) => {
-                    // Whatever it is, this host did not break.
+                    // Any fault of the guest is accepted, but not a fault of the host.
                     assert!(!matches!(fault, PluginFault::Host { .. }), "{role}: {fault}");
                 }
                 other => panic!("{role}: {other:?}"),

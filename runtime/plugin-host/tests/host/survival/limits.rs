@@ -27,7 +27,7 @@ fn no_role_is_a_way_around_the_limits() {
         assert_eq!(found, PluginFault::Limit { call: "describe", limit: Limit::Stack }, "{role}");
         let found = refusal(&guest("", "unreachable"), LITTLE_FUEL);
         assert!(matches!(found, PluginFault::Trapped { call: "describe", .. }), "{role}: {found}");
-        // The id's pointer leads nowhere.
+        // The pointer of the id leads outside the memory.
         let wild = "(i32.store (i32.const 2048) (i32.const 0x7fffffff)) (i32.const 2048)";
         assert!(matches!(refusal(&guest("", wild), LITTLE_FUEL), PluginFault::Answer { call: "describe", .. }));
     }

@@ -1,4 +1,4 @@
-//! Tests the memo, the memory between calls, with guests that try to fill it or to read entries of others.
+//! Tests the memo with guests that try to fill it or to read entries of other plugins or tenants.
 
 use terrane_plugin_host::Grants;
 
@@ -7,7 +7,7 @@ use super::*;
 const IMPORTS: &str = "(import \"terrane:host/memo@0.1.0\" \"get\" (func $get (param i32 i32 i32)))
     (import \"terrane:host/memo@0.1.0\" \"put\" (func $put (param i32 i32 i32 i32 i32 i32)))
     (data (i32.const 3072) \"note\")";
-/// Reads the entry of a key of four bytes into memory at 5120. The result is 1 if the entry exists.
+/// Code that reads the entry of a key of four bytes into the memory at 5120. The byte there is 1 if the entry exists.
 const GET: &str = "(call $get (i32.const 3072) (i32.const 4) (i32.const 5120))";
 const PUT: &str =
     "(call $put (i32.const 3072) (i32.const 4) (i32.const 3072) (i32.const 4) (i32.const 0) (i32.const 5120))";
@@ -28,7 +28,7 @@ fn granted(settings: &mut Settings) {
 
 #[tokio::test]
 async fn a_note_is_found_by_its_own_tenant_alone() {
-    // Traps where it finds the note, and leaves it where it does not.
+    // The guest traps if it finds the entry; otherwise it writes the entry.
     let body = format!("{GET} (if (i32.load8_u (i32.const 5120)) (then unreachable)) {PUT} {ABSTAIN}");
     let stage = stage(&body);
     for tenant in ["acme", "other", "", "ACME", "acme "] {
@@ -42,7 +42,7 @@ async fn a_note_is_found_by_its_own_tenant_alone() {
 async fn another_component_or_another_configuration_finds_nothing() {
     let body = format!("{GET} (if (i32.load8_u (i32.const 5120)) (then unreachable)) {PUT} {ABSTAIN}");
     let folder = tempfile::tempdir().unwrap();
-    // The second differs by nothing but its id, the third by its version, so that both are other files.
+    // The second guest differs only in its id, and the third also in its version, so that both are different files.
     let other = noting("policy-other", &body);
     let newer = RoleGuest { version: "1.0.1".to_owned(), ..noting("policy-newer", &body) };
     let stage = Stage::of(&noting("policy-test", &body), |settings| {
@@ -66,7 +66,7 @@ async fn what_is_too_large_is_refused_and_the_call_goes_on() {
     for (key, value, words) in
         [(100_000, 4, "a key"), (257, 4, "a key"), (4, 65_537, "a value"), (4, 2_000_000, "a value")]
     {
-        // Traps unless the host says no.
+        // The guest traps unless the host refuses the entry.
         let body = format!(
             "(drop (memory.grow (i32.const 64)))
             (call $put (i32.const 131072) (i32.const {key}) (i32.const 131072) (i32.const {value}) (i32.const 0) (i32.const 5120))
@@ -82,8 +82,8 @@ async fn what_is_too_large_is_refused_and_the_call_goes_on() {
 
 #[tokio::test]
 async fn notes_without_end_end_the_call_and_leave_the_others_theirs() {
-    // Who asks at the thirteenth millisecond puts one note after the other, each under a key of its own; others
-    // find their own again, or begin.
+    // At millisecond 13, the guest writes entries without end, each under another key. At other times it checks that
+    // its own entry exists, or writes it.
     let body = format!(
         "(local $i i32)
         (if (i64.eq (i64.load (local.get 0)) (i64.const 13)) (then

@@ -1,4 +1,4 @@
-//! Tests of guests that report a panic before they trap. In every role the fault names the place and the cause.
+//! Tests guests that report a panic before they trap. In every role the fault contains the place and the cause.
 
 use wasmparser::{Parser, Payload};
 
@@ -19,7 +19,7 @@ fn panicking() -> String {
     calls.collect::<String>() + "unreachable"
 }
 
-/// Returns a copy of the contract in which the world imports the interface.
+/// Returns a copy of the contract in which the world imports the interface of panic messages.
 fn contract(folder: &TempDir, world: &str) -> PathBuf {
     let import = format!("world {world} {{ import terrane:diagnostics/panic@0.1.0;");
     wit_with(folder.path(), &format!("world {world} {{"), &import)
@@ -56,7 +56,7 @@ fn a_panic_of_a_dialect_is_the_reason_of_the_fault() {
     assert_eq!(fault, PluginFault::Trapped { call: "describe-dialect", message: TEXT.to_owned() });
 }
 
-/// Counts the core modules that each instance of a component is made of.
+/// Counts the core modules of a component. Each instance of the component instantiates all of them.
 fn core_modules(component: &[u8]) -> usize {
     let payloads = Parser::new(0).parse_all(component).map(Result::unwrap);
     payloads.filter(|payload| matches!(payload, Payload::ModuleSection { .. })).count()

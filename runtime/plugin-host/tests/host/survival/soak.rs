@@ -1,5 +1,5 @@
-//! Tests thousands of calls with answers that are correct, almost correct or random, as a sample of the million calls
-//! of `cargo xtask soak`.
+//! Tests thousands of calls whose answers are valid, nearly valid or random. `cargo xtask soak` makes a million such
+//! calls; this test makes a sample.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,11 +11,11 @@ use super::*;
 use crate::guests::image::{self, BASE, Image};
 
 const MOST_GROWTH_BYTES: u64 = 32 * 1024 * 1024;
-/// The number of calls after which a new guest follows, with its own way of describing itself.
+/// The number of calls of one guest. The next guest also has another answer to `describe`.
 const CALLS_A_GUEST: u64 = 250;
 
-/// Returns a valid answer in memory, and a function `$answer` that returns it or damages it by its seed: it changes one
-/// word, or writes small numbers, pointers into itself or any bytes over it.
+/// Returns the data of a valid answer, and a function `$answer`. Depending on its seed, `$answer` returns the valid
+/// answer, changes one word of it, or overwrites it with small numbers, pointers into itself and random words.
 fn hostile(right: &Image) -> String {
     format!(
         "{}
@@ -61,14 +61,14 @@ fn resident_bytes() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
 }
 
-/// Returns the number of calls: that of the soak test, or else a sample.
+/// Returns the number of calls that `cargo xtask soak` wants, or the number of a sample.
 fn calls_wanted() -> u64 {
     #[allow(clippy::disallowed_methods, reason = "who runs a test says how long")]
     let wanted = std::env::var("TERRANE_SOAK_CALLS").ok();
     wanted.map_or(10_000, |calls| calls.parse().unwrap())
 }
 
-/// Outcomes by function and class: the fault's words before the function's name.
+/// The numbers of outcomes, by function and by the words of the fault before the function's name.
 #[derive(Default)]
 struct CallStatistics(BTreeMap<(&'static str, String), u64>);
 
@@ -112,7 +112,7 @@ fn described(seed: u64, statistics: &mut CallStatistics) {
 
 #[tokio::test]
 async fn hostile_returns_neither_end_the_host_nor_make_it_grow() {
-    // Each call is far from the one before, so that no breaker keeps the next one away.
+    // The time advances much between calls, so that no call is rejected because of an open breaker.
     let now = Arc::new(AtomicU64::new(0));
     let apart = |settings: &mut Settings| {
         let now = Arc::clone(&now);
@@ -161,7 +161,7 @@ async fn hostile_returns_neither_end_the_host_nor_make_it_grow() {
     for function in ["on-query", "make-plan", "detect", "describe"] {
         let (answered, faults) = statistics.of(function);
         assert!(answered > 0 && faults > 0, "{function}: {answered} answered, {faults} faults");
-        // A fifth of the answers is right as it is, and most of the rubbish is none.
+        // A quarter of the answers is returned undamaged, and most of the damaged ones are invalid.
         if function != "describe" {
             assert!(answered > wanted / 3 / 10 && faults > wanted / 3 / 10, "{function}: {answered}, {faults}");
         }

@@ -3,7 +3,8 @@
 
 use super::*;
 
-/// Divides by zero if a global or the memory has a value of an earlier call, then sets both.
+/// A function that divides by zero if a global, a table or the memory has a value of an earlier call, and then sets
+/// them.
 const ONCE: &str = "(global $used (mut i32) (i32.const 0))
     (table $t 4 funcref)
     (elem declare func $once)
@@ -30,7 +31,7 @@ async fn nothing_is_carried_from_call_to_call_or_from_tenant_to_tenant() {
 #[tokio::test]
 async fn the_next_call_after_a_trap_finds_a_fresh_instance() {
     for (role, _) in ROLES {
-        // It traps with everything already written.
+        // The guest traps after it has written its state.
         let trap = format!("(if (i64.eq {} (i64.const 13)) (then unreachable))", now_of(role));
         let stage = Stage::of_body(role, ONCE, &format!("(call $once) {trap} {DECLINES}"));
         for (now, words) in
@@ -45,7 +46,7 @@ async fn the_next_call_after_a_trap_finds_a_fresh_instance() {
 #[tokio::test]
 async fn memory_that_was_filled_is_empty_for_the_next_tenant() {
     for (role, _) in ROLES {
-        // Grows to 8 MiB, sees that all of it is zero, and leaves it full.
+        // The guest grows its memory to 8 MiB, checks that all of it is zero, and leaves it filled.
         let body = format!(
             "(local $at i32)
             (drop (memory.grow (i32.const 126)))

@@ -368,7 +368,7 @@ impl Building<'_> {
         self.node(NodeType::Metric, format!("metric.{name}"), name, Subject::Metric(id))
     }
 
-    /// Reads the SQL of members in the scope of the cube that declares them.
+    /// Adds the SQL text of each measure, dimension and segment to its node, if the model has the member.
     fn member_texts(&mut self) {
         for cube in &self.definitions.cubes {
             let measures = cube.measures.iter().filter_map(|item| Some(("measure", &item.name, item.sql.as_ref()?)));

@@ -363,7 +363,7 @@ impl Analysis<'_, '_> {
             self.add_uses(Use::Filter, &origins)?;
             return Ok(vec![Slot::star(Rest::Derived(origins))]);
         }
-        // A name with dots in one pair of quotes stays one part: `FROM 'a.parquet'`, or BigQuery's `shop.raw.orders`.
+        // A quoted file name with a dot stays one part: `FROM 'a.parquet'`.
         let written: Vec<ColumnName> = path.iter().map(|ident| column_name(ident)).collect();
         let (table, slots) = self.catalog.relation(&written, self.arena);
         self.spend_slots(&slots)?;

@@ -93,7 +93,7 @@ pub struct SearchedWord {
 #[derive(Debug)]
 pub struct Vocabulary {
     entries: Vec<MemberEntry>,
-    /// The stems of phrases, by the first stem.
+    /// The phrases of all members, by their first stem.
     phrases: HashMap<String, Vec<Phrase>>,
     /// The members that have a phrase with this stem.
     by_stem: HashMap<String, Vec<usize>>,

@@ -14,8 +14,7 @@ use terrane_app::ports::store::StoreError;
 use crate::statement::{Bound, Statement};
 
 /// Takes the lock of writers until the transaction ends. The key of the lock is the object id of a table, so that
-/// databases
-/// on the same server use different locks.
+/// databases on the same server use different locks.
 const ONE_WRITER: &str = "SELECT pg_advisory_xact_lock('audit_log'::regclass::oid::bigint)";
 /// Removes the limit for idle transactions, because a reader of many pages may pause between them.
 const PATIENT: &str = "SET LOCAL idle_in_transaction_session_timeout = 0";

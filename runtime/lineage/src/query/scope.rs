@@ -362,7 +362,7 @@ fn same(a: &Rest, b: &Rest) -> bool {
     }
 }
 
-/// Returns the identifiers of a dotted name.
+/// Returns the identifiers of a dotted name. The parser has already split BigQuery's quoted `project.dataset.table`.
 pub(super) fn idents(name: &ObjectName) -> Vec<&Ident> {
     let parts = name.0.iter().filter_map(|part| match part {
         ObjectNamePart::Identifier(ident) => Some(ident),

@@ -41,7 +41,7 @@ impl Clock for RealClock {
     }
 }
 
-/// Records the fence of each of its runs, and the largest number of simultaneous runs.
+/// Records the fence of each of its runs, and fails if two runs overlap.
 #[derive(Default)]
 struct Counting {
     fences: Mutex<Vec<u64>>,

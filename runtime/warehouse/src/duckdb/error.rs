@@ -29,8 +29,9 @@ pub(super) fn from_engine(error: &duckdb::Error) -> WarehouseError {
     let mut message = error.to_string();
     // The message of an internal error contains a stack trace, which is cut off.
     message.truncate(message.find("\n\nStack Trace").unwrap_or(message.len()));
-    // The engine is gone for good after a fatal error; a file that cannot be read may come back. A caller that waits is
-    // never interrupted by this program: the engine reports it where another of the statement's threads has failed.
+    // After a fatal error, the engine stays unavailable; after an I/O error, the file may become readable again. An
+    // interrupt is not a timeout here: this program only interrupts statements whose caller has gone. If a waiting
+    // caller sees one, another thread of its statement has failed.
     let is_unavailable = ["IO Error", "FATAL", "Connection Error"].iter().any(|k| message.starts_with(k));
     let kind = if is_unavailable { WarehouseErrorKind::Unavailable } else { WarehouseErrorKind::Refused };
     let cause = cause(&message);

@@ -134,7 +134,7 @@ fn make(connection: &Connection, table: &NewRollupTable, relation: &str) -> Resu
 }
 
 /// Estimates the size of a committed table in bytes, as the size of the blocks of the file that contain parts of it.
-/// Small tables share blocks. Returns `None` if rows are not in blocks yet, or if the query of the blocks fails.
+/// Small tables share blocks. Returns `None` if rows are not in blocks yet, or if one of the statements fails.
 fn size(connection: &Connection, place: &RollupPlace, relation: &str) -> Option<u64> {
     // A checkpoint writes rows to blocks. Statements that run at the same time can prevent it.
     run(connection, &format!("CHECKPOINT {}", quoted(&place.schema))).ok()?;

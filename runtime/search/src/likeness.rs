@@ -1,4 +1,4 @@
-//! Decides whether a typed word matches a word of a text.
+//! Decides whether a typed word matches a word of a string.
 //!
 //! [`Likeness::of`] defines the matches, and marks them in texts. The index finds the same words with automata.
 
@@ -14,7 +14,7 @@ const MIN_CHARS_OF_ONE_MISTAKE: usize = 4;
 /// The length in characters from which a word may have two typing mistakes.
 const MIN_CHARS_OF_TWO_MISTAKES: usize = 8;
 
-/// The way in which a typed word matches a word of a text. The best way is the last.
+/// The way in which a typed word matches a word of a string. The best way is the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Likeness {
     /// The typed word is the beginning of the word, with typing mistakes.
@@ -48,7 +48,7 @@ impl Likeness {
         }
     }
 
-    /// Returns the likeness of a typed word and a word of a text, or `None` if they do not match.
+    /// Returns the likeness of a typed word and a word of a string, or `None` if they do not match.
     pub(crate) fn of(typed: &TypedWord, word: &str) -> Option<Likeness> {
         if typed.text == word {
             return Some(Likeness::Equal);

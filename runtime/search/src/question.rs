@@ -75,7 +75,7 @@ impl Question {
         }
     }
 
-    /// Returns the ranges of a text that words of the question match, in characters. The ranges do not overlap.
+    /// Returns the ranges of a string that words of the question match, in characters. The ranges do not overlap.
     pub fn marks(&self, text: &str) -> Vec<Range<usize>> {
         let marked = words(text).into_iter().filter_map(|word| {
             let likenesses = self.words.iter().filter_map(|typed| Some((Likeness::of(typed, &word.text)?, typed)));

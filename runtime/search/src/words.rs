@@ -20,7 +20,7 @@ pub(crate) struct Word {
     pub(crate) place: Range<usize>,
 }
 
-/// Returns the words of a text.
+/// Returns the words of a string.
 pub(crate) fn words(text: &str) -> Vec<Word> {
     let chars: Vec<char> = text.chars().collect();
     let mut words = Vec::new();

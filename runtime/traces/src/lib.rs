@@ -31,7 +31,7 @@ const MAX_WAITING: usize = 4_096;
 /// The operator's settings (`SERVICE_TELEMETRY__…`).
 #[derive(Clone)]
 pub struct TraceSettings {
-    /// The address, such as `http://collector:4318`. `/v1/traces` is added if there is no path. May contain a password.
+    /// The address, such as `http://collector:4318`. `/v1/traces` is added if it has no path. May contain a password.
     pub endpoint: String,
     pub service_name: String,
     pub version: String,

@@ -2,7 +2,7 @@
 //!
 //! The scan is lexical, so that it also works on SQL that cannot be parsed. Strings in single quotes are skipped.
 
-/// The one or two parts of a name in a pair of braces, each with its byte offset.
+/// A name in a pair of braces, as one or two parts with their byte offsets.
 pub(crate) struct Braced<'t> {
     pub(crate) parts: Parts<'t>,
 }

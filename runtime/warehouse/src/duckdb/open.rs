@@ -189,8 +189,8 @@ fn spill_folder(project: &Path) -> PathBuf {
     }
 }
 
-/// Returns whether a stored definition may read files. A definition without a text, such as a view of another version,
-/// counts as one that may.
+/// Returns whether a stored definition may read files. A definition whose text is unavailable, such as a view of
+/// another version, counts as one that may.
 fn stored_texts_read_files(connection: &Connection) -> Result<bool, OpenError> {
     let texts = || {
         let mut statement = connection.prepare(STORED_TEXTS)?;

@@ -1,4 +1,4 @@
-//! The tier that servers share: a Redis server, which is not trusted and may be absent at any time.
+//! The tier that several servers share: a Redis server. It is not trusted, and may be unavailable at any time.
 //!
 //! `rediss://` is TLS. The server's certificate must be signed by a public authority, or by the operator's authorities
 //! if those are configured. Every call ends within [`TIMEOUT`], which includes the time to connect. A server that fails

@@ -23,7 +23,7 @@ use terrane_app::query::CacheSecret;
 const FORMAT: u8 = 1;
 const PURPOSE: &[u8] = b"stored result";
 const TAG_BYTES: usize = 32;
-/// The size in bytes from which values are compressed.
+/// The smallest size in bytes of values that are compressed.
 const COMPRESSED_FROM: usize = 4_096;
 const COMPRESSION_LEVEL: i32 = 1;
 

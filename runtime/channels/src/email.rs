@@ -42,7 +42,7 @@ impl std::fmt::Debug for EmailSettings {
 /// The encryption of a connection to an SMTP server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encryption {
-    /// The connection begins in plain text; a server that does not encrypt is refused.
+    /// The connection begins in plain text and then changes to TLS. A server that does not support this is refused.
     StartTls,
     Tls,
     None,

@@ -30,7 +30,7 @@ pub struct Expectation {
     pub name: String,
     pub description: Option<String>,
     pub place: Span,
-    /// The caller of the query; the operator if the case names none.
+    /// The caller of the query. It is the operator if the case names no caller.
     pub caller: RequestContext,
     /// The body that a client would send.
     pub query: Value,
@@ -146,7 +146,7 @@ fn operator() -> RequestContext {
     RequestContext::operator(SecurityContext::default())
 }
 
-/// Reads the caller of a case. An invalid one is reported.
+/// Reads the caller of a case. Reports an invalid caller.
 fn caller(label: &str, node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<RequestContext> {
     const HINT: &str = "Write `as: {user_id: u1, roles: [manager], attributes: {region: EU}}`.";
     let error = match request_of(&json(node)) {

@@ -38,7 +38,8 @@ impl Rows {
         Rows::render(columns, batches, batches.first().map(RecordBatch::schema).as_ref())
     }
 
-    /// Returns the rows of a statement written by hand, whose columns are named like those of a query.
+    /// Returns the rows of a statement that an author wrote. Its columns must be named like the keys of a query's
+    /// result.
     ///
     /// # Errors
     /// As [`Rows::of_answer`].

@@ -53,7 +53,7 @@ pub(crate) fn header_of(token: &str) -> Result<Header, TokenFault> {
     Ok(header)
 }
 
-/// Returns true if `typ` is absent or one of these (RFC 8725, section 3.11).
+/// Returns true if the header `typ` is absent or is one of `types` (RFC 8725, section 3.11).
 pub(crate) fn is_of_type(header: &Header, types: &[&str]) -> bool {
     header.typ.as_deref().is_none_or(|typ| {
         let typ = typ.strip_prefix("application/").unwrap_or(typ);

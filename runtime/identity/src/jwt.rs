@@ -141,7 +141,7 @@ impl Jwt {
     }
 
     /// Accepts tokens without a session that applications sign with the same key. `proof_key` is random; the servers on
-    /// one state database share it, and no application knows it.
+    /// one state database share it, and no application must know it.
     #[must_use]
     pub fn with_applications(self, applications: ApplicationSettings, proof_key: [u8; 32]) -> Self {
         Jwt { applications: Some((applications, ProofKey(proof_key))), ..self }

@@ -1,4 +1,4 @@
-//! The names of a project: where each is defined, and where it is used.
+//! The index of a project's names, with the places that define and use each name.
 //!
 //! In: definitions, including incomplete ones, and test files. Out: an [`Index`] of [`Occurrence`]s. If several cubes
 //! of one `extends` chain declare a member, it is one symbol, so that a rename changes all declarations. Not here:
@@ -31,7 +31,7 @@ pub(crate) enum Symbol {
     Model(Arc<str>),
 }
 
-/// One place where a name is written.
+/// One place at which a name occurs.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Occurrence {
     pub(crate) symbol: Symbol,

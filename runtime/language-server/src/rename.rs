@@ -149,7 +149,7 @@ fn is_taken(analysis: &Analysis, symbol: &Symbol, name: &str) -> bool {
             let mut of_owner = lines.filter(|line| line.iter().any(|cube| cube.name.value == *owner));
             of_owner.any(|line| line.iter().any(|cube| declares(cube, name)))
         }
-        // A query can name a metric and a member without a cube, so a metric must not have the name of a cube.
+        // Metrics, cubes and aliases must have different names.
         Symbol::Metric(_) => scope.metric(name).is_some() || scope.cube_symbol(name).is_some(),
         Symbol::Cube(_) | Symbol::Alias(_) => scope.cube_symbol(name).is_some() || scope.metric(name).is_some(),
         Symbol::Model(_) => true,

@@ -5,7 +5,7 @@
 //!
 //! An edge leads from an item to the items that need it: source → table → model → cube → member → metric. An edge means
 //! that its first item must exist before the second. Joins make no edges, because two cubes may join each other. An
-//! alias needs its cube, and a cube that extends another needs the other.
+//! alias needs its cube, and a derived cube needs the cube that it extends.
 
 mod collect;
 mod diagnostics;

@@ -121,7 +121,8 @@ impl Lineage {
         })
     }
 
-    /// Returns the node itself and all nodes that depend on it, nearest first: the items that a change of it affects.
+    /// Returns the node itself and all nodes that depend on it, nearest first. A change of the node affects these
+    /// nodes.
     pub fn downstream(&self, start: u32, sight: &Sight) -> Vec<Reached> {
         self.walk(start, sight, |lineage, at, next| lineage.readers_of(at).for_each(|(_, to, usage)| next(to, usage)))
     }

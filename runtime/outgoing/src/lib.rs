@@ -76,7 +76,7 @@ pub enum OutgoingSetupError {
     Tls(String),
 }
 
-/// A response of any status.
+/// A response with any status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
     pub status: u16,
@@ -173,7 +173,7 @@ impl OutgoingClient {
     /// Sends a GET request. Returns the body of a response with status 200.
     ///
     /// # Errors
-    /// [`OutgoingError`], also for any other status.
+    /// [`OutgoingError`], also for a response with another status.
     pub async fn get(&self, endpoint: &Endpoint, bearer: Option<&str>) -> Result<Vec<u8>, OutgoingError> {
         let mut request = self.client.get(endpoint.0.clone());
         if let Some(bearer) = bearer {

@@ -68,7 +68,7 @@ impl ExecutedQueries for StateStore {
     }
 
     async fn statement_totals(&self, since: Timestamp, limit: u32) -> Result<Vec<StatementTotals>, StoreError> {
-        // PostgreSQL sums integers as NUMERIC, so the sums are cast.
+        // In PostgreSQL, the sum of integers has another type, so the sums are cast.
         let totals = Statement::new(
             "SELECT query_hash, min(cube) AS cube, CAST(sum(queries) AS BIGINT) AS queries, \
              CAST(sum(is_cached * queries) AS BIGINT) AS cached, \

@@ -32,7 +32,7 @@ const MIGRATION_PATIENCE: Duration = Duration::from_secs(60);
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
 /// Sets the limits for the wait while another process migrates.
 const MIGRATING: &str = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '60s'";
-/// Takes the lock of migrations. Its key is the letters of `terrane` as a number.
+/// Takes the lock of migrations. Its key is an arbitrary constant.
 const ONE_MIGRATION: &str = "SELECT pg_advisory_xact_lock(32762643847573093)";
 
 /// The reason why the state database cannot be opened.
@@ -53,7 +53,7 @@ pub enum OpenError {
     Migrate { place: String, source: MigrateError },
 }
 
-/// Returns the message of an error. A timeout of the pool has no message of its own cause.
+/// Returns the message of an error. A timeout of the pool does not contain its cause, so it gets its own message.
 fn said(error: &sqlx::Error) -> String {
     match error {
         sqlx::Error::PoolTimedOut => format!("no connection within {} s", CONNECT_TIMEOUT.as_secs()),

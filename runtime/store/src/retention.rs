@@ -16,8 +16,8 @@ use crate::store::StateStore;
 /// The largest number of rows of each kind that one transaction deletes.
 const AT_ONCE: i64 = 1_000;
 
-/// Selects expired sessions: those that ended before `$1`, and abandoned ones, whose refresh tokens expired before
-/// `$2`.
+/// Selects expired sessions: those that ended before `$1`, and those that were created before `$2` and whose refresh
+/// tokens expired before `$2`.
 const SESSIONS: &str = "\
     SELECT s.id FROM sessions AS s WHERE s.ended_at < $1 OR (s.ended_at IS NULL AND s.created_at < $2 AND NOT EXISTS \
     (SELECT 1 FROM refresh_tokens AS t WHERE t.session_id = s.id AND t.expires_at >= $2)) ORDER BY s.id LIMIT $3";

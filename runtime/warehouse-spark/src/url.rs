@@ -117,7 +117,7 @@ impl Address {
 }
 
 fn host_and_port(authority: &str) -> Result<(String, u16), UrlError> {
-    // A URL with a user before the host is refused, because Spark Connect has no such users.
+    // A user before the host has no meaning in this format, so such a URL is refused.
     if authority.contains('@') {
         return Err(UrlError::Host);
     }

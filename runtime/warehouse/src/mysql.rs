@@ -62,7 +62,7 @@ pub async fn connect(settings: &ServerSettings) -> Result<impl Warehouse + use<>
 /// connection.
 ///
 /// # Errors
-/// The URL is not one of MySQL or MariaDB.
+/// The URL does not name a MySQL or MariaDB server.
 pub fn rollups(settings: &ServerSettings, place: RollupPlace) -> Result<impl RollupTables + use<>, ConnectError> {
     Ok(MySqlRollups::new(Server::new(settings)?, place))
 }

@@ -65,7 +65,7 @@ pub async fn connect(settings: &ServerSettings) -> Result<impl Warehouse + use<>
 /// Returns the builder of models, with the privileges of the URL's user. Each build opens its own connection.
 ///
 /// # Errors
-/// The URL is not one of PostgreSQL.
+/// The URL does not name a PostgreSQL server.
 pub fn builder(settings: &ServerSettings) -> Result<impl ModelBuilder + use<>, ConnectError> {
     Ok(PostgresBuilder::new(Server::new(settings)?))
 }
@@ -74,7 +74,7 @@ pub fn builder(settings: &ServerSettings) -> Result<impl ModelBuilder + use<>, C
 /// connection.
 ///
 /// # Errors
-/// The URL is not one of PostgreSQL.
+/// The URL does not name a PostgreSQL server.
 pub fn rollups(settings: &ServerSettings, place: RollupPlace) -> Result<impl RollupTables + use<>, ConnectError> {
     Ok(PostgresRollups::new(Server::new(settings)?, place))
 }

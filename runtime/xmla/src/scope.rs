@@ -47,7 +47,7 @@ pub struct Member {
     pub children: u32,
 }
 
-/// A dimension of a cube: the cube's measures, the cube itself, or a cube that it reaches by joins.
+/// A dimension of a cube: the cube's measures, the cube itself, or a cube that it reaches by to-one joins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DimensionRef {
     Measures,
@@ -106,7 +106,8 @@ impl<'a> VisibleProject<'a> {
         &self.cube(cube).dimensions[index as usize]
     }
 
-    /// Returns the dimensions of a cube: its measures, the cube itself, and the shown cubes that it reaches by joins.
+    /// Returns the dimensions of a cube: its measures, the cube itself, and the shown cubes that it reaches by to-one
+    /// joins.
     pub fn dimensions(&self, cube: &Cube) -> Vec<DimensionRef> {
         let model = self.access.model();
         let reached =

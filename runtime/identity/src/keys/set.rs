@@ -88,7 +88,7 @@ impl KeySet {
     /// Reads a key set.
     ///
     /// # Errors
-    /// [`KeySetError`]: no key of it can be used.
+    /// [`KeySetError`]: the document is invalid, has too many keys, or has no usable key.
     pub(crate) fn read(document: &[u8]) -> Result<Self, KeySetError> {
         let json: Json = serde_json::from_slice(document).map_err(|_| KeySetError::NoSet)?;
         let found = json.get("keys").and_then(Json::as_array).ok_or(KeySetError::NoSet)?;

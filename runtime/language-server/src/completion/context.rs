@@ -37,7 +37,7 @@ pub(super) enum Place {
     Braces,
     /// A call in `{{ … }}`.
     Jinja,
-    /// A value of the caller in `{{ … }}` of a policy's row filter or mask.
+    /// A value of the caller in `{{ … }}` inside a policy.
     UserValue,
 }
 

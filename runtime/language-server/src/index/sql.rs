@@ -13,7 +13,7 @@ fn is_part(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Returns the byte offset behind the string that begins at `at`.
+/// Returns the byte offset after the end of the string that begins at `at`.
 fn string_end(text: &str, at: usize) -> usize {
     text[at + 1..].find('\'').map_or(text.len(), |end| at + 1 + end + 1)
 }

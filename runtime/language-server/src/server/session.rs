@@ -40,7 +40,7 @@ pub(super) enum State {
     Exited { is_announced: bool },
 }
 
-/// An error of one request.
+/// The error of one request.
 struct Failure {
     code: i64,
     message: String,
@@ -326,7 +326,7 @@ impl<'p> Session<'p> {
         roots.max_by_key(|root| root.as_os_str().len()).cloned()
     }
 
-    /// Returns the project of a file, which is opened if necessary, and the path of the file in it.
+    /// Returns the project of a file, and the file's path in the project. Opens the project if necessary.
     fn workspace_of(&mut self, uri: &Uri) -> Option<(&mut Workspace, Arc<str>)> {
         let path = path_of(uri)?;
         if self.root_of(&path).is_none() {

@@ -322,7 +322,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
         None
     }
 
-    /// Returns the origins of a column of one relation.
+    /// Returns the origins of the column that a name refers to in one relation.
     pub(super) fn member_of(&mut self, slots: &[Slot], ident: &Ident) -> AnalysisResult<ColumnOrigins> {
         self.spend(slots.len())?;
         let key = self.key(ident);

@@ -161,7 +161,8 @@ impl Analysis<'_, '_> {
         Ok(Some(vec![Slot::star(Rest::Derived(origins))]))
     }
 
-    /// Returns the name that the engine gives to a column without an alias, if it follows from the expression.
+    /// Returns the name that the engine gives to a column without an alias. Returns `None` if the expression does not
+    /// determine the name.
     fn made_up_name(&self, expr: &Expr) -> Option<Name> {
         let is_postgres = matches!(self.warehouse, "postgres" | "redshift");
         let mut at = expr;

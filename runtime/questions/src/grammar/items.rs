@@ -274,7 +274,7 @@ impl Place<'_> {
             None => !is_word || found.length > 1,
         });
         let mut found = partial.or(exact)?;
-        // `cancellations` may mean the segment `cancelled` as well as a part of `cancellation_rate`.
+        // `cancellations` may mean the member `cancelled` as well as a part of `cancellation_rate`.
         if !found.is_exact && found.length == 1 {
             let related = self.vocabulary.related(stems[0], self.language).iter().copied();
             let others: Vec<usize> = related.filter(|member| !found.members.contains(member)).collect();

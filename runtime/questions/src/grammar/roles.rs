@@ -176,7 +176,7 @@ impl<'r> Reader<'r> {
     }
 
     fn step(&mut self, text: &str, step: &'static str) -> usize {
-        // A second granularity, as in `by day` with `by month`, is unclear.
+        // A second granularity is unclear, as in `by day of the week`.
         if let Some(other) = self.draft.granularity.filter(|other| *other != step) {
             let message = format!("a question has one step of time, but `{text}` follows `{other}`");
             self.unclear(text, message, Vec::new());

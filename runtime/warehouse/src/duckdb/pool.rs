@@ -68,7 +68,7 @@ impl Pool {
         }
     }
 
-    /// Runs one statement and returns all rows. Waiting for a permit counts towards the time limit.
+    /// Runs one statement and returns all rows. The time limit includes the time to wait for a permit.
     pub(super) async fn run(self: &Arc<Self>, request: Request, timeout: Duration) -> Answer {
         self.run_within(&self.turns, request, timeout).await
     }

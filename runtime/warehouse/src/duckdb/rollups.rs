@@ -1,6 +1,6 @@
 //! Builds tables of pre-aggregations in an attached file, each in a transaction on its own connection and thread.
 //!
-//! In: a statement for the rows, and statements for their totals. Out: a table whose totals equal those of its rows. A
+//! In: a statement for the rows, and statements for totals. Out: a table whose totals equal the totals of the rows. A
 //! transaction reads the rows of the warehouse as of its first statement. Rows in files are read a second time for the
 //! totals, so that a change of a file during the build is detected. A failed, interrupted or killed build leaves
 //! nothing behind.

@@ -1,6 +1,6 @@
 //! Builds tables of pre-aggregations in a separate database, each on a connection that may write.
 //!
-//! In: a statement for the rows, and statements for their totals. Out: a table whose totals equal those of its rows.
+//! In: a statement for the rows, and statements for totals. Out: a table whose totals equal the totals of the rows.
 //! These engines commit before and after `CREATE TABLE`, and a statement that copies rows under REPEATABLE READ locks
 //! them. Therefore the table is created under READ COMMITTED by one statement, which reads one snapshot without locks.
 //! The totals of the rows are read before and after. If they are equal, the rows did not change meanwhile, and the

@@ -1,7 +1,7 @@
 //! Reads the foreign keys of PostgreSQL's catalog that hold for every row that a statement can read.
 //!
 //! Some keys are left out, because a row may not find the row that it references:
-//! - keys that are not validated or not enforced, and columns whose NOT NULL is not validated;
+//! - keys that are not validated or not enforced, and keys with columns whose NOT NULL is not validated;
 //! - keys whose triggers are disabled, and all keys of a database that subscribes to another one, because subscriptions
 //!   write without checks;
 //! - keys of tables with children by inheritance, because a key of the parent does not hold for the rows of children;

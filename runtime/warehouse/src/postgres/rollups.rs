@@ -1,6 +1,6 @@
 //! Builds tables of pre-aggregations, each in a transaction on its own connection, which may write.
 //!
-//! In: a statement for the rows, and statements for their totals. Out: a table whose totals equal those of its rows. A
+//! In: a statement for the rows, and statements for totals. Out: a table whose totals equal the totals of the rows. A
 //! transaction of level REPEATABLE READ reads one snapshot from its first statement on. The table and the totals are
 //! therefore computed from the same rows, even if others commit meanwhile. A build that fails, is cancelled or is
 //! killed leaves nothing behind.

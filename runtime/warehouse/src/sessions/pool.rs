@@ -54,7 +54,7 @@ impl<E: Engine> Pool<E> {
         &self.engine
     }
 
-    /// Runs one request. Waiting for a permit and connecting count towards its time limit.
+    /// Runs one request. The time limit includes the time to wait for a permit and to connect.
     pub(super) async fn run(&self, request: Request<'_>, limit: Duration) -> Result<Answer, WarehouseError> {
         let turns = if matches!(request, Request::Probe) { &self.probe_turn } else { &self.turns };
         let answer = tokio::time::timeout(limit, self.run_in_turn(turns, request)).await;

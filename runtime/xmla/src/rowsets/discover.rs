@@ -168,7 +168,8 @@ pub(super) static ENUMERATORS: Table<&'static EnumerationValue> = Table {
     source: Source::Once(|_| ENUMERATION_VALUES.iter().collect()),
 };
 
-/// A literal: a character or limit for names and strings in statements.
+/// A literal of statements: a separator or quote, or a kind of names with the characters that such names cannot
+/// contain.
 pub(super) struct Literal {
     name: &'static str,
     value: Option<&'static str>,

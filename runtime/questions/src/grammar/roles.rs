@@ -940,8 +940,8 @@ impl<'r> Reader<'r> {
         !values.is_empty() && matches!(next, Some(ItemKind::Member(found)) if found.members.iter().any(is_compared))
     }
 
-    /// Returns whether a member only repeats the cube of a measure that is already selected, as in `distance of
-    /// flights`.
+    /// Returns whether a member only repeats the cube of a measure that is already selected, as in
+    /// `distance of flights`.
     fn is_context(&self, at: usize, candidates: &Candidates) -> bool {
         let is_cube = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Cube;
         candidates.members.iter().any(is_cube) && !self.draft.values.is_empty() && !self.is_listed(at)

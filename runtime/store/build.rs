@@ -1,4 +1,4 @@
-//! New migrations are compiled in without touching a source file.
+//! Rebuilds the crate when a migration is added, although no source file changes.
 
 fn main() {
     println!("cargo:rerun-if-changed=migrations");

@@ -1,8 +1,9 @@
-//! Checks that the build finds libduckdb before it links anything.
+//! Checks that libduckdb exists before the crate is linked.
 //!
-//! In: `DUCKDB_LIB_DIR`, set by `.cargo/config.toml`: a path that is absolute or relative to the workspace's root.
-//! Out: an error message that says what to do; or the search paths for linking this crate and its dependents, and for
-//! the programs that cargo runs. Absent: downloading libduckdb, which `cargo xtask setup` does.
+//! In: `DUCKDB_LIB_DIR`, set by `.cargo/config.toml`: an absolute path, or a path relative to the workspace's root.
+//! Out: the search paths for linking this crate and its dependents, and for the programs that cargo runs. If the
+//! library is missing, an error message with the command to run. Absent: downloading libduckdb, which
+//! `cargo xtask setup` does.
 #![allow(clippy::disallowed_methods, reason = "a build script is configured by its environment")]
 
 use std::env;
@@ -27,7 +28,7 @@ fn main() -> ExitCode {
         );
         return ExitCode::FAILURE;
     }
-    // For the binaries of this package, its tests among them; link arguments don't reach others.
+    // This link argument applies only to binaries of this package, such as its tests.
     println!("cargo::rustc-link-arg=-Wl,-rpath,{}", folder.display());
     match offer_to_cargo(&folder, name) {
         Ok(()) => ExitCode::SUCCESS,
@@ -38,8 +39,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns the folder of the library. The variable is read when the script runs, because clones may share a target
-/// folder.
+/// Returns the folder of the library. The variable is read when the script runs and not when it is compiled, because
+/// several clones of the repository may share a target folder.
 fn library_folder() -> PathBuf {
     let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let workspace = package.ancestors().nth(2).unwrap_or(&package);

@@ -1,4 +1,4 @@
-//! A circuit breaker: it stops calls of a server that does not answer, for a time that grows with its failures.
+//! A circuit breaker: it stops calls of a server that does not answer. The pause between calls grows with the failures.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,7 +8,7 @@ const THRESHOLD: u32 = 3;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 
-/// Counts failures. Times are those of a clock that never steps.
+/// Counts consecutive failures. All times are elapsed times of a monotonic clock.
 #[derive(Debug, Default)]
 pub(crate) struct Breaker(Mutex<State>);
 
@@ -19,7 +19,7 @@ struct State {
 }
 
 impl Breaker {
-    /// Returns whether a call may be tried. While the breaker is open, one call after each pause is.
+    /// Returns true if a call may be tried. While the breaker is open, it allows one call after each pause.
     pub(crate) fn allows(&self, now: Duration) -> bool {
         let mut state = self.lock();
         if state.failures < THRESHOLD {

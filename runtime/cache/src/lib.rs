@@ -1,6 +1,6 @@
-//! Adapters of the result cache's port: where results of queries are stored.
+//! Adapters of the port of the result cache, which store results of queries.
 //!
-//! In: results by the digest of their statements. Out: the same, until they are evicted. Absent: which results may
+//! In: results by the digest of their statements. Out: these results, until they are evicted. Absent: which results may
 //! be stored or used (app).
 
 mod breaker;

@@ -1,4 +1,4 @@
-//! The tier in this process: columns as they came from the warehouse, bounded by their bytes.
+//! The tier in the memory of this process: result columns as the warehouse returned them, up to a limit in bytes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use quick_cache::sync::Cache;
 use quick_cache::{DefaultHashBuilder, Lifecycle, Weighter};
 use terrane_app::ports::result_cache::{CacheKey, CacheStatistics, ResultCache, StoredResult};
 
-/// The size for which the table of entries is made; it grows.
+/// The assumed size of an entry in bytes. It gives the initial capacity of the table, which can grow.
 const ESTIMATED_ENTRY: u64 = 16 * 1024;
 
 #[derive(Clone)]

@@ -1,7 +1,8 @@
-//! The tier that servers share: a Redis server, which is not trusted and may be absent at any time.
+//! The tier that several servers share: a Redis server. It is not trusted, and may be unavailable at any time.
 //!
-//! `rediss://` is TLS: certificates are verified by the public authorities, or by the operator's alone. Every call is bounded by [`TIMEOUT`], connecting included. A server that fails several times in a row is not called
-//! for a while. A value that does not verify counts as a failure, and as a miss.
+//! `rediss://` is TLS. The server's certificate must be signed by a public authority, or by the operator's authorities
+//! if those are configured. Every call ends within [`TIMEOUT`], which includes the time to connect. A server that fails
+//! several times in a row is not called for a while. A value that does not verify counts as a failure, and as a miss.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use crate::value;
 
 /// The time that a call may take.
 const TIMEOUT: Duration = Duration::from_millis(50);
-/// The time for which a result is stored whose data has a version.
+/// The time for which a result is stored if its data has a version, and the result therefore has no maximum age.
 const LIFETIME: Duration = Duration::from_secs(86_400);
 const PREFIX: &str = "terrane:result:";
 
@@ -29,12 +30,12 @@ const PREFIX: &str = "terrane:result:";
 pub struct RedisSettings {
     /// The address: `redis://user:password@host:6379/0`, or `rediss://` for TLS.
     pub url: String,
-    /// The authorities of servers with TLS, as PEM. `None`: the public ones.
+    /// The certificate authorities for servers with TLS, as PEM. If `None`, the public authorities.
     pub authorities: Option<Vec<u8>>,
     pub secret: CacheSecret,
     /// The largest size of the columns of a result, in bytes.
     pub max_entry: u64,
-    /// The time for which outdated results are used.
+    /// The time after its maximum age for which an outdated result may still be used.
     pub stale: Duration,
 }
 
@@ -57,7 +58,7 @@ pub struct RedisCache {
 }
 
 impl RedisCache {
-    /// Makes the tier; the server is connected to when it is first needed.
+    /// Creates the tier. The connection is opened when it is first needed.
     ///
     /// # Errors
     /// [`RedisUrlError`]
@@ -82,7 +83,7 @@ impl RedisCache {
         })
     }
 
-    /// Makes a call within its time; `None` if it failed, or the server is not called now.
+    /// Makes a call with a timeout. Returns `None` if the call failed, or if the circuit breaker does not allow it.
     async fn call<T>(&self, call: impl Future<Output = Result<T, RedisError>>) -> Option<T> {
         if !self.breaker.allows(self.clock.elapsed()) {
             return None;
@@ -92,7 +93,7 @@ impl RedisCache {
                 self.breaker.succeed();
                 return Some(answer);
             }
-            // A server that refuses a command, such as one without memory, answers.
+            // A server that refuses a command, for example because its memory is full, still answers.
             Ok(Err(error)) if is_answer(&error) => {
                 self.breaker.succeed();
                 self.fail(&error);
@@ -130,7 +131,7 @@ impl RedisCache {
     }
 }
 
-/// Makes the client of an address. It connects later.
+/// Creates the client of a server without connecting to it.
 fn client(settings: &RedisSettings) -> Result<Result<Client, RedisUrlError>, RedisError> {
     let address = settings.url.as_str().into_connection_info()?;
     match (address.addr(), &settings.authorities) {

@@ -1,7 +1,8 @@
 //! Stored results as bytes: Arrow IPC streams, compressed above a size, under a tag of the servers' secret.
 //!
-//! In: a result and its key. Out: bytes, and the result that they contain. The store of the bytes is not trusted: the
-//! tag covers the key, so that one result cannot take another's place, and it is verified before anything is decoded.
+//! In: a result and its key. Out: bytes, and the result that they contain. The store of the bytes is not trusted. The
+//! tag covers the key, so that a value stored under another key does not verify. It is checked before the value is
+//! decoded.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -18,11 +19,11 @@ use terrane_app::ports::result_cache::{CacheKey, EncodedRows, StoredResult};
 use terrane_app::ports::warehouse::ResultSet;
 use terrane_app::query::CacheSecret;
 
-/// The number of the format of values. Servers of another format have another number and do not read these values.
+/// The number of the format of values. A server with another format refuses values with this number.
 const FORMAT: u8 = 1;
 const PURPOSE: &[u8] = b"stored result";
 const TAG_BYTES: usize = 32;
-/// The size in bytes from which values are compressed.
+/// The smallest size in bytes of values that are compressed.
 const COMPRESSED_FROM: usize = 4_096;
 const COMPRESSION_LEVEL: i32 = 1;
 
@@ -70,7 +71,7 @@ pub(crate) fn encode(key: &CacheKey, result: &StoredResult, secret: &CacheSecret
     Ok(value)
 }
 
-/// Returns the result that bytes contain. `max_size`: the most bytes of its columns.
+/// Returns the result that the bytes contain. `max_size` is the largest size of its uncompressed columns, in bytes.
 pub(crate) fn decode(
     key: &CacheKey,
     value: &[u8],
@@ -127,7 +128,7 @@ impl Fields<'_> {
     }
 }
 
-/// Compares in a time that does not depend on the content.
+/// Compares a tag with the expected one, in a time that does not depend on the content.
 fn is_equal(left: &[u8], right: &[u8; TAG_BYTES]) -> bool {
     left.len() == right.len() && left.iter().zip(right).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
 }

@@ -1,7 +1,7 @@
 //! Mails to the configured SMTP server.
 //!
-//! In: an address and a message. Out: a mail in plain text, whose `Message-ID` is the same for each attempt. The server is
-//! the operator's, so its address is not checked. Absent: mails that are not delivered after the server accepted them.
+//! In: an address and a message. Out: a mail in plain text, whose `Message-ID` is the same for each attempt. The server
+//! is the operator's, so its address is not checked. Absent: mails that are lost after the server accepted them.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use terrane_app::ports::channels::{AlertMessage, ChannelError, SendError};
 use crate::text::{Texts, title};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The largest number of characters that are quoted of a server's reason.
+/// The largest number of characters in the reason of a failure.
 const MAX_REASON: usize = 200;
 
 /// An SMTP server.
@@ -28,7 +28,7 @@ pub struct EmailSettings {
     pub password: Option<String>,
     /// The sender, such as `Alerts <alerts@example.com>`.
     pub from: String,
-    /// The domains of receivers. Empty: all.
+    /// The allowed domains of receivers. If empty, all domains are allowed.
     pub domains: Vec<String>,
     pub is_cleared: bool,
 }
@@ -42,7 +42,7 @@ impl std::fmt::Debug for EmailSettings {
 /// The encryption of a connection to an SMTP server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encryption {
-    /// The connection begins in plain text; a server that does not encrypt is refused.
+    /// The connection begins in plain text and then changes to TLS. A server that does not support this is refused.
     StartTls,
     Tls,
     None,
@@ -81,7 +81,7 @@ impl Mailer {
         Ok(Mailer { transport: transport.build(), from, settings })
     }
 
-    /// Checks an address.
+    /// Checks that a string is an email address, and that its domain is allowed.
     pub(super) fn check(&self, address: &str) -> Result<(), ChannelError> {
         let problem = |problem: String| ChannelError::Target { problem };
         let parsed = address

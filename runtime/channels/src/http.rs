@@ -15,14 +15,14 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// Checks a URL as far as that is possible without a look-up.
+    /// Checks a URL as far as that is possible without a DNS lookup.
     pub(super) fn check(&self, url: &str) -> Result<(), ChannelError> {
         let checked = self.outgoing.endpoint(url).map(|_| ());
         checked.map_err(|error| ChannelError::Target { problem: error.to_string() })
     }
 
-    /// Sends a body with headers that may depend on it. The address is checked again, since its name may lead elsewhere
-    /// now.
+    /// Sends a body with headers that may depend on it. The address is checked again, because its name may resolve to
+    /// another host now.
     pub(super) async fn post(
         &self,
         url: &str,
@@ -50,7 +50,7 @@ fn meaning(host: &str, accepted: &Accepted, now: Timestamp) -> Result<(), SendEr
     let reason = format!("{host} responded with status {}", accepted.status);
     match accepted.status {
         200..=299 => Ok(()),
-        // Too early, too many, or an error of the receiver's.
+        // The request came too early or too often, or the receiver has an error.
         408 | 409 | 425 | 429 | 500..=599 => Err(SendError::Temporary {
             reason,
             after: accepted.retry_after.as_deref().and_then(|text| delay(text, now)),

@@ -1,9 +1,9 @@
 //! Channels of alerts: the adapter that formats messages and sends them.
 //!
 //! In: the channels that the operator configured, and messages. Out: requests through `outgoing`, which checks each
-//! address, and mails to the configured SMTP server. Messages are short by default: measure, severity, steps and a link.
-//! Numbers and the values of dimensions are added for channels that are cleared for them. Secrets come from the
-//! configuration alone. Absent: attempts and their order (`app::monitors`).
+//! address, and mails to the configured SMTP server. By default a message is short: measure, severity, steps and a
+//! link. Numbers and the values of dimensions are added for channels that are cleared for them. Secrets come from the
+//! configuration alone. Absent: retries and the order of messages (`app::monitors`).
 
 mod email;
 mod http;
@@ -40,7 +40,7 @@ pub struct ChannelSettings {
     pub pagerduty: Vec<PagerDutySettings>,
     pub email: Option<EmailSettings>,
     pub sms: Option<SmsSettings>,
-    /// The address by which readers reach this server, for links. `None`: links are paths.
+    /// The address by which readers reach this server. Links begin with it; if it is `None`, links are paths.
     pub public_url: Option<String>,
 }
 
@@ -49,7 +49,7 @@ pub struct ChannelSettings {
 pub struct WebhookSettings {
     pub name: Arc<str>,
     pub url: String,
-    /// The secrets that sign a message, the new one first while they are rotated. Empty: messages are not signed.
+    /// The secrets that sign a message; during a rotation, the new one comes first. If empty, messages are not signed.
     pub secrets: Vec<WebhookSecret>,
     pub is_cleared: bool,
 }
@@ -117,7 +117,8 @@ pub struct ChannelsError {
 }
 
 impl Channels {
-    /// Checks the channels of a configuration, without a request. `ca_pem` holds authorities besides the public ones.
+    /// Checks the configured channels without a request. `ca_pem` contains authorities to trust in addition to the
+    /// public ones.
     ///
     /// # Errors
     /// The first channel that can never be used.
@@ -148,7 +149,7 @@ impl Channels {
         self.settings.webhooks.iter().find(|webhook| &*webhook.name == name)
     }
 
-    /// Finds a channel of Slack; its name may be written like one in Slack, with `#`.
+    /// Finds a channel of Slack. The name may begin with `#`, as in Slack.
     fn slack(&self, name: &str) -> Option<&SlackSettings> {
         let name = name.strip_prefix('#').unwrap_or(name);
         self.settings.slack.iter().find(|slack| slack.name.strip_prefix('#').unwrap_or(&slack.name) == name)

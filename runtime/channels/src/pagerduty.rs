@@ -10,10 +10,10 @@ use crate::webhook::numbers;
 
 /// The largest number of characters of a summary, by PagerDuty's limits.
 const MAX_SUMMARY: usize = 1_024;
-/// The key of the incident that a test opens and a further test repeats.
+/// The key of the incident that all test messages share.
 const TEST_KEY: &str = "terrane-channel-test";
 
-/// Returns the JSON text of an event; `None` if the message is about no alert.
+/// Returns the JSON text of an event. Returns `None` for a message without an alert that is not a test.
 pub(super) fn body(texts: &Texts, message: &AlertMessage, service: &PagerDutySettings) -> Option<String> {
     if message.kind == MessageKind::Test {
         let test = json!({"summary": title(message), "source": "terrane", "severity": "info"});

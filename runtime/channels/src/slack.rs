@@ -19,7 +19,7 @@ pub(super) fn body(texts: &Texts, message: &AlertMessage, is_cleared: bool) -> S
     json!({"text": escaped(&title), "blocks": blocks}).to_string()
 }
 
-/// Returns lines as sections that are short enough; a line that is longer is cut.
+/// Joins lines to sections within Slack's limit. A single line above the limit is cut.
 fn sections(lines: &[String]) -> Vec<Json> {
     let mut texts: Vec<String> = Vec::new();
     for line in lines {

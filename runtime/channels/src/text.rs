@@ -21,7 +21,7 @@ impl Texts {
         format!("{base}/api/v1/anomaly/alerts/{}", alert.id)
     }
 
-    /// Returns one line for each alert, and one for those that are not listed.
+    /// Returns one line for each listed alert, and a line with the number of the others.
     pub(super) fn lines(&self, message: &AlertMessage, is_cleared: bool) -> Vec<String> {
         let alerts = message.alerts.iter().take(MAX_LINES);
         let mut lines: Vec<String> = alerts.map(|alert| self.line(message, alert, is_cleared)).collect();
@@ -41,7 +41,7 @@ impl Texts {
     }
 }
 
-/// Returns the line that says what a message is about.
+/// Returns the line that summarizes a message: severity, member, event and monitor.
 pub(super) fn title(message: &AlertMessage) -> String {
     let subject = &message.subject;
     let count = message.alerts.len() + message.more as usize;

@@ -1,8 +1,8 @@
 //! Typed definitions of a project for the client packages.
 //!
 //! In: the parts of a model that a caller may see. Out: the text of a TypeScript module with the types of
-//! `Client<Project>`, or of a Python module with the members as constants. The same model and access have the same
-//! text, byte by byte: names are sorted by code point. `sdk/typescript/src/codegen.ts` makes the same TypeScript from
+//! `Client<Project>`, or of a Python module with the members as constants. Names are sorted by code point, so that the
+//! same model and access always produce the same bytes. `sdk/typescript/src/codegen.ts` makes the same TypeScript from
 //! the metadata of a server. Absent: files, and cubes that are registered on a server.
 
 mod identifiers;

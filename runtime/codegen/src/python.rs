@@ -1,8 +1,8 @@
-//! The Python module of a project: a class for each cube with its members as constants, and a class `Metrics`.
+//! Writes the Python module of a project: a class for each cube with its members as constants, and a class `Metrics`.
 //!
 //! In: the visible project. Out: the text. A constant is a `Member` of the package `terrane`, which its query builder
 //! takes; type checkers report attributes that do not exist. Titles and descriptions are strings below the constants,
-//! where editors look for them, and no comments, which could direct a type checker.
+//! where editors look for them. They are not comments, because comments could contain directives for a type checker.
 
 use crate::identifiers::identifiers;
 use crate::text::{escape_point, line, quote};
@@ -39,7 +39,7 @@ fn header(project: &VisibleProject<'_>) -> String {
 /// A constant of a class.
 struct Constant<'m> {
     caption: Caption<'m>,
-    /// The expression.
+    /// The Python expression that creates the constant.
     value: String,
 }
 
@@ -72,8 +72,8 @@ fn metrics_class(metrics: &[Caption<'_>]) -> String {
     class_of(METRICS, "\"\"\"The metrics of the project.\"\"\"", [("", constants.collect())])
 }
 
-/// Returns a class with groups of constants, each below its heading if it has one. Names are unique in the class, not
-/// only in their group.
+/// Returns a class with groups of constants. A group with a heading follows a comment with it. Identifiers are unique
+/// in the whole class, not only in their group.
 fn class_of<'m, const N: usize>(class: &str, docstring: &str, groups: [(&str, Vec<Constant<'m>>); N]) -> String {
     let names: Vec<_> = groups.iter().flat_map(|(_, group)| group).map(|constant| constant.caption.name).collect();
     let mut identifiers = identifiers(&names).into_iter();
@@ -91,7 +91,7 @@ fn class_of<'m, const N: usize>(class: &str, docstring: &str, groups: [(&str, Ve
     lines.join("\n")
 }
 
-/// Returns a docstring. `>>>` is split, so that no text becomes a test of `doctest`.
+/// Returns a docstring. `>>>` is split, because `doctest` would run the text after it as a test.
 fn docstring_of(item: &Caption<'_>) -> String {
     let text = line(item.title, item.description).replace(">>>", ">> >").replace('\\', "\\\\").replace('"', "\\\"");
     format!("\"\"\"{text}\"\"\"")

@@ -1,6 +1,6 @@
-//! Words of a project inside of generated source: string literals, and titles with descriptions on one line.
+//! Writes text of a project into generated source: string literals, and titles with descriptions on one line.
 //!
-//! In: text of a project, which may be any text. Out: text that cannot end the literal or the comment around it.
+//! In: arbitrary text of a project. Out: text that cannot end the literal or the comment around it.
 //! Characters of the Unicode categories Cc, Cf, Zl and Zp are escaped in literals, and become spaces on lines.
 
 use std::fmt::Write as _;
@@ -40,7 +40,7 @@ pub(crate) fn is_invisible(c: char) -> bool {
         || FORMAT.iter().any(|(first, last)| (*first..=*last).contains(&c))
 }
 
-/// Returns a title and a description on one line of at most 200 characters; it is empty if both are.
+/// Returns a title and a description on one line of at most 200 characters. The line is empty if both are empty.
 pub(crate) fn line(title: &str, description: Option<&str>) -> String {
     let parts = [Some(title), description].into_iter().flatten().map(spaced).filter(|part| !part.is_empty());
     let line = parts.collect::<Vec<_>>().join(": ");
@@ -56,7 +56,7 @@ fn spaced(text: &str) -> String {
     text.split(is_space).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns a string literal in double quotes. `escape` writes an invisible character.
+/// Returns a string literal in double quotes. Calls `escape` to write each invisible character.
 pub(crate) fn quote(text: &str, escape: impl Fn(&mut String, char)) -> String {
     let mut literal = String::with_capacity(text.len() + 2);
     literal.push('"');
@@ -74,14 +74,14 @@ pub(crate) fn quote(text: &str, escape: impl Fn(&mut String, char)) -> String {
     literal
 }
 
-/// Writes a character as UTF-16 units: `\u202e`, or two of them.
+/// Writes a character as its UTF-16 units, such as `\u202e`. A character outside of the basic plane has two units.
 pub(crate) fn escape_units(literal: &mut String, c: char) {
     for unit in c.encode_utf16(&mut [0; 2]) {
         let _ = write!(literal, "\\u{unit:04x}");
     }
 }
 
-/// Writes a character as its code point: `\u202e`, or `\U000e0041`.
+/// Writes a character as its code point, such as `\u202e`, or `\U000e0041` above U+FFFF.
 pub(crate) fn escape_point(literal: &mut String, c: char) {
     let point = u32::from(c);
     let _ = if point > 0xffff { write!(literal, "\\U{point:08x}") } else { write!(literal, "\\u{point:04x}") };

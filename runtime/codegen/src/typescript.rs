@@ -49,8 +49,8 @@ fn property(item: &Caption<'_>, value: ValueType) -> Vec<String> {
     documented(item, vec![format!("{}: {value};", name(item))])
 }
 
-/// Puts a comment before lines, if there is a title or a description. The comment contains neither its end nor a tag,
-/// so no text directs the compiler.
+/// Puts a comment with the title and the description before lines, if there are any. `*/` and `@` are escaped in the
+/// comment, so that the text can neither end it nor direct the compiler.
 fn documented(item: &Caption<'_>, lines: Vec<String>) -> Vec<String> {
     let text = line(item.title, item.description).replace("*/", "* /").replace('@', "\\@");
     let comment = (!text.is_empty()).then(|| format!("/** {text} */"));

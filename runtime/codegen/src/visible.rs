@@ -14,7 +14,7 @@ pub(crate) enum ValueType {
     Number,
     String,
     Boolean,
-    /// The type of a column that the model does not know.
+    /// The type of a value whose column has a type that the model does not know.
     Any,
 }
 
@@ -88,13 +88,13 @@ fn caption<'m>(name: &'m str, presentation: &'m Presentation) -> Caption<'m> {
     Caption { name, title: &presentation.title, description: presentation.description.as_deref() }
 }
 
-/// Sorts by name. UTF-8 has the order of code points.
+/// Sorts by name in the order of code points, which is the byte order of UTF-8.
 fn sorted<'m, T>(mut items: Vec<T>, name: impl Fn(&T) -> &'m str) -> Vec<T> {
     items.sort_by(|left, right| name(left).cmp(name(right)));
     items
 }
 
-/// Returns the type of a measure. Minima and maxima have the type of their column.
+/// Returns the type of a measure's values. A minimum or maximum has the type of its column, which is unknown here.
 fn measure_type(measure: &Measure) -> ValueType {
     let (MeasureKind::Aggregate(aggregate) | MeasureKind::Rolling { aggregate, .. }) = &measure.kind else {
         return ValueType::Number;

@@ -1,4 +1,5 @@
-//! Definitions of projects: the example project against files that the client packages test, and hostile text.
+//! Tests the definitions of projects: of the example project, whose files the client packages test, and of hostile
+//! text.
 //!
 //! In: projects as text. Out: the generated modules. `sdk/typescript/test/project.ts` is also compared with the types
 //! that the npm package makes from a server, so both have the same output.
@@ -49,7 +50,7 @@ fn flights() -> SourceTree {
     tree
 }
 
-/// Compares with a file, and writes the new one beside it if they differ.
+/// Compares `text` with a file. If they differ, writes `text` to a new file beside it.
 fn assert_file(file: &str, text: &str) {
     let path = root().join(file);
     if fs::read_to_string(&path).ok().as_deref() != Some(text) {

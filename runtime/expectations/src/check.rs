@@ -1,8 +1,8 @@
 //! Finds cases that can't pass, without running queries.
 //!
-//! In: a project and its cases. Out: a diagnostic for each case whose query is refused although rows are expected, or
-//! is not refused as expected, for each SQL that the warehouse cannot read, and for each expected key that the result
-//! does not have. Not here: comparing rows (`run`).
+//! In: a project and its cases. Out: a diagnostic for each case that expects rows although its query is refused, or
+//! expects a refusal although its query is not refused. Also, a diagnostic for each SQL that the warehouse cannot read,
+//! and for each expected key that the result does not have. Not here: comparing rows (`run`).
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub async fn check(subject: Subject<'_>, cases: &[Expectation]) -> Vec<Diagnosti
             problems.extend(not_refused(case, compiled, code, contains.as_deref()));
             continue;
         }
-        // A body that is not a query is reported where it is read.
+        // A body that is not a query was already reported when the file was read.
         if let Err(refusal) = &compiled
             && is_query
         {
@@ -89,8 +89,8 @@ fn not_refused(
     Some(problem(message, &hint).at(case.expected_at.clone()))
 }
 
-/// Returns a diagnostic for each key of the expected rows that the result does not have. `keys` are those of the
-/// result; it has none if the query is refused.
+/// Returns a diagnostic for each key of the expected rows that the result does not have. `keys` are the keys of the
+/// result. They are empty if the query is refused; then nothing is reported.
 fn unmatched_keys(case: &Expectation, keys: &[Arc<str>]) -> Vec<Diagnostic> {
     let unmatched = case.row_keys.iter().filter(|(key, _)| !keys.is_empty() && !keys.contains(key));
     unmatched.map(|(key, place)| unmatched_key(case, "the rows", key, keys).at(place.clone())).collect()
@@ -103,11 +103,11 @@ fn unmatched_key(case: &Expectation, of: &str, key: &str, keys: &[Arc<str>]) -> 
     problem(message, &format!("{}Keys of the result: {}.", meant.unwrap_or_default(), known.join(", ")))
 }
 
-/// Returns a diagnostic if the warehouse cannot read the SQL of a case, or else one for each column of it that the
-/// result does not have.
+/// Returns a diagnostic if the warehouse cannot read the SQL of a case. Otherwise returns a diagnostic for each column
+/// of the SQL that the query's result does not have.
 async fn wrong_sql(subject: Subject<'_>, case: &Expectation, sql: &str, keys: &[Arc<str>]) -> Vec<Diagnostic> {
     if !is_one_query(sql) {
-        // Reported where it is read.
+        // SQL that is not one query was already reported when the file was read.
         return Vec::new();
     }
     match subject.warehouse.describe(by_hand(sql)).await {
@@ -128,7 +128,7 @@ async fn wrong_sql(subject: Subject<'_>, case: &Expectation, sql: &str, keys: &[
     }
 }
 
-/// Returns the place of the query's text that a refusal is about, or the place of the case.
+/// Returns the place in the query that a refusal is about, or else the place of the case.
 pub(crate) fn place(case: &Expectation, refusal: &Refusal) -> Span {
     let word = |subject: &str| case.words.iter().find(|(word, _)| **word == *subject);
     let found = refusal.subjects.iter().find_map(|subject| word(subject));

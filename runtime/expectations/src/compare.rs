@@ -27,7 +27,7 @@ pub enum Difference {
         expected: Vec<String>,
         actual: Vec<String>,
     },
-    /// A row has other values. `number` counts from 1; `columns` are those with other values.
+    /// A row has other values than expected. `number` counts from 1; `columns` names the columns that differ.
     Row {
         number: usize,
         of: usize,
@@ -35,7 +35,7 @@ pub enum Difference {
         expected: Row,
         actual: Row,
     },
-    /// An expected row is missing. `nearest`: the remaining row with the most equal values.
+    /// An expected row is missing. `nearest` is the remaining row that has the most values in common with it.
     MissingRow {
         expected: Row,
         nearest: Option<Row>,
@@ -48,11 +48,11 @@ pub enum Difference {
     },
 }
 
-/// One row with the names of its columns. Values beyond the columns have no name.
+/// One row with the names of its columns. A value without a column has no name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row(Vec<(Option<String>, Value)>);
 
-/// Returns the first difference. `None`: the same columns in the same order, and the same rows.
+/// Returns the first difference. `None` means that columns and their order are equal, and the rows are equal.
 pub fn difference(actual: &Rows, expected: &Rows, order: RowOrder) -> Option<Difference> {
     if actual.columns != expected.columns {
         return Some(Difference::Columns { expected: expected.columns.clone(), actual: actual.columns.clone() });
@@ -64,14 +64,14 @@ pub fn difference(actual: &Rows, expected: &Rows, order: RowOrder) -> Option<Dif
     }
 }
 
-/// Returns the columns and rows of a case that lists them. Without a row, the columns are those of the query.
+/// Returns the columns and rows that a case lists. If the case lists no rows, the columns are those of the query.
 pub(crate) fn listed(rows: &[Map<String, Value>], actual: &Rows) -> Rows {
     let columns: Vec<String> = match rows.first() {
         Some(first) => first.keys().cloned().collect(),
         None => actual.columns.clone(),
     };
     let values = |row: &Map<String, Value>| -> Vec<Value> {
-        // A missing or additional key must not look like a value.
+        // A missing or unexpected key becomes a value that no result contains, so that the row differs.
         let extra = row
             .iter()
             .filter(|(key, _)| !columns.contains(key))
@@ -100,7 +100,7 @@ fn in_order(actual: &Rows, expected: &Rows, is_double: &[bool]) -> Option<Differ
     }
 }
 
-/// Returns the difference, if an expected row does not occur as often as it is expected.
+/// Compares rows regardless of their order. An expected row that is listed twice must occur twice.
 fn in_any_order(actual: &Rows, expected: &Rows, is_double: &[bool]) -> Option<Difference> {
     let mut left: Vec<&Vec<Value>> = actual.rows.iter().collect();
     for wanted in &expected.rows {

@@ -1,7 +1,7 @@
 //! Runs the tests of dimensions.
 //!
-//! In: a test of a project's dimension. Out: its outcome, as of a case. Not here: the statements (compiler), and the
-//! description of the rows that violate them (`app::data_check`).
+//! In: a test of a project's dimension. Out: an outcome of the same type as that of a case. Not here: the test's
+//! statements (compiler), and the description of rows that violate the test (`app::data_check`).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -20,14 +20,14 @@ pub enum Expected {
     /// A statement for the project's warehouse. Its columns are named like the keys of the rows.
     Sql(String),
     Rows(Vec<Map<String, Value>>),
-    /// A refusal with this code, and a string in its message.
+    /// A refusal with this code, whose message contains this string if there is one.
     Error {
         code: String,
         contains: Option<String>,
     },
 }
 
-/// The keys of which a case has one.
+/// The keys for the expected result. A case has exactly one of them.
 const RESULTS: [&str; 3] = ["sql", "rows", "error"];
 const ERROR_HINT: &str = "Write `error: {code: INVALID_MEASURE}`, and `contains` for a part of the message.";
 
@@ -35,7 +35,7 @@ pub(crate) fn problem(message: impl Into<String>, hint: &str) -> Diagnostic {
     Diagnostic::error(Code::WrongExpectation, message).hint(hint)
 }
 
-/// Reads the expected result. Everything that cannot be read is reported.
+/// Reads the expected result. Reports everything that cannot be read.
 pub(crate) fn expected(
     mapping: &Mapping<'_>,
     label: &str,

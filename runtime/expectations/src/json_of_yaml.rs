@@ -21,7 +21,7 @@ pub(crate) fn json(node: &Node) -> Value {
     }
 }
 
-/// Reads a number with all its digits, if JSON has that notation.
+/// Reads a number with all its digits. Returns `None` if the text is not a number in JSON.
 fn number(text: &str) -> Option<Number> {
     serde_json::from_str(text.trim().trim_start_matches('+')).ok()
 }

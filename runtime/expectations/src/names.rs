@@ -1,8 +1,8 @@
 //! Finds unknown names in the queries of cases, without a warehouse.
 //!
 //! In: a model, the definitions that it was built from, and cases. Out: a diagnostic for each name of a query that is
-//! unknown or of another kind. Names of definitions that were left out of the model are not reported, because the cause
-//! was. Not here: refusals for other reasons (`check`).
+//! unknown or of another kind. A name is not reported if its definition was left out of the model, because the reason
+//! for that was already reported. Not here: refusals for other reasons (`check`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub fn check_names(model: &Model, definitions: &Definitions, cases: &[Expectatio
     problems
 }
 
-/// Names do not depend on the time and on limits.
+/// Returns an environment for resolving names, which depend neither on the time nor on limits.
 fn environment() -> Environment {
     Environment {
         now: Timestamp::UNIX_EPOCH,
@@ -65,7 +65,7 @@ fn environment() -> Environment {
     }
 }
 
-/// Returns the name that a query uses wrongly.
+/// Returns the name that an error is about, if the name is unknown or of another kind than the query needs.
 fn unknown_name(error: &QueryError) -> Option<Arc<str>> {
     match error {
         QueryError::UnknownCube { name, .. }
@@ -78,7 +78,7 @@ fn unknown_name(error: &QueryError) -> Option<Arc<str>> {
     }
 }
 
-/// Removes the items of lists that are a name or a mapping with it. Returns true if there were any.
+/// Removes each list item that is this name, or is a mapping with this name as a value. Returns true if it removed any.
 fn remove(query: &mut Value, name: &str) -> bool {
     match query {
         Value::Array(items) => {
@@ -96,7 +96,7 @@ fn remove(query: &mut Value, name: &str) -> bool {
     }
 }
 
-/// Returns the names of definitions that are not in the model.
+/// Returns the names that are defined but missing in the model.
 fn omitted(model: &Model, definitions: &Definitions) -> BTreeSet<Arc<str>> {
     let mut names = definitions.unread.clone();
     for cube in &definitions.cubes {

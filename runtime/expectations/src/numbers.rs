@@ -3,7 +3,7 @@
 /// The relative difference below which doubles are equal.
 const RELATIVE: f64 = 1e-9;
 
-/// Compares by value, with all digits: `1.50` equals `15e-1`. If one is a double, its last digits are ignored.
+/// Compares two numbers by value, with all digits: `1.50` equals `15e-1`. Doubles may differ by [`RELATIVE`].
 pub(super) fn same(left: &str, right: &str, is_double: bool) -> bool {
     if matches!((Digits::read(left), Digits::read(right)), (Some(a), Some(b)) if a == b) {
         return true;
@@ -14,7 +14,7 @@ pub(super) fn same(left: &str, right: &str, is_double: bool) -> bool {
     }
 }
 
-/// A number without leading and trailing zeros: `digits × 10^exponent`.
+/// A number as `digits × 10^exponent`, whose digits neither begin nor end with a zero.
 #[derive(PartialEq, Eq)]
 struct Digits {
     is_negative: bool,

@@ -1,21 +1,21 @@
 //! Recognizes SQL that is one query.
 //!
-//! In: the SQL of a case. Out: whether it is one statement that reads. Strings, quoted names and comments are skipped.
-//! Not here: whether the warehouse can read it (`check`).
+//! In: the SQL of a case. Out: true if the SQL is one statement that only reads. Strings, quoted names and comments are
+//! skipped. Not here: whether the warehouse can read the SQL (`check`).
 
 /// The words that a query begins with.
 const BEGINNINGS: [&str; 4] = ["select", "with", "from", "values"];
 
-/// Returns whether SQL is one query: a test does not change the warehouse.
+/// Returns true if the SQL is one query. Other statements are refused, because a test must not change the warehouse.
 pub(crate) fn is_one_query(sql: &str) -> bool {
     let Some(words) = words(sql.trim().trim_end_matches(';')) else { return false };
     let has = |word: &str| words.iter().any(|found| found == word);
     let begins = words.first().is_some_and(|first| BEGINNINGS.contains(&first.as_str()));
-    // `SELECT … INTO`, and changes within WITH.
+    // Queries can also write: `SELECT … INTO`, and `DELETE` or `UPDATE` within `WITH`.
     begins && !has("into") && !(has("delete") && has("from") && has("returning")) && !(has("update") && has("set"))
 }
 
-/// Returns the words outside of quotes and comments in lower case; `None` if a statement ends before the text does.
+/// Returns the words outside of quotes and comments, in lower case. Returns `None` if a `;` separates statements.
 fn words(sql: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut rest = sql;

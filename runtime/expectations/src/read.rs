@@ -30,11 +30,11 @@ pub struct Expectation {
     pub name: String,
     pub description: Option<String>,
     pub place: Span,
-    /// The caller of the query; the operator if the case names none.
+    /// The caller of the query. It is the operator if the case names no caller.
     pub caller: RequestContext,
     /// The body that a client would send.
     pub query: Value,
-    /// The texts of the query with their places.
+    /// The strings of the query with their places.
     pub(crate) words: Vec<(Arc<str>, Span)>,
     /// The keys of the expected rows, each with its first place.
     pub(crate) row_keys: Vec<(Arc<str>, Span)>,
@@ -146,7 +146,7 @@ fn operator() -> RequestContext {
     RequestContext::operator(SecurityContext::default())
 }
 
-/// Reads the caller of a case. An invalid one is reported.
+/// Reads the caller of a case. Reports an invalid caller.
 fn caller(label: &str, node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<RequestContext> {
     const HINT: &str = "Write `as: {user_id: u1, roles: [manager], attributes: {region: EU}}`.";
     let error = match request_of(&json(node)) {
@@ -184,7 +184,7 @@ fn refused(label: &str, refusal: &Refusal) -> Diagnostic {
     problem(message, &format!("{meant}, or expect the refusal: `error: {{code: {}}}`.", refusal.body.code.as_str()))
 }
 
-/// Returns the texts of a query with their places.
+/// Returns the strings of a query with their places.
 fn words(query: &Node) -> Vec<(Arc<str>, Span)> {
     let mut found = Vec::new();
     let mut open = vec![query];
@@ -199,7 +199,7 @@ fn words(query: &Node) -> Vec<(Arc<str>, Span)> {
     found
 }
 
-/// Follows a path such as `filters[0].operator` as far as possible. Returns the last key and its value.
+/// Follows a path such as `filters[0].operator` as far as the query has it. Returns the last key and its value.
 fn at_path<'n>(query: &'n Node, path: &str) -> (Option<&'n Key>, &'n Node) {
     let (mut key, mut node, mut rest) = (None, query, path);
     loop {
@@ -216,7 +216,7 @@ fn at_path<'n>(query: &'n Node, path: &str) -> (Option<&'n Key>, &'n Node) {
     }
 }
 
-/// Splits `[0].operator` into 0 and the rest.
+/// Splits a path such as `[0].operator` into its index 0 and the rest `.operator`.
 fn item_of(path: &str) -> Option<(usize, &str)> {
     let (index, rest) = path.strip_prefix('[')?.split_once(']')?;
     Some((index.parse().ok()?, rest))

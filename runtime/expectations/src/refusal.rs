@@ -15,9 +15,9 @@ pub struct Refusal {
     pub body: ErrorBody,
     /// Names and values of the query that the refusal is about, the most specific first.
     pub(crate) subjects: Vec<Arc<str>>,
-    /// Names that the first subject may stand for, the nearest first.
+    /// Known names that resemble the first subject, the nearest first.
     pub(crate) nearest: Vec<Arc<str>>,
-    /// True if a required hook did not answer, so that the result of the query is unknown.
+    /// True if a required hook did not answer, so it is unknown whether the query would be refused.
     pub(crate) is_policy_unavailable: bool,
 }
 
@@ -35,7 +35,7 @@ impl From<QueryRunError> for Refusal {
 }
 
 impl From<FieldError> for Refusal {
-    /// Converts the refusal of a body that is not a query.
+    /// Converts the error of a body that is not a query.
     fn from(error: FieldError) -> Self {
         Refusal { body: error.into(), subjects: Vec::new(), nearest: Vec::new(), is_policy_unavailable: false }
     }
@@ -57,7 +57,7 @@ pub(crate) async fn compile(
     Ok(compiled.columns.into_iter().map(|column| column.key).collect())
 }
 
-/// Returns the first names, and the number of the others.
+/// Returns up to eight names, and the number of the remaining ones.
 fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     const MAX_NAMES: usize = 8;
     let names: Vec<&str> = names.collect();
@@ -68,7 +68,7 @@ fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     format!("{}{more}", names[..names.len().min(MAX_NAMES)].join(", "))
 }
 
-/// Returns the reasons for which pre-aggregations do not answer, one for each pre-aggregation.
+/// Returns the reasons why pre-aggregations cannot answer the query, one for each pre-aggregation.
 fn misses(facts: &[Value]) -> Option<String> {
     let misses = facts.iter().filter_map(|fact| fact["misses"].as_array()).flatten();
     let reasons = misses.filter_map(|miss| {
@@ -83,7 +83,7 @@ fn misses(facts: &[Value]) -> Option<String> {
     (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
-/// Returns the facts of a refusal besides its message, such as available names and the warehouse's message.
+/// Returns the facts of a refusal besides its message, such as available names and the warehouse error.
 pub fn hint(error: &ErrorBody) -> Option<String> {
     let hints = error.fields().filter_map(|(key, value)| {
         let text = match value {
@@ -93,7 +93,7 @@ pub fn hint(error: &ErrorBody) -> Option<String> {
             Value::Number(number) => number.to_string(),
             _ => return None,
         };
-        // Most messages contain the value of a detail.
+        // Most messages already contain the value of the detail.
         (!text.is_empty() && !error.message.contains(&text)).then(|| format!("{}: {text}", key.replace('_', " ")))
     });
     let text = hints.collect::<Vec<_>>().join("; ");

@@ -1,7 +1,7 @@
 //! Rows as JSON values in the order of their columns.
 //!
-//! In: Arrow batches and the meaning of their columns. Out: the values that the server sends, since its writer makes
-//! them. Not here: comparing rows (`compare`), drawing tables (cli).
+//! In: Arrow batches and the meaning of their columns. Out: the values that the server sends, because the server's
+//! writer makes them. Not here: comparing rows (`compare`), drawing tables (cli).
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
@@ -16,7 +16,7 @@ use terrane_wire::json::{Numbers, write_rows};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rows {
     pub columns: Vec<String>,
-    /// For each column, true if its values are doubles, whose last digits have no meaning.
+    /// For each column, true if its values are doubles. The last digits of doubles are not compared.
     pub is_double: Vec<bool>,
     pub rows: Vec<Vec<Value>>,
 }
@@ -38,7 +38,8 @@ impl Rows {
         Rows::render(columns, batches, batches.first().map(RecordBatch::schema).as_ref())
     }
 
-    /// Returns the rows of a statement written by hand, whose columns are named like those of a query.
+    /// Returns the rows of a statement that an author wrote. Its columns must be named like the keys of a query's
+    /// result.
     ///
     /// # Errors
     /// As [`Rows::of_answer`].

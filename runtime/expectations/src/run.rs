@@ -107,7 +107,7 @@ pub(crate) fn by_hand(sql: &str) -> Statement<'_> {
     Statement::plain(sql.trim().trim_end_matches(';'))
 }
 
-/// Compares a refusal with the expected one. `contains` is a string that a case expects in the message.
+/// Returns a mismatch if a refusal has another code than `code`, or its message does not contain `contains`.
 pub(crate) fn other_refusal(refusal: Refusal, code: &str, contains: Option<&str>) -> Option<Mismatch> {
     let has_text = contains.is_none_or(|text| refusal.body.message.contains(text));
     if refusal.body.code.as_str() == code && has_text {

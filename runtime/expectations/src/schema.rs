@@ -1,6 +1,6 @@
 //! The JSON Schema of `tests/*.yml`.
 //!
-//! In: the keys that are read, and the interface's schema of queries. Out: a [`Schema`] for editors, and the whole as
+//! In: the keys of cases, and the interface's schema of queries. Out: a [`Schema`] for editors, and the full schema as
 //! JSON. Not here: whether names of a query exist (`check_names`).
 
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use terrane_wire::query::json_schema;
 
 use crate::read::KEYS;
 
-/// Returns the schema with the keys of queries, whose values are not described.
+/// Returns the schema of test files. It names the keys of queries, but does not describe their values.
 pub fn keys() -> Schema {
     let string = || Schema::of_types(&["string", "number", "boolean"]);
     let codes = Code::ALL.iter().map(|code| Literal::Text(code.as_str().into()));
@@ -67,7 +67,8 @@ fn query() -> Schema {
     })
 }
 
-/// Returns the schema as JSON, queries included. The query of a case with `error` may be wrong, so it is any object.
+/// Returns the schema as JSON, with the full schema of queries. The query of a case with `error` may be invalid, so it
+/// can be any object.
 pub fn schema() -> Value {
     let mut whole = json!(keys());
     let mut query = json_schema();

@@ -1,8 +1,8 @@
 //! Tokens that an application signs for its users with a key of this server.
 //!
 //! In: the claims of a token whose signature and algorithm are checked. Out: the caller, and the claims by
-//! which the token is revoked. Everything is required to be readable: a claim of the wrong JSON type, a
-//! repeated claim, and a token without a near expiry are refused. Not here: tokens of sessions (`jwt`), and
+//! which the token is revoked. Every claim must be readable: a claim of the wrong JSON type, a
+//! repeated claim, and a token that does not expire soon are refused. Not here: tokens of sessions (`jwt`), and
 //! which tokens are revoked (`app::security`).
 
 use std::collections::HashSet;
@@ -18,10 +18,10 @@ use terrane_app::security::Scope;
 use crate::checks::{Times, invalid, is_of_type, names_audience};
 use crate::claims::{Claims, ClaimsMapping};
 
-/// Types of other tokens, such as ID tokens, are refused.
+/// The accepted values of the header `typ`. Tokens of other types, such as ID tokens, are refused.
 const TYPES: &[&str] = &["JWT", "at+jwt"];
 
-/// The length of the longest `jti`, `sub` and user id. A revocation names no longer one.
+/// The largest length of `jti`, `sub` and the user id, in bytes. A revocation cannot name a longer one.
 const MAX_ID_BYTES: usize = 256;
 
 /// Requirements on the tokens of applications.
@@ -31,11 +31,11 @@ pub struct ApplicationSettings {
     pub issuer: Option<String>,
     /// The audience that `aud` must contain; `None` to accept `default_audience` and tokens without `aud`.
     pub audience: Option<String>,
-    /// The audience of a token that names one although none is required (RFC 7519, section 4.1.3).
+    /// The audience that `aud` must contain if the token has `aud` and `audience` is `None` (RFC 7519, section 4.1.3).
     pub default_audience: String,
     pub max_age_seconds: u32,
     pub mapping: ClaimsMapping,
-    /// True if the operator chose the claim that names scopes. Otherwise no claim gives `admin`.
+    /// True if the operator configured the claim that contains scopes. Otherwise no claim gives the scope `admin`.
     pub has_scopes_claim: bool,
 }
 
@@ -87,7 +87,7 @@ impl ApplicationSettings {
         if !times.is_short_lived(self.max_age_seconds.into(), now) {
             return Err(invalid("its lifetime is longer than `security.jwt.max_token_age`"));
         }
-        // Such a token is valid only with a proof of possession of a key (RFC 7800), which no route accepts.
+        // A token with `cnf` is valid only with a proof of possession of a key (RFC 7800), which no route accepts.
         if claims.contains_key("cnf") {
             return Err(invalid("it is bound to a key of its holder"));
         }
@@ -118,7 +118,8 @@ fn id_of(claims: &Claims) -> Result<TokenId, TokenFault> {
     })
 }
 
-/// JSON without repeated names, at any depth. Parsers disagree about which of two claims counts.
+/// A JSON value in which no object repeats a name, at any depth. Parsers disagree about which of two equal names
+/// counts.
 struct UniqueNames;
 
 impl<'de> Deserialize<'de> for UniqueNames {

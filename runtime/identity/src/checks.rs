@@ -1,6 +1,6 @@
 //! Requirements on every token, independent of its issuer.
 //!
-//! In: the header and the claims of a token. Out: a [`TokenFault`] that names the requirement it does not meet
+//! In: the header and the claims of a token. Out: a [`TokenFault`] that names the requirement that the token violates
 //! (RFC 8725, RFC 9068). `iss` and `aud` must be present and ours; times are checked against the given clock. Absent:
 //! signatures (`jwt`, `signed`).
 
@@ -12,7 +12,7 @@ use terrane_app::security::CLOCK_TOLERANCE;
 
 use crate::claims::Claims;
 
-/// The size of the longest token. Longer ones are refused unread.
+/// The largest size of a token in bytes. Longer tokens are refused without being parsed.
 pub(crate) const MAX_TOKEN_BYTES: usize = 16 * 1_024;
 /// The accepted difference between this clock and the issuer's.
 const LEEWAY_SECONDS: i64 = CLOCK_TOLERANCE.as_secs() as i64;
@@ -30,7 +30,7 @@ pub(crate) fn invalid(why: &'static str) -> TokenFault {
     TokenFault::Invalid { why }
 }
 
-/// Returns the header of a token that is short enough and requires no feature that this server lacks.
+/// Returns the header of a token. Fails if the token is too long, or requires an extension that this server lacks.
 pub(crate) fn header_of(token: &str) -> Result<Header, TokenFault> {
     if token.len() > MAX_TOKEN_BYTES {
         return Err(invalid("it is too long"));
@@ -53,7 +53,7 @@ pub(crate) fn header_of(token: &str) -> Result<Header, TokenFault> {
     Ok(header)
 }
 
-/// Returns true if `typ` is absent or one of these (RFC 8725, section 3.11).
+/// Returns true if the header `typ` is absent or is one of `types` (RFC 8725, section 3.11).
 pub(crate) fn is_of_type(header: &Header, types: &[&str]) -> bool {
     header.typ.as_deref().is_none_or(|typ| {
         let typ = typ.strip_prefix("application/").unwrap_or(typ);
@@ -123,8 +123,8 @@ impl Times {
         Ok(())
     }
 
-    /// Returns true if the token expires at most this many seconds after it was issued, or after now if it does not
-    /// contain the time.
+    /// Returns true if the token expires at most this many seconds after it was issued. A token without the time of
+    /// issue must expire within this many seconds from now, plus the accepted clock difference.
     pub(crate) fn is_short_lived(self, max_age_seconds: i64, now: Timestamp) -> bool {
         let start = self.issued.unwrap_or_else(|| now.as_second().saturating_add(LEEWAY_SECONDS));
         self.expires.is_some_and(|expires| expires.saturating_sub(start) <= max_age_seconds)
@@ -137,7 +137,7 @@ fn seconds(claim: Option<&Json>) -> Result<Option<i64>, &'static str> {
     let number = claim.as_number().ok_or("a time is not a number")?;
     let seconds = match (number.as_i64(), number.as_f64()) {
         (Some(seconds), _) => seconds,
-        // Saturates, and a time before the calendar is as good as long ago.
+        // The conversion saturates: a time before or after the calendar becomes the earliest or latest one.
         (None, Some(seconds)) if seconds.is_finite() => seconds as i64,
         _ => return Err("a time is not a number"),
     };

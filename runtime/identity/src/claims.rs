@@ -1,8 +1,8 @@
 //! The mapping of claims to a caller.
 //!
-//! In: the claims of a verified token, and the names of the claims to read. Out: a caller and scopes. A claim of another
-//! JSON type counts as missing: unreadable roles give no rights. Attributes are strings, numbers, booleans, or lists of
-//! them; deeper values are left out, or null in a list. An e-mail address that the issuer has not verified is left out.
+//! In: the claims of a verified token, and the names of the claims to read. Out: a caller and scopes. A claim of
+//! another JSON type counts as missing: unreadable roles give no rights. Attributes are strings, numbers, booleans, or
+//! lists of them. A deeper value is left out, or is null inside a list. An unverified e-mail address is left out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use terrane_json::caller::attribute_from_claim;
 /// The claims of a verified token.
 pub(crate) type Claims = Map<String, Json>;
 
-/// The path of a claim, such as `realm_access.roles`: a claim, or one inside others. A claim whose own name contains
-/// the dots is preferred.
+/// The path of a claim, such as `realm_access.roles`: a top-level claim, or one inside objects. A top-level claim whose
+/// name contains the dots takes precedence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimPath(Arc<str>);
 
@@ -34,7 +34,7 @@ impl ClaimPath {
         parts.try_fold(first, |inside, part| inside.as_object()?.get(part))
     }
 
-    /// Returns true if a claim on the way to the last one has a value other than an object.
+    /// Returns true if the path leads through a claim that is not an object, so the claim cannot be looked up.
     fn is_blocked(&self, claims: &Claims) -> bool {
         let mut parts: Vec<&str> = self.0.split('.').collect();
         parts.pop();
@@ -49,7 +49,7 @@ impl ClaimPath {
         false
     }
 
-    /// Returns true if the claim is missing or null, or has a value of this shape.
+    /// Returns true if the claim has this shape, or is missing or null. Returns false if the path to it is blocked.
     fn has_shape(&self, claims: &Claims, is_shape: fn(&Json) -> bool) -> bool {
         let found = self.find(claims).filter(|found| !found.is_null());
         found.map_or_else(|| !self.is_blocked(claims), is_shape)
@@ -64,13 +64,13 @@ pub struct ClaimsMapping {
     pub roles: ClaimPath,
     pub groups: ClaimPath,
     pub attributes: ClaimPath,
-    /// The first one present counts.
+    /// The paths of the claims that may contain scopes. The first one present is used.
     pub scopes: Vec<ClaimPath>,
     pub tenant: Option<ClaimPath>,
     pub scope_roles: ScopeRoles,
 }
 
-/// The roles that hold a scope, besides the scopes of the token itself.
+/// The roles that give their holders a scope, in addition to the scopes of the token itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ScopeRoles {
     pub read: Vec<Arc<str>>,
@@ -119,7 +119,7 @@ impl ClaimsMapping {
         }
     }
 
-    /// Returns false if the caller is named by an e-mail address that is not verified.
+    /// Returns false if the user id is the e-mail address and the address is not verified.
     fn is_proven_name(&self, claims: &Claims) -> bool {
         self.user_id != self.email || is_verified(claims)
     }
@@ -145,7 +145,7 @@ impl ClaimsMapping {
         self.scopes_among(claims, &Scope::ALL)
     }
 
-    /// Returns the scopes in the claims that are also in `offered`, and those of the caller's roles.
+    /// Returns the scopes in the claims that are also in `offered`, and the scopes that the caller's roles give.
     pub(crate) fn scopes_among(&self, claims: &Claims, offered: &[Scope]) -> Option<Scopes> {
         let words = texts(self.scopes.iter().find_map(|path| path.find(claims)));
         let roles = texts(self.roles.find(claims));
@@ -178,7 +178,7 @@ impl ClaimsMapping {
     }
 }
 
-/// Returns true if the issuer does not say otherwise. Some providers write booleans as strings.
+/// Returns true unless `email_verified` says otherwise. Some providers write the boolean as a string.
 fn is_verified(claims: &Claims) -> bool {
     match claims.get("email_verified") {
         None | Some(Json::Bool(true)) => true,

@@ -1,8 +1,8 @@
 //! Access tokens of an identity provider, or of several issuers.
 //!
-//! In: a token. Out: its bearer. The claim `iss` only chooses the issuer whose rules apply: each issuer has its own
-//! keys and its own algorithms, so a token that claims another issuer's name fails. Tokens of this server belong to a
-//! session; tokens of a provider do not, and are valid until they expire.
+//! In: a token. Out: its caller. The claim `iss` only chooses the issuer whose rules apply. Each issuer has its own
+//! keys and algorithms, so a token that claims another issuer's name fails. Tokens of this server belong to a
+//! session. Tokens of a provider do not belong to a session, and are valid until they expire.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::jwt::Jwt;
 use crate::keys::{RemoteKeys, SignatureAlgorithm};
 use crate::signed::SignedTokens;
 
-/// The first type is that of RFC 9068; most providers use the second.
+/// The accepted values of `typ`. RFC 9068 requires the first; most providers write the second.
 const TYPES: &[&str] = &["at+jwt", "JWT"];
 
 /// Requirements on a provider's tokens.
@@ -56,7 +56,7 @@ impl Tokens for ExternalTokens {
     async fn verify(&self, token: &str, now: Timestamp) -> Result<Verified, TokenFault> {
         let claims = self.signed.claims(token).await?;
         self.expected.check(&claims, now)?;
-        // Such a token requires a proof of possession of a key (RFC 7800), which no route accepts.
+        // A token with `cnf` requires a proof of possession of a key (RFC 7800), which no route accepts.
         if claims.contains_key("cnf") {
             return Err(invalid("it is bound to a key of its holder"));
         }
@@ -88,7 +88,7 @@ impl Tokens for Issuers {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(invalid("it is too long"));
         }
-        // The token is not verified yet: this selects the issuer, which verifies it.
+        // The token is not verified yet. The claim `iss` only selects the issuer, which verifies the token.
         let claims = jsonwebtoken::dangerous::insecure_decode_claims::<Claims>(token);
         let claims = claims.map_err(|_| invalid("it is neither an API key (`trn_…`) nor an access token"))?;
         if claims.get("iss").and_then(serde_json::Value::as_str) == Some(&*self.external.expected.issuer) {

@@ -1,11 +1,12 @@
 //! JSON Web Tokens with one algorithm and one key, both fixed at start.
 //!
-//! No part of a token decides about its verification: `alg` must be the configured one; `kid`, `jku`, `x5u` and `crit`
-//! are never followed. Absent: requirements on claims (`checks`), tokens of an identity provider (`external`).
+//! The content of a token has no influence on its verification: `alg` must be the configured one; `kid`, `jku`, `x5u`
+//! and `crit` are never followed. Absent: requirements on claims (`checks`), and tokens of an identity provider
+//! (`external`).
 //!
 //! If applications sign tokens with the same key, a token of a session carries a proof: a MAC under a key that only the
-//! servers on one state database know. A token that names a session without that proof is refused, and a token that
-//! names no session never becomes one of a session.
+//! servers on one state database know. A token that names a session without this proof is refused. A token without a
+//! session is always a token of an application.
 
 use std::fmt;
 
@@ -76,11 +77,11 @@ pub struct Jwt {
     validation: Validation,
     expected: Expected,
     mapping: ClaimsMapping,
-    /// The settings for tokens without a session, and the key that proves that a token has one.
+    /// The settings for tokens of applications, and the key of the proof that marks tokens of a session.
     applications: Option<(ApplicationSettings, ProofKey)>,
 }
 
-/// The key of the MAC by which a token of a session is recognized.
+/// The key of the MAC that proves that this server signed a token for a session.
 struct ProofKey([u8; 32]);
 
 impl ProofKey {
@@ -129,7 +130,7 @@ impl Jwt {
         };
         let validation = signature_only(algorithm);
         if let Some(key) = &encoding {
-            // Keys that are not a pair are found at the start, and not at the first sign-in.
+            // Finds keys that do not belong together at start instead of at the first sign-in.
             let probe =
                 jsonwebtoken::encode(&Header::new(algorithm), &json!({}), key).map_err(|_| JwtError::WeakKey)?;
             jsonwebtoken::decode::<Claims>(&probe, &decoding, &validation).map_err(|_| JwtError::OtherPair)?;
@@ -140,7 +141,7 @@ impl Jwt {
     }
 
     /// Accepts tokens without a session that applications sign with the same key. `proof_key` is random; the servers on
-    /// one state database share it, and no application knows it.
+    /// one state database share it, and no application must know it.
     #[must_use]
     pub fn with_applications(self, applications: ApplicationSettings, proof_key: [u8; 32]) -> Self {
         Jwt { applications: Some((applications, ProofKey(proof_key))), ..self }
@@ -158,7 +159,7 @@ impl Tokens for Jwt {
         }
         let token = jsonwebtoken::encode(&Header::new(self.algorithm), &claims, key)
             .map_err(|_| invalid("it could not be signed"))?;
-        // One that is given out must be one that is accepted.
+        // The server must accept every token that it issues.
         if token.len() > MAX_TOKEN_BYTES { Err(invalid("its data about the caller are too large")) } else { Ok(token) }
     }
 
@@ -184,7 +185,7 @@ impl Tokens for Jwt {
     }
 }
 
-/// Refuses a token that names a session and was not signed for it by this server.
+/// Refuses a token that claims to be of a session, but was not signed for this session by this server.
 fn check_proof(proof_key: &ProofKey, claims: &Claims) -> Result<(), TokenFault> {
     let proof = claims.get(PROOF).and_then(Json::as_str);
     let claims = Json::Object(claims.clone());
@@ -200,7 +201,7 @@ fn session_of(claims: &Claims) -> Result<Verified, TokenFault> {
     Ok(Verified::Session { id, subject })
 }
 
-/// Returns the validation of a signature only. [`Expected`] checks the claims, with its own clock.
+/// Returns a validation that checks only the signature. [`Expected`] checks the claims with the server's clock.
 pub(crate) fn signature_only(algorithm: Algorithm) -> Validation {
     let mut validation = Validation::new(algorithm);
     validation.validate_exp = false;

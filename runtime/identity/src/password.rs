@@ -23,14 +23,14 @@ const LANES: u32 = 1;
 #[derive(Debug, Clone)]
 pub struct Argon2Passwords {
     turns: Arc<Semaphore>,
-    /// The hash of an unknown password.
+    /// The hash of a random password. It is verified if the user is unknown, so that both cases take equal time.
     decoy: Arc<str>,
 }
 
 impl Default for Argon2Passwords {
     fn default() -> Self {
         let mut random = [0; 16];
-        // Without random bytes the decoy is still a hash that costs as much.
+        // Without random bytes, the decoy is still a hash that takes as long to verify.
         let _ = getrandom::fill(&mut random);
         let decoy = hash(&hex::encode(random));
         Argon2Passwords { turns: Arc::new(Semaphore::new(AT_ONCE)), decoy }
@@ -67,7 +67,7 @@ fn argon2() -> Argon2<'static> {
 }
 
 fn hash(password: &str) -> Arc<str> {
-    // An empty hash fits nothing.
+    // If hashing fails, the hash is empty, and no password matches it.
     argon2().hash_password(password.as_bytes()).map(|hash| hash.to_string().into()).unwrap_or_default()
 }
 

@@ -30,7 +30,7 @@ const MAX_SUBJECT_BYTES: usize = 255;
 
 /// The operator's settings of a provider.
 pub struct ProviderSettings {
-    /// The name in routes and before user ids.
+    /// The name of the provider in routes, and the prefix of user ids.
     pub name: String,
     pub client_id: String,
     pub client_auth: ClientAuth,
@@ -43,7 +43,7 @@ pub struct ProviderSettings {
     pub redirect_url: String,
     pub scopes: Vec<String>,
     pub mapping: ClaimsMapping,
-    /// True if user ids are as the provider writes them; false for `name:id`.
+    /// True if user ids are the provider's subjects, without the prefix `name:`.
     pub has_bare_user_ids: bool,
 }
 
@@ -69,7 +69,8 @@ impl Provider {
         Provider { settings, id_tokens, outgoing }
     }
 
-    /// Returns the claims of the ID token, and those of the user-info endpoint that the ID token does not have.
+    /// Returns the claims of the ID token and of the user-info endpoint. If both have a claim, that of the ID token is
+    /// returned.
     async fn claims(&self, answer: &TokenAnswer, nonce: &str, now: Timestamp) -> Result<Claims, ProviderFault> {
         let proven = match (&self.id_tokens, &self.settings.openid) {
             (Some(signed), Some(openid)) => {
@@ -90,7 +91,7 @@ impl Provider {
         let mut user_info: Claims =
             serde_json::from_slice(&body).map_err(|_| invalid("the user info is not a JSON object"))?;
         if let Some(proven) = proven {
-            // OpenID Connect Core, section 5.3.2: otherwise it may be about another user.
+            // OpenID Connect Core, section 5.3.2: user info with another subject may be about another user.
             if user_info.get("sub") != proven.get("sub") {
                 return Err(invalid("the user info is about another subject"));
             }
@@ -117,7 +118,7 @@ impl Provider {
         if text("nonce") != Some(nonce) {
             return Err(invalid("the ID token is of another sign-in"));
         }
-        // OpenID Connect Core, section 3.1.3.7: a token for several must say that we asked for it.
+        // OpenID Connect Core, section 3.1.3.7: a token for several audiences must name this client in `azp`.
         let is_for_several = claims.get("aud").and_then(Json::as_array).is_some_and(|all| all.len() > 1);
         let is_ours = text("azp") == Some(&*self.settings.client_id);
         if !is_ours && (is_for_several || claims.contains_key("azp")) {

@@ -10,7 +10,7 @@ impl Randomness for OsRandomness {
     /// Fills a buffer with random bytes.
     ///
     /// # Panics
-    /// The kernel has no random bytes, without which the program cannot continue safely.
+    /// The operating system has no random bytes. The program cannot continue safely without them.
     fn fill(&self, bytes: &mut [u8]) {
         getrandom::fill(bytes).expect("the operating system gives random bytes");
     }

@@ -1,7 +1,7 @@
 //! Verifies tokens that a provider signed.
 //!
-//! In: a token. Out: its claims, if one of the provider's own keys signed it with a configured algorithm that this key
-//! is for. Other fields of the header (`jku`, `x5u`, `jwk`, `x5c`) are not read. Not here: the checks of claims
+//! In: a token. Out: its claims, if one of the provider's own keys signed it, with a configured algorithm that the key
+//! allows. Other fields of the header (`jku`, `x5u`, `jwk`, `x5c`) are not read. Not here: the checks of claims
 //! (`checks`).
 
 use jsonwebtoken::{Algorithm, Header};

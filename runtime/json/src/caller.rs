@@ -1,8 +1,8 @@
-//! A caller as JSON and back: `{user_id, email, roles, groups, attributes}`, and `auth_method` when it is read.
+//! Converts callers to JSON and back: `{user_id, email, roles, groups, attributes}`. `auth_method` is only read.
 //!
-//! In: a [`SecurityContext`], or JSON of the same fields. Out: the other. Numbers keep all their digits. Unknown fields
-//! and values of other types are errors. Null is a value of an attribute: it equals nothing, and policies treat an
-//! attribute of null as missing. Deliberately absent: claims of tokens, which have other names (identity).
+//! In: a [`SecurityContext`], or a JSON object with its fields. Out: the other form. Numbers keep all their digits.
+//! Unknown fields and values of other types are errors. An attribute can be null. Null equals nothing, and policies
+//! treat a null attribute as missing. Deliberately absent: claims of tokens, which have other names (identity).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use terrane_compiler::{Attribute, AuthMethod, SecurityContext};
 
 const FIELDS: &[&str] = &["user_id", "email", "roles", "groups", "attributes", "auth_method"];
 
-/// The number of characters of an unknown word that an error repeats.
+/// The number of characters of an unknown word that an error message repeats.
 const MAX_WORD_CHARS: usize = 40;
 
 /// An error in the JSON form of a caller.
@@ -31,7 +31,7 @@ pub enum CallerError {
     AuthMethod { word: String },
 }
 
-/// An error in an attribute of the command line.
+/// An error in an attribute on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AttributeTextError {
     #[error("expected JSON after `[`, `{{` or `\"`")]
@@ -40,7 +40,7 @@ pub enum AttributeTextError {
     Type,
 }
 
-/// Returns all fields of a stored caller, also empty ones. `auth_method` belongs to a request and is not stored.
+/// Returns all fields of a stored caller, including empty ones. `auth_method` belongs to a request and is not stored.
 pub fn to_json(caller: &SecurityContext) -> Json {
     let attributes: Map<String, Json> =
         caller.attributes.iter().map(|(name, attribute)| (name.to_string(), attribute_to_json(attribute))).collect();
@@ -125,8 +125,8 @@ pub fn attribute_from_json(json: &Json) -> Option<Attribute> {
     }
 }
 
-/// Reads a claim; `None` if it has no value. Objects and lists inside a list become null, so that the other values
-/// count and a row filter never matches the null.
+/// Reads an attribute from a claim. Returns `None` for null and for an object. An object or a list inside a list
+/// becomes null. The other values of the list then still count, and a row filter never matches the null.
 pub fn attribute_from_claim(json: &Json) -> Option<Attribute> {
     match json {
         Json::Array(all) => {
@@ -137,10 +137,11 @@ pub fn attribute_from_claim(json: &Json) -> Option<Attribute> {
     }
 }
 
-/// Reads an attribute of the command line: a JSON number, boolean, string in quotes or list; any other text is a string.
+/// Reads an attribute on the command line: a JSON number, boolean, string in quotes, or list. Any other text is a
+/// string.
 ///
 /// # Errors
-/// JSON that does not parse; an object, a nested list or null.
+/// The text begins with `[`, `{` or a quote but is not JSON; or it is an object, a nested list or null.
 pub fn attribute_from_text(text: &str) -> Result<Attribute, AttributeTextError> {
     let json = match serde_json::from_str::<Json>(text) {
         Ok(json) => json,
@@ -151,7 +152,7 @@ pub fn attribute_from_text(text: &str) -> Result<Attribute, AttributeTextError> 
     if attribute.values().contains(&Value::Null) { Err(AttributeTextError::Type) } else { Ok(attribute) }
 }
 
-/// Returns one value; values that no attribute holds become null.
+/// Returns one value as JSON. Values that attributes cannot have become null.
 pub(crate) fn value_to_json(value: &Value) -> Json {
     match value {
         Value::Boolean(is_true) => (*is_true).into(),
@@ -159,7 +160,7 @@ pub(crate) fn value_to_json(value: &Value) -> Json {
         Value::Float(number) => (*number).into(),
         Value::Decimal(digits) => digits.parse::<serde_json::Number>().map_or(Json::Null, Json::Number),
         Value::Text(text) => (**text).into(),
-        // Attributes hold no others.
+        // Attributes have none of these types.
         Value::Null | Value::Date(_) | Value::Timestamp(_) | Value::TimestampTz(_) => Json::Null,
     }
 }

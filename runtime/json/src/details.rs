@@ -1,7 +1,7 @@
 //! Details of audit records as JSON objects.
 //!
-//! In: details. Out: a JSON object with the same fields in the same order. Deliberately absent: reading; the store
-//! returns details as it encoded them.
+//! In: details. Out: a JSON object with the same fields in the same order. Deliberately absent: parsing. The store
+//! returns details in their encoded form.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub fn to_json(details: &Details) -> Json {
     }
 }
 
-/// Returns the text that the store writes. Encoded details are unchanged.
+/// Returns the JSON text to store. Details that are already encoded are unchanged.
 pub fn encode(details: &Details) -> Arc<str> {
     match details {
         Details::Fields(fields) => object(fields).to_string().into(),

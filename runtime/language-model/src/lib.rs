@@ -1,9 +1,10 @@
-//! The adapter to a language model: a server with OpenAI's interface for chats.
+//! The adapter to a language model on a server with OpenAI's chat interface.
 //!
-//! In: questions with the members that their callers may see. Out: queries in the form of `POST /api/v1/query`, questions
-//! back, or the reason why a reply is neither. Requests go through `outgoing`, which checks the address. A reply must
-//! have the form of a JSON schema that names the offered members; a server that ignores the schema gets the reason and
-//! may reply again. Absent: the rights of the caller and the number of requests (`app::questions`).
+//! In: questions with the members that their callers may see. Out: queries in the form of `POST /api/v1/query`,
+//! questions back, or the reason why a reply is neither. Requests go through `outgoing`, which checks the address. A
+//! reply must match a JSON schema that names the offered members. A reply that does not match is sent back with the
+//! reason, so that the model can correct it. Absent: the rights of the caller and the number of requests
+//! (`app::questions`).
 
 mod prompt;
 mod reply;
@@ -18,11 +19,11 @@ use async_trait::async_trait;
 use terrane_app::ports::language_model::{LanguageModel, ModelError, ModelQuestion, ModelReply, Prompt};
 use terrane_outgoing::{Endpoint, OutgoingClient, OutgoingError};
 
-/// The path of chats below the address of an interface.
+/// The path of the chat endpoint below the address of an interface.
 const CHAT: &str = "/chat/completions";
 const OK: u16 = 200;
 
-/// A model of a server.
+/// The settings of one model on a server.
 #[derive(Clone)]
 pub struct ModelServerSettings {
     /// The address of the interface, such as `https://api.openai.com/v1`.
@@ -32,7 +33,7 @@ pub struct ModelServerSettings {
     pub key: Option<String>,
     /// The largest number of tokens of a reply.
     pub max_tokens: u32,
-    /// True if the model plans before it replies. It then accepts `max_completion_tokens` and no temperature.
+    /// True if the model reasons before it replies. Such models take `max_completion_tokens`, and no temperature.
     pub is_reasoning: bool,
     /// The time for one request.
     pub timeout: Duration,

@@ -1,7 +1,7 @@
 //! Writes the request of a question.
 //!
-//! In: a question with its members and the replies that were refused. Out: the body of a request for a chat, with the
-//! JSON schema of the reply. Texts of the project are values of a JSON object, apart from the instructions.
+//! In: a question with its members and the replies that were refused. Out: the body of a chat request, with the JSON
+//! schema of the reply. Strings of the project are values of a JSON object, which is separate from the instructions.
 
 use serde::Serialize;
 use serde_json::{Value as Json, json};
@@ -80,7 +80,7 @@ fn text(question: &ModelQuestion) -> String {
         members: question.members.iter().map(MemberText::from).collect(),
         values: values.collect(),
     };
-    // Texts and lists of texts are always JSON.
+    // Serializing strings and lists of strings cannot fail.
     serde_json::to_string(&text).unwrap_or_default()
 }
 
@@ -109,12 +109,12 @@ fn kind(kind: OfferedKind) -> &'static str {
     }
 }
 
-/// Returns the JSON schema of a reply. All keys are required, as strict schemas demand; an absent one is null or empty.
+/// Returns the JSON schema of a reply. Strict schemas require all keys, so a key without a value is null or empty.
 fn schema(members: &[OfferedMember]) -> Json {
     let names = |is_wanted: fn(OfferedKind) -> bool| {
         let found: Vec<&str> =
             members.iter().filter(|member| is_wanted(member.kind)).map(|member| &*member.name).collect();
-        // An empty enumeration is invalid.
+        // JSON Schema forbids an empty `enum`.
         if found.is_empty() { json!({ "type": "string" }) } else { json!({ "type": "string", "enum": found }) }
     };
     let is_value = |kind| matches!(kind, OfferedKind::Measure | OfferedKind::Metric);

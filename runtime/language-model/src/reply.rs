@@ -1,7 +1,7 @@
 //! Reads the reply of a model.
 //!
-//! In: the body of a response. Out: a query, a question back, or the reason why the reply is neither. A query is read as
-//! the body of `POST /api/v1/query`, so a reply can say no more than a request of the caller.
+//! In: the body of a response. Out: a query, a question back, or the reason why the reply is neither. A query is
+//! parsed as a body of `POST /api/v1/query`, so a reply can express no more than a request of the caller.
 
 use serde::Deserialize;
 use serde_json::Value as Json;
@@ -9,7 +9,7 @@ use terrane_app::ports::language_model::{ModelDraft, ModelError, ModelReply, Wor
 use terrane_wire::ErrorBody;
 use terrane_wire::query::from_wire;
 
-/// The response of the server, as far as it is used.
+/// The fields of the server's response that are used.
 #[derive(Deserialize)]
 struct Completion {
     choices: Vec<Choice>,
@@ -28,7 +28,7 @@ struct Choice {
 struct Message {
     #[serde(default)]
     content: Option<String>,
-    /// The reason why the model does not reply.
+    /// The reason why the model refuses to reply.
     #[serde(default)]
     refusal: Option<String>,
 }
@@ -106,15 +106,15 @@ fn invalid(reason: impl Into<String>) -> ModelDraft {
     ModelDraft::Invalid { reason: reason.into() }
 }
 
-/// Removes the fence that models put around code.
+/// Removes the Markdown code fence that some models put around their reply.
 fn without_fence(text: &str) -> &str {
     let text = text.trim();
     let inner = text.strip_prefix("```json").or_else(|| text.strip_prefix("```"));
     inner.and_then(|inner| inner.strip_suffix("```")).map_or(text, str::trim)
 }
 
-/// Removes the keys of an object, and of the objects in it, whose value is null or an empty list. Strict schemas require
-/// all keys.
+/// Removes keys whose value is null or an empty list from an object and from the objects inside it. Models write such
+/// keys because strict schemas require all keys.
 fn without_empty(value: Json) -> Json {
     let is_empty = |value: &Json| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
     match value {

@@ -1,5 +1,5 @@
-//! The language server on standard input and output, without the rest of the program: settings and tests are not
-//! checked. For trying a client.
+//! Runs the language server on standard input and output without the rest of the program, to try an editor with it.
+//! Settings and tests of the project are not checked.
 
 use std::io::{self, BufReader};
 

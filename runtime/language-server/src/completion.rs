@@ -1,7 +1,8 @@
 //! Completes what the author types: names in SQL and elsewhere, keys, and words that are valid as values.
 //!
-//! In: a position. Out: completion items. The place is found lexically ([`context`]), because the text is rarely YAML
-//! while it is typed. Keys and words come from the schema of the file, names from the last text that was YAML.
+//! In: a position. Out: completion items. The kind of place is found lexically ([`context`]), because a file is rarely
+//! valid YAML while the author types. Keys and words come from the schema of the file. Names come from the last valid
+//! texts.
 
 mod context;
 
@@ -107,7 +108,7 @@ fn keys(schema: &Schema, path: &[String], present: &BTreeSet<String>) -> Vec<Com
 
 fn words(schema: &Schema, path: &[String]) -> Vec<CompletionItem> {
     let mut levels = at_path(schema, path);
-    // One word may replace a list of them.
+    // A single word may be written where a list is expected.
     let items: Vec<&Schema> = levels.iter().filter_map(|level| level.items.as_deref()).collect();
     levels.extend(with_alternatives(&items));
     let mut seen = BTreeSet::new();
@@ -147,12 +148,12 @@ struct Completer<'a> {
 }
 
 impl<'a> Completer<'a> {
-    /// Returns whether a list of this name encloses the place.
+    /// Returns whether a list under this key encloses the place.
     fn is_in(&self, list: &str) -> bool {
         self.context.path.iter().any(|step| step == list)
     }
 
-    /// Returns the last key of the path.
+    /// Returns the innermost key that encloses the place.
     fn key(&self) -> &str {
         self.context.path.iter().rev().find(|step| *step != "[]").map_or("", String::as_str)
     }
@@ -162,7 +163,7 @@ impl<'a> Completer<'a> {
         self.scope.cube(self.context.cube.as_deref()?)
     }
 
-    /// Returns the cubes of the policy that encloses the place.
+    /// Returns the cubes that the enclosing policy applies to.
     fn of_policy(&self) -> Vec<&'a CubeDefinition> {
         self.context.cubes.iter().filter_map(|name| self.scope.cube(name)).collect()
     }
@@ -173,7 +174,7 @@ impl<'a> Completer<'a> {
         CompletionItem { documentation: about.map(markdown), ..item(label, CompletionItemKind::FIELD, Some(kind)) }
     }
 
-    /// Returns the members of a cube, inherited ones included, each behind a prefix.
+    /// Returns the members of a cube, including inherited ones. `prefix` is put before each name.
     fn members(&self, cube: &'a CubeDefinition, prefix: &str, allowed: Allowed) -> Vec<CompletionItem> {
         let mut seen = BTreeSet::new();
         let mut items = Vec::new();
@@ -196,7 +197,7 @@ impl<'a> Completer<'a> {
         items
     }
 
-    /// Returns `cube.member` of all cubes, or the members of the cube that is typed.
+    /// Returns `cube.member` for all cubes, or for one cube if its name and a dot are already typed.
     fn all_members(&self, allowed: Allowed) -> Vec<CompletionItem> {
         let names = match self.context.word.split_once('.') {
             Some((cube, _)) => vec![cube],
@@ -230,7 +231,7 @@ impl<'a> Completer<'a> {
         names.into_iter().map(metric).collect()
     }
 
-    /// Completes a reference in `{…}`: members of the cube, the cube, and what it joins.
+    /// Completes a reference in `{…}`: the members of the cube, the cube itself, and the cubes it joins.
     fn in_braces(&self) -> Vec<CompletionItem> {
         if self.is_in("metrics") {
             return self.metrics().into_iter().chain(self.all_members(MEASURES)).collect();
@@ -250,7 +251,7 @@ impl<'a> Completer<'a> {
             let line = self.scope.line(cube);
             names.extend(line.iter().flat_map(|cube| cube.joins.iter().map(|join| &*join.name.value)));
         }
-        // Cubes behind the joins can be referred to as well, but are rarer.
+        // Cubes that are not joined directly can also be referred to. They are sorted last, because they are rarer.
         let is_near = |found: &CompletionItem| names.contains(&found.label.as_str());
         let (near, far): (Vec<_>, Vec<_>) = self.cubes().into_iter().partition(is_near);
         items.extend(near);

@@ -43,7 +43,7 @@ fn page(name: &str, kind: &str, wording: &Wording, sql: &[&SqlText], place: &Tex
     }
     for sql in sql {
         let source = sql.template.as_ref().unwrap_or(&sql.text).trim();
-        // A fence that the SQL does not contain.
+        // The fence must not occur in the SQL.
         let fence = if source.contains("```") { "~~~~" } else { "```" };
         text.push_str(&format!("\n\n{fence}sql\n{source}\n{fence}"));
     }

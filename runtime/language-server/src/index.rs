@@ -1,8 +1,8 @@
-//! The names of a project: where each is defined, and where it is used.
+//! The index of a project's names, with the places that define and use each name.
 //!
-//! In: definitions, incomplete ones included, and the files of tests. Out: an [`Index`] of [`Occurrence`]s. A member that
-//! several cubes of one `extends` chain declare is one symbol, so that a new name reaches all of them. Not here: whether
-//! a reference is allowed at its place.
+//! In: definitions, including incomplete ones, and test files. Out: an [`Index`] of [`Occurrence`]s. If several cubes
+//! of one `extends` chain declare a member, it is one symbol, so that a rename changes all declarations. Not here:
+//! whether a reference is allowed at its place.
 
 mod sql;
 mod tests_files;
@@ -22,16 +22,16 @@ pub(crate) use sql::{braced, names};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Symbol {
     Cube(Arc<str>),
-    /// Another name of a cube, from a join.
+    /// An alias that a join gives a cube.
     Alias(Arc<str>),
-    /// A measure, dimension or segment: the first cube that declares it, and its name.
+    /// A measure, dimension or segment: the most distant base cube that declares it, and its name.
     Member(Arc<str>, Arc<str>),
     Metric(Arc<str>),
     /// A SQL model.
     Model(Arc<str>),
 }
 
-/// One place where a name is written.
+/// One place at which a name occurs.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Occurrence {
     pub(crate) symbol: Symbol,
@@ -59,7 +59,7 @@ impl Index {
         Index { occurrences: builder.found }
     }
 
-    /// Returns all places of a symbol, each once.
+    /// Returns all occurrences of a symbol, each place once.
     pub(crate) fn places<'i>(&'i self, symbol: &'i Symbol) -> impl Iterator<Item = &'i Occurrence> {
         let mut seen = HashSet::new();
         self.occurrences.iter().filter(move |found| found.symbol == *symbol && seen.insert(&found.span))
@@ -110,12 +110,12 @@ impl<'d> Scope<'d> {
         self.cubes.contains_key(name).then(|| Symbol::Cube(name.into()))
     }
 
-    /// Returns the cube and those that it extends, from itself to the most distant one.
+    /// Returns the cube and all cubes that it extends, directly or indirectly, from itself to the most distant one.
     pub(crate) fn line(&self, cube: &'d CubeDefinition) -> Vec<&'d CubeDefinition> {
         cube.line(|name| self.cubes.get(name).copied())
     }
 
-    /// Returns the symbol of a member by the name of its cube or of an alias.
+    /// Returns the symbol of a member. `cube` is the name or an alias of a cube.
     pub(crate) fn member(&self, cube: &str, name: &str) -> Option<Symbol> {
         let line = self.line(self.cube(cube)?);
         let owner = line.into_iter().rev().find(|cube| declares(cube, name))?;
@@ -232,7 +232,8 @@ impl Builder<'_> {
         self.add(self.scope.cube_symbol(&name.value), inner(name));
     }
 
-    /// Adds `cube.member`, `cube.member.granularity`, or a member of the cube at hand.
+    /// Adds the names in `cube.member`, `cube.member.granularity` or `member`. A name without a cube is a member of
+    /// `cube`.
     pub(crate) fn member_name(&mut self, cube: Option<&str>, text: &Text) {
         let sql = SqlText::plain(text);
         let mut parts = text.value.split('.');
@@ -284,7 +285,7 @@ impl Builder<'_> {
     }
 }
 
-/// Returns the place of a name without its quotes.
+/// Returns the place of a name, without the quotes around it.
 fn inner(name: &Text) -> Span {
     SqlText::plain(name).locate(0, name.value.chars().count())
 }

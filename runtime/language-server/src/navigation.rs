@@ -23,7 +23,7 @@ pub fn definition(workspace: &mut Workspace, path: &str, position: Position) -> 
     places(workspace, path, position, |is_definition| is_definition)
 }
 
-/// Returns the places that use the name at a position, and those that define it if `with_definition`.
+/// Returns the places that use the name at a position. If `with_definition`, also returns the places that define it.
 pub fn references(workspace: &mut Workspace, path: &str, position: Position, with_definition: bool) -> Vec<Location> {
     places(workspace, path, position, |is_definition| with_definition || !is_definition)
 }
@@ -53,7 +53,7 @@ pub fn document_symbols(workspace: &mut Workspace, path: &str) -> Vec<DocumentSy
         let segments = cube.segments.iter().map(|segment| symbol(&segment.name, SymbolKind::BOOLEAN, None));
         let mut children: Vec<DocumentSymbol> = dimensions.chain(measures).chain(segments).collect();
         children.sort_by_key(|child| (child.range.start.line, child.range.start.character));
-        // An editor wants the range of a parent to contain those of its children.
+        // Editors expect the range of a parent to contain the ranges of its children.
         let mut of_cube = symbol(&cube.name, SymbolKind::CLASS, None);
         of_cube.range.end = children.last().map_or(of_cube.range.end, |last| last.range.end.max(of_cube.range.end));
         of_cube.range.start =
@@ -87,7 +87,7 @@ fn symbol(name: &Text, range: Range, kind: SymbolKind, children: Option<Vec<Docu
     }
 }
 
-/// Returns the definitions of the project whose names contain `query`, in any case.
+/// Returns the definitions of the project whose names contain `query`, ignoring case.
 #[allow(deprecated, reason = "the protocol's type has a field that is deprecated and required")]
 pub fn workspace_symbols(workspace: &mut Workspace, query: &str) -> Vec<SymbolInformation> {
     let query = query.to_lowercase();

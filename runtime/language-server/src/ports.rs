@@ -14,19 +14,19 @@ pub trait Projects {
     fn open(&self, folder: &Path) -> Option<Box<dyn ProjectFiles>>;
 }
 
-/// The files of one project on disk, and the checks that the compiler does not do.
+/// The files of one project on disk, and the checks of the project that the compiler does not do.
 pub trait ProjectFiles {
     /// Returns the absolute path of the project's folder.
     fn root(&self) -> PathBuf;
 
-    /// Reads all YAML and SQL files of the project, tests included, by their paths in it. Also returns the problems of
-    /// files that cannot be read.
+    /// Reads all YAML and SQL files of the project, including tests, by their relative paths. Also returns the problems
+    /// of files that cannot be read.
     fn read_all(&self) -> (SourceTree, Vec<Diagnostic>);
 
     /// Reads one file; `None` if it does not exist, or is not text.
     fn read(&self, path: &str) -> Option<Arc<str>>;
 
-    /// Returns the inputs of the compiler besides the files. They may depend on the text of the project file.
+    /// Returns the inputs of the compiler besides the files. They may depend on the content of the project file.
     fn inputs(&self, tree: &SourceTree) -> Inputs;
 
     /// Checks the settings in the project file, and the project's tests.

@@ -6,7 +6,7 @@
 use lsp_types::{Position, Range};
 use terrane_compiler::diagnostic::Span;
 
-/// Returns a line without its end; empty if there is none.
+/// Returns a line without its line break, or an empty string if the text has fewer lines.
 fn line(text: &str, number: u32) -> &str {
     let line = text.split('\n').nth(number as usize).unwrap_or_default();
     line.strip_suffix('\r').unwrap_or(line)

@@ -1,7 +1,8 @@
 //! Renames a member, metric, cube or alias in all files.
 //!
-//! In: a position and a new name. Out: the edits of each file, or the reason why not. The edited project is compiled
-//! before the edits are returned: it must have no errors, and must use the new name wherever it used the old one.
+//! In: a position and a new name. Out: the edits of each file, or the reason for a refusal. The edited project is
+//! compiled before the edits are returned: it must have no errors, and each use of the old name must have become a use
+//! of the new one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -15,11 +16,11 @@ use crate::index::{Index, Scope, Symbol, declares};
 use crate::position;
 use crate::workspace::{Analysis, Workspace};
 
-/// The reason why a name is not changed.
+/// The reason why a name cannot be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
     NoName,
-    /// The name of a SQL model is that of its file.
+    /// A SQL model has the name of its file, so it cannot be renamed.
     NameOfFile,
     InvalidName {
         name: String,
@@ -38,7 +39,7 @@ pub enum Refusal {
     WouldBreak {
         first: String,
     },
-    /// References would have another meaning.
+    /// Some references would then refer to another definition.
     WouldChangeMeaning {
         name: String,
     },
@@ -64,7 +65,7 @@ impl fmt::Display for Refusal {
 /// Returns the place of the name at a position, and the name.
 ///
 /// # Errors
-/// No name that can be changed is there.
+/// The position is not at a name that can be changed.
 pub fn prepare_rename(workspace: &mut Workspace, path: &str, position: Position) -> Result<(Range, String), Refusal> {
     let found = workspace.occurrences_at(path, position).into_iter().next().ok_or(Refusal::NoName)?;
     if matches!(found.symbol, Symbol::Model(_)) {
@@ -73,10 +74,10 @@ pub fn prepare_rename(workspace: &mut Workspace, path: &str, position: Position)
     Ok((workspace.range(&found.span), name_of(&found.symbol).to_owned()))
 }
 
-/// Returns the edits of each file that give a name at a position another name.
+/// Returns the edits of each file that rename the definition at a position.
 ///
 /// # Errors
-/// The new name is not valid or taken, or the project has or would have errors.
+/// The new name is invalid or taken, or the project has errors before or after the change.
 pub fn rename(
     workspace: &mut Workspace,
     path: &str,
@@ -103,7 +104,7 @@ pub fn rename(
     if let Some(error) = diagnostics.iter().find(|found| found.is_error()) {
         return Err(Refusal::WouldBreak { first: error_line(error) });
     }
-    // Without errors, a reference can still have moved to another item of the name.
+    // Even without errors, a reference may now refer to another definition with this name.
     let after = Index::of(&definitions, &edited);
     if self::counts(&after, &symbol, name_of(&symbol)) != counts {
         return Err(Refusal::WouldChangeMeaning { name: new_name.to_owned() });
@@ -138,8 +139,8 @@ fn name_of(symbol: &Symbol) -> &str {
     }
 }
 
-/// Returns whether something that shares names with the symbol has the new name. Members share names with those of all
-/// cubes that extend their cube or are extended by it.
+/// Returns true if the new name would collide with an existing one. A member's name must be unique among the members of
+/// all cubes that extend its cube or are extended by it.
 fn is_taken(analysis: &Analysis, symbol: &Symbol, name: &str) -> bool {
     let scope = Scope::of(&analysis.definitions);
     match symbol {
@@ -148,7 +149,7 @@ fn is_taken(analysis: &Analysis, symbol: &Symbol, name: &str) -> bool {
             let mut of_owner = lines.filter(|line| line.iter().any(|cube| cube.name.value == *owner));
             of_owner.any(|line| line.iter().any(|cube| declares(cube, name)))
         }
-        // Names without a cube can be metrics and members in one query.
+        // Metrics, cubes and aliases must have different names.
         Symbol::Metric(_) => scope.metric(name).is_some() || scope.cube_symbol(name).is_some(),
         Symbol::Cube(_) | Symbol::Alias(_) => scope.cube_symbol(name).is_some() || scope.metric(name).is_some(),
         Symbol::Model(_) => true,
@@ -165,7 +166,7 @@ fn edits(analysis: &Analysis, symbol: &Symbol, new_name: &str) -> BTreeMap<Arc<s
     edits
 }
 
-/// Applies edits to a tree, from the end of each file to its beginning.
+/// Applies edits to a tree. Each file is edited from its end, so that the places before stay valid.
 fn apply(tree: &SourceTree, edits: &BTreeMap<Arc<str>, Vec<TextEdit>>) -> SourceTree {
     let mut tree = tree.clone();
     for (path, edits) in edits {
@@ -182,7 +183,7 @@ fn apply(tree: &SourceTree, edits: &BTreeMap<Arc<str>, Vec<TextEdit>>) -> Source
     tree
 }
 
-/// Returns the number of occurrences of each symbol, as they are called after the change.
+/// Returns the number of occurrences of each symbol, under the name that it has after the change.
 fn counts(index: &Index, changed: &Symbol, new_name: &str) -> HashMap<Symbol, usize> {
     let mut counts = HashMap::new();
     for found in &index.occurrences {

@@ -16,15 +16,15 @@ use crate::ports::Projects;
 use crate::transport::{self, Incoming};
 use session::{Session, State};
 
-/// The pause after which diagnostics are computed.
+/// The pause in typing after which diagnostics are computed.
 const PAUSE: Duration = Duration::from_millis(150);
-/// The largest number of messages that wait.
+/// The largest number of messages that wait to be handled.
 const MAX_QUEUED: usize = 256;
-/// The largest number of messages after a change without a pause before diagnostics are computed.
+/// The number of messages after which diagnostics are computed even if the author does not pause.
 const MAX_UNPUBLISHED: usize = 64;
 
-/// Serves a client until it sends `exit`, or the input ends. Returns true if the client announced the end by `shutdown`.
-/// `folder` is a project to open besides those that the client names.
+/// Serves a client until it sends `exit`, or the input ends. Returns true if the client sent `shutdown` before.
+/// `folder` is a project to open besides the folders that the client names.
 ///
 /// # Errors
 /// The input cannot be read or has no valid headers, or the output cannot be written.
@@ -35,7 +35,7 @@ pub fn serve(
     mut output: impl Write,
 ) -> io::Result<bool> {
     let (sender, receiver) = mpsc::sync_channel(MAX_QUEUED);
-    // The thread ends with the input, or when nothing receives any more.
+    // The thread ends when the input ends, or when the receiver is dropped.
     thread::Builder::new().name("lsp-input".to_owned()).spawn(move || {
         loop {
             let read = transport::read(&mut input);

@@ -1,22 +1,22 @@
 //! Reads and writes messages with their headers.
 //!
-//! In: bytes. Out: JSON values. Content that is not JSON is an error of one message, and reading continues. Headers that
-//! cannot be read end the connection, because the beginning of the next message is unknown.
+//! In: bytes. Out: JSON values. If content is not JSON, only its message fails, and the next one is read. Headers that
+//! cannot be read end the connection, because it is unknown where the next message begins.
 
 use std::io::{self, BufRead, Read as _, Write};
 
 use serde_json::Value;
 
-/// The largest message. A file may have 10 MB, and JSON writes up to six bytes for one.
+/// The largest size of a message in bytes. A file has at most 4 MiB, and JSON writes up to six bytes for one.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
-/// The largest size of a header line.
+/// The largest size of a header line in bytes.
 const MAX_HEADER_BYTES: u64 = 8 * 1024;
 
 /// The next message of a client.
 #[derive(Debug)]
 pub(crate) enum Incoming {
     Message(Value),
-    /// Content that is not JSON, or is too large; the reason.
+    /// The reason why the content could not be used: it is not JSON, or too large.
     Malformed(String),
 }
 

@@ -8,7 +8,7 @@ use lsp_types::Uri;
 /// Returns the path of a `file:` URI; `None` for other URIs.
 pub(crate) fn path_of(uri: &Uri) -> Option<PathBuf> {
     let rest = uri.as_str().strip_prefix("file://")?;
-    // The host is empty, or this machine.
+    // The host is skipped. It is empty, or names this machine.
     let path = &rest[rest.find('/')?..];
     let path = path.split(['?', '#']).next()?;
     let mut bytes = Vec::with_capacity(path.len());
@@ -30,7 +30,7 @@ pub(crate) fn path_of(uri: &Uri) -> Option<PathBuf> {
         }
     }
     let text = String::from_utf8(bytes).ok()?;
-    // `/C:/project` on Windows.
+    // On Windows, the path of `file:///C:/project` is `/C:/project`.
     let is_drive = text.len() > 2 && text.as_bytes()[2] == b':' && text.as_bytes()[1].is_ascii_alphabetic();
     Some(PathBuf::from(if is_drive { &text[1..] } else { &text }))
 }

@@ -1,7 +1,7 @@
-//! One project with the unsaved texts of its files, and what is known about it.
+//! One project with the unsaved texts of its files, and the analysis of both.
 //!
 //! In: the files of a port, and the texts that an editor sends. Out: diagnostics, and an [`Analysis`] for the features.
-//! The analysis of a file that is not YAML at the moment uses its last text that was, so that completion and hover work
+//! While a file is not valid YAML, the analysis uses the last valid text of the file, so that completion and hover work
 //! while the author types. Not here: messages.
 
 use std::collections::BTreeMap;
@@ -31,9 +31,9 @@ pub struct Workspace {
     /// The texts on disk.
     disk: SourceTree,
     unreadable: Vec<Diagnostic>,
-    /// The texts of the editor, which replace those on disk.
+    /// The texts of files that are open in the editor. They replace the texts on disk.
     open: BTreeMap<Arc<str>, Arc<str>>,
-    /// The last text of each file that is YAML.
+    /// The last valid text of each file.
     parsed: BTreeMap<Arc<str>, Arc<str>>,
     is_outdated: bool,
     is_unpublished: bool,
@@ -45,7 +45,7 @@ pub struct Workspace {
 pub(crate) struct Analysis {
     pub(crate) definitions: Definitions,
     pub(crate) index: Index,
-    /// The texts that the places refer to.
+    /// The texts that the definitions and the index were made from.
     pub(crate) tree: SourceTree,
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
@@ -79,27 +79,27 @@ impl Workspace {
         &self.root
     }
 
-    /// Returns the path of a file in the project, with forward slashes; `None` for files outside.
+    /// Returns the relative path of a file in the project, with forward slashes. Returns `None` for other files.
     pub fn relative(&self, path: &Path) -> Option<Arc<str>> {
         let inside = path.strip_prefix(&self.root).ok()?.to_str()?.replace('\\', "/");
         (is_watched(&inside) && !inside.split('/').any(|part| part == "..")).then(|| inside.into())
     }
 
-    /// Replaces the text of a file by the editor's.
+    /// Replaces the text of a file with the editor's text.
     pub fn change(&mut self, path: &Arc<str>, text: &str) {
         self.open.insert(Arc::clone(path), text.into());
         self.mark_changed();
     }
 
-    /// Returns to the text on disk.
+    /// Discards the editor's text, so that the text on disk is used again.
     pub fn close(&mut self, path: &str) {
         if self.open.remove(path).is_some() {
             self.mark_changed();
         }
     }
 
-    /// Reads a file again that was created, changed or deleted on disk. Files outside of the project's folders count only
-    /// while they are open.
+    /// Reloads a file that was created, changed or deleted on disk. A file outside of the project's folders is only
+    /// used while it is open.
     pub fn reload(&mut self, path: &Arc<str>) {
         match self.files.read(path) {
             Some(text) => self.disk.files.insert(Arc::clone(path), text),
@@ -108,18 +108,18 @@ impl Workspace {
         self.mark_changed();
     }
 
-    /// Reads all files again, after changes of folders.
+    /// Reloads all files after a change of folders.
     pub fn reload_all(&mut self) {
         (self.disk, self.unreadable) = self.files.read_all();
         self.mark_changed();
     }
 
-    /// Returns whether texts changed since diagnostics were taken.
+    /// Returns true if texts have changed since diagnostics were last taken.
     pub(crate) fn is_unpublished(&self) -> bool {
         self.is_unpublished
     }
 
-    /// Returns the problems of the current texts, to be published.
+    /// Returns the problems of the current texts, and marks them as published.
     pub(crate) fn take_diagnostics(&mut self) -> Vec<Diagnostic> {
         self.is_unpublished = false;
         self.diagnostics().to_vec()
@@ -198,7 +198,7 @@ impl Workspace {
         (definitions, unique)
     }
 
-    /// Returns the schema of a file by its path in the project; `None` for SQL.
+    /// Returns the schema of a file by its path in the project. Returns `None` for SQL files.
     pub(crate) fn schema(&self, path: &str) -> Option<Schema> {
         if path.ends_with(".sql") {
             return None;
@@ -210,8 +210,8 @@ impl Workspace {
         })
     }
 
-    /// Returns the occurrences at a position, the shortest first. If the file changed since it was last YAML, its places
-    /// are unknown.
+    /// Returns the occurrences at a position, the shortest first. Returns none if the file's current text is not valid
+    /// YAML, because the places then belong to an older text.
     pub(crate) fn occurrences_at(&mut self, path: &str, position: Position) -> Vec<Occurrence> {
         let current = self.text(path).cloned();
         let analysis = self.analysis();
@@ -228,7 +228,7 @@ impl Workspace {
         found
     }
 
-    /// Returns the range of a span in the texts of the last analysis.
+    /// Returns the range of a span in the texts that were last analyzed.
     pub(crate) fn range(&self, span: &Span) -> Range {
         let text = self.analysis.tree.files.get(&span.file).map(|text| &**text).unwrap_or_default();
         position::range(text, span)

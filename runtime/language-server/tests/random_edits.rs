@@ -1,4 +1,4 @@
-//! Applies random edits to the example project, and asks for every feature after each: nothing may panic.
+//! Applies random edits to the example project and requests every feature after each edit. Nothing may panic.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -115,7 +115,7 @@ fn random_edits_never_panic() {
         document_symbols(&mut workspace, file);
         workspace_symbols(&mut workspace, "a");
         workspace.diagnostics();
-        // The project is restored now and then, so that most edits meet a file that is nearly right.
+        // The project is restored regularly, so that most edits are made to a file that is nearly valid.
         if step % 7 == 0 {
             files.iter().for_each(|file| workspace.close(file));
         }

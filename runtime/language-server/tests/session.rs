@@ -67,7 +67,7 @@ fn change_breaks_other_files_and_repairs_them() {
     let text = client.text(FLIGHTS);
     client.open(FLIGHTS, &text.replace("name: on_time,", "name: in_time,"));
     let found = client.next_diagnostics(FLIGHTS);
-    // The rate of the cube and a pre-aggregation refer to it.
+    // The rate in the cube and a pre-aggregation refer to the renamed member.
     assert!(found.iter().any(|(code, _)| code == "unknown-member"), "{found:?}");
     let found = match client.codes(METRICS) {
         found if found.is_empty() => client.next_diagnostics(METRICS),
@@ -253,7 +253,7 @@ fn keys_and_words_complete_from_the_schema() {
     let found = labels(&mut client, "policies/p.yml", &format!("{policy}    row_filter: \"{{CUBE}}.x = {{{{ us¦"));
     assert!(found.contains(&"user.roles".to_owned()), "{found:?}");
     let found = labels(&mut client, "tests/x.yml", "tests:\n  - name: a\n    query: {measures: [¦");
-    // The only metric of the file as it is open.
+    // The open file has no other metric.
     assert!(found.contains(&"flights.count".to_owned()) && found.contains(&"x".to_owned()), "{found:?}");
     let found = labels(&mut client, "models/x.sql", "SELECT * FROM {{ ref('we¦");
     assert!(found.contains(&"ref('weather_hourly')".to_owned()), "{found:?}");
@@ -370,7 +370,7 @@ fn rename_changes_all_files_and_the_project_still_compiles() {
         renamed += text.matches("punctual_flights").count();
     }
     assert!(renamed >= 6, "{renamed}");
-    // A new server has no errors in what is on disk.
+    // A new server must find no errors in the files on disk.
     let root = client.path("");
     let mut server =
         terrane_language_server::Workspace::new(terrane_language_server::Projects::open(&disk::Disk, &root).unwrap());

@@ -1,7 +1,8 @@
 //! Builds the lineage of a project, from source columns to metrics, as one graph.
 //!
-//! In: definitions, the model, known columns. Out: a [`Lineage`]. Models are read in their order, each
-//! with the columns of those before. Values of a cube over a query lead straight to what the query reads.
+//! In: definitions, the model, known columns. Out: a [`Lineage`]. Models are analyzed in their order, so that the
+//! columns of earlier models are known. If a cube has a query, its values depend directly on the columns that the query
+//! reads.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -59,16 +60,16 @@ struct Building<'d> {
     dialect: Box<dyn Dialect>,
     catalog: RelationCatalog<'d>,
     arena: Arena,
-    /// Source and table of each declared name.
+    /// The source and the table that a declared table name belongs to.
     declared: HashMap<String, (Arc<str>, Arc<str>)>,
-    /// The columns that the stars of a model select.
+    /// The stars that each model selects.
     stars: HashMap<Arc<str>, Vec<Star>>,
-    /// The nodes of origins that have been found.
+    /// The nodes of the origins that were already added.
     origins: HashMap<ColumnOrigin, u32>,
-    /// The SQL of each node, with the number of its first unresolved place.
+    /// The SQL texts that were analyzed, each with the number of the first unresolved place in it.
     texts: Vec<(usize, SqlText)>,
     lineage: Lineage,
-    /// The columns of each cube's relation.
+    /// The columns of each cube's relation, by cube id.
     slots: Vec<Arc<[Slot]>>,
 }
 
@@ -133,8 +134,8 @@ impl Building<'_> {
         }
     }
 
-    /// Returns the node of a column. The node of a column that came through a model's star depends on the columns
-    /// behind the star.
+    /// Returns the node of a column. If a model selects the column through a star, the nodes of the columns that the
+    /// star stands for are added too.
     fn column(&mut self, table: u32, name: &Name) -> u32 {
         let mut table = table;
         let (mut first, mut before) = (None, None);
@@ -243,7 +244,7 @@ impl Building<'_> {
         }
     }
 
-    /// Adds the node `*` of a model: its columns without known names, and their known origins.
+    /// Adds the node `*` of a model. It stands for the columns whose names are unknown, with their known origins.
     fn unknown_columns(&mut self, model: &Arc<str>, own: u32, rest: &Rest) {
         let name: Arc<str> = "*".into();
         let star_of = |model: &str| format!("model.{model}.column.*");
@@ -260,7 +261,7 @@ impl Building<'_> {
         from.into_iter().for_each(|from| self.edge(from, at, Use::Value));
     }
 
-    /// Returns the node of an unresolved origin without a place in the SQL.
+    /// Adds the node of an unresolved origin that has no place in the SQL.
     fn nowhere(&mut self, reason: Reason) -> u32 {
         let place = self.arena.unresolved(reason, super::query::NOWHERE, 1);
         let at = self.unresolved(place);
@@ -268,7 +269,7 @@ impl Building<'_> {
         at
     }
 
-    /// Returns whether a column came through a star and is not named in any SQL.
+    /// Returns true if only the warehouse names the column: it came through a star, and no SQL mentions it.
     fn only_warehouse_names(&self, name: &Name, origins: &ColumnOrigins) -> bool {
         let is_unnamed = |origin: &ColumnOrigin| match origin {
             ColumnOrigin::Column(number) => {
@@ -333,9 +334,9 @@ impl Building<'_> {
                 let (id, target) = (self.join_id(cube.id, index), &model.cube(join.target).name);
                 let at =
                     self.member(NodeType::Join, id, target, cube, Subject::Join { cube: cube.id, target: join.target });
-                // A dimension's node may not be there yet, so members' parts come by id.
+                // The node of a dimension may not exist yet; adding an edge to it creates the node by its id.
                 self.snippet(&join.on, at, Use::Join, None);
-                // A member behind the join depends on the rows of the other side.
+                // A member that is reached through the join depends on the rows of the joined cube.
                 let target = model.cube(join.target);
                 let id = format!("cube.{}", target.name);
                 let rows = self.node(NodeType::Cube, id, &target.name, Subject::Cube(target.id));
@@ -367,7 +368,7 @@ impl Building<'_> {
         self.node(NodeType::Metric, format!("metric.{name}"), name, Subject::Metric(id))
     }
 
-    /// Reads the SQL of members in the scope of the cube that declares them.
+    /// Adds the SQL text of each measure, dimension and segment to its node, if the model has the member.
     fn member_texts(&mut self) {
         for cube in &self.definitions.cubes {
             let measures = cube.measures.iter().filter_map(|item| Some(("measure", &item.name, item.sql.as_ref()?)));
@@ -421,8 +422,8 @@ impl Building<'_> {
         }
     }
 
-    /// Adds edges from the columns that an author's SQL reads to the node `to`. `own` is the cube that contains the
-    /// SQL, if joins are crossed from there.
+    /// Adds edges from the columns that an author's SQL reads to the node `to`. If the SQL may use columns of joined
+    /// cubes, `own` is the cube where the joins start.
     fn snippet(&mut self, sql: &Snippet, to: u32, usage: Use, own: Option<CubeId>) {
         let mut parts = Vec::new();
         sql.for_each(&mut |part| parts.push(part));
@@ -464,8 +465,9 @@ impl Building<'_> {
         }
     }
 
-    /// Adds the columns that a row filter reads to the filter's node. Dimensions in the filter are replaced by their
-    /// columns, because dimensions depend on the cube's rows and so on the filter.
+    /// Adds the node of a row filter, with edges from the columns that the filter reads. A dimension in the filter is
+    /// replaced by its columns. A dimension itself depends on the cube's rows and therefore on the filter, which would
+    /// be a cycle.
     fn row_filter(&mut self, sql: &Snippet, policy: &Arc<str>, cube: CubeId, to: u32) {
         let model = self.model;
         let cube = model.cube(cube);
@@ -488,7 +490,7 @@ impl Building<'_> {
             });
             self.snippet(&plain, at, Use::Policy, own);
         }
-        // Cubes that the filter reaches by joins.
+        // The filter also depends on the joins to the cubes of its dimensions.
         for id in met.iter().map(|id| id.cube).collect::<BTreeSet<_>>() {
             self.crossed(Some(cube.id), id, at);
         }
@@ -501,7 +503,7 @@ impl Building<'_> {
         column_of(&slots, name, &self.definitions.warehouse, &self.catalog, &mut self.arena)
     }
 
-    /// Adds the columns of the joins that lead to a member of another cube.
+    /// Adds edges from the joins that lead from `own` to `target` to the node `to`.
     fn crossed(&mut self, own: Option<CubeId>, target: CubeId, to: u32) {
         let Some(own) = own.filter(|own| *own != target) else { return };
         let paths = self.model.join_paths(own);
@@ -539,8 +541,8 @@ impl Building<'_> {
         }
     }
 
-    /// Reveals columns that the warehouse listed to callers with policies, if SQL names them, or names the column of a
-    /// model whose star selects them.
+    /// Marks columns as visible to callers with policies although only the warehouse listed them. A column is marked if
+    /// SQL names it, or if SQL names a column of a model whose star selects it.
     fn reveal_named_columns(&mut self) {
         let mut open: Vec<u32> = self
             .arena
@@ -576,8 +578,8 @@ impl Building<'_> {
         self.lineage.incomplete = tables.collect();
     }
 
-    /// Adds the filter and masks of each policy, once for each cube that it applies to. A filter decides which rows of
-    /// the cube exist, so its node is between the filter's columns and the cube.
+    /// Adds the filter and masks of each policy, once for each cube that the policy applies to. A filter decides which
+    /// rows of the cube exist, so its node is between the columns that it reads and the cube.
     fn policies(&mut self) {
         let model = self.model;
         for policy in &model.policies {

@@ -1,11 +1,11 @@
 //! Dependencies between the parts of a project.
 //!
 //! In: definitions, the model that was built from them, and the diagnostics of both. Out: a [`DependencyGraph`]: nodes,
-//! edges, and the order in which things can be built. Not here: columns (`lineage`), JSON.
+//! edges, and the order in which the nodes can be built. Not here: columns (`lineage`), JSON.
 //!
-//! An edge leads from an item to the items that need it: source → table → model → cube → member → metric. Only an item
-//! that must exist before another one makes an edge, so joins make none: two cubes may join each other. An alias, and a
-//! cube that extends another, need the other cube.
+//! An edge leads from an item to the items that need it: source → table → model → cube → member → metric. An edge means
+//! that its first item must exist before the second. Joins make no edges, because two cubes may join each other. An
+//! alias needs its cube, and a derived cube needs the cube that it extends.
 
 mod collect;
 mod diagnostics;
@@ -49,13 +49,13 @@ pub struct Node {
     pub unique_id: Arc<str>,
     pub node_type: NodeType,
     pub name: Arc<str>,
-    /// True if the item is a part of the model that answers queries.
+    /// True if the item is part of the model that queries use.
     pub compiled: bool,
     pub error: Option<Arc<str>>,
     subject: Subject,
 }
 
-/// The part of the model that a node stands for.
+/// The part of the model that a node represents.
 #[derive(Debug, Clone, Copy)]
 enum Subject {
     /// An item that no policy can name, such as a source or a model.
@@ -70,10 +70,11 @@ enum Subject {
 #[derive(Debug, Clone, Default)]
 pub struct DependencyGraph {
     pub nodes: Vec<Node>,
-    /// Edges from an item to one that needs it, as indexes of `nodes`.
+    /// Edges from an item to an item that needs it, as indexes of `nodes`.
     pub edges: Vec<(u32, u32)>,
-    /// The nodes without dependencies, then those that need only these, and so on: each batch can be built at once.
-    /// The last batch contains the nodes that are in a cycle or depend on one. They cannot be built.
+    /// Batches of nodes. The first batch has the nodes without dependencies. The nodes of a later batch need only nodes
+    /// of earlier batches, so they can be built in parallel. The last batch contains the nodes that are in a cycle or
+    /// depend on one. They cannot be built.
     pub parallel_batches: Vec<Vec<u32>>,
 }
 
@@ -90,13 +91,14 @@ impl DependencyGraph {
         graph
     }
 
-    /// Returns every node after those that it needs.
+    /// Returns all nodes, each after the nodes that it needs.
     pub fn execution_order(&self) -> impl Iterator<Item = &Node> {
         self.parallel_batches.iter().flatten().map(|at| &self.nodes[*at as usize])
     }
 
-    /// Returns the part of the graph that a caller may see, without denied members, closed cubes, and items that depend
-    /// on these. Callers with policies see no unreadable items and no reasons.
+    /// Returns the part of the graph that a caller may see: without denied members, without cubes that are closed to
+    /// the caller, and without items that depend on these. Callers with policies see no unreadable items and no error
+    /// texts.
     #[must_use]
     pub fn seen_by(&self, access: &Access<'_>) -> DependencyGraph {
         if access.sees_everything() {
@@ -134,7 +136,7 @@ impl DependencyGraph {
         DependencyGraph { nodes, edges, parallel_batches }
     }
 
-    /// Returns the nodes in batches, by the longest path that leads to each.
+    /// Returns the nodes in batches. The batch of a node is the length of the longest path that leads to it.
     fn batches(&self, circular: &HashSet<u32>) -> Vec<Vec<u32>> {
         let mut dependents: Vec<Vec<u32>> = vec![Vec::new(); self.nodes.len()];
         let mut waits_for = vec![0usize; self.nodes.len()];

@@ -1,37 +1,37 @@
 //! The known columns of tables.
 //!
 //! In: the columns that sources declare, and the columns that a warehouse reports. Out: the columns of a table by its
-//! name, in order, and whether they are complete. Not here: asking the warehouse, which is done by the app.
+//! name, in order, and whether they are complete. Not here: queries to the warehouse, which the app runs.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use terrane_compiler::project::{Definitions, SourceDefinition, TableDefinition};
 
-/// The columns of tables by name: `orders`, `raw.orders`, `main.raw.orders`; case is nothing.
+/// The columns of tables by name: `orders`, `raw.orders`, `main.raw.orders`. The case of names is ignored.
 #[derive(Debug, Clone, Default)]
 pub struct KnownColumns {
     tables: BTreeMap<String, KnownTable>,
-    /// The names that end with a table's own name.
+    /// For the last part of a name, all full names that end with it.
     by_last: HashMap<String, Vec<String>>,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct KnownColumn {
     pub(super) name: Arc<str>,
-    /// True if the project names the column; false if only the warehouse does.
+    /// True if the project declares the column, false if only the warehouse reports it.
     pub(super) is_declared: bool,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct KnownTable {
     pub(super) columns: Vec<KnownColumn>,
-    /// True if the warehouse reported the columns. Declared columns may be incomplete.
+    /// True if the warehouse reported the columns. Columns that are only declared may be incomplete.
     pub(super) is_complete: bool,
 }
 
 impl KnownColumns {
-    /// Returns the columns that the project's sources declare. A table without columns is known only by its name.
+    /// Returns the columns that the project's sources declare. A table may be declared without columns.
     pub fn declared(definitions: &Definitions) -> KnownColumns {
         let mut known = KnownColumns::default();
         for source in &definitions.sources {
@@ -44,14 +44,14 @@ impl KnownColumns {
         known
     }
 
-    /// Sets all columns of a table in the warehouse's order. They replace the declared columns, but keep the declared
+    /// Sets all columns of a table, in the order of the warehouse. A column that is also declared keeps its declared
     /// spelling.
     pub fn inspected(&mut self, table: &str, columns: Vec<Arc<str>>) {
         let (name, declared) = match self.find(table) {
             Some((name, known)) => (name.to_owned(), known.columns.clone()),
             None => (table.to_owned(), Vec::new()),
         };
-        // A declared name that the warehouse has in another case alone is that column.
+        // A declared column stands for a reported one that differs only in case, if the match is unambiguous.
         let found: HashSet<Arc<str>> = columns.iter().map(Arc::clone).collect();
         let mut declared_as: HashMap<String, Vec<Arc<str>>> = HashMap::new();
         for column in declared.into_iter().filter(|column| column.is_declared) {
@@ -73,7 +73,7 @@ impl KnownColumns {
         self.find(&table.replace(['"', '`', '[', ']'], "")).map(|(name, _)| name)
     }
 
-    /// Returns the source and the table of each declared name.
+    /// Returns the source and the table of each declared table, by its full name in lower case.
     pub(crate) fn declared_tables(definitions: &Definitions) -> HashMap<String, (Arc<str>, Arc<str>)> {
         let mut tables = HashMap::new();
         for source in &definitions.sources {
@@ -94,8 +94,8 @@ impl KnownColumns {
         self.tables.insert(key, KnownTable { columns, is_complete });
     }
 
-    /// Returns the table that a name in SQL refers to: the one with the same name, or the only one of which one name is
-    /// the end of the other (`raw.orders` and `main.raw.orders`).
+    /// Returns the table that a name in SQL refers to. An equal name comes first. Otherwise returns the only table
+    /// whose name ends with the given name or is an end of it, as with `raw.orders` and `main.raw.orders`.
     pub(super) fn find(&self, table: &str) -> Option<(&str, &KnownTable)> {
         let key = table.to_lowercase();
         if let Some((name, known)) = self.tables.get_key_value(&key) {
@@ -110,7 +110,7 @@ impl KnownColumns {
     }
 }
 
-/// Returns the name as `database.schema.table`, without quotes.
+/// Returns the full name of a declared table as `database.schema.table`, without quotes.
 fn table_name(source: &SourceDefinition, table: &TableDefinition) -> String {
     let parts = [source.database.as_ref(), source.schema.as_ref(), Some(&table.name)];
     let parts: Vec<&str> = parts.into_iter().flatten().map(|part| &*part.value).collect();

@@ -2,12 +2,12 @@
 //! affects.
 //!
 //! In: definitions, the model, known columns. Out: a [`Lineage`] with columns, members, metrics and policies as nodes,
-//! and their origins as edges; or [`columns_of`] for one query. A name that cannot be resolved is a node with the
-//! reason. Not here: asking a warehouse for columns, JSON.
+//! and their dependencies as edges; or [`columns_of`] for one query. A name that cannot be resolved becomes a node with
+//! the reason. Not here: queries to the warehouse for columns, JSON.
 //!
-//! An edge leads from what is read to what reads it. The node of a model or a cube stands for its rows: columns that
-//! filter, join or order the rows lead to it, and edges of the kind `rows` lead from it to its columns or members. A
-//! policy's row filter leads to the rows of its cube and to the policy; no edge leads from a policy.
+//! An edge leads from a node to a node that reads it. The node of a model or a cube represents its rows. Columns that
+//! filter, join or order the rows have edges to it, and edges with the use `Rows` lead from it to its columns or
+//! members. A policy's row filter has edges to the rows of its cube and to the policy. No edge leads from a policy.
 
 mod build;
 pub mod graph;
@@ -42,7 +42,7 @@ pub enum NodeType {
     Measure,
     Segment,
     Metric,
-    /// A policy's, on one cube.
+    /// The row filter of a policy on one cube.
     RowFilter,
     Policy,
     Unresolved,
@@ -80,15 +80,15 @@ pub struct Node {
     pub id: Arc<str>,
     pub name: Arc<str>,
     pub ty: NodeType,
-    /// The SQL of members, joins and row filters.
+    /// The name of the cube that members, joins and row filters belong to.
     pub cube: Option<Arc<str>>,
-    /// The text of models, and of members that are not taken over.
+    /// The SQL of a model, or of a member that the cube itself declares.
     pub sql: Option<Arc<str>>,
-    /// The reason why it is unresolved.
+    /// The reason why an unresolved node has no known origin.
     pub reason: Option<Reason>,
-    /// The place of the unresolved text.
+    /// The place of the text that could not be resolved.
     pub span: Option<Span>,
-    /// True for a column that only the warehouse names, and no text of the project.
+    /// True for a column that only the warehouse lists and no text of the project names.
     is_inspected: bool,
     subject: Subject,
 }
@@ -108,7 +108,7 @@ enum Subject {
     Other,
 }
 
-/// A table to ask the warehouse about.
+/// A table whose columns must be requested from the warehouse.
 #[derive(Debug, Clone)]
 pub struct IncompleteTable {
     /// The name, to be passed to [`KnownColumns::inspected`].
@@ -120,12 +120,12 @@ pub struct IncompleteTable {
 #[derive(Debug, Default)]
 pub struct Lineage {
     pub nodes: Vec<Node>,
-    /// Edges from what is read to what reads it, as indexes of `nodes`; sorted, each once.
+    /// Edges from a node to a node that reads it, as indexes of `nodes`. They are sorted and unique.
     pub edges: Vec<(u32, u32, Use)>,
-    /// Tables that are read and whose columns are not all known.
+    /// Tables that the project reads and whose columns are not all known.
     pub incomplete: Vec<IncompleteTable>,
     numbers: HashMap<Arc<str>, u32>,
-    /// The start of each node's edges in `edges`, and of the edges to each node in `backward`.
+    /// For each node, the start of its outgoing edges in `edges` and of its incoming edges in `backward`.
     forward_from: Vec<u32>,
     backward: Vec<u32>,
     backward_from: Vec<u32>,
@@ -137,8 +137,8 @@ impl Lineage {
         build::build(definitions, model, known)
     }
 
-    /// Returns the node of an id, or else the only node whose id differs from it in case, because warehouses differ in
-    /// the case of names.
+    /// Returns the node with an id. If none has it, returns the only node whose id is equal apart from case, because
+    /// warehouses differ in the case of names.
     pub fn find(&self, id: &str) -> Option<u32> {
         if let Some(at) = self.numbers.get(id) {
             return Some(*at);
@@ -157,7 +157,7 @@ impl Lineage {
         at
     }
 
-    /// Sorts the edges, so that those of a node are adjacent.
+    /// Sorts the edges, so that the edges of a node are adjacent, and indexes them by both ends.
     fn finish(&mut self) {
         self.edges.sort_unstable();
         self.edges.dedup();
@@ -169,7 +169,7 @@ impl Lineage {
     }
 }
 
-/// Returns the start of each node's run in an ordered list of nodes; one more for the end.
+/// Returns the position where the entries of each node begin in a sorted list of nodes, and then the list's length.
 fn begins(nodes: usize, ordered: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut counts = vec![0u32; nodes + 1];
     ordered.for_each(|node| counts[node as usize + 1] += 1);

@@ -1,8 +1,8 @@
 //! The origins of a query's columns.
 //!
-//! In: SQL, its grammar, known columns. Out: [`QueryColumns`]. A name without exactly one meaning is reported as
-//! unresolved, with its reason and place; nothing is guessed. Large and deeply nested SQL is handled. Not
-//! here: cubes, members, the project.
+//! In: SQL, its grammar, known columns. Out: [`QueryColumns`]. A name that does not have exactly one meaning is
+//! reported as unresolved, with the reason and the place. Large or deeply nested SQL is refused. Not here: cubes,
+//! members, the project.
 //!
 //! ```text
 //! text ──parse──▶ tree ──select · from · star · expression──▶ slots with origins ──▶ QueryColumns
@@ -44,11 +44,11 @@ use terrane_compiler::snippet::{ColumnName, grammar, offset_of};
 pub struct QueryColumns {
     /// The columns of the result, in order.
     pub outputs: Vec<Output>,
-    /// Columns that decide rows or their order, wherever in the query.
+    /// Columns that decide which rows exist or in which order, anywhere in the query.
     pub uses: BTreeSet<(Use, TableColumn)>,
     /// The tables whose rows are read.
     pub tables: BTreeSet<Arc<str>>,
-    /// The unresolved places that its rows depend on.
+    /// The places on which the rows depend and which could not be resolved.
     pub unresolved: Vec<(Use, Unresolved)>,
     /// True if a query of a `WITH RECURSIVE` reads itself.
     pub is_recursive: bool,
@@ -64,7 +64,7 @@ pub struct Output {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OutputName {
     Named(Arc<str>),
-    /// The engine makes a name up.
+    /// The engine invents a name.
     Unnamed,
     /// The unknown columns of a star.
     Star,
@@ -80,7 +80,7 @@ pub struct TableColumn {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unresolved {
     pub reason: Reason,
-    /// The range of bytes in the SQL; `None` if it is about the whole query.
+    /// The range of bytes in the SQL. If `None`, the reason applies to the whole query.
     pub at: Option<Range<usize>>,
 }
 
@@ -111,13 +111,13 @@ pub fn columns_of(sql: &str, warehouse: &str, known: &KnownColumns) -> QueryColu
     columns
 }
 
-/// The result of reading one query.
+/// The columns of one analyzed query.
 pub(super) struct Read {
     pub(super) relation: Relation,
     pub(super) is_recursive: bool,
 }
 
-/// Reads one query. What cannot be read is one star, whose columns and rows are unresolved.
+/// Analyzes one query. If it cannot be analyzed, the result is one star with an unresolved origin.
 pub(super) fn read(
     sql: &str,
     warehouse: &str,
@@ -144,7 +144,7 @@ pub(super) fn read(
     Read { relation, is_recursive: false }
 }
 
-/// Returns a column of a relation that has been read.
+/// Returns the origins of one column of an analyzed relation.
 pub(super) fn column_of(
     slots: &[Slot],
     name: &ColumnName,
@@ -157,11 +157,11 @@ pub(super) fn column_of(
         false => Ident::new(&*name.text),
     };
     let mut analysis = Analysis::new(catalog, arena, warehouse);
-    // A relation has at most as many columns as one reading may cost.
+    // This cannot exhaust the limits, because a relation has at most `MAX_SLOTS` columns.
     analysis.member_of(slots, &ident).unwrap_or_default()
 }
 
-/// Numbers back to names.
+/// Converts numbers of the arena back to names.
 struct Shown<'a> {
     arena: &'a Arena,
     sql: &'a str,
@@ -179,7 +179,7 @@ impl Shown<'_> {
                 let unresolved = vec![Unresolved { reason: Reason::Star(self.table(*table)), at: None }];
                 return Some(Output { name: OutputName::Star, inputs: BTreeSet::new(), unresolved });
             }
-            // Undeclared columns are not reported.
+            // A star that stands only for undeclared columns is not reported.
             Slot::Star(Star { of: Rest::Undeclared(_), .. }) => return None,
         };
         let inputs = origins.iter().filter_map(|origin| match origin {
@@ -210,7 +210,7 @@ impl Shown<'_> {
     }
 }
 
-/// Returns the range of a place in the text, in bytes.
+/// Returns the byte range of a place in the SQL, or `None` for a place without a position.
 pub(super) fn bytes(place: &Place, sql: &str) -> Option<Range<usize>> {
     if place.at.line == 0 {
         return None;

@@ -1,22 +1,22 @@
-//! Decides whether two spellings of a name are the same column.
+//! Decides whether two spellings of a name refer to the same column.
 //!
-//! In: names in SQL, and names that a warehouse or an author gives. Out: keys that are equal if the engine treats both
-//! as one column, and the spelling to show. Not here: names of tables, which are compared in lower case.
+//! In: names in SQL, and names that a warehouse or an author gives. Out: keys, which are equal if the engine treats two
+//! names as one column, and the spelling to show. Not here: names of tables, which are compared in lower case.
 
 use std::sync::Arc;
 
 use terrane_compiler::snippet::ColumnName;
 
-/// The folding of names' case by an engine.
+/// The rules by which an engine compares the case of column names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spelling {
     /// Case is ignored, also in quoted names: DuckDB, SQLite, columns of MySQL and BigQuery, Spark, Trino, Redshift.
     Ignored,
-    /// ClickHouse: every letter as written.
+    /// Case matters in all names: ClickHouse.
     Exact,
-    /// PostgreSQL: lower case unless quoted.
+    /// Unquoted names are folded to lower case: PostgreSQL.
     FoldedToLower,
-    /// Snowflake: upper case unless quoted. Keys of names that fold to upper case are in lower case.
+    /// Unquoted names are folded to upper case: Snowflake. The keys of such names are in lower case here.
     FoldedToUpper,
 }
 
@@ -39,14 +39,14 @@ impl Spelling {
             _ if !name.quoted => text.to_lowercase().into(),
             Spelling::FoldedToLower => Arc::clone(text),
             Spelling::FoldedToUpper if !text.contains(char::is_lowercase) => text.to_lowercase().into(),
-            // No unquoted name means it: kept apart from `AMOUNT`.
+            // A quoted `amount` differs from an unquoted one, which means `AMOUNT` and has the key `amount`.
             Spelling::FoldedToUpper if !text.contains(char::is_uppercase) => format!("\"{text}\"").into(),
             Spelling::FoldedToUpper => Arc::clone(text),
         }
     }
 
-    /// Returns the key of a name that an author declared or a warehouse reported. Authors write Snowflake's columns
-    /// in lower case, so those count as unquoted.
+    /// Returns the key of a name that an author declared or a warehouse reported. Authors write Snowflake's columns in
+    /// lower case, so a name in lower case counts as unquoted.
     pub(super) fn key_of_known(self, name: &str) -> Arc<str> {
         match self {
             Spelling::Ignored => name.to_lowercase().into(),

@@ -1,7 +1,7 @@
-//! Walks from a node along its inputs or its dependents, as far as a caller may see.
+//! Walks from a node along its inputs or its readers, within the part of the graph that a caller may see.
 //!
-//! In: a [`Lineage`], a start, a [`Sight`]. Out: every node on the way once, with its distance and the
-//! edge that led there. Not here: the graph itself.
+//! In: a [`Lineage`], a start, a [`Sight`]. Out: every reached node once, with its distance and the edge by which it
+//! was reached. Not here: the graph itself.
 
 use std::collections::VecDeque;
 
@@ -21,9 +21,9 @@ pub struct Reached {
     pub node: u32,
     /// The number of edges from the start.
     pub depth: u32,
-    /// The node before it on the shortest way; its own number at the start.
+    /// The previous node on the shortest path. The start has its own number here.
     pub by: u32,
-    /// The use on the last edge.
+    /// The use on the edge from the previous node.
     pub usage: Use,
 }
 
@@ -32,10 +32,10 @@ impl Sight {
         Sight { seen: None }
     }
 
-    /// Returns the nodes that a caller's policies leave visible: members that exist for the caller, and the columns,
-    /// tables and models that these members depend on. Columns that only hidden members read or show are not visible,
-    /// whatever names they have in models. Neither are columns that no SQL names, because only the warehouse lists
-    /// them. Policies are visible to callers to whom none applies.
+    /// Returns the nodes that a caller with policies may see: the members that exist for the caller, and the columns,
+    /// tables and models that these members depend on. A column that a hidden member reads is not visible, nor are the
+    /// columns that it is computed from, under any name. A column that only the warehouse lists and no SQL names is not
+    /// visible either. Policies are visible only to callers without policies.
     pub fn of(lineage: &Lineage, access: &Access<'_>) -> Sight {
         if access.sees_everything() {
             return Sight::of_everything();
@@ -90,7 +90,8 @@ impl Sight {
         Sight { seen: Some(seen) }
     }
 
-    /// Returns whether the text of a model may be shown: it names columns that the caller may not see.
+    /// Returns true if the SQL of models may be shown. A caller with policies must not see it, because it may name
+    /// hidden columns.
     pub fn shows_sql(&self) -> bool {
         self.seen.is_none()
     }
@@ -113,14 +114,15 @@ impl Lineage {
         self.edges[from as usize..to as usize].iter().copied()
     }
 
-    /// Returns everything that a node depends on, nearest first, beginning with the node itself.
+    /// Returns all nodes that a node depends on, nearest first, beginning with the node itself.
     pub fn upstream(&self, start: u32, sight: &Sight) -> Vec<Reached> {
         self.walk(start, sight, |lineage, at, next| {
             lineage.inputs_of(at).for_each(|(from, _, usage)| next(from, usage))
         })
     }
 
-    /// Returns everything that depends on a node, nearest first: the items that a change of a column affects.
+    /// Returns the node itself and all nodes that depend on it, nearest first. A change of the node affects these
+    /// nodes.
     pub fn downstream(&self, start: u32, sight: &Sight) -> Vec<Reached> {
         self.walk(start, sight, |lineage, at, next| lineage.readers_of(at).for_each(|(_, to, usage)| next(to, usage)))
     }

@@ -1,8 +1,8 @@
 //! Classification of IP addresses.
 //!
-//! In: an address. Out: its [`AddressClass`]. An address inside another (IPv4-mapped, NAT64, 6to4, Teredo) could lead
-//! anywhere, so the mapped form is unwrapped and all others are forbidden. The ranges are those of RFC 6890 and of the
-//! IANA registries that continue it. Absent: the operator's list (`allow_list`).
+//! In: an address. Out: its [`AddressClass`]. An address that embeds another one (IPv4-mapped, NAT64, 6to4, Teredo)
+//! could lead anywhere. An IPv4-mapped address is therefore unwrapped, and all others are forbidden. The ranges are
+//! those of RFC 6890 and of the IANA registries that continue it. Absent: the operator's list (`allow_list`).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -11,11 +11,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub(super) enum AddressClass {
     /// A machine on the internet.
     Public,
-    /// A machine in a private network, which must be listed.
+    /// A machine in a private network. It is only allowed if it is listed.
     Private,
-    /// An address of this machine, which must be listed.
+    /// An address of this machine. It is only allowed if it is listed.
     Loopback,
-    /// An address that is never allowed, even if it is listed: link-local addresses with the metadata of clouds,
+    /// An address that is never allowed, even if it is listed: link-local addresses, where clouds serve metadata, and
     /// multicast, unspecified and reserved addresses.
     Forbidden,
 }
@@ -32,7 +32,7 @@ impl AddressClass {
 fn of_v4(address: Ipv4Addr) -> AddressClass {
     let octets = address.octets();
     match octets {
-        // A cloud's metadata service inside the shared range.
+        // A cloud's metadata service inside the range of carrier-grade NAT.
         [100, 100, 100, 200] => AddressClass::Forbidden,
         [127, ..] => AddressClass::Loopback,
         [10, ..] | [192, 168, ..] => AddressClass::Private,
@@ -66,8 +66,8 @@ fn of_v6(address: Ipv6Addr) -> AddressClass {
         // 6to4, Teredo and the other assignments of the IETF, documentation.
         [0x2002, ..] | [0x3fff, ..] => AddressClass::Forbidden,
         [0x2001, second, ..] if second < 0x200 || second == 0xdb8 => AddressClass::Forbidden,
-        // Networks are assigned global unicast addresses. Others are link-local, site-local, multicast, NAT64, discard,
-        // unspecified or unassigned.
+        // Only addresses in 2000::/3 are assigned as global unicast. All others are link-local, site-local, multicast,
+        // NAT64, discard, unspecified or unassigned.
         [first, ..] if first & 0xe000 == 0x2000 => AddressClass::Public,
         _ => AddressClass::Forbidden,
     }

@@ -1,7 +1,7 @@
-//! The operator's list of hosts and networks that requests may go to besides public ones.
+//! The operator's list of non-public hosts and networks that requests may go to.
 //!
 //! In: the entries of `security.outgoing.allow`. Out: an [`AllowList`], which decides about a host and its address. A
-//! listed host may be this machine or in a private network; [`AddressClass::Forbidden`] addresses stay forbidden.
+//! listed host may be on this machine or in a private network. [`AddressClass::Forbidden`] addresses stay forbidden.
 
 use std::net::IpAddr;
 
@@ -91,7 +91,7 @@ impl Network {
     }
 }
 
-/// Parses `10.0.0.0/8`, or one address.
+/// Parses a network such as `10.0.0.0/8`, or a single address.
 fn network(text: &str) -> Option<Network> {
     let (base, prefix) = match text.split_once('/') {
         Some((base, prefix)) => (base.parse::<IpAddr>().ok()?, Some(prefix.parse::<u8>().ok()?)),
@@ -119,7 +119,7 @@ fn is_host(text: &str) -> bool {
         (1..=63).contains(&label.len())
             && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
     };
-    // Digits and dots alone are a misspelled address.
+    // A name of digits and dots only is a misspelled address.
     (1..=253).contains(&text.len())
         && text.split('.').all(is_label)
         && text.bytes().any(|byte| byte.is_ascii_alphabetic())

@@ -1,10 +1,11 @@
 //! HTTP requests of this server to others, protected against server-side request forgery.
 //!
-//! In: a URL of the configuration, or the webhook of a monitor; never one of a token. Out: at most [`MAX_BODY_BYTES`] of a body, or an
-//! [`OutgoingError`] that names the host and no other part of the URL. Requests use HTTPS, except to a listed loopback
-//! host. They follow no redirects and no proxies of the environment. A host name is resolved once, and the connection
-//! goes to an address that was checked. A request and its look-up take at most [`TIMEOUT`], unless the client has another one. The content type of a
-//! response is ignored: the caller parses the body as what it must be. Absent: retries, caches and pooled connections.
+//! In: a URL of the configuration, or the webhook of a monitor; never a URL from a token. Out: at most
+//! [`MAX_BODY_BYTES`] of a body, or an [`OutgoingError`] that names the host and no other part of the URL. Requests use
+//! HTTPS, except to a listed loopback host. They follow no redirects and ignore proxies of the environment. A host name
+//! is resolved once, and the connection goes to an address that was checked. A request including the DNS lookup takes
+//! at most [`TIMEOUT`], or the client's own timeout. The content type of a response is ignored; the caller parses the
+//! body in the format that it expects. Absent: retries, caches and pooled connections.
 
 mod address;
 mod allow_list;
@@ -26,13 +27,13 @@ use rustls::pki_types::pem::PemObject as _;
 pub use allow_list::{AllowList, AllowListError};
 use resolver::{CheckedResolver, Lookup, SystemLookup};
 
-/// The size of the largest body that is read. A set of keys has some kilobytes.
+/// The largest body that is read, in bytes. A provider's set of keys has a few kilobytes.
 pub const MAX_BODY_BYTES: usize = 64 * 1_024;
-/// The time for a whole request.
+/// The default timeout of a whole request.
 pub const TIMEOUT: Duration = Duration::from_secs(5);
 const OK: u16 = 200;
 
-/// A URL that was checked as far as that is possible without a look-up.
+/// A URL that was checked as far as that is possible without a DNS lookup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint(Url);
 
@@ -66,7 +67,7 @@ pub enum OutgoingError {
     Status { host: String, status: u16 },
 }
 
-/// The reason why no client can be made.
+/// The reason why no client can be created.
 #[derive(Debug, thiserror::Error)]
 pub enum OutgoingSetupError {
     #[error("`{path}` contains no certificate in PEM")]
@@ -75,7 +76,7 @@ pub enum OutgoingSetupError {
     Tls(String),
 }
 
-/// A response of any status.
+/// A response with any status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
     pub status: u16,
@@ -86,11 +87,11 @@ pub struct Response {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Accepted {
     pub status: u16,
-    /// The text of the header `Retry-After`.
+    /// The value of the header `Retry-After`.
     pub retry_after: Option<String>,
 }
 
-/// A client that sends requests to allowed hosts. A clone shares everything.
+/// A client that sends requests to allowed hosts. Clones share the connection settings and the list.
 #[derive(Clone)]
 pub struct OutgoingClient {
     client: Client,
@@ -99,8 +100,8 @@ pub struct OutgoingClient {
 }
 
 impl OutgoingClient {
-    /// Creates a client that trusts the public certificate authorities, and those of `ca_pem`: the path of a file, for
-    /// errors, and its content.
+    /// Creates a client that trusts the public certificate authorities, and those in `ca_pem`. `ca_pem` is the path of
+    /// a file, for error messages, and the file's content.
     ///
     /// # Errors
     /// [`OutgoingSetupError`].
@@ -131,7 +132,7 @@ impl OutgoingClient {
         Ok(OutgoingClient { client, allow_list, timeout })
     }
 
-    /// Returns a client whose requests may take this time, instead of [`TIMEOUT`].
+    /// Returns a client whose requests have this timeout instead of [`TIMEOUT`].
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Self {
         OutgoingClient { timeout, ..self.clone() }
@@ -147,7 +148,7 @@ impl OutgoingClient {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(OutgoingError::HasCredentials);
         }
-        // An address in the URL never reaches the resolver.
+        // The resolver is not called for an address, so it is checked here.
         let literal = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().ok();
         if literal.is_some_and(|address| !self.allow_list.allows(&host, address)) {
             return Err(OutgoingError::NotAllowed { host });
@@ -160,7 +161,8 @@ impl OutgoingClient {
         }
     }
 
-    /// Returns true if the host is a loopback address, or `localhost`, which resolves to loopback addresses only, and is listed.
+    /// Returns true if the host is a listed loopback address, or `localhost` and listed. The resolver accepts only
+    /// loopback addresses for `localhost`.
     fn is_listed_loopback(&self, host: &str, literal: Option<IpAddr>) -> bool {
         match literal {
             Some(address) => address.to_canonical().is_loopback() && self.allow_list.contains_address(address),
@@ -171,7 +173,7 @@ impl OutgoingClient {
     /// Sends a GET request. Returns the body of a response with status 200.
     ///
     /// # Errors
-    /// [`OutgoingError`], also for any other status.
+    /// [`OutgoingError`], also for a response with another status.
     pub async fn get(&self, endpoint: &Endpoint, bearer: Option<&str>) -> Result<Vec<u8>, OutgoingError> {
         let mut request = self.client.get(endpoint.0.clone());
         if let Some(bearer) = bearer {
@@ -181,7 +183,7 @@ impl OutgoingClient {
         if status == OK { Ok(body) } else { Err(OutgoingError::Status { host: endpoint.host().to_owned(), status }) }
     }
 
-    /// Sends a form, URL-encoded, with the value of an `Authorization` header. The caller interprets the status.
+    /// Sends a URL-encoded form with the value of an `Authorization` header. The caller interprets the status.
     ///
     /// # Errors
     /// [`OutgoingError`].
@@ -199,7 +201,7 @@ impl OutgoingClient {
         self.send(endpoint, request).await
     }
 
-    /// Sends a JSON text with further headers, whose values logs do not show. The caller interprets the status. The
+    /// Sends JSON with additional headers, whose values do not appear in logs. The caller interprets the status. The
     /// body of the response is not read.
     ///
     /// # Errors
@@ -220,8 +222,8 @@ impl OutgoingClient {
         Ok(Accepted { status: response.status().as_u16(), retry_after: retry_after.map(str::to_owned) })
     }
 
-    /// Sends a JSON text with further headers, whose values logs do not show, and reads the body of the response. The
-    /// caller handles the status.
+    /// Sends JSON with additional headers, whose values do not appear in logs, and reads the body of the response. The
+    /// caller interprets the status.
     ///
     /// # Errors
     /// [`OutgoingError`].
@@ -274,7 +276,7 @@ async fn read(endpoint: &Endpoint, request: RequestBuilder) -> Result<Response, 
     Ok(Response { status, body })
 }
 
-/// Converts an error of the client. The innermost cause says most, and no cause contains the URL.
+/// Converts an error of the client. Uses the innermost cause, which is the most specific. No cause contains the URL.
 fn explain(host: String, error: &reqwest::Error) -> OutgoingError {
     let mut cause: &dyn std::error::Error = error;
     loop {
@@ -294,7 +296,7 @@ fn explain(host: String, error: &reqwest::Error) -> OutgoingError {
     OutgoingError::Unreachable { host, reason }
 }
 
-/// Returns a header value that logs do not show.
+/// Returns a header value that does not appear in logs.
 fn secret(text: &str, endpoint: &Endpoint) -> Result<HeaderValue, OutgoingError> {
     let unsendable = |_| OutgoingError::Unreachable {
         host: endpoint.host().to_owned(),

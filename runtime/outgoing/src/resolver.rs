@@ -1,7 +1,7 @@
 //! Resolution of host names to allowed addresses.
 //!
-//! In: a host name, once per connection. Out: its allowed addresses. The client connects to one of these without a second
-//! look-up, whose answer could differ (DNS rebinding).
+//! In: a host name, once per connection. Out: its allowed addresses. The client connects to one of these addresses
+//! without a second DNS lookup, which could return another address (DNS rebinding).
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,9 +12,9 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::allow_list::AllowList;
 
-/// The only name that http is allowed for. It resolves to loopback addresses only.
+/// The only host name that http is allowed for. Only its loopback addresses are accepted.
 pub(super) const LOCALHOST: &str = "localhost";
-/// The largest number of addresses of a name that are tried. Others are ignored.
+/// The largest number of addresses of a host name that are used. Others are ignored.
 const MAX_ADDRESSES: usize = 32;
 
 /// Resolves host names.
@@ -29,7 +29,7 @@ pub(super) struct SystemLookup;
 #[async_trait]
 impl Lookup for SystemLookup {
     async fn addresses(&self, name: &str) -> io::Result<Vec<SocketAddr>> {
-        // The client replaces the port by that of the URL.
+        // The client replaces port 0 by the port of the URL.
         Ok(tokio::net::lookup_host((name, 0)).await?.take(MAX_ADDRESSES).collect())
     }
 }

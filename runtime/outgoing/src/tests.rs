@@ -9,10 +9,10 @@ use tokio::net::TcpListener;
 
 use super::*;
 
-/// The timeout of the tests: short, so that they are quick.
+/// The timeout of requests in tests.
 const PATIENCE: Duration = Duration::from_millis(400);
 
-/// Starts a server that responds to each connection with these pieces, and pauses at each empty one.
+/// Starts a server that sends these pieces on each connection. An empty piece is a pause.
 async fn server(pieces: Vec<Vec<u8>>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -109,7 +109,7 @@ async fn closed_ports_are_unreachable() {
     assert!(matches!(get(address).await.unwrap_err(), OutgoingError::Unreachable { .. }));
 }
 
-/// Returns other addresses for each look-up.
+/// A resolver that returns other addresses for each lookup.
 struct Rebinding {
     answers: Mutex<Vec<Vec<SocketAddr>>>,
 }
@@ -130,13 +130,13 @@ async fn connections_go_to_checked_addresses_only() {
         Arc::new(Rebinding { answers: Mutex::new(answers.map(parse).collect()) })
     };
     let url = format!("https://idp.example:{}/", inside.port());
-    // The name resolves to this machine, or to forbidden addresses.
+    // The name resolves to this machine, to forbidden addresses, or to none.
     for answers in [&["127.0.0.1"][..], &["10.0.0.1", "::1"], &["169.254.169.254"], &["::ffff:127.0.0.1"], &[]] {
         let client = client(&[], lookup(&[answers]));
         let error = client.get(&client.endpoint(&url).unwrap(), None).await.unwrap_err();
         assert_eq!(error, OutgoingError::NotAllowed { host: "idp.example".to_owned() }, "{answers:?}");
     }
-    // The first look-up returns an allowed address; a second one would not.
+    // The first lookup returns an allowed address. A second lookup would not.
     let rebinding = lookup(&[&["127.0.0.1", "169.254.169.254"], &["127.0.0.1"]]);
     let client = client(&["idp.example"], rebinding.clone());
     let error = client.get(&client.endpoint(&url).unwrap(), None).await.unwrap_err();
@@ -158,7 +158,7 @@ async fn http_is_allowed_for_listed_loopback_hosts_only() {
         ("http://idp.internal/x", Err("must be requested over https")),
         ("http://idp.example/x", Err("must be requested over https")),
         ("https://127.0.0.2/x", Err("does not list")),
-        // Other notations of the same address.
+        // Other notations of 127.0.0.2.
         ("https://0x7f000002/x", Err("does not list")),
         ("https://2130706434/x", Err("does not list")),
         ("https://0177.0.0.2/x", Err("does not list")),

@@ -1,6 +1,6 @@
 //! Charts of numbers as SVG: the bins of a column, and a series with its bounds.
 //!
-//! In: finite numbers. Out: an SVG element inside a page that has the style of pictures. Absent: the computation of
+//! In: finite numbers. Out: an SVG element for a page that contains [`STYLE`](crate::STYLE). Absent: the computation of
 //! bins, bounds and anomalies.
 
 use std::fmt::Write as _;
@@ -24,7 +24,7 @@ pub struct SeriesPoint {
     pub is_anomalous: bool,
 }
 
-/// Draws a histogram: one bar for each count, with the two ends of the range below.
+/// Draws a histogram: one bar for each count, and below the bars the two ends of the range.
 pub fn histogram(title: &str, counts: &[u64], range: (&str, &str)) -> String {
     let most = counts.iter().copied().max().unwrap_or(0).max(1) as f64;
     let width = BINS_WIDTH / counts.len().max(1) as f64;
@@ -89,7 +89,7 @@ fn write_axis(body: &mut String, width: f64, height: f64, (first, last): (&str, 
     );
 }
 
-/// The mapping of a series to the picture.
+/// The scale that maps a series to coordinates.
 struct Plane {
     count: usize,
     least: f64,
@@ -111,7 +111,7 @@ impl Plane {
     }
 }
 
-/// Returns the runs of adjacent points that have a value, with their positions.
+/// Returns the runs of adjacent points that have a value, each point with its index.
 fn runs<T>(points: &[SeriesPoint], value: impl Fn(&SeriesPoint) -> Option<T>) -> Vec<Vec<(usize, T)>> {
     let mut runs = vec![Vec::new()];
     for (at, point) in points.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! A directed graph with labels, before it is drawn.
 //!
-//! In: nodes and edges in the order in which ties are decided. Out: the graph, its roots and its reduced forms. Absent:
-//! positions and formats.
+//! In: nodes and edges, whose order decides ties in the layout. Out: the graph, its roots and its reduced forms.
+//! Absent: positions and formats.
 
 /// The kind of a node, which decides its color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,7 +29,7 @@ impl NodeKind {
     }
 }
 
-/// A node. Its detail follows the label in trees, and is the tooltip in SVG.
+/// A node. Trees show its detail after the label, SVG shows it as the tooltip.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
     pub label: String,
@@ -54,13 +54,14 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Returns the edges that are drawn.
+    /// Returns the edges that are drawn: their nodes exist, and differ.
     pub(crate) fn drawn_edges(&self) -> impl Iterator<Item = &Edge> {
         let count = self.nodes.len();
         self.edges.iter().filter(move |edge| edge.from < count && edge.to < count && edge.from != edge.to)
     }
 
-    /// Returns the nodes without incoming edges, then one node of each part that has none, in the order of the nodes.
+    /// Returns the nodes without incoming edges. If some nodes cannot be reached from these, because they are in or
+    /// behind a cycle, also returns one node for each such part, in the order of the nodes.
     pub fn roots(&self) -> Vec<usize> {
         let targets = self.targets();
         let mut is_target = vec![false; self.nodes.len()];
@@ -84,7 +85,7 @@ impl Graph {
         targets
     }
 
-    /// Keeps the first nodes and the edges among them. Returns the number of nodes that were removed.
+    /// Keeps the first `nodes` nodes and the edges between them. Returns the number of removed nodes.
     pub fn truncate(&mut self, nodes: usize) -> usize {
         let removed = self.nodes.len().saturating_sub(nodes);
         self.nodes.truncate(nodes);
@@ -94,7 +95,7 @@ impl Graph {
     }
 }
 
-/// Marks a node and all that it leads to.
+/// Marks a node and all nodes that can be reached from it.
 fn mark(from: usize, targets: &[Vec<usize>], is_met: &mut [bool]) {
     let mut open = vec![from];
     while let Some(node) = open.pop() {

@@ -1,17 +1,17 @@
-//! Positions of the nodes of a graph in layers from left to right, by the method of Sugiyama.
+//! Assigns positions to the nodes of a graph in layers from left to right, by the method of Sugiyama.
 //!
-//! In: sizes of nodes, and edges. Out: a position for each node and the points of each edge. Edges of cycles that lead
-//! back are turned for the layout. Edges over several layers pass between nodes. All ties are decided by the order of
-//! the input. Absent: shapes and text.
+//! In: sizes of nodes, and edges. Out: a position for each node and the points of each edge. For the layout, the edges
+//! that close cycles are reversed. An edge over several layers gets a passage between the nodes of each layer. The
+//! order of the input decides all ties. Absent: shapes and text.
 
 use std::ops::Range;
 
 const LAYER_GAP: f64 = 56.0;
 const NODE_GAP: f64 = 14.0;
-/// The height of the place at which an edge passes a layer.
+/// The height of a passage, in which an edge crosses a layer.
 const PASSAGE: f64 = 10.0;
 const SWEEPS: usize = 6;
-/// The largest number of passages of one graph. Edges beyond are drawn as straight connections.
+/// The largest number of passages of one graph. Further long edges are drawn as straight connections.
 const MAX_PASSAGES: usize = 20_000;
 
 /// The width and height of a node.
@@ -22,21 +22,21 @@ pub(crate) type Size = (f64, f64);
 pub(crate) struct Layout {
     pub(crate) width: f64,
     pub(crate) height: f64,
-    /// The left upper corner of each node.
+    /// The upper left corner of each node.
     pub(crate) nodes: Vec<(f64, f64)>,
     pub(crate) edges: Vec<Route>,
 }
 
-/// The way of an edge from its left node to its right node.
+/// The points of an edge from its left node to its right node.
 #[derive(Debug, Default)]
 pub(crate) struct Route {
-    /// True if the edge leads from right to left.
+    /// True if the edge was reversed for the layout, so that its source is the right node.
     pub(crate) is_turned: bool,
-    /// Pairs of points: the end of one layer and the beginning of the next.
+    /// Pairs of points. Each pair begins where the edge leaves a layer, and ends where the edge enters the next one.
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// Lays out a graph. `gap` is additional space between layers, for labels of edges.
+/// Lays out a graph. `gap` is additional space between layers for labels of edges.
 pub(crate) fn layout(sizes: &[Size], edges: &[(usize, usize)], gap: f64) -> Layout {
     let turned = back_edges(sizes.len(), edges);
     let forward: Vec<(usize, usize)> =
@@ -55,7 +55,7 @@ pub(crate) fn layout(sizes: &[Size], edges: &[(usize, usize)], gap: f64) -> Layo
     }
 }
 
-/// Returns which edges lead back to a node on the way of a depth-first search.
+/// Returns for each edge whether it closes a cycle: it leads to a node on the current path of a depth-first search.
 fn back_edges(nodes: usize, edges: &[(usize, usize)]) -> Vec<bool> {
     let mut outgoing = vec![Vec::new(); nodes];
     edges.iter().enumerate().for_each(|(index, (from, _))| outgoing[*from].push(index));
@@ -82,7 +82,7 @@ fn back_edges(nodes: usize, edges: &[(usize, usize)]) -> Vec<bool> {
     is_back
 }
 
-/// The layers of a graph. Items are its nodes, then the passages of long edges.
+/// The layers of a graph. The items are the nodes, followed by the passages of long edges.
 struct Layers<'g> {
     sizes: &'g [Size],
     layer_of: Vec<usize>,
@@ -130,7 +130,7 @@ impl<'g> Layers<'g> {
         self.sizes.get(item).map_or(PASSAGE, |size| size.1)
     }
 
-    /// Orders each layer by the mean position of the neighbors, from the left and from the right in turn.
+    /// Orders the items of each layer by the mean position of their neighbors, alternately from the left and the right.
     fn order(&mut self) {
         let mut position = vec![0.0; self.layer_of.len()];
         for sweep in 0..=SWEEPS {
@@ -175,8 +175,9 @@ impl<'g> Layers<'g> {
         self.y.iter_mut().for_each(|y| *y -= top);
     }
 
-    /// Moves the items of a layer towards the wanted centers, in their order and with gaps. It is the mean of the
-    /// positions pushed down from the top and those pushed up from the bottom, which both have the gaps.
+    /// Moves the items of a layer towards their wanted centers, while order and gaps are preserved. Computes one
+    /// placement by pushing items down from the top, and one by pushing items up from the bottom. Both have the gaps,
+    /// and so has their mean, which is the result.
     fn stack(&mut self, layer: usize, wanted: impl Fn(&Self, usize) -> Option<f64>) {
         let items = std::mem::take(&mut self.items[layer]);
         let wanted: Vec<f64> = items.iter().map(|item| wanted(self, *item).unwrap_or(self.y[*item])).collect();
@@ -194,7 +195,7 @@ impl<'g> Layers<'g> {
         self.items[layer] = items;
     }
 
-    /// Returns the points of an edge: it leaves its left node, crosses its passages, and enters its right node.
+    /// Returns the points of an edge from its left node through its passages to its right node.
     fn route(&self, edge: usize, edges: &[(usize, usize)]) -> Vec<(f64, f64)> {
         let (from, to) = edges[edge];
         let end = |node: usize| self.x[self.layer_of[node]].start + self.sizes[node].0;
@@ -209,8 +210,8 @@ impl<'g> Layers<'g> {
         points
     }
 
-    /// Returns the height at which a node is connected with a neighbor: connections are spread by the order of the
-    /// neighbors.
+    /// Returns the height at which a node is connected with a neighbor. The connections of a side are spread evenly, in
+    /// the order of the neighbors.
     fn port(&self, node: usize, neighbours: &[Vec<usize>], neighbour: usize) -> f64 {
         let mut others = neighbours[node].clone();
         others.sort_by(|a, b| self.y[*a].total_cmp(&self.y[*b]).then(a.cmp(b)));
@@ -220,8 +221,8 @@ impl<'g> Layers<'g> {
     }
 }
 
-/// Returns the layer of each node: the length of the longest path to it. Nodes without inputs are moved next to their
-/// nearest reader.
+/// Returns the layer of each node, which is the length of the longest path to it. Nodes without inputs are moved to the
+/// layer before their nearest reader.
 fn longest_paths(nodes: usize, edges: &[(usize, usize)]) -> Vec<usize> {
     let (mut layer, mut inputs) = (vec![0; nodes], vec![0_usize; nodes]);
     let mut readers = vec![Vec::new(); nodes];

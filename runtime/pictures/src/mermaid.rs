@@ -1,4 +1,4 @@
-//! A graph in the language of Mermaid.
+//! Writes a graph as a Mermaid flowchart.
 //!
 //! In: a graph. Out: a flowchart from left to right. Characters with a meaning in Mermaid or HTML are written as entity
 //! codes, so that a label cannot add nodes, links or markup.
@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use crate::graph::{Graph, NodeKind};
 
-/// Writes a flowchart.
+/// Returns the text of a flowchart.
 pub fn mermaid(graph: &Graph) -> String {
     let mut text = String::from("flowchart LR\n");
     for (index, node) in graph.nodes.iter().enumerate() {
@@ -27,7 +27,7 @@ pub fn mermaid(graph: &Graph) -> String {
     text
 }
 
-/// Writes all characters but letters, digits and some signs as entity codes.
+/// Replaces all characters except letters, digits and some signs by entity codes.
 fn escape(label: &str) -> String {
     let mut text = String::new();
     for c in label.chars() {

@@ -1,8 +1,8 @@
-//! Bars and lines of numbers, from characters of a terminal.
+//! Draws bars and lines of numbers with characters of a terminal.
 //!
 //! In: numbers, and the glyphs that the terminal can show. Out: one line of text without a line break.
 
-/// The characters of pictures on a terminal.
+/// The set of characters for drawing on a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Glyphs {
     /// Block characters, for terminals with UTF-8.
@@ -10,7 +10,7 @@ pub enum Glyphs {
     Ascii,
 }
 
-/// The length of the longest bar in characters.
+/// The length of a full bar, in characters.
 const WIDTH: f64 = 24.0;
 const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
@@ -23,7 +23,7 @@ impl Glyphs {
     }
 }
 
-/// Draws a bar whose length is the value's share of the largest value. Negative values have a bar of `-`.
+/// Draws a bar whose length is proportional to `value / most`. A negative value has a bar of `-`.
 pub fn bar(value: f64, most: f64, glyphs: Glyphs) -> String {
     if most <= 0.0 || !most.is_finite() || !value.is_finite() {
         return String::new();
@@ -44,7 +44,7 @@ pub fn bar(value: f64, most: f64, glyphs: Glyphs) -> String {
     bar
 }
 
-/// Draws one character for each value, from the least to the most; a missing value is a space.
+/// Draws one character for each value, scaled between the smallest and the largest value. A missing value is a space.
 pub fn sparkline(values: &[Option<f64>], glyphs: Glyphs) -> String {
     let present = || values.iter().flatten().copied().filter(|value| value.is_finite());
     let (least, most) = present().fold((f64::MAX, f64::MIN), |(least, most), v| (least.min(v), most.max(v)));

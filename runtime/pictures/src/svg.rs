@@ -1,8 +1,8 @@
-//! A graph as SVG.
+//! Draws a graph as SVG.
 //!
-//! In: a graph. Out: an SVG element of its own file, or one inside a page that has [`STYLE`]. It refers to nothing
-//! outside and contains no script. Text is escaped. Sizes depend on the labels only, so the output does not depend on
-//! the fonts of a machine.
+//! In: a graph. Out: an SVG element for a file of its own, or for a page that contains [`STYLE`]. The element refers to
+//! nothing outside and contains no script. Text is escaped. Sizes depend only on the labels, so the output does not
+//! depend on the fonts of a machine.
 
 use std::fmt::Write as _;
 
@@ -11,17 +11,17 @@ use unicode_width::UnicodeWidthChar as _;
 use crate::graph::{Graph, Node, NodeKind};
 use crate::layout::{Route, Size, layout};
 
-/// The width of a character of the monospaced font, in pixels of 12.
+/// The width of a character of the monospaced font at a font size of 12 pixels.
 const CHAR_WIDTH: f64 = 7.3;
-/// The width of a character of an edge's label.
+/// The width of a character in the label of an edge, in pixels.
 const SMALL_CHAR_WIDTH: f64 = 6.0;
 const PADDING: f64 = 10.0;
 const MARGIN: f64 = 12.0;
 const NODE_HEIGHT: f64 = 28.0;
-/// The height that an edge with a label needs.
+/// The height that a node needs for each edge with a label.
 const PORT: f64 = 14.0;
 const MAX_NODE_HEIGHT: f64 = 420.0;
-/// The width of the longest label of a node, in columns.
+/// The largest width of a node's label, in terminal columns. Longer labels are cut.
 const MAX_LABEL: usize = 44;
 const MAX_EDGE_LABEL: usize = 20;
 
@@ -106,7 +106,7 @@ fn write_node(body: &mut String, node: &Node, (width, height): Size, (x, y): (f6
     );
 }
 
-/// Draws curves between layers, straight lines across them, and the head of the arrow.
+/// Draws an edge: curves between layers, straight lines across layers, the arrow head and the label.
 fn write_edge(body: &mut String, route: &Route, label: &str) {
     let (Some(first), Some(last)) = (route.points.first(), route.points.last()) else { return };
     let mut path = format!("M{} {}", number(first.0), number(first.1));
@@ -161,12 +161,12 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
-/// Returns the columns of a string in a monospaced font.
+/// Returns the width of a string in columns of a monospaced font.
 fn width(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(1)).sum()
 }
 
-/// Shortens a string to a number of columns.
+/// Cuts a string to a width in columns.
 fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();

@@ -1,7 +1,7 @@
-//! A graph as a tree of lines.
+//! Draws a graph as a tree of lines.
 //!
-//! In: a graph and the nodes to begin with. Out: a tree for a terminal. A node that was shown with the nodes below it is
-//! not opened again, so the tree has at most two lines for each edge and node.
+//! In: a graph and the nodes to begin with. Out: a tree for a terminal. The children of a node are only shown at its
+//! first occurrence, so cycles end, and the size of the tree is bounded by the numbers of nodes and edges.
 
 use terrane_terminal::Tree;
 
@@ -15,7 +15,8 @@ pub enum Direction {
     Backward,
 }
 
-/// Draws the nodes below each start. Lines beyond the limit are replaced by one line with their number.
+/// Draws the nodes below each start. After `max_lines` nodes, each open level ends with the number of its omitted
+/// nodes.
 pub fn forest(graph: &Graph, starts: &[usize], direction: Direction, max_lines: usize) -> Vec<Tree> {
     let mut next = vec![Vec::new(); graph.nodes.len()];
     for edge in graph.drawn_edges() {
@@ -30,7 +31,7 @@ pub fn forest(graph: &Graph, starts: &[usize], direction: Direction, max_lines: 
 
 struct Drawing<'g> {
     graph: &'g Graph,
-    /// The nodes below each node, with the labels of the edges.
+    /// For each node, the nodes below it with the labels of the edges.
     next: &'g [Vec<(usize, &'g str)>],
     is_shown: Vec<bool>,
     /// The number of lines that may still be drawn.
@@ -38,7 +39,7 @@ struct Drawing<'g> {
 }
 
 impl Drawing<'_> {
-    /// Draws a node and everything below it; `None` if the limit is reached.
+    /// Draws a node and everything below it. Returns `None` if the limit is reached.
     fn node(&mut self, at: usize, edge: &str) -> Option<Tree> {
         self.lines = self.lines.checked_sub(1)?;
         let node = &self.graph.nodes[at];

@@ -1,4 +1,4 @@
-//! The result of reading a question.
+//! The interpretation of a question: a draft of a query, or questions back to the caller.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ pub struct Draft {
     pub filters: Vec<DraftFilter>,
     pub segments: Vec<Arc<str>>,
     pub range: Option<DraftRange>,
-    /// The step of time to group by.
+    /// The granularity by which the time is grouped.
     pub granularity: Option<&'static str>,
     pub compare: Option<Comparison>,
     pub order: Option<DraftOrder>,
     pub limit: Option<u64>,
-    /// True to compute each value without groups as well, for shares of a total.
+    /// True if each value is also computed without groups, for shares of a total.
     pub totals: bool,
 }
 
@@ -44,12 +44,12 @@ pub enum DraftValue {
     Boolean(bool),
 }
 
-/// A range of time.
+/// A range of time to which the rows are limited or with which they are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DraftRange {
     /// Words that a query accepts, such as `last 7 days` or `2024-Q3`.
     Words(Arc<str>),
-    /// Dates, both inclusive.
+    /// The first and the last date, both inclusive. `None` is an open end.
     Between(Option<Arc<str>>, Option<Arc<str>>),
 }
 
@@ -68,19 +68,19 @@ pub struct DraftOrder {
     pub is_descending: bool,
 }
 
-/// The units of numbers. Those of time are converted.
+/// The units of numbers. Units of time are converted to one another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unit {
     Seconds,
     Minutes,
     Hours,
     Days,
-    /// Any other unit by its name, which numbers are compared in as they are.
+    /// Any other unit, by its name. Numbers with the unit are compared without conversion.
     Named(Arc<str>),
 }
 
 impl Unit {
-    /// Returns the length of a unit of time.
+    /// Returns the length of a unit of time in seconds, or `None` for other units.
     pub(crate) fn seconds(&self) -> Option<f64> {
         match self {
             Unit::Seconds => Some(1.0),
@@ -91,7 +91,7 @@ impl Unit {
         }
     }
 
-    /// Returns whether numbers with one unit can be compared with numbers of the other one.
+    /// Returns true if numbers with these two units can be compared.
     pub(crate) fn fits(&self, other: &Unit) -> bool {
         self == other || (self.seconds().is_some() && other.seconds().is_some())
     }
@@ -103,28 +103,28 @@ pub struct Piece {
     /// The text as the user wrote it.
     pub text: String,
     pub meaning: String,
-    /// The members that were meant, if there are several.
+    /// The other members that this part of the question could mean.
     pub alternatives: Vec<Arc<str>>,
 }
 
 /// A question to the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clarification {
-    /// The part of the question that is unclear; empty for the whole.
+    /// The unclear part of the question. It is empty if the question as a whole is unclear.
     pub text: String,
     pub message: String,
     /// Names of members, best first.
     pub choices: Vec<Arc<str>>,
 }
 
-/// A question that was read.
+/// A question that has been interpreted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interpretation {
     pub draft: Draft,
     pub pieces: Vec<Piece>,
-    /// The share of the words that have a sure meaning, 0–1.
+    /// The confidence in the draft from 0 to 1: the mean certainty of its parts, halved if anything is unclear.
     pub confidence: f64,
-    /// The clarifications; empty if the draft answers the question.
+    /// The questions back to the caller. If there are none, the draft covers the whole question.
     pub clarifications: Vec<Clarification>,
     /// Words without a meaning, which may be values of dimensions.
     pub unknown: Vec<String>,

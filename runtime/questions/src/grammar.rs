@@ -1,10 +1,10 @@
 //! Reads the words of a question from left to right.
 //!
-//! In: words. Out: a [`Interpretation`]. First the words become items: words of the language, members, times, numbers and
-//! texts; the longest match at a place wins. Then each item gets its role by the items around it: `by` makes a
-//! dimension a group, a comparison makes a member an operand, and so on. A member with several candidates is the one of
-//! the cube that the rest of the question is about; if several are left, the caller is asked. A word without a meaning
-//! is never ignored, so a draft without clarifications answers the whole question.
+//! In: words. Out: an [`Interpretation`]. First, the words become items: phrases of the language, members, times,
+//! numbers, values and quoted strings. At each place, the longest match wins. Then each item gets a role from the items
+//! around it: `by` makes a dimension a group, a comparison makes a member an operand, and so on. If an item can mean
+//! several members, the one in the cube of the rest of the question is chosen. If several remain, the caller is asked.
+//! A word without a meaning is never ignored, so a draft without clarifications answers the whole question.
 
 mod items;
 mod roles;
@@ -16,7 +16,7 @@ use crate::language::Language;
 use crate::members::{KnownValues, Vocabulary};
 use crate::token::{QuestionError, tokens};
 
-/// Reads a question. `values` has what was looked up for its words that have no other meaning.
+/// Interprets a question. `values` are the values of dimensions that were found for its otherwise unknown words.
 ///
 /// # Errors
 /// The question is empty or too long.

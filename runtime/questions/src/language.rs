@@ -1,15 +1,15 @@
-//! The words of a language: what introduces a group, a comparison, a time.
+//! The words of a language: phrases that introduce a group, a comparison or a time.
 //!
-//! In: a data file with one line for each meaning, `meaning: phrase | phrase`. Out: phrases by their first word. A
-//! phrase is matched by the stems of its words.
+//! In: a data file with one line for each meaning, `meaning: phrase | phrase`. Out: phrases, indexed by their first
+//! word. Phrases are compared by the stems of their words.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// The shortest root of a word.
+/// The smallest number of characters of a word's root.
 const MIN_ROOT_CHARS: usize = 4;
 
-/// The meanings of words that are no members.
+/// The meanings of phrases that do not name members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Meaning {
     Group,
@@ -68,7 +68,7 @@ pub(crate) enum Meaning {
     MonthName(u8),
 }
 
-/// The ends of a way.
+/// The two ends of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     From,
@@ -135,14 +135,14 @@ const MEANINGS: [(&str, Meaning); 53] = [
 #[derive(Debug)]
 pub struct Language {
     name: &'static str,
-    /// Endings of words, the longest first, with what replaces them.
+    /// Endings of words, the longest first, with their replacements.
     endings: Vec<(String, String)>,
-    /// Endings by which a word differs from related ones, the longest first.
+    /// Endings that derive a word from its root, the longest first.
     derivations: Vec<String>,
     numbers: HashMap<String, f64>,
-    /// Words in the names of what `from` and `to` lead to, by their stems.
+    /// The stems of words that mark a member as an origin (`from`) or a destination (`to`).
     directions: HashMap<String, Direction>,
-    /// The stems of words that mean another one, such as abbreviations.
+    /// The stems of abbreviations and other synonyms, with the stem that they stand for.
     same: HashMap<String, String>,
     /// The phrases that begin with a stem, the longest first.
     phrases: HashMap<String, Vec<(Vec<String>, Meaning)>>,
@@ -236,7 +236,7 @@ impl Language {
         }
     }
 
-    /// Returns a word in lower case without its ending. Words that mean the same have the same stem.
+    /// Returns the stem of a word in lower case: the word without its ending. Synonyms have the same stem.
     pub(crate) fn stem(&self, word: &str) -> String {
         let stem = self.without_ending(word);
         self.same.get(&stem).cloned().unwrap_or(stem)
@@ -253,7 +253,7 @@ impl Language {
         word.to_owned()
     }
 
-    /// Returns what a word has in common with related ones: `cancel` of `cancelled` and of `cancellation`.
+    /// Returns the root that a word shares with related words: `cancel` for `cancelled` and `cancellation`.
     pub(crate) fn root(&self, stem: &str) -> String {
         let shorter = self.derivations.iter().find_map(|ending| stem.strip_suffix(&**ending));
         let root = shorter.filter(|root| root.chars().count() >= MIN_ROOT_CHARS).unwrap_or(stem);
@@ -264,7 +264,7 @@ impl Language {
         }
     }
 
-    /// Returns the direction that a word of a name expresses: an origin or a destination; `None` for other words.
+    /// Returns the direction that a word in a name expresses: origin or destination. Other words have none.
     pub(crate) fn direction(&self, stem: &str) -> Option<Direction> {
         self.directions.get(stem).copied()
     }
@@ -273,7 +273,7 @@ impl Language {
         self.numbers.get(word).copied()
     }
 
-    /// Returns the longest phrase at the start of some stems, with its length.
+    /// Returns the longest phrase that the stems begin with, and its length.
     pub(crate) fn phrase(&self, stems: &[&str]) -> Option<(usize, Meaning)> {
         let phrases = self.phrases.get(*stems.first()?)?;
         let is_at_start = |(phrase, _): &&(Vec<String>, Meaning)| {

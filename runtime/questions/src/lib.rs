@@ -1,10 +1,10 @@
-//! Reads questions in words as queries of members.
+//! Interprets questions in natural language as queries.
 //!
 //! In: a question, the members that the caller may see with their names and synonyms, and the date. Out: a draft of a
-//! query with the part of the question that each piece was made from; or choices, if a part has several meanings or
-//! none. A grammar over lists of words reads the question: measures, groups, filters, times, order and comparison. The
-//! lists are data files, one for each language. Absent: the model of a project, queries and policies
-//! (`terrane_app::questions`), and looking up the values of a warehouse, which the caller of this crate passes in.
+//! query with the part of the question that each piece was made from. If a part has several meanings or none, the
+//! output contains choices. A grammar over lists of words finds measures, groups, filters, times, order and comparison.
+//! The lists are data files, one for each language. Absent: the model of a project, queries and policies
+//! (`terrane_app::questions`), and the lookup of values in a warehouse, which the caller of this crate passes in.
 //!
 //! A question has at most [`MAX_CHARS`] characters and [`MAX_TOKENS`] words, so the time to read it is bounded.
 

@@ -1,8 +1,8 @@
 //! The members that a question can name.
 //!
-//! In: members with their names, titles and synonyms. Out: the members whose phrases are at a place of a question. An
-//! exact phrase comes before a part of one, and a part before a word with a typing mistake. Nothing else about a member
-//! changes the order, so members that the caller may not see, and are not given, change nothing.
+//! In: members with their names, titles and synonyms. Out: the members that the words at a place can mean. A full
+//! phrase takes precedence over a part of a phrase, and that over a word with a typing mistake. The matches depend only
+//! on the given members, so members that the caller may not see have no influence.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::draft::Unit;
 use crate::language::{Direction, Language};
 
-/// The largest number of members that a part of a phrase may mean. A part that fits more members is ignored.
+/// The largest number of members that a part of a phrase may match. A part that matches more members is ignored.
 const MAX_PARTIAL: usize = 6;
 /// The shortest word that may have a typing mistake.
 const MIN_FUZZY_CHARS: usize = 5;
@@ -20,7 +20,7 @@ const MAX_WORDS: usize = 8;
 /// The kinds of members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemberKind {
-    /// A cube; a question for its rows counts them.
+    /// A cube. A question for its rows counts them.
     Cube,
     Measure,
     Metric,
@@ -32,7 +32,7 @@ pub enum MemberKind {
 }
 
 impl MemberEntry {
-    /// Returns whether both members have a name or a title in common.
+    /// Returns whether the two members have a name or title in common.
     pub(crate) fn shares_name(&self, other: &MemberEntry) -> bool {
         self.phrases.iter().any(|one| other.phrases.iter().any(|other| one.eq_ignore_ascii_case(other)))
     }
@@ -54,11 +54,11 @@ pub struct MemberEntry {
     /// The name in queries, such as `orders.revenue`.
     pub name: Arc<str>,
     pub kind: MemberKind,
-    /// The cube of the member, or the first one that a metric is computed from.
+    /// The cube of the member. A metric has the first cube that it is computed from.
     pub cube: Option<Arc<str>>,
-    /// Names and titles, in the order of their importance.
+    /// Names and titles, the most important first.
     pub phrases: Vec<Arc<str>>,
-    /// The synonyms, which count less than the names of other members.
+    /// The synonyms. Names of other members take precedence over them.
     pub synonyms: Vec<Arc<str>>,
     pub unit: Option<Unit>,
     /// The measure that counts the rows of a cube.
@@ -76,9 +76,9 @@ pub struct KnownValue {
 /// The values that were looked up for the words of a question.
 #[derive(Debug, Clone, Default)]
 pub struct KnownValues {
-    /// Values that contain one of the words.
+    /// The values that contain one of the words.
     pub values: Vec<KnownValue>,
-    /// The words of which all values of a dimension are known.
+    /// The words for which all matching values of a dimension are in `values`.
     pub searched: Vec<SearchedWord>,
 }
 
@@ -89,19 +89,19 @@ pub struct SearchedWord {
     pub word: Arc<str>,
 }
 
-/// The members of one project that one caller may see.
+/// The members of a project that one caller may see.
 #[derive(Debug)]
 pub struct Vocabulary {
     entries: Vec<MemberEntry>,
-    /// The stems of phrases, by the first stem.
+    /// The phrases of all members, by their first stem.
     phrases: HashMap<String, Vec<Phrase>>,
-    /// The members whose phrases contain a stem.
+    /// The members that have a phrase with this stem.
     by_stem: HashMap<String, Vec<usize>>,
-    /// The members that are called by one word with a root.
+    /// The members that have a phrase of one word with this root.
     by_root: HashMap<String, Vec<usize>>,
-    /// The units of members by their stems.
+    /// The units of members, by the stems of their names.
     units: HashMap<String, Unit>,
-    /// The members whose names say where something comes from or leads to.
+    /// The members whose names express an origin or a destination.
     directions: HashMap<Arc<str>, Direction>,
 }
 
@@ -113,15 +113,15 @@ struct Phrase {
     is_synonym: bool,
 }
 
-/// Members that a part of a question may mean.
+/// The members that words of a question may mean.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MemberMatch {
-    /// The number of words.
+    /// The number of matched words.
     pub(crate) length: usize,
     pub(crate) members: Vec<usize>,
-    /// The members that a synonym matches, but no name of their own.
+    /// The members of which only a synonym matches, and not the name or title.
     pub(crate) by_synonym: Vec<usize>,
-    /// True if all words of a phrase match, without mistakes.
+    /// True if a whole phrase matches without typing mistakes.
     pub(crate) is_exact: bool,
 }
 
@@ -181,7 +181,7 @@ impl Vocabulary {
         self.entries.iter().enumerate()
     }
 
-    /// Returns the members with the longest phrase at the start of some stems.
+    /// Returns the members with the longest phrase that the stems begin with.
     pub(crate) fn exact(&self, stems: &[&str]) -> Option<MemberMatch> {
         let phrases = self.phrases.get(*stems.first()?)?;
         let is_at_start = |phrase: &[String]| {
@@ -189,7 +189,7 @@ impl Vocabulary {
         };
         let length = phrases.iter().find(|phrase| is_at_start(&phrase.stems))?.stems.len();
         let same = phrases.iter().filter(|phrase| phrase.stems.len() == length && is_at_start(&phrase.stems));
-        // `cancelled flights` are also called `flights cancelled`.
+        // The order of words does not matter: `cancelled flights` are also called `flights cancelled`.
         let found: Vec<&Phrase> = same.chain(self.permuted(&stems[..length])).collect();
         let (mut members, mut by_synonym) = (Vec::new(), Vec::new());
         for phrase in &found {
@@ -203,7 +203,7 @@ impl Vocabulary {
         Some(MemberMatch { length, members, by_synonym, is_exact: true })
     }
 
-    /// Returns the phrases of exactly these stems in another order.
+    /// Returns the phrases that consist of exactly these stems, in another order.
     fn permuted(&self, stems: &[&str]) -> Vec<&Phrase> {
         if stems.len() < 2 {
             return Vec::new();
@@ -219,27 +219,27 @@ impl Vocabulary {
         of_firsts.filter(is_same).collect()
     }
 
-    /// Returns the members that are called by one word with the root of a word.
+    /// Returns the members that have a phrase of one word with the same root as the stem.
     pub(crate) fn related(&self, stem: &str, language: &Language) -> &[usize] {
         self.by_root.get(&language.root(stem)).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the direction that the name of a member expresses: an origin or a destination; `None` for other members.
+    /// Returns the direction that the name of a member expresses: origin or destination. Other members have none.
     pub(crate) fn direction(&self, member: &str) -> Option<Direction> {
         self.directions.get(member).copied()
     }
 
-    /// Returns the unit of members that a word names.
+    /// Returns the unit that a word names, if a member has this unit.
     pub(crate) fn unit(&self, stem: &str) -> Option<&Unit> {
         self.units.get(stem)
     }
 
-    /// Returns whether a name has a word with a stem.
+    /// Returns whether a phrase of any member contains a stem.
     pub(crate) fn has_stem(&self, stem: &str) -> bool {
         self.by_stem.contains_key(stem)
     }
 
-    /// Returns the members with a phrase that contains the most of the first stems, in any order.
+    /// Returns the members whose phrases contain as many of the first stems as possible, in any order.
     pub(crate) fn partial(&self, stems: &[&str]) -> Option<MemberMatch> {
         let mut members = self.by_stem.get(*stems.first()?)?.clone();
         let mut length = 1;
@@ -254,7 +254,7 @@ impl Vocabulary {
         (members.len() <= MAX_PARTIAL).then(|| MemberMatch { length, members, by_synonym: Vec::new(), is_exact: false })
     }
 
-    /// Returns the only known stem that differs from a word by a typing mistake.
+    /// Returns the known stem that is nearest to a word with a typing mistake, if there is exactly one.
     pub(crate) fn corrected(&self, stem: &str) -> Option<&str> {
         let length = stem.chars().count();
         if length < MIN_FUZZY_CHARS {
@@ -274,7 +274,7 @@ impl Vocabulary {
     }
 }
 
-/// Splits names and titles at all characters but letters and digits.
+/// Returns the stems of the words in a name or title. Words are runs of letters and digits.
 fn stems_of(phrase: &str, language: &Language) -> Vec<String> {
     let words = phrase.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.map(|word| language.stem(&word.to_lowercase())).collect()

@@ -53,7 +53,7 @@ fn read_in(code: &str, question: &str) -> Interpretation {
     read(question, &vocabulary(language), &KnownValues::default(), language, date(2013, 7, 15)).unwrap()
 }
 
-/// Returns the draft of a question that is clear.
+/// Returns the draft of a question that needs no clarification.
 fn draft(question: &str) -> Draft {
     let reading = read_in("en", question);
     assert_eq!(reading.clarifications, [], "{question}");
@@ -215,7 +215,7 @@ fn known_values_are_conditions() {
     assert_eq!(reading.unknown, ["XY"]);
 }
 
-/// Reads a question whose unknown words were looked up among the values of some dimensions.
+/// Interprets a question. Its unknown words were looked up among the values of some dimensions.
 fn read_with_values(question: &str) -> Interpretation {
     let english = Language::named("en").unwrap();
     let known = |(member, value): (&str, &str)| KnownValue { member: member.into(), value: value.into() };
@@ -238,7 +238,7 @@ fn read_with_values(question: &str) -> Interpretation {
     read(question, &vocabulary(english), &values, english, date(2013, 7, 15)).unwrap()
 }
 
-/// Returns the parts of a question that are asked back.
+/// Returns the parts of a question that need clarification.
 fn unclear(reading: &Interpretation) -> Vec<&str> {
     reading.clarifications.iter().map(|one| &*one.text).collect()
 }
@@ -340,7 +340,7 @@ fn meanings_of_equal_rank_are_asked_back() {
         assert_eq!(unclear(&reading), ["cancellations"], "{question}");
         assert_eq!(reading.clarifications[0].choices, names(&["cancellation_rate", "flights.cancelled"]), "{question}");
     }
-    // A name is meant before a synonym of another member, which is an alternative.
+    // A name takes precedence over a synonym of another member, which becomes an alternative.
     let linked = with_synonyms(&[("flights.average_departure_delay", "cancellation rate")]);
     let reading = read_by(&linked, "cancellation rate by origin");
     assert_eq!(reading.draft.values, names(&["cancellation_rate"]));
@@ -405,7 +405,7 @@ fn numbers_are_compared_with_the_member_of_their_unit() {
     assert_eq!(filters(&found), [("flights.distance", "gt", vec![DraftValue::Number(2_000.0)])]);
     let found = draft("flights over 2 hours");
     assert_eq!(filters(&found), [("flights.departure_delay", "gt", vec![DraftValue::Number(120.0)])]);
-    // A total is not compared with a number.
+    // A total must not be compared with a number.
     assert_eq!(unclear(&read_in("en", "flights over 60")), ["flights over 60"]);
     assert_ne!(unclear(&read_in("en", "flights over 60 feet")), Vec::<&str>::new());
 }

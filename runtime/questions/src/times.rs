@@ -1,7 +1,7 @@
-//! Reads the times of a question.
+//! Interprets the times in a question.
 //!
-//! In: the words at a place, and the date. Out: a range in the words of queries, with the number of words. A month
-//! without a year is the last one that began; in a range or a comparison it has the year of the other month.
+//! In: the words at a place, and the date. Out: a range in the notation of queries, with the number of words. A month
+//! without a year is the last one that began. In a range or a comparison, it gets the year of the other month.
 
 use jiff::civil::Date;
 
@@ -14,11 +14,11 @@ use crate::token::{Token, TokenKind};
 pub(crate) struct FoundTime {
     pub(crate) length: usize,
     pub(crate) range: DraftRange,
-    /// The year that is written in it.
+    /// The year, if the question contains it.
     pub(crate) year: Option<i16>,
 }
 
-/// Returns the step of time that a meaning groups by.
+/// Returns the granularity that a word such as `daily` groups by.
 pub(crate) fn step(meaning: Meaning) -> Option<&'static str> {
     Some(match meaning {
         Meaning::Daily => "day",
@@ -43,7 +43,7 @@ pub(crate) fn unit(meaning: Meaning) -> Option<&'static str> {
     })
 }
 
-/// Reads a range of time at the start of some words. `before` has the year of a time that it is compared with.
+/// Returns the range of time that the words begin with. `before` is the year of the time that it is compared with.
 pub(crate) fn range(tokens: &[Token], language: &Language, today: Date, before: Option<i16>) -> Option<FoundTime> {
     let stems: Vec<&str> = tokens.iter().map(|token| &*token.stem).collect();
     let words =
@@ -74,7 +74,7 @@ pub(crate) fn range(tokens: &[Token], language: &Language, today: Date, before: 
                 if meaning == Meaning::Since {
                     return between(at, Some(start.span(today)?.first), None);
                 }
-                // `from 2013` is the year.
+                // Without an end, `from 2013` means the year 2013.
                 return words(at, start.span(today)?.words);
             }
             Meaning::Until => {
@@ -106,7 +106,7 @@ pub(crate) fn range(tokens: &[Token], language: &Language, today: Date, before: 
     Some(FoundTime { length, range, year: found.year })
 }
 
-/// Returns the year of the time behind `vs` or `and`, as in `Q2 vs Q1 2013`.
+/// Returns the year of the time after `vs` or `and`, as in `Q2 vs Q1 2013`.
 fn compared_year(tokens: &[Token], language: &Language) -> Option<i16> {
     let stems: Vec<&str> = tokens.iter().map(|token| &*token.stem).collect();
     let (length, Meaning::Versus | Meaning::And) = language.phrase(&stems)? else { return None };
@@ -135,7 +135,7 @@ fn unit_at(stems: &[&str], language: &Language) -> Option<(usize, &'static str)>
     Some((length, unit(meaning)?))
 }
 
-/// A stretch of time as it is written.
+/// A period as the question names it: a year, or a part of a year that may lack its year.
 #[derive(Debug, Clone, Copy)]
 struct Moment {
     year: Option<i16>,
@@ -168,7 +168,7 @@ impl Part {
         }
     }
 
-    /// Returns the part of a year; `None` if the year has no such day.
+    /// Returns the days of this part in a year. Returns `None` if the year has no such day.
     fn of(self, year: i16) -> Option<Span> {
         let of_months = |months: i8, words: String| {
             let first = Date::new(year, self.month(), 1).ok()?;
@@ -188,7 +188,7 @@ impl Part {
 }
 
 impl Moment {
-    /// Returns the days of the moment. Without a year it is the last one that began.
+    /// Returns the days of the moment. If it has no year, the last one that began is used.
     fn span(&self, today: Date) -> Option<Span> {
         if let Some(year) = self.year {
             return self.part.of(year);
@@ -197,7 +197,7 @@ impl Moment {
         of_this_year.or_else(|| self.part.of(today.year() - 1))
     }
 
-    /// Returns the first and the last day of a range. A moment without a year is the nearest one to the other moment.
+    /// Returns the first and the last day of a range. If one moment has no year, it is the nearest to the other moment.
     fn until(&self, end: &Moment, today: Date) -> Option<(Date, Date)> {
         let (start, end) = match (self.year, end.year) {
             (None, Some(year)) => {
@@ -236,7 +236,7 @@ fn moment(tokens: &[Token], language: &Language) -> Option<(Moment, usize)> {
         return Some(with_year(Part::Quarter(quarter), 1));
     }
     let stems: Vec<&str> = tokens.iter().map(|token| &*token.stem).collect();
-    // `5 June 2013`
+    // The day may come before the month: `5 June 2013`.
     if let Some(day) = day(first)
         && let Some((length, Meaning::MonthName(month))) = language.phrase(&stems[1..])
     {
@@ -244,7 +244,7 @@ fn moment(tokens: &[Token], language: &Language) -> Option<(Moment, usize)> {
     }
     let (length, Meaning::MonthName(month)) = language.phrase(&stems)? else { return None };
     let month = i8::try_from(month).ok()?;
-    // `June 5`, `June 5 2013`
+    // The day may come after the month: `June 5`, `June 5 2013`.
     if let Some(day) = tokens.get(length).and_then(day) {
         let comma = usize::from(tokens.get(length + 1).is_some_and(|token| token.kind == TokenKind::Comma));
         let at = length + 1 + comma * usize::from(year_at(length + 1 + comma).is_some());
@@ -253,7 +253,7 @@ fn moment(tokens: &[Token], language: &Language) -> Option<(Moment, usize)> {
     Some(with_year(Part::Month(month), length))
 }
 
-/// Reads the number of a day: `5`, `5th`.
+/// Parses the number of a day, such as `5` or `5th`.
 fn day(token: &Token) -> Option<i8> {
     let is_ending = |ending: &str| matches!(ending, "" | "st" | "nd" | "rd" | "th");
     let digits = token.lower.chars().take_while(char::is_ascii_digit).count();
@@ -261,7 +261,7 @@ fn day(token: &Token) -> Option<i8> {
     number.parse().ok().filter(|day| (1..=31).contains(day) && is_ending(ending))
 }
 
-/// Returns whether a word alone is a time.
+/// Returns whether a single word is a time.
 pub(crate) fn is_word(text: &str) -> bool {
     quarter(text).is_some() || written(text).is_some()
 }
@@ -280,7 +280,7 @@ fn quarter(text: &str) -> Option<i8> {
     }
 }
 
-/// Reads `2013`, `2013-Q2`, `2013-02` and `2013-02-08`.
+/// Parses a time in digits: `2013`, `2013-Q2`, `2013-02` and `2013-02-08`.
 fn written(text: &str) -> Option<Moment> {
     let of = |year: i16, part: Part| Some(Moment { year: Some(year), part });
     if let Some(year) = year(text) {

@@ -1,4 +1,4 @@
-//! Splits a question into words, numbers and quoted texts.
+//! Splits a question into words, numbers and quoted strings.
 
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -9,7 +9,7 @@ pub const MAX_CHARS: usize = 500;
 /// The largest number of words of a question.
 pub const MAX_TOKENS: usize = 60;
 
-/// The reason why a question is not read.
+/// The reason why a question cannot be interpreted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QuestionError {
     #[error("the question has no words")]
@@ -23,9 +23,9 @@ pub enum QuestionError {
 /// A part of a question.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Token {
-    /// The text as the user wrote it.
+    /// The word as the user wrote it.
     pub(crate) text: String,
-    /// The text in lower case.
+    /// The word in lower case.
     pub(crate) lower: String,
     /// The word without its ending.
     pub(crate) stem: String,
@@ -36,7 +36,7 @@ pub(crate) struct Token {
 pub(crate) enum TokenKind {
     Word,
     Number(f64),
-    /// A string between quotation marks.
+    /// A string in quotation marks.
     Quoted,
     Comma,
 }
@@ -49,7 +49,7 @@ pub(crate) fn tokens(question: &str, language: &Language) -> Result<Vec<Token>, 
     if question.chars().count() > MAX_CHARS {
         return Err(QuestionError::TooLong);
     }
-    // Marks of direction and other invisible characters are no part of words.
+    // Marks of text direction and other invisible characters do not belong to words.
     let is_visible = |c: &char| {
         !c.is_control()
             && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
@@ -77,7 +77,7 @@ pub(crate) fn tokens(question: &str, language: &Language) -> Result<Vec<Token>, 
             let word = word.trim_end_matches(['.', '-', '\'', ':', '/']);
             match number(word, language) {
                 Some(number) => found.push(token(word.to_owned(), TokenKind::Number(number), language)),
-                // The parts of `flights.average_delay` are words of its name.
+                // A qualified name such as `flights.average_delay` is split into the words of its parts.
                 None => {
                     let parts = word.split(separators(word)).filter(|part| !part.is_empty());
                     found.extend(parts.map(|part| token(part.to_owned(), TokenKind::Word, language)));
@@ -97,13 +97,14 @@ pub(crate) fn tokens(question: &str, language: &Language) -> Result<Vec<Token>, 
     Ok(found)
 }
 
-/// Returns the characters between the words of a name. Those of `on-time` are words; `2013-02` and `x-ray` are one.
+/// Returns the characters that separate the words of a name. A hyphen separates words, as in `on-time`, but not the
+/// parts of `2013-02` or `x-ray`.
 fn separators(word: &str) -> &'static [char] {
     let is_word = |part: &str| part.chars().count() > 1 && part.chars().all(char::is_alphabetic);
     if word.split('-').all(is_word) { &['.', '_', '-'] } else { &['.', '_'] }
 }
 
-/// Returns the sign of a comparison at the start of some characters.
+/// Returns the comparison sign that the characters begin with.
 fn comparison(text: &[char]) -> Option<&'static str> {
     Some(match (text.first()?, text.get(1)) {
         ('>', Some('=')) => ">=",
@@ -115,7 +116,7 @@ fn comparison(text: &[char]) -> Option<&'static str> {
     })
 }
 
-/// Returns the length of a word, or of a number with commas between its thousands.
+/// Returns the length of a word, or of a number that may have commas between its thousands.
 fn word_length(text: &[char]) -> usize {
     let is_digit = |at: usize| text.get(at).is_some_and(char::is_ascii_digit);
     let is_thousands = |at: usize| at > 0 && is_digit(at - 1) && (at + 1..at + 4).all(is_digit) && !is_digit(at + 4);
@@ -148,7 +149,7 @@ fn token(text: String, kind: TokenKind, language: &Language) -> Token {
     Token { stem: language.stem(&lower), lower, text, kind }
 }
 
-/// Reads `2,000`, `1.5k`, `3m`, `20%` and words like `three`.
+/// Parses a number such as `2,000`, `1.5k`, `3m` or `20%`, and number words such as `three`.
 fn number(word: &str, language: &Language) -> Option<f64> {
     let lower = word.to_lowercase();
     if let Some(number) = language.number(&lower) {

@@ -1,4 +1,4 @@
-//! The columns of a query as metadata of Arrow fields, and back.
+//! Converts the columns of a query to metadata of Arrow fields, and back.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ const fn type_name(ty: DimensionType) -> &'static str {
     }
 }
 
-/// Returns the schema of a stored result: the columns of the query, without dictionaries, and what each column is.
+/// Returns the schema of a stored result: the columns without dictionaries, with the query's columns as metadata.
 pub(crate) fn with_columns(columns: &[ResultColumn], schema: &Schema) -> SchemaRef {
     let fields = columns.iter().zip(schema.fields()).map(|(column, field)| {
         let ty = match field.data_type() {
@@ -43,7 +43,7 @@ pub(crate) fn with_columns(columns: &[ResultColumn], schema: &Schema) -> SchemaR
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// Returns the columns of a stored result.
+/// Returns the columns of a stored result from the metadata of its schema.
 pub(crate) fn columns(schema: &Schema) -> Result<Vec<ResultColumn>, ResultsError> {
     let zones = TimeZoneDatabase::bundled();
     schema.fields().iter().map(|field| column(field.metadata(), &zones)).collect()

@@ -1,8 +1,9 @@
 //! The adapter of the port `JobResults` on files: each result is one Arrow IPC file in a folder.
 //!
 //! In: record batches of a job. Out: a file that is on disk before its manifest exists, and pages of it. A result is
-//! written under a temporary name, synced and renamed, so that no reader sees a part. Rows are stored in chunks of one
-//! size, so a page reads the chunks that it needs and no others. Absent: which job has which result (store).
+//! written under a temporary name, synced and renamed, so that readers only see complete files. All chunks of a result
+//! have the same number of rows, so a page only reads the chunks that it needs. Absent: which job has which result
+//! (store).
 
 mod columns;
 mod reader;
@@ -20,27 +21,27 @@ use terrane_compiler::sql::ResultColumn;
 
 /// The number of rows of a chunk. The last chunk of a result may have fewer.
 const CHUNK_ROWS: usize = 8_192;
-/// The ending of a result that is complete.
+/// The file name extension of a complete result.
 const COMPLETE: &str = ".arrow";
-/// The ending of a result that is being written.
+/// The file name extension of a result that is being written.
 const TEMPORARY: &str = ".arrow.tmp";
 
-/// Results in a folder.
+/// A folder that contains results.
 #[derive(Debug, Clone)]
 pub struct ResultFolder {
     folder: Arc<Path>,
-    /// The bytes of disk that writers leave free.
+    /// The number of bytes that writers leave free on the disk.
     floor: u64,
 }
 
 impl ResultFolder {
-    /// Opens a folder of results, and makes it if it does not exist.
+    /// Opens a folder of results. Creates the folder if it does not exist.
     ///
     /// # Errors
-    /// The folder cannot be made or written.
+    /// The folder cannot be created or written.
     pub fn open(folder: &Path, floor: u64) -> Result<Self, ResultsError> {
         std::fs::create_dir_all(folder).map_err(unavailable)?;
-        // A folder that cannot be written is found now, not by the first job.
+        // Reports a folder that cannot be written now instead of in the first job.
         let probe = folder.join(".probe.tmp");
         std::fs::write(&probe, []).and_then(|()| std::fs::remove_file(&probe)).map_err(unavailable)?;
         Ok(ResultFolder { folder: folder.into(), floor })

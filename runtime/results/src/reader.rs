@@ -1,5 +1,5 @@
-//! Reads a page of a result, one chunk at a time, and passes it on in smaller pieces: each piece is encoded as JSON or
-//! CSV, which takes more memory than its columns.
+//! Reads a page of a result, one chunk at a time, and returns it in smaller pieces. The pieces limit memory, because a
+//! piece takes more memory as JSON or CSV than as columns.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -17,12 +17,12 @@ use crate::{CHUNK_ROWS, blocking, columns, unavailable};
 /// The largest number of rows of a piece.
 const PIECE_ROWS: usize = 2_048;
 
-/// The rest of a page.
+/// The part of a page that is not returned yet.
 struct Rest {
     reader: FileReader<BufReader<File>>,
-    /// The rows of the current chunk that follow; `None` before it is read.
+    /// The remaining rows of the current chunk. `None` if the next chunk must be read.
     chunk: Option<RecordBatch>,
-    /// The rows of the next chunk before the page.
+    /// The number of rows of the next chunk that precede the page.
     skip: usize,
     left: u64,
 }
@@ -75,7 +75,7 @@ impl Rest {
         (self.chunk.take(), self)
     }
 
-    /// Reads the next chunk, without the rows before the page.
+    /// Reads the next chunk, and drops the rows that precede the page.
     fn read(mut self) -> Result<Self, ResultsError> {
         let chunk = self.reader.next().ok_or_else(too_few)?.map_err(unavailable)?;
         let skipped = self.skip.min(chunk.num_rows());

@@ -21,7 +21,7 @@ fn column(format: ColumnFormat) -> ResultColumn {
 async fn write(folder: &ResultFolder, rows: i64) -> Manifest {
     let schema: SchemaRef = batch(0, 0).schema();
     let mut writer = folder.create("a.1", &[column(ColumnFormat::Plain)], schema).await.expect("a writer");
-    // Batches of a size that does not divide chunks.
+    // The size of the batches does not divide the size of the chunks.
     for from in (0..rows).step_by(1_000) {
         writer.write(batch(from, 1_000.min(rows - from))).await.expect("written");
     }

@@ -1,4 +1,4 @@
-//! Writes a result: temporary file, sync, rename, sync of the folder.
+//! Writes a result: writes a temporary file, syncs and renames it, and syncs the folder.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -14,25 +14,26 @@ use terrane_app::ports::results::{ResultWriter, ResultsError};
 
 use crate::{CHUNK_ROWS, COMPLETE, ResultFolder, TEMPORARY, blocking, unavailable};
 
-/// A result that is being written. Dropped, its file is deleted.
+/// A result that is being written. Its file is deleted if the value is dropped.
 struct Writing {
     folder: ResultFolder,
     name: String,
     schema: SchemaRef,
-    /// The open file; `None` after the last chunk, or while a chunk is written.
+    /// The open file. `None` after the last chunk, and while a chunk is being written.
     file: Option<FileWriter<BufWriter<File>>>,
-    /// Joins batches to chunks of one size.
+    /// Joins batches to chunks of the same number of rows.
     chunks: Option<BatchCoalescer>,
     rows: u64,
     temporary: Temporary,
 }
 
-/// A temporary file, deleted when dropped.
+/// A temporary file, which is deleted on drop.
 struct Temporary(PathBuf);
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // It is gone after the rename. Files of a process that died are swept.
+        // After the rename, the file does not exist. Files of a process that died are removed by the cleanup of
+        // results.
         let _ = std::fs::remove_file(&self.0);
     }
 }
@@ -108,7 +109,7 @@ impl ResultWriter for Writing {
             file.sync_all().map_err(unavailable)?;
             let bytes = file.metadata().map_err(unavailable)?.len();
             std::fs::rename(&temporary.0, folder.path(&name, COMPLETE)).map_err(unavailable)?;
-            // The name is on disk when its folder is.
+            // The rename is only durable after a sync of the folder.
             File::open(&*folder.folder).and_then(|folder| folder.sync_all()).map_err(unavailable)?;
             Ok(Manifest { name: name.into(), rows, bytes })
         })

@@ -1,6 +1,6 @@
-//! The cost of an index over 30,000 entries, and of questions to it.
+//! Measures the cost of an index over 30,000 entries, and of searches in it.
 //!
-//! Budgets: 300 ms to make the index, 5 ms for a search, 2 ms for a suggestion.
+//! Budgets: 300 ms to build the index, 5 ms for a search, 2 ms for a suggestion.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use terrane_search::{Field, Index, IndexBuilder, Question};
@@ -33,7 +33,7 @@ const PARTS: [&str; 24] = [
     "weather",
 ];
 
-/// Returns a name of three parts and a number, different for each entry.
+/// Returns a name of three words and a number for an entry.
 fn name(entry: usize) -> String {
     let part = |step: usize| PARTS[(entry / step) % PARTS.len()];
     format!("{}_{}_{}_{}", part(1), part(24), part(576), entry % 40)

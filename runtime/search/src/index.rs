@@ -1,8 +1,8 @@
-//! The index: words in order, each with the entries and fields that contain it.
+//! The index: a sorted list of words, each with the entries and fields that contain it.
 //!
-//! In: the texts of entries. Out: entries with scores, best first. A word of a question is looked up in the ordered
-//! words: itself, the words that it begins, and those that an automaton of typing mistakes accepts. The best of an
-//! entry's fields counts for each word. Most words of a question have to match.
+//! In: the texts of entries. Out: entries with scores, best first. A word of a question is looked up in the sorted
+//! list: the equal word, longer words that it begins, and words that an automaton for typing mistakes accepts. For each
+//! word of the question, the best field of an entry counts. Two thirds of the words must match.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -16,9 +16,9 @@ use crate::likeness::{Likeness, TypedWord};
 use crate::question::Question;
 use crate::words::words;
 
-/// The score of each word that an entry matches. It exceeds the scores of the fields of all words together.
+/// The score for each word that an entry matches. It exceeds the sum of the field scores of all words.
 const WORD: u32 = 20_000;
-/// The score of an entry with a string that is the whole question.
+/// The score for an entry with a name, title or synonym that equals the whole question.
 const WHOLE: u32 = 1_000;
 
 /// The part of an entry that a string belongs to.
@@ -33,15 +33,15 @@ pub enum Field {
     Description,
 }
 
-/// An entry that matches.
+/// An entry that matches a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Match {
-    /// The position of the entry in the order in which entries were added.
+    /// The number of entries that were added before this one.
     pub entry: u32,
     pub score: u32,
 }
 
-/// The entries that match, best first; of equal ones the one that was added first.
+/// The entries that match, best first. Entries with equal scores are in the order in which they were added.
 #[derive(Debug)]
 pub struct Matches(BinaryHeap<(u32, Reverse<u32>)>);
 
@@ -49,23 +49,23 @@ pub struct Matches(BinaryHeap<(u32, Reverse<u32>)>);
 #[derive(Debug)]
 pub struct Index {
     entries: u32,
-    /// Each word with its position in the order of words.
+    /// The words, each with its position in the sorted list.
     words: Map<Vec<u8>>,
-    /// The first place of each word, and the number of all places.
+    /// For each word, the index of its first place in `places`; then the length of `places`.
     starts: Vec<u32>,
     places: Vec<Place>,
-    /// The entries with a name, title or synonym of exactly these words.
+    /// The entries by the words of their names, titles and synonyms.
     wholes: FxHashMap<Box<str>, Vec<u32>>,
 }
 
-/// An occurrence of a word.
+/// A field of an entry in which a word occurs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     entry: u32,
     field: Field,
 }
 
-/// The texts of entries before they are an index.
+/// Collects the texts of entries for an index.
 #[derive(Debug, Default)]
 pub struct IndexBuilder {
     entries: u32,
@@ -74,7 +74,7 @@ pub struct IndexBuilder {
 }
 
 impl Field {
-    /// Returns the score of an equal word, divided by the factor of equality.
+    /// Returns the weight of a field. The score of a word is this weight times the factor of its likeness.
     fn weight(self) -> u32 {
         match self {
             Field::Name => 80,
@@ -91,7 +91,7 @@ impl Field {
 }
 
 impl IndexBuilder {
-    /// Adds an entry. Its position is the number of entries before.
+    /// Adds an entry with its texts. Its position is the number of entries added before.
     pub fn add<'t>(&mut self, texts: impl IntoIterator<Item = (Field, &'t str)>) {
         let entry = self.entries;
         self.entries += 1;
@@ -104,7 +104,7 @@ impl IndexBuilder {
                 }
                 let places = self.words.entry(word.text).or_default();
                 let place = Place { entry, field };
-                // Texts of an entry follow one another, so a repeated word is at the end.
+                // The texts of an entry are added together, so a repeated place is the last one.
                 if places.last() != Some(&place) {
                     places.push(place);
                 }
@@ -118,13 +118,13 @@ impl IndexBuilder {
         }
     }
 
-    /// Returns the index of the entries.
+    /// Builds the index.
     pub fn build(self) -> Index {
         let mut starts = Vec::with_capacity(self.words.len() + 1);
         let mut places = Vec::new();
         let mut words = fst::MapBuilder::memory();
         for (position, (word, at)) in self.words.into_iter().enumerate() {
-            // The keys come in order and without duplicates, and memory does not fail.
+            // Inserting cannot fail: the keys are sorted and unique, and the map is in memory.
             let inserted = words.insert(&word, position as u64);
             debug_assert!(inserted.is_ok(), "words are ordered");
             starts.push(places.len() as u32);
@@ -145,7 +145,7 @@ impl Index {
         self.entries == 0
     }
 
-    /// Returns the entries that match at least two of three words of a question.
+    /// Returns the entries that match at least two thirds of the words of a question.
     pub fn find(&self, question: &Question) -> Matches {
         let mut entry_scores = EntryScores::new(self.entries);
         for word in &question.words {
@@ -169,7 +169,7 @@ impl Index {
         &self.places[self.starts[position] as usize..self.starts[position + 1] as usize]
     }
 
-    /// Calls `found` with each word of the index that a typed word means.
+    /// Calls `found` with each word of the index that a typed word may mean.
     fn look_up(&self, typed: &TypedWord, mut found: impl FnMut(u64, Likeness)) {
         if let Some(position) = self.words.get(&typed.text) {
             found(position, Likeness::Equal);
@@ -196,14 +196,14 @@ impl Index {
     }
 }
 
-/// The scores of entries while the words of a question are looked up.
+/// The scores of entries during a search.
 struct EntryScores {
     scores: Vec<u32>,
-    /// The best score for the word that is looked up.
+    /// The best score of each entry for the current word of the question.
     best: Vec<u16>,
-    /// The entries with a score for this word.
+    /// The entries that match the current word.
     touched: Vec<u32>,
-    /// The entries with a score for any word.
+    /// The entries that match any word.
     matched: Vec<u32>,
 }
 
@@ -215,7 +215,7 @@ impl EntryScores {
 
     fn add(&mut self, places: &[Place], likeness: Likeness) {
         for place in places {
-            // At most 800.
+            // At most 800, which is 80 times 10.
             let score = (place.field.weight() * likeness.factor()) as u16;
             let best = &mut self.best[place.entry as usize];
             if *best == 0 {
@@ -250,7 +250,7 @@ impl Iterator for Matches {
     }
 }
 
-/// The words that an automaton of typing mistakes accepts.
+/// The set of words that an automaton for typing mistakes accepts.
 struct MistypedWords<'a>(&'a levenshtein_automata::DFA);
 
 impl fst::Automaton for MistypedWords<'_> {
@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(found(&index(&[]), "delay"), Vec::<u32>::new());
     }
 
-    /// Finds by the definition, without an index.
+    /// Finds entries by the definition of a match, without the index.
     fn found_by_definition(entries: &[Vec<(Field, String)>], question: &Question) -> Vec<Match> {
         let whole: Vec<&str> = question.words.iter().map(|word| word.text.as_str()).collect();
         let required = (2 * question.words.len()).div_ceil(3);

@@ -1,26 +1,27 @@
-//! Decides whether a typed word means a word of a string.
+//! Decides whether a typed word matches a word of a string.
 //!
-//! The index finds the same words with automata; [`Likeness::of`] is the definition, and marks the matches in texts.
+//! [`Likeness::of`] defines the matches, and marks them in texts. The index finds the same words with automata.
 
 use std::sync::LazyLock;
 
 use levenshtein_automata::{DFA, LevenshteinAutomatonBuilder};
 
-/// The length from which a typed word may begin a longer word, unless it is the last word of an unfinished question.
+/// The length from which a typed word may match the beginning of a longer word. The last word of an unfinished question
+/// may always.
 const MIN_PREFIX_CHARS: usize = 3;
-/// The length from which a word may have one mistake.
+/// The length in characters from which a word may have one typing mistake.
 const MIN_CHARS_OF_ONE_MISTAKE: usize = 4;
-/// The length from which a word may have two mistakes.
+/// The length in characters from which a word may have two typing mistakes.
 const MIN_CHARS_OF_TWO_MISTAKES: usize = 8;
 
-/// The way in which a typed word matches a word of a string, best last.
+/// The way in which a typed word matches a word of a string. The best way is the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Likeness {
-    /// A beginning with mistakes.
+    /// The typed word is the beginning of the word, with typing mistakes.
     MistypedBeginning,
-    /// The word with mistakes: a character too much, missing, replaced, or exchanged with its neighbour.
+    /// The typed word is the word with mistakes: a character added, missing, replaced, or swapped with its neighbor.
     Mistyped,
-    /// The beginning of the word.
+    /// The typed word is the beginning of the word.
     Beginning,
     Equal,
 }
@@ -29,7 +30,7 @@ pub(crate) enum Likeness {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TypedWord {
     pub(crate) text: String,
-    /// True if the word is not finished.
+    /// True if the user may still be typing the word.
     pub(crate) is_open: bool,
 }
 
@@ -47,7 +48,7 @@ impl Likeness {
         }
     }
 
-    /// Returns the likeness of a typed word and a word of a string; `None` if the typed word does not mean the other.
+    /// Returns the likeness of a typed word and a word of a string, or `None` if they do not match.
     pub(crate) fn of(typed: &TypedWord, word: &str) -> Option<Likeness> {
         if typed.text == word {
             return Some(Likeness::Equal);
@@ -78,12 +79,13 @@ impl TypedWord {
         self.is_open || self.text.chars().count() >= MIN_PREFIX_CHARS
     }
 
-    /// Returns whether both words begin with the same character. The first one is rarely mistyped, and the rule keeps `light` from finding `flight`.
+    /// Returns whether both words begin with the same character. The first character is rarely mistyped. This rule
+    /// prevents `light` from matching `flight`.
     pub(crate) fn has_first_char_of(&self, word: &str) -> bool {
         self.text.chars().next() == word.chars().next()
     }
 
-    /// Returns the largest number of mistakes.
+    /// Returns the largest number of typing mistakes that the word may have.
     pub(crate) fn mistakes(&self) -> usize {
         match self.text.chars().count() {
             MIN_CHARS_OF_TWO_MISTAKES.. => 2,
@@ -92,7 +94,8 @@ impl TypedWord {
         }
     }
 
-    /// Returns the automaton of words with mistakes; `None` if the word is too short for any.
+    /// Returns the automaton that accepts the word with typing mistakes. Returns `None` if the word is too short for a
+    /// mistake.
     pub(crate) fn automaton(&self) -> Option<DFA> {
         let builder = AUTOMATA.get(self.mistakes().checked_sub(1)?)?;
         Some(if self.is_open { builder.build_prefix_dfa(&self.text) } else { builder.build_dfa(&self.text) })

@@ -1,4 +1,4 @@
-//! The words that a user types, and the parts of texts that they match.
+//! Splits typed text into the words of a question, and finds the parts of texts that they match.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ pub const MAX_CHARS: usize = 300;
 /// The largest number of words of a question.
 pub const MAX_WORDS: usize = 16;
 
-/// Words that say nothing about an entry. They count only if a question has no others.
+/// Words that do not distinguish entries. They count only if a question has no other words.
 const STOP_WORDS: &[&str] = &[
     "a", "all", "an", "and", "are", "by", "each", "for", "from", "in", "is", "me", "my", "of", "on", "or", "our",
     "per", "show", "than", "that", "the", "to", "what", "which", "with",
@@ -22,7 +22,7 @@ pub struct Question {
     pub(crate) words: Vec<TypedWord>,
 }
 
-/// A question that is not searched for.
+/// The reason why a question cannot be searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum QuestionError {
     #[error("the text has no letters or digits")]
@@ -34,7 +34,7 @@ pub enum QuestionError {
 }
 
 impl Question {
-    /// Reads finished words.
+    /// Reads a question whose words are all complete.
     ///
     /// # Errors
     /// The text has no words, or is too long.
@@ -42,7 +42,7 @@ impl Question {
         Question::read(text, false)
     }
 
-    /// Reads words of which the last one may be unfinished.
+    /// Reads a question whose last word may be unfinished.
     ///
     /// # Errors
     /// The text has no words, or is too long.
@@ -51,14 +51,14 @@ impl Question {
     }
 
     fn read(text: &str, is_unfinished: bool) -> Result<Self, QuestionError> {
-        // The bytes bound the work of counting.
+        // The check of the bytes comes first, because it avoids counting the characters of long texts.
         if text.len() > 4 * MAX_CHARS || text.chars().count() > MAX_CHARS {
             return Err(QuestionError::TooLong { chars: text.chars().count() });
         }
         let read = words(text);
         let last = read.len().saturating_sub(1);
         let typed = read.into_iter().enumerate().map(|(at, word)| {
-            // A word with something behind it is finished.
+            // The last word is finished if another character follows it.
             let is_open = is_unfinished && at == last && text.ends_with(char::is_alphanumeric);
             TypedWord { text: word.text, is_open }
         });
@@ -75,7 +75,7 @@ impl Question {
         }
     }
 
-    /// Returns the parts of a string that words of the question match, in characters, without overlaps.
+    /// Returns the ranges of a string that words of the question match, in characters. The ranges do not overlap.
     pub fn marks(&self, text: &str) -> Vec<Range<usize>> {
         let marked = words(text).into_iter().filter_map(|word| {
             let likenesses = self.words.iter().filter_map(|typed| Some((Likeness::of(typed, &word.text)?, typed)));
@@ -92,7 +92,7 @@ impl Question {
         marked.collect()
     }
 
-    /// Returns the number of words of the question that a string matches.
+    /// Returns the number of words of the question that match a word of the text.
     pub fn matched_words(&self, text: &str) -> usize {
         let found = words(text);
         self.words.iter().filter(|typed| found.iter().any(|word| Likeness::of(typed, &word.text).is_some())).count()

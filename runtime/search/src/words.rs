@@ -1,22 +1,22 @@
-//! Splits texts into words and gives each the form in which it is compared.
+//! Splits texts into words, and converts the words to the form in which they are compared.
 //!
-//! A word is a run of letters and digits; `avgDelay` and `avg_delay` are two words each. Words are compared in lower
-//! case and without accents.
+//! A word is a run of letters and digits. A capital letter can begin a word within a run, so `avgDelay` and `avg_delay`
+//! have two words each. Words are compared in lower case and without accents.
 
 use std::ops::Range;
 
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
-/// The largest number of characters of a word that are compared.
+/// The number of characters of a word that are compared. Further characters are ignored.
 pub(crate) const MAX_WORD_CHARS: usize = 48;
 
 /// A word of a string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word {
-    /// The form in which the word is compared; never empty.
+    /// The form in which the word is compared. It is never empty.
     pub(crate) text: String,
-    /// The place in the text, in characters.
+    /// The range of the word in the text, in characters.
     pub(crate) place: Range<usize>,
 }
 
@@ -47,7 +47,7 @@ fn is_part(c: char) -> bool {
     c.is_alphanumeric() || is_combining_mark(c)
 }
 
-/// Returns whether a capital letter inside of a run begins a word, as `D` in `avgDelay` and `S` in `HTTPServer`.
+/// Returns whether a capital letter within a run begins a word, such as `D` in `avgDelay` and `S` in `HTTPServer`.
 fn begins_word(chars: &[char], at: usize) -> bool {
     let (before, here) = (chars[at - 1], chars[at]);
     let is_before_small = || chars.get(at + 1).is_some_and(|next| next.is_lowercase());

@@ -1,7 +1,7 @@
-//! The audit log: one chain of records.
+//! The audit log: a chain of records in which each record contains the hash of the previous one.
 //!
-//! In: entries. Out: records in the order of the chain, each with its hash. The transaction that holds the write lock
-//! appends. Deliberately absent: the hash itself (`app::security::chain`).
+//! In: entries. Out: records in the order of the chain, each with its hash. Only a transaction with the write lock
+//! appends records. Deliberately absent: the computation of the hash (`app::security::chain`).
 
 use async_trait::async_trait;
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog, AuditRecord, ChainState, Details};
@@ -30,11 +30,11 @@ pub(crate) const COLUMNS: [&str; 14] = [
     "hash",
     "previous",
 ];
-/// The number of rows of one statement, so that its values are within the limit of both engines.
+/// The number of rows of one INSERT, so that the number of bound values is within the limits of both engines.
 const ROWS_AT_ONCE: usize = 500;
 const PAGE: i64 = 1_000;
 
-/// Appends to the chain inside a transaction that may write.
+/// Appends entries to the chain, in a transaction that holds the write lock.
 pub(crate) async fn append_in(change: &mut Transaction, entries: Vec<AuditEntry>) -> Result<(), StoreError> {
     let last = Statement::new("SELECT sequence, hash FROM audit_log ORDER BY sequence DESC LIMIT 1");
     let (mut sequence, mut previous) = match change.optional(last).await? {
@@ -56,7 +56,7 @@ pub(crate) async fn append_in(change: &mut Transaction, entries: Vec<AuditEntry>
     Ok(())
 }
 
-/// Returns the details of an entry that was made storable or read from a row.
+/// Returns the encoded details of an entry that is storable or was read from a row.
 pub(crate) fn stored_details(entry: &AuditEntry) -> StoredDetails<'_> {
     StoredDetails {
         before: entry.before.as_ref().and_then(Details::encoded),
@@ -64,7 +64,7 @@ pub(crate) fn stored_details(entry: &AuditEntry) -> StoredDetails<'_> {
     }
 }
 
-/// Returns the entry in the form of a stored row, because the chain hashes stored text.
+/// Returns the entry as the database will return it, because the hash covers the stored form.
 fn storable_entry(entry: AuditEntry) -> AuditEntry {
     let clean = |text: std::sync::Arc<str>| if text.contains('\0') { storable(&text).into() } else { text };
     let encoded = |details: Details| Details::Encoded(clean(details::encode(&details)));
@@ -104,7 +104,7 @@ fn values(sequence: i64, entry: &AuditEntry, hash: &str, previous: &str) -> Vec<
     ]
 }
 
-/// Reads the whole chain as a transaction sees it, a page at a time.
+/// Verifies the whole chain in the snapshot of a transaction, page by page.
 pub(crate) async fn verify_in(transaction: &mut Transaction) -> Result<ChainState, StoreError> {
     let (mut records, mut last) = (0_u64, chain::GENESIS.into());
     loop {

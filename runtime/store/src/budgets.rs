@@ -1,8 +1,8 @@
-//! Budgets: the leases of servers, and the alerts that were recorded.
+//! Budgets: leases by which servers share a budget, and the alerts that were recorded.
 //!
-//! In: claims. Out: grants. The transaction that holds the write lock adds the history and the leases of others, so
-//! that no two servers get the same part. Leases expire by the database's clock. Absent: estimates of queries
-//! (`app::cost`).
+//! In: claims. Out: grants. Within one transaction that holds the write lock, a claim subtracts the recorded cost and
+//! the leases of other servers from the limit. Therefore no two servers get the same part of a budget. Leases expire by
+//! the database's clock. Absent: estimates of queries (`app::cost`).
 
 use async_trait::async_trait;
 use terrane_app::ports::budgets::{BudgetAccount, BudgetClaim, BudgetGrant, BudgetUse, Budgets};
@@ -14,7 +14,7 @@ use crate::row::{micros, signed};
 use crate::statement::Statement;
 use crate::store::StateStore;
 
-/// The time for which alerts and leases of ended periods are stored.
+/// The time for which alerts are stored after the start of their period.
 const RETENTION_US: i64 = 100 * 86_400 * 1_000_000;
 
 #[async_trait]

@@ -157,7 +157,7 @@ impl Credentials for StateStore {
         if session.ended_at.is_some() {
             return Ok(Rotation::Refused);
         }
-        // An expired token counts too: a second use proves that a copy exists.
+        // An expired token counts as well: its second use proves that a copy exists.
         if was_used {
             end(&mut change, &session.id, now).await?;
             let reason = Some("a refresh token was used twice".into());
@@ -226,7 +226,7 @@ impl Credentials for StateStore {
     }
 }
 
-/// The two kinds of revocations, as `revoked_tokens.id` begins.
+/// The prefixes of `revoked_tokens.id` for the two kinds of revocations.
 const TOKEN: &str = "jti:";
 const SUBJECT: &str = "sub:";
 
@@ -251,20 +251,20 @@ async fn end(change: &mut Transaction, id: &str, at: Timestamp) -> Result<(), St
     change.execute(update.bind(micros(at)).bind(id)).await.map(|_| ())
 }
 
-/// Ends all sessions of a name. Returns their number.
+/// Ends all sessions of a username. Returns the number of ended sessions.
 async fn end_all(change: &mut Transaction, username: &str, at: Timestamp) -> Result<u64, StoreError> {
     let update = Statement::new("UPDATE sessions SET ended_at = $1 WHERE username = $2 AND ended_at IS NULL");
     change.execute(update.bind(micros(at)).bind(username)).await
 }
 
-/// Returns whether the stored user equals `user`. The write lock keeps it so until the transaction ends.
+/// Returns whether the stored user still equals `user`. The write lock prevents changes until the transaction ends.
 async fn is_current(change: &mut Transaction, user: &User) -> Result<bool, StoreError> {
     let found = Statement::new("SELECT * FROM users WHERE username = $1").bind(&*user.username);
     let found = change.optional(found).await?.as_ref().map(row::user).transpose()?;
     Ok(found.as_ref() == Some(user))
 }
 
-/// Commits a change that has an effect, with its audit record. A change without effect leaves no record.
+/// Commits a change with its audit record if it changed anything. A change without effect leaves no record.
 pub(crate) async fn finish(mut change: Transaction, has_changed: bool, entry: AuditEntry) -> Result<bool, StoreError> {
     if has_changed {
         append_in(&mut change, vec![entry]).await?;

@@ -26,7 +26,7 @@ const WRITE: &str = "\
     VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO UPDATE SET started_at = excluded.started_at, \
     ended_at = excluded.ended_at, results = excluded.results";
 
-/// The text of a result.
+/// The JSON form in which a result is stored.
 #[derive(Serialize, Deserialize)]
 struct ResultText {
     name: String,
@@ -60,7 +60,7 @@ impl DataTestRecords for StateStore {
     }
 
     async fn request_data_tests(&self, requested: &DataTestRun, entry: AuditEntry) -> Result<DataTestRun, StoreError> {
-        // One writer at a time: none begins to wait until the insert.
+        // The write lock prevents another server from adding a waiting run before the insert.
         let mut change = self.database.change().await?;
         if let Some(waiting) = change.optional(Statement::new(WAITING)).await? {
             return run(&waiting);

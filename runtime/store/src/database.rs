@@ -1,8 +1,8 @@
-//! One interface to two database engines: a pool, a transaction, a row.
+//! One interface to both database engines: a pool, a transaction, a row.
 //!
-//! In: a [`Statement`]. Out: rows, or the number of affected rows. Most queries are the same for both engines; their
-//! differences are here: how a transaction begins, and the current time. Both engines have one writer at a time, so
-//! that the audit chain has one end.
+//! In: a [`Statement`]. Out: rows, or the number of affected rows. Most statements are the same for both engines. This
+//! module contains the differences: how a transaction begins, and the current time. Both engines have one writer at a
+//! time, so that the audit chain has a single end.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use terrane_app::ports::store::StoreError;
 
 use crate::statement::{Bound, Statement};
 
-/// Takes a lock until the transaction ends. The key of the lock is the object id of the table, so that databases
-/// on the same server use different locks.
+/// Takes the lock of writers until the transaction ends. The key of the lock is the object id of a table, so that
+/// databases on the same server use different locks.
 const ONE_WRITER: &str = "SELECT pg_advisory_xact_lock('audit_log'::regclass::oid::bigint)";
-/// Removes the idle limit, because a reader of many pages may pause between them.
+/// Removes the limit for idle transactions, because a reader of many pages may pause between them.
 const PATIENT: &str = "SET LOCAL idle_in_transaction_session_timeout = 0";
 
-/// The time limit of a call. It is longer than the engines' limits, because their errors are more precise.
+/// The time limit of a call. It exceeds the engines' own limits, whose errors are more precise.
 const CALL_TIMEOUT: Duration = Duration::from_secs(12);
 
 #[derive(Debug, Clone)]
@@ -64,7 +64,7 @@ macro_rules! query {
     }};
 }
 
-/// Makes the same call on either engine. `$on` is the sqlx executor.
+/// Makes a call on the engine in use. `$on` is the sqlx executor.
 macro_rules! on_either {
     ($this:expr, $kind:ident, $on:ident => $executor:expr, $statement:expr, $call:ident, $outcome:ident => $sqlite:expr, $postgres:expr) => {
         match $this {
@@ -104,10 +104,10 @@ impl Database {
         Ok(transaction)
     }
 
-    /// Begins a transaction that writes, also before the audit log exists.
+    /// Begins a transaction that writes. Does not require the table of the audit log to exist.
     pub(crate) async fn begin(&self) -> Result<Transaction, StoreError> {
         match self {
-            // Who begins at once never finds that another came between.
+            // `BEGIN IMMEDIATE` takes the write lock at once, so no other writer can come between.
             Database::Sqlite(pool) => {
                 in_time(async { pool.begin_with("BEGIN IMMEDIATE").await }).await.map(Transaction::Sqlite)
             }
@@ -129,7 +129,7 @@ impl Database {
         }
     }
 
-    /// Returns the database's own time in microseconds, as an expression: clocks of several machines differ.
+    /// Returns an SQL expression for the database's time in microseconds. Clocks of several servers may differ.
     pub(crate) fn now(&self) -> &'static str {
         match self {
             Database::Sqlite(_) => "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",

@@ -1,7 +1,7 @@
-//! Messages about alerts, and the states of the channels that they go to.
+//! Messages about alerts, and the states of the channels to which they are sent.
 //!
-//! In: changes of alerts, in their transaction, and results of attempts. Out: deliveries. Which messages a change causes
-//! is decided by `app::monitors`. Absent: attempts.
+//! In: changes of alerts, in their transaction, and the results of delivery attempts. Out: deliveries. `app::monitors`
+//! decides which messages a change causes. Absent: the attempts themselves.
 
 mod rows;
 
@@ -28,12 +28,12 @@ use crate::store::StateStore;
 
 pub(crate) use rows::{DELIVERIES, DELIVERY_NUMBERS, LANE_NUMBERS, LANES};
 
-/// The deliveries that may be next: for each monitor and channel the first that waits.
+/// Selects the deliveries that may be sent next: the first waiting one of each monitor and channel.
 const FIRST_WAITING: &str = "FROM deliveries AS d LEFT JOIN channel_lanes AS l ON l.channel = d.channel AND l.target = d.target \
      WHERE d.state = 'waiting' AND NOT EXISTS (SELECT 1 FROM deliveries AS e WHERE e.state = 'waiting' \
      AND e.monitor_id = d.monitor_id AND e.channel = d.channel AND e.target = d.target AND e.sequence < d.sequence)";
 
-/// An alert before and after a change; `None`: it is new.
+/// An alert before and after a change. `None` means that the alert is new.
 pub(crate) type AlertChange = (Option<Alert>, Alert);
 
 /// Writes the messages about changes of the alerts of one monitor.
@@ -92,7 +92,7 @@ pub(crate) async fn write_messages(
     Ok(())
 }
 
-/// Describes an alert with the numbers of its last anomalous step.
+/// Returns an alert with the numbers of its last anomalous step, for a message.
 async fn message_alert(change: &mut Transaction, alert: &Alert) -> Result<MessageAlert, StoreError> {
     let last = Statement::new(
         "SELECT * FROM detections WHERE monitor_id = $1 AND series = $2 AND step = $3 ORDER BY detected_at DESC LIMIT 1",
@@ -145,7 +145,7 @@ impl DeliveryRecords for StateStore {
                 Statement::new("UPDATE deliveries SET attempts = attempts + 1 WHERE id = $1 AND state = 'waiting'");
             change.execute(claim.bind(&*due.message.id)).await?;
             let found = Statement::new("SELECT * FROM deliveries WHERE id = $1 AND state = 'waiting'");
-            // Its monitor may have been deleted meanwhile.
+            // The delivery is gone if its monitor was deleted meanwhile.
             if let Some(row) = change.optional(found.bind(&*due.message.id)).await? {
                 claimed.push(DueDelivery { delivery: delivery(&row)?, lane: lane.clone() });
             }
@@ -161,7 +161,7 @@ impl DeliveryRecords for StateStore {
         }
         for DueDelivery { delivery, lane } in attempts {
             let exists = Statement::new("SELECT id FROM deliveries WHERE id = $1").bind(&*delivery.message.id);
-            // Its monitor may have been deleted meanwhile.
+            // The delivery is gone if its monitor was deleted meanwhile.
             if change.optional(exists).await?.is_some() {
                 change.execute(write_delivery(delivery)).await?;
             }
@@ -257,7 +257,7 @@ impl DeliveryRecords for StateStore {
     }
 }
 
-/// Deletes the lanes that equal those of channels that nothing was sent to: they neither pause nor fail.
+/// Deletes the states of channels that have no failures and no pause. Such a state equals the state of a new channel.
 async fn prune_lanes(change: &mut Transaction, now: Timestamp) -> Result<(), StoreError> {
     let prune = Statement::new(
         "DELETE FROM channel_lanes WHERE failures = 0 AND disabled IS NULL AND (resumes_at IS NULL OR resumes_at <= $1)",

@@ -1,10 +1,10 @@
 //! The state as text, for backups and for moving it to a database of either engine.
 //!
 //! JSON lines: a header with the versions and the number of rows of each table, the rows, and the SHA-256 of all lines
-//! before the last. Rows have the content of the tables, including hashes of keys and passwords, so a dump must be kept
-//! secret. Left out are data of one database and its processes (`server_starts`, `server_secrets`, `leases`,
-//! `data_versions`, `jobs`, `executed_queries`, `budget_*`, `profiles`, `data_test_runs`), and the state of tables that
-//! servers build themselves (`preagg_*`).
+//! before the last. Rows contain the hashes of keys and passwords, so a dump must stay secret. The dump omits data of
+//! one database and its processes (`server_starts`, `server_secrets`, `leases`, `data_versions`, `jobs`,
+//! `executed_queries`, `budget_*`, `profiles`, `data_test_runs`), and the state of tables that servers can build again
+//! (`preagg_*`).
 
 mod restore;
 mod write;
@@ -17,10 +17,10 @@ const FORMAT_VERSION: u64 = 1;
 /// The number of rows that are read or written at once.
 const PAGE: usize = 500;
 
-/// A table of the dump. Columns are strings, except the numbers.
+/// A table of the dump. All columns are strings, except those in `numbers`.
 struct Table {
     name: &'static str,
-    /// The first one is the primary key.
+    /// The names of the columns. The first one is the primary key.
     columns: &'static [&'static str],
     numbers: &'static [&'static str],
 }
@@ -31,7 +31,7 @@ impl Table {
     }
 }
 
-/// The tables, each after those that it references.
+/// The tables. Each table follows the tables that it references.
 const TABLES: [Table; 15] = [
     Table {
         name: "users",

@@ -1,7 +1,7 @@
 //! The history of executed queries.
 //!
 //! In: records, and filters. Out: records, newest first, and totals of statements. A record that is appended twice is
-//! stored once. Deliberately absent: who may read which records (`app::cost`).
+//! stored once. Deliberately absent: the rules about who may read which records (`app::cost`).
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ const COLUMNS: [&str; 19] = [
     "predicted_us",
     "predicted_high_us",
 ];
-/// The largest number of rows of one statement, within the number of values that both engines bind.
+/// The largest number of rows in one INSERT. It limits the number of bound values.
 const ROWS_AT_ONCE: usize = 500;
 /// The largest number of rows that one transaction deletes.
 const PRUNED_AT_ONCE: i64 = 5_000;
@@ -68,7 +68,7 @@ impl ExecutedQueries for StateStore {
     }
 
     async fn statement_totals(&self, since: Timestamp, limit: u32) -> Result<Vec<StatementTotals>, StoreError> {
-        // The sum of integers has another type in PostgreSQL.
+        // In PostgreSQL, the sum of integers has another type, so the sums are cast.
         let totals = Statement::new(
             "SELECT query_hash, min(cube) AS cube, CAST(sum(queries) AS BIGINT) AS queries, \
              CAST(sum(is_cached * queries) AS BIGINT) AS cached, \

@@ -1,8 +1,8 @@
 //! Governed records and their history.
 //!
-//! In: changes that were decided on all records up to a sequence number. Out: records in the order of their last
-//! changes. The transaction that holds the write lock compares the sequence number, so decisions are never made on
-//! outdated records; the records, the history and the audit records are one transaction. Absent: the JSON of records
+//! In: changes that were decided with knowledge of all records up to a sequence number. Out: records in the order of
+//! their last changes. A transaction with the write lock compares the sequence number, so decisions on outdated records
+//! are refused. Records, history and audit records are written in one transaction. Absent: the JSON of records
 //! (`body`), and the rules of changes (`app::governance`).
 
 mod body;
@@ -90,7 +90,7 @@ fn stored(sequence: u64) -> i64 {
     i64::try_from(sequence).unwrap_or(i64::MAX)
 }
 
-/// Clears the unique names of terms that are written together, since one may take the name of another.
+/// Clears the unique names of terms that are written together, because one may take over the name of another.
 async fn release_names(change: &mut Transaction, changes: &[RecordChange]) -> Result<(), StoreError> {
     let terms = || changes.iter().filter(|change| change.record.kind() == RecordKind::Term);
     if terms().count() < 2 {
@@ -151,7 +151,7 @@ fn kind(row: &Row) -> Result<RecordKind, StoreError> {
     RecordKind::named(&row.text("kind")?).ok_or_else(|| odd("a kind of governed records"))
 }
 
-/// Returns the targets of the links that one of two descriptions of a term has and the other lacks.
+/// Returns the targets of the links that were added or removed between two versions of a term.
 fn changed_links(before: Option<&str>, after: Option<&str>) -> Vec<LinkTarget> {
     #[derive(serde::Deserialize, PartialEq)]
     struct Link {

@@ -1,8 +1,8 @@
 //! Guardrails of users and groups.
 //!
-//! In: a change that was decided on all records up to a sequence number. Out: records in the order of their last
-//! changes. The transaction that holds the write lock compares the sequence number; the record and its audit record are
-//! one transaction. Absent: the rules of changes (`app::cost`).
+//! In: a change that was decided with knowledge of all records up to a sequence number. Out: records in the order of
+//! their last changes. A transaction with the write lock compares the sequence number, and writes the record together
+//! with its audit record. Absent: the rules of changes (`app::cost`).
 
 use std::time::Duration;
 

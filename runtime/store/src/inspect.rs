@@ -1,4 +1,4 @@
-//! Inspection of a state database without changing it.
+//! Inspects a state database without changing it.
 //!
 //! In: `state.url`. Out: the place and the condition of the database. Deliberately absent: creation and migration
 //! (`open`).
@@ -16,10 +16,10 @@ use crate::open::{self, OpenError};
 use crate::row::audit_record;
 use crate::statement::Statement;
 
-/// The number of records at the end of the chain that are checked.
+/// The number of records at the end of the audit chain that are checked.
 const TAIL: i64 = 1_000;
 
-/// The place that `state.url` names.
+/// The location that `state.url` names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Whereabouts {
     File(PathBuf),
@@ -30,18 +30,18 @@ pub enum Whereabouts {
 /// The condition of a state database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
-    /// The schema version of the database; `None` before the first start, which creates the schema.
+    /// The schema version of the database. `None` before the first start of a server, which creates the schema.
     pub schema: Option<i64>,
     /// The schema version of this program.
     pub own_schema: i64,
-    /// The reason that it cannot be written.
+    /// The message of the database if it refuses to write.
     pub unwritable: Option<String>,
     pub clock: Timestamp,
     /// The time of the newest audit record.
     pub last_record: Option<Timestamp>,
-    /// The number of records that were checked at the end of the chain.
+    /// The number of checked records at the end of the audit chain.
     pub looked_at: u64,
-    /// The first of them that doesn't follow the one before.
+    /// The sequence number of the first checked record that does not follow its predecessor or has a wrong hash.
     pub broken: Option<u64>,
 }
 
@@ -56,10 +56,10 @@ pub fn whereabouts(url: &str, project: &Path) -> Result<Whereabouts, StateUrlErr
     })
 }
 
-/// Looks at a database that is there.
+/// Inspects a state database.
 ///
 /// # Errors
-/// It can't be reached, or read.
+/// The database cannot be reached or read.
 pub async fn inspect(url: &str, project: &Path) -> Result<Condition, InspectError> {
     let database = open::connect(&Location::of(url, project).map_err(OpenError::Url)?).await?;
     let schema = schema(&database).await?;
@@ -100,7 +100,7 @@ async fn schema(database: &Database) -> Result<Option<i64>, StoreError> {
     database.optional(version).await?.map_or(Ok(None), |row| row.maybe_integer("version"))
 }
 
-/// Returns the message of the database if it refuses a new table. The table is rolled back.
+/// Returns the message of the database if it refuses to create a table. The table is rolled back in any case.
 async fn unwritable(database: &Database) -> Option<String> {
     let probe = async {
         let mut change = database.begin().await?;

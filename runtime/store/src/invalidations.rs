@@ -1,4 +1,4 @@
-//! Reports of changed data. One writer at a time makes sequences visible in their order.
+//! Reports of changed data. The write lock ensures that their sequence numbers become visible in order.
 
 use async_trait::async_trait;
 use terrane_app::ports::audit::AuditEntry;

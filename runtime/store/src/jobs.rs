@@ -1,4 +1,4 @@
-//! Jobs: rows whose changes check the fence of the job's lease.
+//! Jobs. A change of a job's row first compares the fence of the job's lease.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -32,7 +32,7 @@ impl Jobs for StateStore {
     async fn submit(&self, job: &NewJob, quota: JobQuota, entry: AuditEntry) -> Result<Submitted, StoreError> {
         let maker = &job.maker;
         let (owner, tenant) = owner(maker);
-        // One writer at a time: what is counted here holds until the insert.
+        // The write lock prevents other inserts, so the counts stay correct until the insert.
         let mut change = self.database.change().await?;
         if let Some(key) = &job.idempotency_key {
             let known = Statement::new("SELECT * FROM jobs WHERE tenant = $1 AND owner = $2 AND idempotency_key = $3");
@@ -143,7 +143,7 @@ impl Jobs for StateStore {
         }
         let Some(job) = find(&mut change, id).await? else { return Ok(false) };
         if job.state != JobState::Running {
-            // The answer to an earlier call may have been lost.
+            // A repeated call succeeds, because the answer to the first call may have been lost.
             return Ok(job.state == end.state());
         }
         write_end(&mut change, id, end, at).await?;
@@ -280,7 +280,7 @@ fn stored(row: &Row) -> Result<Job, StoreError> {
 
 #[cfg(test)]
 mod tests {
-    /// The statement that finds free jobs spells the name of a lease by itself.
+    /// Statements that find free jobs contain the prefix of a lease's name, so it must not change.
     #[test]
     fn lease_has_the_name_that_statements_spell() {
         assert_eq!(terrane_app::ports::jobs::lease_name("1"), "job:1");

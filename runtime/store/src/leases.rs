@@ -1,4 +1,4 @@
-//! Leases: rows whose end the database's own clock decides.
+//! Leases: rows that expire by the clock of the database.
 
 use std::time::Duration;
 
@@ -44,8 +44,8 @@ impl Leases for StateStore {
     }
 }
 
-/// Returns whether the lease is the newest, inside the transaction that depends on it. The holder of an older lease
-/// finds a larger fence and changes nothing.
+/// Returns whether a lease is the newest, in the transaction that depends on it. The holder of an older lease finds a
+/// larger fence, and must not change anything.
 pub(crate) async fn is_newest(change: &mut Transaction, lease: &Lease) -> Result<bool, StoreError> {
     let found = Statement::new("SELECT fence FROM leases WHERE name = $1 AND fence = $2");
     let found = change.optional(found.bind(&*lease.name).bind(lease.fence.cast_signed())).await?;

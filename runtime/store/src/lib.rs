@@ -2,9 +2,9 @@
 //! `ExecutedQueries`, `GovernanceRecords`, `GuardrailRecords`, `Budgets`, `ProfileRecords` and `DataTestRecords` on
 //! sqlx: SQLite in a file, or PostgreSQL for several servers.
 //!
-//! In: the URL of `state.url`. Out: an open, migrated database. A write is on disk before it is
-//! answered. A database that a newer program has migrated is refused. Queries are written once
-//! (`statement`), for either engine (`database`).
+//! In: the URL of `state.url`. Out: an open, migrated database. A write is on disk before its function
+//! returns. A database that a newer program has migrated is refused. Each statement is written once
+//! (`statement`), and runs on either engine (`database`).
 
 mod audit;
 mod budgets;

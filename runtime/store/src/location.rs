@@ -1,12 +1,12 @@
 //! The location of the state database.
 //!
-//! In: `state.url` and the project's folder. Out: a file or a PostgreSQL URL. Deliberately absent: connections (`open`).
+//! In: `state.url` and the project's folder. Out: a file or a PostgreSQL URL. Deliberately absent: connecting (`open`).
 
 use std::path::{Path, PathBuf};
 
 use sqlx::postgres::PgConnectOptions;
 
-/// The URL of `state.url` cannot be used.
+/// The reason why the URL in `state.url` cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StateUrlError {
     #[error(
@@ -21,7 +21,7 @@ pub enum StateUrlError {
     Postgres { message: String },
 }
 
-/// The database that a URL names.
+/// The file or server that `state.url` names.
 #[derive(Debug, Clone)]
 pub(crate) enum Location {
     File(PathBuf),
@@ -29,7 +29,7 @@ pub(crate) enum Location {
 }
 
 impl Location {
-    /// Reads a URL. A relative file is relative to the project.
+    /// Parses a URL. The path of a relative file begins at the project's folder.
     pub(crate) fn of(url: &str, project: &Path) -> Result<Self, StateUrlError> {
         if ["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
             let options = url.parse::<PgConnectOptions>();
@@ -57,7 +57,7 @@ impl Location {
     }
 }
 
-/// Returns the address without everything between the scheme and the host.
+/// Returns a URL without the user and the password.
 fn without_password(url: &str) -> String {
     match (url.split_once("://"), url.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, host))) => format!("{scheme}://***@{host}"),

@@ -1,14 +1,14 @@
 //! The schema of the state database, as a list of migrations for each engine.
 //!
 //! In: the files under `migrations/`, which are part of the program. Out: sqlx's [`Migrator`]. Both engines have the
-//! same versions, so that a dump of one fits the other. Deliberately absent: sqlx's macro `migrate!`, which reads the
-//! folder itself and for that builds all of sqlx a second time for the host.
+//! same versions, so that a dump of one engine can be restored into the other. Deliberately absent: sqlx's macro
+//! `migrate!`, which reads the folder itself, and for that compiles all of sqlx a second time for the host.
 
 use sqlx::SqlSafeStr as _;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 
-/// The version, description and text of each migration of one engine. sqlx stores the checksum of each applied
-/// migration, so a released file never changes.
+/// Lists the version, description and text of each migration of one engine. sqlx stores the checksum of each applied
+/// migration, so a released file must never change.
 macro_rules! texts {
     ($engine:literal) => {
         [
@@ -61,7 +61,7 @@ pub(crate) fn postgres() -> Migrator {
     migrator(&POSTGRES)
 }
 
-/// Makes a migrator without a lock of its own: the transaction around it is the lock.
+/// Creates a migrator that takes no lock, because the surrounding transaction holds one.
 fn migrator(texts: &'static [(i64, &'static str, &'static str)]) -> Migrator {
     let migration = |(version, description, text): &(i64, &'static str, &'static str)| {
         Migration::new(*version, (*description).into(), MigrationType::Simple, (*text).into_sql_str(), false)
@@ -75,7 +75,7 @@ fn migrator(texts: &'static [(i64, &'static str, &'static str)]) -> Migrator {
 mod tests {
     use super::*;
 
-    /// A file that is not in the list would never be applied.
+    /// A file that is missing in the list would never be applied.
     #[test]
     fn every_file_is_listed() {
         for (engine, migrator) in [("sqlite", sqlite()), ("postgres", postgres())] {
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(sqlite().iter().map(|migration| migration.version).max(), Some(NEWEST));
     }
 
-    /// Existing databases contain the SHA-384 of each text, and refuse another one.
+    /// Existing databases contain the SHA-384 of each migration, and refuse a migration with another one.
     #[test]
     fn checksums_are_those_of_existing_databases() {
         const SERVER_STARTS: &str =

@@ -1,8 +1,8 @@
 //! Monitors, detections and alerts.
 //!
-//! In: definitions, rounds, and moves of alerts. Out: the records. A round is one transaction: its detections, the
-//! alerts after its steps (by the rules of `app::monitors`), and the monitor's run. Numbers of detections are text, so
-//! that they are read as they were written. Absent: who may see what.
+//! In: definitions, rounds, and state changes of alerts. Out: the records. A round is one transaction: its detections,
+//! the alerts that follow from its steps by the rules of `app::monitors`, and the monitor's run. Numbers of detections
+//! are stored as text, so that they are read exactly as written. Absent: the rules about who may see what.
 
 pub(crate) mod rows;
 
@@ -271,7 +271,7 @@ async fn delete_version(change: &mut Transaction, id: &str, version: u64) -> Res
     Ok(change.execute(delete.bind(id).bind(signed(version))).await? > 0)
 }
 
-/// Writes the anomalous steps, and deletes detections of steps that are normal now.
+/// Writes detections of the anomalous steps of a round, and deletes detections of steps that are normal now.
 async fn write_detections(
     change: &mut Transaction,
     round: &MonitorRound,
@@ -300,7 +300,7 @@ async fn write_detections(
     Ok(())
 }
 
-/// Writes the alerts after the steps of a round, and returns those that changed.
+/// Writes the alerts that follow from the steps of a round, and returns those that changed.
 async fn write_alerts(
     change: &mut Transaction,
     round: &MonitorRound,
@@ -332,7 +332,7 @@ async fn write_alerts(
     Ok(changes)
 }
 
-/// Deletes the oldest detections and ended alerts of a monitor that has too many.
+/// Deletes the oldest detections and resolved alerts of a monitor beyond the largest numbers.
 async fn prune(change: &mut Transaction, monitor_id: &str) -> Result<(), StoreError> {
     let detections = Statement::new(
         "DELETE FROM detections WHERE monitor_id = $1 AND step < (SELECT min(step) FROM (SELECT step FROM detections \

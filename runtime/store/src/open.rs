@@ -1,8 +1,8 @@
-//! Opens the state database and brings it to this program's version.
+//! Opens the state database and migrates it to this program's version.
 //!
-//! SQLite runs in WAL mode and writes each commit to disk before it returns; PostgreSQL is configured alike.
-//! Migrations run in one transaction that the writers of all processes wait for, so that several that
-//! start at once migrate once. A database that a newer program has migrated is left as it is.
+//! SQLite runs in WAL mode and writes each commit to disk before it returns; PostgreSQL is configured to do the same.
+//! Migrations run in one transaction, for which the writers of all processes wait. If several processes start at once,
+//! only one of them migrates. A database that a newer program has migrated is not changed.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::migrations;
 const FILE_CONNECTIONS: u32 = 4;
 const SERVER_CONNECTIONS: u32 = 8;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// The time limit of connecting, and of waiting for a free connection.
+/// The time limit for connecting, and for waiting for a free connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Sets up a session with time limits for calls and for transactions, so that a process that stops in the middle of a
@@ -27,12 +27,12 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const SESSION: &str = "\
     SET synchronous_commit = on; SET statement_timeout = '10s'; SET lock_timeout = '5s'; \
     SET idle_in_transaction_session_timeout = '30s'; SET TIME ZONE 'UTC'";
-/// The time that opening a file waits for processes that open or migrate it; [`MIGRATING`] has the same value.
+/// The time to wait while other processes open or migrate the file. [`MIGRATING`] has the same limit for PostgreSQL.
 const MIGRATION_PATIENCE: Duration = Duration::from_secs(60);
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
-/// While another process migrates.
+/// Sets the limits for the wait while another process migrates.
 const MIGRATING: &str = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '60s'";
-/// The letters of `terrane`.
+/// Takes the lock of migrations. Its key is an arbitrary constant.
 const ONE_MIGRATION: &str = "SELECT pg_advisory_xact_lock(32762643847573093)";
 
 /// The reason why the state database cannot be opened.
@@ -53,7 +53,7 @@ pub enum OpenError {
     Migrate { place: String, source: MigrateError },
 }
 
-/// Returns the message of an error. A timeout of the pool has no further cause.
+/// Returns the message of an error. A timeout of the pool does not contain its cause, so it gets its own message.
 fn said(error: &sqlx::Error) -> String {
     match error {
         sqlx::Error::PoolTimedOut => format!("no connection within {} s", CONNECT_TIMEOUT.as_secs()),
@@ -78,7 +78,8 @@ pub(crate) async fn open(location: &Location) -> Result<Database, OpenError> {
     }
 }
 
-/// Creates an empty file, which is an empty database. Errors are reported when the file is opened.
+/// Creates an empty file, which is an empty database, readable for this user only. Ignores errors, because opening the
+/// file reports them.
 fn make_private_file(file: &Path) {
     let mut options = std::fs::OpenOptions::new();
     #[cfg(unix)]
@@ -95,7 +96,7 @@ pub(crate) async fn connect(location: &Location) -> Result<Database, OpenError> 
     connected.map_err(|source| OpenError::Database { place: location.shown(), source })
 }
 
-/// Returns the schema that this program works on.
+/// Returns the schema version of this program.
 pub(crate) fn own_schema() -> i64 {
     migrations::NEWEST
 }
@@ -113,7 +114,7 @@ async fn open_file(file: &Path) -> Result<SqlitePool, sqlx::Error> {
 }
 
 /// Repeats an attempt while other processes lock the file. `SQLite` refuses a change of the journal mode at once,
-/// despite its busy timeout.
+/// without waiting for the busy timeout.
 async fn while_busy<T, F: Future<Output = Result<T, sqlx::Error>>>(attempt: impl Fn() -> F) -> Result<T, sqlx::Error> {
     for _ in 0..MIGRATION_PATIENCE.as_millis() / RETRY_PAUSE.as_millis() {
         match attempt().await {
@@ -124,13 +125,13 @@ async fn while_busy<T, F: Future<Output = Result<T, sqlx::Error>>>(attempt: impl
     attempt().await
 }
 
-/// Returns whether an error is `SQLITE_BUSY` or `SQLITE_LOCKED`, with any extended code.
+/// Returns whether an error has the code `SQLITE_BUSY` or `SQLITE_LOCKED`, or an extended code of these.
 fn is_busy(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
     code.is_some_and(|code| matches!(code & 0xff, 5 | 6))
 }
 
-/// Creates a folder that only the server's own user can read.
+/// Creates a folder that only the user of this process can read.
 fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     if folder.is_dir() {
         return Ok(());
@@ -142,7 +143,7 @@ fn make_private_folder(folder: &Path) -> std::io::Result<()> {
 }
 
 async fn open_server(options: &PgConnectOptions) -> Result<PgPool, sqlx::Error> {
-    // Once by hand: the pool would try again and again, and then know only that it waited.
+    // The first connection is made without the pool. The pool would retry until its timeout and lose the error.
     let first = tokio::time::timeout(CONNECT_TIMEOUT, options.connect()).await;
     sqlx::Connection::close(first.map_err(|_| sqlx::Error::PoolTimedOut)??).await?;
     let pool = PgPoolOptions::new()

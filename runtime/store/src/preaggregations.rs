@@ -1,7 +1,7 @@
 //! Pre-aggregations: builds, published generations and their tables.
 //!
-//! In: builds and generations. Out: the same as they were stored. Each change of a generation is one transaction that
-//! checks the builder's lease and gives the target the next version.
+//! In: builds and generations. Out: the stored builds and generations. Each change of a generation is one transaction
+//! that checks the builder's lease and increments the version of the target.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -42,9 +42,9 @@ const BUILD_COLUMNS: [&str; 12] = [
 ];
 const TABLE_COLUMNS: [&str; 10] =
     ["name", "target", "cube", "rollup", "range_start", "range_end", "stored_rows", "bytes", "built_at", "mark"];
-/// The largest number of rows of one statement, within the number of values that both engines bind.
+/// The largest number of rows in one INSERT. It limits the number of bound values.
 const ROWS_AT_ONCE: usize = 500;
-/// The largest number of recorded queries that are read, the costliest ones.
+/// The largest number of recorded queries that are read. The costliest ones come first.
 const MAX_COMPUTED: i64 = 5_000;
 /// The largest number of builds that one transaction deletes.
 const PRUNED_AT_ONCE: i64 = 1_000;
@@ -147,7 +147,7 @@ impl PreaggregationState for StateStore {
         if !is_newest(&mut change, lease).await? {
             return Ok(0);
         }
-        // A rollup for which another build already waits needs no second one.
+        // An interrupted build is not repeated if another build of its rollup already waits.
         let superseded = Statement::new(
             "UPDATE preagg_builds SET state = 'failed', ended_at = $2, error_code = 'INTERRUPTED', \
              error = 'the process that ran the build ended' WHERE target = $1 AND state = 'running' AND EXISTS \
@@ -244,7 +244,7 @@ impl PreaggregationState for StateStore {
                 change.execute(checked.bind(&*build.rollup.cube).bind(&*build.rollup.name)).await?;
             }
             BuildEnding::Retry { due_at, code, message } => {
-                // A request that came meanwhile takes the place of the retry.
+                // A build that was requested meanwhile replaces the retry.
                 let other = Statement::new(
                     "SELECT id FROM preagg_builds WHERE target = $1 AND cube = $2 AND name = $3 AND state = 'pending'",
                 );
@@ -382,7 +382,7 @@ impl PreaggregationState for StateStore {
     }
 }
 
-/// Returns a pending build extended by the partitions of a new one.
+/// Returns a pending build that includes the partitions of a new one. No partitions mean all.
 fn merged(pending: RollupBuild, new: &RollupBuild) -> RollupBuild {
     let mut partitions = Vec::new();
     if !pending.partitions.is_empty() && !new.partitions.is_empty() {
@@ -400,7 +400,7 @@ fn merged(pending: RollupBuild, new: &RollupBuild) -> RollupBuild {
     }
 }
 
-/// Retires the tables of a rollup that its new generation does not have.
+/// Retires the tables of a rollup that its new generation does not use.
 async fn retire_others(
     change: &mut Transaction,
     build: &RollupBuild,
@@ -420,7 +420,7 @@ async fn retire_others(
     Ok(())
 }
 
-/// Inserts the tables of a generation that the one before did not have.
+/// Inserts the tables of a generation that are not stored yet.
 async fn insert_tables(
     change: &mut Transaction,
     build: &RollupBuild,

@@ -1,4 +1,4 @@
-//! Rows to records and back: times as microseconds, sets as words, callers as JSON.
+//! Converts rows to records and back: times are microseconds, sets are words, callers are JSON.
 
 use std::sync::Arc;
 
@@ -25,12 +25,12 @@ pub(crate) fn micros(at: Timestamp) -> i64 {
     at.as_microsecond()
 }
 
-/// Returns a number as the database stores it; the largest integer for larger ones.
+/// Returns a number as the database stores it. Numbers above the largest integer become the largest integer.
 pub(crate) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// Returns the number of a column that has no negative ones.
+/// Returns the number in a column that contains no negative numbers.
 pub(crate) fn unsigned(row: &Row, column: &str) -> Result<u64, StoreError> {
     Ok(row.integer(column)?.unsigned_abs())
 }
@@ -117,7 +117,7 @@ pub(crate) fn session(row: &Row) -> Result<Session, StoreError> {
         username: text(row, "username")?,
         created_at: time(row.integer("created_at")?)?,
         ended_at: maybe_time(row.maybe_integer("ended_at")?)?,
-        // Older versions recorded rights for guests only.
+        // Older versions stored rights only for guests, and no column `is_guest`.
         is_guest: row.maybe_integer("is_guest")?.map_or(rights.is_some(), |is_guest| is_guest != 0),
         rights,
     })

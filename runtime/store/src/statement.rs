@@ -1,7 +1,7 @@
-//! A statement with its values, the same for both engines: strings and integers, bound as `$1`, `$2`, …
+//! A statement with its values for both engines: strings and integers, bound as `$1`, `$2`, …
 //!
-//! All SQL is part of this program, and all input is bound. Strings contain no NUL, because PostgreSQL cannot store it
-//! and SQLite can.
+//! All SQL is part of this program, and all input is bound. Strings contain no NUL, because SQLite could store it but
+//! PostgreSQL could not.
 
 use std::borrow::Cow;
 
@@ -36,7 +36,7 @@ impl From<Option<i64>> for Bound {
     }
 }
 
-/// Returns the string without NUL, as both engines store it.
+/// Replaces NUL in a string, so that both engines can store it.
 pub(crate) fn storable(text: &str) -> Cow<'_, str> {
     if text.contains('\0') { text.replace('\0', "\u{fffd}").into() } else { text.into() }
 }
@@ -53,7 +53,7 @@ impl Statement {
         Statement { sql: sql.to_owned(), values: Vec::new() }
     }
 
-    /// Goes on with more SQL.
+    /// Appends SQL.
     pub(crate) fn then(mut self, sql: &'static str) -> Self {
         self.sql.push_str(sql);
         self

@@ -1,4 +1,4 @@
-//! The open state database, and what the port `Store` asks of it.
+//! The open state database, and its implementation of the port `Store`.
 
 use std::path::Path;
 
@@ -11,25 +11,25 @@ use crate::open::{self, OpenError};
 use crate::row;
 use crate::statement::Statement;
 
-/// An open state database; a clone is the same one.
+/// An open state database. Clones share its connections.
 #[derive(Debug, Clone)]
 pub struct StateStore {
     pub(crate) database: Database,
 }
 
 impl StateStore {
-    /// Opens or makes the database and brings it to this program's version. A relative file is the
-    /// project's.
+    /// Opens or creates the database, and migrates it to this program's version. The path of a relative file begins at
+    /// the project's folder.
     ///
     /// # Errors
-    /// [`OpenError`], with the place and without a password.
+    /// [`OpenError`], which contains the location without a password.
     pub async fn open(url: &str, project: &Path) -> Result<Self, OpenError> {
         let database = open::open(&Location::of(url, project)?).await?;
         Ok(StateStore { database })
     }
 
-    /// Returns the secret of this name that the servers on this database share. The first call stores `random`,
-    /// which must be random and secret.
+    /// Returns the secret with a name, which all servers on this database share. The first call stores `random`, which
+    /// must be random and secret.
     ///
     /// # Errors
     /// The database is unavailable, or the stored value is not a secret.
@@ -46,7 +46,7 @@ impl StateStore {
 #[async_trait]
 impl Store for StateStore {
     async fn ping(&self) -> Result<(), StoreError> {
-        // Not `change`: a probe must not wait for the writer.
+        // On PostgreSQL, the probe does not take the lock of writers, because it must not wait for them.
         let touched = Statement::new("UPDATE server_starts SET version = version WHERE started_at = ''");
         match &self.database {
             Database::Sqlite(_) => {

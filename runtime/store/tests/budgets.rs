@@ -103,7 +103,7 @@ async fn concurrent_queries_of_two_servers_do_not_overshoot_a_budget() {
     assert_eq!((used.queries, used.spent_micros), (answered, answered * COST));
     let part = LIMIT / 20;
     assert!(used.spent_micros <= LIMIT + part, "{used:?}");
-    // Both servers may hold a part that is too small for a query.
+    // Each server may be left with a part of the budget that is too small for a query.
     assert!(used.spent_micros >= LIMIT - 2 * part, "{used:?}");
 }
 
@@ -124,7 +124,7 @@ async fn a_part_of_a_server_that_died_is_free_after_its_lease() {
     let granted = async |claim: BudgetClaim| store.claim_budget(&claim).await.unwrap().granted_micros;
     assert_eq!(granted(claim("one", 0, LIMIT, hour)).await, LIMIT);
     assert_eq!(granted(claim("two", 0, COST, hour)).await, 0);
-    // A claim replaces the lease of its server.
+    // A claim replaces the lease of its own server.
     assert_eq!(granted(claim("one", 10 * COST, 0, Duration::ZERO)).await, 0);
     assert_eq!(granted(claim("two", 0, LIMIT, hour)).await, LIMIT);
     assert!(store.record_budget_alert(&account, 80).await.unwrap());

@@ -83,7 +83,7 @@ async fn a_generation_is_published_as_a_whole_and_retires_the_tables_it_lacks() 
     let ended = store.build("b1").await.unwrap().unwrap();
     assert_eq!((ended.state, ended.rows, ended.generation), (BuildState::Success, Some(14), Some(1)));
 
-    // The next generation keeps a table; the other one stays until it is forgotten.
+    // The next generation uses one of the tables again. The other table is retired and exists until it is forgotten.
     store.enqueue(&build("b2", "daily", 10), None).await.unwrap();
     let running = store.claim(&lease, TARGET, at(10)).await.unwrap().unwrap();
     let second = publication(&running, vec![table("t1", 0), table("t3", 10)], 15);
@@ -92,7 +92,7 @@ async fn a_generation_is_published_as_a_whole_and_retires_the_tables_it_lacks() 
     assert_eq!((version, names(&published[0].tables)), (2, vec!["t1", "t3"]));
     assert_eq!(store.retired(TARGET, at(15)).await.unwrap(), Vec::<Arc<str>>::new());
     assert_eq!(store.retired(TARGET, at(16)).await.unwrap(), ["t2".into()]);
-    // A table in use is not forgotten.
+    // A table that the generation uses is not forgotten.
     assert!(store.forget(&lease, &["t2".into(), "t1".into()]).await.unwrap());
     assert_eq!(store.tables(TARGET).await.unwrap(), ["t1".into(), "t3".into()]);
     let records = store.records(&AuditFilter { limit: 10, ..AuditFilter::default() }).await.unwrap();
@@ -117,7 +117,7 @@ async fn the_holder_of_an_older_lease_changes_nothing() {
     assert!(!store.end(&old, &running, &BuildEnding::Cancelled, at(6)).await.unwrap());
     assert_eq!(store.claim(&old, TARGET, at(6)).await.unwrap(), None);
     assert_eq!(store.publications(TARGET).await.unwrap(), (0, Vec::new()));
-    // The new holder takes the build over.
+    // The new holder of the lease takes over the build.
     assert_eq!(store.requeue(&new, TARGET, at(7)).await.unwrap(), 1);
     let again = store.claim(&new, TARGET, at(7)).await.unwrap().unwrap();
     assert_eq!((&*again.id, again.attempts), ("b1", 2));
@@ -137,7 +137,7 @@ async fn a_build_that_was_cancelled_publishes_nothing() {
     let publication = publication(&running, vec![table("t1", 0)], 5);
     assert!(!store.publish(&lease, &running, &publication, entry("preagg_built")).await.unwrap());
     assert_eq!(store.publications(TARGET).await.unwrap(), (0, Vec::new()));
-    // An ended build stays as it is.
+    // Cancelling an ended build does not change it.
     let again = store.cancel("b1", at(9), entry("preagg_build_cancelled")).await.unwrap().unwrap();
     assert_eq!(again.ended_at, Some(at(2)));
     assert_eq!(store.cancel("b9", at(9), entry("preagg_build_cancelled")).await.unwrap(), None);
@@ -157,14 +157,14 @@ async fn requests_of_one_rollup_are_one_build() {
     };
     let merged = store.enqueue(&asked("b2", &[3]), Some(entry("preagg_refresh_requested"))).await.unwrap();
     assert_eq!((&*merged.id, merged.origin, merged.due_at), ("b1", BuildOrigin::Request, at(5)));
-    // The schedule wanted all of them.
+    // The scheduled build covers all partitions.
     assert_eq!(merged.partitions, Vec::<i64>::new());
     store.enqueue(&asked("b3", &[3]), None).await.unwrap();
     store.enqueue(&build("b4", "hourly", 7), None).await.unwrap();
     assert_eq!(store.next_due(TARGET).await.unwrap(), Some(at(5)));
     assert_eq!(store.claim(&lease, TARGET, at(4)).await.unwrap(), None);
     assert_eq!(&*store.claim(&lease, TARGET, at(20)).await.unwrap().unwrap().id, "b1");
-    // Requests during a build are another one.
+    // Requests during a build are merged into another build.
     store.enqueue(&asked("b5", &[8]), None).await.unwrap();
     let merged = store.enqueue(&asked("b6", &[3, 8]), None).await.unwrap();
     assert_eq!((&*merged.id, merged.partitions), ("b5", vec![3, 8]));
@@ -190,7 +190,7 @@ async fn a_failed_build_waits_for_its_next_attempt() {
     assert_eq!((ended.state, ended.ended_at), (BuildState::Failed, Some(at(31))));
     assert_eq!(store.prune_builds(&lease, TARGET, at(31)).await.unwrap(), 0);
     assert_eq!(store.prune_builds(&lease, TARGET, at(32)).await.unwrap(), 1);
-    // Unchanged rows are noted on what is published.
+    // A check that finds unchanged rows sets `checked_at` of the published generation.
     store.enqueue(&build("b2", "daily", 40), None).await.unwrap();
     let running = store.claim(&lease, TARGET, at(40)).await.unwrap().unwrap();
     let published = publication(&running, vec![table("t1", 0)], 41);
@@ -221,7 +221,7 @@ async fn computed_queries_of_one_shape_are_added_up() {
     store.record_queries(TARGET, &[computed(2, "region", 1), computed(1, "city", 1)]).await.unwrap();
     store.record_queries(TARGET, &[computed(3, "region", 9)]).await.unwrap();
     assert_eq!(store.computed_queries(TARGET).await.unwrap(), [computed(5, "region", 9), computed(1, "city", 1)]);
-    // Another target has its own, also of the same shape, which only it deletes.
+    // Another target has its own counts, even for the same shape. Only pruning that target deletes them.
     let other = [computed(7, "city", 1)];
     store.record_queries("r2", &other).await.unwrap();
     assert_eq!(store.computed_queries(TARGET).await.unwrap().len(), 2);

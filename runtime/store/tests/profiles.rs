@@ -34,7 +34,7 @@ async fn the_newest_profile_of_a_view_is_returned() {
     assert_eq!(found("a", None).await.as_deref(), Some("year"));
     assert_eq!(found("c", None).await, None);
     assert_eq!(store.profile("visits", "a", None).await.unwrap(), None);
-    // The oldest profiles are deleted.
+    // Storing a profile deletes the oldest ones beyond the limit.
     store.store_profile(&profile("d", "", 5, "newest"), 2).await.unwrap();
     assert_eq!(found("a", None).await, None);
     assert_eq!(found("b", None).await.as_deref(), Some("other"));

@@ -18,7 +18,8 @@ use terrane_app::ports::retention::{Horizon, Retention as _};
 use terrane_app::worker::{HeldLease, LeaseSettings, Progress, Schedule, Task, TaskError, Worker};
 use terrane_store::StateStore;
 
-/// Names the folder of the state database for a process that holds the lease until it is killed.
+/// The environment variable with the folder of the state database, for a process that holds the lease until it is
+/// killed.
 const HOLDER_FOLDER: &str = "TERRANE_TEST_HOLDER_FOLDER";
 const TASK: &str = "prune";
 const SETTINGS: LeaseSettings = LeaseSettings { ttl: Duration::from_secs(2), renewal: Duration::from_millis(200) };
@@ -40,7 +41,7 @@ impl Clock for RealClock {
     }
 }
 
-/// Records the fence of each of its runs, and how many run at once.
+/// Records the fence of each of its runs, and fails if two runs overlap.
 #[derive(Default)]
 struct Counting {
     fences: Mutex<Vec<u64>>,
@@ -107,7 +108,7 @@ async fn second_worker_takes_over_when_the_first_stops() {
     second.abort();
 }
 
-/// Checks one lease if it runs alone. The test below runs it as the process to kill.
+/// Checks one lease if it runs by itself. The test below starts it as the process that is killed.
 #[tokio::test]
 async fn holder_keeps_its_lease() {
     #[allow(clippy::disallowed_methods, reason = "the parent process passes the folder")]
@@ -139,7 +140,7 @@ async fn killed_process_is_replaced_and_its_fence_is_refused() {
     let running = tokio::spawn(worker(&store, "b", &task).run(std::future::pending()));
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(task.last_fence(), None, "the holder renews its lease beyond the first expiry");
-    // SIGKILL: nothing is released.
+    // After SIGKILL, the holder cannot release its lease.
     holder.kill().unwrap();
     holder.wait().unwrap();
     eventually("the other worker runs", || task.last_fence() > Some(fence)).await;

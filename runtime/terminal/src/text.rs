@@ -1,8 +1,8 @@
-//! The type for foreign text that is written to a terminal.
+//! A type for untrusted text that is written to a terminal.
 //!
-//! A terminal executes control characters: they clear the screen, change the title, or answer as if the user had
-//! typed. Bidirectional overrides show text in another order than a program reads it. [`TerminalText`] replaces
-//! both by U+FFFD, so that a reader sees that something was there.
+//! A terminal executes control characters: they can clear the screen, change the title, or send input as if the user
+//! had typed it. Bidirectional overrides show text in another order than a program reads it. [`TerminalText`] replaces
+//! all these characters by U+FFFD, so that a reader sees that the text contained some.
 
 use std::fmt;
 use std::ops::Deref;
@@ -14,12 +14,12 @@ const REPLACEMENT: char = '\u{fffd}';
 pub struct TerminalText(String);
 
 impl TerminalText {
-    /// Makes one line of a string: line breaks are replaced as well.
+    /// Makes one line of a string. Line breaks are replaced as well.
     pub fn line(text: &str) -> Self {
         TerminalText(text.chars().map(|c| if is_unsafe(c) { REPLACEMENT } else { c }).collect())
     }
 
-    /// Keeps the line breaks of a string.
+    /// Replaces unsafe characters, except line breaks.
     pub fn lines(text: &str) -> Self {
         TerminalText(text.chars().map(|c| if is_unsafe(c) && c != '\n' { REPLACEMENT } else { c }).collect())
     }
@@ -29,9 +29,10 @@ impl TerminalText {
         TerminalText(text.chars().map(|c| if is_unsafe(c) { ' ' } else { c }).collect())
     }
 
-    /// Removes unsafe characters, and also those that are invisible or change the direction of text: zero-width
-    /// characters, direction marks, byte order marks and tags. For text that an adversary writes, such as a
-    /// plugin's log: a removed character can't split a word that a mask looks for.
+    /// Removes unsafe characters, and characters that are invisible or change the direction of text: zero-width
+    /// characters, direction marks, byte order marks and tags. Use it for text that an adversary writes, such as a
+    /// plugin's log. Because these characters are removed and not replaced, they cannot split a word that is to be
+    /// masked.
     pub fn visible(text: &str) -> Self {
         TerminalText(text.chars().filter(|c| !is_unsafe(*c) && !is_invisible(*c)).collect())
     }
@@ -55,11 +56,11 @@ impl fmt::Display for TerminalText {
     }
 }
 
-/// Returns whether a terminal executes the character or reorders text by it.
+/// Returns whether a terminal executes the character, or reorders text because of it.
 ///
-/// These are the control characters of Unicode (C0, DEL and C1, among them the one-byte CSI U+009B), the line and
+/// Unsafe are the control characters of Unicode (C0, DEL and C1, which includes the one-byte CSI U+009B), the line and
 /// paragraph separators, and the bidirectional embeddings, overrides and isolates. The marks U+200E and U+200F are
-/// part of ordinary text in Arabic and Hebrew and stay.
+/// safe, because they are part of ordinary text in Arabic and Hebrew.
 pub fn is_unsafe(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -1,4 +1,4 @@
-//! Lines as a tree, drawn with branches.
+//! Draws lines as a tree with branches.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Makes a line from any text.
+    /// Creates a line. Unsafe characters of the text are replaced.
     pub fn new(line: impl AsRef<str>) -> Self {
         Tree { line: TerminalText::line(line.as_ref()), below: Vec::new() }
     }
@@ -25,7 +25,7 @@ impl Tree {
         self.below.push(tree);
     }
 
-    /// Draws the tree with branches of ASCII characters, for terminals that cannot show others.
+    /// Draws the tree with ASCII characters, for terminals that cannot show other characters.
     pub fn to_ascii(&self) -> String {
         let mut text = format!("{}\n", self.line);
         // Writing to a string does not fail.
@@ -44,7 +44,7 @@ impl Tree {
     }
 }
 
-/// The characters before a line, and before the lines below it.
+/// The characters before a line, and before the lines below it, for the last line of a branch and for the others.
 struct Branches {
     last: (&'static str, &'static str),
     other: (&'static str, &'static str),

@@ -1,7 +1,7 @@
-//! One request to the collector.
+//! Sends a request to the collector.
 //!
-//! The endpoint is the operator's own, so it may lie on a private network; it is asked directly, without
-//! proxies of the environment, and redirects are not followed.
+//! The operator configures the endpoint, so it may be in a private network. Requests go directly to it, without proxies
+//! of the environment, and redirects are not followed.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use reqwest::redirect::Policy;
 
 use super::TraceError;
 
-/// The time limit of one request, from the connection to the head of the response.
+/// The time limit of one request, from connecting to the headers of the response.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const PATH: &str = "/v1/traces";
 
@@ -59,7 +59,7 @@ impl Client {
     }
 }
 
-/// Returns the root cause. The errors above it repeat the address.
+/// Returns the message of the root cause. The errors above it contain the address.
 fn root_cause(error: reqwest::Error) -> String {
     if error.is_timeout() {
         return format!("no answer within {} seconds", TIMEOUT.as_secs());
@@ -72,7 +72,7 @@ fn root_cause(error: reqwest::Error) -> String {
     cause.to_string()
 }
 
-/// Returns the URL of the endpoint. If it has no path, the path of traces is added.
+/// Parses the URL of the endpoint. Adds the path of traces if the URL has no path.
 fn traces_url(endpoint: &str) -> Result<Url, TraceError> {
     let mut url: Url = endpoint.trim().parse().map_err(|_| TraceError::Endpoint)?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {

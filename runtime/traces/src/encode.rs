@@ -1,4 +1,4 @@
-//! Spans as OTLP's protobuf.
+//! Encodes spans as OTLP's protobuf.
 
 use jiff::Timestamp;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
@@ -11,14 +11,14 @@ use terrane_app::ports::traces::{Span, SpanKind, SpanValue};
 /// The W3C flag of a sampled trace.
 const SAMPLED: u32 = 1;
 
-/// The sender of the spans.
+/// The service that the spans belong to.
 pub(crate) struct Resource {
     pub(crate) service_name: String,
     pub(crate) version: String,
 }
 
 impl Resource {
-    /// Returns the body of one request. Each span is passed with the time of its end.
+    /// Returns the body of one request. Each span comes with the time of its end.
     pub(crate) fn encode(&self, batch: Vec<(Span, Timestamp)>) -> Vec<u8> {
         let attributes = [("service.name", &self.service_name), ("service.version", &self.version)];
         let attributes = attributes.map(|(name, value)| attribute(name, SpanValue::Text(value.clone())));

@@ -1,5 +1,5 @@
-//! Ids of traces and spans: unlike those of any other process, and evenly spread. They are names, no
-//! secrets, so that no request pays for a system call.
+//! Creates ids of traces and spans, which are evenly distributed and differ from those of other processes. They are not
+//! secret, so they are computed without a system call for random bytes.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,7 +25,7 @@ impl Ids {
     }
 
     pub(crate) fn span(&self) -> SpanId {
-        // Zero is not an id; a bijection yields it once.
+        // Zero is not a valid id. The bijection `spread` yields it once in all 2^64 numbers.
         SpanId(spread(self.number().wrapping_add(self.process)).max(1).to_be_bytes())
     }
 
@@ -34,13 +34,13 @@ impl Ids {
     }
 }
 
-/// Returns whether a trace is sampled. Only the id decides, so that all processes decide in the same way.
+/// Returns whether a trace is sampled. The decision depends only on the id, so all processes agree.
 pub(crate) fn is_sampled(trace: TraceId, ratio: f64) -> bool {
     let [.., a, b, c, d] = trace.0;
     f64::from(u32::from_be_bytes([a, b, c, d])) < ratio * 2_f64.powi(32)
 }
 
-/// Returns the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
+/// Applies the finalizer of SplitMix64 (Steele, Lea, Flood 2014), which is a bijection.
 fn spread(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

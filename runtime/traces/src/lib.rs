@@ -1,9 +1,9 @@
 //! The adapter of the port of traces: sends spans to an OpenTelemetry collector, by OTLP over HTTP.
 //!
-//! In: ended spans. Out: batches of them as protobuf, sent by one task. If a collector is slow or down, spans are lost
-//! and the log has a line each minute, but no request is affected: the queue is bounded, and spans that do not fit are
-//! dropped and counted. Environment variables (`OTEL_…`) are not read; only the operator's settings count. Absent: the
-//! spans and their attributes (server).
+//! In: ended spans. Out: batches of spans as protobuf, which one task sends. A slow or unavailable collector affects no
+//! request: the queue is bounded, and spans that do not fit are dropped and counted. The loss is logged at most once a
+//! minute. Environment variables (`OTEL_…`) are not read; only the operator's settings count. Absent: the spans and
+//! their attributes (server).
 
 mod client;
 mod encode;
@@ -25,17 +25,17 @@ use encode::Resource;
 use ids::Ids;
 use sending::Sending;
 
-/// The largest number of spans that wait to be sent. A span is about a kilobyte.
+/// The largest number of spans that wait to be sent. A span takes about a kilobyte.
 const MAX_WAITING: usize = 4_096;
 
 /// The operator's settings (`SERVICE_TELEMETRY__…`).
 #[derive(Clone)]
 pub struct TraceSettings {
-    /// The address, such as `http://collector:4318`. `/v1/traces` is added if it is missing. May contain a password.
+    /// The address, such as `http://collector:4318`. `/v1/traces` is added if it has no path. May contain a password.
     pub endpoint: String,
     pub service_name: String,
     pub version: String,
-    /// The share of traces that begin here to sample, 0 to 1. The caller decides about the sampling of its own trace.
+    /// The share of traces to sample, from 0 to 1, if they begin here. A caller decides about its own traces.
     pub sample_ratio: f64,
 }
 
@@ -48,7 +48,7 @@ pub enum TraceError {
     Client(String),
 }
 
-/// Sends spans for as long as it lives.
+/// Sends spans to a collector until it is closed or dropped.
 pub struct Collector {
     ids: Ids,
     sample_ratio: f64,
@@ -60,7 +60,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Starts the task; needs a runtime. The collector itself need not be there.
+    /// Starts the task that sends spans. Needs an async runtime. The collector need not be reachable.
     ///
     /// # Errors
     /// [`TraceError`]
@@ -76,7 +76,7 @@ impl Collector {
         Ok(Collector { ids, sample_ratio: settings.sample_ratio, clock, spans, lost, closing, task })
     }
 
-    /// Sends the waiting spans, within a time limit.
+    /// Sends the waiting spans and ends the task. Aborts the task after the time limit.
     pub async fn close(&self, within: Duration) {
         let _ = self.closing.send(true);
         let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -13,7 +13,7 @@ use crate::client::{Client, SendError};
 use crate::encode::Resource;
 
 const MAX_BATCH: usize = 512;
-/// The time for which spans are gathered before they are sent.
+/// The time for which spans are collected before they are sent as a batch.
 const GATHER: Duration = Duration::from_secs(1);
 /// The pauses before the second and the third attempt.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
@@ -30,7 +30,7 @@ pub(crate) struct Sending {
 }
 
 impl Sending {
-    /// Runs until it is closed and the waiting spans are sent, or until all senders of spans are dropped.
+    /// Sends batches until tracing is closed and the waiting spans are sent, or until all senders of spans are dropped.
     pub(crate) async fn run(mut self) {
         let mut reported_at = None;
         loop {
@@ -50,7 +50,7 @@ impl Sending {
         }
     }
 
-    /// Waits for more spans, unless the collector is being closed.
+    /// Waits for more spans until the batch is full, the time is over, or tracing is closed.
     async fn gather(&mut self, batch: &mut Vec<(Span, Timestamp)>) {
         let pause = tokio::time::sleep(GATHER);
         tokio::pin!(pause);
@@ -79,7 +79,7 @@ impl Sending {
         }
     }
 
-    /// Sends a batch, in several attempts if needed. After the end of tracing, there is only one attempt.
+    /// Sends a batch in up to three attempts. After tracing is closed, failed attempts are not repeated.
     async fn send_with_retries(&mut self, body: Vec<u8>) -> Result<(), SendError> {
         for pause in PAUSES {
             match self.client.send(body.clone()).await {
@@ -96,8 +96,8 @@ impl Sending {
     }
 }
 
-/// Waits until it is closed.
+/// Waits until tracing is closed.
 async fn is_closed(closed: &mut watch::Receiver<bool>) {
-    // A dropped sender closes it too.
+    // If the sender was dropped, `wait_for` fails, which means closed as well.
     let _ = closed.wait_for(|is_closed| *is_closed).await;
 }

@@ -1,6 +1,6 @@
 //! Converts bound values to typed literals of the protocol.
 //!
-//! A decimal with more digits than Spark's decimals is sent as the nearest double, as to DuckDB.
+//! A decimal with more digits than Spark's decimals have is sent as the nearest double, as in the DuckDB adapter.
 
 use terrane_compiler::types::Value;
 
@@ -19,7 +19,7 @@ pub(crate) struct NotADecimal(String);
 /// Returns the literals of a statement's placeholders.
 ///
 /// # Errors
-/// A decimal of another form.
+/// A decimal is malformed.
 pub(crate) fn arguments(params: &[Value]) -> Result<Vec<Expression>, NotADecimal> {
     params.iter().map(|value| literal(value).map(expression)).collect()
 }

@@ -1,9 +1,9 @@
-//! Looks tables up in the catalogs of the session.
+//! Looks up tables in the catalogs of the session.
 //!
-//! In: the parts of a name. Out: the table with its full name, which contains its catalog, so that it never means a
-//! path. The parts become arguments of catalog calls, where a name can only mean an entry of the catalog: a path such
-//! as `parquet.x` is looked for in a database `parquet`. Absent: external tables and tables of formats that read other
-//! systems, temporary views, and tables of the system.
+//! In: the parts of a name. Out: the table with its full name. The full name contains the catalog, so it cannot be
+//! taken for a path. The parts become arguments of catalog calls, where a name can only refer to an entry of the
+//! catalog. A path such as `parquet.x` is therefore looked up in a database `parquet`. Absent: external tables, tables
+//! of formats that read other systems, temporary views, and tables of the system.
 
 use arrow::array::{Array as _, AsArray as _, RecordBatch, StringArray};
 use terrane_app::ports::warehouse::{CatalogTable, ResultSet, Statement, WarehouseError, WarehouseErrorKind};
@@ -19,11 +19,11 @@ const STORED_FORMATS: &[&str] = &["avro", "csv", "delta", "hive", "hudi", "icebe
 /// Databases and catalogs of the system.
 const SYSTEM: &[&str] = &["global_temp", "information_schema", "sys", "system"];
 
-/// The longest name that is looked up, with all its parts.
+/// The largest length of a name that is looked up, in bytes over all its parts.
 const MAX_NAME_BYTES: usize = 1_024;
 
-/// The columns of the results, which have other names on other servers: of a list of tables, of a list of columns, and
-/// of a description.
+/// The indexes of columns in the results: of a list of tables, of a list of columns, and of a description. Columns are
+/// found by index, because their names differ between servers.
 const NAME: usize = 0;
 const CATALOG: usize = 1;
 const NAMESPACE: usize = 2;
@@ -34,16 +34,16 @@ const DESCRIBED: usize = 1;
 /// An entry of the list of tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Listed {
-    /// The full name, with the catalog first; empty for a temporary view.
+    /// The full name, beginning with the catalog. The name alone for an entry without a catalog.
     name: Vec<String>,
     kind: String,
     is_temporary: bool,
 }
 
-/// Looks a table up, as [`Warehouse::table`] defines it.
+/// Looks up a table, as [`Warehouse::table`] defines it.
 ///
 /// # Errors
-/// The server's error, except that a part of the name does not exist.
+/// An error of the server. A refusal is not an error; it means that the table does not exist or may not be read.
 ///
 /// [`Warehouse::table`]: terrane_app::ports::warehouse::Warehouse::table
 pub(crate) async fn table(pool: &Pool, name: &[&str]) -> Result<Option<CatalogTable>, WarehouseError> {
@@ -70,14 +70,14 @@ pub(crate) async fn table(pool: &Pool, name: &[&str]) -> Result<Option<CatalogTa
     Ok((!columns.is_empty()).then(|| CatalogTable { name: found.name.clone(), columns }))
 }
 
-/// Returns whether a table is a view, or stores its own rows.
+/// Returns true for a view, and for a table that stores its own rows.
 async fn is_found_kind(pool: &Pool, listed: &Listed) -> Result<bool, WarehouseError> {
     match listed.kind.as_str() {
         "VIEW" | "MATERIALIZED_VIEW" => Ok(true),
         "MANAGED" => {
             let params = [Value::Text(quoted(&listed.name).into())];
             let statement = Statement { text: "DESCRIBE TABLE EXTENDED IDENTIFIER(?)", params: &params, columns: &[] };
-            // A server that cannot describe a table so does not show where its rows are.
+            // If the server cannot describe the table in this way, it is unknown where the rows are stored.
             let Some(rows) = unless_missing(pool.run(query(statement)?, PROBE_TIMEOUT).await)? else {
                 return Ok(false);
             };
@@ -87,7 +87,7 @@ async fn is_found_kind(pool: &Pool, listed: &Listed) -> Result<bool, WarehouseEr
     }
 }
 
-/// Returns the format of a table from its description, in lower case. Rows of the table's own columns come first.
+/// Returns the format of a table from its description, in lower case. The description lists the table's columns first.
 fn format_of(rows: &ResultSet) -> Option<String> {
     let (keys, values) = (strings(rows, NAME), strings(rows, DESCRIBED));
     let begin = keys.iter().position(|key| key.as_deref().is_some_and(|key| key.starts_with("# Detailed")))?;
@@ -100,7 +100,7 @@ async fn call(pool: &Pool, call: CatalogCall) -> Result<ResultSet, WarehouseErro
     pool.run(plan(OpType::Root(Relation { rel_type: Some(catalog) })), PROBE_TIMEOUT).await
 }
 
-/// Converts a refusal to `None`: a part of the name does not exist, or may not be read.
+/// Converts a refusal to `None`. It means that a part of the name does not exist or may not be read.
 fn unless_missing<T>(outcome: Result<T, WarehouseError>) -> Result<Option<T>, WarehouseError> {
     match outcome {
         Ok(value) => Ok(Some(value)),
@@ -124,7 +124,7 @@ fn listed_tables(rows: &ResultSet) -> Vec<Listed> {
     listed
 }
 
-/// Returns catalog, namespace and name of a listed table; the name alone if the table has no catalog.
+/// Returns the catalog, namespace and name of a listed table. Without a catalog, returns only the name.
 fn full_name(batch: &RecordBatch, row: usize) -> Vec<String> {
     let mut name: Vec<String> = cell(batch, CATALOG, row).into_iter().collect();
     let namespaces = batch.columns().get(NAMESPACE).and_then(|column| column.as_list_opt::<i32>());
@@ -151,13 +151,13 @@ fn strings(rows: &ResultSet, column: usize) -> Vec<Option<String>> {
     rows.batches.iter().flat_map(cells).collect()
 }
 
-/// Returns a name for an argument that the server parses as a name.
+/// Quotes the parts of a name for an argument that the server parses as a name.
 fn quoted<S: AsRef<str>>(parts: &[S]) -> String {
     let quote = |part: &S| format!("`{}`", part.as_ref().replace('`', "``"));
     parts.iter().map(quote).collect::<Vec<_>>().join(".")
 }
 
-/// Returns whether a name means itself in a pattern.
+/// Returns true if a name has no characters with a special meaning in a pattern.
 fn is_plain(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }

@@ -1,8 +1,8 @@
-//! The Arrow types of columns: those that the other adapters return for values of the same meaning.
+//! The Arrow types of columns, which are those that the other adapters return for the corresponding values.
 //!
-//! In: Spark's types of a description, or the Arrow types of batches. Out: one schema without the server's metadata:
+//! In: Spark's types from a description, or the Arrow types of batches. Out: one schema without the server's metadata:
 //! integers have 64 bits, text and bytes have 32-bit offsets, times have microseconds, and instants are in UTC.
-//! Decimals have their declared scale. Types without an Arrow type are refused by the name of their column.
+//! Decimals have their declared scale. A column whose type has no Arrow type is refused, with the column's name.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use crate::failure::{refused, unsupported_type};
 use crate::protocol::{DataType, DataTypeKind, StructType};
 
 const UTC: &str = "UTC";
-/// The largest precision of Spark's decimals, and the scale of a decimal that states none.
+/// The largest precision of Spark's decimals. A decimal without a declared scale has [`DEFAULT_SCALE`].
 const MAX_PRECISION: u8 = 38;
 const DEFAULT_SCALE: i8 = 18;
 
 /// Returns the schema of a description, which is a structure with a field for each column.
 ///
 /// # Errors
-/// A column of a type without an Arrow type.
+/// A column has a type without an Arrow type.
 pub(crate) fn described(described: &DataType) -> Result<SchemaRef, WarehouseError> {
     match &described.kind {
         Some(DataTypeKind::Struct(columns)) => Ok(Arc::new(Schema::new(fields(columns)?))),
@@ -49,7 +49,7 @@ pub(crate) fn of_batches(schema: &Schema) -> Result<SchemaRef, WarehouseError> {
 /// Converts a batch to the schema of [`of_batches`].
 ///
 /// # Errors
-/// A batch with other columns than the first one had.
+/// The batch has other columns than the first batch had.
 pub(crate) fn convert(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, WarehouseError> {
     let broken = |error: arrow::error::ArrowError| refused(error.to_string());
     let columns = batch.columns().iter().zip(schema.fields()).map(|(column, field)| {
@@ -72,7 +72,7 @@ fn unsupported(column: &str) -> WarehouseError {
     unsupported_type(format!("column `{column}` is of a type that has no Arrow type: cast it to STRING"))
 }
 
-/// Returns the Arrow type of Spark's type; `None` if there is none.
+/// Returns the Arrow type of a Spark type, or `None` if no Arrow type corresponds to it.
 fn arrow_type(ty: &DataType) -> Option<ArrowType> {
     Some(match ty.kind.as_ref()? {
         DataTypeKind::Null(_) => ArrowType::Null,
@@ -105,7 +105,8 @@ fn arrow_type(ty: &DataType) -> Option<ArrowType> {
     })
 }
 
-/// Returns the type to which columns of an Arrow type are converted; `None` if no adapter returns such a type.
+/// Returns the type to which columns of an Arrow type are converted. Returns `None` if no adapter returns a
+/// corresponding type.
 fn normal(ty: &ArrowType) -> Option<ArrowType> {
     Some(match ty {
         ArrowType::Int8

@@ -1,8 +1,8 @@
 //! One connection to a server, and the calls of its service.
 //!
-//! In: an address, then messages. Out: messages, or the [`Failure`] of the call. A connection that breaks is not
-//! opened again: each later call fails, so that a session cannot continue on another server by accident. Absent: time
-//! limits, which the callers have.
+//! In: an address, then messages. Out: messages, or the [`Failure`] of the call. A broken connection is not reopened,
+//! and each later call fails. Otherwise, a session could continue unnoticed on another server. Absent: time limits,
+//! which the callers set.
 
 use std::io;
 use std::sync::Arc;
@@ -21,11 +21,11 @@ use tonic_prost::ProstCodec;
 use crate::failure::{Failure, unavailable};
 use crate::url::Address;
 
-/// The largest message of a server, which is also Spark's own limit. Batches usually have 4 MiB.
+/// The largest size of a server's message, which is also Spark's own limit. Batches usually have 4 MiB.
 const MAX_MESSAGE_BYTES: usize = 128 << 20;
-/// The number of bytes that a server may send before they are read.
+/// The number of bytes that a server may send before the client reads them.
 const WINDOW_BYTES: u32 = 4 << 20;
-/// The interval of signs of life, and the longest wait for their answer.
+/// The interval of keep-alive pings, and the time limit of their answers.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
 
 /// The name of this client in the logs of servers.
@@ -41,7 +41,7 @@ impl Connection {
     /// Opens a connection, with TLS if the address requires it.
     ///
     /// # Errors
-    /// `Unavailable`: no server, or a certificate that does not fit.
+    /// `Unavailable` if no server can be reached, or if its certificate is invalid.
     pub(crate) async fn open(address: &Arc<Address>, root: Option<&Certificate>) -> Result<Self, Failure> {
         let failed = |error: tonic::transport::Error| Failure::from(Status::from_error(Box::new(error)));
         let scheme = if address.is_tls { "https" } else { "http" };
@@ -111,7 +111,7 @@ fn path(method: &'static str) -> PathAndQuery {
     PathAndQuery::from_static(method)
 }
 
-/// Connects a channel that cannot connect a second time.
+/// Connects a channel that never reconnects.
 async fn connect_once(endpoint: &Endpoint, address: &Address) -> Result<Channel, tonic::transport::Error> {
     let host = address.host.trim_start_matches('[').trim_end_matches(']').to_owned();
     let port = address.port;

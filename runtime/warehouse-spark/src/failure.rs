@@ -1,7 +1,8 @@
-//! Converts the server's errors to errors of the port, by SQLSTATE, error condition and status of the call.
+//! Converts the server's errors to errors of the port, by SQLSTATE, error condition and gRPC status.
 //!
 //! Source: `ErrorUtils` of Spark Connect, which sends the condition and the SQLSTATE as details of the status, and the
-//! SQLSTATE classes of Spark's error conditions. Servers that send neither are classified by the status alone.
+//! SQLSTATE classes of Spark's error conditions. If a server sends neither, its errors are classified by the status
+//! alone.
 
 use std::error::Error as _;
 
@@ -11,10 +12,10 @@ use tonic::{Code, Status};
 
 use crate::protocol::{ERROR_INFO, ErrorInfo, RpcStatus};
 
-/// The name of the warehouse's type, and of its dialect.
+/// The name of the warehouse's type and of its dialect.
 pub(crate) const NAME: &str = "spark";
 
-/// The longest message that is passed on. Spark appends the plan of the statement.
+/// The largest length of a message in bytes. Spark appends the plan of the statement to messages.
 const MAX_MESSAGE_BYTES: usize = 4_000;
 
 /// A failed call.
@@ -43,7 +44,7 @@ impl From<Status> for Failure {
         let field = |name: &str| info.metadata.get(name).map_or("", String::as_str);
         let (condition, state) = (field("errorClass"), field("sqlState"));
         let is_credentials = matches!(status.code(), Code::Unauthenticated | Code::PermissionDenied);
-        // A status with a source was made by this client: the connection broke.
+        // Only this client creates a status with a source, when the connection breaks.
         let kind = match status.source() {
             Some(_) => WarehouseErrorKind::Unavailable,
             None => kind_of(status.code(), condition, state),
@@ -56,9 +57,9 @@ impl From<Status> for Failure {
     }
 }
 
-/// Returns the kind of an error of the server. `state` is empty if the server did not send a SQLSTATE.
+/// Returns the kind of the server's error. `state` is empty if the server did not send an SQLSTATE.
 fn kind_of(code: Code, condition: &str, state: &str) -> WarehouseErrorKind {
-    // The session was closed, or the server was restarted: another session will do.
+    // The session was closed or the server was restarted, so another session can be used.
     if condition.starts_with("INVALID_HANDLE") {
         return WarehouseErrorKind::Unavailable;
     }
@@ -80,10 +81,10 @@ fn details(status: &Status) -> ErrorInfo {
     info.and_then(|info| ErrorInfo::decode(&*info.value).ok()).unwrap_or_default()
 }
 
-/// Returns the message with its SQLSTATE, in a limited length.
+/// Returns the message with its SQLSTATE, limited to [`MAX_MESSAGE_BYTES`].
 fn message(status: &Status, state: &str) -> String {
     let mut text = match status.source() {
-        // The status itself says only that the transport failed.
+        // The message of the status only states that the transport failed.
         Some(source) => innermost(source),
         None => status.message().trim().to_owned(),
     };

@@ -1,10 +1,11 @@
-//! A bounded number of sessions, which are opened on demand.
+//! A pool with a bounded number of sessions, which are opened on demand.
 //!
-//! In: requests with a time limit. Out: the answer, or a timeout at its time. Each statement has a session of its own
-//! while it runs. A statement whose caller has gone is interrupted, and keeps its permit until the server has confirmed
-//! that; then its session can be used again. An idle session may have been lost: the server was restarted, or ended it
-//! after its own time limit. The first statement that fails for this reason is run once more in a new session, which is
-//! safe because statements only read. Statements of `init` run one after the other, in each new session.
+//! In: requests with a time limit. Out: the answer, or a timeout at the time limit. Each statement has its own session
+//! while it runs. A statement whose caller has gone is interrupted. It holds its permit until the server has confirmed
+//! the interruption; then its session can be used again. An idle session may have been lost, because the server was
+//! restarted or ended the session after its own time limit. A statement that fails for this reason is run once more in
+//! a new session, which is safe because statements only read. Each new session runs the statements of `init`, one after
+//! the other.
 
 use std::fmt;
 use std::pin::Pin;
@@ -27,17 +28,17 @@ use crate::rows::Rows;
 use crate::session::{Server, Session, command, random_id};
 use crate::settings::ConnectError;
 
-/// The timeout of a probe or a description.
+/// The timeout of pings, descriptions and lookups.
 pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
-/// The longest time for which an interrupted statement keeps its permit.
+/// The time limit of an interruption, during which the statement holds its permit.
 const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The time after the start of a statement in which it is not interrupted. Spark 4.3 confirms an interruption while it
-/// submits the first stage, and runs that stage to its end nevertheless, where no client can reach it.
+/// The time after the start of a statement during which it is not interrupted. Spark 4.3 confirms an interruption while
+/// it submits the first stage, but then runs this stage to its end, and no client can stop it.
 const UNINTERRUPTED: Duration = Duration::from_secs(1);
-/// The longest time of `init` in a session that is opened for a statement. The statement's own limit is shorter.
+/// The time limit of opening a session with its `init`. The time limit of a statement that waits for it is shorter.
 const INIT_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// A pool of sessions. Clones share it.
+/// A pool of sessions. Clones share the sessions.
 #[derive(Clone)]
 pub(crate) struct Pool(Arc<Inner>);
 
@@ -48,9 +49,9 @@ struct Inner {
     idle: Mutex<Vec<Arc<Session>>>,
     permits: Arc<Semaphore>,
     permit_count: usize,
-    /// The permit of health probes, one at a time. Probes do not wait for queries.
+    /// The permit of health probes, which run one at a time and do not wait for queries.
     probe_permit: Arc<Semaphore>,
-    /// One `init` at a time: two sessions that replace the same view may collide.
+    /// The lock of `init`. Two sessions that replace the same view at the same time may collide.
     init_turn: tokio::sync::Mutex<()>,
     failed: AtomicU64,
     lost: AtomicU64,
@@ -78,7 +79,7 @@ impl Pool {
         }))
     }
 
-    /// Opens the first session, which proves that the server answers and that `init` succeeds.
+    /// Opens the first session. This checks that the server answers and that `init` succeeds.
     ///
     /// # Errors
     /// [`ConnectError`] names the statement that failed.
@@ -97,7 +98,7 @@ impl Pool {
         Ok(ResultSet { schema: answer.schema, batches: answer.batches })
     }
 
-    /// Runs a plan whose rows are streamed. `limit` applies as for [`Warehouse::stream`].
+    /// Runs a plan and returns its rows as a stream. `limit` applies as in [`Warehouse::stream`].
     ///
     /// # Errors
     /// The server's error before the first batch, or `Timeout` after the limit.
@@ -122,7 +123,7 @@ impl Pool {
         Ok(BatchStream::new(schema, batches))
     }
 
-    /// Returns the columns of a plan; nothing runs.
+    /// Returns the columns of a plan without running it.
     ///
     /// # Errors
     /// The server's error, or `Timeout` after the limit.
@@ -149,7 +150,7 @@ impl Pool {
         }
     }
 
-    /// Answers a request, from a new session if an idle one turns out to be lost.
+    /// Answers a request. If an idle session turns out to be lost, uses a new session.
     async fn ask(&self, request: &Request) -> Result<(Answer, Lease), WarehouseError> {
         let permits = if matches!(request, Request::Probe) { &self.0.probe_permit } else { &self.0.permits };
         let mut lease = self.lease(permits).await?;
@@ -159,7 +160,7 @@ impl Pool {
             Err(error) if lease.was_idle && error.kind == WarehouseErrorKind::Unavailable => lease.into_permit(),
             Err(error) => return Err(error),
         };
-        // The others stood idle as long and lost the same server.
+        // The other idle sessions have probably lost the same server.
         lock(&self.0.idle).clear();
         let retried = |error| WarehouseError { retries: 1, ..error };
         let mut lease = self.new_lease(permit.ok_or_else(closed)?).await.map_err(retried)?;
@@ -176,8 +177,8 @@ impl Pool {
         }
     }
 
-    /// Opens a session in a task of its own, so that a caller who leaves does not abandon a half-made session: it
-    /// becomes idle, and `init` is not repeated for the next statement.
+    /// Opens a session in its own task. If the caller leaves, the task continues and the session becomes idle, so that
+    /// the next statement need not repeat `init`.
     async fn new_lease(&self, permit: OwnedSemaphorePermit) -> Result<Lease, WarehouseError> {
         let inner = Arc::clone(&self.0);
         let opening = tokio::spawn(async move {
@@ -212,7 +213,7 @@ impl Inner {
     }
 }
 
-/// Runs a statement for its effect.
+/// Runs a statement that returns no rows.
 async fn run_command(session: &Arc<Session>, text: &str) -> Result<(), WarehouseError> {
     let operation = random_id()?;
     let mut rows = Rows::start(session, &operation, command(text)).await?;
@@ -223,11 +224,11 @@ async fn run_command(session: &Arc<Session>, text: &str) -> Result<(), Warehouse
 
 #[derive(Debug)]
 enum Request {
-    /// All rows.
+    /// Runs a plan and returns all rows.
     Execute(Plan),
-    /// The rows as they arrive.
+    /// Runs a plan and returns the rows as they arrive.
     Stream(Plan),
-    /// The columns alone.
+    /// Returns only the columns.
     Describe(Plan),
     /// A check that the server responds.
     Probe,
@@ -236,11 +237,12 @@ enum Request {
 struct Answer {
     schema: SchemaRef,
     batches: Vec<RecordBatch>,
-    /// The rows that follow, if they are streamed.
+    /// The rows that are still to be read, if they are streamed.
     rows: Option<Rows>,
 }
 
-/// The use of a session by one statement. If it is dropped while the statement runs, the statement is interrupted.
+/// The use of a session by one statement. If the value is dropped while the statement runs, the statement is
+/// interrupted.
 struct Lease {
     pool: Arc<Inner>,
     session: Option<Arc<Session>>,
@@ -249,10 +251,10 @@ struct Lease {
     running: Option<Running>,
 }
 
-/// A statement that the server runs.
+/// A statement that the server may still run.
 struct Running {
     operation: String,
-    /// Ends when the statement can be interrupted.
+    /// A timer that ends when the statement may be interrupted.
     is_interruptible: Pin<Box<Sleep>>,
 }
 
@@ -310,14 +312,14 @@ impl Lease {
         Ok((rows, schema))
     }
 
-    /// Records that the statement has ended by itself.
+    /// Records that the server has finished the statement.
     fn complete(&mut self) {
         if let (Some(running), Some(session)) = (self.running.take(), &self.session) {
             release(session, running.operation);
         }
     }
 
-    /// Records that the statement ended with an error. After a timeout it still runs, and is interrupted.
+    /// Records that the statement failed. After a timeout, the statement still runs and will be interrupted.
     fn fail(&mut self, error: &WarehouseError) {
         match error.kind {
             WarehouseErrorKind::Refused => self.complete(),
@@ -340,11 +342,11 @@ impl Drop for Lease {
     fn drop(&mut self) {
         let (Some(session), permit) = (self.session.take(), self.permit.take()) else { return };
         let Some(running) = self.running.take() else {
-            // The session first, so that the next request finds it.
+            // The session is returned before the permit, so that the next request finds the session.
             lock(&self.pool.idle).push(session);
             return drop(permit);
         };
-        // Without a runtime the connection is closed, and the server ends the statement after its own time limit.
+        // Without a runtime, the connection is only closed, and the server ends the statement after its own time limit.
         let Ok(runtime) = Handle::try_current() else { return };
         let pool = Arc::clone(&self.pool);
         runtime.spawn(async move {
@@ -359,12 +361,12 @@ impl Drop for Lease {
     }
 }
 
-/// Lets the server forget an operation, without waiting for it.
+/// Asks the server to forget an operation, without waiting for the answer.
 fn release(session: &Arc<Session>, operation: String) {
     let Ok(runtime) = Handle::try_current() else { return };
     let session = Arc::clone(session);
     runtime.spawn(async move {
-        // The server forgets it by itself after some minutes.
+        // If this fails, the server forgets the operation by itself after some minutes.
         let _ = tokio::time::timeout(INTERRUPT_TIMEOUT, session.release(&operation)).await;
     });
 }
@@ -390,6 +392,6 @@ fn closed() -> WarehouseError {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A list of sessions is whole after any panic.
+    // The list of sessions is consistent even after a panic.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,9 +1,9 @@
 //! The messages of Spark Connect that this adapter sends and reads.
 //!
-//! Source: the files `spark/connect/*.proto` of Apache Spark 4.2. Only the fields in use are declared; a reader of
-//! protocol buffers skips the others, and tags never change their meaning. The crate `apache-spark-connect-proto`
-//! declares all of them, but generates its code during the build with a `protoc` that must be installed before, which
-//! `cargo build` cannot bring along. Absent: streaming queries, machine learning and artifacts.
+//! Source: the files `spark/connect/*.proto` of Apache Spark 4.2. Only the fields in use are declared. That is safe,
+//! because protocol buffers skip unknown fields, and tags never change their meaning. The crate
+//! `apache-spark-connect-proto` declares all fields. It is not used, because its build needs an installed `protoc`,
+//! which `cargo build` cannot provide. Absent: streaming queries, machine learning and artifacts.
 
 mod catalog;
 mod errors;

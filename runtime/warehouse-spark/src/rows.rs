@@ -1,8 +1,8 @@
 //! The rows of one operation.
 //!
-//! In: the responses of an operation. Out: batches of one schema, whose number of rows is checked against the server's.
-//! A server ends a long stream after some minutes; the stream then continues behind the last response. An operation is
-//! complete only if the server says so.
+//! In: the responses of an operation. Out: batches of one schema. The number of rows is compared with the server's
+//! number. A server ends a long stream after some minutes; the adapter then continues with another stream after the
+//! last response. An operation is only complete when the server reports it.
 
 use std::collections::VecDeque;
 use std::io::Cursor;
@@ -19,7 +19,7 @@ use crate::failure::{Failure, refused, unavailable};
 use crate::protocol::{ArrowBatch, DataType, ExecutePlanResponse, Plan, ResponseType};
 use crate::session::Session;
 
-/// The number of streams in a row that end without a response before the operation counts as lost.
+/// The number of consecutive streams without a response after which the operation counts as lost.
 const MAX_EMPTY_STREAMS: u32 = 3;
 
 #[derive(Debug)]
@@ -27,20 +27,20 @@ pub(crate) struct Rows {
     session: Arc<Session>,
     operation: String,
     responses: Streaming<ExecutePlanResponse>,
-    /// The id of the last response.
+    /// The id of the last response, if there was one.
     last: Option<String>,
     empty_streams: u32,
     is_complete: bool,
-    /// The type of the rows, which precedes the first batch.
+    /// The type of the rows, which the server may send before the first batch.
     described: Option<DataType>,
     schema: Option<SchemaRef>,
     row_count: i64,
-    /// Batches that were decoded and not yet returned.
+    /// The batches that were decoded but not returned yet.
     decoded: VecDeque<RecordBatch>,
 }
 
 impl Rows {
-    /// Starts a plan.
+    /// Starts to run a plan.
     ///
     /// # Errors
     /// The server's error.
@@ -63,7 +63,7 @@ impl Rows {
     /// Waits for the schema of the rows.
     ///
     /// # Errors
-    /// The server's error, or a column without an Arrow type.
+    /// The server's error, or an error for a column without an Arrow type.
     pub(crate) async fn schema(&mut self) -> Result<SchemaRef, WarehouseError> {
         while self.schema.is_none() && !self.is_complete {
             self.read().await?;
@@ -77,10 +77,10 @@ impl Rows {
         Ok(schema)
     }
 
-    /// Returns the next batch; `None` after the last one.
+    /// Returns the next batch, or `None` after the last one.
     ///
     /// # Errors
-    /// The server's error. The operation has ended then.
+    /// The server's error. The operation has then ended.
     pub(crate) async fn next(&mut self) -> Result<Option<RecordBatch>, WarehouseError> {
         while self.decoded.is_empty() && !self.is_complete {
             self.read().await?;

@@ -1,7 +1,7 @@
-//! A session of the server, over a connection of its own.
+//! A session of the server, over its own connection.
 //!
-//! In: plans. Out: rows, schemas. A session has the settings on which the dialect relies, whatever the server's own
-//! are. Absent: the choice of a session for a statement (`pool`).
+//! In: plans. Out: rows, schemas. A session has the settings on which the dialect relies, whichever settings the server
+//! has itself. Absent: the choice of a session for a statement (`pool`).
 
 use std::sync::Arc;
 
@@ -29,8 +29,8 @@ const CONFIG: &str = "/spark.connect.SparkConnectService/Config";
 const INTERRUPT: &str = "/spark.connect.SparkConnectService/Interrupt";
 const RELEASE_SESSION: &str = "/spark.connect.SparkConnectService/ReleaseSession";
 
-/// The settings of each session: times in UTC, literals and names as the dialect writes them, errors instead of nulls
-/// for values out of range, and batches that this adapter reads.
+/// The settings of each session: times in UTC, literals and names in the form that the dialect writes, errors instead
+/// of nulls for values out of range, and batches in a form that this adapter can read.
 const SETTINGS: &[(&str, &str)] = &[
     ("spark.sql.session.timeZone", "UTC"),
     ("spark.sql.timestampType", "TIMESTAMP_LTZ"),
@@ -44,25 +44,25 @@ const SETTINGS: &[(&str, &str)] = &[
     ("spark.sql.execution.arrow.compression.codec", "none"),
 ];
 
-/// The address of a server with the certificate authority that signed its certificate.
+/// The address of a server, and the certificate authority that signed its certificate.
 #[derive(Debug, Clone)]
 pub(crate) struct Server {
     pub(crate) address: Arc<Address>,
     pub(crate) root: Option<Certificate>,
 }
 
-/// A session. Its statements are identified by ids that the caller chooses.
+/// A session. The caller chooses the ids of its statements.
 #[derive(Debug)]
 pub(crate) struct Session {
     connection: Connection,
     id: String,
     user: UserContext,
-    /// The server's own id of the session; empty if it has none. It differs after a restart of the server.
+    /// The server's own id of the session, which differs after a restart of the server. Empty if the server has none.
     server_id: String,
 }
 
 impl Session {
-    /// Connects and opens a session with its settings.
+    /// Connects, and opens a session with [`SETTINGS`].
     ///
     /// # Errors
     /// `Unavailable`, or the server's error about a setting.
@@ -83,7 +83,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Starts a plan as the operation `operation`.
+    /// Starts to run a plan. `operation` is the id of the operation.
     pub(crate) async fn execute(&self, operation: &str, plan: Plan) -> Result<Streaming<ExecutePlanResponse>, Failure> {
         let reattach = RequestOptionKind::Reattach(ReattachOptions { reattachable: true });
         let request = ExecutePlanRequest {
@@ -98,7 +98,7 @@ impl Session {
         self.connection.stream(EXECUTE, request).await
     }
 
-    /// Continues to read an operation after the response `last`.
+    /// Continues to read the responses of an operation after the response `last`.
     pub(crate) async fn reattach(
         &self,
         operation: &str,
@@ -115,7 +115,7 @@ impl Session {
         self.connection.stream(REATTACH, request).await
     }
 
-    /// Lets the server forget an operation that has ended.
+    /// Asks the server to forget an operation that has ended.
     pub(crate) async fn release(&self, operation: &str) -> Result<(), Failure> {
         let request = ReleaseExecuteRequest {
             session_id: self.id.clone(),
@@ -129,7 +129,8 @@ impl Session {
         Ok(())
     }
 
-    /// Ends a running operation. The session can be used again, also if the server has yet to forget the operation.
+    /// Ends a running operation. The session can then be used again, even if the server has not forgotten the
+    /// operation.
     pub(crate) async fn interrupt(&self, operation: &str) -> Result<(), Failure> {
         let request = InterruptRequest {
             session_id: self.id.clone(),
@@ -140,12 +141,12 @@ impl Session {
             interrupt: Some(Interrupt::OperationId(operation.to_owned())),
         };
         let _: InterruptResponse = self.connection.call(INTERRUPT, request).await?;
-        // Spark refuses this while the operation changes its state.
+        // This may fail, because Spark refuses it while the operation changes its state.
         let _ = self.release(operation).await;
         Ok(())
     }
 
-    /// Returns the type of a plan's rows without running it. `None` if the server did not return one.
+    /// Returns the type of a plan's rows without running the plan. Returns `None` if the server sent no type.
     pub(crate) async fn describe(&self, plan: Plan) -> Result<Option<DataType>, Failure> {
         match self.analyze(Analyze::Schema(AnalyzeSchema { plan: Some(plan) })).await? {
             Some(Analyzed::Schema(schema)) => Ok(schema.schema),
@@ -153,15 +154,15 @@ impl Session {
         }
     }
 
-    /// Checks that the server responds: requests the type of a constant, which runs no query. The version of Spark
-    /// would not do, because some servers do not know the request for it.
+    /// Checks that the server responds. Requests the type of a constant, which runs no query. The version of Spark is
+    /// not requested, because some servers do not support that request.
     pub(crate) async fn probe(&self) -> Result<(), Failure> {
         let sql = Sql { query: "SELECT 1".to_owned(), pos_arguments: Vec::new() };
         self.describe(plan(OpType::Root(Relation { rel_type: Some(RelType::Sql(sql)) }))).await?;
         Ok(())
     }
 
-    /// Ends the session on the server, with the operations that still run.
+    /// Ends the session on the server, including its running operations.
     pub(crate) async fn close(&self) -> Result<(), Failure> {
         let request = ReleaseSessionRequest {
             session_id: self.id.clone(),
@@ -200,14 +201,14 @@ fn client_type() -> Option<String> {
 /// Returns the plan of a query.
 ///
 /// # Errors
-/// A value that cannot be bound.
+/// A value cannot be bound.
 pub(crate) fn query(statement: Statement<'_>) -> Result<Plan, WarehouseError> {
     let pos_arguments = arguments(statement.params).map_err(|error| refused(error.to_string()))?;
     let sql = Sql { query: statement.text.to_owned(), pos_arguments };
     Ok(plan(OpType::Root(Relation { rel_type: Some(RelType::Sql(sql)) })))
 }
 
-/// Returns the plan of a statement that is executed for its effect.
+/// Returns the plan of a statement that is executed for its effect and returns no rows.
 pub(crate) fn command(text: &str) -> Plan {
     let sql = Sql { query: text.to_owned(), pos_arguments: Vec::new() };
     let input = Some(Relation { rel_type: Some(RelType::Sql(sql)) });

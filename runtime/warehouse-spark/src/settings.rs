@@ -1,4 +1,4 @@
-//! Settings and errors of opening a server.
+//! The settings of a warehouse on Spark, and errors of opening it.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use crate::url::UrlError;
 /// The operator's settings.
 #[derive(Clone)]
 pub struct SparkSettings {
-    /// The URL with a token: it is never logged and never part of an error.
+    /// The URL, which may contain a token. It is never logged and never part of an error.
     pub url: String,
     /// Statements that run in each new session, in order.
     pub init: Vec<String>,
-    /// The largest number of statements that run at once.
+    /// The largest number of statements that run at the same time.
     pub connections: usize,
-    /// The longest time for opening a session, without its `init`.
+    /// The time limit for opening a session, without its `init`.
     pub connect_timeout: Duration,
 }
 
@@ -32,7 +32,7 @@ impl fmt::Debug for SparkSettings {
     }
 }
 
-/// The reason why a warehouse did not open.
+/// The reason why a warehouse could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     #[error("`warehouse.url` is not a URL of Spark Connect: {0}")]
@@ -48,7 +48,7 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
-    /// Sorts the failure of opening a session.
+    /// Classifies the failure of opening a session.
     pub(crate) fn of(failure: Failure) -> Self {
         match failure.is_credentials {
             true => ConnectError::Credentials(failure.error),
@@ -56,7 +56,7 @@ impl ConnectError {
         }
     }
 
-    /// Returns the error of a statement that needed a new session.
+    /// Converts the error for a statement that needed a new session.
     pub(crate) fn into_warehouse_error(self) -> WarehouseError {
         match self {
             ConnectError::Credentials(error) | ConnectError::Connection(error) => {

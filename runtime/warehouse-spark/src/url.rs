@@ -1,8 +1,8 @@
-//! Reads the URL of a server: `sc://host:15002/;token=…;use_ssl=true`.
+//! Parses the URL of a server: `sc://host:15002/;token=…;use_ssl=true`.
 //!
-//! In: the text. Out: the address, the credentials and the headers. The format is that of Spark's own clients, with
-//! `sslrootcert` for the file of a certificate authority. A parameter that is not declared here is a header of every
-//! request, as for those clients. Deliberately absent: the environment, which Spark's clients also read.
+//! In: the text of a URL. Out: the address, the credentials and the headers. The format is that of Spark's own clients;
+//! `sslrootcert` additionally names the file of a certificate authority. As for those clients, an unknown parameter
+//! becomes a header of every request. Deliberately absent: the environment, which Spark's clients also read.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use tonic::metadata::{Ascii, MetadataKey, MetadataValue};
 const SCHEME: &str = "sc://";
 const DEFAULT_PORT: u16 = 15002;
 
-/// The reason why a URL is refused. No message shows a value of the URL, because it may be a secret.
+/// The reason why a URL is refused. No message contains a value of the URL, because it may be a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     #[error("write `sc://host:15002/;token=…`")]
@@ -42,14 +42,14 @@ pub enum UrlError {
 /// The address of a server and the identity of the client.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Address {
-    /// A name or an address; an IPv6 address is in brackets.
+    /// A host name or an IP address. An IPv6 address is in brackets.
     pub(crate) host: String,
     pub(crate) port: u16,
     pub(crate) is_tls: bool,
-    /// The file of the certificate authority; `None` for the public ones.
+    /// The file of the certificate authority. If `None`, the public authorities.
     pub(crate) root_certificate: Option<String>,
     pub(crate) user: String,
-    /// Headers of every request, among them the token.
+    /// The headers of every request, including the token.
     pub(crate) headers: Vec<(MetadataKey<Ascii>, MetadataValue<Ascii>)>,
 }
 
@@ -64,10 +64,10 @@ impl fmt::Debug for Address {
 }
 
 impl Address {
-    /// Reads a URL.
+    /// Parses a URL.
     ///
     /// # Errors
-    /// The first fault of the URL.
+    /// The first error in the URL.
     pub(crate) fn parse(url: &str) -> Result<Address, UrlError> {
         let rest = url.trim().strip_prefix(SCHEME).ok_or(UrlError::Scheme)?;
         let (authority, tail) = rest.split_at(rest.find(['/', ';', '?', '#']).unwrap_or(rest.len()));
@@ -92,7 +92,7 @@ impl Address {
                 "sslrootcert" => root_certificate = Some(value),
                 "user_id" => user = value,
                 "session_id" => return Err(UrlError::Session { name }),
-                // The adapter has its own, which its time limits need.
+                // The adapter sets these itself, because its time limits need its own values.
                 "user_agent" => {}
                 _ if name.starts_with("grpc_keepalive_") => {}
                 _ => headers.push(header(&name, &value)?),
@@ -117,7 +117,7 @@ impl Address {
 }
 
 fn host_and_port(authority: &str) -> Result<(String, u16), UrlError> {
-    // A user before the host has no meaning here, and what follows it is not a port.
+    // A user before the host has no meaning in this format, so such a URL is refused.
     if authority.contains('@') {
         return Err(UrlError::Host);
     }
@@ -140,7 +140,7 @@ fn host_and_port(authority: &str) -> Result<(String, u16), UrlError> {
     Ok((host.to_ascii_lowercase(), port))
 }
 
-/// Reads `name=value;name=value`. Values are percent-encoded and may contain `=`, as tokens in base64 do.
+/// Parses `name=value;name=value`. Values are percent-encoded, and may contain `=`, like tokens in base64.
 fn read_parameters(text: &str) -> Result<Vec<(String, String)>, UrlError> {
     let mut read: Vec<(String, String)> = Vec::new();
     for (index, part) in text.split(';').enumerate().filter(|(_, part)| !part.is_empty()) {

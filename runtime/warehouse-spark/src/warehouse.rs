@@ -1,4 +1,4 @@
-//! The warehouse: implements the port with a pool of sessions.
+//! The warehouse, which implements the port with a pool of sessions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::session::{Server, query};
 use crate::settings::{ConnectError, SparkSettings};
 use crate::url::Address;
 
-/// A server that speaks Spark Connect.
+/// A warehouse on a server with the Spark Connect protocol.
 #[derive(Debug)]
 pub struct SparkWarehouse {
     pool: Pool,

@@ -1,8 +1,8 @@
 //! Runs the adapter against a real server, and compares its rows with those of DuckDB.
 //!
-//! The server is Sail, which speaks Spark Connect and starts in a second; `cargo xtask setup` installs it. The variable
-//! `TERRANE_TEST_SPARK_URL` names another server, such as Apache Spark itself; the cases that stop a server are left
-//! out then. Without a server the cases are reported as skipped, which is a failure in CI.
+//! The server is Sail, which supports Spark Connect and starts within a second; `cargo xtask setup` installs it. The
+//! variable `TERRANE_TEST_SPARK_URL` names another server, such as Apache Spark itself. Cases that stop the server are
+//! then left out. Without any server, the cases are reported as skipped, which is a failure in CI.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -22,10 +22,10 @@ use std::time::Duration;
 use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse, WarehouseError};
 use terrane_warehouse_spark::{SparkSettings, SparkWarehouse, connect};
 
-/// A statement that runs for hours. Spark looks for an interruption at every thousandth row of a range.
+/// A query that runs for hours. Spark checks for an interruption every thousand rows of a range.
 const ENDLESS: &str = "SELECT sum(id % 7) AS s FROM range(100000000000000)";
 
-/// The time limit of a statement that has to succeed. Spark's first ones take long.
+/// The time limit of statements that must succeed. The first statements on Spark take long.
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn settings(url: &str) -> SparkSettings {
@@ -40,7 +40,7 @@ async fn ask(warehouse: &dyn Warehouse, text: &str) -> Result<ResultSet, Warehou
     warehouse.execute(Statement::plain(text), LIMIT).await
 }
 
-/// Returns the number of rows.
+/// Returns the number of rows in all batches.
 fn count(rows: &ResultSet) -> usize {
     rows.batches.iter().map(|batch| batch.num_rows()).sum()
 }

@@ -1,5 +1,4 @@
-//! Parts that are shared by the adapters that build models: markers of built relations, and the number of running
-//! builds.
+//! Code that all adapters that build models share: markers of built relations, and the number of running builds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +10,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The largest number of builds that run at once. Others wait.
 const MAX_RUNNING: u32 = 64;
-/// The longest time to wait for the end of an interrupted build.
+/// The longest time to wait for the end of interrupted builds.
 const SETTLING: Duration = Duration::from_secs(5);
 
-/// Reads rows of schema, name, `view` or `table`, and comment.
+/// Reads built relations from rows with the columns schema, name, `view` or `table`, and comment.
 pub(crate) fn relations(rows: &ResultSet) -> Vec<BuiltRelation> {
     let mut found = Vec::new();
     for batch in &rows.batches {
@@ -29,7 +28,7 @@ pub(crate) fn relations(rows: &ResultSet) -> Vec<BuiltRelation> {
     found
 }
 
-/// Checks that the existing relation was built for the same project and may be replaced.
+/// Checks that an existing relation may be replaced, because its comment marks it as built for the same project.
 pub(crate) fn may_replace(comment: Option<&str>, new: &NewRelation<'_>) -> Result<(), BuildError> {
     let relation = || new.to_string();
     match comment.and_then(Marker::parse) {
@@ -39,17 +38,17 @@ pub(crate) fn may_replace(comment: Option<&str>, new: &NewRelation<'_>) -> Resul
     }
 }
 
-/// Returns a name quoted for both engines.
+/// Quotes an identifier for both DuckDB and PostgreSQL.
 pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Returns a string literal for both engines.
+/// Quotes a string literal for both DuckDB and PostgreSQL.
 pub(crate) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// Counts running builds, including those whose caller has gone.
+/// The limit of running builds. Builds whose caller has gone count until they end.
 #[derive(Debug, Clone)]
 pub(crate) struct Running(Arc<Semaphore>);
 
@@ -58,14 +57,15 @@ impl Running {
         Running(Arc::new(Semaphore::new(MAX_RUNNING as usize)))
     }
 
-    /// Returns a permit to hold until the engine has finished. It is never `None`: the semaphore is never closed.
+    /// Returns a permit that must be held until the engine has finished. It is never `None`, because the semaphore is
+    /// never closed.
     pub(crate) async fn begin(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.0).acquire_owned().await.ok()
     }
 
-    /// Waits until no build runs, for a limited time.
+    /// Waits until no build runs, for at most [`SETTLING`].
     pub(crate) async fn settle(&self) {
-        // A build that still runs then is abandoned: it commits nothing.
+        // A build that still runs after this time is abandoned. It commits nothing.
         let _ = tokio::time::timeout(SETTLING, self.0.acquire_many(MAX_RUNNING)).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Looks tables up in an engine's catalog: the statement of each engine, and the reading of its result.
+//! Looks up tables in an engine's catalog: builds the statement of each engine, and reads its result.
 //!
 //! The statements are constants, and names are bound. A lookup returns a row for each column of the table: the parts of
 //! the full name, outermost first, then the column's name.
@@ -24,7 +24,7 @@ impl Lookup {
     }
 }
 
-/// Returns the table that the rows describe, or `None` for no table or several.
+/// Returns the table that the rows describe. Returns `None` if they describe no table or several.
 pub(crate) fn table(rows: &ResultSet) -> Option<CatalogTable> {
     let mut found: Option<CatalogTable> = None;
     for batch in &rows.batches {

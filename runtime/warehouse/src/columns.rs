@@ -1,8 +1,8 @@
-//! Arrow columns that are filled cell by cell while a database sends rows.
+//! Arrow columns that are filled cell by cell as a database sends rows.
 //!
-//! In: a [`Kind`] for each column, then each row's cells through [`Columns::column`]. Out: batches of a limited size
-//! with one schema. The Arrow type of two kinds is known only after the last row: of decimals without a declared scale,
-//! and of columns of an engine that types each value. Not here: a database's encoding of cells.
+//! In: a [`Kind`] for each column, then the cells of each row through [`Columns::row`]. Out: batches of a limited size
+//! with one schema. For two kinds, the Arrow type is known only after the last row: decimals without a declared scale,
+//! and columns of an engine in which each value has its own type. Not here: a database's encoding of cells.
 
 mod decimals;
 mod dynamic;
@@ -27,7 +27,7 @@ pub(crate) use kind::{Kind, Meaning, meanings};
 /// The largest number of rows of a batch.
 const BATCH_ROWS: usize = 8_192;
 
-/// One column while it is filled.
+/// One column that is being filled.
 #[derive(Debug)]
 pub(crate) enum Column {
     Boolean(BooleanBuilder),
@@ -83,7 +83,7 @@ impl Column {
         }
     }
 
-    /// Returns the rows since the last cut; `None` if the type is known only at the end.
+    /// Returns the rows since the last cut. Returns `None` if the type is only known after the last row.
     fn cut(&mut self) -> Option<ArrayRef> {
         let builder: &mut dyn ArrayBuilder = match self {
             Column::Boolean(builder) => builder,
@@ -102,7 +102,7 @@ impl Column {
         Some(builder.finish())
     }
 
-    /// Returns all rows of a column whose type is known only at the end.
+    /// Returns all rows of a column whose type is only known after the last row. Returns `None` for other columns.
     fn finish(self) -> Result<Option<ArrayRef>, ArrowError> {
         match self {
             Column::Decimal(decimals) => decimals.finish().map(Some),
@@ -112,13 +112,13 @@ impl Column {
     }
 }
 
-/// The columns of one answer.
+/// The columns of one result.
 #[derive(Debug)]
 pub(crate) struct Columns {
     names: Vec<String>,
     kinds: Vec<Kind>,
     columns: Vec<Column>,
-    /// The number of rows since the last batch.
+    /// The number of rows that are not in a batch yet.
     open_rows: usize,
     batches: Vec<(usize, Vec<Option<ArrayRef>>)>,
 }
@@ -149,10 +149,10 @@ impl Columns {
         self.batches.push((std::mem::take(&mut self.open_rows), arrays));
     }
 
-    /// Returns all rows.
+    /// Returns the result with all rows.
     ///
     /// # Errors
-    /// A column that violates Arrow's rules, which is a fault of this module.
+    /// A column violates Arrow's rules. This is a bug of this module.
     pub(crate) fn finish(mut self) -> Result<ResultSet, ArrowError> {
         if self.open_rows > 0 {
             self.cut();
@@ -177,7 +177,7 @@ impl Columns {
     }
 }
 
-/// Returns the schema of a description. It has a nominal type for columns whose type depends on their rows.
+/// Returns the schema of a described statement. A column whose type depends on its rows has a nominal type.
 pub(crate) fn described(described: Vec<(String, Kind)>) -> SchemaRef {
     let fields = described.into_iter().map(|(name, kind)| Field::new(name, kind.data_type(), true));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
@@ -197,7 +197,7 @@ mod tests {
         for n in 0..20_000_i64 {
             let [Column::Integer(integers), Column::Decimal(decimals)] = columns.row() else { panic!("two columns") };
             integers.append_value(n);
-            // The last row alone has a fraction, and all batches must show it.
+            // Only the last row has a fraction, but all batches must have its scale.
             decimals.push_text(if n == 19_999 { "0.25" } else { "7" }).unwrap();
             columns.end_row();
         }

@@ -1,7 +1,7 @@
 //! The adapter of DuckDB in this process: one database, and a bounded pool of connections, each on its own thread.
 //!
 //! In: settings of the operator, then statements. Out: DuckDB's own Arrow batches, without a conversion to rows. Two
-//! invariants: text of a client never becomes SQL here, and a caller never waits for the engine longer than its
+//! invariants hold. No text of a client becomes SQL in this module. A caller never waits for the engine longer than its
 //! timeout.
 
 mod bind;
@@ -40,16 +40,16 @@ use crate::catalog::table;
 use crate::file_versions::FileVersions;
 use crate::rollups::RollupPlace;
 
-/// The timeout of a probe or a description.
+/// The timeout of pings, descriptions and lookups.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The embedded warehouse.
+/// The warehouse in this process.
 #[derive(Debug)]
 pub struct DuckDb {
     pool: Arc<Pool>,
     reads_only: bool,
-    /// The versions of the files that statements can read; `None` if statements can read data whose changes cannot be
-    /// detected.
+    /// The versions of the files that statements can read. `None` if statements can also read data whose changes cannot
+    /// be detected.
     files: Option<FileVersions>,
     rollups: Option<RollupPlace>,
 }
@@ -60,7 +60,7 @@ impl DuckDb {
     /// # Errors
     /// [`OpenError`] names the file or the statement that failed.
     pub fn open(settings: &DuckDbSettings) -> Result<Self, OpenError> {
-        // A file that is made now is there afterwards.
+        // This is checked before opening, which creates a missing file.
         let reads_only = open::reads_only(settings);
         let (root, files) = open::open(settings)?;
         let pool = Arc::new(Pool::new(root, settings.connections));
@@ -76,7 +76,7 @@ impl DuckDb {
         Arc::new(DuckDbBuilder::new(self.pool.clone()))
     }
 
-    /// Returns the port to the tables of pre-aggregations; `None` if the settings have no file for them.
+    /// Returns the port to the tables of pre-aggregations. Returns `None` if the settings contain no file for them.
     pub fn rollups(&self) -> Option<Arc<dyn RollupTables>> {
         let place = self.rollups.clone()?;
         Some(Arc::new(DuckDbRollups::new(self.pool.clone(), place)))

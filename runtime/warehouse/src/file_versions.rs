@@ -1,8 +1,8 @@
 //! The version of the files that an embedded engine reads.
 //!
-//! In: files, and folders whose files count too. Out: a digest of their identities, sizes and modification times, and
-//! the newest of these times. Absent: the contents of files, and the files of each statement: a change of any file
-//! changes the version.
+//! In: files, and folders whose files are included. Out: a digest of the files' identities, sizes and modification
+//! times, and the newest modification time. A change of any file changes the version, whichever files a statement
+//! reads. Absent: the contents of files.
 
 use std::fs::{self, Metadata};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use terrane_app::ports::warehouse::EngineVersion;
 
-/// The largest number of files. With more files, reading the version would take too long.
+/// The largest number of files. With more files, computing the version would take too long.
 const MAX_FILES: usize = 256;
 const MAX_DEPTH: usize = 8;
 
@@ -21,7 +21,7 @@ const MAX_DEPTH: usize = 8;
 pub(crate) struct FileVersions {
     files: Vec<PathBuf>,
     folders: Vec<PathBuf>,
-    /// A number that identifies the process, for data in its memory.
+    /// A number that differs for each process, if the engine has data in memory. Otherwise 0.
     process: u64,
 }
 
@@ -36,12 +36,12 @@ impl FileVersions {
         FileVersions { files, folders, process: 0 }
     }
 
-    /// Includes data that only this process has in the version.
+    /// Makes the version specific to this process, because the engine has data in its memory.
     pub(crate) fn in_memory(self) -> Self {
         FileVersions { process: RandomState::new().build_hasher().finish(), ..self }
     }
 
-    /// Returns the version; `None` if there are too many files, or a folder cannot be read.
+    /// Returns the version. Returns `None` if there are too many files or levels of folders, or a folder is unreadable.
     pub(crate) fn read(&self) -> Option<EngineVersion> {
         let mut reading = VersionDigest { hash: Sha256::new(), newest: None, count: 0 };
         reading.hash.update(self.process.to_le_bytes());
@@ -89,7 +89,7 @@ impl VersionDigest {
     }
 }
 
-/// Returns a number that changes if a file is replaced by another one.
+/// Returns a number that changes if a file is replaced by another file.
 #[cfg(unix)]
 fn identity(found: &Metadata) -> u64 {
     std::os::unix::fs::MetadataExt::ino(found)

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Days, NaiveDate, NaiveDateTime};
 use jiff::civil;
 
-/// A time that no calendar holds.
+/// A time outside the range of the calendar type.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} is beyond the calendar")]
 pub(crate) struct BeyondCalendar(i64);
@@ -15,13 +15,13 @@ pub(crate) fn date(days: i32) -> Result<NaiveDate, BeyondCalendar> {
     date.ok_or(BeyondCalendar(days.into()))
 }
 
-/// Converts microseconds since 1970-01-01T00:00:00 of a wall clock.
+/// Converts microseconds since 1970-01-01T00:00:00 on a wall clock.
 pub(crate) fn clock(micros: i64) -> Result<NaiveDateTime, BeyondCalendar> {
     DateTime::from_timestamp_micros(micros).map(|instant| instant.naive_utc()).ok_or(BeyondCalendar(micros))
 }
 
-/// Returns the microseconds since 1970-01-01T00:00:00 of a wall clock. The range of instants would end before the
-/// calendar does.
+/// Returns the microseconds since 1970-01-01T00:00:00 on a wall clock. The time is not converted to an instant, because
+/// the range of instants is smaller than that of the calendar.
 pub(crate) fn clock_micros(clock: civil::DateTime) -> i64 {
     const EPOCH: civil::DateTime = civil::DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
     let distance = clock.duration_since(EPOCH);

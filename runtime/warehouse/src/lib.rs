@@ -1,5 +1,5 @@
 //! Adapters of the warehouse port. In: printed statements and bound values. Out: Arrow batches. Not here: the meaning
-//! of a query (compiler), and the time when it runs (app). There is one folder for each vendor: DuckDB in this process,
+//! of a query (compiler), and the time when it runs (app). Each engine has its own module: DuckDB in this process,
 //! and PostgreSQL, MySQL with MariaDB, and SQLite through sqlx, which share `sessions` and `columns`.
 
 mod built;

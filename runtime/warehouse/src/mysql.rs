@@ -1,9 +1,9 @@
 //! MySQL and MariaDB: sessions that only read, in UTC.
 //!
 //! In: the URL of a server, then statements with `?` placeholders. Out: Arrow batches, decoded from the
-//! binary protocol. The SQL mode of a session makes `||` concatenate strings, as in standard SQL; a backslash escapes
-//! in a literal, as the dialect's profile says. A statement without a caller is ended by `KILL QUERY` from another
-//! connection.
+//! binary protocol. The SQL mode of a session makes `||` concatenate strings, as in standard SQL. A backslash escapes
+//! in a literal, as the dialect's profile declares. If a statement's caller has gone, `KILL QUERY` on another
+//! connection ends the statement.
 
 mod bind;
 mod catalog;
@@ -33,13 +33,14 @@ const NAME: &str = "mysql";
 const FAILED: Failed = Failed { warehouse: NAME, kind_of };
 const READER: Reader<sqlx::MySql> = Reader { failed: FAILED, kind_of: cell::kind_of, append: cell::append };
 
-/// The settings of sessions that read. sqlx sets the zone `+00:00` and the character set utf8mb4. `ANSI_QUOTES` stays
-/// off: `"x"` is a string to the server, as it is to the compiler, and never a column without its mask.
+/// The settings of sessions that read. sqlx sets the time zone `+00:00` and the character set utf8mb4. `ANSI_QUOTES`
+/// stays off, so that `"x"` is a string for the server as it is for the compiler. It must never be a column, which
+/// would bypass the column's mask.
 const READING: &str = "\
     SET SESSION sql_mode = 'PIPES_AS_CONCAT,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'; \
     SET SESSION TRANSACTION READ ONLY";
 
-/// The settings of connections that may write: those of `READING`, but for the access mode.
+/// The settings of connections that may write. They equal `READING`, except for the transactions and the lock timeout.
 const WRITING: &str = "\
     SET SESSION sql_mode = 'PIPES_AS_CONCAT,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'; \
     SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; SET SESSION lock_wait_timeout = 10";
@@ -49,7 +50,7 @@ struct Server {
     connect_timeout: Duration,
 }
 
-/// Runs `init` in the server's own SQL mode, and proves that the server answers.
+/// Runs `init` in the server's own SQL mode, and checks that the server answers.
 ///
 /// # Errors
 /// [`ConnectError`] names the statement that failed. No error shows the URL.
@@ -57,11 +58,11 @@ pub async fn connect(settings: &ServerSettings) -> Result<impl Warehouse + use<>
     open_sessions(Server::new(settings)?, settings).await
 }
 
-/// Returns the port to the tables of pre-aggregations, with the privileges of the URL's user. It connects when it
-/// builds.
+/// Returns the port to the tables of pre-aggregations, with the privileges of the URL's user. Each build opens its own
+/// connection.
 ///
 /// # Errors
-/// The URL is not one of MySQL or MariaDB.
+/// The URL does not name a MySQL or MariaDB server.
 pub fn rollups(settings: &ServerSettings, place: RollupPlace) -> Result<impl RollupTables + use<>, ConnectError> {
     Ok(MySqlRollups::new(Server::new(settings)?, place))
 }
@@ -86,7 +87,7 @@ impl Server {
 impl Engine for Server {
     const FAILED: Failed = FAILED;
     type Connection = MySqlConnection;
-    /// The connection's number.
+    /// The id of the connection.
     type Handle = u64;
 
     fn lookup(name: &[&str]) -> Option<Lookup> {
@@ -130,7 +131,7 @@ impl Engine for Server {
 
     async fn cancel(&self, handle: &u64) -> Result<(), WarehouseError> {
         let mut other = self.open().await?;
-        // `KILL QUERY` accepts no placeholder; the number comes from the server.
+        // `KILL QUERY` accepts no placeholder. The number is safe, because it comes from the server.
         let kill = sqlx::raw_sql(AssertSqlSafe(format!("KILL QUERY {handle}")));
         other.execute(kill).await.map(drop).map_err(|error| FAILED.because(&error))
     }
@@ -161,7 +162,7 @@ async fn connection_id(connection: &mut MySqlConnection) -> Result<u64, sqlx::Er
 /// Classifies an error by the server's error number.
 fn kind_of(error: &dyn DatabaseError) -> WarehouseErrorKind {
     match error.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number) {
-        // Interrupted; the time limits of MariaDB and of MySQL.
+        // An interrupted statement, and the time limits of MariaDB and of MySQL.
         Some(1317 | 1969 | 3024) => WarehouseErrorKind::Timeout,
         // Too many connections, shutting down, a killed connection, gone away, lost.
         Some(1040 | 1053 | 1152..=1161 | 1203 | 1226 | 1927 | 2006 | 2013) => WarehouseErrorKind::Unavailable,

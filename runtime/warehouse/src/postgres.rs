@@ -1,9 +1,9 @@
 //! The adapter of PostgreSQL: read-only sessions in UTC.
 //!
 //! In: the URL of a server, then statements with `$n` placeholders. Out: Arrow batches, decoded from the
-//! binary protocol. The server stores no prepared statements: there are many different ones, a table may change under
-//! them, and connection poolers do not support them. A statement without a caller is ended by `pg_cancel_backend` from
-//! another connection.
+//! binary protocol. Prepared statements are not stored on the server: there are too many different ones, a change of a
+//! table may invalidate them, and connection poolers do not support them. If a statement's caller has gone,
+//! `pg_cancel_backend` on another connection ends the statement.
 
 mod bind;
 mod build;
@@ -38,13 +38,13 @@ const NAME: &str = "postgres";
 const FAILED: Failed = Failed { warehouse: NAME, kind_of };
 const READER: Reader<sqlx::Postgres> = Reader { failed: FAILED, kind_of: cell::kind_of, append: cell::append };
 
-/// The settings of sessions that read: no function of a statement can write, and times and doubles have the same
-/// form on every server.
+/// The settings of sessions that read. No function that a statement calls can write, and times and doubles have the
+/// same form on every server.
 const READING: &str = "\
     SET default_transaction_read_only = on; SET TIME ZONE 'UTC'; SET extra_float_digits = 3; \
     SET standard_conforming_strings = on";
 
-/// The settings of connections that may write. A server ends a statement whose client disconnected.
+/// The settings of connections that may write. The server ends a statement if its client has disconnected.
 const WRITING: &str = "\
     SET TIME ZONE 'UTC'; SET extra_float_digits = 3; SET standard_conforming_strings = on; \
     SET lock_timeout = '10s'; SET client_connection_check_interval = '2s'";
@@ -62,19 +62,19 @@ pub async fn connect(settings: &ServerSettings) -> Result<impl Warehouse + use<>
     open_sessions(Server::new(settings)?, settings).await
 }
 
-/// Returns the builder of models, with the rights of the URL's user. It connects when it builds.
+/// Returns the builder of models, with the privileges of the URL's user. Each build opens its own connection.
 ///
 /// # Errors
-/// The URL is not one of PostgreSQL.
+/// The URL does not name a PostgreSQL server.
 pub fn builder(settings: &ServerSettings) -> Result<impl ModelBuilder + use<>, ConnectError> {
     Ok(PostgresBuilder::new(Server::new(settings)?))
 }
 
-/// Returns the port to the tables of pre-aggregations, with the privileges of the URL's user. It connects when it
-/// builds.
+/// Returns the port to the tables of pre-aggregations, with the privileges of the URL's user. Each build opens its own
+/// connection.
 ///
 /// # Errors
-/// The URL is not one of PostgreSQL.
+/// The URL does not name a PostgreSQL server.
 pub fn rollups(settings: &ServerSettings, place: RollupPlace) -> Result<impl RollupTables + use<>, ConnectError> {
     Ok(PostgresRollups::new(Server::new(settings)?, place))
 }
@@ -100,7 +100,7 @@ impl Engine for Server {
     const BUILT: Option<&'static str> = Some(build::BUILT);
     const FOREIGN_KEYS: Option<&'static str> = Some(foreign_keys::FOREIGN_KEYS);
     type Connection = PgConnection;
-    /// The process behind the connection.
+    /// The id of the server process that serves the connection.
     type Handle = i32;
 
     fn lookup(name: &[&str]) -> Option<Lookup> {
@@ -160,7 +160,7 @@ impl WritableEngine for Server {
     async fn connect_to_write(&self) -> Result<WarehouseSession<Self>, WarehouseError> {
         let mut connection = self.open().await?;
         let setting_up = async {
-            // A server before version 14 cannot check whether its clients are connected.
+            // Servers before version 14 do not know the last setting, which checks whether clients are connected.
             if connection.execute(sqlx::raw_sql(WRITING)).await.is_err() {
                 let known = WRITING.rsplit_once(';').map_or(WRITING, |(known, _)| known);
                 connection.execute(sqlx::raw_sql(known)).await?;

@@ -1,7 +1,7 @@
-//! Parts that are shared by the adapters that build tables of pre-aggregations: names, and the comparison of totals.
+//! Code that all adapters that build tables of pre-aggregations share: names, and the comparison of totals.
 //!
-//! In: one row of totals of the cube's rows, and one of the table's. Out: whether they are equal. Absent: the
-//! statements that create a table.
+//! In: one row of totals computed from the cube's rows, and one computed from the table. Out: an error if they differ.
+//! Absent: the statements that create a table.
 
 use std::sync::Arc;
 
@@ -16,15 +16,15 @@ use terrane_compiler::rollup::TotalColumn;
 
 use crate::built::quoted;
 
-/// The largest relative difference of two sums of doubles that the order of their terms can cause.
+/// The largest relative difference of two sums of doubles that have the same terms in another order.
 const TOLERANCE: f64 = 1e-9;
 
-/// The place of the tables of pre-aggregations, and the id with which their names begin.
+/// The location of the tables of pre-aggregations, and the prefix of their names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RollupPlace {
-    /// Lower-case letters and digits.
+    /// The id of the target, in lower-case letters and digits. Names of tables begin with it.
     pub target: String,
-    /// The schema, or the database of an engine without schemas.
+    /// The schema of the tables, or the database if the engine has no schemas.
     pub schema: String,
 }
 
@@ -34,7 +34,7 @@ impl RollupPlace {
         table.strip_prefix(&self.target).is_some_and(|rest| rest.starts_with('_'))
     }
 
-    /// Returns the tables of this target among the rows of a catalog. The column `name` contains the names of tables.
+    /// Returns the tables of this target among the rows of a catalog. The column `name` contains the tables' names.
     pub(crate) fn owned<R>(&self, rows: &[R]) -> Result<Vec<Arc<str>>, sqlx::Error>
     where
         R: Row,
@@ -65,8 +65,8 @@ impl RollupPlace {
     }
 }
 
-/// Compares the totals of a table with those of the rows that it was built from. Returns the error of the first one
-/// that differs.
+/// Compares the totals of a table with the totals of the rows that it was built from. Returns an error for the first
+/// total that differs.
 pub(crate) fn compare(columns: &[TotalColumn], base: &ResultSet, stored: &ResultSet) -> Result<(), RollupTableError> {
     let rows = total(base, 0).as_number();
     for (index, column) in columns.iter().enumerate() {
@@ -83,13 +83,13 @@ pub(crate) fn compare(columns: &[TotalColumn], base: &ResultSet, stored: &Result
     Ok(())
 }
 
-/// A total as engines return it in types of their own.
+/// A total, independent of the type in which the engine returned it.
 #[derive(Debug, Clone, PartialEq)]
 enum Total {
-    /// The statement returned no such column or row.
+    /// The result has no such column, or no row.
     Missing,
     Null,
-    /// A number without trailing zeros.
+    /// The digits of a number, without trailing zeros after the point.
     Number(String),
 }
 
@@ -99,7 +99,7 @@ fn total(rows: &ResultSet, index: usize) -> Total {
     if column.is_null(0) {
         return Total::Null;
     }
-    // The shortest form of a double can have an exponent; its decimal digits cannot.
+    // Arrow would format a double in its shortest form, which can have an exponent. `to_string` writes all digits.
     if column.data_type().is_floating()
         && let Ok(doubles) = cast(column, &DataType::Float64)
         && let Some(doubles) = doubles.as_primitive_opt::<Float64Type>()
@@ -113,7 +113,7 @@ fn total(rows: &ResultSet, index: usize) -> Total {
     }
 }
 
-/// Returns the digits of a number without the zeros that its type adds after the point.
+/// Removes the zeros at the end of a number's fraction, which depend on its type.
 fn without_zeros(text: &str) -> String {
     match text.contains('.') {
         true => match text.trim_end_matches('0').trim_end_matches('.') {
@@ -132,7 +132,7 @@ impl Total {
         }
     }
 
-    /// Returns whether the difference of two sums of doubles can be caused by the order of their terms.
+    /// Returns whether two sums of doubles differ only as much as the order of their terms can explain.
     fn is_close(&self, other: &Total, rows: f64) -> bool {
         match (self, other) {
             (Total::Number(_), Total::Number(_)) => {
@@ -194,7 +194,7 @@ mod tests {
             let RollupTableError::NotVerified { column, .. } = compared.unwrap_err() else { panic!() };
             assert_eq!(column, "a1", "{base:?} {stored:?}");
         }
-        // A statement without a row proves nothing.
+        // A result without a row proves nothing.
         let empty = ResultSet { schema: integers(&[Some(1)]).schema, batches: Vec::new() };
         assert!(compare(&columns, &integers(&[Some(0), Some(0)]), &empty).is_err());
         assert!(compare(&columns, &empty, &empty).is_err());

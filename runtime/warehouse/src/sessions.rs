@@ -1,9 +1,9 @@
-//! Parts that are shared by the engines that are reached through sqlx: a bounded number of sessions, and the
-//! cancellation of statements whose caller has gone.
+//! Code that all engines behind sqlx share: a bounded number of sessions, and the cancellation of statements whose
+//! caller has gone.
 //!
-//! In: an [`Engine`] and requests with a time limit. Out: the answer, or a timeout at its time. Three invariants: a
-//! caller never waits longer than its time limit; a statement whose caller has gone is cancelled from another
-//! connection and keeps its session until then; and a broken session is never used again. Not here: differences between
+//! In: an [`Engine`] and requests with a time limit. Out: the answer, or a timeout at the time limit. Three invariants:
+//! a caller never waits longer than its time limit; a statement whose caller has gone is cancelled from another
+//! connection and holds its session until then; and a broken session is never used again. Not here: differences between
 //! engines.
 
 mod answer;
@@ -37,36 +37,36 @@ pub(crate) use open::{open_sessions, run_init};
 pub(crate) use rows::{CellError, Reader};
 pub(crate) use writers::{WritableEngine, Writers};
 
-/// The timeout of a probe or a description.
+/// The timeout of pings, descriptions and lookups.
 pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A kind of database and the address of its server.
 #[async_trait]
 pub(crate) trait Engine: Send + Sync + 'static {
     const FAILED: Failed;
-    /// The query for relations with a marker; `None` if the engine does not build any.
+    /// The query for relations with a marker. `None` if the engine builds no models.
     const BUILT: Option<&'static str> = None;
-    /// The query for foreign keys that hold for every row; `None` if the engine does not guarantee any.
+    /// The query for foreign keys that hold for every row. `None` if the engine does not guarantee any keys.
     const FOREIGN_KEYS: Option<&'static str> = None;
     /// A connection that is set up for reading.
     type Connection: Send + 'static;
-    /// Identifies the statement of a session, to cancel it.
+    /// The data by which the running statement of a session can be cancelled.
     type Handle: Send + Sync + 'static;
 
-    /// Returns the lookup of a table in the catalog, as [`Warehouse::table`] defines it; `None` if no table can have
-    /// such a name.
+    /// Returns the lookup of a table in the catalog, as [`Warehouse::table`] defines it. Returns `None` if the names of
+    /// tables cannot have this number of parts.
     fn lookup(name: &[&str]) -> Option<Lookup>;
 
     /// Opens a session.
     ///
     /// # Errors
-    /// `Unavailable`, within the operator's time limit.
+    /// `Unavailable` if the server cannot be reached within the operator's time limit.
     async fn connect(&self) -> Result<WarehouseSession<Self>, WarehouseError>;
 
-    /// Runs a statement. `None` if it returned no row from which the columns follow.
+    /// Runs a statement. Returns `None` if there was no row, because the columns are only known from a row.
     ///
     /// # Errors
-    /// `Unavailable` means that the connection is lost; after any other error it can be used again.
+    /// `Unavailable` means that the connection is lost. After any other error, the connection can be used again.
     async fn rows(
         &self,
         connection: &mut Self::Connection,
@@ -92,7 +92,7 @@ pub(crate) trait Engine: Send + Sync + 'static {
         None
     }
 
-    /// Cancels the running statement of a session. The session's connection is closed afterwards, also if this fails.
+    /// Cancels the running statement of a session. The session's connection is closed afterwards, even if this fails.
     async fn cancel(&self, handle: &Self::Handle) -> Result<(), WarehouseError>;
 }
 
@@ -104,27 +104,27 @@ pub(crate) struct WarehouseSession<E: Engine + ?Sized> {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Request<'a> {
-    /// All rows.
+    /// Runs the statement and returns all rows.
     Execute(Statement<'a>),
-    /// The columns alone; nothing runs.
+    /// Returns only the columns, without running the statement.
     Describe(Statement<'a>),
-    /// A check that the server responds.
+    /// Checks that the server responds.
     Probe,
 }
 
-/// The answer to a request. Only a statement that ran has batches.
+/// The answer to a request. Only the answer to a statement that ran has batches.
 pub(crate) type Answer = ResultSet;
 
-/// Names and kinds of columns.
+/// The names and kinds of columns.
 pub(crate) type ColumnKinds = Vec<(String, Kind)>;
 
-/// A warehouse: implements the port with a pool of sessions.
+/// A warehouse that implements the port with a pool of sessions.
 pub(crate) struct Sessions<E: Engine> {
     pool: Pool<E>,
 }
 
 impl<E: Engine> Sessions<E> {
-    /// Creates the pool. `first` is the session by which the settings were checked.
+    /// Creates the pool. `first` is the session with which the settings were checked.
     pub(crate) fn new(engine: E, first: WarehouseSession<E>, connections: usize) -> Self {
         Sessions { pool: Pool::new(engine, first, connections) }
     }

@@ -1,9 +1,9 @@
 //! The adapter of SQLite in this process: one file, read-only sessions.
 //!
 //! In: a file, then statements with `?` placeholders. Out: Arrow batches. SQLite gives each value its own type, and has
-//! no dates, booleans and decimals. The type that the query expects of a column decides the meaning of its strings and
-//! numbers (`columns::dynamic`); decimals are doubles. A statement whose caller has gone is stopped by a flag that the
-//! engine checks while it runs.
+//! no types for dates, booleans and decimals. The type that the query expects for a column decides the meaning of its
+//! strings and numbers (`columns::dynamic`). Decimals are doubles. A statement whose caller has gone is stopped by a
+//! flag, which the engine checks while it runs.
 
 mod bind;
 mod catalog;
@@ -32,19 +32,19 @@ const READER: Reader<sqlx::Sqlite> = Reader { failed: FAILED, kind_of: cell::kin
 
 /// The time for which a reader waits for a writer.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// The number of the engine's steps between two checks of the flag: well under a millisecond.
+/// The number of virtual machine steps between two checks of the flag. They take well under a millisecond.
 const STEPS_BETWEEN_LOOKS: i32 = 10_000;
-/// The largest number of rows that the engine's thread reads in advance.
+/// The largest number of rows that the engine's thread reads ahead.
 const ROWS_AHEAD: usize = 512;
 
 /// The operator's settings.
 #[derive(Debug, Clone)]
 pub struct SqliteSettings {
-    /// The database file; `None` for a database in memory, which `init` fills.
+    /// The database file. If `None`, the database is in memory, and `init` fills it.
     pub path: Option<PathBuf>,
     /// The statements that run at each start, in order.
     pub init: Vec<String>,
-    /// The largest number of statements that run at once.
+    /// The largest number of statements that run at the same time.
     pub connections: usize,
 }
 
@@ -92,7 +92,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 impl Engine for File {
     const FAILED: Failed = FAILED;
     type Connection = SqliteConnection;
-    /// True until the session is cancelled.
+    /// A flag that is true until the session's statement is cancelled.
     type Handle = Arc<AtomicBool>;
 
     fn lookup(name: &[&str]) -> Option<Lookup> {
@@ -118,7 +118,7 @@ impl Engine for File {
         let arguments = bind::arguments(statement.params).map_err(|error| FAILED.refused(error.to_string()))?;
         let text = AssertSqlSafe(statement.text).into_sql_str();
         let prepared = connection.prepare(text).await.map_err(|error| FAILED.because(&error))?;
-        // What is not bound would be null, and a place too many would take another's value.
+        // A placeholder without a value would be null, and a placeholder too many would take the value of another one.
         let places = match sqlx::Statement::parameters(&prepared) {
             Some(Either::Right(count)) => count,
             Some(Either::Left(types)) => types.len(),
@@ -132,7 +132,7 @@ impl Engine for File {
         READER.read(connection.fetch(query), statement).await
     }
 
-    /// Describes the columns by their declared types. An expression has none.
+    /// Describes the columns by their declared types. Expressions have no declared type.
     async fn describe(
         &self,
         connection: &mut SqliteConnection,

@@ -1,6 +1,6 @@
 //! Tests the DuckDB adapter with the real engine: values, types, limits and the lock.
 //!
-//! All tests share one project folder, since opening one makes it the working directory.
+//! All tests share one project folder, because opening a project makes its folder the working directory.
 
 use std::fs;
 use std::path::PathBuf;
@@ -62,7 +62,7 @@ async fn text(duckdb: &DuckDb, sql: &str, params: &[Value]) -> String {
 #[tokio::test]
 async fn every_kind_of_value_binds_exactly() {
     let duckdb = open(&[]);
-    // In two statements: DuckDB 1.5.6 fails on one that reads the type of a string and the string itself.
+    // Two statements are needed, because DuckDB 1.5.6 fails if one statement reads both the string and its type.
     let typed = async |value: Value| {
         let values = [value];
         let ty = text(&duckdb, "SELECT typeof($1)", &values).await;
@@ -182,7 +182,7 @@ async fn rows_come_as_they_are_read() {
 #[tokio::test]
 async fn a_reader_that_goes_away_stops_the_engine() {
     let duckdb = open(&[]);
-    // More rows than any memory holds; two connections.
+    // The statement has more rows than fit into memory, and there are two connections.
     let statement = Statement { text: "SELECT i, i * 2 AS j FROM range(100000000000) t(i)", params: &[], columns: &[] };
     for _ in 0..8 {
         let mut rows = duckdb.stream(statement, TIMEOUT).await.expect("it begins");
@@ -198,7 +198,7 @@ async fn a_reader_that_goes_away_stops_the_engine() {
 async fn slow_readers_leave_connections_to_others() {
     let duckdb = open(&[]);
     let statement = Statement { text: "SELECT i FROM range(100000000000) t(i)", params: &[], columns: &[] };
-    // Half of the two connections.
+    // Streams may use half of the two connections, so one stream leaves none for another.
     let _slow = duckdb.stream(statement, TIMEOUT).await.expect("it begins");
     let refused = duckdb.stream(statement, Duration::from_millis(50)).await;
     assert_eq!(refused.expect_err("no permit is free").kind, WarehouseErrorKind::Timeout);
@@ -326,7 +326,7 @@ async fn connections_are_counted_as_they_are() {
     assert_eq!((found.failed, found.lost), (0, 0));
 }
 
-/// Returns the full name and the columns, as the catalog lists them.
+/// Returns the full name of a table and its columns from the catalog.
 async fn located(warehouse: &impl Warehouse, name: &str) -> Option<String> {
     let parts: Vec<&str> = name.split('.').collect();
     let found = warehouse.table(&parts).await.expect("the catalog answers")?;
@@ -404,7 +404,7 @@ async fn files_functions_and_system_tables_are_not_in_the_catalog() {
     }
 }
 
-/// Statements that read or write files, or that give access to further files.
+/// Statements that read or write files, or give access to further files.
 const FILE_STATEMENTS: &[&str] = &[
     "SELECT * FROM 'top.csv'",
     "SELECT * FROM \"top.csv\"",
@@ -479,7 +479,7 @@ async fn a_database_file_serves_without_any_other_file() {
     }
 }
 
-/// The optimizer of the engine makes a plan for this statement that its executor refuses.
+/// For this statement, the optimizer makes a plan that the executor refuses.
 #[tokio::test]
 async fn a_plan_that_the_engine_cannot_run_is_run_without_the_optimizer() {
     let settings = DuckDbSettings {
@@ -501,13 +501,13 @@ async fn a_plan_that_the_engine_cannot_run_is_run_without_the_optimizer() {
     let mut stream = duckdb.stream(Statement::plain(sql), TIMEOUT).await.expect("the statement runs");
     assert!(stream.next().await.is_none());
     drop(stream);
-    // The optimizer is on again: it folds constants.
+    // The plan shows that the optimizer is on again, because constants are folded.
     let plan = run(&duckdb, "EXPLAIN SELECT 1 + 1", &[]).await.expect("a plan");
     let plan = plan.batches[0].column(1).as_string::<i32>().value(0);
     assert!(plan.contains('2') && !plan.contains('+'), "{plan}");
 }
 
-/// Returns the keys as texts, each with the shortest name of its table.
+/// Returns the keys as strings, with the shortest names of their tables.
 async fn foreign_keys(duckdb: &DuckDb) -> Vec<String> {
     let shown = |key: &ForeignKey| {
         let table = |names: &CatalogNames| names.0.last().expect("a name").join(".");

@@ -1,6 +1,6 @@
-//! Tests of builds of models in DuckDB: which relation replaces which, and what remains after a failed build.
+//! Tests builds of models in DuckDB: which relations a build may replace, and the state after a failed build.
 //!
-//! All tests share one project folder, since opening one makes it the working directory.
+//! All tests share one project folder, because opening a project makes its folder the working directory.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 
@@ -17,7 +17,7 @@ use terrane_app::ports::warehouse::{Statement, Warehouse, WarehouseErrorKind};
 use terrane_warehouse::{DuckDb, DuckDbSettings, FileAccess};
 
 const LIMIT: Duration = Duration::from_secs(60);
-/// A statement that runs longer than a test waits.
+/// A query that runs longer than a test waits.
 const ENDLESS: &str =
     "SELECT count(*) AS n FROM range(100000000) a, range(100000000) b WHERE (a.range + b.range) % 7 = 3";
 
@@ -77,7 +77,7 @@ async fn a_table_is_replaced_whole_and_says_what_it_is() {
     let built = duckdb.built().await.unwrap();
     assert_eq!((built.len(), built[0].is_view, &built[0].marker), (1, false, &marker("one")));
     assert_eq!((&*built[0].schema, &*built[0].name), ("analytics", "clean"));
-    // Half of its rows are computed before it fails.
+    // The query computes half of its rows before it fails.
     let failing = "SELECT CASE WHEN range < 500000 THEN range ELSE CAST('x' || range AS BIGINT) END AS id \
                    FROM range(1000000)";
     let failed = build(&*builder, false, failing, &marker("two")).await.unwrap_err();
@@ -104,7 +104,7 @@ async fn a_view_takes_the_place_of_a_table_and_a_table_that_of_a_view() {
         if is_view {
             run(&duckdb, "INSERT INTO orders VALUES (2)").await;
         }
-        // A view sees the row, a table is as of its build.
+        // A view contains the new row. A table has the rows of the time of its build.
         assert_eq!(number(&duckdb, "SELECT count(*) FROM analytics.clean").await, expected, "{is_view}");
     }
 }
@@ -136,7 +136,7 @@ async fn a_build_that_is_stopped_leaves_nothing() {
         let marker = marker("two");
         let mut endless = Box::pin(build(&*builder, false, ENDLESS, &marker));
         assert!(poll_immediate(&mut endless).await.is_none());
-        // It has begun when it can be seen to hold the database's attention; stopped at any moment it is the same.
+        // The build may or may not have begun. The outcome must be the same if it is stopped at any moment.
         tokio::task::yield_now().await;
     }
     builder.settle().await;
@@ -147,7 +147,7 @@ async fn a_build_that_is_stopped_leaves_nothing() {
     builder.settle().await;
     assert_eq!(duckdb.built().await.unwrap()[0].marker, marker("one"));
     assert_eq!(number(&duckdb, "SELECT count(*) FROM duckdb_tables() WHERE NOT internal").await, 1);
-    // Nothing is locked either.
+    // Nothing is locked after the stopped builds.
     build(&*builder, false, "SELECT 2 AS id", &marker("four")).await.unwrap();
 }
 
@@ -193,7 +193,7 @@ async fn a_file_that_is_only_read_builds_nothing_and_says_so() {
     let builder = written.builder();
     builder.prepare(&["analytics"]).await.unwrap();
     build(&*builder, false, "SELECT 1 AS id", &marker("one")).await.unwrap();
-    // Names would mean the database or the schema.
+    // A schema with the name of the database would make names ambiguous.
     let refused = builder.prepare(&["Shop"]).await.unwrap_err();
     assert!(matches!(refused, NotReady::Cant(CantBuild::NameOfDatabase { .. })), "{refused}");
     drop((builder, written));

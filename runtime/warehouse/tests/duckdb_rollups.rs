@@ -1,6 +1,6 @@
 //! Tests tables of pre-aggregations beside a DuckDB file that is open for reading only.
 //!
-//! All tests share one project folder, since opening one makes it the working directory.
+//! All tests share one project folder, because opening a project makes its folder the working directory.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 
@@ -18,7 +18,7 @@ use terrane_compiler::types::LogicalType;
 use terrane_warehouse::{DuckDb, DuckDbSettings, FileAccess, OpenError, RollupPlace, RollupStore};
 
 const LIMIT: Duration = Duration::from_secs(60);
-/// A statement that runs longer than a test waits.
+/// A query that runs longer than a test waits.
 const ENDLESS: &str =
     "SELECT count(*) AS n FROM range(100000000) a, range(100000000) b WHERE (a.range + b.range) % 7 = 3";
 
@@ -42,7 +42,7 @@ fn settings(path: &Path, store: Option<&Path>) -> DuckDbSettings {
     }
 }
 
-/// Returns a file of 1,000 rows in ten groups.
+/// Creates a database file with 1,000 rows in ten groups.
 fn warehouse(folder: &Path) -> PathBuf {
     let path = folder.join("warehouse.duckdb");
     let connection = duckdb::Connection::open(&path).unwrap();
@@ -94,12 +94,12 @@ async fn a_table_is_made_beside_a_file_that_is_only_read() {
     let version = duckdb.data_version().unwrap();
     let built = rollups.build(&table("r1_one", GROUPED), LIMIT).await.unwrap();
     assert_eq!(built.rows, 10);
-    // Whole blocks of the file.
+    // The size is a number of whole blocks.
     assert!(built.bytes.is_some_and(|bytes| bytes > 0 && bytes % (256 * 1_024) == 0), "{built:?}");
     assert_eq!(rollups.relation("r1_one"), ["terrane_preaggregations", "main", "r1_one"]);
     assert_eq!(number(&duckdb, "SELECT count(*) FROM terrane_preaggregations.main.r1_one").await, 10);
     assert_eq!(rollups.tables().await.unwrap(), ["r1_one".into()]);
-    // The rows of the warehouse are as they were.
+    // The build did not change the data of the warehouse.
     assert_eq!(duckdb.data_version().unwrap().digest, version.digest);
     drop((duckdb, rollups));
     let (duckdb, rollups) = open(folder.path());
@@ -124,7 +124,7 @@ async fn nothing_is_left_of_a_table_with_other_totals() {
         assert_eq!(column, differs, "{query}");
         assert_eq!(rollups.tables().await.unwrap(), Vec::<Arc<str>>::new());
     }
-    // The name is free.
+    // The name can be used again.
     rollups.build(&table("r1_lossy", GROUPED), LIMIT).await.unwrap();
 }
 
@@ -148,7 +148,7 @@ async fn nothing_is_left_of_a_build_that_is_dropped() {
 async fn a_store_that_does_not_open_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = warehouse(folder.path());
-    // A folder cannot be opened as a file.
+    // A folder cannot be opened as a database file.
     let error = DuckDb::open(&settings(&path, Some(folder.path()))).unwrap_err();
     assert!(matches!(error, OpenError::RollupStore { .. }), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Tests SQLite through the port: values, limits and refusals.
+//! Tests the SQLite adapter through the port: values, limits and refusals.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -12,7 +12,7 @@ use terrane_compiler::types::Value;
 use terrane_warehouse::{ConnectError, SqliteSettings, sqlite};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Counts for hours.
+/// A query that runs for hours.
 const ENDLESS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
 
 async fn open(path: Option<PathBuf>, init: &[&str]) -> Result<impl Warehouse + use<>, ConnectError> {
@@ -78,7 +78,7 @@ async fn a_statement_that_runs_too_long_is_stopped_at_its_time() {
         let error = sqlite.execute(Statement::plain(ENDLESS), limit).await.unwrap_err();
         assert_eq!(error.kind, WarehouseErrorKind::Timeout);
     }
-    // Each gave its place back: six ran, two at once.
+    // Six statements ran, at most two at once, so each released its permit.
     assert!(started.elapsed() < Duration::from_secs(5));
     run(&sqlite, "SELECT 1", &[]).await.unwrap();
 }
@@ -128,7 +128,7 @@ async fn connections_are_counted_as_they_are() {
     tokio::pin!(running);
     assert!(tokio::time::timeout(Duration::from_millis(50), &mut running).await.is_err());
     assert_eq!(now(), (1, 0, 0));
-    // A second one has to be made, and can't be.
+    // A second connection is needed, but cannot be opened.
     std::fs::remove_file(&path).unwrap();
     assert!(run(&sqlite, "SELECT 1", &[]).await.is_err());
     assert_eq!(now(), (1, 0, 1));

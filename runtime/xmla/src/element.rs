@@ -1,8 +1,9 @@
 //! The elements of a request, read from XML within limits.
 //!
-//! In: the bytes of a document in UTF-8 or UTF-16. Out: its root [`Element`], by local names: prefixes and namespaces
-//! differ between clients and are ignored. A document type, an entity that XML does not define, and anything beyond the
-//! limits are refused, so a small document cannot become a large one. Absent: the meaning of the elements.
+//! In: the bytes of a document in UTF-8 or UTF-16. Out: its root [`Element`]. Elements have local names: prefixes and
+//! namespaces differ between clients and are ignored. A document type, an entity that XML does not define, and a
+//! document beyond the limits are refused, so a small document cannot become a large one. Absent: the meaning of the
+//! elements.
 
 use quick_xml::XmlVersion;
 use quick_xml::events::{BytesRef, BytesStart, Event};
@@ -22,14 +23,14 @@ pub const MAX_NAME: usize = 256;
 pub struct Element {
     /// The name without its prefix.
     pub name: String,
-    /// Values by local names.
+    /// The values of the attributes, by local names.
     pub attributes: Vec<(String, String)>,
     pub children: Vec<Element>,
-    /// The text of the element itself, without that of its children.
+    /// The text of the element itself, without the text of its children.
     pub text: String,
 }
 
-/// The reason why a document cannot be read.
+/// The reason why a document is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum XmlError {
     #[error("the body is neither UTF-8 nor UTF-16")]
@@ -47,7 +48,7 @@ pub enum XmlError {
 }
 
 impl Element {
-    /// Reads a document.
+    /// Parses a document.
     ///
     /// # Errors
     /// [`XmlError`]
@@ -64,7 +65,7 @@ impl Element {
         }
     }
 
-    /// Returns the first child of a name.
+    /// Returns the first child with a name.
     pub fn child(&self, name: &str) -> Option<&Element> {
         self.children.iter().find(|child| child.name == name)
     }
@@ -74,13 +75,13 @@ impl Element {
         self.attributes.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
     }
 
-    /// Returns whether the element says that it has no value.
+    /// Returns true if the attribute `nil` marks the element as null.
     pub fn is_nil(&self) -> bool {
         matches!(self.attribute("nil"), Some("true" | "1"))
     }
 }
 
-/// The open elements of a document, and its root once that is closed.
+/// The open elements of a document, and its root after the root was closed.
 #[derive(Default)]
 struct Document {
     open: Vec<Element>,
@@ -89,7 +90,7 @@ struct Document {
 }
 
 impl Document {
-    /// Adds an event, and returns whether the document has ended.
+    /// Adds a parser event. Returns true if the document has ended.
     fn add(&mut self, event: Event<'_>, position: u64) -> Result<bool, XmlError> {
         match event {
             Event::Start(start) => self.start(&start, position)?,
@@ -166,7 +167,7 @@ fn syntax(position: u64, message: impl ToString) -> XmlError {
     XmlError::Syntax { position, message: message.to_string() }
 }
 
-/// Returns the character of a reference: one by number, or one of the five that XML defines.
+/// Returns the character of a character reference, or of one of the five entities that XML defines.
 fn character(reference: &BytesRef<'_>, position: u64) -> Result<char, XmlError> {
     if let Some(character) = reference.resolve_char_ref().map_err(|error| syntax(position, error))? {
         return Ok(character);
@@ -191,7 +192,7 @@ fn check_encoding<E: ToString>(
     if is_known { Ok(()) } else { Err(XmlError::UnsupportedEncoding(encoding.chars().take(MAX_NAME).collect())) }
 }
 
-/// Returns the text of a document, whose byte order mark or first bytes show its encoding.
+/// Decodes a document, whose byte order mark or first bytes reveal its encoding.
 fn decoded(bytes: &[u8]) -> Result<String, XmlError> {
     let units = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
         let pairs = bytes.chunks_exact(2);

@@ -1,6 +1,6 @@
-//! Envelopes of responses: the parts before and behind the rows, and faults.
+//! Envelopes of responses: the XML before and after the rows, and faults.
 //!
-//! In: the command that is answered, its session and its parts. Out: bytes of SOAP 1.1.
+//! In: the command that is answered, its session and its parts. Out: the bytes of a SOAP 1.1 message.
 
 use crate::fault::Fault;
 use crate::request::Content;
@@ -29,7 +29,7 @@ impl Answered {
     }
 }
 
-/// Returns the begin of an envelope, up to its results.
+/// Returns the beginning of an envelope, up to its results.
 pub fn head(answered: Answered, session: Option<&str>) -> Vec<u8> {
     let mut out = open(session);
     append(&format!("<soap:Body><{} xmlns=\"{NAMESPACE}\"><return>", answered.element()), &mut out);
@@ -41,7 +41,7 @@ pub fn write_foot(answered: Answered, out: &mut Vec<u8>) {
     append(&format!("</return></{}></soap:Body></soap:Envelope>", answered.element()), out);
 }
 
-/// Appends the begin of a list of several results.
+/// Appends the beginning of a list of several results.
 pub fn write_results_head(out: &mut Vec<u8>) {
     append(&format!("<results xmlns=\"{RESULTS}\">"), out);
 }
@@ -51,7 +51,7 @@ pub fn write_results_foot(out: &mut Vec<u8>) {
     append("</results>", out);
 }
 
-/// Appends the begin of a rowset, with its schema if that is asked for.
+/// Appends the beginning of a rowset. The schema is included if `content` requests it.
 pub fn write_rowset_head(fields: &[ResultField], content: Content, out: &mut Vec<u8>) {
     let namespace = if content == Content::None { EMPTY } else { ROWSET };
     append(
@@ -79,7 +79,7 @@ pub fn empty(answered: Answered, session: Option<&str>) -> Vec<u8> {
     out
 }
 
-/// Returns the response with a fault. `id` names the request in the log.
+/// Returns the response with a fault. `id` identifies the request in the log.
 pub fn fault(fault: &Fault, id: &str) -> Vec<u8> {
     let mut out = open(None);
     append("<soap:Body><soap:Fault>", &mut out);
@@ -92,7 +92,7 @@ pub fn fault(fault: &Fault, id: &str) -> Vec<u8> {
     out
 }
 
-/// Appends the report of an error behind the first rows, when a fault cannot be sent any more.
+/// Appends an error after the first rows, when a fault can no longer be sent.
 pub fn write_late_error(fault: &Fault, out: &mut Vec<u8>) {
     append("<Messages xmlns=\"urn:schemas-microsoft-com:xml-analysis:exception\">", out);
     write_error(fault, out);

@@ -1,28 +1,28 @@
-//! Faults: the errors of XMLA.
+//! Faults, which are the errors of XMLA.
 //!
-//! In: what went wrong. Out: a [`Fault`] with a code of XMLA, which the writer of envelopes writes as a SOAP fault.
-//! Absent: HTTP; faults go out with status 200, because many clients do not show a fault with another status.
+//! In: an error. Out: a [`Fault`] with a code of XMLA, which the writer of envelopes writes as a SOAP fault. Absent:
+//! HTTP. Faults are sent with status 200, because many clients do not show a fault with another status.
 
-/// The number and the party at fault of an error.
+/// The kind of an error. It determines the number, and whether the client or the server is at fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultCode {
-    /// The body is not an envelope, or does not contain a request of XMLA.
+    /// The body is not an envelope, or the envelope does not contain a request of XMLA.
     InvalidEnvelope,
-    /// A header that must be understood is not.
+    /// A header has `mustUnderstand`, but is not supported.
     NotUnderstood,
     UnknownRowset,
-    /// An invalid restriction, property or parameter.
+    /// A restriction, property or parameter is invalid.
     InvalidArgument,
     UnknownSession,
-    /// The statement has problems, or its language is not DAX.
+    /// The statement is invalid, or its language is not DAX.
     InvalidStatement,
     Forbidden,
-    /// The statement ran and failed, or the server cannot answer now.
+    /// The statement failed while it ran, or the server cannot answer now.
     Failed,
 }
 
 impl FaultCode {
-    /// Returns the number, whose upper half marks a fatal error of Analysis Services.
+    /// Returns the error number. Its upper half marks a fatal error of Analysis Services.
     pub fn number(self) -> u32 {
         match self {
             FaultCode::InvalidEnvelope => 0xC10E_0001,
@@ -36,7 +36,7 @@ impl FaultCode {
         }
     }
 
-    /// Returns the value of `faultcode`.
+    /// Returns the text of the element `faultcode`.
     pub fn name(self) -> String {
         match self {
             FaultCode::NotUnderstood => "soap:MustUnderstand".to_owned(),
@@ -45,7 +45,7 @@ impl FaultCode {
     }
 }
 
-/// A request without a result.
+/// The error of a request that has no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     pub code: FaultCode,

@@ -1,9 +1,10 @@
-//! Names of columns as names of XML elements.
+//! Converts names of columns to names of XML elements.
 //!
-//! In: any string. Out: a name of XML; each character that such a name cannot have at its place is written as
-//! `_xHHHH_`, one for each unit of UTF-16, and so is an underscore that would be read as the beginning of one.
+//! In: any string. Out: a name of XML. A character that XML does not allow at its place in a name is written as
+//! `_xHHHH_`, once for each of its UTF-16 units. An underscore is also written in this form if a reader would take it
+//! for the beginning of such an escape.
 
-/// Returns the name of the element of a column.
+/// Returns the element name of a column. An empty name becomes `_x0000_`.
 pub fn encode(name: &str) -> String {
     let mut encoded = String::with_capacity(name.len());
     for (at, character) in name.char_indices() {
@@ -24,13 +25,13 @@ pub fn encode(name: &str) -> String {
     if encoded.is_empty() { "_x0000_".to_owned() } else { encoded }
 }
 
-/// Returns whether a string begins like an escaped character.
+/// Returns whether a string begins with an escape of the form `_xHHHH_`.
 fn is_escape(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.len() >= 7 && bytes[1] == b'x' && bytes[6] == b'_' && bytes[2..6].iter().all(u8::is_ascii_hexdigit)
 }
 
-/// Returns whether a character is a NameStartChar of XML, except the colon, which would separate a prefix.
+/// Returns whether a character is a NameStartChar of XML. The colon is not, because it would separate a prefix.
 fn is_name_start(character: char) -> bool {
     matches!(character,
         'A'..='Z' | '_' | 'a'..='z' | '\u{C0}'..='\u{D6}' | '\u{D8}'..='\u{F6}' | '\u{F8}'..='\u{2FF}'

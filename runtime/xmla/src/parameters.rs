@@ -1,7 +1,7 @@
-//! Parameters of Execute as values of DAX.
+//! Converts parameters of Execute to values of DAX.
 //!
-//! In: the text of a value and the name of its type, as XML Schema names them. Out: a value that is bound to the
-//! statement and never becomes a part of its text.
+//! In: the text of a value, and the name of its type in XML Schema. Out: a value that is bound to the statement and
+//! never becomes part of the statement's text.
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
@@ -12,10 +12,10 @@ use terrane_compiler::types::Value;
 use crate::fault::Fault;
 use crate::request::Parameter;
 
-/// Reads the values of parameters by their names.
+/// Returns the values of parameters by their names.
 ///
 /// # Errors
-/// A value that its type does not have, or an unknown type.
+/// A value does not fit its type, or the type is unknown.
 pub fn values(parameters: &[Parameter]) -> Result<Parameters, Fault> {
     parameters.iter().map(|parameter| Ok((parameter.name.as_str().into(), value(parameter)?))).collect()
 }
@@ -44,7 +44,7 @@ fn integer(text: &str) -> Option<Value> {
     text.parse().ok().map(Value::Integer).or_else(|| decimal(text).filter(|_| !text.contains('.')))
 }
 
-/// Reads plain digits with at most one point.
+/// Parses a decimal number of digits with at most one point and an optional sign.
 fn decimal(text: &str) -> Option<Value> {
     const MAX_DIGITS: usize = 76;
     let (sign, digits) = match text.strip_prefix('-') {
@@ -70,7 +70,7 @@ fn boolean(text: &str) -> Option<Value> {
     }
 }
 
-/// Reads a time; one with an offset as the wall clock of UTC.
+/// Parses a time. A time with an offset is converted to the wall clock of UTC.
 fn time(text: &str) -> Option<Value> {
     let wall_clock = match text.parse::<Timestamp>() {
         Ok(instant) => TimeZone::UTC.to_datetime(instant),

@@ -1,8 +1,8 @@
 //! Requests of XMLA: Discover and Execute in a SOAP envelope.
 //!
-//! In: the bytes of an envelope. Out: a typed [`Request`], or the [`Fault`] that answers it. Unknown properties and
-//! elements are ignored, as the specification demands; unknown restrictions are handled by their rowset. Absent:
-//! sessions and statements, which are carried and not interpreted.
+//! In: the bytes of an envelope. Out: a typed [`Request`], or the [`Fault`] to send as the answer. Unknown properties
+//! and elements are ignored, as the specification demands. Unknown restrictions are passed on to their rowset. Absent:
+//! the meaning of sessions and statements, which are passed on unchanged.
 
 use crate::element::Element;
 use crate::fault::{Fault, FaultCode};
@@ -38,7 +38,7 @@ pub struct Discover {
     pub properties: Properties,
 }
 
-/// Values of a column; a row passes if it has one of them. Without values every row passes.
+/// A restriction of a column. A row passes if it has one of the values. Without values, every row passes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restriction {
     pub column: String,
@@ -48,38 +48,38 @@ pub struct Restriction {
 /// A request to run a statement.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Execute {
-    /// The statement; empty if nothing is to be run.
+    /// The statement. It is empty if the request runs nothing.
     pub statement: String,
     pub parameters: Vec<Parameter>,
     pub properties: Properties,
 }
 
-/// A value of an `@name` of the statement.
+/// A value for the parameter `@name` of a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
     /// The name without the `@`.
     pub name: String,
-    /// The local name of the type, such as `int`; empty if none is given.
+    /// The local name of the type, such as `int`. It is empty if the request contains none.
     pub ty: String,
-    /// The value; `None` for null.
+    /// The text of the value. `None` for null.
     pub value: Option<String>,
 }
 
-/// The properties that change a result. Results are tabular, whatever `Format` and `AxisFormat` ask for.
+/// The properties that change a result. Results are always tabular; `Format` and `AxisFormat` are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Properties {
-    /// The catalog; `None` if the request names none.
+    /// The name of the catalog. `None` if the request contains none.
     pub catalog: Option<String>,
     pub content: Content,
-    /// The time limit in seconds; `None` for the limit of the server.
+    /// The time limit in seconds. `None` for the server's limit.
     pub timeout: Option<u64>,
-    /// The index of the first row; `None` is the first of all.
+    /// The index of the first row to return. `None` for the first row of all.
     pub begin_range: Option<u64>,
-    /// The index of the last row; `None` is the last of all.
+    /// The index of the last row to return. `None` for the last row of all.
     pub end_range: Option<u64>,
 }
 
-/// The parts of a result.
+/// The parts of a result that are returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Content {
     None,
@@ -89,15 +89,15 @@ pub enum Content {
     SchemaData,
 }
 
-/// Headers that may say that they must be understood; their content does not change an answer.
+/// Headers that are ignored even if they have `mustUnderstand`, because their content does not change an answer.
 const IGNORED_HEADERS: [&str; 5] =
     ["ProtocolCapabilities", "Version", "NamespaceCompatibility", "BeginGetSessionToken", "Security"];
 
 impl Request {
-    /// Reads an envelope.
+    /// Parses an envelope.
     ///
     /// # Errors
-    /// The fault that answers it.
+    /// The fault to send as the answer.
     pub fn read(bytes: &[u8]) -> Result<Request, Fault> {
         let envelope = |message: String| Fault::new(FaultCode::InvalidEnvelope, message);
         let root = Element::read(bytes).map_err(|error| envelope(error.to_string()))?;
@@ -147,7 +147,7 @@ fn discover(command: &Element) -> Result<Discover, Fault> {
     Ok(Discover { rowset, restrictions: restrictions(list), properties: properties(command)? })
 }
 
-/// Returns the entries of a list in its wrapper, none if one of them is missing or null.
+/// Returns the entries of a list inside its wrapper. Returns none if the wrapper or the list is missing or null.
 fn list<'e>(command: &'e Element, wrapper: &str, list: &str) -> &'e [Element] {
     let wrapper = command.child(wrapper).filter(|wrapper| !wrapper.is_nil());
     let list = wrapper.and_then(|wrapper| wrapper.child(list)).filter(|list| !list.is_nil());
@@ -166,7 +166,7 @@ fn restrictions(list: &[Element]) -> Vec<Restriction> {
     restrictions
 }
 
-/// Returns the values of a restriction: its text, or those of its `Value` elements.
+/// Returns the values of a restriction: the texts of its `Value` elements, or its own text if it has no elements.
 fn values(element: &Element) -> Vec<String> {
     let texts = if element.children.is_empty() { std::slice::from_ref(element) } else { &element.children };
     let texts = texts.iter().filter(|text| !text.is_nil()).map(|text| text.text.trim().to_owned());
@@ -231,7 +231,7 @@ fn content(value: &str) -> Result<Content, Fault> {
     }
 }
 
-/// Reads an integer; a negative one is none.
+/// Parses an integer. A negative number counts as none.
 fn number(property: &Element) -> Result<Option<u64>, Fault> {
     let value = property.text.trim();
     let number: i64 = value.parse().map_err(|_| invalid(&property.name, "an integer", value))?;

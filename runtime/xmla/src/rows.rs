@@ -1,7 +1,7 @@
-//! Rows of responses, written part by part.
+//! The rows of responses, which are written in parts.
 //!
-//! In: a request for a rowset, or the batches of a query. Out: bytes of a result; after each part the caller can send
-//! them, so that a large result is never in memory as a whole. Absent: envelopes.
+//! In: a request for a rowset, or the batches of a query. Out: the bytes of a result. The caller can send the bytes
+//! after each part, so that a large result is never completely in memory. Absent: envelopes.
 
 mod members;
 
@@ -30,17 +30,17 @@ pub use members::{MAX_MEMBERS, MembersRequest, members};
 pub struct RowsetRows {
     rowset: &'static dyn Rowset,
     filter: RowFilter,
-    /// The indexes of the columns of the result.
+    /// The indexes of the rowset's columns in the result, in order.
     columns: Vec<usize>,
     fields: Vec<ResultField>,
     content: Content,
     range: RowRange,
     part: usize,
-    /// The rows that need a query.
+    /// The request for members, if the rows need a query.
     members: Option<MembersRequest>,
 }
 
-/// The rows that a request asks for, by their indexes, and the index of the next one.
+/// The range of rows that a request selects by their indexes, and the index of the next row.
 #[derive(Debug, Clone)]
 struct RowRange {
     rows: RangeInclusive<u64>,
@@ -48,7 +48,7 @@ struct RowRange {
 }
 
 impl RowsetRows {
-    /// Returns the rows that a Discover asks for.
+    /// Returns the rows that a Discover request selects.
     ///
     /// # Errors
     /// The rowset or a restriction is unknown.
@@ -61,7 +61,7 @@ impl RowsetRows {
         Ok(RowsetRows { members, ..RowsetRows::new(rowset, filter, columns, &discover.properties) })
     }
 
-    /// Returns the rows that a query of a rowset asks for.
+    /// Returns the rows that a query of a rowset selects.
     ///
     /// # Errors
     /// The rowset or a column is unknown.
@@ -92,7 +92,7 @@ impl RowsetRows {
         RowsetRows { rowset, filter, columns, fields, content: properties.content, range, part: 0, members: None }
     }
 
-    /// Returns the hierarchy whose members must be read before the rows are written.
+    /// Returns the request for members that must be answered by a query before the rows are written.
     pub fn members(&self) -> Option<&MembersRequest> {
         self.members.as_ref()
     }
@@ -101,7 +101,7 @@ impl RowsetRows {
         envelope::write_rowset_head(&self.fields, self.content, out);
     }
 
-    /// Appends the next part of the rows, and returns whether there are more.
+    /// Appends the next part of the rows. Returns false if no part was left.
     pub fn write_part(&mut self, scope: &VisibleProject<'_>, out: &mut Vec<u8>) -> bool {
         let has_data = matches!(self.content, Content::Data | Content::SchemaData);
         if !has_data || self.part >= self.rowset.parts(scope) || self.range.is_over() {
@@ -133,7 +133,7 @@ impl RowRange {
         RowRange { rows: first..=properties.end_range.unwrap_or(u64::MAX), next: 0 }
     }
 
-    /// Counts a row, and returns whether it is in the range.
+    /// Counts a row. Returns true if it is in the range.
     fn take(&mut self) -> bool {
         let index = self.next;
         self.next += 1;
@@ -155,8 +155,8 @@ pub struct QueryRows {
 }
 
 impl QueryRows {
-    /// Creates the rows of a query. `formats` are those that the project declares. `sample` is one of the batches, if
-    /// there are any; it shows which numbers are masked, because they are strings there.
+    /// Creates the rows of a query. `formats` are the formats that the project declares. `sample` is one of the
+    /// batches, if there are any. It shows which numbers are masked, because masked numbers are strings.
     pub fn new(
         columns: Vec<ResultColumn>,
         types: &[Type],
@@ -167,7 +167,7 @@ impl QueryRows {
         let stored = |index: usize| sample.and_then(|batch| batch.columns().get(index)).map(|array| array.data_type());
         let is_currency = |index: usize| matches!(formats.get(index), Some(Some(format)) if &**format == "currency");
         let column = |(index, ty): (usize, &Type)| match (column_type(*ty, stored(index)), stored(index)) {
-            // Doubles may be infinite, which decimals are not.
+            // Doubles are not declared as decimals, because they may be infinite.
             (ColumnType::Long | ColumnType::Double, Some(stored)) if is_currency(index) && !stored.is_floating() => {
                 ColumnType::Decimal
             }
@@ -202,7 +202,7 @@ impl QueryRows {
     }
 }
 
-/// Appends a cell with its tags; nothing for a null.
+/// Appends a cell with its tags. Appends nothing for a null.
 fn write_cell(
     cells: &mut TextCells<'_>,
     row: usize,
@@ -227,7 +227,7 @@ fn write_cell(
     field.close(out);
 }
 
-/// Returns the type of the values of a column: that of DAX, unless they are stored as strings.
+/// Returns the type of a column's values. It follows from the type in DAX, unless the values are stored as strings.
 fn column_type(ty: Type, stored: Option<&DataType>) -> ColumnType {
     if matches!(stored, Some(DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)) {
         return ColumnType::String;

@@ -1,7 +1,7 @@
 //! The form of a rowset: its columns, their types, and the restrictions of its rows.
 //!
-//! In: a [`Table`], which is data: each column has a name, a type and the value of a row. Out: schemas, cells, and the
-//! rows that pass restrictions, all from that one table. Absent: the tables themselves.
+//! In: a [`Table`], which describes a rowset as data: each column has a name, a type and a function for its value in a
+//! row. Out: schemas, cells, and the rows that pass restrictions. Absent: the tables themselves.
 
 mod filter;
 
@@ -26,12 +26,12 @@ pub enum ColumnType {
     Decimal,
     DateTime,
     Uuid,
-    /// Any number of rows of their own columns.
+    /// A list of rows, which have columns of their own.
     Nested(&'static [Field]),
 }
 
 impl ColumnType {
-    /// Returns the type of XML Schema.
+    /// Returns the name of the type in XML Schema.
     pub fn as_str(self) -> &'static str {
         match self {
             ColumnType::String => "xsd:string",
@@ -51,21 +51,21 @@ impl ColumnType {
     }
 }
 
-/// The comparison of a restriction with the value of a row.
+/// The comparison of a restriction's value with the value of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Match {
-    /// The values are equal; strings without regard to case.
+    /// The values are equal. Strings are compared without case.
     Equal,
-    /// The value has one of the bits.
+    /// The value of the row has at least one bit of the restriction's value.
     Mask,
 }
 
-/// A column, or a restriction that is not a column.
+/// A column, or a restriction that is not the name of a column.
 #[derive(Debug, Clone, Copy)]
 pub struct Field {
     pub name: &'static str,
     pub ty: ColumnType,
-    /// The restriction that the rowset announces for the column.
+    /// The comparison if rows can be restricted by this field. `None` if the rowset does not announce a restriction.
     pub restriction: Option<Match>,
 }
 
@@ -98,13 +98,13 @@ impl<'a> Cell<'a> {
         Cell::Text(text.into())
     }
 
-    /// Returns a string, or null.
+    /// Returns a cell with a string, or null for `None`.
     pub fn optional(text: Option<&'a str>) -> Self {
         text.map_or(Cell::Null, Cell::text)
     }
 }
 
-/// A column with the value of a row.
+/// A column with the function that returns its value in a row.
 pub struct Column<R> {
     pub field: Field,
     pub value: for<'a> fn(&'a VisibleProject<'a>, &'a R) -> Cell<'a>,
@@ -114,23 +114,23 @@ pub struct Column<R> {
 pub enum Source<R> {
     /// All rows at once.
     Once(fn(&VisibleProject<'_>) -> Vec<R>),
-    /// The rows of each cube. The field is the name of the column that contains the cube's name.
+    /// The rows of each cube, by the cube's index. The string is the name of the column that contains the cube's name.
     EachCube(&'static str, fn(&VisibleProject<'_>, usize) -> Vec<R>),
 }
 
-/// A rowset whose rows are of one type.
+/// A rowset whose rows have the type `R`.
 pub struct Table<R: 'static> {
     pub name: &'static str,
-    /// The number under which clients know the rowset.
+    /// The GUID by which clients identify the rowset.
     pub guid: &'static str,
     pub description: &'static str,
     pub columns: &'static [Column<R>],
-    /// Restrictions that are no columns, each with the value that all rows have.
+    /// Restrictions that are not columns, each with a value that applies to all rows.
     pub restrictions: &'static [(Field, i64)],
     pub source: Source<R>,
 }
 
-/// A rowset.
+/// A rowset, independent of the type of its rows.
 pub trait Rowset: Sync {
     fn name(&self) -> &'static str;
 
@@ -141,13 +141,13 @@ pub trait Rowset: Sync {
     /// Returns the columns in their order.
     fn fields(&self) -> Vec<Field>;
 
-    /// Returns the restrictions that are no columns, each with the value that all rows have.
+    /// Returns the restrictions that are not columns, each with a value that applies to all rows.
     fn constants(&self) -> &'static [(Field, i64)];
 
-    /// Returns the number of parts in which the rows are made.
+    /// Returns the number of parts in which the rows are created.
     fn parts(&self, scope: &VisibleProject<'_>) -> usize;
 
-    /// Passes on the cells of those rows of a part that pass a filter.
+    /// Calls `sink` with the cells of each row of a part that passes a filter.
     fn rows(&self, scope: &VisibleProject<'_>, part: usize, filter: &RowFilter, sink: &mut dyn FnMut(&[Cell<'_>]));
 }
 

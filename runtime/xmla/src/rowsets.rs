@@ -1,7 +1,7 @@
-//! The rowsets that Discover answers.
+//! The rowsets that Discover can request.
 //!
-//! In: the name of a rowset. Out: its table, from which its schema, its rows and its entry in DISCOVER_SCHEMA_ROWSETS
-//! are made. The columns and their order are those of XMLA 1.1 and of the engines after it.
+//! In: the name of a rowset. Out: its table, which defines its schema, its rows and its entry in
+//! DISCOVER_SCHEMA_ROWSETS. The columns and their order are those of XMLA 1.1 and of later engines.
 
 mod columns;
 mod dbschema;
@@ -47,7 +47,7 @@ pub static ALL: [&dyn Rowset; 22] = [
     &empty::SETS,
 ];
 
-/// Returns the rowset of a name.
+/// Returns the rowset with a name, ignoring case.
 ///
 /// # Errors
 /// The name is unknown.

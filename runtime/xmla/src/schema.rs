@@ -1,7 +1,7 @@
 //! The inline XML Schema of a result, and the elements of its rows.
 //!
 //! In: the columns of a rowset or of a query. Out: `xsd:schema`, and rows whose elements have the names that the schema
-//! declares. A null is left out of its row. Many clients read no row without the schema.
+//! declares. Nulls are left out of rows. Many clients cannot read rows without the schema.
 
 use std::borrow::Cow;
 
@@ -15,9 +15,9 @@ pub const ROWSET: &str = "urn:schemas-microsoft-com:xml-analysis:rowset";
 /// A column of a result.
 #[derive(Debug, Clone)]
 pub struct ResultField {
-    /// The name as clients show it.
+    /// The name that clients show.
     name: Cow<'static, str>,
-    /// The name of its element.
+    /// The name of the XML element.
     element: String,
     ty: ColumnType,
 }
@@ -28,17 +28,17 @@ impl ResultField {
         ResultField { element: names::encode(&name), name, ty }
     }
 
-    /// Appends the tag before a value.
+    /// Appends the opening tag.
     pub(crate) fn open(&self, out: &mut Vec<u8>) {
         tag("<", &self.element, out);
     }
 
-    /// Appends the tag behind a value.
+    /// Appends the closing tag.
     pub(crate) fn close(&self, out: &mut Vec<u8>) {
         tag("</", &self.element, out);
     }
 
-    /// Appends a value; nothing for a null.
+    /// Appends a value with its tags. Appends nothing for a null.
     pub(crate) fn write(&self, cell: &Cell<'_>, out: &mut Vec<u8>) {
         match cell {
             Cell::Null => {}
@@ -98,7 +98,7 @@ fn append(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Appends the schema of rows with some columns.
+/// Appends the schema of rows with these columns.
 pub fn write_schema(fields: &[ResultField], out: &mut Vec<u8>) {
     append(
         "<xsd:schema xmlns:xsd=\"http://www.w3.org/2001/XMLSchema\" xmlns:sql=\"urn:schemas-microsoft-com:xml-sql\" \

@@ -1,7 +1,7 @@
-//! The part of a project that one request sees: the catalog, its cubes, and what each of them is made of.
+//! The part of a project that one request can see: the catalog, its cubes, and their dimensions and measures.
 //!
-//! In: the access of a caller. Out: cubes with their dimensions, hierarchies and measures under the names of XMLA. What
-//! the caller may not see is in none of them. Absent: columns of rowsets.
+//! In: the access of a caller. Out: cubes with their dimensions, hierarchies and measures under the names of XMLA. They
+//! contain nothing that the caller may not see. Absent: columns of rowsets.
 
 use terrane_app::metadata;
 use terrane_compiler::Access;
@@ -10,14 +10,14 @@ use terrane_compiler::model::{
 };
 use terrane_compiler::types::Granularity;
 
-/// The server, as rowsets describe it.
+/// The properties of the server that rowsets show.
 #[derive(Debug, Clone)]
 pub struct ServerInfo {
     /// The project's name.
     pub catalog: String,
     /// The address under which the caller reached the server.
     pub url: String,
-    /// The version as four numbers.
+    /// The version, as four numbers with points between them.
     pub version: String,
 }
 
@@ -26,28 +26,28 @@ pub struct VisibleProject<'a> {
     access: &'a Access<'a>,
     pub info: &'a ServerInfo,
     cubes: Vec<&'a Cube>,
-    /// The members of a hierarchy, read before the rows are made.
+    /// The members of the requested hierarchy, which a query has read.
     pub members: Vec<Member>,
 }
 
-/// A member of a level, with the hierarchy that it belongs to.
+/// A member of a level of a hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
     /// The index of the cube.
     pub cube: usize,
     pub hierarchy: Hierarchy,
-    /// The number of its level; 0 is that of all members.
+    /// The number of the member's level. Level 0 contains only the member `All`.
     pub level: u32,
     pub ordinal: u32,
     pub caption: String,
-    /// The value; `None` for null.
+    /// The value of the member. `None` for null.
     pub key: Option<String>,
-    /// The index of the member above it, among all members of the hierarchy.
+    /// The index of the parent among all members of the hierarchy.
     pub parent: Option<u32>,
     pub children: u32,
 }
 
-/// A dimension of a cube: its measures, or a cube that its rows have a row of.
+/// A dimension of a cube: the cube's measures, the cube itself, or a cube that it reaches by to-one joins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DimensionRef {
     Measures,
@@ -59,9 +59,9 @@ pub enum DimensionRef {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hierarchy {
     Measures,
-    /// The values of one dimension of a cube, by their indexes in the model.
+    /// The values of a cube's dimension, by the indexes of the cube and the dimension in the model.
     Attribute(u32, u32),
-    /// Year, quarter, month and day of a time dimension.
+    /// The levels year, quarter, month and day of a time dimension, by the same indexes as `Attribute`.
     Calendar(u32, u32),
 }
 
@@ -70,12 +70,12 @@ pub enum Hierarchy {
 pub enum Level {
     Measures,
     All,
-    /// The values themselves.
+    /// The level of the values themselves.
     Attribute,
     Period(Granularity),
 }
 
-/// A measure or a metric of a cube, by its index.
+/// A measure by the indexes of its cube and of itself, or a metric by its index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MeasureRef {
     Measure(u32, u32),
@@ -106,7 +106,8 @@ impl<'a> VisibleProject<'a> {
         &self.cube(cube).dimensions[index as usize]
     }
 
-    /// Returns the dimensions of a cube: its measures, itself, and the cubes that its rows have one row of.
+    /// Returns the dimensions of a cube: its measures, the cube itself, and the shown cubes that it reaches by to-one
+    /// joins.
     pub fn dimensions(&self, cube: &Cube) -> Vec<DimensionRef> {
         let model = self.access.model();
         let reached =
@@ -115,7 +116,7 @@ impl<'a> VisibleProject<'a> {
         std::iter::once(DimensionRef::Measures).chain(cubes).collect()
     }
 
-    /// Returns the hierarchies of a dimension, in the order of their declaration.
+    /// Returns the hierarchies of a dimension, in the order in which they are declared.
     pub fn hierarchies(&self, dimension: DimensionRef) -> Vec<Hierarchy> {
         let DimensionRef::Cube(of) = dimension else { return vec![Hierarchy::Measures] };
         let cube = self.cube(of);
@@ -130,7 +131,7 @@ impl<'a> VisibleProject<'a> {
         hierarchies
     }
 
-    /// Returns the levels of a hierarchy, from the top.
+    /// Returns the levels of a hierarchy from the top down.
     pub fn levels(&self, hierarchy: Hierarchy) -> Vec<Level> {
         match hierarchy {
             Hierarchy::Measures => vec![Level::Measures],
@@ -143,7 +144,8 @@ impl<'a> VisibleProject<'a> {
         }
     }
 
-    /// Returns the measures of a cube, and the metrics that are computed from it first and have a name of their own.
+    /// Returns the measures of a cube, and its metrics. A metric belongs to the first cube that it is computed from,
+    /// unless the cube has a member with its name.
     pub fn measures(&self, cube: &Cube) -> Vec<MeasureRef> {
         let shown = metadata::measures(self.access, cube);
         let index = |measure: &Measure| cube.measures.iter().position(|found| found.name == measure.name);
@@ -186,7 +188,7 @@ impl DimensionRef {
         }
     }
 
-    /// Returns `DIMENSION_TYPE`: measures, time or other.
+    /// Returns `DIMENSION_TYPE`: 2 for measures, 1 for time, 3 for others.
     pub fn kind(self, scope: &VisibleProject<'_>) -> i64 {
         match self {
             DimensionRef::Measures => 2,
@@ -195,7 +197,7 @@ impl DimensionRef {
         }
     }
 
-    /// Returns whether the only attributes besides keys are times: a calendar table.
+    /// Returns whether the cube is a calendar table, whose attributes are all times or keys, with at least one time.
     fn is_time(self, scope: &VisibleProject<'_>) -> bool {
         let attributes = scope.hierarchies(self);
         let mut attributes = attributes.iter().filter_map(|hierarchy| match hierarchy {
@@ -210,7 +212,7 @@ impl DimensionRef {
         }) && has_time
     }
 
-    /// Returns the hierarchy that a client shows first.
+    /// Returns the unique name of the hierarchy that clients show first.
     pub fn default_hierarchy(self, scope: &VisibleProject<'_>) -> Option<String> {
         scope.hierarchies(self).first().map(|hierarchy| hierarchy.unique_name(scope))
     }
@@ -231,7 +233,7 @@ impl Hierarchy {
         }
     }
 
-    /// Returns the granularity of the lowest level of a calendar.
+    /// Returns the granularity of the lowest level of a calendar. Other hierarchies have none.
     pub fn finest_period(self, scope: &VisibleProject<'_>) -> Option<Granularity> {
         scope.levels(self).into_iter().rev().find_map(Level::period)
     }
@@ -259,7 +261,7 @@ impl Hierarchy {
         }
     }
 
-    /// Returns the unique name of the member above all others.
+    /// Returns the unique name of the member `All`, which is above all other members.
     pub fn all_member(self, scope: &VisibleProject<'_>) -> Option<String> {
         (self != Hierarchy::Measures).then(|| format!("{}.[All]", self.unique_name(scope)))
     }
@@ -275,7 +277,7 @@ impl Hierarchy {
 }
 
 impl Level {
-    /// Returns the granularity of a level of periods.
+    /// Returns the granularity of a level of a calendar. Other levels have none.
     pub fn period(self) -> Option<Granularity> {
         match self {
             Level::Period(granularity) => Some(granularity),
@@ -348,7 +350,7 @@ impl MeasureRef {
                 AggregateFunction::Avg => 5,
                 AggregateFunction::Variance => 6,
                 AggregateFunction::StdDev => 7,
-                // MDMEASURE_AGGR_UNKNOWN
+                // The value is MDMEASURE_AGGR_UNKNOWN.
                 AggregateFunction::Percentile(_) => 0,
                 AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox => 8,
             },
@@ -356,7 +358,7 @@ impl MeasureRef {
         }
     }
 
-    /// Returns `DATA_TYPE`.
+    /// Returns `DATA_TYPE` as the OLE DB number of a type.
     pub fn data_type(self, scope: &VisibleProject<'_>) -> i64 {
         if self.presentation(scope).format.as_deref() == Some("currency") {
             return 6;
@@ -382,7 +384,7 @@ pub fn data_type(ty: terrane_dax::Type) -> i64 {
     }
 }
 
-/// Returns names in brackets with points between them; a closing bracket is doubled.
+/// Returns names in brackets, joined by points. A closing bracket in a name is doubled.
 pub fn bracketed(names: &[&str]) -> String {
     let parts: Vec<String> = names.iter().map(|name| format!("[{}]", name.replace(']', "]]"))).collect();
     parts.join(".")

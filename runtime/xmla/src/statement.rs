@@ -1,7 +1,7 @@
 //! Statements of Execute: DAX, queries of rowsets, and other languages.
 //!
-//! In: the text of a statement. Out: its kind; a query of a rowset (`SELECT … FROM $SYSTEM.MDSCHEMA_CUBES WHERE …`) as
-//! the rowset, the columns and the conditions. Absent: DAX itself, which has a crate of its own.
+//! In: the text of a statement. Out: its kind. A query of a rowset (`SELECT … FROM $SYSTEM.MDSCHEMA_CUBES WHERE …`) is
+//! parsed to the rowset, the columns and the conditions. Absent: DAX itself, which has its own crate.
 
 use crate::fault::{Fault, FaultCode};
 
@@ -17,9 +17,9 @@ pub enum Statement {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowsetQuery {
     pub rowset: String,
-    /// The columns in the order of the statement; `None` for all columns.
+    /// The columns in the order of the statement. `None` for all columns.
     pub columns: Option<Vec<String>>,
-    /// A row passes if it meets all of them.
+    /// The conditions. A row passes if it meets all of them.
     pub conditions: Vec<Condition>,
 }
 
@@ -33,15 +33,15 @@ pub struct Condition {
 
 /// The largest number of conditions of a query.
 const MAX_CONDITIONS: usize = 100;
-/// The first words of statements in languages that are not DAX.
+/// The first words of statements that are in other languages than DAX.
 const OTHER_LANGUAGES: [&str; 10] =
     ["SELECT", "WITH", "DRILLTHROUGH", "CREATE", "ALTER", "DROP", "UPDATE", "REFRESH", "CALL", "CLEAR"];
 
 impl Statement {
-    /// Finds out the kind of a statement.
+    /// Determines the kind of a statement, and parses a query of a rowset.
     ///
     /// # Errors
-    /// The statement is in another language than DAX, or a query of a rowset that cannot be read.
+    /// The statement is in another language than DAX, or is an invalid query of a rowset.
     pub fn read(text: &str) -> Result<Statement, Fault> {
         let text = text.trim().trim_end_matches(';').trim_end();
         if text.is_empty() {
@@ -64,7 +64,7 @@ impl Statement {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Token {
-    /// A bare word, such as a keyword or `$SYSTEM`.
+    /// An unquoted word, such as a keyword or `$SYSTEM`.
     Word(String),
     /// A name in brackets.
     Name(String),
@@ -113,7 +113,7 @@ impl Tokens {
         token
     }
 
-    /// Skips a keyword if it is the next token.
+    /// Skips the next token if it is this keyword. Returns true if it was.
     fn next_is(&mut self, keyword: &str) -> bool {
         let found = matches!(self.peek(), Some(Token::Word(word)) if word.eq_ignore_ascii_case(keyword));
         self.at += usize::from(found);
@@ -231,7 +231,8 @@ fn tokens(text: &str) -> Result<Vec<Token>, Fault> {
     Ok(tokens)
 }
 
-/// Returns the content of a quoted part, in which the doubled end stands for itself, and the length with the quotes.
+/// Returns the content of a quoted token, and the token's length in bytes including its quotes. A doubled end quote in
+/// the content stands for one.
 fn quoted(text: &str, end: char) -> Result<(String, usize), Fault> {
     let mut content = String::new();
     let mut characters = text.char_indices().skip(1).peekable();

@@ -1,9 +1,9 @@
-//! Text and elements of XML, appended to bytes.
+//! Appends text and elements of XML to bytes.
 //!
-//! In: strings and names. Out: XML 1.0. A character that XML cannot have becomes U+FFFD, so that a result with a control
-//! character is still readable. Absent: the form of envelopes and rows.
+//! In: strings and names. Out: XML 1.0. A character that XML does not allow becomes U+FFFD, so that a result with a
+//! control character stays readable. Absent: the form of envelopes and rows.
 
-/// Appends the text of an element or of an attribute in double quotes.
+/// Appends text, escaped for use in an element or in an attribute with double quotes.
 pub(crate) fn write_text(text: &str, out: &mut Vec<u8>) {
     let bytes = text.as_bytes();
     let mut start = 0;
@@ -22,7 +22,7 @@ fn replacement(character: char) -> Option<&'static str> {
         '<' => Some("&lt;"),
         '>' => Some("&gt;"),
         '"' => Some("&quot;"),
-        // A reader would turn it into a line feed.
+        // XML parsers would convert a carriage return to a line feed.
         '\r' => Some("&#xD;"),
         '\t' | '\n' => None,
         '\0'..='\u{1F}' | '\u{FFFE}' | '\u{FFFF}' => Some("\u{FFFD}"),
@@ -30,7 +30,7 @@ fn replacement(character: char) -> Option<&'static str> {
     }
 }
 
-/// Escapes the text that begins at a place of the output.
+/// Escapes the output from the position `start` on.
 pub(crate) fn escape_from(start: usize, out: &mut Vec<u8>) {
     let is_plain = |byte: &u8| !matches!(byte, b'&' | b'<' | b'>' | b'"' | 0..=0x1F | 0xEF);
     if out[start..].iter().all(is_plain) {

@@ -1,9 +1,9 @@
 //! Keys that a provider publishes, refreshed periodically.
 //!
 //! In: an endpoint of the configuration. Out: the key that a token names, from the last set. A token never adds an
-//! address. A set is fresh for a while, and then refreshed in the background; while the provider is down it stays valid
-//! for [`RefreshSettings::stale`]. Providers rotate their keys, so an unknown key refreshes the set, at most once in
-//! [`PAUSE`] for all requests together. At most [`MAX_WAITING`] requests wait for it.
+//! address. A set is fresh for a while, and is then refreshed in the background. While the provider is down, the set
+//! stays valid for [`RefreshSettings::stale`]. Providers rotate their keys, so an unknown key refreshes the set. All
+//! requests together refresh it at most once in [`PAUSE`], and at most [`MAX_WAITING`] requests wait for that.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
@@ -37,13 +37,13 @@ impl Default for RefreshSettings {
 /// The reason why no key is returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyFault {
-    /// The provider has no such key, or not for this use.
+    /// The provider has no key with this id, or the key may not be used with the token's algorithm.
     Unknown,
-    /// The keys cannot be read now.
+    /// The keys could not be fetched.
     Unavailable,
 }
 
-/// The keys of one provider; a clone is the same.
+/// The keys of one provider. Clones share the same keys.
 #[derive(Clone)]
 pub struct RemoteKeys(Arc<Inner>);
 
@@ -53,7 +53,7 @@ struct Inner {
     clock: Arc<dyn Clock>,
     settings: RefreshSettings,
     known: RwLock<Known>,
-    /// The current reading, or the last one.
+    /// The running request for the keys, or the last one.
     reading: Mutex<RefreshState>,
     waiting: Semaphore,
 }
@@ -92,7 +92,7 @@ impl RemoteKeys {
         }))
     }
 
-    /// Starts reading the keys in the background, so that the first token need not wait. Needs an async runtime.
+    /// Starts fetching the keys in the background, so that the first token need not wait. Needs an async runtime.
     pub fn prefetch(&self) {
         self.begin();
     }
@@ -132,7 +132,7 @@ impl RemoteKeys {
         read_at.is_none_or(|at| self.0.clock.elapsed().saturating_sub(at) > self.0.settings.fresh)
     }
 
-    /// Waits for the running request, or starts a new one if the last was long enough ago. Fails otherwise.
+    /// Waits for the running or a recent request, or starts a new one. Fails if too many callers wait.
     async fn read_once_more(&self) -> FetchState {
         let Some(mut outcome) = self.begin() else { return FetchState::Failed };
         let Ok(_place) = self.0.waiting.try_acquire() else { return FetchState::Failed };
@@ -142,7 +142,8 @@ impl RemoteKeys {
         }
     }
 
-    /// Returns the current reading or one of a moment ago, or begins one. It continues without callers.
+    /// Returns the outcome of the running request, or of one that began within [`PAUSE`]. Otherwise starts a request,
+    /// which continues even if no caller waits for it.
     fn begin(&self) -> Option<watch::Receiver<FetchState>> {
         let now = self.0.clock.elapsed();
         let mut reading: MutexGuard<'_, RefreshState> = self.0.reading.lock().unwrap_or_else(PoisonError::into_inner);
@@ -160,7 +161,7 @@ impl RemoteKeys {
         let inner = self.0.clone();
         tokio::spawn(async move {
             let outcome = inner.read().await;
-            // There may be no waiting caller.
+            // Sending fails if no caller waits, which is fine.
             let _ = done.send(outcome);
         });
         Some(outcome)

@@ -15,7 +15,7 @@ const MAX_KID_BYTES: usize = 256;
 /// The allowed sizes of RSA keys (RFC 7518, section 3.3). Keys above the upper bound cost time without a benefit.
 const RSA_BITS: std::ops::RangeInclusive<usize> = 2_048..=8_192;
 
-/// A way to sign that a provider may use. Symmetric ones are not among them.
+/// An algorithm by which a provider may sign tokens. Symmetric algorithms are not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SignatureAlgorithm(pub(crate) Algorithm);
 
@@ -67,7 +67,7 @@ pub(crate) enum KeySetError {
 /// The result of looking up a token's key.
 pub(crate) enum KeyMatch {
     Key(Arc<DecodingKey>),
-    /// The key exists, but not for tokens like this one.
+    /// The key cannot verify tokens with this algorithm, or several keys could.
     Unfit,
     Missing,
 }
@@ -79,7 +79,7 @@ pub(crate) struct KeySet(Vec<Key>);
 struct Key {
     kid: Option<String>,
     kind: Kind,
-    /// The only algorithm it may be used with, where it says so.
+    /// The only algorithm that the key may be used with, if the key names one.
     algorithm: Option<Algorithm>,
     decoding: Arc<DecodingKey>,
 }
@@ -88,7 +88,7 @@ impl KeySet {
     /// Reads a key set.
     ///
     /// # Errors
-    /// [`KeySetError`]: no key of it can be used.
+    /// [`KeySetError`]: the document is invalid, has too many keys, or has no usable key.
     pub(crate) fn read(document: &[u8]) -> Result<Self, KeySetError> {
         let json: Json = serde_json::from_slice(document).map_err(|_| KeySetError::NoSet)?;
         let found = json.get("keys").and_then(Json::as_array).ok_or(KeySetError::NoSet)?;
@@ -134,14 +134,14 @@ impl Key {
     }
 }
 
-/// Returns the ids that two keys have, usable or not.
+/// Returns the ids that occur more than once in the document, also on keys that cannot be used.
 fn repeated(keys: &[Json]) -> BTreeSet<&str> {
     let mut seen = BTreeSet::new();
     keys.iter().filter_map(|key| key.get("kid")?.as_str()).filter(|kid| !seen.insert(*kid)).collect()
 }
 
-/// Reads a key; `None` for a key of another kind or for another use, and for one that is too weak or includes its
-/// private part.
+/// Reads a key. Returns `None` if the key has an unsupported kind, has another use than signatures, is too weak, or
+/// includes its private part.
 fn read_key(json: &Map<String, Json>) -> Option<Key> {
     let text = |name: &str| json.get(name).and_then(Json::as_str);
     if json.contains_key("d") || json.get("use").is_some_and(|of| of.as_str() != Some("sig")) {

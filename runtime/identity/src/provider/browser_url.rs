@@ -44,7 +44,7 @@ impl BrowserUrl {
         self.0.scheme() == "https"
     }
 
-    /// Returns the URL of one of this server's paths for browsers, with the path of this URL as a prefix.
+    /// Returns the URL for browsers of a path of this server. The path of this URL comes first.
     pub fn join(&self, path: &str) -> String {
         let mut url = self.0.clone();
         url.set_query(None);

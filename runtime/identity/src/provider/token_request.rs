@@ -1,7 +1,7 @@
 //! The exchange of a code for tokens (RFC 6749, section 4.1.3).
 //!
-//! In: a code. Out: the tokens, or a fault. The error code of the provider goes to the log alone, if the standard knows it:
-//! `invalid_client` is the operator's to fix.
+//! In: a code. Out: the tokens, or a fault. Error codes of the standard, such as `invalid_client`, only go to the log,
+//! because the operator has to fix their causes.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use terrane_outgoing::OutgoingClient;
 
 use super::{ProviderSettings, invalid};
 
-/// RFC 6749, section 5.2.
+/// The error codes of RFC 6749, section 5.2.
 const ERRORS: &[&str] = &[
     "invalid_request",
     "invalid_client",
@@ -30,7 +30,7 @@ pub enum ClientAuth {
     Basic { secret: String },
     /// The secret is in the form.
     Post { secret: String },
-    /// A public client: PKCE is all there is.
+    /// A public client has no secret. Only PKCE protects the exchange.
     None,
 }
 
@@ -68,7 +68,7 @@ pub(super) async fn send(
     }
 }
 
-/// Returns the form, and the header that belongs to it.
+/// Returns the form of the request, and the value of its `Authorization` header if the client uses one.
 fn form(settings: &ProviderSettings, exchange: &CodeExchange<'_>) -> (String, Option<String>) {
     let mut form = form_urlencoded::Serializer::new(String::new());
     form.append_pair("grant_type", "authorization_code").append_pair("code", exchange.code);
@@ -102,7 +102,7 @@ fn refusal(provider: &str, status_code: u16, body: &Json) -> ProviderFault {
     let said = body.get("error").and_then(Json::as_str);
     let error = ERRORS.iter().find(|known| Some(**known) == said).copied().unwrap_or("unknown");
     tracing::warn!(event = "provider_refused", provider, status_code, error_type = error);
-    // Only these say that the code is what is wrong; all else is the set-up's or the provider's.
+    // Only these codes mean that the code was wrong. Other errors are caused by the configuration or the provider.
     if matches!(error, "invalid_grant" | "invalid_request") {
         ProviderFault::CodeRefused
     } else {

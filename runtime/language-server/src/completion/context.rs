@@ -1,43 +1,43 @@
-//! Finds out where in a YAML file a position is, although the text around it may not be YAML.
+//! Finds out where in a YAML file a position is. The text around the position need not be valid YAML.
 //!
-//! In: the content of a file and an offset. Out: a [`Context`]: the path of keys, and the kind of place. Lines before the position give
-//! the levels by their indentation; the line itself is scanned for brackets, quotes and braces. Not here: what can stand
-//! at the place.
+//! In: the content of a file and an offset. Out: a [`Context`]: the path of keys, and the kind of place. The
+//! indentation of the lines before the position gives the levels. The line of the position is scanned for brackets,
+//! quotes and braces. Not here: the words that are valid at the place.
 
 use std::collections::BTreeSet;
 
 /// The keys whose values are SQL, where an open brace begins a reference.
 const SQL_KEYS: [&str; 4] = ["sql", "row_filter", "expression", "arrival"];
 
-/// The place of a position.
+/// The place in the structure of a file that a position is at.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Context {
     /// The keys that enclose the place, from the outermost. `[]` stands for an item of a list.
     pub(super) path: Vec<String>,
     pub(super) place: Place,
-    /// The word that is typed.
+    /// The part of the word before the position.
     pub(super) word: String,
-    /// The byte offset where a completion begins.
+    /// The byte offset where the text that a completion replaces begins.
     pub(super) start: usize,
     /// The name of the cube that encloses the place.
     pub(super) cube: Option<String>,
-    /// The cubes of the policy that encloses the place.
+    /// The cubes that the enclosing policy applies to.
     pub(super) cubes: Vec<String>,
-    /// The other keys of the mapping with their values.
+    /// The other keys of the mapping at the place, with their values.
     siblings: Vec<(String, String)>,
 }
 
 #[derive(Debug, Default, PartialEq)]
 pub(super) enum Place {
-    /// A key of a mapping that has the keys `present`.
+    /// A key of a mapping. `present` are the keys that it already has.
     Key { present: BTreeSet<String> },
     #[default]
     Value,
-    /// A name in `{…}` of SQL.
+    /// A name in `{…}` inside SQL.
     Braces,
     /// A call in `{{ … }}`.
     Jinja,
-    /// A value of the caller in `{{ … }}` of a policy.
+    /// A value of the caller in `{{ … }}` inside a policy.
     UserValue,
 }
 
@@ -91,12 +91,12 @@ impl Context {
         context
     }
 
-    /// Returns the value of another key of the mapping.
+    /// Returns the value of another key in the mapping at the place.
     pub(super) fn sibling(&self, key: &str) -> Option<&str> {
         self.siblings.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
-    /// Decides by the last open brace before the position.
+    /// Sets the place by the last brace that is open before the position.
     fn in_text(&mut self, before: &str, offset: usize) {
         let double = before.rfind("{{").filter(|at| !before[*at..].contains("}}"));
         if let Some(open) = double {
@@ -114,7 +114,7 @@ impl Context {
         }
     }
 
-    /// Reads the line of the position.
+    /// Finds the place within the line of the position.
     fn in_line(&mut self, levels: &mut Levels, before: &str, after: &str, offset: usize, following: &str) {
         let mut column = before.len() - before.trim_start_matches(' ').len();
         let mut content = &before[column..];
@@ -142,7 +142,7 @@ impl Context {
         self.in_value(levels, value, after, offset);
     }
 
-    /// Reads a value up to the position: a scalar, or brackets on one line.
+    /// Finds the place within a value, which is a scalar or a flow collection on one line.
     fn in_value(&mut self, levels: &mut Levels, value: &str, after: &str, offset: usize) {
         let base = self.path.clone();
         let flow = Flow::of(value, base.last().map_or("", String::as_str));
@@ -180,7 +180,7 @@ impl Context {
     }
 }
 
-/// Splits `key: value`.
+/// Splits `key: value`. Returns `None` if the line has another form.
 fn key_and_value(content: &str) -> Option<(&str, &str)> {
     if content.starts_with(['{', '[', '"', '\'', '#']) {
         return None;
@@ -189,7 +189,7 @@ fn key_and_value(content: &str) -> Option<(&str, &str)> {
     Some((content[..colon].trim(), content[colon + 1..].trim_start()))
 }
 
-/// Returns the entries of a mapping in braces behind the position, up to its end.
+/// Returns the entries that follow the position in a flow mapping `{…}`.
 fn entries_of(after: &str) -> Vec<(String, String)> {
     let flow = Flow::of(&format!("{{x: {after}"), "");
     let entries = match flow.open.into_iter().next() {
@@ -199,15 +199,15 @@ fn entries_of(after: &str) -> Vec<(String, String)> {
     entries.into_iter().filter(|(key, _)| key != "x").collect()
 }
 
-/// The brackets of one line.
+/// The open brackets of a flow collection on one line.
 #[derive(Default)]
 struct Flow {
     open: Vec<Bracket>,
-    /// The entries of the outermost mapping, once it is closed.
+    /// The entries of the outermost mapping, if it is already closed.
     closed: Vec<(String, String)>,
-    /// The byte offset of the scalar at the end.
+    /// The byte offset where the last scalar begins.
     scalar: usize,
-    /// True if the end is in quotes, or in a plain scalar that began before a brace.
+    /// True if the text ends in quotes, or in a plain scalar that began before a brace.
     is_in_scalar: bool,
 }
 
@@ -300,11 +300,11 @@ impl Flow {
     }
 }
 
-/// The open levels of the lines read so far.
+/// The levels of indentation that are open after the lines read so far.
 #[derive(Default)]
 struct Levels {
     open: Vec<Level>,
-    /// The column of the key whose value is a block of text.
+    /// The column of the key whose value is a block scalar (`|` or `>`).
     block: Option<usize>,
 }
 
@@ -335,13 +335,13 @@ impl Levels {
         }
     }
 
-    /// Returns whether a line continues a block of text.
+    /// Returns whether a line continues a block scalar.
     fn is_in_scalar(&self, before: &str) -> bool {
         let column = before.len() - before.trim_start_matches(' ').len();
         self.block.is_some_and(|block| column > block)
     }
 
-    /// Begins an item of a list.
+    /// Begins an item of a list at a column.
     fn list(&mut self, column: usize) {
         self.open.retain(|level| level.column() <= column);
         match self.open.last() {
@@ -350,7 +350,7 @@ impl Levels {
         }
     }
 
-    /// Begins or continues a mapping.
+    /// Begins or continues a mapping at a column.
     fn map(&mut self, column: usize) {
         self.open.retain(|level| level.column() <= column);
         if matches!(self.open.last(), Some(Level::List { column: last }) if *last == column) {
@@ -369,7 +369,7 @@ impl Levels {
         }
     }
 
-    /// Adds the keys of the innermost mapping that follow.
+    /// Adds the keys that the innermost mapping has after the position.
     fn look_ahead(&mut self, after: &str) {
         let Some(Level::Map { column, entries }) = self.open.last_mut() else { return };
         for line in after.lines().skip(1) {
@@ -393,7 +393,7 @@ impl Levels {
         self.open.iter().filter_map(step).collect()
     }
 
-    /// Returns the path of the innermost mapping itself.
+    /// Returns the path of the innermost mapping, without its last key.
     fn path_of_map(&self) -> Vec<String> {
         let mut path = self.path();
         if matches!(self.open.last(), Some(Level::Map { entries, .. }) if !entries.is_empty()) {
@@ -413,7 +413,7 @@ impl Levels {
         self.entries().into_iter().map(|(key, _)| key).collect()
     }
 
-    /// Returns the value of a key in the item of a top-level list.
+    /// Returns the value of a key in the current item of a top-level list.
     fn item_of(&self, list: &str, key: &str) -> Option<String> {
         let [Level::Map { entries: top, .. }, Level::List { .. }, Level::Map { entries, .. }, ..] =
             self.open.as_slice()

@@ -1,8 +1,8 @@
-//! Finds names in an author's SQL before Jinja: those in braces, and those of a metric's expression.
+//! Finds names in SQL before Jinja is rendered: names in braces, and names in the expression of a metric.
 //!
 //! The scan is lexical, so that it also works on SQL that cannot be parsed. Strings in single quotes are skipped.
 
-/// The name in a pair of braces: one or two parts, each with its byte offset. The second is empty for one part.
+/// A name in a pair of braces, as one or two parts with their byte offsets.
 pub(crate) struct Braced<'t> {
     pub(crate) parts: Parts<'t>,
 }
@@ -13,12 +13,12 @@ fn is_part(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Returns the byte offset behind the string that begins at `at`.
+/// Returns the byte offset after the end of the string that begins at `at`.
 fn string_end(text: &str, at: usize) -> usize {
     text[at + 1..].find('\'').map_or(text.len(), |end| at + 1 + end + 1)
 }
 
-/// Returns the names in `{…}`. `{{ … }}`, `{% … %}` and `{# … #}` are Jinja or values of callers.
+/// Returns the names in `{…}`. Skips `{{ … }}`, `{% … %}` and `{# … #}`, which contain Jinja or values of callers.
 pub(crate) fn braced(text: &str) -> Vec<Braced<'_>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -38,7 +38,7 @@ pub(crate) fn braced(text: &str) -> Vec<Braced<'_>> {
     found
 }
 
-/// Splits `cube.member`; `None` for anything else.
+/// Splits `cube.member` or `member` into its parts. Returns `None` for other texts.
 fn parts(inside: &str, offset: usize) -> Option<Parts<'_>> {
     let mut parts = Vec::new();
     let mut at = offset;

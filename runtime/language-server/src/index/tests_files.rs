@@ -10,7 +10,7 @@ use super::Builder;
 /// The keys of a query whose values are names without a cube.
 const BARE: [&str; 8] = ["measures", "metrics", "dimensions", "segments", "order", "member", "dimension", "field"];
 
-/// Adds the occurrences of one file, if it is one of tests.
+/// Adds the occurrences in one file, if it is a YAML file in `tests`.
 pub(super) fn collect(path: &Arc<str>, text: &Arc<str>, builder: &mut Builder<'_>) {
     if !path.starts_with("tests/") || path.ends_with(".sql") {
         return;
@@ -71,7 +71,7 @@ fn walk(node: &Node, cube: Option<&str>, is_bare: bool, builder: &mut Builder<'_
     }
 }
 
-/// Adds `cube.member`, with or without a granularity, or a bare name where names are expected.
+/// Adds `cube.member`, with or without a granularity. A name without a cube is added only where names are expected.
 fn name(text: &Text, cube: Option<&str>, is_bare: bool, builder: &mut Builder<'_>) {
     let value = &*text.value;
     let Some((of, _)) = value.split_once('.') else {
@@ -79,7 +79,7 @@ fn name(text: &Text, cube: Option<&str>, is_bare: bool, builder: &mut Builder<'_
             let member = cube.and_then(|cube| builder.scope.member(cube, value));
             builder.add(member.or_else(|| builder.scope.metric(value)), place(text, 0, value));
         } else if cube.is_none() {
-            // The key of a row of a metric.
+            // A key of an expected row may be the name of a metric.
             builder.add(builder.scope.metric(value), place(text, 0, value));
         }
         return;

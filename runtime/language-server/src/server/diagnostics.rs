@@ -13,7 +13,7 @@ use crate::workspace::{PROJECT_FILE, Workspace};
 /// The largest number of diagnostics of a file. Editors slow down with more.
 const MAX_OF_FILE: usize = 500;
 
-/// The lines of files, split once for many places.
+/// The lines of files. Each file is split once, although many places refer to it.
 struct Lines<'w> {
     workspace: &'w Workspace,
     files: BTreeMap<Arc<str>, Vec<&'w str>>,
@@ -30,7 +30,7 @@ impl<'w> Lines<'w> {
     }
 }
 
-/// Returns the diagnostics of each file. Problems without a file of the project are those of the project file.
+/// Returns the diagnostics of each file. Problems that belong to no file of the project go to the project file.
 pub(super) fn by_file(workspace: &Workspace, found: &[diagnostic::Diagnostic]) -> BTreeMap<Arc<str>, Vec<Diagnostic>> {
     let mut lines = Lines { workspace, files: BTreeMap::new() };
     let mut files: BTreeMap<Arc<str>, Vec<Diagnostic>> = BTreeMap::new();

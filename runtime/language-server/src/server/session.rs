@@ -1,6 +1,6 @@
-//! The state of one client: its projects, and what it was sent.
+//! The state of one client: its open projects, and the diagnostics that were sent to it.
 //!
-//! In: messages as JSON. Out: messages as JSON. Not here: reading and writing them.
+//! In: messages as JSON. Out: messages as JSON. Not here: reading and writing the messages.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,7 +40,7 @@ pub(super) enum State {
     Exited { is_announced: bool },
 }
 
-/// An error of one request.
+/// The error of one request.
 struct Failure {
     code: i64,
     message: String,
@@ -52,9 +52,9 @@ pub(super) struct Session<'p> {
     projects: &'p dyn Projects,
     state: State,
     workspaces: BTreeMap<PathBuf, Workspace>,
-    /// The diagnostics that the client has, by URI.
+    /// The last diagnostics that were sent to the client, by URI.
     published: BTreeMap<String, Value>,
-    /// True if the client watches files for servers.
+    /// True if the client can watch files for the server.
     watches_files: bool,
 }
 
@@ -97,7 +97,7 @@ impl<'p> Session<'p> {
         self.state
     }
 
-    /// Returns whether texts changed whose diagnostics have not been published.
+    /// Returns true if texts have changed and their diagnostics are not published yet.
     pub(super) fn is_outdated(&self) -> bool {
         self.state == State::Initialized && self.workspaces.values().any(Workspace::is_unpublished)
     }
@@ -107,7 +107,7 @@ impl<'p> Session<'p> {
         let (id, method) = (message.get("id").cloned(), message.get("method").and_then(Value::as_str));
         let (id, method) = match (id, method) {
             (id, Some(method)) => (id, method.to_owned()),
-            // A response to a request of this server.
+            // A response to a request of this server needs no answer.
             (Some(_), None) if message.get("result").is_some() || message.get("error").is_some() => return Vec::new(),
             (id, None) => {
                 let failure = Failure { code: INVALID_REQUEST, message: "the message has no method".to_owned() };
@@ -125,7 +125,7 @@ impl<'p> Session<'p> {
         }]
     }
 
-    /// Runs a function. `None` if it panics: one message must not end the server.
+    /// Runs a function. Returns `None` if it panics, because one message must not end the server.
     fn contained<T>(&mut self, function: impl FnOnce(&mut Self) -> T) -> Option<T> {
         catch_unwind(AssertUnwindSafe(|| function(self))).ok()
     }
@@ -233,7 +233,7 @@ impl<'p> Session<'p> {
         }))
     }
 
-    /// Runs a feature at a position; null for files of no project.
+    /// Runs a feature at a position. The answer is null if the file belongs to no project.
     fn at(
         &mut self,
         at: &TextDocumentPositionParams,
@@ -270,7 +270,7 @@ impl<'p> Session<'p> {
                 }
             }
             "textDocument/didChange" => {
-                // Changes are whole texts; the last one counts.
+                // The client sends full texts, so only the last change counts.
                 if let Ok(DidChangeTextDocumentParams { text_document, content_changes }) = params(value_of)
                     && let Some(change) = content_changes.last().filter(|change| change.range.is_none())
                 {
@@ -308,7 +308,7 @@ impl<'p> Session<'p> {
         let Some(workspace) = self.workspaces.get_mut(&root) else { return };
         match workspace.relative(path) {
             Some(path) => workspace.reload(&path),
-            // A folder.
+            // The path is a folder.
             None => workspace.reload_all(),
         }
     }
@@ -326,7 +326,7 @@ impl<'p> Session<'p> {
         roots.max_by_key(|root| root.as_os_str().len()).cloned()
     }
 
-    /// Returns the project of a file, which is opened if necessary, and the path of the file in it.
+    /// Returns the project of a file, and the file's path in the project. Opens the project if necessary.
     fn workspace_of(&mut self, uri: &Uri) -> Option<(&mut Workspace, Arc<str>)> {
         let path = path_of(uri)?;
         if self.root_of(&path).is_none() {
@@ -343,7 +343,7 @@ impl<'p> Session<'p> {
         Some((workspace, relative))
     }
 
-    /// Computes diagnostics. Returns those of the files whose diagnostics changed.
+    /// Computes diagnostics. Returns messages for the files whose diagnostics changed.
     pub(super) fn publish(&mut self) -> Vec<Value> {
         self.contained(Session::changed_diagnostics).unwrap_or_default()
     }
@@ -359,7 +359,7 @@ impl<'p> Session<'p> {
                 current.extend(value(params).ok().map(|params| (key, params)));
             }
         }
-        // Files without problems any more.
+        // Files that no longer have problems get an empty list.
         for uri in self.published.keys().filter(|uri| !current.contains_key(*uri)).cloned().collect::<Vec<_>>() {
             let empty = json!({"uri": uri, "diagnostics": []});
             current.insert(uri, empty);

@@ -1,4 +1,4 @@
-//! A client of the server, connected by pipes, with the example project in a folder of its own.
+//! A client of the server. It is connected by pipes, and has its own copy of the example project.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,7 +34,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 impl Client {
-    /// Starts a server, and copies the example project to a folder whose name needs escapes.
+    /// Starts a server, and copies the example project to a folder whose name needs escapes in URIs.
     pub(crate) fn start() -> Client {
         let (input, to_server) = io::pipe().unwrap();
         let (from_server, output) = io::pipe().unwrap();
@@ -101,7 +101,7 @@ impl Client {
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
-    /// Sends a request, and returns its response. Diagnostics that come before are stored.
+    /// Sends a request, and returns its response. Stores the diagnostics that arrive before the response.
     pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
         self.next_id += 1;
         let id = self.next_id;
@@ -136,7 +136,7 @@ impl Client {
         message
     }
 
-    /// Waits for the next diagnostics of a file, and returns their codes with their lines, from 0.
+    /// Waits for the next diagnostics of a file. Returns their codes and their lines, counted from 0.
     pub(crate) fn next_diagnostics(&mut self, file: &str) -> Vec<(String, u64)> {
         let uri = self.uri(file);
         loop {
@@ -147,7 +147,7 @@ impl Client {
         }
     }
 
-    /// Returns the codes of the last diagnostics of a file with their lines.
+    /// Returns the codes and lines of the last diagnostics of a file.
     pub(crate) fn codes(&self, file: &str) -> Vec<(String, u64)> {
         let found = self.diagnostics.get(&self.uri(file)).into_iter().flatten();
         let code = |found: &Value| {
@@ -172,7 +172,7 @@ impl Client {
         );
     }
 
-    /// Opens a file with content in which `¦` marks a position, and sends a request about the position.
+    /// Opens a file with a content in which `¦` marks a position, and sends a request about this position.
     pub(crate) fn at(&mut self, method: &str, file: &str, marked: &str, more: Value) -> Value {
         let at = marked.find('¦').expect("the text has a mark");
         self.open(file, &marked.replace('¦', ""));
@@ -185,7 +185,7 @@ impl Client {
         self.request(method, params)
     }
 
-    /// Opens a file of the project with a mark behind the first occurrence of `text`, and sends a request about it.
+    /// Opens a file of the project, and sends a request about the position after the first occurrence of `text`.
     pub(crate) fn behind(&mut self, method: &str, file: &str, text: &str, more: Value) -> Value {
         let of_file = self.text(file);
         let at = of_file.find(text).expect("the text is in the file") + text.len();
@@ -197,14 +197,14 @@ impl Client {
         items.iter().map(|item| item["label"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// Ends the session, and returns whether the server noticed the announcement.
+    /// Ends the session with `shutdown` and `exit`. Returns true if the server noticed the `shutdown`.
     pub(crate) fn shut_down(mut self) -> bool {
         assert_eq!(self.request("shutdown", Value::Null)["result"], Value::Null);
         self.notify("exit", Value::Null);
         self.server.take().unwrap().join().unwrap().unwrap()
     }
 
-    /// Closes the input without an announcement.
+    /// Closes the input without sending `shutdown`.
     pub(crate) fn hang_up(mut self) -> io::Result<bool> {
         self.to_server = None;
         self.server.take().unwrap().join().unwrap()

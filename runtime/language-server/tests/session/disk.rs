@@ -1,4 +1,4 @@
-//! Projects in folders, without settings: what the program provides, for tests.
+//! Projects in folders, without settings. It replaces the port that the program implements, for tests.
 
 use std::collections::BTreeMap;
 use std::fs;

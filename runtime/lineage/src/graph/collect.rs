@@ -1,7 +1,7 @@
 //! Collects the nodes and edges of a project.
 //!
-//! In: definitions and the model. Out: both, in the order of the files, and the place where the SQL of each node
-//! begins. Items that are missing in the model are nodes too, because the reader looks for them.
+//! In: definitions and the model. Out: nodes and edges in the order of the files, and the place where the SQL of each
+//! node begins. Items that are missing in the model are nodes too, because readers of the graph look for them.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -153,7 +153,7 @@ impl<'d> Collecting<'d> {
             }
             self.own_members(at, name, built, &line);
         }
-        // The node of a parent may follow that of its derived cube.
+        // The node of a parent may be created after the node of its derived cube, so these edges are added last.
         for definition in &self.definitions.cubes {
             let parent = definition.extends.as_ref().and_then(|parent| self.cubes.get(&*parent.value));
             if let Some(parent) = parent {
@@ -170,7 +170,7 @@ impl<'d> Collecting<'d> {
         }
     }
 
-    /// Adds the members that the model has, then those that it lacks.
+    /// Adds the members of the built cube, then the members that only the definitions have.
     fn own_members(&mut self, cube: u32, cube_name: &str, built: Option<&'d Cube>, line: &[&'d CubeDefinition]) {
         let mut seen: HashSet<&str> = HashSet::new();
         let mut texts: HashMap<&str, Vec<&'d Origin>> = HashMap::new();
@@ -223,7 +223,7 @@ impl<'d> Collecting<'d> {
         }
     }
 
-    /// Adds the edges between members.
+    /// Adds edges to members and metrics from the members and cubes that their SQL refers to.
     fn references(&mut self) {
         let model = self.model;
         for cube in &model.cubes {
@@ -295,7 +295,7 @@ impl<'d> Collecting<'d> {
         let all: Vec<(MetricId, u32)> = self.metrics.iter().map(|(id, at)| (*id, *at)).collect();
         for (id, at) in all {
             let metric = model.metric(id);
-            // A metric is of no cube.
+            // A metric belongs to no cube, so every column in it belongs to another cube.
             self.needs(at, &metric.body, CubeId(u32::MAX));
             for filter in &metric.filters {
                 let mut names = filter.member.split('.');
@@ -308,7 +308,7 @@ impl<'d> Collecting<'d> {
     }
 }
 
-/// Returns the first part of the ids of a node type. The id of a table begins with `source`, as in
+/// Returns the first part of the ids of nodes of a type. The ids of tables begin with `source`, as in
 /// `source.shop.raw.orders`.
 fn node_type_of_id(node_type: NodeType) -> &'static str {
     match node_type {
@@ -317,7 +317,7 @@ fn node_type_of_id(node_type: NodeType) -> &'static str {
     }
 }
 
-/// Returns the declared table that a plain `sql_table` names.
+/// Returns the declared table that a relation reads, if `sql_table` is a plain name without `ref` or `source`.
 fn named_table<'k>(relation: &RelationDefinition, known: &'k KnownColumns) -> Option<&'k str> {
     let is_plain = relation.is_table && relation.refs.is_empty() && relation.sources.is_empty();
     if is_plain { known.name_of(relation.sql.text.trim()) } else { None }

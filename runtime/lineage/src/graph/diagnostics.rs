@@ -1,7 +1,7 @@
 //! Assigns diagnostics to the nodes that they are about.
 //!
-//! In: the places where the source texts of nodes begin, and diagnostics. Out: errors at nodes. A diagnostic belongs
-//! to the last text that begins before it in its file.
+//! In: the places where the source texts of nodes begin, and diagnostics. Out: errors of nodes. A diagnostic belongs to
+//! the node whose text begins last before the diagnostic's place in the file.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::{DependencyGraph, NodeType};
 use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
 
-/// The places where the source text of each node begins.
+/// The nodes by the places where their source texts begin: file, line and column.
 pub(super) type Places = BTreeMap<(Arc<str>, u32, u32), u32>;
 
 /// Adds diagnostics to their nodes, and returns the nodes in cycles.
@@ -32,7 +32,7 @@ pub(super) fn add(graph: &mut DependencyGraph, places: &Places, diagnostics: &[D
         }
     }
     for at in 0..graph.nodes.len() {
-        // A model with an error in its SQL is part of nothing.
+        // A model whose SQL has an error is not compiled.
         let node = &graph.nodes[at];
         if node.node_type == NodeType::Model && node.error.is_some() {
             graph.nodes[at].compiled = false;
@@ -56,7 +56,7 @@ fn cycle_names(diagnostic: &Diagnostic) -> Option<impl Iterator<Item = &str>> {
     is_cycle.then(|| diagnostic.path.iter().map(|step| &*step.name))
 }
 
-/// Returns the nodes by their names in the paths of cycles: `orders.revenue`, `orders`, `revenue`.
+/// Returns the nodes by the names that the paths of cycles use: `orders.revenue`, `orders`, `revenue`.
 fn paths(graph: &DependencyGraph) -> HashMap<(Code, String), u32> {
     let named = (0u32..).zip(&graph.nodes).filter_map(|(at, node)| {
         let code = match node.node_type {
@@ -65,7 +65,7 @@ fn paths(graph: &DependencyGraph) -> HashMap<(Code, String), u32> {
             NodeType::Measure | NodeType::Dimension | NodeType::Metric => Code::ReferenceCycle,
             NodeType::Source | NodeType::SourceTable => return None,
         };
-        // Behind the type and the project: no name of these has a dot.
+        // An id is `type.project.name`. Neither the type nor the name of a project contains a dot.
         let name = node.unique_id.splitn(3, '.').nth(2)?;
         Some(((code, name.to_owned()), at))
     });

@@ -1,6 +1,6 @@
 //! The tables, columns and unresolved places of one query, each with a number.
 //!
-//! In: names in the order in which they are found. Out: the numbers that origins consist of. Not here: scopes.
+//! In: names in the order in which they are found. Out: numbers, which origins refer to. Not here: scopes.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use terrane_compiler::snippet::ColumnName;
 /// A table or a model that a query reads.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum TableName {
-    /// The known name, or the written name in lower case.
+    /// The name of a known table, or else the name in the SQL in lower case.
     Table(Arc<str>),
     Model(Arc<str>),
 }
@@ -22,7 +22,7 @@ pub(crate) enum TableName {
 pub(crate) struct ColumnOf {
     pub(crate) table: u32,
     pub(crate) name: Name,
-    /// True if the warehouse reported the column, which the project does not declare.
+    /// True if only the warehouse reported the column, and the project does not declare it.
     pub(crate) is_inspected: bool,
 }
 
@@ -41,7 +41,7 @@ pub enum Reason {
     Ambiguous(Arc<str>),
     /// A star over a table with unknown columns.
     Star(Arc<str>),
-    /// Columns meet by position or by name, and those of one side are not known.
+    /// Columns are matched by position or by name, and the columns of one side are unknown.
     Positions(&'static str),
     /// The queries of a set operation have different numbers of columns.
     Count { left: usize, right: usize },
@@ -68,7 +68,7 @@ impl std::fmt::Display for Reason {
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub(crate) reason: Reason,
-    /// The line and column in the SQL; line 0 if it has none.
+    /// The line and column in the SQL. The line is 0 for a reason without a place.
     pub(crate) at: Location,
     /// The length in characters.
     pub(crate) length: usize,
@@ -79,9 +79,9 @@ pub(crate) struct Arena {
     pub(crate) tables: Vec<TableName>,
     pub(crate) columns: Vec<ColumnOf>,
     pub(crate) unresolved: Vec<Place>,
-    /// Tables whose columns are not all known, by their number, as they were first written.
+    /// The tables whose columns are not all known, by number, each with the name in its first occurrence.
     pub(crate) incomplete: BTreeMap<u32, Vec<ColumnName>>,
-    /// Columns that the SQL names; a star names none.
+    /// The columns that the SQL names. A star names no column.
     pub(crate) named: HashSet<u32>,
     table_numbers: HashMap<TableName, u32>,
     column_numbers: HashMap<(u32, Arc<str>), u32>,
@@ -109,7 +109,7 @@ impl Arena {
         })
     }
 
-    /// Begins the next query, whose places are different from those before.
+    /// Begins another query. Its unresolved places get new numbers, even at positions of an earlier query.
     pub(crate) fn next_text(&mut self) {
         self.unresolved_numbers.clear();
     }

@@ -1,8 +1,8 @@
-//! The columns that an expression is computed from.
+//! Finds the columns that an expression is computed from.
 //!
-//! In: an expression's tree. Out: the origins of its value; windows, filters of aggregates and the
-//! conditions of subqueries become uses of the relation. Chains of operators lean left and may be
-//! thousands long, so the tree is walked with a list, not by recursion.
+//! In: an expression's tree. Out: the origins of its value. Windows, filters of aggregates and conditions of subqueries
+//! become uses of the relation. Chains of operators lean left and may be thousands of operators long, so the tree is
+//! walked with a stack instead of recursion.
 
 use std::sync::Arc;
 
@@ -67,13 +67,13 @@ impl Analysis<'_, '_> {
         Ok(origins)
     }
 
-    /// Reads an expression that the relation's rows depend on.
+    /// Adds the columns of an expression that decides which rows the relation has.
     pub(super) fn used(&mut self, expr: &Expr, usage: Use, clause: Clause) -> AnalysisResult<()> {
         let origins = self.expr(expr, clause)?;
         self.add_uses(usage, &origins)
     }
 
-    /// Reads a subquery of EXISTS, which depends on rows and not on the selected columns.
+    /// Analyzes a subquery of EXISTS. Its value depends on the subquery's rows, and not on the selected columns.
     fn exists(&mut self, query: &Query) -> AnalysisResult<()> {
         self.query(query).map(|_| ())
     }
@@ -109,7 +109,7 @@ impl Analysis<'_, '_> {
             open.push(Open::Expr(&by.expr));
         }
         if picks_columns(&function.name) {
-            // Which ones is up to a pattern.
+            // A pattern selects the columns.
             let ident = idents(&function.name).last().map(|ident| (*ident).clone());
             origins.extend(self.unresolved(Reason::NotFollowed("COLUMNS"), ident.as_ref()));
             return Ok(());
@@ -146,7 +146,7 @@ impl Analysis<'_, '_> {
                         let path: Vec<Ident> = idents(of).into_iter().cloned().collect();
                         origins.extend(self.compound(&path, clause)?);
                     }
-                    // Rows are counted.
+                    // `count(*)` counts rows and reads no column.
                     FunctionArgExpr::Wildcard if name == "count" => {}
                     FunctionArgExpr::Wildcard | FunctionArgExpr::WildcardWithOptions(_) => {
                         let slots = self.frames.last().map(|frame| frame.slots.clone()).unwrap_or_default();
@@ -172,7 +172,7 @@ impl Analysis<'_, '_> {
         Ok(())
     }
 
-    /// Reads a lambda such as `x -> x + rate`, and returns the columns that its body reads.
+    /// Analyzes a lambda such as `x -> x + rate`, and returns the origins of its body without the parameters.
     fn lambda(&mut self, lambda: &LambdaFunction, clause: Clause) -> AnalysisResult<ColumnOrigins> {
         let before = self.parameters.len();
         let keys: Vec<Arc<str>> = parameters(lambda).map(|ident| self.key(ident)).collect();
@@ -182,7 +182,7 @@ impl Analysis<'_, '_> {
         origins
     }
 
-    /// Reads an access such as `orders.items[1].price`: a name, followed by places inside its value.
+    /// Analyzes an access such as `orders.items[1].price`: a name, followed by steps into its value.
     fn field_access<'e>(
         &mut self,
         root: &'e Expr,
@@ -236,7 +236,7 @@ fn parameters(lambda: &LambdaFunction) -> impl Iterator<Item = &Ident> {
     all.iter().map(|parameter| &parameter.name)
 }
 
-/// Adds the parts of an expression that contribute to its value.
+/// Adds the direct parts of an expression that contribute to its value.
 fn children<'e>(expr: &'e Expr, open: &mut Vec<Open<'e>>) {
     use Expr as E;
     match expr {
@@ -341,7 +341,7 @@ fn children<'e>(expr: &'e Expr, open: &mut Vec<Open<'e>>) {
     }
 }
 
-/// Returns whether an expression aggregates rows; windows don't count.
+/// Returns whether an expression contains an aggregate. Window functions are not aggregates here.
 pub(super) fn has_aggregate(root: &Expr) -> bool {
     let mut open = vec![Open::Expr(root)];
     while let Some(next) = open.pop() {

@@ -1,7 +1,7 @@
-//! The relations that a FROM makes visible.
+//! Finds the relations that a FROM makes visible.
 //!
-//! In: tables, subqueries, joins. Out: a [`Frame`]: relations by name, and the columns that a star means.
-//! Conditions of joins become uses. Relations whose columns only the warehouse knows stay open.
+//! In: tables, subqueries, joins. Out: a [`Frame`]: the relations by name, and the columns that a star selects.
+//! Conditions of joins become uses. If only the warehouse knows a relation's columns, the relation has a star.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::relation::{Column, ColumnOrigin, ColumnOrigins, Name, Rest, Slot, Use
 use super::scope::{Analysis, AnalysisResult, Clause, Frame, Named, idents};
 use terrane_compiler::snippet::{ColumnName, column_name};
 
-/// Table functions whose rows are those of files, not of tables.
+/// Table functions that read files instead of tables.
 const FILE_READERS: &[&str] = &[
     "delta_scan",
     "glob",
@@ -39,7 +39,7 @@ const FILE_READERS: &[&str] = &[
     "sniff_csv",
 ];
 
-/// Table functions whose columns are computed from their arguments, independent of the columns' names.
+/// Table functions whose columns are computed from their arguments alone. The names of the columns do not matter.
 const GENERATORS: &[&str] = &[
     "explode",
     "explode_outer",
@@ -62,7 +62,7 @@ const GENERATORS: &[&str] = &[
 ];
 
 impl Analysis<'_, '_> {
-    /// Reads all relations of a FROM.
+    /// Analyzes all items of a FROM.
     pub(super) fn from(&mut self, from: &[TableWithJoins]) -> AnalysisResult<Frame> {
         let mut frame = Frame::default();
         for item in from {
@@ -74,7 +74,7 @@ impl Analysis<'_, '_> {
         Ok(frame)
     }
 
-    /// Reads one item of FROM with its joins. `around` contains the items before it, which lateral items can read.
+    /// Analyzes one item of a FROM with its joins. Lateral relations can refer to the items before, in `around`.
     fn joined(&mut self, item: &TableWithJoins, around: &mut Frame) -> AnalysisResult<Frame> {
         let mut frame = self.factor(&item.relation, around, &mut Frame::default())?;
         for join in &item.joins {
@@ -136,7 +136,7 @@ impl Analysis<'_, '_> {
         Ok(alone.unwrap_or(both))
     }
 
-    /// Returns the columns of a join with `USING`: those of the list first and once, then the others.
+    /// Returns the columns of a join with `USING`. The listed columns come first and once, then all other columns.
     fn using(&mut self, left: &Frame, right: &Frame, names: &[Ident], keeps: Keeps) -> AnalysisResult<Vec<Slot>> {
         let mut slots = Vec::with_capacity(left.slots.len() + right.slots.len());
         let mut merged = BTreeSet::new();
@@ -167,8 +167,8 @@ impl Analysis<'_, '_> {
         Ok(slots)
     }
 
-    /// Returns the slots of a natural join: `USING` the common columns. They are unresolved if the columns of a side are
-    /// unknown.
+    /// Returns the slots of a natural join, which is a `USING` of the common columns. Returns `None` and adds an
+    /// unresolved use if the columns of one side are unknown.
     fn natural(&mut self, left: &Frame, right: &Frame, keeps: Keeps) -> AnalysisResult<Option<Vec<Slot>>> {
         if left.slots.iter().chain(&right.slots).any(Slot::is_open) {
             let origins = self.unresolved(Reason::Positions("a natural join"), None);
@@ -184,12 +184,12 @@ impl Analysis<'_, '_> {
         };
         let theirs: BTreeSet<Arc<str>> = names(right).into_iter().map(|name| name.key).collect();
         let common = names(left).into_iter().filter(|name| theirs.contains(&name.key));
-        // Quoted, so that the key is the name's own.
+        // With quotes, the key of the identifier is the exact name.
         let common: Vec<Ident> = common.map(|name| Ident::with_quote('"', name.shown.replace('"', "\"\""))).collect();
         self.using(left, right, &common, keeps).map(Some)
     }
 
-    /// Reads ClickHouse's ARRAY JOIN, which adds the elements of an array to the row.
+    /// Analyzes ClickHouse's ARRAY JOIN, which adds the elements of an array to the row.
     fn array_join(&mut self, mut left: Frame, relation: &TableFactor) -> AnalysisResult<Frame> {
         let TableFactor::Table { name, alias, .. } = relation else { return Ok(left) };
         let path: Vec<Ident> = idents(name).into_iter().cloned().collect();
@@ -203,7 +203,7 @@ impl Analysis<'_, '_> {
         Ok(left)
     }
 
-    /// Reads one relation. A lateral one can read `around` and `left`.
+    /// Analyzes one relation. Lateral relations can refer to relations in `around` and `left`.
     fn factor(&mut self, factor: &TableFactor, around: &mut Frame, left: &mut Frame) -> AnalysisResult<Frame> {
         match factor {
             TableFactor::Table { name, alias, args: None, .. } => {
@@ -236,7 +236,7 @@ impl Analysis<'_, '_> {
                 self.one(slots, alias.as_ref(), None)
             }
             TableFactor::Derived { lateral, subquery, alias, .. } => {
-                // DuckDB sees by itself what is lateral.
+                // DuckDB decides by itself which subqueries are lateral.
                 let slots = if *lateral || self.warehouse == "duckdb" {
                     self.with_siblings(around, left, |own| own.query(subquery))?
                 } else {
@@ -284,7 +284,7 @@ impl Analysis<'_, '_> {
         }
     }
 
-    /// Returns a relation whose columns are computed from another one in an unknown way.
+    /// Analyzes another relation, and returns a relation whose columns depend on it in an unknown way.
     fn opaque(
         &mut self,
         table: &TableFactor,
@@ -298,7 +298,7 @@ impl Analysis<'_, '_> {
         self.one(vec![Slot::star(Rest::Derived(origins))], alias, None)
     }
 
-    /// Reads a part of a FROM in which the names of the relations before it are visible.
+    /// Analyzes a part of a FROM in which the relations of `around` and `left` are visible.
     fn with_siblings<T>(
         &mut self,
         around: &mut Frame,
@@ -320,7 +320,8 @@ impl Analysis<'_, '_> {
         outcome
     }
 
-    /// Reads a path into a row of another table, as in `FROM orders, orders.items` (BigQuery, Redshift).
+    /// Analyzes an array inside the rows of a table as a relation, as in `FROM orders, orders.items` (BigQuery,
+    /// Redshift).
     fn path_into_a_row(
         &mut self,
         path: &[&Ident],
@@ -340,7 +341,7 @@ impl Analysis<'_, '_> {
         Ok(Some(vec![Slot::star(Rest::Derived(origins))]))
     }
 
-    /// Returns the columns of a table, a model, or a query of a WITH.
+    /// Returns the columns of a table, a model, or a query of a `WITH`, by its name.
     pub(super) fn table(&mut self, path: &[&Ident]) -> AnalysisResult<Vec<Slot>> {
         if let [ident] = path {
             let key = self.key(ident);
@@ -362,7 +363,7 @@ impl Analysis<'_, '_> {
             self.add_uses(Use::Filter, &origins)?;
             return Ok(vec![Slot::star(Rest::Derived(origins))]);
         }
-        // A file's name (`FROM 'a.parquet'`) and BigQuery's `shop.raw.orders` in one quote stay one part.
+        // A quoted file name with a dot stays one part: `FROM 'a.parquet'`.
         let written: Vec<ColumnName> = path.iter().map(|ident| column_name(ident)).collect();
         let (table, slots) = self.catalog.relation(&written, self.arena);
         self.spend_slots(&slots)?;
@@ -378,7 +379,7 @@ impl Analysis<'_, '_> {
                 origins.extend(self.expr(expr, Clause::Where)?);
             }
         }
-        // How many rows there are is up to them.
+        // The arguments also decide how many rows the function returns.
         self.add_uses(Use::Filter, &origins)?;
         self.made_by(name, origins)
     }
@@ -390,7 +391,7 @@ impl Analysis<'_, '_> {
             let reads_files = FILE_READERS.binary_search(&plain.as_str()).is_ok();
             let unresolved = self.unresolved(Reason::TableFunction(plain.into()), ident);
             if !reads_files {
-                // It may read any table: `query_table('orders')`, a macro.
+                // The function may read any table, as with `query_table('orders')` or a macro.
                 self.add_uses(Use::Filter, &unresolved)?;
             }
             origins.extend(unresolved);
@@ -433,7 +434,7 @@ impl Analysis<'_, '_> {
     }
 }
 
-/// Returns a query's columns with the names that its readers use: DuckDB renames the second `id`.
+/// Returns a query's columns with the names under which other queries read them. DuckDB renames a repeated `id`.
 pub(crate) fn as_relation(mut slots: Vec<Slot>, warehouse: &str) -> Vec<Slot> {
     if warehouse != "duckdb" {
         return slots;
@@ -451,7 +452,7 @@ pub(crate) fn as_relation(mut slots: Vec<Slot>, warehouse: &str) -> Vec<Slot> {
     slots
 }
 
-/// The sides whose columns a join shows, and the side whose value a column of `USING` has.
+/// The sides of a join whose columns it returns, and the side whose value a column of `USING` has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keeps {
     Left,

@@ -1,7 +1,7 @@
 //! Parses SQL to a syntax tree, within limits.
 //!
-//! In: SQL of any length. Out: one query, or the reason why its lineage is not computed. Parsing a tree and dropping it
-//! are recursive, so tokens and levels are counted first. Deliberately absent: messages about invalid SQL;
+//! In: SQL of any length. Out: one query, or the reason why its lineage is not computed. Parsing and dropping a tree
+//! are recursive, so tokens and levels are counted before parsing. Deliberately absent: messages about invalid SQL;
 //! `model::relation` reports them.
 
 use sqlparser::ast::{Query, Statement};
@@ -16,7 +16,7 @@ use terrane_compiler::snippet::{is_space, tokenize};
 
 const MAX_BYTES: usize = 256 * 1024;
 const MAX_TOKENS: usize = 4_000;
-/// The deepest nesting of brackets, and of joins whose conditions follow one another.
+/// The deepest nesting of brackets, and of joins whose conditions follow all of them.
 const MAX_LEVELS: usize = 40;
 const MAX_RECURSION: usize = 60;
 
@@ -45,7 +45,8 @@ fn parser<'d>(text: &str, dialect: &'d dyn Dialect) -> Result<Parser<'d>, Reason
     Ok(Parser::new(dialect).with_recursion_limit(MAX_RECURSION).with_tokens_with_locations(tokens.to_vec()))
 }
 
-/// Returns the depth that the parser may need: brackets, and in some grammars `a JOIN b JOIN c … ON … ON …`.
+/// Returns the nesting depth that the parser may reach: brackets, and in some grammars chains such as
+/// `a JOIN b JOIN c … ON … ON …`.
 fn levels(tokens: &[TokenWithSpan], nests_joins: bool) -> usize {
     let (mut open, mut joins, mut most) = (0usize, 0usize, 0usize);
     for token in tokens {

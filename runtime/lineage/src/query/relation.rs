@@ -1,7 +1,7 @@
-//! Columns of a relation while a query is read.
+//! The columns of a relation during the analysis of a query.
 //!
-//! In: nothing; built by the other files of this module. Out: columns with their origins, and
-//! stars for unknown columns. `ColumnOrigins` are numbers of an [`Arena`](super::arena::Arena).
+//! In: nothing; the other files of this module create the values. Out: columns with their origins, and stars that
+//! stand for unknown columns. `ColumnOrigins` are numbers of an [`Arena`](super::arena::Arena).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(crate) type ColumnOrigins = BTreeSet<ColumnOrigin>;
 /// The use of a column in a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Use {
-    /// A value is it, or is computed from it.
+    /// The value is the column, or is computed from it.
     Value,
     /// The column decides which rows exist, or which rows are aggregated.
     Filter,
@@ -29,9 +29,9 @@ pub enum Use {
     Order,
     /// `PARTITION BY` and `ORDER BY` of a window.
     Window,
-    /// A policy's row filter reads it, or a mask covers it.
+    /// A policy's row filter reads the column, or a mask covers it.
     Policy,
-    /// Its rows are read.
+    /// The rows of the table are read.
     Rows,
 }
 
@@ -50,7 +50,7 @@ impl Use {
     }
 }
 
-/// One place in the order of a relation's columns.
+/// One entry in the list of a relation's columns.
 #[derive(Debug, Clone)]
 pub(crate) enum Slot {
     Column(Column),
@@ -59,7 +59,7 @@ pub(crate) enum Slot {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
-    /// The name; `None` if the engine invents one.
+    /// The name of the column; `None` if the engine invents one.
     pub(crate) name: Option<Name>,
     pub(crate) origins: ColumnOrigins,
 }
@@ -70,26 +70,26 @@ pub(crate) struct Name {
     pub(crate) shown: Arc<str>,
 }
 
-/// Columns that are not known by name.
+/// Columns whose names are not known.
 #[derive(Debug, Clone)]
 pub(crate) struct Star {
     pub(crate) of: Rest,
-    /// The keys of columns that the star does not include, because the relation lacks them or they are listed
-    /// separately.
+    /// The keys of columns that the star does not include, because the relation does not have them or has separate
+    /// slots for them.
     pub(crate) without: BTreeSet<Arc<str>>,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) enum Rest {
-    /// A table's columns, or those of a model.
+    /// The columns of a table or a model.
     Table(u32),
-    /// The columns of a table beyond the declared ones, if there are any.
+    /// The columns of a table besides the declared ones, if the table has more.
     Undeclared(u32),
-    /// The origins of every column, whatever its name, as of `unnest(tags)`.
+    /// Columns of any name that all have the same origins, as of `unnest(tags)`.
     Derived(ColumnOrigins),
 }
 
-/// The columns of a query, and the columns that its rows depend on.
+/// The columns of a query, and the columns that decide which rows it has.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Relation {
     pub(crate) slots: Vec<Slot>,
@@ -111,12 +111,12 @@ impl Slot {
         Slot::Star(Star { of, without: BTreeSet::new() })
     }
 
-    /// Returns whether the slot stands for columns whose names are not known.
+    /// Returns true if the slot stands for columns whose names are unknown. Undeclared columns of a table don't count.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self, Slot::Star(Star { of: Rest::Table(_) | Rest::Derived(_), .. }))
     }
 
-    /// Returns the origins of a value that is computed from the whole row.
+    /// Returns the origins that the slot contributes to a value computed from the whole row.
     pub(crate) fn origins(&self) -> ColumnOrigins {
         match self {
             Slot::Column(column) => column.origins.clone(),

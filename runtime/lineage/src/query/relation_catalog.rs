@@ -1,7 +1,7 @@
 //! The tables and models that a query may read.
 //!
-//! In: known columns, and the models that were read before. Out: the slots of a named relation. A name
-//! that a model has means the model: models are inlined under their names.
+//! In: known columns, and the models that were analyzed before. Out: the slots of a named relation. If a model and a
+//! table have the name, it refers to the model, because models are inlined under their names.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -22,10 +22,10 @@ pub(crate) struct RelationShape {
 pub(crate) enum Seen {
     Column {
         name: Name,
-        /// True if the column came through a star, and only the warehouse named it.
+        /// True if the column came through a star, and only the warehouse lists it.
         is_inspected: bool,
     },
-    /// A column without a name, which is known by its position only.
+    /// A column without a name, which has only a position.
     Unnamed(Name),
     Star {
         is_undeclared: bool,
@@ -42,7 +42,7 @@ pub(crate) struct RelationCatalog<'k> {
 }
 
 impl RelationCatalog<'_> {
-    /// Returns the table or model of a name, and its columns. `written` is the parts of the name.
+    /// Returns the table or model that a name refers to, and its columns. `written` are the parts of the name.
     pub(crate) fn relation(&self, written: &[ColumnName], arena: &mut Arena) -> (u32, Vec<Slot>) {
         let parts: Vec<&str> = written.iter().map(|part| &*part.text).collect();
         let name = parts.join(".").to_lowercase();

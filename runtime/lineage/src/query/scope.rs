@@ -1,8 +1,7 @@
 //! Resolution of column names.
 //!
-//! In: names of a query and the relations in scope. Out: origins. Ambiguous names stay unresolved. If no
-//! known column has a name and the columns of exactly one relation in scope are not known, the name belongs to that
-//! relation.
+//! In: names of a query and the relations in scope. Out: origins. Ambiguous names stay unresolved. If no known column
+//! matches a name, and exactly one relation in scope has unknown columns, the name belongs to that relation.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -16,15 +15,15 @@ use super::relation_catalog::RelationCatalog;
 use crate::spelling::Spelling;
 use terrane_compiler::snippet::column_name;
 
-/// The largest amount of work for one text: columns looked at, and origins copied.
+/// The largest amount of work for one text, in columns inspected and origins copied.
 const FUEL: usize = 20_000_000;
 /// The largest number of columns of one relation.
 pub(super) const MAX_SLOTS: usize = 5_000;
 
-/// The place of a problem of the whole query.
+/// The location of an unresolved origin that concerns the whole query.
 pub(crate) const NOWHERE: Location = Location { line: 0, column: 0 };
 
-/// The analysis of the query would take too long.
+/// An error: the analysis of the query exceeds its limits.
 #[derive(Debug)]
 pub(crate) struct Exhausted;
 
@@ -38,13 +37,13 @@ pub(super) struct Named {
     pub(super) slots: Vec<Slot>,
 }
 
-/// One FROM.
+/// The relations of one FROM.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Frame {
     pub(super) named: Vec<Named>,
-    /// The columns that a star stands for; columns of `USING` once.
+    /// The columns that a star selects. A column of `USING` occurs once.
     pub(super) slots: Vec<Slot>,
-    /// The names of the SELECT list.
+    /// The aliases of the SELECT list, with the origins of their values.
     pub(super) aliases: HashMap<Arc<str>, ColumnOrigins>,
 }
 
@@ -53,18 +52,18 @@ pub(super) struct Frame {
 pub(super) struct NamedQuery {
     pub(super) name: Arc<str>,
     pub(super) relation: Relation,
-    /// True while the relation is being read. A query that names it then is recursive.
+    /// True while the query itself is analyzed. A reference to it during that time is recursive.
     pub(super) is_open: bool,
 }
 
-/// The clause of an expression. It decides whether the SELECT list's names are visible.
+/// The clause of an expression. It decides whether aliases of the SELECT list are visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Clause {
     Select,
     Where,
     Group,
     Order,
-    /// An expression of `ORDER BY` that is not a single name. Names in it refer to columns of the rows.
+    /// A part of an expression in `ORDER BY` that is more than a single name. Names in it prefer columns to aliases.
     OrderWithin,
 }
 
@@ -73,15 +72,15 @@ pub(crate) struct Analysis<'a, 'k> {
     pub(super) arena: &'a mut Arena,
     pub(super) warehouse: &'a str,
     pub(super) spelling: Spelling,
-    /// The frames, the innermost last.
+    /// The enclosing FROMs, the innermost last.
     pub(super) frames: Vec<Frame>,
-    /// The named queries that are visible, innermost last.
+    /// The visible queries of `WITH`, the innermost last.
     pub(super) ctes: Vec<NamedQuery>,
-    /// Names that lambdas bring.
+    /// The parameters of the enclosing lambdas.
     pub(super) parameters: Vec<Arc<str>>,
-    /// The queries of the same `WITH RECURSIVE` that follow this one.
+    /// The names of the queries that follow the current one in the same `WITH RECURSIVE`.
     pub(super) later: Vec<Arc<str>>,
-    /// The dependencies of the rows of the relation being read.
+    /// The columns that decide which rows the current relation has.
     pub(super) uses: BTreeSet<(Use, ColumnOrigin)>,
     pub(super) is_recursive: bool,
     fuel: usize,
@@ -201,7 +200,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
         })
     }
 
-    /// Returns whether the SELECT list's name wins over a column of the same name.
+    /// Returns whether an alias of the SELECT list wins over a column with its name.
     fn prefers_aliases(&self, clause: Clause) -> bool {
         match clause {
             Clause::Order => true,
@@ -222,7 +221,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
         }
     }
 
-    /// Notes that the text names the columns of this name.
+    /// Records which of the origins are columns with this name, because the SQL names them.
     fn named_by(&mut self, key: &Arc<str>, origins: ColumnOrigins) -> ColumnOrigins {
         for origin in &origins {
             if let ColumnOrigin::Column(column) = origin
@@ -247,7 +246,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
         }
     }
 
-    /// Returns the origins of a whole row, as in `{orders}` as a value.
+    /// Returns the origins of a whole row, for example if a table's name is used as a value.
     pub(super) fn whole_row(&mut self, slots: &[Slot], ident: &Ident) -> AnalysisResult<ColumnOrigins> {
         self.spend_slots(slots)?;
         let mut origins = ColumnOrigins::new();
@@ -257,7 +256,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
         Ok(origins)
     }
 
-    /// Returns all origins of a slot's values; unknown columns are unresolved.
+    /// Returns all origins of a slot's values. Unknown columns of a table give an unresolved origin.
     pub(super) fn all_of(&mut self, slot: &Slot, ident: Option<&Ident>) -> ColumnOrigins {
         match slot {
             Slot::Star(Star { of: Rest::Table(table), .. }) => {
@@ -268,7 +267,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
         }
     }
 
-    /// Records that the rows of the relation depend on all of these columns.
+    /// Records that the rows of the current relation depend on all of these columns.
     pub(super) fn use_all(&mut self, usage: Use, slots: &[Slot]) -> AnalysisResult<()> {
         self.spend_slots(slots)?;
         for slot in slots {
@@ -284,7 +283,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
         }
     }
 
-    /// Reads a name with several parts, such as `orders.amount`, `raw.orders.amount` or `payload.id`.
+    /// Resolves a name with several parts, such as `orders.amount`, `raw.orders.amount` or `payload.id`.
     pub(super) fn compound(&mut self, idents: &[Ident], clause: Clause) -> AnalysisResult<ColumnOrigins> {
         let [first, ..] = idents else { return Ok(ColumnOrigins::new()) };
         let keys: Vec<Arc<str>> = idents.iter().map(|ident| self.key(ident)).collect();
@@ -292,13 +291,13 @@ impl<'a, 'k> Analysis<'a, 'k> {
             return Ok(ColumnOrigins::new());
         }
         let Some((named, used)) = self.named(&keys) else {
-            // A field of a column.
+            // No relation has this name, so the first part is a column, and the others are fields of its value.
             return self.bare(first, clause);
         };
         match (named.as_slice(), idents.get(used)) {
             ([named], Some(ident)) => self.member_of(&named.slots, ident),
             ([named], None) => self.whole_row(&named.slots, first),
-            // Engines take the one that has the column.
+            // Several relations have this name. Engines use the one that has the column.
             (several, Some(ident)) => {
                 let slots: Vec<Slot> = several.iter().flat_map(|named| named.slots.iter().cloned()).collect();
                 self.spend_slots(&slots)?;
@@ -308,8 +307,8 @@ impl<'a, 'k> Analysis<'a, 'k> {
         }
     }
 
-    /// Returns the relation that the first parts of a name refer to, in the innermost scope that has one, and the
-    /// number of these parts. Returns several relations if one scope has more than one of the name.
+    /// Returns the relation that the first parts of a name refer to, and the number of these parts. The innermost scope
+    /// with a match decides. Returns several relations if several of that scope match.
     pub(super) fn named(&self, keys: &[Arc<str>]) -> Option<(Vec<Named>, usize)> {
         for frame in self.frames.iter().rev() {
             for used in (1..=keys.len()).rev() {
@@ -323,7 +322,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
         None
     }
 
-    /// Returns the origins of a column of one relation.
+    /// Returns the origins of the column that a name refers to in one relation.
     pub(super) fn member_of(&mut self, slots: &[Slot], ident: &Ident) -> AnalysisResult<ColumnOrigins> {
         self.spend(slots.len())?;
         let key = self.key(ident);
@@ -354,7 +353,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
     }
 }
 
-/// Returns whether two stars select the same columns.
+/// Returns whether two stars stand for the same columns.
 fn same(a: &Rest, b: &Rest) -> bool {
     match (a, b) {
         (Rest::Table(a), Rest::Table(b)) | (Rest::Undeclared(a), Rest::Undeclared(b)) => a == b,
@@ -363,7 +362,7 @@ fn same(a: &Rest, b: &Rest) -> bool {
     }
 }
 
-/// Returns the identifiers of a dotted name. The parts of a quoted `project.dataset.table` are separate.
+/// Returns the identifiers of a dotted name. The parser has already split BigQuery's quoted `project.dataset.table`.
 pub(super) fn idents(name: &ObjectName) -> Vec<&Ident> {
     let parts = name.0.iter().filter_map(|part| match part {
         ObjectNamePart::Identifier(ident) => Some(ident),

@@ -1,7 +1,7 @@
-//! Reads queries: CTEs, set operations, and SELECT.
+//! Analyzes queries: CTEs, set operations, and SELECT.
 //!
-//! In: a query's tree. Out: its columns with their origins, and the columns that its rows depend on. Long chains of set
-//! operations are nested on the left side of the tree, so they are followed without recursion.
+//! In: a query's tree. Out: its columns with their origins, and the columns that its rows depend on. A chain of set
+//! operations is nested on the left side of the tree, so it is followed in a loop instead of by recursion.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::relation::{Column, ColumnOrigins, Name, Relation, Slot, Use};
 use super::scope::{Analysis, AnalysisResult, Clause, Exhausted, Frame, MAX_SLOTS, NamedQuery};
 
 impl Analysis<'_, '_> {
-    /// Returns a query's columns. Its uses are added to those of the enclosing relation.
+    /// Returns a query's columns. Adds the columns that its rows depend on to the uses of the enclosing relation.
     pub(crate) fn query(&mut self, query: &Query) -> AnalysisResult<Vec<Slot>> {
         self.spend(1)?;
         let before = self.ctes.len();
@@ -27,7 +27,7 @@ impl Analysis<'_, '_> {
 
     fn query_within(&mut self, query: &Query) -> AnalysisResult<Vec<Slot>> {
         if let Some(with) = &query.with {
-            // Some engines want no `RECURSIVE`.
+            // Some engines allow recursion without the word `RECURSIVE`.
             let may_be_recursive = with.recursive || matches!(self.warehouse, "sqlite" | "snowflake");
             let around = std::mem::take(&mut self.later);
             for (at, cte) in with.cte_tables.iter().enumerate() {
@@ -56,7 +56,7 @@ impl Analysis<'_, '_> {
         Ok(slots)
     }
 
-    /// Adds the dependency of the number of rows on other tables.
+    /// Adds the columns that LIMIT, OFFSET and FETCH depend on.
     fn limits(&mut self, query: &Query) -> AnalysisResult<()> {
         let mut counts: Vec<&Expr> = Vec::new();
         match &query.limit_clause {
@@ -70,7 +70,7 @@ impl Analysis<'_, '_> {
         counts.into_iter().try_for_each(|count| self.used(count, Use::Filter, Clause::Where))
     }
 
-    /// Keeps the columns that were found, and marks the result as incomplete.
+    /// Adds an unresolved origin to all columns and to the rows, because the query was analyzed only in part.
     fn blur(&mut self, slots: &mut [Slot], reason: Reason) {
         let unresolved = self.unresolved(reason, None);
         for slot in slots {
@@ -95,8 +95,8 @@ impl Analysis<'_, '_> {
         Ok(())
     }
 
-    /// Reads a recursive query: the columns of its first part, then the origins that the recursive part adds, until
-    /// nothing is new.
+    /// Analyzes a recursive query. It begins with the columns of the first part, and adds the origins of the recursive
+    /// part until no new origin appears.
     fn recursive(&mut self, cte: &Cte, name: &Arc<str>) -> AnalysisResult<Vec<Slot>> {
         let before = self.ctes.len();
         for inner in cte.query.with.iter().flat_map(|with| &with.cte_tables) {
@@ -128,7 +128,7 @@ impl Analysis<'_, '_> {
         Ok(slots)
     }
 
-    /// Renames the first columns, as in `t(a, b)`.
+    /// Gives the first columns the names of an alias such as `t(a, b)`.
     pub(super) fn renamed(&mut self, mut slots: Vec<Slot>, alias: &TableAlias) -> AnalysisResult<Vec<Slot>> {
         if alias.columns.is_empty() {
             return Ok(slots);
@@ -204,7 +204,7 @@ impl Analysis<'_, '_> {
     ) -> AnalysisResult<Vec<Slot>> {
         self.spend_slots(&left)?;
         self.spend_slots(&right)?;
-        // Rows of the right side only decide which of the left side's there are; whole rows are compared.
+        // The right side only decides which rows of the left side remain. All columns are compared.
         if matches!(op, SetOperator::Except | SetOperator::Minus | SetOperator::Intersect) {
             self.use_all(Use::Filter, &left)?;
             self.use_all(Use::Filter, &right)?;
@@ -302,7 +302,7 @@ impl Analysis<'_, '_> {
         }
     }
 
-    /// Reads one item of `GROUP BY` or `ORDER BY`. A number is the position of a column.
+    /// Adds the columns of one item of `GROUP BY` or `ORDER BY`. A number refers to the column at that position.
     fn by(&mut self, expr: &Expr, slots: &[Slot], usage: Use, clause: Clause) -> AnalysisResult<()> {
         let place = match expr {
             Expr::Value(value) => match &value.value {
@@ -379,7 +379,7 @@ impl Analysis<'_, '_> {
                     self.by(expr, slots, Use::Group, Clause::Group)?;
                 }
             }
-            // Rows that are alike in all columns are one.
+            // DISTINCT groups rows that are equal in all columns.
             Some(Distinct::Distinct) => self.use_all(Use::Group, slots)?,
             Some(Distinct::All) | None => {}
         }
@@ -409,7 +409,7 @@ impl Analysis<'_, '_> {
         Ok(())
     }
 
-    /// Returns the columns of the SELECT list. Later items can use the names of earlier ones.
+    /// Returns the columns of the SELECT list. Later items may refer to aliases of earlier items.
     fn projection(&mut self, select: &Select) -> AnalysisResult<Vec<Slot>> {
         let mut slots = Vec::new();
         if select.flavor == sqlparser::ast::SelectFlavor::FromFirstNoSelect {

@@ -1,7 +1,7 @@
-//! Reads the SELECT list: expressions with their names, and stars.
+//! Analyzes the SELECT list: expressions with their names, and stars.
 //!
-//! In: one item of the list, and the frame. Out: slots. A star over known columns becomes these columns; over other
-//! relations it stays a star, without the columns that are named beside it.
+//! In: one item of the list, and the frame. Out: slots. A star over known columns is replaced by these columns. A star
+//! over other relations stays a star, without the columns that it excludes, replaces or renames.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::relation::{Column, ColumnOrigins, Name, Rest, Slot};
 use super::scope::{Analysis, AnalysisResult, Clause, idents};
 
 impl Analysis<'_, '_> {
-    /// Returns the columns of one item, and whether the author named it.
+    /// Returns the columns of one item, and true if the item has an alias.
     pub(super) fn item(&mut self, item: &SelectItem) -> AnalysisResult<(Vec<Slot>, bool)> {
         Ok(match item {
             SelectItem::UnnamedExpr(expr) => {
@@ -60,7 +60,7 @@ impl Analysis<'_, '_> {
                     let origins = self.unresolved(reason, path.first().copied());
                     return Ok(vec![Slot::star(Rest::Derived(origins))]);
                 }
-                // A struct's fields.
+                // The path leads to a struct, and the star selects its fields.
                 let path: Vec<Ident> = path.into_iter().cloned().collect();
                 let origins = self.compound(&path, Clause::Select)?;
                 Ok(vec![Slot::star(Rest::Derived(origins))])
@@ -72,7 +72,7 @@ impl Analysis<'_, '_> {
         }
     }
 
-    /// Returns the columns of a star, without those that it excludes, and with those that it replaces and renames.
+    /// Returns the columns of a star after its `EXCLUDE`, `REPLACE`, `RENAME` and `ILIKE`.
     fn starred(&mut self, slots: Vec<Slot>, options: &WildcardAdditionalOptions) -> AnalysisResult<Vec<Slot>> {
         self.spend_slots(&slots)?;
         let mut excluded: BTreeSet<Arc<str>> = BTreeSet::new();
@@ -136,7 +136,7 @@ impl Analysis<'_, '_> {
                 }
             }
         }
-        // What is named beside a star of unknown columns must be among these.
+        // A replaced or renamed column that is not known must be one of the star's unknown columns.
         if !stars.is_empty() {
             for (_, (name, origins)) in replaced {
                 left.push(Slot::column(name, origins));
@@ -149,7 +149,8 @@ impl Analysis<'_, '_> {
         Ok(left)
     }
 
-    /// Reads DuckDB's `COLUMNS('…')`, which selects columns by a pattern.
+    /// Returns the slot of DuckDB's `COLUMNS('…')`, which selects columns by a pattern, or `None` for other
+    /// expressions.
     fn columns_expression(&mut self, expr: &Expr) -> AnalysisResult<Option<Vec<Slot>>> {
         let Expr::Function(function) = expr else { return Ok(None) };
         let is_it = idents(&function.name).last().is_some_and(|ident| ident.value.eq_ignore_ascii_case("columns"));
@@ -160,7 +161,8 @@ impl Analysis<'_, '_> {
         Ok(Some(vec![Slot::star(Rest::Derived(origins))]))
     }
 
-    /// Returns the name that the engine gives to a column without an alias, if it follows from the expression.
+    /// Returns the name that the engine gives to a column without an alias. Returns `None` if the expression does not
+    /// determine the name.
     fn made_up_name(&self, expr: &Expr) -> Option<Name> {
         let is_postgres = matches!(self.warehouse, "postgres" | "redshift");
         let mut at = expr;

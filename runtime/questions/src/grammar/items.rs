@@ -1,4 +1,4 @@
-//! The items of a question: words of the language, members, times, numbers and texts.
+//! Splits a question into items: phrases of the language, members, times, numbers, values and quoted strings.
 
 use jiff::civil::Date;
 
@@ -8,7 +8,7 @@ use crate::members::{KnownValue, KnownValues, MemberKind, MemberMatch, Vocabular
 use crate::times::{self, FoundTime};
 use crate::token::{Token, TokenKind};
 
-/// A part of a question.
+/// A part of a question with one meaning.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Item {
     /// The text as the user wrote it.
@@ -21,12 +21,12 @@ pub(super) enum ItemKind {
     Word(Meaning),
     Member(Candidates),
     Time(DraftRange),
-    /// A step of time; true if a word for groups is part of it, as in `by month`.
+    /// A granularity. The flag is true if its words contain a word for groups, as in `by month`.
     Step(&'static str, bool),
     Number(f64, Option<Unit>),
-    /// A word that is the value of dimensions, or the beginning of values.
+    /// Words that are a value of some dimensions, or the first words of such values.
     Value(Vec<KnownValue>),
-    /// A quoted text.
+    /// A string in quotation marks.
     Quoted,
     /// A word without a meaning.
     Unknown,
@@ -36,9 +36,9 @@ pub(super) enum ItemKind {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Candidates {
     pub(super) members: Vec<usize>,
-    /// The members that a synonym matches, but no name of their own.
+    /// The members of which only a synonym matches, and not the name or title.
     pub(super) by_synonym: Vec<usize>,
-    /// The certainty: 1 for all words of a phrase; less for a part of it, and for words with typing mistakes.
+    /// The certainty: 1 if all words of a phrase match, and less if only some match or a typing mistake was corrected.
     pub(super) certainty: f64,
 }
 
@@ -82,8 +82,8 @@ pub(super) fn items(
 /// The largest number of words of a value.
 const MAX_VALUE_WORDS: usize = 8;
 
-/// Returns the longest values at the start of some tokens, in upper or lower case, with their number of words. Without
-/// one, the values that begin with the first words.
+/// Returns the longest values that the tokens begin with, and their number of words; case is ignored. If none is
+/// complete, returns the values that begin with the first words.
 fn value(tokens: &[Token], values: &KnownValues) -> Option<(usize, ItemKind)> {
     let end = tokens.iter().take_while(|token| token.kind != TokenKind::Comma).count();
     let known: Vec<(String, &KnownValue)> = values.values.iter().map(|known| (spelled(&known.value), known)).collect();
@@ -106,17 +106,17 @@ fn value(tokens: &[Token], values: &KnownValues) -> Option<(usize, ItemKind)> {
     None
 }
 
-/// Returns the words of a value in lower case.
+/// Returns the words of a string in lower case, joined with single spaces.
 pub(super) fn spelled(text: &str) -> String {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the stem of each token, and whether a typing mistake was corrected in it.
+/// Returns the stem of each token, and true if a typing mistake was corrected in it.
 fn corrected(tokens: &[Token], vocabulary: &Vocabulary, language: &Language) -> Vec<(String, bool)> {
     let of = |(at, token): (usize, &Token)| {
         let own = (token.stem.clone(), false);
-        // A word in capitals is a code.
+        // A word in capitals is a code, which is not corrected.
         let is_code = token.text.chars().all(|c| c.is_uppercase() || c.is_numeric());
         if token.kind != TokenKind::Word || is_code || vocabulary.has_stem(&token.stem) {
             return own;
@@ -130,16 +130,16 @@ fn corrected(tokens: &[Token], vocabulary: &Vocabulary, language: &Language) -> 
     tokens.iter().enumerate().map(of).collect()
 }
 
-/// The rest of a question.
+/// The part of a question that is not split yet, and its context.
 struct Place<'p> {
     tokens: &'p [Token],
-    /// The stems of the tokens, and whether they were corrected.
+    /// The stems of the tokens, each with true if it was corrected.
     corrected: &'p [(String, bool)],
     vocabulary: &'p Vocabulary,
     language: &'p Language,
     today: Date,
     before: Option<&'p Item>,
-    /// The year of the last time that has one.
+    /// The year of the last time with a year.
     year: Option<i16>,
 }
 
@@ -148,7 +148,7 @@ impl Place<'_> {
         self.tokens.iter().map(|token| &*token.stem).collect()
     }
 
-    /// Returns the range of time at the start, if no longer phrase or name is there.
+    /// Returns the range of time that the rest begins with, unless a phrase or a name at this place is longer.
     fn time(&self) -> Option<FoundTime> {
         let is_text = matches!(self.tokens[0].kind, TokenKind::Quoted | TokenKind::Comma);
         if is_text || self.compares() || self.follows_number() {
@@ -186,10 +186,11 @@ impl Place<'_> {
         }
     }
 
-    /// Returns the phrase of the language at the start. `by hour of day` is a group by a member, and no step of time.
+    /// Returns the phrase of the language that the stems begin with. `by hour of day` groups by a member if one has the
+    /// name `hour of day`, so only `by` is returned then.
     fn phrase(&self, stems: &[&str]) -> Option<(usize, Meaning)> {
         let (length, meaning) = self.language.phrase(stems)?;
-        // `orders by region` is about orders; `order by region` sorts.
+        // `orders by region` means the cube `orders`, although `order by region` means sorting.
         let is_plural = self.tokens[0].lower.ends_with('s');
         if meaning == Meaning::Sort && is_plural && self.vocabulary.exact(&stems[..1]).is_some() {
             return self.language.phrase(&stems[..1]);
@@ -205,13 +206,13 @@ impl Place<'_> {
         Some((length, meaning))
     }
 
-    /// Returns whether the item before is a dimension of numbers, so that `after 2000` is a comparison.
+    /// Returns whether the previous item is a numeric dimension. `after 2000` is then a comparison and not a time.
     fn follows_number(&self) -> bool {
         let Some(ItemKind::Member(candidates)) = self.before.map(|item| &item.kind) else { return false };
         candidates.members.iter().all(|index| self.vocabulary.entry(*index).kind == MemberKind::Number)
     }
 
-    /// Returns whether the item before compares, so that `2000` is a number and no year.
+    /// Returns whether the previous item is a comparison. `2000` is then a number and not a year.
     fn compares(&self) -> bool {
         use Meaning::{After, AtLeast, AtMost, Before, Between, Bottom, Less, More, Top};
         matches!(
@@ -220,8 +221,8 @@ impl Place<'_> {
         ) && matches!(self.tokens[0].kind, TokenKind::Number(_))
     }
 
-    /// Returns whether a phrase of the language comes before a member that is called the same. Units of time are words
-    /// behind numbers only.
+    /// Returns whether a phrase of the language takes precedence over a member with the same name. A unit of time does
+    /// not, because units only have a meaning after numbers.
     fn is_word(&self, meaning: Meaning) -> bool {
         use Meaning::{Day, Hour, Minute, Month, Quarter, Second, Week, Year};
         !matches!(meaning, Second | Minute | Hour | Day | Week | Month | Quarter | Year)
@@ -246,7 +247,7 @@ impl Place<'_> {
     fn number(&self, number: f64) -> (usize, ItemKind) {
         let stems: Vec<&str> = self.tokens[1..].iter().map(|token| &*token.stem).collect();
         let unit_of_time = self.language.phrase(&stems).and_then(|(length, meaning)| Some((length, unit(meaning)?)));
-        // `2000 miles`
+        // A unit of members, as in `2000 miles`.
         let is_name = self.vocabulary.exact(&stems).is_some();
         let named = || stems.first().filter(|_| !is_name).and_then(|stem| self.vocabulary.unit(stem));
         let unit = unit_of_time.or_else(|| Some((1, named()?.clone())));
@@ -260,12 +261,12 @@ impl Place<'_> {
         let stems: Vec<&str> = self.corrected.iter().map(|(stem, _)| &**stem).collect();
         let stems = &*stems;
         let exact = self.vocabulary.exact(stems);
-        // A word of the language alone does not name a member.
+        // A word that is a phrase of the language does not name a member by itself.
         let is_word = self.language.phrase(stems).is_some();
         // A code is a value: `BOEING` does not name the member `boeing_share`.
         let text = &self.tokens[0].text;
         let is_code = text.chars().count() > 1 && text.chars().all(|c| c.is_uppercase() || c.is_numeric());
-        // Words of the language are no part of a name that is not written in full.
+        // A name that is given only in part ends before the next phrase of the language.
         let end = (0..stems.len()).find(|at| self.language.phrase(&stems[*at..]).is_some()).unwrap_or(stems.len());
         let partial = self.vocabulary.partial(&stems[..end]).filter(|found| match &exact {
             None if is_code => false,
@@ -273,7 +274,7 @@ impl Place<'_> {
             None => !is_word || found.length > 1,
         });
         let mut found = partial.or(exact)?;
-        // `cancellations` may be those of `cancelled` as well as a part of `cancellation_rate`.
+        // `cancellations` may mean the member `cancelled` as well as a part of `cancellation_rate`.
         if !found.is_exact && found.length == 1 {
             let related = self.vocabulary.related(stems[0], self.language).iter().copied();
             let others: Vec<usize> = related.filter(|member| !found.members.contains(member)).collect();

@@ -1,7 +1,7 @@
-//! The role of each item: value, group, condition, time, order.
+//! Gives each item its role: value, group, condition, time, order.
 //!
-//! In: items. Out: the draft, with the meaning of each part and the questions to the caller. One file, because every
-//! rule reads and changes the same state of the reader; splitting words into items is in `items`.
+//! In: items. Out: the draft, with the meaning of each part and the questions back to the caller. This is one file,
+//! because every rule reads and changes the state of the reader. `items` splits the words into items.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,9 +21,9 @@ const MAX_CHOICES: usize = 8;
 const MAX_VALUES: usize = 5;
 /// The largest number of rows of a ranking.
 const MAX_ROWS: f64 = 10_000.0;
-/// The certainty of a value that was not found because its dimension is not searched.
+/// The certainty of a value that could not be looked up because its dimension is not searched.
 const CERTAINTY_OF_GUESS: f64 = 0.6;
-/// The certainty of a value of which a question has only the first words.
+/// The certainty of a value if the question contains only its first words.
 const CERTAINTY_OF_BEGINNING: f64 = 0.8;
 
 /// Gives items their roles.
@@ -33,39 +33,39 @@ pub(super) struct Reader<'r> {
     items: Vec<Item>,
     draft: Draft,
     pieces: Vec<Piece>,
-    /// The members besides the last one that was picked.
+    /// The other members that the last picked item could mean.
     alternatives: Vec<Arc<str>>,
     clarifications: Vec<Clarification>,
     certainties: Vec<f64>,
-    /// The cube that most members with one meaning belong to.
+    /// The cube of most members, counting members that can only belong to one cube.
     main_cube: Option<Arc<str>>,
     state: State,
 }
 
-/// The words that wait for their member.
+/// The words that were read and apply to a later member.
 #[derive(Debug, Default)]
 struct State {
-    /// True if a group was introduced, and its list continues.
+    /// True after a word such as `by`, as long as the list of groups continues.
     groups: bool,
     /// True after `which`: the next member is a dimension.
     is_which: bool,
     is_negated: bool,
-    /// True after `are`: the next member may be a switch.
+    /// True after `are`: the next member may be a boolean dimension.
     is_predicate: bool,
-    /// The direction of `top` or `bottom`. The number is in the draft.
+    /// The direction of `top` (true) or `bottom` (false). The number of rows is in the draft.
     rank: Option<bool>,
     sorts: bool,
     compares: bool,
-    /// True after `compare`: the second time is the one to compare with.
+    /// True after `compare`: the second time is the comparison period.
     compares_times: bool,
     ranges: Vec<DraftRange>,
-    /// The conditions on measures, as they were written.
+    /// The texts of the conditions on measures.
     conditions_of_values: Vec<String>,
-    /// A cube that was named; its rows are counted if nothing else is.
+    /// The cube that was named. Its rows are counted if the question names no measure.
     cube: Option<usize>,
 }
 
-/// The role that a member is looked up for.
+/// The role for which a member is picked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     Value,
@@ -113,7 +113,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Reads the items at a place. Returns their number.
+    /// Reads the items at a place. Returns the number of items that it read.
     fn item(&mut self, at: usize) -> usize {
         let item = self.items[at].clone();
         match item.kind {
@@ -145,19 +145,20 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Returns whether a number is that of the rows, since a dimension of texts is behind it.
+    /// Returns whether a number limits the rows: a string dimension follows, and the number is not compared with a
+    /// numeric dimension.
     fn counts_rows(&self, at: usize) -> bool {
         let is_number_of_row = !self.draft.values.is_empty() && self.is_before(at, MemberKind::Number);
         self.is_before(at, MemberKind::Text) && !is_number_of_row
     }
 
-    /// Returns whether a member behind a place may be of a kind.
+    /// Returns whether the next item may be a member of a kind.
     fn is_before(&self, at: usize, kind: MemberKind) -> bool {
         let Some(ItemKind::Member(candidates)) = self.items.get(at + 1).map(|item| &item.kind) else { return false };
         candidates.members.iter().any(|index| self.vocabulary.entry(*index).kind == kind)
     }
 
-    /// Reads `planes with 2 engines`. Returns the number of items.
+    /// Reads a number before a numeric dimension, as in `planes with 2 engines`. Returns the number of items read.
     fn number_of(&mut self, at: usize, number: f64) -> usize {
         let Some(Item { text, kind: ItemKind::Member(candidates) }) = self.items.get(at + 1).cloned() else { return 1 };
         let is_number = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Number;
@@ -168,14 +169,14 @@ impl<'r> Reader<'r> {
         2
     }
 
-    /// Asks for the number of rows. Returns the number of items.
+    /// Asks the caller for a valid number of rows. Returns the number of items read.
     fn no_count(&mut self, text: &str) -> usize {
         self.unclear(text, format!("`{text}` is not a number of rows from 1 to {MAX_ROWS}"), Vec::new());
         1
     }
 
     fn step(&mut self, text: &str, step: &'static str) -> usize {
-        // `by day of the week`
+        // A second granularity is unclear, as in `by day of the week`.
         if let Some(other) = self.draft.granularity.filter(|other| *other != step) {
             let message = format!("a question has one step of time, but `{text}` follows `{other}`");
             self.unclear(text, message, Vec::new());
@@ -188,7 +189,7 @@ impl<'r> Reader<'r> {
     fn word(&mut self, at: usize, text: &str, meaning: Meaning) -> usize {
         match meaning {
             Meaning::And | Meaning::Ignore | Meaning::From | Meaning::To => return 1,
-            // `flights that were cancelled`
+            // The member after `are` may be a boolean dimension: `flights that were cancelled`.
             Meaning::Equals => self.state.is_predicate = true,
             Meaning::Rated => {
                 self.state.rank = Some(true);
@@ -211,13 +212,13 @@ impl<'r> Reader<'r> {
                 self.state.rank = Some(meaning == Meaning::Top);
                 self.state.groups = false;
                 let number = self.items.get(at + 1).map(|item| item.kind.clone());
-                // `top 3 days`
+                // In `top 3 days`, the unit of the number is the granularity.
                 if let Some(ItemKind::Number(_, Some(unit @ (Unit::Days | Unit::Hours)))) = &number {
                     self.draft.granularity = Some(if *unit == Unit::Days { "day" } else { "hour" });
                 }
                 if let Some(ItemKind::Number(count, None | Some(Unit::Days | Unit::Hours))) = number {
                     if !is_count(count) {
-                        // The words behind it are read as those of a ranking.
+                        // The rest of the question is still read as a ranking.
                         self.draft.limit = Some(1);
                         return 1 + self.no_count(&self.text(at, at + 2));
                     }
@@ -258,7 +259,7 @@ impl<'r> Reader<'r> {
             Meaning::More | Meaning::AtLeast | Meaning::Less | Meaning::AtMost | Meaning::Between => {
                 return self.comparison_without_member(at, text, meaning);
             }
-            // `top 5 days` and `which month`
+            // A unit of time can be the group: `top 5 days` and `which month`.
             _ => match times::unit(meaning) {
                 Some(step) if self.state.is_which || self.state.groups || self.ranks_groups() => {
                     self.state.is_which = false;
@@ -297,7 +298,7 @@ impl<'r> Reader<'r> {
         self.piece(text, meaning, 1.0)
     }
 
-    /// Reads a member with the condition behind it, or as a value, a group or a switch.
+    /// Reads a member with the condition after it, or else as a value, a group or a boolean dimension.
     fn member(&mut self, at: usize, text: &str, candidates: &Candidates) -> usize {
         if let Some(length) = self.condition(at, text, candidates) {
             return length;
@@ -305,13 +306,13 @@ impl<'r> Reader<'r> {
         let in_groups = self.state.groups && self.continues_groups(at);
         let role = match (in_groups, self.state.is_which, self.state.rank) {
             _ if self.state.sorts => Role::Operand,
-            // `top 5 carriers by flights` and `most flights`
+            // A ranked measure, as in `top 5 carriers by flights` and `most flights`.
             (true, _, Some(_)) => Role::Value,
             (true, ..) => Role::Group,
             (_, true, None) => Role::Group,
             (_, _, Some(_)) if self.ranks_groups() => Role::Group,
             (_, _, Some(_)) => Role::Value,
-            // `carriers with more than 1000 flights`
+            // A group whose measure follows, as in `carriers with more than 1000 flights`.
             _ if self.draft.values.is_empty() && self.draft.groups.is_empty() && self.names_groups(at, candidates) => {
                 Role::Group
             }
@@ -342,7 +343,7 @@ impl<'r> Reader<'r> {
             }
             MemberKind::Measure | MemberKind::Metric => {
                 if is_negated {
-                    // `not cancelled`
+                    // `not cancelled` may also mean that a boolean dimension is false.
                     if let Some(switch) = self.switch_named(text) {
                         self.filter(&switch, "equals", vec![DraftValue::Boolean(false)]);
                         return self.piece(text, format!("only rows where {switch} is false"), certainty);
@@ -379,7 +380,7 @@ impl<'r> Reader<'r> {
                 self.draft.order = Some(DraftOrder { member: Arc::clone(&name), is_descending });
                 self.piece(text, format!("ordered by {name}"), certainty)
             }
-            // `departure delay by carrier`: a sum or an average is meant.
+            // `departure delay by carrier` leaves open whether the sum or the average is meant.
             MemberKind::Number if role == Role::Any && !in_groups => {
                 let choices = self.measures_of(index);
                 let message = format!("`{name}` is a number of each row; choose a measure, or write `by` before it");
@@ -396,9 +397,10 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Reads a condition: a member, a comparison and its values. Returns the number of items.
+    /// Reads a condition: a member, a comparison and its values. Returns the number of items, or `None` if the member
+    /// has no condition.
     fn condition(&mut self, at: usize, text: &str, candidates: &Candidates) -> Option<usize> {
-        // `carriers with more than 1000 flights`: the number belongs to the member behind it.
+        // In `carriers with more than 1000 flights`, the number belongs to the member after it.
         let is_number = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Number;
         if !candidates.members.iter().any(is_number) && self.compares_next_member(at) {
             return None;
@@ -406,7 +408,7 @@ impl<'r> Reader<'r> {
         let mut next = at + 1;
         let mut is_negated = self.state.is_negated;
         let mut operator = None;
-        // Whether a word says that a value follows: `is`, `contains`, `except`.
+        // True after a word that announces a value: `is`, `except`.
         let mut is_announced = is_negated;
         while let Some(ItemKind::Word(meaning)) = self.items.get(next).map(|item| &item.kind) {
             match meaning {
@@ -442,7 +444,7 @@ impl<'r> Reader<'r> {
         if values.is_empty() {
             return None;
         }
-        // `90 minutes or more`
+        // The comparison may follow the number: `90 minutes or more`.
         if operator.is_none()
             && let Some(ItemKind::Word(meaning @ (Meaning::AtLeast | Meaning::AtMost))) =
                 self.items.get(next + length).map(|item| &item.kind)
@@ -451,7 +453,7 @@ impl<'r> Reader<'r> {
             operator = Some(*meaning);
             length += 1;
         }
-        // A word behind a member is its value only if nothing else explains it.
+        // A value directly after a member belongs to it only if no other rule explains the value.
         let wants_text = values.iter().any(|(value, _)| matches!(value, DraftValue::Text(_)));
         if operator.is_none() && !wants_text && next == at + 1 && !candidates.members.iter().any(is_number) {
             return None;
@@ -467,7 +469,7 @@ impl<'r> Reader<'r> {
             let is_adjacent = next == at + 1;
             members.retain(|member| self.may_have_value(*member, next, is_adjacent, is_announced));
         }
-        // `flights over 2000 miles`: the number is that of another member.
+        // In `flights over 2000 miles`, the number belongs to a member with this unit.
         if let Some((_, Some(unit))) = values.first()
             && !members.iter().any(|member| is_number(member) || self.has_unit(*member, unit))
         {
@@ -478,7 +480,7 @@ impl<'r> Reader<'r> {
         }
         let index = self.pick(text, &Candidates { members, ..candidates.clone() }, Role::Any)?;
         let end = next + length;
-        // `by carrier except UA` and `by carrier for UA and DL`: the member is a group too.
+        // In `by carrier except UA` and `by carrier for UA and DL`, the member is a group as well.
         let entry = self.vocabulary.entry(index);
         let is_listed = self.continues_groups(at) && next > at + 1;
         if self.state.groups && (is_negated || is_listed) && entry.kind == MemberKind::Text {
@@ -486,7 +488,7 @@ impl<'r> Reader<'r> {
         }
         let mut certainty: f64 = 1.0;
         if wants_text {
-            // Between two values is `and`, `or` or a comma.
+            // One item lies between two values: `and`, `or` or a comma.
             for (number, (value, _)) in values.iter_mut().enumerate() {
                 match self.value_of(index, next + 2 * number, operator.is_some()) {
                     Ok((found, of_value)) => {
@@ -508,8 +510,9 @@ impl<'r> Reader<'r> {
         Some(end - at)
     }
 
-    /// Returns whether the item at a place may be a value of a member. An unknown word is one only if
-    /// another word announces it, as in `carrier is UA`, or if it looks like a name behind the member: `carrier UA`.
+    /// Returns whether the item at a place may be a value of a member. An unknown word may be a value in two cases.
+    /// Either another word announces it, as in `carrier is UA`, or it directly follows the member and looks like a
+    /// name, as in `carrier UA`.
     fn may_have_value(&self, member: usize, at: usize, is_adjacent: bool, is_announced: bool) -> bool {
         let Some(item) = self.items.get(at) else { return false };
         let is_own = |known: &KnownValue| known.member == self.vocabulary.entry(member).name;
@@ -547,7 +550,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Returns whether all values of a dimension with a word are known.
+    /// Returns whether all values of a dimension that contain a word were looked up.
     fn is_searched(&self, member: &Arc<str>, word: &str) -> bool {
         self.values
             .searched
@@ -559,7 +562,7 @@ impl<'r> Reader<'r> {
         self.vocabulary.entry(member).unit.as_ref().is_some_and(|own| own.fits(unit))
     }
 
-    /// Reads `more than 1000 flights` and `over 2000 miles`.
+    /// Reads a comparison that no member precedes, as in `more than 1000 flights` and `over 2000 miles`.
     fn comparison_without_member(&mut self, at: usize, text: &str, meaning: Meaning) -> usize {
         let (values, length) = self.values(at + 1, meaning == Meaning::Between);
         let end = at + 1 + length;
@@ -571,7 +574,7 @@ impl<'r> Reader<'r> {
             };
             let members: Vec<usize> = candidates.members.iter().copied().filter(is_number).collect();
             let is_dimension = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Number;
-            // Without groups, a number of each row is compared: `planes with more than 200 seats`.
+            // Without groups, the number of each row is compared, as in `planes with more than 200 seats`.
             let members = match members.iter().copied().filter(is_dimension).collect::<Vec<usize>>() {
                 dimensions if !dimensions.is_empty() && self.draft.groups.is_empty() => dimensions,
                 _ => members,
@@ -588,7 +591,7 @@ impl<'r> Reader<'r> {
                 return end + 1 - at;
             }
         }
-        // `flights over 2000 miles`: the number of each row with this unit.
+        // `flights over 2000 miles` compares the numeric dimension that has this unit.
         if let Some((_, Some(unit))) = values.first() {
             let of_rows = self.vocabulary.entries().filter(|(_, entry)| entry.kind == MemberKind::Number);
             let of_cube = of_rows.filter(|(_, entry)| self.is_of_main_cube(entry)).map(|(index, _)| index);
@@ -655,7 +658,8 @@ impl<'r> Reader<'r> {
         self.piece(&whole, format!("only where {name} {operator} {}", shown.join(", ")), certainty);
     }
 
-    /// Returns the values at a place, with the number of items. A list has `and`, `or` or commas between its values.
+    /// Returns the values at a place, and the number of items. The values of a list are separated by `and`, `or` or
+    /// commas.
     fn values(&self, at: usize, is_between: bool) -> (Vec<(DraftValue, Option<Unit>)>, usize) {
         let value = |item: &Item| match &item.kind {
             ItemKind::Number(number, unit) => Some((DraftValue::Number(*number), unit.clone())),
@@ -674,14 +678,14 @@ impl<'r> Reader<'r> {
             }
             next += 1;
         }
-        // `between 1 and 2 hours`
+        // The unit may follow only the second number: `between 1 and 2 hours`.
         if is_between && let [(_, first), (_, second)] = &mut values[..] {
             *first = first.take().or_else(|| second.clone());
         }
         (values, next - at)
     }
 
-    /// Reads values whose dimension is known, such as `JFK or EWR`. Returns the number of items.
+    /// Reads values whose dimension was looked up, such as `JFK or EWR`. Returns the number of items read.
     fn known_value(&mut self, at: usize, text: &str, values: &[KnownValue]) -> usize {
         let of_main = |known: &&KnownValue| {
             self.vocabulary.entries().any(|(_, entry)| entry.name == known.member && self.is_of_main_cube(entry))
@@ -689,11 +693,11 @@ impl<'r> Reader<'r> {
         let of_main_cube: Vec<&KnownValue> = values.iter().filter(of_main).collect();
         let candidates = if of_main_cube.is_empty() { values.iter().collect() } else { of_main_cube };
         let candidates = self.directed(at, candidates);
-        // `by origin except EWR`: the value is one of the groups.
+        // In `by origin except EWR`, the value belongs to the dimension that is grouped by.
         let of_groups: Vec<&KnownValue> =
             candidates.iter().copied().filter(|known| self.is_group(&known.member)).collect();
         let candidates = if of_groups.is_empty() { candidates } else { of_groups };
-        // `flights to JFK` are not those from there.
+        // `flights to JFK` must not select the flights from JFK.
         if let [known] = candidates[..]
             && let (Some(own), Some(wanted)) = (self.vocabulary.direction(&known.member), self.direction_before(at))
             && own != wanted
@@ -736,7 +740,7 @@ impl<'r> Reader<'r> {
         end - at
     }
 
-    /// Returns the direction that `from` or `to` before a value says.
+    /// Returns the direction that the word `from` or `to` before a value expresses.
     fn direction_before(&self, at: usize) -> Option<Direction> {
         match self.items.get(at.checked_sub(1)?)?.kind {
             ItemKind::Word(Meaning::From) => Some(Direction::From),
@@ -745,7 +749,8 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Returns the values of the dimensions that `from` or `to` before them names; all of them without one.
+    /// Returns the values whose dimension has the direction of a preceding `from` or `to`. Returns all values if
+    /// neither word precedes.
     fn directed<'k>(&self, at: usize, values: Vec<&'k KnownValue>) -> Vec<&'k KnownValue> {
         let Some(wanted) = self.direction_before(at) else { return values };
         let is_directed = |known: &&KnownValue| self.vocabulary.direction(&known.member) == Some(wanted);
@@ -753,7 +758,7 @@ impl<'r> Reader<'r> {
         if directed.is_empty() { values } else { directed }
     }
 
-    /// Asks for the dimension of a value.
+    /// Asks the caller for the dimension of a value.
     fn value_alone(&mut self, text: &str) -> usize {
         let choices = self.text_dimensions();
         let message = match choices.is_empty() {
@@ -764,7 +769,7 @@ impl<'r> Reader<'r> {
         1
     }
 
-    /// Returns the measures whose names contain that of a dimension, and the dimension.
+    /// Returns the measures whose names contain the name of a dimension, and the dimension itself.
     fn measures_of(&self, index: usize) -> Vec<Arc<str>> {
         let dimension = self.vocabulary.entry(index);
         let words = |phrase: &Arc<str>| format!(" {} ", spelled(phrase));
@@ -782,14 +787,14 @@ impl<'r> Reader<'r> {
         self.choices_of(MemberKind::Text)
     }
 
-    /// Returns the members of a kind of the cube that the question is about.
+    /// Returns the members of a kind in the main cube.
     fn choices_of(&self, kind: MemberKind) -> Vec<Arc<str>> {
         let entries = self.vocabulary.entries().map(|(_, entry)| entry).filter(|entry| entry.kind == kind);
         let of_cube = entries.filter(|entry| self.is_of_main_cube(entry));
         of_cube.map(|entry| Arc::clone(&entry.name)).take(MAX_CHOICES).collect()
     }
 
-    /// Returns the member that is meant. Asks back if there are several, or none that fits the role.
+    /// Picks one member from the candidates. If none fits the role, or several fit, asks the caller and returns `None`.
     fn pick(&mut self, text: &str, candidates: &Candidates, role: Role) -> Option<usize> {
         let vocabulary = self.vocabulary;
         let fits = |index: &usize| {
@@ -817,26 +822,27 @@ impl<'r> Reader<'r> {
         if self.state.sorts {
             members = narrowed(members, &|entry| self.draft.values.contains(&entry.name) || self.is_group(&entry.name));
         }
-        // The share of cancelled flights needs all of them.
+        // A share of cancelled flights needs all flights, so the word must not filter them.
         let is_predicate = self.state.is_predicate && !self.draft.totals;
         if (self.state.is_negated || is_predicate) && role == Role::Any {
             members = narrowed(members, &|entry| entry.kind == MemberKind::Boolean);
         }
         if role == Role::Any || role == Role::Value {
             members = narrowed(members, &|entry| entry.kind.is_value() || entry.kind == MemberKind::Segment);
-            // `average delay of cancelled flights` and `cancelled flights by carrier`
+            // Once a measure is chosen, segments are preferred: `average delay of cancelled flights`. Before that,
+            // measures are preferred: `cancelled flights by carrier`.
             let has_values = role == Role::Any && !self.draft.values.is_empty();
             members = narrowed(members, &|entry| (entry.kind == MemberKind::Segment) == has_values);
         }
         members = narrowed(members, &|entry| self.is_of_main_cube(entry));
         members = narrowed(members, &|entry| entry.kind != MemberKind::Cube);
-        // A name is meant before a synonym of another member.
+        // A member's own name takes precedence over a synonym of another member.
         let named: Vec<usize> =
             members.iter().copied().filter(|member| !candidates.by_synonym.contains(member)).collect();
         if !named.is_empty() {
             members = named;
         }
-        // A metric is meant before a measure with its name.
+        // A metric takes precedence over a measure with the same name.
         let all = members.clone();
         members.retain(|member| {
             let entry = vocabulary.entry(*member);
@@ -875,14 +881,15 @@ impl<'r> Reader<'r> {
         self.main_cube.is_some() && entry.cube == self.main_cube
     }
 
-    /// Returns whether the item before a member, small words aside, introduces a group or continues a list of groups.
+    /// Returns whether the item before a member introduces a group or continues a list of groups. Filler words between
+    /// them are skipped.
     fn continues_groups(&self, at: usize) -> bool {
         let before = self.items[..at].iter().rev().map(|item| &item.kind);
         let mut before = before.skip_while(|kind| matches!(kind, ItemKind::Word(Meaning::Ignore | Meaning::HowMany)));
         matches!(before.next(), Some(ItemKind::Word(Meaning::Group | Meaning::And) | ItemKind::Step(..)))
     }
 
-    /// Returns whether the next member is that which `top 5` ranks.
+    /// Returns whether the next member is the group that `top 5` ranks.
     fn ranks_groups(&self) -> bool {
         self.state.rank.is_some()
             && self.draft.limit.is_some()
@@ -891,7 +898,7 @@ impl<'r> Reader<'r> {
             && self.draft.granularity.is_none()
     }
 
-    /// Returns whether a comparison or ranking follows, whose groups a member names.
+    /// Returns whether a member names the groups of a comparison or ranking that follows it.
     fn names_groups(&self, at: usize, candidates: &Candidates) -> bool {
         let is_text = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Text;
         let compares = |item: &Item| {
@@ -902,7 +909,7 @@ impl<'r> Reader<'r> {
         candidates.members.iter().any(is_text) && behind.next().is_some_and(compares)
     }
 
-    /// Returns the only dimension of true and false of the cube whose name contains a word.
+    /// Returns the boolean dimension of the main cube whose name contains a word, if there is exactly one.
     fn switch_named(&self, text: &str) -> Option<Arc<str>> {
         let lower = text.to_lowercase();
         let is_named = |entry: &&MemberEntry| {
@@ -915,7 +922,7 @@ impl<'r> Reader<'r> {
         switches.next().is_none().then(|| Arc::clone(&first.name))
     }
 
-    /// Returns whether the comparison behind a member has a member of its own, as `more than 1000 flights`.
+    /// Returns whether the comparison after a member has a member of its own, as in `more than 1000 flights`.
     fn compares_next_member(&self, at: usize) -> bool {
         let is_filler = |item: &&Item| item.kind == ItemKind::Word(Meaning::Ignore);
         let comparison = at + 1 + self.items[at + 1..].iter().take_while(is_filler).count();
@@ -933,13 +940,14 @@ impl<'r> Reader<'r> {
         !values.is_empty() && matches!(next, Some(ItemKind::Member(found)) if found.members.iter().any(is_compared))
     }
 
-    /// Returns whether a member names the cube of a measure that is already selected, as in `distance of flights`.
+    /// Returns whether a member only repeats the cube of a measure that is already selected, as in
+    /// `distance of flights`.
     fn is_context(&self, at: usize, candidates: &Candidates) -> bool {
         let is_cube = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Cube;
         candidates.members.iter().any(is_cube) && !self.draft.values.is_empty() && !self.is_listed(at)
     }
 
-    /// Returns whether a measure is part of a phrase about another one, as in `delay by carrier of late flights`.
+    /// Returns whether a measure describes another measure before it, as in `delay by carrier of late flights`.
     fn belongs_to_measure(&self, at: usize) -> bool {
         !self.draft.values.is_empty() && !self.draft.groups.is_empty() && !self.is_listed(at)
     }
@@ -950,7 +958,7 @@ impl<'r> Reader<'r> {
         matches!(before.next(), Some(ItemKind::Word(Meaning::And | Meaning::Versus)))
     }
 
-    /// Completes the draft: the count of rows, the order of a ranking, the range.
+    /// Completes the draft with the count of rows, the order of a ranking and the range.
     fn finish(&mut self) {
         if self.draft.values.is_empty()
             && let Some(count) = self.count()
@@ -976,7 +984,7 @@ impl<'r> Reader<'r> {
             self.unclear("", "the question has several times".to_owned(), Vec::new());
         }
         self.complete_comparison();
-        // `flights over 60` compares the total with a number.
+        // `flights over 60` would compare the total with a number.
         if self.draft.groups.is_empty() && self.draft.granularity.is_none() {
             for text in std::mem::take(&mut self.state.conditions_of_values) {
                 let choices = self.choices_of(MemberKind::Number);
@@ -1003,7 +1011,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Returns the measure that counts the rows that a question without a measure is about.
+    /// Returns the measure that counts rows, for a question that names no measure.
     fn count(&self) -> Option<Arc<str>> {
         let is_list = self.state.cube.is_none() && self.draft.segments.is_empty() && self.draft.filters.is_empty();
         if is_list {
@@ -1056,7 +1064,7 @@ impl<'r> Reader<'r> {
     }
 }
 
-/// Returns the cube that most members with one cube belong to.
+/// Returns the cube that most items belong to, among the items whose members all have the same cube.
 fn main_cube(vocabulary: &Vocabulary, items: &[Item]) -> Option<Arc<str>> {
     let mut counts: BTreeMap<Arc<str>, usize> = BTreeMap::new();
     for item in items {
@@ -1065,7 +1073,7 @@ fn main_cube(vocabulary: &Vocabulary, items: &[Item]) -> Option<Arc<str>> {
         let mut cubes: Vec<&Arc<str>> =
             members.iter().filter_map(|index| vocabulary.entry(*index).cube.as_ref()).collect();
         cubes.dedup();
-        // Values decide before dimensions, which other cubes share.
+        // Measures count more than dimensions, because cubes often have the same dimensions.
         let is_value = |index: &usize| vocabulary.entry(*index).kind.is_value();
         let weight = if members.iter().all(is_value) { 10 } else { 1 };
         if let [only] = cubes[..] {
@@ -1075,7 +1083,7 @@ fn main_cube(vocabulary: &Vocabulary, items: &[Item]) -> Option<Arc<str>> {
     counts.into_iter().max_by_key(|(_, count)| *count).map(|(cube, _)| cube)
 }
 
-/// Returns the length of a range in words, such as `1 month` for `this month`.
+/// Returns the length of a range, such as `1 month` for `this month`.
 fn length(words: &str) -> Option<String> {
     if let Some(rest) = words.strip_prefix("this ").or_else(|| words.strip_prefix("last ")) {
         let counted = rest.starts_with(|c: char| c.is_ascii_digit());
@@ -1091,7 +1099,7 @@ fn length(words: &str) -> Option<String> {
     }
 }
 
-/// Converts a number into the unit of a member. `None`: the member's unit is unknown.
+/// Converts a number to the unit of a member. Returns `None` if the member's unit is unknown or of another kind.
 fn converted((value, unit): &(DraftValue, Option<Unit>), of: Option<&Unit>) -> Option<DraftValue> {
     let (DraftValue::Number(number), Some(unit)) = (value, unit) else { return Some(value.clone()) };
     let of = of.filter(|of| of.fits(unit))?;
@@ -1105,7 +1113,7 @@ fn is_count(number: f64) -> bool {
     (1.0..=MAX_ROWS).contains(&number) && number.fract() == 0.0
 }
 
-/// Returns the certainty of a value of which a question may have only the first words.
+/// Returns the certainty of a value. It is lower if the question contains only the value's first words.
 fn certainty_of(text: &str, value: &str) -> f64 {
     if spelled(text) == spelled(value) { 1.0 } else { CERTAINTY_OF_BEGINNING }
 }

@@ -1,4 +1,4 @@
-//! Rows of deliveries and of channels.
+//! Converts rows of deliveries and of channels.
 
 use std::sync::Arc;
 
@@ -45,11 +45,11 @@ const WRITE_LANE: &str = "\
     ON CONFLICT (channel, target) DO UPDATE SET failures = excluded.failures, resumes_at = excluded.resumes_at, \
     disabled = excluded.disabled";
 
-/// The text of a message's column. Numbers are text, so that they are read as they were written.
+/// The JSON of a message in its column. Numbers are stored as text, so that they are read exactly as written.
 #[derive(Serialize, Deserialize)]
 struct MessageText {
     monitor: String,
-    /// Empty, like the measure, if the message is about a metric.
+    /// The name of the cube. It is empty, like the measure, if the message is about a metric.
     cube: String,
     measure: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -183,7 +183,7 @@ pub(super) fn write_lane(lane: &Lane) -> Statement {
         .bind(lane.disabled.as_deref())
 }
 
-/// Reads the state of a channel; columns of a channel that nothing was sent to are null.
+/// Reads the state of a channel. The columns are null if the channel has no stored state.
 pub(super) fn lane(row: &Row) -> Result<Lane, StoreError> {
     let failures = row.maybe_integer("failures")?.unwrap_or_default();
     Ok(Lane {

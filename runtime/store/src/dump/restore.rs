@@ -1,7 +1,7 @@
 //! Restores a dump into an empty state, completely or not at all.
 //!
-//! One transaction: others see the rows only after the checksum, the numbers of rows and the audit chain have been
-//! verified. A state that contains rows is not changed; restore into a new database instead.
+//! The restore is one transaction. Others see the rows only after the checksum, the numbers of rows and the audit chain
+//! have been verified. A state that already contains rows is not changed; restore into a new database instead.
 
 use std::io::BufRead;
 
@@ -21,7 +21,7 @@ use crate::store::StateStore;
 /// The largest size of a line in bytes. A row of a dump is smaller.
 const MAX_LINE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// The reason why nothing was restored.
+/// The reason why a restore failed. Nothing was restored.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     #[error(transparent)]
@@ -48,7 +48,7 @@ pub enum RestoreError {
     Chain { sequence: u64, why: String },
 }
 
-/// The contents after a restore.
+/// The numbers of rows that a restore wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
     pub rows: u64,
@@ -64,7 +64,7 @@ struct Header {
     counts: Map<String, Json>,
 }
 
-/// A line behind the header.
+/// A line after the header.
 #[derive(Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 enum Line {
@@ -72,7 +72,7 @@ enum Line {
     End { sha256: String },
 }
 
-/// Lines with a running checksum.
+/// Reads lines and computes their checksum.
 struct Lines<'a> {
     from: &'a mut (dyn BufRead + Send),
     number: u64,
@@ -80,7 +80,7 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// Returns the next line and the checksum of all before it; `None` at the end.
+    /// Returns the next line with the checksum of all lines before it, or `None` at the end.
     fn next(&mut self) -> Result<Option<(String, String)>, RestoreError> {
         let mut bytes = Vec::new();
         let limited = &mut std::io::Read::take(&mut *self.from, MAX_LINE_BYTES);
@@ -100,7 +100,7 @@ impl Lines<'_> {
     }
 }
 
-/// Rows of one table that are not written yet.
+/// Rows of one table that are not inserted yet.
 #[derive(Default)]
 struct Waiting {
     table: Option<&'static Table>,
@@ -134,10 +134,10 @@ impl Waiting {
 }
 
 impl StateStore {
-    /// Restores a dump into this empty state, and then records `entry` with the counts as its `after`.
+    /// Restores a dump into this empty state. Then records `entry` in the audit log, with the counts as its `after`.
     ///
     /// # Errors
-    /// [`RestoreError`]; the state is then unchanged.
+    /// [`RestoreError`]. The state is then unchanged.
     pub async fn restore(&self, from: &mut (dyn BufRead + Send), entry: AuditEntry) -> Result<Restored, RestoreError> {
         let mut lines = Lines { from, number: 0, checksum: Sha256::new() };
         let header = header(&mut lines, self.schema_version().await?)?;
@@ -185,7 +185,7 @@ fn header(lines: &mut Lines<'_>, own: i64) -> Result<Header, RestoreError> {
     }
 }
 
-/// Inserts every row, and compares the checksum in the last line.
+/// Inserts every row. Returns their number and the checksum, after comparing it with the one in the last line.
 async fn read_rows(lines: &mut Lines<'_>, change: &mut Transaction) -> Result<(u64, String), RestoreError> {
     let (mut waiting, mut rows) = (Waiting::default(), 0);
     loop {
@@ -214,7 +214,7 @@ async fn read_rows(lines: &mut Lines<'_>, change: &mut Transaction) -> Result<(u
     }
 }
 
-/// Returns the values in the order of the table's columns. The row must have exactly these columns.
+/// Returns the values of a row in the order of the table's columns. Fails if the row has other columns.
 fn bound(table: &Table, row: &Map<String, Json>) -> Result<Vec<Bound>, String> {
     if let Some(unknown) = row.keys().find(|key| !table.columns.contains(&key.as_str())) {
         return Err(format!("`{}` has no column `{unknown}`", table.name));

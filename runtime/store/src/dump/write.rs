@@ -1,4 +1,4 @@
-//! Writing a dump: one transaction that reads, page after page.
+//! Writes a dump page by page, in one transaction that reads.
 
 use std::io::Write;
 
@@ -12,7 +12,7 @@ use crate::database::{Row, Transaction};
 use crate::statement::{Bound, Statement};
 use crate::store::StateStore;
 
-/// The cause of a failed dump.
+/// The reason why a dump failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DumpError {
     #[error(transparent)]
@@ -21,7 +21,7 @@ pub enum DumpError {
     Output(#[from] std::io::Error),
 }
 
-/// Lines with a running checksum.
+/// Writes lines and computes their checksum.
 struct Lines<'a> {
     to: &'a mut dyn Write,
     checksum: Sha256,
@@ -36,10 +36,10 @@ impl Lines<'_> {
 }
 
 impl StateStore {
-    /// Writes all of one moment. How many rows that were.
+    /// Writes a snapshot of the state. Returns the number of rows.
     ///
     /// # Errors
-    /// [`DumpError`]; the output then lacks the last line and cannot be restored.
+    /// [`DumpError`]. The output then lacks the last line and cannot be restored.
     pub async fn dump(&self, to: &mut (dyn Write + Send), made_at: Timestamp) -> Result<u64, DumpError> {
         let schema_version = self.schema_version().await?;
         let mut transaction = self.database.read().await?;

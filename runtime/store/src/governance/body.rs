@@ -1,6 +1,6 @@
-//! The stored JSON of governed records: times as microseconds, days as `2026-12-31`, words as the interface has them.
+//! The stored JSON of governed records: times in microseconds, days as `2026-12-31`, and the interface's words.
 //!
-//! Fields may be added with a default; stored records keep their names.
+//! New fields need a default. The names of existing fields never change, because stored records contain them.
 
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ struct StoredMetadata {
     updated_at: i64,
 }
 
-/// Returns the stored text of a record.
+/// Returns the JSON text of a record.
 pub(super) fn encode(record: &GovernedRecord) -> Result<String, StoreError> {
     let encoded = match record {
         GovernedRecord::Certification(record) => serde_json::to_string(&stored_certification(record)),
@@ -126,7 +126,7 @@ pub(super) fn encode(record: &GovernedRecord) -> Result<String, StoreError> {
     encoded.map_err(|error| StoreError { message: error.to_string() })
 }
 
-/// Reads the stored text of a record; `None` if it cannot be read.
+/// Parses the JSON text of a record. Returns `None` if the text is invalid.
 pub(super) fn decode(kind: RecordKind, version: u64, text: &str) -> Option<GovernedRecord> {
     Some(match kind {
         RecordKind::Certification => {
@@ -180,7 +180,7 @@ fn stored_step(step: &Step) -> StoredStep {
     StoredStep { by: step.by.to_string(), at: micros(step.at), notes: maybe(&step.notes) }
 }
 
-/// Reads an optional field; `None` if its value cannot be read.
+/// Reads an optional field. Returns `None` if the field has an invalid value.
 fn optional<S, T>(stored: Option<S>, read: impl Fn(S) -> Option<T>) -> Option<Option<T>> {
     match stored {
         None => Some(None),

@@ -1,4 +1,4 @@
-//! Rows of monitors, detections and alerts.
+//! Converts rows of monitors, detections and alerts.
 
 use std::sync::Arc;
 
@@ -135,7 +135,7 @@ const WRITE_ALERT: &str = "\
     resolved_by = excluded.resolved_by, escalations = excluded.escalations, escalates_at = excluded.escalates_at, \
     version = excluded.version";
 
-/// Returns the place of a severity in their order, from 0.
+/// Returns the position of a severity in ascending order, counted from 0.
 pub(super) fn severity_rank(severity: FindingSeverity) -> i64 {
     FindingSeverity::ALL.iter().position(|known| *known == severity).map_or(0, |place| place as i64)
 }
@@ -186,7 +186,7 @@ pub(super) fn monitor_row(monitor: &Monitor) -> Vec<Bound> {
     ]
 }
 
-/// Returns the columns `cube`, `measure` and `metric` of the values of a series. A metric leaves the others empty.
+/// Returns the columns `cube`, `measure` and `metric` for the value of a series. For a metric, the first two are empty.
 pub(crate) fn value_names(value: &SeriesValue) -> (&str, &str, Option<&str>) {
     match value {
         SeriesValue::Measure { cube, measure } => (cube, measure, None),
@@ -352,7 +352,7 @@ fn channels(pairs: &[(String, String)]) -> Result<Vec<Channel>, StoreError> {
     pairs.iter().map(read).collect()
 }
 
-/// Returns the rules as a JSON list of minutes, or of minutes with channels.
+/// Returns escalation rules as a JSON list. A rule without channels is a number of minutes.
 fn escalations_text(rules: &[EscalationRule]) -> String {
     let text = |rule: &EscalationRule| match rule.notify.is_empty() {
         true => Json::from(rule.after_minutes),
@@ -376,7 +376,7 @@ fn escalations(row: &Row) -> Result<Vec<EscalationRule>, StoreError> {
     list::<Json>(row, "escalations")?.into_iter().map(rule).collect()
 }
 
-/// Returns the values of a series as a JSON list of names and values.
+/// Returns the dimension values of a series as a JSON list of pairs of name and value.
 pub(crate) fn series_text(series: &SeriesKey) -> String {
     let parts: Vec<(&str, Option<&str>)> = series.iter().map(|(name, value)| (&**name, value.as_deref())).collect();
     serde_json::to_string(&parts).unwrap_or_default()
@@ -391,7 +391,7 @@ fn list<T: serde::de::DeserializeOwned>(row: &Row, column: &str) -> Result<Vec<T
     serde_json::from_str(&row.text(column)?).map_err(|_| odd("a list"))
 }
 
-/// Returns the shortest text that is read as the same number.
+/// Returns the shortest text that parses as the same number.
 fn number_text(number: Option<f64>) -> Option<String> {
     number.map(|number| number.to_string())
 }

@@ -18,11 +18,11 @@ pub(crate) enum CatalogCall {
 
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct ListTables {
-    /// The quoted name of a database, with or without its catalog; `None` for the current one.
+    /// The quoted name of a database, with or without its catalog. `None` for the current database.
     #[prost(string, optional, tag = "1")]
     pub(crate) db_name: Option<String>,
-    /// A pattern in which `*` stands for any characters and `|` separates alternatives; other characters are those of
-    /// a regular expression.
+    /// A pattern of names. `*` stands for any characters, and `|` separates alternatives. Other characters have their
+    /// meaning in regular expressions.
     #[prost(string, optional, tag = "2")]
     pub(crate) pattern: Option<String>,
 }

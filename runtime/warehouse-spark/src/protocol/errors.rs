@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use prost::Message;
 
-/// The URL of the type [`ErrorInfo`].
+/// The type URL of [`ErrorInfo`].
 pub(crate) const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
 
 #[derive(Clone, PartialEq, Message)]
@@ -26,7 +26,7 @@ pub(crate) struct ErrorInfo {
     /// The class of the exception.
     #[prost(string, tag = "1")]
     pub(crate) reason: String,
-    /// The facts of the error, such as `errorClass` and `sqlState`.
+    /// Details of the error, such as `errorClass` and `sqlState`.
     #[prost(map = "string, string", tag = "3")]
     pub(crate) metadata: HashMap<String, String>,
 }

@@ -1,4 +1,4 @@
-//! Plans: a statement with typed parameters, as a query or as a command (`relations.proto`, `commands.proto`,
+//! Plans. A plan is a statement with typed parameters, as a query or as a command (`relations.proto`, `commands.proto`,
 //! `expressions.proto`).
 
 use prost::{Message, Oneof};
@@ -16,7 +16,7 @@ pub(crate) enum OpType {
     /// A query, whose rows are returned.
     #[prost(message, tag = "1")]
     Root(Relation),
-    /// A statement that is executed for its effect.
+    /// A statement that is executed for its effect and returns no rows.
     #[prost(message, tag = "2")]
     Command(Command),
 }
@@ -100,7 +100,7 @@ pub(crate) enum LiteralKind {
     /// Microseconds since 1970-01-01T00:00:00Z.
     #[prost(int64, tag = "17")]
     Timestamp(i64),
-    /// Microseconds since 1970-01-01T00:00:00 of a wall clock.
+    /// Microseconds since 1970-01-01T00:00:00 on a wall clock.
     #[prost(int64, tag = "18")]
     TimestampNtz(i64),
 }

@@ -153,7 +153,7 @@ pub(crate) struct KeyValue {
     pub(crate) value: Option<String>,
 }
 
-/// The values of `interrupt_type`.
+/// The values of the field `interrupt_type`.
 pub(crate) mod interrupt_type {
     pub(crate) const OPERATION_ID: i32 = 3;
 }

@@ -18,7 +18,7 @@ pub(crate) struct ExecutePlanResponse {
     pub(crate) response_type: Option<ResponseType>,
 }
 
-/// Other kinds, such as reports of progress, are read as `None`.
+/// The kinds of responses in use. Other kinds, such as progress reports, are decoded as `None`.
 #[derive(Clone, PartialEq, Oneof)]
 pub(crate) enum ResponseType {
     #[prost(message, tag = "2")]
@@ -31,7 +31,7 @@ pub(crate) enum ResponseType {
 pub(crate) struct ArrowBatch {
     #[prost(int64, tag = "1")]
     pub(crate) row_count: i64,
-    /// A stream of Arrow's IPC format with a schema.
+    /// A stream in Arrow's IPC format, including the schema.
     #[prost(bytes = "bytes", tag = "2")]
     pub(crate) data: Bytes,
     /// The number of rows before this batch.

@@ -2,7 +2,7 @@
 
 use prost::{Message, Oneof};
 
-/// A message whose fields do not matter here.
+/// A message whose fields this adapter does not use.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub(crate) struct Empty {}
 

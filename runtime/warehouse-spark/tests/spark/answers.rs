@@ -1,4 +1,4 @@
-//! Types and values are those that DuckDB returns.
+//! Tests that types and values equal those that DuckDB returns.
 
 use arrow::array::ArrayRef;
 use arrow::compute::{cast, concat_batches};
@@ -34,7 +34,7 @@ fn shown(rows: &ResultSet) -> (Vec<DataType>, Vec<Vec<String>>) {
 }
 
 fn cells(column: &ArrayRef) -> Vec<String> {
-    // The formatter knows no zones by name; the zone is compared with the type.
+    // The formatter does not support named zones, so the zone is removed here; it is compared as part of the type.
     let column = match column.data_type() {
         DataType::Timestamp(unit, Some(_)) => cast(column, &DataType::Timestamp(*unit, None)).unwrap(),
         _ => column.clone(),
@@ -44,7 +44,7 @@ fn cells(column: &ArrayRef) -> Vec<String> {
     (0..column.len()).map(|row| formatter.value(row).to_string()).collect()
 }
 
-/// Statements that mean the same in both dialects.
+/// Statements that have the same text in both dialects.
 const SHARED: &[&str] = &[
     "SELECT CAST(7 AS BIGINT) AS n, CAST(-9223372036854775808 AS BIGINT) AS least",
     "SELECT CAST(1.25 AS DECIMAL(18, 2)) AS a, CAST(-0.05 AS DECIMAL(4, 2)) AS b, CAST(NULL AS DECIMAL(9, 3)) AS c",
@@ -72,7 +72,7 @@ async fn types_and_values_are_those_of_duckdb() {
     }
 }
 
-/// Statements of Spark's own dialect, with those of DuckDB.
+/// Statements in Spark's dialect, each with the equivalent statement for DuckDB.
 const TRANSLATED: &[(&str, &str)] = &[
     (
         "SELECT TIMESTAMP_NTZ '2024-03-31 02:30:00.123456' AS clock, TIMESTAMP '2024-03-31 01:00:00Z' AS moment",
@@ -98,7 +98,7 @@ async fn translated_statements_return_the_same_types() {
     }
 }
 
-/// Returns the type of the elements for a list, and other types unchanged.
+/// Returns the element type of a list. Returns other types unchanged.
 fn without_item_names(ty: &DataType) -> DataType {
     match ty {
         DataType::List(item) => item.data_type().clone(),
@@ -149,7 +149,7 @@ async fn description_has_the_schema_of_the_rows() {
         let described = spark.describe(Statement::plain(text)).await.unwrap();
         assert_eq!(described, ask(&spark, text).await.unwrap().schema, "{text}");
     }
-    // Nothing runs: the division would fail.
+    // The statement is not run, because its division would fail.
     let described = spark.describe(Statement::plain("SELECT id / (id - id) AS q FROM range(3)")).await.unwrap();
     assert_eq!(described.field(0).data_type(), &DataType::Float64);
 }

@@ -1,4 +1,4 @@
-//! Lookups of tables.
+//! Tests lookups of tables.
 
 use terrane_app::ports::warehouse::Warehouse;
 use terrane_warehouse_spark::{SparkSettings, SparkWarehouse, connect};
@@ -10,7 +10,7 @@ async fn found(spark: &SparkWarehouse, name: &[&str]) -> Option<(Vec<String>, Ve
     spark.table(name).await.unwrap().map(|table| (table.name, table.columns))
 }
 
-/// Opens a warehouse with tables that are named after the test, because Spark shares them between sessions.
+/// Opens a warehouse. Its tables are named after the test, because Spark shares tables between sessions.
 async fn spark(server: &Server, folder: &std::path::Path, test: &str) -> SparkWarehouse {
     let path = folder.display();
     let init = vec![
@@ -22,7 +22,7 @@ async fn spark(server: &Server, folder: &std::path::Path, test: &str) -> SparkWa
         format!("CREATE TABLE {test}_stored (n BIGINT, name STRING) USING parquet"),
         format!("INSERT OVERWRITE DIRECTORY '{path}/lake' USING parquet SELECT 1 AS n"),
     ];
-    // Sail knows no files without a table.
+    // Sail cannot query files that are not tables.
     let init = if let Server::Child(_) = server { init[..6].to_vec() } else { init };
     connect(&SparkSettings { init, connections: 1, ..settings(&server.url()) }).await.unwrap()
 }
@@ -85,7 +85,7 @@ async fn managed_tables_are_found_where_their_format_is_shown() {
     let stored = found(&spark, &["managed_stored"]).await;
     match server {
         Server::Other(_) => assert_eq!(stored.unwrap().1, ["n", "name"]),
-        // Sail does not show the format of a table by a bound name.
+        // Sail cannot describe a table whose name is a bound value, so the format of the table stays unknown.
         Server::Child(_) => assert_eq!(stored, None),
     }
 }

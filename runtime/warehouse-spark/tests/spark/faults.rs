@@ -1,4 +1,4 @@
-//! Servers that are missing, frozen or restarted, and other programs in their place.
+//! Tests servers that are missing, frozen or restarted, and other programs at the address of a server.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -17,7 +17,7 @@ async fn refused(url: &str) -> ConnectError {
 #[tokio::test(flavor = "multi_thread")]
 async fn unreachable_servers_are_reported_in_time() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    // Accepts connections and never answers.
+    // This server accepts connections and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let silent_port = silent.local_addr().unwrap().port();
     for url in [

@@ -1,4 +1,4 @@
-//! A server as a child process.
+//! Starts a server as a child process for tests.
 
 use std::env;
 use std::net::{TcpListener, TcpStream};
@@ -12,10 +12,10 @@ use tempfile::TempDir;
 const PAUSE: Duration = Duration::from_millis(50);
 const ATTEMPTS: usize = 1_200;
 
-/// The server of a test.
+/// The server of a test: a child process, or a server that is already running.
 pub(crate) enum Server {
     Child(Sail),
-    /// A server that runs by itself.
+    /// The URL of a server that is already running.
     Other(String),
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Sail {
 }
 
 impl Server {
-    /// Starts a server, or reports that there is none and returns `None`.
+    /// Starts or finds a server. Without one, reports the test as skipped and returns `None`.
     pub(crate) fn start() -> Option<Server> {
         match variable("TERRANE_TEST_SPARK_URL") {
             Some(url) => Some(Server::Other(url)),
@@ -44,9 +44,9 @@ impl Server {
 }
 
 impl Sail {
-    /// Starts Sail, or reports that it is not installed and returns `None`.
+    /// Starts Sail. If it is not installed, reports the test as skipped and returns `None`.
     pub(crate) fn start() -> Option<Sail> {
-        // Beside the folder of the tests, where set-up puts the tools.
+        // `cargo xtask setup` installs tools next to the folder for tests.
         let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../tools/spark-server/bin/sail");
         if !program.is_file() {
             let is_ci = variable("CI").is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
@@ -64,21 +64,21 @@ impl Sail {
         format!("sc://127.0.0.1:{}", self.port)
     }
 
-    /// Ends the server without a word to its clients.
+    /// Kills the server without notifying its clients.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Starts it again on the same port. It remembers nothing.
+    /// Starts the server again on the same port. All its state is lost.
     pub(crate) fn restart(&mut self) {
         self.child = spawn(&self.program, self.folder.path(), self.port);
     }
 
-    /// Halts the process: its connections stay open, and nothing is answered.
+    /// Halts the process. Its connections stay open, but it answers nothing.
     pub(crate) fn halt(&self) {
         self.signal("STOP");
-        // Its threads stop some moments after the signal.
+        // The threads of the process stop some moments after the signal.
         for _ in 0..ATTEMPTS {
             let ps = Command::new("ps").args(["-o", "state=", "-p", &self.child.id().to_string()]).output().unwrap();
             if ps.stdout.starts_with(b"T") {

@@ -1,4 +1,4 @@
-//! Sessions: `init`, streams, limits in time, statements without a caller.
+//! Tests sessions: `init`, streams, time limits, and statements whose caller has gone.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use terrane_warehouse_spark::{ConnectError, SparkSettings, connect};
 use crate::server::Server;
 use crate::{ENDLESS, LIMIT, ask, count, open, settings};
 
-/// A statement of many rows.
+/// A query with many rows.
 const MANY: &str = "SELECT id, concat('row ', CAST(id AS STRING)) AS name FROM range(2000000)";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -69,13 +69,13 @@ async fn statement_beyond_its_limit_is_a_timeout() {
     let error = spark.execute(Statement::plain(ENDLESS), Duration::from_millis(300)).await.unwrap_err();
     assert_eq!(error.kind, WarehouseErrorKind::Timeout);
     let stream = spark.stream(Statement::plain(ENDLESS), Duration::from_millis(300)).await;
-    // The limit is that of the first batch if the server sends the columns before.
+    // If the server sends the columns first, the time limit applies to the first batch.
     let error = match stream {
         Err(error) => error,
         Ok(mut stream) => stream.next().await.unwrap().unwrap_err(),
     };
     assert_eq!(error.kind, WarehouseErrorKind::Timeout);
-    // The only permit is free again.
+    // The only permit has been released.
     assert_eq!(count(&ask(&spark, "SELECT 1 AS n").await.unwrap()), 1);
 }
 
@@ -88,7 +88,7 @@ async fn probe_does_not_wait_for_statements() {
         ended = endless => panic!("{ended:?}"),
         probed = spark.ping() => probed.unwrap(),
     }
-    // The end of the test would also end the task that interrupts the statement.
+    // The test must not end earlier, because that would end the task that interrupts the statement.
     while spark.connections().unwrap().active > 0 {
         tokio::task::yield_now().await;
     }

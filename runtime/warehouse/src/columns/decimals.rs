@@ -1,8 +1,8 @@
 //! Exact decimals whose scale depends on the rows.
 //!
-//! In: digits as text, or an integer with its scale. Out: the narrowest of `Decimal128(38, s)`, `Decimal256(76, s)` and
-//! text that represents every digit of every row. `s` is the largest scale that was sent, so a sum of integers has no
-//! fraction. A conversion to text is logged.
+//! In: digits as text, or an integer with its scale. Out: an array of the narrowest type that represents every digit of
+//! every row: `Decimal128(38, s)`, `Decimal256(76, s)` or text. `s` is the largest scale of the rows, so a sum of
+//! integers has no fraction. A conversion to text is logged.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ const DIGITS_256: usize = 76;
 #[derive(Debug)]
 enum Number {
     Null,
-    /// A number with at most 38 digits, and its scale.
+    /// A number with at most 38 digits: the digits as an integer, and the scale.
     Small(i128, u16),
-    /// A number with more digits, as text with sign and point.
+    /// A number with more digits, as text with a sign and a point.
     Wide(Box<str>),
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct NotADecimal(String);
 #[derive(Debug, Default)]
 pub(crate) struct Decimals {
     numbers: Vec<Number>,
-    /// The largest numbers of digits before and after the point in any row.
+    /// The largest number of digits before the point in any row. `scale` is the largest number after the point.
     whole: usize,
     scale: usize,
 }
@@ -41,7 +41,7 @@ impl Decimals {
         self.numbers.push(Number::Null);
     }
 
-    /// Adds `unscaled` · 10^-`scale`. `unscaled` has at most 38 digits.
+    /// Adds the number `unscaled` · 10^-`scale`. `unscaled` must have at most 38 digits.
     pub(crate) fn push(&mut self, unscaled: i128, scale: u16) {
         let digits = unscaled.unsigned_abs().checked_ilog10().map_or(0, |log| log as usize + 1);
         self.whole = self.whole.max(digits.saturating_sub(scale.into()));
@@ -49,7 +49,7 @@ impl Decimals {
         self.numbers.push(Number::Small(unscaled, scale));
     }
 
-    /// Adds a number given as a sign, digits, and at most one point.
+    /// Adds a number in text form: an optional sign, and digits with at most one point.
     ///
     /// # Errors
     /// The text has another form.
@@ -101,7 +101,8 @@ impl Number {
     }
 }
 
-/// Splits a number into the digits before the point, without leading zeros, and those after it.
+/// Splits a number into the digits before the point, without leading zeros, and the digits after it. Returns `None` for
+/// other text.
 fn split(text: &str) -> Option<(&str, &str)> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -160,7 +161,7 @@ mod tests {
         assert_eq!(array.data_type(), &DataType::Decimal256(76, 2));
         assert_eq!(array.as_primitive::<Decimal256Type>().value_as_string(0), wide);
         assert_eq!(array.as_primitive::<Decimal256Type>().value_as_string(1), "0.50");
-        // Each fits 38 digits, both together don't.
+        // Each number has at most 38 digits, but a common scale needs more.
         let array = column(&[&"1".repeat(38), "0.01"]);
         assert_eq!(array.as_primitive::<Decimal256Type>().value_as_string(1), "0.01");
     }

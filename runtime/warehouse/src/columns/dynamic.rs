@@ -1,8 +1,8 @@
-//! Columns whose cells each have a type of their own. All cells together decide the type of the column.
+//! Columns in which each cell has its own type. All cells together decide the type of the column.
 //!
-//! In: cells, and the type that the query expects. Out: one Arrow array without loss: integers stay integers, integers
-//! and reals become doubles if each value is exact as a double, and any other mixture becomes text. Strings become
-//! times only if the query expects a time.
+//! In: cells, and the type that the query expects. Out: one Arrow array without loss of information. Integers stay
+//! integers. A mixture of integers and reals becomes doubles if each value is exact as a double. Any other mixture
+//! becomes text. Strings become times only if the query expects a time.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use terrane_compiler::model::DimensionType;
 use super::Meaning;
 use super::times::{self, Parsed};
 
-/// The largest integer up to which every integer is exact as a double.
+/// The largest bound up to which a double represents every integer exactly.
 const EXACT_IN_DOUBLE: u64 = 1 << 53;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -53,7 +53,7 @@ impl DynamicCells {
     }
 }
 
-/// Returns the cells as times; `None` if a cell is not a time.
+/// Returns the cells as dates, timestamps or instants. Returns `None` if a cell is not a time.
 fn times(cells: &[Cell]) -> Option<ArrayRef> {
     let parse = |cell: &Cell| match cell {
         Cell::Null => Some(None),
@@ -75,7 +75,7 @@ fn times(cells: &[Cell]) -> Option<ArrayRef> {
     Some(if is_instant { Arc::new(micros.with_timezone("UTC")) } else { Arc::new(micros) })
 }
 
-/// Returns the cells as booleans; `None` if a cell is neither 0 nor 1.
+/// Returns the cells as booleans. Returns `None` if a cell is neither 0 nor 1.
 fn booleans(cells: &[Cell]) -> Option<ArrayRef> {
     let read = |cell: &Cell| match cell {
         Cell::Null => Some(None),
@@ -122,7 +122,7 @@ fn binary(cell: &Cell) -> Option<&[u8]> {
     if let Cell::Binary(bytes) = cell { Some(bytes) } else { None }
 }
 
-/// Returns a cell as text: a number as SQLite's own cast prints it, bytes in hexadecimal as in SQLite's literals.
+/// Returns a cell as text: numbers in the form of SQLite's cast, bytes in the form of SQLite's hexadecimal literals.
 fn text(cell: Cell) -> Option<String> {
     match cell {
         Cell::Null => None,

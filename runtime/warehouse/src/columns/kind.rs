@@ -20,14 +20,14 @@ pub(crate) enum Kind {
     Instant,
     Time,
     Interval,
-    /// Each cell has a type of its own.
+    /// Each cell has its own type.
     Dynamic,
 }
 
 /// The type that a query expects of a column's values.
 pub(crate) type Meaning = DimensionType;
 
-/// Returns the expected types of a statement's columns, if the statement has them.
+/// Returns the expected types of a statement's columns. The list is empty if the statement does not declare them.
 pub(crate) fn meanings(statement: Statement<'_>) -> Vec<Meaning> {
     statement.columns.iter().map(|column| column.ty).collect()
 }
@@ -51,8 +51,8 @@ impl Kind {
         Kind::Dynamic,
     ];
 
-    /// Returns the kind to read for an expected type: engines without booleans send 0 and 1, engines without dates send
-    /// text, and text that is compared byte by byte may arrive as bytes.
+    /// Returns the kind in which cells are read if the query expects a type. Engines without booleans send 0 and 1.
+    /// Engines without dates send text. Text that is compared byte by byte may arrive as bytes.
     pub(super) fn meant_as(self, meaning: Option<Meaning>) -> Kind {
         match (self, meaning) {
             (Kind::Integer | Kind::Unsigned, Some(DimensionType::Boolean)) => Kind::Boolean,
@@ -62,7 +62,7 @@ impl Kind {
         }
     }
 
-    /// Returns the Arrow type; for [`Kind::Decimal`] and [`Kind::Dynamic`] a nominal one.
+    /// Returns the Arrow type. For [`Kind::Decimal`] and [`Kind::Dynamic`], the type is nominal.
     pub(super) fn data_type(self) -> DataType {
         match self {
             Kind::Boolean => DataType::Boolean,
@@ -70,7 +70,7 @@ impl Kind {
             Kind::Unsigned => DataType::UInt64,
             Kind::Single => DataType::Float32,
             Kind::Double => DataType::Float64,
-            // Any scale but 0 says that there may be a fraction.
+            // A scale other than 0 means that there may be a fraction.
             Kind::Decimal => DataType::Decimal128(38, 9),
             Kind::Text => DataType::Utf8,
             Kind::Binary => DataType::Binary,

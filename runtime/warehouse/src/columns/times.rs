@@ -1,7 +1,7 @@
-//! Reads times that are sent as text or as numbers.
+//! Parses times that are sent as text or as numbers.
 //!
-//! In: a cell. Out: days or microseconds since the Unix epoch. Text is ISO 8601, with `T` or a space between date and
-//! time; the time and the offset are optional. An integer counts seconds since the Unix epoch, as in SQLite's own
+//! In: a cell. Out: days or microseconds since the Unix epoch. Text is ISO 8601 with `T` or a space between date and
+//! time. It may lack the time and the offset. An integer counts seconds since the Unix epoch, as in SQLite's own
 //! functions.
 
 use jiff::Timestamp;
@@ -12,14 +12,14 @@ use crate::instants::clock_micros;
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const DAY_LENGTH: usize = "2024-01-31".len();
 
-/// A time with the parts that its text has.
+/// A parsed time: a date, a time without an offset, or a time with one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Parsed {
     /// Days since 1970-01-01.
     Date(i32),
-    /// Microseconds of a wall clock.
+    /// Microseconds since 1970-01-01 on a wall clock.
     Clock(i64),
-    /// Microseconds of an instant.
+    /// Microseconds of an instant since the Unix epoch.
     Instant(i64),
 }
 
@@ -34,7 +34,7 @@ impl Parsed {
 
 pub(super) fn of_text(text: &str) -> Option<Parsed> {
     let text = text.trim();
-    // A number of eight digits may be a key; a date has its hyphens.
+    // Eight digits without hyphens may be a key, so only text with hyphens is a date.
     if !matches!(text.as_bytes(), [_, _, _, _, b'-', _, _, b'-', _, _, ..]) {
         return None;
     }
@@ -43,7 +43,7 @@ pub(super) fn of_text(text: &str) -> Option<Parsed> {
         let micros = clock_micros(date.to_datetime(Time::midnight()));
         return i32::try_from(micros.div_euclid(86_400 * MICROS_PER_SECOND)).ok().map(Parsed::Date);
     }
-    // A wall clock's parser would read past an offset.
+    // Instants are tried first, because the parser of wall clock times would ignore an offset.
     if let Ok(instant) = text.parse::<Timestamp>() {
         return Some(Parsed::Instant(instant.as_microsecond()));
     }

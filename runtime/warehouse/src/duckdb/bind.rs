@@ -1,7 +1,8 @@
 //! Converts bound values to DuckDB's types.
 //!
-//! Dates and times are bound as numbers, decimals as scaled integers, and none of them as text. An instant is bound as
-//! a TIMESTAMP in UTC, the session's time zone, and is converted where it is compared with an instant.
+//! Dates and times are bound as numbers, and decimals as scaled integers. None of them is bound as text. An instant is
+//! bound as a TIMESTAMP in UTC, which is the session's time zone, and is converted where it is compared with an
+//! instant.
 
 use duckdb::ToSql;
 use duckdb::types::{Decimal, TimeUnit, ToSqlOutput, Value as Duck};
@@ -28,8 +29,8 @@ impl ToSql for Bound<'_> {
     }
 }
 
-/// Converts a decimal: exactly up to 38 digits, else to the nearest double. That double compares with every column like
-/// the number itself, except for its last digits.
+/// Converts a decimal. Up to 38 digits, the conversion is exact; otherwise the result is the nearest double. Compared
+/// with a column, the double behaves like the number itself, except for its last digits.
 fn decimal(text: &str) -> duckdb::Result<Duck> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),
@@ -43,7 +44,7 @@ fn decimal(text: &str) -> duckdb::Result<Duck> {
         return text.parse().map(Duck::Double).map_err(|_| malformed());
     }
     let scaled = format!("0{whole}{fraction}").parse::<i128>().map_err(|_| malformed())?;
-    // One digit before the point at least, as DuckDB writes the type itself.
+    // The type needs at least one digit before the point, as in the types that DuckDB itself gives to literals.
     let width = (whole.len().max(1) + fraction.len()).min(MAX_DIGITS) as u8;
     let decimal = Decimal::new(width, fraction.len() as u8, sign * scaled).map_err(|_| malformed())?;
     Ok(Duck::Decimal(decimal))

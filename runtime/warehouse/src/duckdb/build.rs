@@ -1,7 +1,7 @@
-//! Builds models: one transaction for each, on its own connection and thread.
+//! Builds models, each in a transaction on its own connection and thread.
 //!
 //! In: a relation and its query. Out: the new relation, which replaces the old one. DuckDB's transactions include
-//! definitions: readers see the old relation until the commit, and running statements finish with it. A build that
+//! definitions: until the commit, readers see the old relation, and running statements finish with it. A build that
 //! fails, is interrupted or killed leaves nothing behind. Builds do not use the connections of queries.
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) const BUILT: &str = "\
     UNION ALL SELECT schema_name, view_name, 'view', comment FROM duckdb_views() \
     WHERE database_name = current_database() AND starts_with(comment, 'Built by Terrane')";
 
-/// Selects the kind and comment of the relation with a name. Names do not depend on case.
+/// Selects the kind and comment of the relation with a name, ignoring case.
 const EXISTING: &str = "\
     SELECT 'TABLE', comment FROM duckdb_tables() WHERE database_name = current_database() \
     AND lower(schema_name) = lower($1) AND lower(table_name) = lower($2) \
@@ -52,8 +52,8 @@ impl DuckDbBuilder {
         self.running.settle().await;
     }
 
-    /// Runs a function with its own connection. If the future is dropped or the time limit is reached, it is
-    /// interrupted.
+    /// Runs a function on a connection of its own. If the future is dropped or the time limit is reached, the function
+    /// is interrupted.
     pub(super) async fn run<T, E>(
         &self,
         timeout: Duration,
@@ -89,11 +89,11 @@ impl DuckDbBuilder {
     }
 }
 
-/// The pause between two interrupts of a build that continues.
+/// The pause between two interrupts of a build that has not stopped yet.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Stops a build whose caller has gone. An interrupt between two statements has no effect, so there is also a flag, and
-/// the interrupt is repeated until the build has ended.
+/// Stops a build whose caller has gone. An interrupt between two statements has no effect. Therefore a flag is set as
+/// well, and the interrupt is repeated until the build has ended.
 struct Stop {
     interrupt: Option<Arc<InterruptHandle>>,
     is_unwanted: Arc<AtomicBool>,
@@ -112,7 +112,7 @@ impl Drop for Stop {
                     thread::sleep(PAUSE);
                 }
             };
-            // Without a thread the one interrupt has to do.
+            // If the thread cannot be started, the single interrupt must suffice.
             let _ = thread::Builder::new().name("duckdb-stop".to_owned()).spawn(again);
         }
     }
@@ -153,7 +153,7 @@ impl ModelBuilder for DuckDbBuilder {
     }
 }
 
-/// The inputs of the build's thread.
+/// The inputs of a build, as owned values for its thread.
 struct Owned {
     schema: String,
     name: String,
@@ -184,7 +184,7 @@ fn replace(
             Err(error::unavailable("the build was stopped").into())
         }
         Err(error) => {
-            // The connection is closed next, which undoes it as well.
+            // If this fails, closing the connection rolls the transaction back.
             let _ = run(connection, "ROLLBACK");
             Err(error)
         }
@@ -209,7 +209,7 @@ fn replace_within(connection: &Connection, new: &NewRelation<'_>) -> Result<Opti
     if new.is_view {
         return Ok(None);
     }
-    // The engine doesn't say it of the statement that makes the table; the table itself knows.
+    // DuckDB does not return the number of rows for `CREATE TABLE … AS`, so the rows are counted.
     let rows = connection.query_row(&format!("SELECT count(*) FROM {relation}"), [], |row| row.get::<_, u64>(0));
     rows.map(Some).map_err(|error| error::from_engine(&error).into())
 }

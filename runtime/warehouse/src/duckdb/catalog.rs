@@ -1,7 +1,7 @@
-//! Looks tables up in DuckDB's catalog.
+//! Looks up tables in DuckDB's catalog.
 //!
-//! Databases that `init` attached belong to the operator like the main one, if they are DuckDB databases. Those of a
-//! connector (`postgres`, `mysql`, `sqlite`) are other servers and files, and are left out.
+//! DuckDB databases that `init` attached are searched like the main database, because they belong to the operator too.
+//! Databases of a connector (`postgres`, `mysql`, `sqlite`) are other servers and files, and are not searched.
 
 use crate::catalog::Lookup;
 
@@ -26,8 +26,8 @@ macro_rules! lookup {
 }
 
 const NAME: &str = lookup!("$1", "t.database_name = current_database() AND t.schema_name = current_schema()");
-/// The lookup of a name with two parts. The first part is a schema of the main database, or a database of which the
-/// default schema is searched.
+/// The lookup of a name with two parts. The first part is a schema of the main database, or the name of a database
+/// whose default schema is searched.
 const IN_SCHEMA: &str = lookup!(
     "$2",
     "t.database_name = current_database() AND lower(t.schema_name) = lower($1) \
@@ -35,7 +35,7 @@ const IN_SCHEMA: &str = lookup!(
 );
 const IN_DATABASE: &str = lookup!("$3", "lower(t.database_name) = lower($1) AND lower(t.schema_name) = lower($2)");
 
-/// Returns the lookup of a name; `None` if no table can have a name with this number of parts.
+/// Returns the lookup of a name. Returns `None` for a number of parts that names of tables cannot have.
 pub(super) fn lookup(name: &[&str]) -> Option<Lookup> {
     let text = match name.len() {
         1 => NAME,

@@ -7,7 +7,7 @@ use terrane_app::ports::warehouse::{RefusalCause, WarehouseError, WarehouseError
 /// The warehouse's type in a project file, and its dialect's name.
 pub(super) const NAME: &str = "duckdb";
 
-/// The reason why the database didn't open.
+/// The reason why the database could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error("DuckDB database {path} did not open: {message}")]
@@ -27,22 +27,24 @@ pub enum OpenError {
 /// Classifies an error of DuckDB by the first word of its message.
 pub(super) fn from_engine(error: &duckdb::Error) -> WarehouseError {
     let mut message = error.to_string();
-    // An internal error brings a stack trace along.
+    // The message of an internal error contains a stack trace, which is cut off.
     message.truncate(message.find("\n\nStack Trace").unwrap_or(message.len()));
-    // The engine is gone for good after a fatal error; a file that cannot be read may come back. A caller that waits is
-    // never interrupted by this program: the engine reports it where another of the statement's threads has failed.
+    // After a fatal error, the engine stays unavailable; after an I/O error, the file may become readable again. An
+    // interrupt is not a timeout here: this program only interrupts statements whose caller has gone. If a waiting
+    // caller sees one, another thread of its statement has failed.
     let is_unavailable = ["IO Error", "FATAL", "Connection Error"].iter().any(|k| message.starts_with(k));
     let kind = if is_unavailable { WarehouseErrorKind::Unavailable } else { WarehouseErrorKind::Refused };
     let cause = cause(&message);
     WarehouseError { cause, ..new(kind, message) }
 }
 
-/// Returns whether the error is a fault of the engine itself. DuckDB has no error codes, so the first words decide.
+/// Returns whether an error is a bug of the engine. DuckDB has no error codes, so the first words of the message
+/// decide.
 pub(super) fn is_internal(error: &WarehouseError) -> bool {
     error.message.starts_with("INTERNAL Error")
 }
 
-/// Returns the cause that the engine's message states. DuckDB has no error codes.
+/// Returns the cause of a refusal. DuckDB has no error codes, so the message decides.
 fn cause(message: &str) -> RefusalCause {
     if message.contains("disabled by configuration") {
         RefusalCause::FileAccess

@@ -1,7 +1,8 @@
-//! Reads the foreign keys of DuckDB's catalog. DuckDB checks each of them at every change of a row, and none can be
-//! turned off or left unchecked.
+//! Reads the foreign keys of DuckDB's catalog. DuckDB checks each key at every change of a row. A key cannot be
+//! disabled or left unchecked.
 //!
-//! A key references a table of the same schema. Databases of a connector are other servers, whose keys are left out.
+//! A key references a table of the same schema. The keys of databases of a connector are left out, because these
+//! databases are other servers.
 
 /// Selects the keys without nullable columns, in the form that [`crate::foreign_keys`] reads.
 pub(super) const FOREIGN_KEYS: &str = "\

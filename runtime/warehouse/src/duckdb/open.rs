@@ -1,14 +1,14 @@
 //! Opens a database with the operator's settings and `init`, and then locks it.
 //!
-//! The order is important. File paths in `init` are relative to the project, so the search path is set first. The
-//! allowed folders cannot be set after external access is turned off. `lock_configuration` is last: after it, no
-//! statement can change a setting, load an extension or attach a file. If the SQL of the project and of the database
-//! does not read files, no folder is allowed, because DuckDB reads the name of an unknown table as a file.
+//! The order of the steps is important. File paths in `init` are relative to the project, so the search path is set
+//! first. The allowed folders must be set before external access is turned off. `lock_configuration` is last: after it,
+//! no statement can change a setting, load an extension or attach a file. If the SQL of the project and of the database
+//! does not read files, no folder is allowed, because DuckDB would read the name of an unknown table as a file.
 //!
 //! DuckDB 1.5 checks a relative path against the allowed folders as if it were relative to the working directory of the
-//! process, not to the search path: a view over `read_parquet('data/x.parquet')` would stop working at the lock. So the
-//! project's folder becomes the working directory. That is acceptable for a program that serves one project; its other
-//! paths are absolute.
+//! process and not to the search path. A view over `read_parquet('data/x.parquet')` would therefore fail after the
+//! lock. To prevent this, the project's folder becomes the working directory. That is acceptable for a program that
+//! serves one project, and whose other paths are absolute.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -25,22 +25,22 @@ use crate::rollups::RollupPlace;
 /// The operator's settings.
 #[derive(Debug, Clone)]
 pub struct DuckDbSettings {
-    /// The database file; `None` for a database in memory.
+    /// The database file. If `None`, the database is in memory.
     pub path: Option<PathBuf>,
     /// The absolute path of the project, which contains the files that `init` and the project's SQL may read.
     pub project: PathBuf,
     /// The statements that run at each start, in order.
     pub init: Vec<String>,
-    /// The largest number of statements that run at once.
+    /// The largest number of statements that run at the same time.
     pub connections: usize,
-    /// The memory limit, such as `4GB`; `None` for DuckDB's default of 80 % of the machine.
+    /// The memory limit, such as `4GB`. If `None`, DuckDB's default of 80 % of the machine's memory.
     pub memory_limit: Option<String>,
-    /// The number of threads; `None` for one per core.
+    /// The number of threads. If `None`, one for each core.
     pub threads: Option<u32>,
     pub file_access: FileAccess,
-    /// True if the file is opened for writing, also without `init`.
+    /// True if the file is opened for writing even without `init`.
     pub is_written: bool,
-    /// The file with the tables of pre-aggregations, which only this process may have open; `None` without
+    /// The file with the tables of pre-aggregations, which no other process may have open. `None` without
     /// pre-aggregations.
     pub rollups: Option<RollupStore>,
 }
@@ -56,7 +56,7 @@ pub struct RollupStore {
 /// The files that SQL may read after the engine is locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileAccess {
-    /// The files of `Project` if a view or a macro of the database reads files, else those of `None`.
+    /// If a view or a macro of the database reads files, the same files as `Project`. Otherwise none.
     Views,
     /// The data folders and data files of the project.
     Project,
@@ -64,7 +64,7 @@ pub enum FileAccess {
     None,
 }
 
-/// Selects the definitions that the engine runs when a statement names them.
+/// Selects the stored definitions that the engine runs when a statement refers to them.
 const STORED_TEXTS: &str = "\
     SELECT sql FROM duckdb_views() WHERE NOT internal \
     UNION ALL SELECT macro_definition FROM duckdb_functions() \
@@ -77,8 +77,8 @@ const NOT_DATA: &[&str] = &["sources", "models", "cubes", "metrics", "policies",
 const DATA_EXTENSIONS: &[&str] =
     &["parquet", "csv", "tsv", "json", "jsonl", "ndjson", "gz", "zst", "arrow", "ipc", "duckdb", "db"];
 
-/// Opens the database, runs `init` and locks the engine. Returns the files that statements can read; `None` if they can
-/// also read other data.
+/// Opens the database, runs `init` and locks the engine. Also returns the files that statements can read, or `None` if
+/// statements can also read other data.
 pub(super) fn open(settings: &DuckDbSettings) -> Result<(Connection, Option<FileVersions>), OpenError> {
     let folder = |error: io::Error| OpenError::Folder { path: settings.project.clone(), message: error.to_string() };
     env::set_current_dir(&settings.project).map_err(folder)?;
@@ -123,8 +123,8 @@ fn attach_store(connection: &Connection, store: &RollupStore) -> Result<(), Open
     attached.map_err(|error| OpenError::RollupStore { path: shown, message: error.to_string() })
 }
 
-/// Returns the files of all databases except `store`, the one of pre-aggregations, each with its write-ahead log.
-/// `None` if one of them is not a DuckDB database.
+/// Returns the files of all databases, each with its write-ahead log. The database `store` of pre-aggregations is left
+/// out. Returns `None` if one of the databases is not a local DuckDB database.
 fn attached_files(connection: &Connection, store: Option<&str>) -> Result<Option<Vec<PathBuf>>, OpenError> {
     let databases = || {
         let others = "SELECT path, type FROM duckdb_databases() WHERE NOT internal AND database_name <> $1";
@@ -170,14 +170,14 @@ fn connect(settings: &DuckDbSettings) -> Result<Connection, OpenError> {
     }
 }
 
-/// Returns whether the database is opened for reading only. Without `init` and builds nothing is written, and readers
-/// do not exclude one another.
+/// Returns whether the database is opened read-only. Without `init` and builds, nothing is written. Several processes
+/// can open a file read-only at the same time.
 pub(super) fn reads_only(settings: &DuckDbSettings) -> bool {
     !settings.is_written && settings.init.is_empty() && settings.path.as_ref().is_some_and(|path| path.exists())
 }
 
-/// Returns the folder for data that does not fit into memory: beside the project's state, or the system's folder if the
-/// project is not writable.
+/// Returns the folder for data that does not fit into memory. It is in the project's state folder, or in the system's
+/// folder for temporary files if the project is not writable.
 fn spill_folder(project: &Path) -> PathBuf {
     let state = project.join(".terrane");
     let mut builder = fs::DirBuilder::new();
@@ -189,8 +189,8 @@ fn spill_folder(project: &Path) -> PathBuf {
     }
 }
 
-/// Returns whether a stored definition may read files. An unreadable definition, such as a view of another version,
-/// may.
+/// Returns whether a stored definition may read files. A definition whose text is unavailable, such as a view of
+/// another version, counts as one that may.
 fn stored_texts_read_files(connection: &Connection) -> Result<bool, OpenError> {
     let texts = || {
         let mut statement = connection.prepare(STORED_TEXTS)?;
@@ -201,7 +201,7 @@ fn stored_texts_read_files(connection: &Connection) -> Result<bool, OpenError> {
     Ok(texts.iter().any(|text| text.as_deref().is_none_or(may_read_files)))
 }
 
-/// Locks the engine. `readable` is the folders and files that SQL may read.
+/// Locks the engine. `readable` contains the folders and files that SQL may read.
 fn lock(connection: &Connection, readable: Option<(Vec<String>, Vec<String>)>) -> Result<(), OpenError> {
     if let Some((folders, files)) = readable {
         set(connection, "allowed_directories", &list(&folders))?;
@@ -209,15 +209,15 @@ fn lock(connection: &Connection, readable: Option<(Vec<String>, Vec<String>)>) -
     }
     set(connection, "allow_community_extensions", "false")?;
     set(connection, "enable_external_access", "false")?;
-    // In 1.5.6 it takes two different columns of a union for one where a named query is read more than
-    // once, and answers wrong numbers; tests/oracle/cases/6e9a67db65e46cbf.json is such a query.
+    // In DuckDB 1.5.6, this optimizer can take two different columns of a union for one if a named query is read more
+    // than once. The result is then wrong; tests/oracle/cases/6e9a67db65e46cbf.json is such a query.
     set(connection, "disabled_optimizers", "'common_subplan'")?;
-    // The engine's allocator returns freed memory to the system while other statements run, or none does.
+    // Background threads of the allocator return freed memory to the system, whether or not statements run.
     set(connection, "allocator_background_threads", "true")?;
     set(connection, "lock_configuration", "true")
 }
 
-/// Returns the folders and files of the project that SQL may read, without its definitions and state.
+/// Returns the folders and files of the project that SQL may read. Definitions and the state folder are left out.
 fn readable(project: &Path) -> Result<(Vec<String>, Vec<String>), OpenError> {
     let failed = |error: std::io::Error| OpenError::Folder { path: project.to_owned(), message: error.to_string() };
     let (mut folders, mut files) = (Vec::new(), Vec::new());

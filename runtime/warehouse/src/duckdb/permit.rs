@@ -1,15 +1,15 @@
 //! The permit of a running statement.
 //!
 //! In: the end of the statement for its caller, who may time out or give up, and its end in the engine, which may be
-//! later. Out: the permit, which is released after both. It is released after the caller's end alone while few orphaned
-//! statements run.
+//! later. Out: the permit. It is released after the caller's end if few orphaned statements run, and otherwise after
+//! both ends.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::OwnedSemaphorePermit;
 
-/// The statements whose caller has gone and that the engine has not stopped yet.
+/// The statements whose caller has gone, but which the engine has not stopped yet.
 #[derive(Debug, Clone)]
 pub(super) struct OrphanedStatements {
     running: Arc<AtomicUsize>,
@@ -21,7 +21,7 @@ impl OrphanedStatements {
         OrphanedStatements { running: Arc::default(), limit }
     }
 
-    /// Returns the number of orphaned statements without a permit.
+    /// Returns the number of orphaned statements that do not hold a permit.
     pub(super) fn without_place(&self) -> usize {
         self.running.load(Ordering::Relaxed).min(self.limit)
     }
@@ -30,9 +30,9 @@ impl OrphanedStatements {
 #[derive(Debug)]
 enum State {
     Running(OwnedSemaphorePermit),
-    /// The caller ended before the engine. `None` if the permit was already released.
+    /// The caller ended before the engine. `None` if the permit has already been released.
     Orphaned(Option<OwnedSemaphorePermit>),
-    /// The engine finished first.
+    /// The engine ended before the caller.
     Finished(OwnedSemaphorePermit),
     Over,
 }
@@ -62,8 +62,8 @@ impl StatementPermit {
         };
     }
 
-    /// Ends the statement for its caller, who has the answer or gave up. `give_back` runs before the permit is
-    /// released, so that the next statement finds the session.
+    /// Ends the statement for its caller. If the engine has finished, runs `give_back` and then releases the permit, so
+    /// that the next statement finds the session. Otherwise runs `give_up`.
     pub(super) fn caller_ends(&self, give_back: impl FnOnce(), give_up: impl FnOnce()) {
         let mut state = self.state();
         match std::mem::replace(&mut *state, State::Over) {
@@ -81,7 +81,7 @@ impl StatementPermit {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Each change is one assignment, so a poisoned lock holds a complete state.
+        // The lock protects one value that is replaced as a whole, so it is complete even after a panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,9 +1,9 @@
-//! A bounded number of sessions, which are started on demand.
+//! A pool with a bounded number of sessions, which are started on demand.
 //!
-//! In: requests with a time limit. Out: the whole answer or a stream, or a timeout at its time. If a caller times out
-//! or goes away, its statement is interrupted and its session given up; another one is started on demand. An engine may
-//! ignore an interrupt for a long time, so the number of orphaned statements is limited as well: to the number of
-//! statements that may run. Each further one keeps its permit until it ends.
+//! In: requests with a time limit. Out: all rows or a stream, or a timeout at the time limit. If a caller times out or
+//! goes away, its statement is interrupted and its session is abandoned; another session is started on demand. The
+//! engine may ignore an interrupt for a long time. Therefore only as many orphaned statements as statements may run
+//! release their permit at once. Each further orphaned statement holds its permit until it ends.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,14 +20,14 @@ use super::session::{Answer, DuckdbSession, Reply, Request};
 use super::stream;
 
 pub(super) struct Pool {
-    /// The connection from which the others are opened. It runs no statements.
+    /// The connection from which all others are opened. It runs no statements.
     root: Mutex<Connection>,
     idle: Mutex<Vec<DuckdbSession>>,
     turns: Arc<Semaphore>,
     turn_count: usize,
-    /// The permits of streamed results, half of all permits. A slow reader keeps its permit until the end.
+    /// The permits of streamed results: half of all permits. A stream holds its permit until its reader has finished.
     stream_turns: Arc<Semaphore>,
-    /// The permit of health probes, one at a time. Probes do not wait for queries.
+    /// The permit of health probes, which run one at a time and do not wait for queries.
     probe_turn: Arc<Semaphore>,
     orphans: OrphanedStatements,
     /// The number of sessions that could not be started.
@@ -68,12 +68,12 @@ impl Pool {
         }
     }
 
-    /// Runs one statement. Waiting for a permit counts towards its time limit.
+    /// Runs one statement and returns all rows. The time limit includes the time to wait for a permit.
     pub(super) async fn run(self: &Arc<Self>, request: Request, timeout: Duration) -> Answer {
         self.run_within(&self.turns, request, timeout).await
     }
 
-    /// Runs one statement whose rows are read as a stream. It keeps its permit until they are read.
+    /// Runs one statement and returns its rows as a stream. The statement holds its permit until the rows are read.
     pub(super) async fn stream(
         self: &Arc<Self>,
         request: Request,
@@ -129,7 +129,7 @@ impl Pool {
         started
     }
 
-    /// Opens a connection outside the pool.
+    /// Opens a connection that does not belong to the pool.
     pub(super) fn connection(&self) -> Result<Connection, WarehouseError> {
         lock(&self.root).try_clone().map_err(|e| error::from_engine(&e))
     }
@@ -163,6 +163,6 @@ impl Drop for Running {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A connection and a list of sessions are whole after any panic.
+    // The values behind these locks are consistent even after a panic.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

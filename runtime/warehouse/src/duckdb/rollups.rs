@@ -1,8 +1,9 @@
-//! Builds tables of pre-aggregations in an attached file: one transaction for each, on its own connection and thread.
+//! Builds tables of pre-aggregations in an attached file, each in a transaction on its own connection and thread.
 //!
-//! In: the statement of the rows and those of the totals. Out: a table that was compared with its rows. A transaction
-//! reads the rows of the warehouse as of its first statement. The totals read rows in files a second time, so that a
-//! change of a file during the build is detected. A build that fails, is interrupted or killed leaves nothing behind.
+//! In: a statement for the rows, and statements for totals. Out: a table whose totals equal the totals of the rows. A
+//! transaction reads the rows of the warehouse as of its first statement. Rows in files are read a second time for the
+//! totals, so that a change of a file during the build is detected. A failed, interrupted or killed build leaves
+//! nothing behind.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,14 +21,14 @@ use super::session::{self, Request};
 use crate::built::quoted;
 use crate::rollups::{RollupPlace, compare};
 
-/// The schema of an attached database.
+/// The schema of tables inside the attached database.
 const SCHEMA: &str = "main";
 
 const TABLES: &str = "\
     SELECT table_name FROM duckdb_tables() WHERE database_name = $1 AND schema_name = 'main' ORDER BY table_name";
 
-/// Selects the number of blocks that contain parts of a table, and the number of parts that are not in a block.
-/// Constant columns need no block.
+/// Selects the number of blocks that contain segments of a table, and the number of segments that are not in a block
+/// yet. Columns with a constant value need no block.
 const BLOCKS: &str = "\
     SELECT count(DISTINCT block) FILTER (WHERE block >= 0), count(*) FILTER (WHERE NOT persistent) FROM \
     (SELECT persistent, unnest(list_append(coalesce(additional_block_ids, []), block_id)) AS block \
@@ -35,10 +36,10 @@ const BLOCKS: &str = "\
 
 const BLOCK_SIZE: &str = "SELECT block_size FROM pragma_database_size() WHERE database_name = $1";
 
-/// Makes tables in the attached database.
+/// Creates tables in the attached database.
 pub(super) struct DuckDbRollups {
     builder: DuckDbBuilder,
-    /// The place of the tables. Its schema is the name of the attached database.
+    /// The place of the tables. Its schema is the name under which the database is attached.
     place: RollupPlace,
 }
 
@@ -79,7 +80,7 @@ impl RollupTables for DuckDbRollups {
                     Err(error::unavailable("the build was stopped").into())
                 }
                 Err(error) => {
-                    // The connection is closed next, which undoes it as well.
+                    // If this fails, closing the connection rolls the transaction back.
                     let _ = run(connection, "ROLLBACK");
                     Err(error)
                 }
@@ -132,10 +133,10 @@ fn make(connection: &Connection, table: &NewRollupTable, relation: &str) -> Resu
     Ok(BuiltTable { rows, bytes: None })
 }
 
-/// Estimates the size of a committed table in bytes: that of the blocks of the file that contain parts of it, which
-/// small tables share. `None` if its rows are not in blocks yet, or if its name cannot be a parameter.
+/// Estimates the size of a committed table in bytes, as the size of the blocks of the file that contain parts of it.
+/// Small tables share blocks. Returns `None` if rows are not in blocks yet, or if one of the statements fails.
 fn size(connection: &Connection, place: &RollupPlace, relation: &str) -> Option<u64> {
-    // Rows are written to blocks at a checkpoint. Statements that run meanwhile can prevent it.
+    // A checkpoint writes rows to blocks. Statements that run at the same time can prevent it.
     run(connection, &format!("CHECKPOINT {}", quoted(&place.schema))).ok()?;
     let (blocks, pending) =
         connection.query_row(BLOCKS, [relation], |row| Ok((row.get::<_, u64>(0)?, row.get::<_, u64>(1)?))).ok()?;

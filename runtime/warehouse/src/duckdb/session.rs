@@ -1,11 +1,11 @@
-//! One connection on its own thread, which runs one statement after the other.
+//! A connection on its own thread, which runs one statement after another.
 //!
-//! In: a [`Request`] and a channel for the answer. Out: the whole answer, or its batches as a stream. The thread ends
-//! when its [`DuckdbSession`] is dropped.
+//! In: a [`Request`] and a channel for the result. Out: all rows, or batches as a stream. The thread ends when its
+//! [`DuckdbSession`] is dropped.
 //!
-//! The optimizer of DuckDB 1.4 makes a plan that its executor refuses ("INTERNAL Error: Failed to bind column
-//! reference") if it proves that two conditions exclude each other below a join. A statement that fails with an
-//! internal error before its first row is run once more without the optimizer.
+//! If two conditions below a join exclude each other, the optimizer of DuckDB 1.4 can make a plan that its executor
+//! refuses ("INTERNAL Error: Failed to bind column reference"). A statement that fails with an internal error before
+//! its first row is therefore run once more without the optimizer.
 
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -23,7 +23,7 @@ use super::error;
 use super::permit::StatementPermit;
 use super::stream::{Outlet, Unwanted};
 
-/// The size of the thread's stack in bytes. DuckDB's binder recurses with the depth of an expression.
+/// The size of the thread's stack in bytes. DuckDB's binder recurses as deep as expressions are nested.
 pub(super) const STACK_BYTES: usize = 16 << 20;
 
 /// A statement with owned text and values, so that it can outlive its caller.
@@ -38,7 +38,7 @@ impl Request {
         Request { text: statement.text.to_owned(), params: statement.params.to_vec() }
     }
 
-    /// Returns a statement with the same columns and no rows. DuckDB plans it as an empty result and scans nothing.
+    /// Returns a statement with the same columns but without rows. DuckDB plans an empty result and scans nothing.
     pub(super) fn describe(statement: warehouse::Statement<'_>) -> Self {
         let text = format!("SELECT * FROM ({}\n) AS described LIMIT 0", statement.text);
         Request { text, params: statement.params.to_vec() }
@@ -51,7 +51,7 @@ impl Request {
 
 pub(super) type Answer = Result<ResultSet, WarehouseError>;
 
-/// The receiver of the rows.
+/// The channel on which the rows are returned.
 pub(super) enum Reply {
     Whole(oneshot::Sender<Answer>),
     Batches(Outlet),
@@ -79,7 +79,7 @@ impl DuckdbSession {
                     Reply::Whole(answer) => {
                         let rows = run(&connection, &request);
                         turn.engine_ends();
-                        // The caller may be gone and the answer unneeded.
+                        // Sending fails if the caller has gone, which is fine.
                         let _ = answer.send(rows);
                     }
                     Reply::Batches(mut outlet) => {
@@ -93,12 +93,12 @@ impl DuckdbSession {
         Ok(DuckdbSession { jobs, interrupt })
     }
 
-    /// Starts a statement. If the thread has ended, `reply` is dropped, which its receiver detects.
+    /// Starts a statement. If the thread has ended, `reply` is dropped, and its receiver reports an error.
     pub(super) fn submit(&self, request: Request, reply: Reply, turn: Arc<StatementPermit>) {
         let _ = self.jobs.send(Job { request, reply, turn });
     }
 
-    /// Asks the engine to stop. It does so at its next check.
+    /// Asks the engine to stop the statement. The engine stops at its next check.
     pub(super) fn interrupt(&self) {
         self.interrupt.interrupt();
     }
@@ -140,8 +140,8 @@ fn run_in_batches(connection: &Connection, request: &Request, outlet: &mut Outle
     }
 }
 
-/// Runs a statement and sends its batches. The engine computes only as far as the reader reads, and stops if the reader
-/// goes away.
+/// Runs a statement and sends its batches. The engine computes only the batches that the reader reads, and stops if the
+/// reader goes away.
 fn run_in_batches_once(connection: &Connection, request: &Request, outlet: &mut Outlet) -> Result<(), WarehouseError> {
     let mut statement = connection.prepare(&request.text).map_err(|e| error::from_engine(&e))?;
     let schema = statement
@@ -159,8 +159,8 @@ fn run_in_batches_once(connection: &Connection, request: &Request, outlet: &mut 
     Ok(())
 }
 
-/// Runs a statement again without the optimizer. Returns the first error if the optimizer cannot be turned off, and
-/// the second error, with the number of retries, if the statement fails again.
+/// Runs a statement again without the optimizer. If the optimizer cannot be turned off, returns the first error. If the
+/// statement fails again, returns the second error with the number of retries.
 fn without_optimizer<T>(
     connection: &Connection,
     first: WarehouseError,
@@ -177,7 +177,7 @@ fn without_optimizer<T>(
     answer
 }
 
-/// Fetches the next batch. The crate's own iterator panics if that fails.
+/// Fetches the next batch. The crate's own iterator would panic on an error.
 fn next_batch(statement: &Statement<'_>, schema: &SchemaRef) -> Result<Option<RecordBatch>, WarehouseError> {
     let Some(columns) = statement.step().map_err(|e| error::from_engine(&e))? else { return Ok(None) };
     let (_, arrays, _) = columns.into_parts();

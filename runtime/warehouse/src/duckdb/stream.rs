@@ -1,6 +1,6 @@
-//! The channel for a statement's batches, from the engine's thread to the reader.
+//! The channel on which the engine's thread sends a statement's batches to the reader.
 //!
-//! In: batches from the engine. Out: the same batches. The channel holds only a few of them: an engine that is faster
+//! In: batches from the engine. Out: the batches. The channel holds only a few batches, so an engine that is faster
 //! than its reader waits. A stream that ends without an end marker is an error.
 
 use std::time::Duration;
@@ -16,19 +16,19 @@ use super::error;
 /// The largest number of batches in the channel.
 const MAX_WAITING: usize = 2;
 
-/// The sending side. It blocks, so only the session's thread may use it.
+/// The sending end. Sending blocks, so only the session's thread may use it.
 pub(super) struct Outlet {
     head: Option<oneshot::Sender<Result<SchemaRef, WarehouseError>>>,
     batches: mpsc::Sender<Result<Option<RecordBatch>, WarehouseError>>,
 }
 
-/// The reader's end.
+/// The receiving end.
 pub(super) struct Inlet {
     head: oneshot::Receiver<Result<SchemaRef, WarehouseError>>,
     batches: mpsc::Receiver<Result<Option<RecordBatch>, WarehouseError>>,
 }
 
-/// The reader has gone away and does not need the rest.
+/// An error: the reader has gone and does not need more rows.
 #[derive(Debug)]
 pub(super) struct Unwanted;
 
@@ -43,7 +43,7 @@ impl Outlet {
         self.head.take().map_or(Ok(()), |head| head.send(Ok(schema))).map_err(|_| Unwanted)
     }
 
-    /// Returns whether the schema has been sent, so that rows may follow.
+    /// Returns true if the schema was sent, so that rows may have been sent too.
     pub(super) fn has_begun(&self) -> bool {
         self.head.is_none()
     }
@@ -52,9 +52,9 @@ impl Outlet {
         self.batches.blocking_send(Ok(Some(batch))).map_err(|_| Unwanted)
     }
 
-    /// Sends the end of the rows, or the error that ended them.
+    /// Sends the end marker, or the error that ended the rows.
     pub(super) fn end(mut self, outcome: Result<(), WarehouseError>) {
-        // A reader that is gone needs no word of it.
+        // Sending fails if the reader has gone, which is fine.
         let _ = match (outcome, self.head.take()) {
             (Err(error), Some(head)) => head.send(Err(error)).is_ok(),
             (outcome, _) => self.batches.blocking_send(outcome.map(|()| None)).is_ok(),
@@ -68,7 +68,8 @@ impl Inlet {
         (&mut self.head).await.unwrap_or_else(|_| Err(cut_off()))
     }
 
-    /// Returns the batches as a stream. Waiting for each may take `timeout`. `keep` lives as long as the stream.
+    /// Returns the batches as a stream. `timeout` limits the wait for each batch. `keep` is dropped together with the
+    /// stream.
     pub(super) fn batches(
         self,
         timeout: Duration,

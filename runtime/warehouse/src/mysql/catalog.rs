@@ -1,10 +1,10 @@
-//! Looks tables up in the catalogs of MySQL and MariaDB: views, and tables of engines that store the rows themselves.
-//! Engines that read files (CSV, CONNECT), other servers (FEDERATED, SPIDER, S3) or other tables (MERGE) are left out,
-//! and so are unknown engines.
+//! Looks up tables in the catalogs of MySQL and MariaDB: views, and tables of engines that store the rows themselves.
+//! Tables of engines that read files (CSV, CONNECT), other servers (FEDERATED, SPIDER, S3) or other tables (MERGE) are
+//! left out, and so are tables of unknown engines.
 
 use crate::catalog::Lookup;
 
-// The names are given to both tables, so that the server opens one table and not all.
+// Both catalog tables are filtered by the names, so that the server opens one table instead of all.
 macro_rules! lookup {
     ($schema:literal) => {
         concat!(
@@ -32,7 +32,7 @@ macro_rules! lookup {
 const NAME: &str = lookup!("DATABASE()");
 const IN_SCHEMA: &str = lookup!("?");
 
-/// Returns the lookup of a name; `None` if no table can have a name with this number of parts.
+/// Returns the lookup of a name. Returns `None` for a number of parts that names of tables cannot have.
 pub(super) fn lookup(name: &[&str]) -> Option<Lookup> {
     match name {
         [table] => Some(Lookup::new(NAME, &[table, table, table])),

@@ -1,7 +1,7 @@
 //! Decodes MySQL's binary cells (the protocol's "binary protocol value").
 //!
-//! TINYINT(1) is an integer unless the query expects a boolean. A TIME can be a duration as well as a time of day, so
-//! it stays text. A date of zeros becomes null.
+//! TINYINT(1) is an integer, unless the query expects a boolean. A TIME stays text, because it can be a duration as
+//! well as a time of day. A date of zeros becomes null.
 
 use std::fmt::Write as _;
 
@@ -30,7 +30,8 @@ pub(super) fn kind_of(column: &MySqlColumn) -> Option<Kind> {
         "TIMESTAMP" => Kind::Instant,
         "TIME" | "JSON" | "ENUM" | "SET" => Kind::Text,
         "NULL" => Kind::Dynamic,
-        // Type names distinguish BLOB from TEXT by a flag that a binary collation sets too.
+        // The names of types distinguish BLOB from TEXT by a flag that a binary collation sets as well, so they are not
+        // used here.
         _ if <str as Type<MySql>>::compatible(ty) => Kind::Text,
         _ => Kind::Binary,
     })
@@ -77,7 +78,7 @@ fn integer(bytes: &[u8]) -> Result<i64, CellError> {
     })
 }
 
-/// Reads an integer with the lowest byte first, or bits with the highest byte first.
+/// Decodes an integer with the lowest byte first, or bits with the highest byte first.
 fn unsigned(bytes: &[u8], is_bits: bool) -> Result<u64, CellError> {
     if bytes.len() > 8 {
         return Err(CellError::Length(bytes.len()));
@@ -86,8 +87,8 @@ fn unsigned(bytes: &[u8], is_bits: bool) -> Result<u64, CellError> {
     Ok(if is_bits { bytes.iter().fold(0, add) } else { bytes.iter().rev().fold(0, add) })
 }
 
-/// Reads microseconds since the Unix epoch: a length, then year, month, day, then hour, minute, second, then
-/// microseconds. Trailing parts that are 0 are left out.
+/// Decodes a time to microseconds since the Unix epoch. The bytes are a length, then year, month and day, then hour,
+/// minute and second, then microseconds. Trailing parts that are 0 are left out.
 fn moment(bytes: &[u8]) -> Result<Option<i64>, CellError> {
     let wrong = || CellError::Length(bytes.len());
     let (year, month, day) = match bytes {
@@ -111,7 +112,8 @@ fn moment(bytes: &[u8]) -> Result<Option<i64>, CellError> {
     Ok(Some(clock_micros(DateTime::from_parts(date, clock))))
 }
 
-/// Reads a time such as `-838:59:59.000001`: a length, then a sign, days, hours, minutes, seconds, then microseconds.
+/// Decodes a time to text such as `-838:59:59.000001`. The bytes are a length, then a sign, days, hours, minutes and
+/// seconds, then microseconds.
 fn time_text(bytes: &[u8]) -> Result<String, CellError> {
     let [_, is_negative, d0, d1, d2, d3, hour, minute, second, rest @ ..] = bytes else {
         return if matches!(bytes, [0]) { Ok("00:00:00".to_owned()) } else { Err(CellError::Length(bytes.len())) };

@@ -1,11 +1,11 @@
 //! Builds tables of pre-aggregations in a separate database, each on a connection that may write.
 //!
-//! In: the statement of the rows and those of the totals. Out: a table that was compared with its rows. These engines
-//! commit before and after `CREATE TABLE`, and a statement that copies rows under REPEATABLE READ locks them. So the
-//! table is created under READ COMMITTED, in one statement that reads one snapshot without locks, between two readings
-//! of the totals. If these are equal, no row was added or removed, and the table must have the same totals. If rows
-//! change during each of a few attempts, the build fails and is retried later. A table whose process was killed is an
-//! orphan: no query reads it, and the next builder drops it.
+//! In: a statement for the rows, and statements for totals. Out: a table whose totals equal the totals of the rows.
+//! These engines commit before and after `CREATE TABLE`, and a statement that copies rows under REPEATABLE READ locks
+//! them. Therefore the table is created under READ COMMITTED by one statement, which reads one snapshot without locks.
+//! The totals of the rows are read before and after. If they are equal, the rows did not change meanwhile, and the
+//! table must have these totals. If rows change during each of a few attempts, the build fails and is retried later. A
+//! killed process leaves a table behind. No query reads this table, and the next builder drops it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,12 +28,12 @@ const SIZE: &str = "\
     SELECT CAST(coalesce(data_length, 0) + coalesce(index_length, 0) AS SIGNED) AS size \
     FROM information_schema.tables WHERE table_schema = ? AND table_name = ?";
 
-/// The number of builds of one table before its rows count as always changing.
+/// The number of attempts after which a build fails because rows change during each of them.
 const ATTEMPTS: u32 = 3;
-/// The error numbers of a missing privilege: on a database, on a table.
+/// The error numbers of a missing privilege, on a database and on a table.
 const DENIED: [u16; 2] = [1044, 1142];
 
-/// Builds tables with the rights of the URL's user.
+/// Builds tables with the privileges of the URL's user.
 pub(super) struct MySqlRollups {
     writers: Writers<Server>,
     place: RollupPlace,
@@ -96,7 +96,7 @@ impl RollupTables for MySqlRollups {
 
     async fn drop_tables(&self, tables: &[Arc<str>]) -> Result<(), RollupTableError> {
         let place = &self.place;
-        // `DROP TABLE` waits for the statements that read the table, at most `lock_wait_timeout`.
+        // `DROP TABLE` waits for statements that read the table, for at most `lock_wait_timeout`.
         let timeout = PROBE_TIMEOUT * 2;
         self.writers
             .run(timeout, async |WarehouseSession { connection, .. }, _| {
@@ -113,7 +113,8 @@ impl RollupTables for MySqlRollups {
     }
 }
 
-/// Builds a table between two readings of the totals; `None` if these differ, in which case the table is dropped.
+/// Builds a table and reads the totals of its rows before and after. If these totals differ, drops the table and
+/// returns `None`.
 async fn attempt(
     connection: &mut MySqlConnection,
     server: &Server,
@@ -141,7 +142,7 @@ async fn attempt(
     };
     let built: Result<Option<BuiltTable>, RollupTableError> = checked.await;
     if !matches!(built, Ok(Some(_))) {
-        // One that cannot be dropped now is an orphan. The first error is the one to report.
+        // A table that cannot be dropped now is dropped by the next builder. The first error is reported.
         let dropped = drop_table(connection, &relation).await;
         if built.is_ok() {
             dropped?;

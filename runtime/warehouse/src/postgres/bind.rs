@@ -49,7 +49,7 @@ pub(super) fn types(params: &[Value]) -> Vec<PgTypeInfo> {
     params.iter().map(ty).collect()
 }
 
-/// A null whose type the server infers from its place.
+/// A null value whose type the server infers from the context.
 struct Untyped;
 
 impl Type<Postgres> for Untyped {

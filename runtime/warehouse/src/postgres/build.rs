@@ -1,10 +1,10 @@
-//! Builds models: one transaction for each, on its own connection, which may write.
+//! Builds models, each in a transaction on its own connection, which may write.
 //!
-//! In: a relation and its query. Out: the relation, which replaces the previous one. A table is built beside the old
-//! one, which is locked only for the exchange. Readers continue during the build. The exchange waits for them within a
-//! time limit, because later readers wait behind it. Our views over the exchanged table are recreated in the same
-//! transaction, because PostgreSQL binds a view to the table and not to its name. A build that fails, is cancelled or
-//! is killed leaves nothing behind.
+//! In: a relation and its query. Out: the relation, which replaces the previous one. A new table is built under another
+//! name, so that readers of the old table continue during the build. Only the exchange locks the old table. The
+//! exchange waits for current readers within a time limit, because later readers wait behind it. Views of this project
+//! over the exchanged table are recreated in the same transaction, because PostgreSQL binds a view to the table and not
+//! to its name. A build that fails, is cancelled or is killed leaves nothing behind.
 
 use std::time::Duration;
 
@@ -18,14 +18,15 @@ use super::{FAILED, Server};
 use crate::built::{literal, may_replace, quoted};
 use crate::sessions::{PROBE_TIMEOUT, WarehouseSession, Writers};
 
-/// The relations that bear a marker.
+/// Selects the relations with a marker.
 pub(super) const BUILT: &str = "\
     SELECT n.nspname::text, c.relname::text, CASE c.relkind WHEN 'v' THEN 'view' ELSE 'table' END, d.description \
     FROM pg_description d JOIN pg_class c ON c.oid = d.objoid JOIN pg_namespace n ON n.oid = c.relnamespace \
     WHERE d.classoid = 'pg_class'::regclass AND d.objsubid = 0 AND c.relkind IN ('r', 'v') \
     AND starts_with(d.description, 'Built by Terrane')";
 
-/// Selects whether a schema exists and relations can be created in it, or whether the schema can be created.
+/// Selects whether a schema exists, and whether the user may create relations in it, or else may create the schema
+/// itself.
 const RIGHTS: &str = "\
     SELECT s.oid IS NOT NULL AS is_there, NOT pg_is_in_recovery() AND CASE WHEN s.oid IS NULL \
     THEN has_database_privilege(current_database(), 'CREATE') ELSE has_schema_privilege(s.oid, 'CREATE') END AS may \
@@ -35,7 +36,7 @@ const EXISTING: &str = "\
     SELECT c.oid::int8 AS oid, c.relkind::text AS kind, obj_description(c.oid, 'pg_class') AS comment \
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2";
 
-/// Selects the views that read a relation, directly or through other views, the most distant first.
+/// Selects the views that read a relation directly or through other views. The most distant ones come first.
 const READERS: &str = "\
     WITH RECURSIVE readers (oid, distance) AS (\
     SELECT $1::int8, 0 UNION SELECT r.ev_class::int8, readers.distance + 1 FROM readers \
@@ -48,7 +49,7 @@ const READERS: &str = "\
     JOIN pg_class c ON c.oid::int8 = found.oid JOIN pg_namespace n ON n.oid = c.relnamespace \
     ORDER BY found.distance DESC, c.oid";
 
-/// Builds models with the rights of the URL's user.
+/// Builds models with the privileges of the URL's user.
 pub(super) struct PostgresBuilder {
     writers: Writers<Server>,
 }
@@ -102,10 +103,11 @@ async fn replace(
 ) -> Result<Option<u64>, BuildError> {
     let relation = [quoted(new.schema), quoted(new.name)].join(".");
     run(connection, "BEGIN".to_owned()).await?;
-    // Checked first, so that no caller waits for a build that will be refused.
+    // This is also checked before the build, so that no caller waits for a build that will be refused.
     existing(connection, new).await?;
     let mut rows = None;
-    // The name is unused: no other process has this one's id, and earlier builds of this process are committed.
+    // The name is unused: no other process has the id of this server process, and its earlier builds have been
+    // committed or rolled back.
     let beside = format!("terrane_new_{process}");
     let beside_whole = [quoted(new.schema), quoted(&beside)].join(".");
     if !new.is_view {
@@ -136,7 +138,7 @@ async fn replace(
     Ok(rows)
 }
 
-/// Returns the existing relation of this name, if it may be replaced.
+/// Returns the id and kind of the existing relation with this name. Fails if the relation may not be replaced.
 async fn existing(
     connection: &mut PgConnection,
     new: &NewRelation<'_>,
@@ -177,7 +179,8 @@ async fn readers_of(connection: &mut PgConnection, oid: i64, new: &NewRelation<'
     Ok(readers)
 }
 
-/// Recreates a reader. A reader that no longer fits its inputs is omitted: its model is inlined until it is rebuilt.
+/// Recreates a view. If the view no longer fits its inputs, it is omitted, and its model is inlined until it is
+/// rebuilt.
 async fn make_again(connection: &mut PgConnection, reader: &Reader) -> Result<(), BuildError> {
     let Reader { relation, text, comment } = reader;
     run(connection, "SAVEPOINT reader".to_owned()).await?;

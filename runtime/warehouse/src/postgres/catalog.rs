@@ -1,6 +1,6 @@
-//! Looks tables up in PostgreSQL's catalog: ordinary and partitioned tables, views and materialized views of users'
-//! schemas. Foreign tables are left out because their rows belong to other servers, and relations of an extension
-//! because they belong to the server.
+//! Looks up tables in PostgreSQL's catalog: ordinary and partitioned tables, views and materialized views in the
+//! schemas of users. Foreign tables are left out, because their rows belong to other servers. Relations of an extension
+//! are left out, because they belong to the server.
 
 use crate::catalog::Lookup;
 
@@ -23,13 +23,13 @@ macro_rules! lookup {
     };
 }
 
-/// Finds a plain name by the search path.
+/// Finds a name without a schema by the search path.
 const NAME: &str = lookup!("$1", "pg_catalog.pg_table_is_visible(c.oid)");
 const IN_SCHEMA: &str = lookup!("$2", "n.nspname = $1");
 const IN_DATABASE: &str = lookup!("$3", "n.nspname = $2 AND current_database() = $1");
 
-/// Returns the lookup of a name, whose unquoted parts are folded to lower case; `None` if no table can have a name with
-/// this number of parts.
+/// Returns the lookup of a name, whose unquoted parts are already folded to lower case. Returns `None` for a number of
+/// parts that names of tables cannot have.
 pub(super) fn lookup(name: &[&str]) -> Option<Lookup> {
     let text = match name.len() {
         1 => NAME,

@@ -1,4 +1,4 @@
-//! Decodes PostgreSQL's binary cells, as its types' `send` functions encode them.
+//! Decodes PostgreSQL's binary cells in the encoding of its types' `send` functions.
 
 use arrow::datatypes::IntervalMonthDayNano;
 use sqlx::postgres::{PgColumn, PgTypeKind, PgValueRef};
@@ -8,7 +8,7 @@ use super::numeric;
 use crate::columns::{Cell, Column, Kind};
 use crate::sessions::CellError;
 
-/// The date from which PostgreSQL counts, 2000-01-01, in days since 1970-01-01.
+/// The epoch of PostgreSQL, 2000-01-01, in days since 1970-01-01.
 const EPOCH_DAYS: i32 = 10_957;
 const EPOCH_MICROS: i64 = 946_684_800_000_000;
 
@@ -45,7 +45,7 @@ pub(super) fn append(column: &mut Column, value: PgValueRef<'_>) -> Result<(), C
         Column::Decimal(decimals) => numeric::append(decimals, bytes)?,
         Column::Text(builder) => match value.type_info().name() {
             "UUID" => builder.append_value(uuid(fixed(bytes)?)),
-            // A version number stands first.
+            // The first byte is a version number.
             "JSONB" => builder.append_value(std::str::from_utf8(bytes.get(1..).unwrap_or_default())?),
             _ => builder.append_value(std::str::from_utf8(bytes)?),
         },

@@ -1,18 +1,19 @@
 //! Reads the foreign keys of PostgreSQL's catalog that hold for every row that a statement can read.
 //!
-//! These are left out, because a row may not find a joined row:
-//! - keys that are not validated or not enforced, and columns whose NOT NULL is not validated;
-//! - keys whose triggers are disabled, and all keys of a database that subscribes to another: a subscription writes
-//!   without checks;
-//! - tables with children by inheritance, because a key of the parent does not hold for the children's rows;
+//! Some keys are left out, because a row may not find the row that it references:
+//! - keys that are not validated or not enforced, and keys with columns whose NOT NULL is not validated;
+//! - keys whose triggers are disabled, and all keys of a database that subscribes to another one, because subscriptions
+//!   write without checks;
+//! - keys of tables with children by inheritance, because a key of the parent does not hold for the rows of children;
 //! - keys to tables with row-level security, which hides rows;
-//! - all keys of products with PostgreSQL's protocol that do not enforce keys: Greenplum, Cloudberry, Redshift;
-//! - columns whose equality is not that of the key: other types, or a collation that is not deterministic.
+//! - all keys of products that have PostgreSQL's protocol but do not enforce keys: Greenplum, Cloudberry, Redshift;
+//! - keys with columns that are compared differently than the key compares them: other types, or a nondeterministic
+//!   collation.
 //!
-//! Deferred keys count: other sessions see rows only after the commit, which checks the keys.
+//! Deferred keys are included, because other sessions see rows only after the commit, which checks the keys.
 
-/// Selects the keys in the form that [`crate::foreign_keys`] reads. Properties that older servers lack (`conenforced`,
-/// constraints of the type `n`) count as given there.
+/// Selects the keys in the form that [`crate::foreign_keys`] reads. On older servers without `conenforced` and without
+/// constraints of the type `n`, all keys count as enforced and all NOT NULL as validated.
 pub(super) const FOREIGN_KEYS: &str = "\
     SELECT k.oid::text, current_database()::text, tn.nspname::text, t.relname::text, \
     CASE WHEN pg_catalog.pg_table_is_visible(t.oid) THEN 'table' ELSE 'schema' END, a.attname::text, \

@@ -1,6 +1,6 @@
 //! Decodes PostgreSQL's NUMERIC: groups of four digits (`numeric_send` in its sources).
 //!
-//! Values that an Arrow decimal cannot represent, NaN and the infinities, become null, as in JSON.
+//! NaN and the infinities become null, as in JSON, because an Arrow decimal cannot represent them.
 
 use crate::columns::Decimals;
 use crate::sessions::CellError;
@@ -40,14 +40,14 @@ pub(super) fn append(decimals: &mut Decimals, bytes: &[u8]) -> Result<(), CellEr
 }
 
 impl Numeric {
-    /// Returns the number without its point, if it has at most 38 digits.
+    /// Returns the digits of the number as an integer without its point. Returns `None` above 38 digits.
     fn unscaled(&self) -> Option<i128> {
         let add = |number: i128, group: &u16| number.checked_mul(10_000)?.checked_add(i128::from(*group));
         let number = self.groups.iter().try_fold(0_i128, add)?;
         let last = self.weight + 1 - i32::try_from(self.groups.len()).ok()?;
         let shift = last * WIDTH + i32::from(self.scale);
         let power = 10_i128.checked_pow(shift.unsigned_abs())?;
-        // Digits behind the scale are zeros that fill a group.
+        // Digits beyond the scale are zeros that fill the last group.
         let number = if shift < 0 { number / power } else { number.checked_mul(power)? };
         (number < LIMIT).then_some(if self.is_negative { -number } else { number })
     }

@@ -1,8 +1,9 @@
-//! Builds tables of pre-aggregations: one transaction for each, on its own connection, which may write.
+//! Builds tables of pre-aggregations, each in a transaction on its own connection, which may write.
 //!
-//! In: the statement of the rows and those of the totals. Out: a table that was compared with its rows. A transaction
-//! of level REPEATABLE READ reads one snapshot from its first statement on, so the table and the totals have the same
-//! rows, whatever others commit meanwhile. A build that fails, is cancelled or killed leaves nothing behind.
+//! In: a statement for the rows, and statements for totals. Out: a table whose totals equal the totals of the rows. A
+//! transaction of level REPEATABLE READ reads one snapshot from its first statement on. The table and the totals are
+//! therefore computed from the same rows, even if others commit meanwhile. A build that fails, is cancelled or is
+//! killed leaves nothing behind.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,12 +19,13 @@ use crate::built::quoted;
 use crate::rollups::{RollupPlace, compare};
 use crate::sessions::{PROBE_TIMEOUT, WarehouseSession, Writers, all_rows};
 
-/// Selects the tables of a schema. Another relation with the name of a target's table is not one of its tables.
+/// Selects the tables of a schema. Other kinds of relations are not selected, even if they have the name of a target's
+/// table.
 const TABLES: &str = "\
     SELECT c.relname::text AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
     WHERE n.nspname = $1 AND c.relkind = 'r' ORDER BY c.relname";
 
-/// Builds tables with the rights of the URL's user.
+/// Builds tables with the privileges of the URL's user.
 pub(super) struct PostgresRollups {
     writers: Writers<Server>,
     place: RollupPlace,
@@ -79,7 +81,7 @@ impl RollupTables for PostgresRollups {
 
     async fn drop_tables(&self, tables: &[Arc<str>]) -> Result<(), RollupTableError> {
         let place = &self.place;
-        // `DROP TABLE` waits for the statements that read the table, at most `lock_timeout`.
+        // `DROP TABLE` waits for statements that read the table, for at most `lock_timeout`.
         let timeout = PROBE_TIMEOUT * 2;
         self.writers
             .run(timeout, async |WarehouseSession { connection, .. }, _| {

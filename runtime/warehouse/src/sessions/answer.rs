@@ -11,7 +11,7 @@ use crate::columns::{Columns, described, meanings};
 /// Runs a request.
 ///
 /// # Errors
-/// `Unavailable` means that the connection is lost; after any other error it can be used again.
+/// `Unavailable` means that the connection is lost. After any other error, the connection can be used again.
 pub(super) async fn answer<E: Engine>(
     engine: &E,
     connection: &mut E::Connection,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use sqlx::error::DatabaseError;
 use terrane_app::ports::warehouse::{RefusalCause, WarehouseError, WarehouseErrorKind};
 
-/// Sorts the failures of one engine.
+/// Classifies the errors of one engine.
 #[derive(Clone, Copy)]
 pub(crate) struct Failed {
     /// The warehouse's type in a project file.
@@ -39,7 +39,7 @@ impl Failed {
         self.of_kind(WarehouseErrorKind::Refused, message)
     }
 
-    /// Refuses a column whose type has no Arrow type.
+    /// Returns the error for a column whose type has no Arrow type.
     pub(crate) fn unsupported_type(self, message: String) -> WarehouseError {
         WarehouseError { cause: RefusalCause::UnsupportedType, ..self.refused(message) }
     }
@@ -49,7 +49,7 @@ impl Failed {
     }
 }
 
-/// Returns the cause that a database states: PostgreSQL by its code, others by the message.
+/// Returns the cause of a database's error, by PostgreSQL's code or by the message.
 fn cause(error: &dyn DatabaseError) -> RefusalCause {
     let is_function =
         error.code().is_some_and(|code| code == "42883") || error.message().to_lowercase().contains("function");
@@ -77,7 +77,7 @@ pub(super) fn unavailable(warehouse: &str, message: String) -> WarehouseError {
     }
 }
 
-/// Connects within the operator's time limit.
+/// Runs a connection attempt within the operator's time limit.
 pub(crate) async fn within<T>(
     warehouse: &str,
     limit: Duration,

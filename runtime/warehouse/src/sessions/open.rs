@@ -1,4 +1,4 @@
-//! Settings and errors of opening a warehouse.
+//! The settings of a warehouse on a server, and errors of opening it.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use super::{Sessions, WritableEngine};
 /// The operator's settings for a server.
 #[derive(Clone)]
 pub struct ServerSettings {
-    /// The URL with a password: it is never logged and never part of an error.
+    /// The URL, which may contain a password. It is never logged and never part of an error.
     pub url: String,
     /// Statements that run at each start, in order, on a separate connection that may write.
     pub init: Vec<String>,
-    /// The largest number of statements that run at once.
+    /// The largest number of statements that run at the same time.
     pub connections: usize,
     pub connect_timeout: Duration,
 }
@@ -31,7 +31,7 @@ impl fmt::Debug for ServerSettings {
     }
 }
 
-/// The reason why a warehouse didn't open.
+/// The reason why a warehouse could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     #[error("`warehouse.url` is not a URL of {warehouse}: {message}")]
@@ -42,7 +42,7 @@ pub enum ConnectError {
     Init { index: usize, statement: String, message: String },
 }
 
-/// Runs `init` with the server's own settings, and proves that the server answers.
+/// Runs `init` with the server's own settings, and checks that the server answers.
 ///
 /// # Errors
 /// [`ConnectError`] names the statement that failed; no error shows the URL.
@@ -53,7 +53,7 @@ where
 {
     if !settings.init.is_empty() {
         let connection = engine.open().await.map_err(ConnectError::Connection)?;
-        // A server also ends a session whose connection is closed without a message.
+        // An error of `close` is ignored, because the server also ends a session whose connection just closes.
         let _ = run_init(connection, &settings.init).await?.close().await;
     }
     let first = engine.connect().await.map_err(ConnectError::Connection)?;

@@ -1,7 +1,7 @@
-//! A bounded number of sessions, which are connected on demand.
+//! A pool with a bounded number of sessions, which connect on demand.
 //!
-//! An idle session may have lost its server without detecting it. The first statement that fails for this reason is run
-//! once more on a new connection, which is safe because sessions only read. If a new connection breaks, the error is
+//! The connection of an idle session may have been lost unnoticed. A statement that fails for this reason is run once
+//! more on a new connection, which is safe because sessions only read. If a new connection breaks, the error is
 //! returned.
 
 use std::fmt;
@@ -17,7 +17,7 @@ use super::answer::answer;
 use super::failure::{timeout, unavailable};
 use super::{Answer, Engine, Request, WarehouseSession};
 
-/// The longest time for which a cancelled statement keeps its permit.
+/// The time limit of a cancellation, during which the cancelled statement holds its permit.
 pub(crate) const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) struct Pool<E: Engine> {
@@ -25,7 +25,7 @@ pub(crate) struct Pool<E: Engine> {
     idle: Mutex<Vec<WarehouseSession<E>>>,
     turns: Arc<Semaphore>,
     turn_count: usize,
-    /// The permit of health probes, one at a time. Probes do not wait for queries.
+    /// The permit of health probes, which run one at a time and do not wait for queries.
     probe_turn: Arc<Semaphore>,
     failed: AtomicU64,
     lost: AtomicU64,
@@ -54,7 +54,7 @@ impl<E: Engine> Pool<E> {
         &self.engine
     }
 
-    /// Runs one request. Waiting for a permit and connecting count towards its time limit.
+    /// Runs one request. The time limit includes the time to wait for a permit and to connect.
     pub(super) async fn run(&self, request: Request<'_>, limit: Duration) -> Result<Answer, WarehouseError> {
         let turns = if matches!(request, Request::Probe) { &self.probe_turn } else { &self.turns };
         let answer = tokio::time::timeout(limit, self.run_in_turn(turns, request)).await;
@@ -79,7 +79,7 @@ impl<E: Engine> Pool<E> {
         }
         self.lost.fetch_add(1, Ordering::Relaxed);
         let (true, Some(permit)) = (was_idle, running.discard()) else { return answer };
-        // The others stood idle as long and lost the same server.
+        // The other idle sessions have probably lost the same server.
         lock(&self.idle).clear();
         let mut running = Running { engine: &self.engine, held: Some((self.connect().await?, permit)) };
         let mut answer = running.ask(request).await;
@@ -114,7 +114,7 @@ impl<E: Engine> Pool<E> {
     }
 
     fn give_back(&self, mut running: Running<'_, E>) {
-        // The session first, so that the next request finds it.
+        // The session is returned before the permit, so that the next request finds the session.
         if let Some((session, permit)) = running.held.take() {
             lock(&self.idle).push(session);
             drop(permit);
@@ -145,7 +145,7 @@ impl<E: Engine> Running<'_, E> {
 impl<E: Engine> Drop for Running<'_, E> {
     fn drop(&mut self) {
         let Some((session, permit)) = self.held.take() else { return };
-        // Without a runtime the connection is closed, and the database finds out by itself.
+        // Without a runtime, the connection is only closed, and the database detects that by itself.
         let Ok(runtime) = Handle::try_current() else { return };
         let engine = Arc::clone(self.engine);
         runtime.spawn(async move {
@@ -164,6 +164,6 @@ fn is_lost<T>(answer: &Result<T, WarehouseError>) -> bool {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A list of sessions is whole after any panic.
+    // The list of sessions is consistent even after a panic.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

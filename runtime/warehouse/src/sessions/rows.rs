@@ -1,4 +1,4 @@
-//! Reads a stream of a database's rows into Arrow columns, without objects for rows.
+//! Reads a stream of a database's rows into Arrow columns, without creating objects for rows.
 
 use futures_util::TryStreamExt as _;
 use futures_util::stream::BoxStream;
@@ -11,13 +11,13 @@ use crate::columns::{Column, Columns, Kind, meanings};
 /// The functions that read the cells of one database.
 pub(crate) struct Reader<DB: Database> {
     pub(crate) failed: Failed,
-    /// Returns the kind of a column's cells; `None` if cells of this type cannot be read.
+    /// Returns the kind of a column's cells, or `None` if cells of its type cannot be read.
     pub(crate) kind_of: fn(&DB::Column) -> Option<Kind>,
     /// Appends a cell that is not null.
     pub(crate) append: for<'r> fn(&mut Column, DB::ValueRef<'r>) -> Result<(), CellError>,
 }
 
-/// A cell that does not fit its column's type.
+/// An error for a cell that does not fit the type of its column.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CellError {
     #[error("{0} bytes are no such value")]
@@ -42,7 +42,7 @@ impl<DB: Database> Reader<DB>
 where
     usize: ColumnIndex<DB::Row>,
 {
-    /// Reads all rows. `None` if there was no row from which the columns follow.
+    /// Reads all rows. Returns `None` if there was no row, because the columns are only known from a row.
     pub(crate) async fn read(
         &self,
         mut rows: BoxStream<'_, Result<DB::Row, sqlx::Error>>,
@@ -68,10 +68,10 @@ where
         Ok(filled)
     }
 
-    /// Returns the names and kinds of columns.
+    /// Returns the names and kinds of the columns.
     ///
     /// # Errors
-    /// A type that cannot be read, with a hint for the author.
+    /// A column has a type that cannot be read. The error contains a hint for the author.
     pub(crate) fn described(&self, columns: &[DB::Column]) -> Result<Vec<(String, Kind)>, WarehouseError> {
         let describe = |column: &DB::Column| {
             let (name, ty) = (sqlx::Column::name(column), sqlx::Column::type_info(column));

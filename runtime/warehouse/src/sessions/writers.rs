@@ -1,8 +1,8 @@
 //! Connections that may write, one for each build of a model or of a pre-aggregation.
 //!
-//! In: work with a time limit. Out: the result of the work, or a timeout. Two invariants: a connection is used once, and
-//! a statement whose caller left is cancelled from outside, while its permit is held until the engine has finished.
-//! Not here: the statements of a build.
+//! In: work with a time limit. Out: the result of the work, or a timeout. Two invariants hold. A connection is used
+//! only once. A statement whose caller has gone is cancelled from another connection, and its permit is held until the
+//! engine has finished. Not here: the statements of a build.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,14 +26,14 @@ pub(crate) trait WritableEngine: Engine<Connection: Connection> {
     /// `Unavailable`: the server cannot be reached.
     async fn open(&self) -> Result<Self::Connection, WarehouseError>;
 
-    /// Opens a connection that may write, and otherwise has the settings of the sessions that read.
+    /// Opens a connection that may write. Its other settings are those of the sessions that read.
     ///
     /// # Errors
     /// `Unavailable`: the server cannot be reached, or it rejects the settings.
     async fn connect_to_write(&self) -> Result<WarehouseSession<Self>, WarehouseError>;
 }
 
-/// Opens connections that may write, with the rights of the URL's user, and counts the builds that run.
+/// Opens connections that may write, with the privileges of the URL's user, and counts the running builds.
 pub(crate) struct Writers<E: WritableEngine> {
     engine: Arc<E>,
     running: Running,
@@ -42,7 +42,7 @@ pub(crate) struct Writers<E: WritableEngine> {
 /// A connection on which a build runs. If it is dropped before it is closed, its statement is cancelled.
 struct Writer<E: WritableEngine> {
     engine: Arc<E>,
-    /// The session; `None` after it is closed.
+    /// The session. `None` after it was closed.
     session: Option<WarehouseSession<E>>,
     permit: Option<OwnedSemaphorePermit>,
 }
@@ -52,16 +52,16 @@ impl<E: WritableEngine> Writers<E> {
         Writers { engine: Arc::new(engine), running: Running::new() }
     }
 
-    /// Waits until no build runs, within a fixed time limit.
+    /// Waits until no build runs, for a limited time.
     pub(crate) async fn settle(&self) {
         self.running.settle().await;
     }
 
-    /// Runs `work` on a connection of its own within `timeout`, and closes the connection. A transaction that `work`
-    /// did not commit is rolled back.
+    /// Runs `work` on its own connection within `timeout`, and closes the connection. A transaction that `work` did not
+    /// commit is rolled back.
     ///
     /// # Errors
-    /// The error of `work`; `Unavailable` if no connection opens; `Timeout` after the time limit.
+    /// The error of `work`. `Unavailable` if no connection can be opened. `Timeout` after the time limit.
     pub(crate) async fn run<T, F>(
         &self,
         timeout: Duration,
@@ -92,7 +92,7 @@ impl<E: WritableEngine> Writers<E> {
 impl<E: WritableEngine> Writer<E> {
     async fn close(mut self) {
         if let Some(session) = self.session.take() {
-            // A server also ends a session whose connection is closed without a message.
+            // An error is ignored, because the server also ends a session whose connection just closes.
             let _ = session.connection.close().await;
         }
     }
@@ -101,7 +101,7 @@ impl<E: WritableEngine> Writer<E> {
 impl<E: WritableEngine> Drop for Writer<E> {
     fn drop(&mut self) {
         let Some(session) = self.session.take() else { return };
-        // Without a runtime the connection is closed, and the server notices that by itself.
+        // Without a runtime, the connection is only closed, and the server detects that by itself.
         let Ok(runtime) = Handle::try_current() else { return };
         let (engine, permit) = (Arc::clone(&self.engine), self.permit.take());
         runtime.spawn(async move {

@@ -1,5 +1,5 @@
 //! Converts bound values to SQLite's types. A time becomes ISO 8601 text in the form of SQLite's own functions, so that
-//! strings compare like times; a decimal becomes an integer or the nearest double.
+//! the order of strings is the order of times. A decimal becomes an integer or the nearest double.
 
 use sqlx::Arguments as _;
 use sqlx::error::BoxDynError;
@@ -11,7 +11,7 @@ use crate::instants;
 /// Returns the arguments of a statement.
 ///
 /// # Errors
-/// A time outside the calendar.
+/// A time is outside the calendar.
 pub(super) fn arguments(params: &[Value]) -> Result<SqliteArguments, BoxDynError> {
     let mut arguments = SqliteArguments::default();
     for value in params {
@@ -32,7 +32,7 @@ pub(super) fn arguments(params: &[Value]) -> Result<SqliteArguments, BoxDynError
     Ok(arguments)
 }
 
-/// Returns a time as `2024-01-31 15:00:00`, with a fraction if it has one, without trailing zeros.
+/// Returns a time as `2024-01-31 15:00:00`. A fraction is added without trailing zeros if it is not 0.
 fn clock_text(micros: i64) -> Result<String, BoxDynError> {
     let text = instants::clock(micros)?.format("%Y-%m-%d %H:%M:%S%.f").to_string();
     Ok(if text.contains('.') { text.trim_end_matches('0').to_owned() } else { text })

@@ -1,6 +1,6 @@
-//! Looks tables up in SQLite's catalog: tables and views of the database file. Virtual tables, their shadow tables, and
-//! functions that can be read like tables are left out. Databases that `init` attaches are not visible, because it runs
-//! on a separate connection.
+//! Looks up tables in SQLite's catalog: tables and views of the database file. Virtual tables, their shadow tables, and
+//! functions that can be read like tables are left out. Databases that `init` attaches are not found, because `init`
+//! runs on a separate connection.
 
 use crate::catalog::Lookup;
 
@@ -11,7 +11,7 @@ const TABLE: &str = "\
     WHERE t.schema = 'main' AND t.type IN ('table', 'view') AND t.name NOT LIKE 'sqlite~_%' ESCAPE '~' \
     AND c.hidden <> 1 ORDER BY c.cid";
 
-/// Returns the lookup of a name; `None` if no table can have such a name.
+/// Returns the lookup of a name. Returns `None` if no table can have such a name.
 pub(super) fn lookup(name: &[&str]) -> Option<Lookup> {
     match name {
         [table] => Some(Lookup::new(TABLE, &[table])),

@@ -1,4 +1,4 @@
-//! Reads SQLite's cells, each with its own type, and the declared types of columns.
+//! Decodes SQLite's cells, each of which has its own type, and reads the declared types of columns.
 
 use sqlx::sqlite::{SqliteColumn, SqliteValueRef};
 use sqlx::{Column as _, Decode, Sqlite, TypeInfo as _, ValueRef as _};
@@ -6,12 +6,12 @@ use sqlx::{Column as _, Decode, Sqlite, TypeInfo as _, ValueRef as _};
 use crate::columns::{Cell, Column, Kind};
 use crate::sessions::CellError;
 
-/// Returns the kind of every column, because a declared type does not restrict a column's values.
+/// Returns `Dynamic` for every column, because a declared type does not restrict a column's values.
 pub(super) fn kind_of(_: &SqliteColumn) -> Option<Kind> {
     Some(Kind::Dynamic)
 }
 
-/// Returns the kind of a column's declared type; `Dynamic` for expressions and other types.
+/// Returns the kind of a column's declared type. Expressions and columns of other types are `Dynamic`.
 pub(super) fn declared(column: &SqliteColumn) -> Kind {
     match column.type_info().name() {
         "INTEGER" => Kind::Integer,

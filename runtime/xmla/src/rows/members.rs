@@ -1,7 +1,8 @@
-//! The members that a request asks for.
+//! Selects the members of a hierarchy that a request needs.
 //!
-//! In: the restrictions of MDSCHEMA_MEMBERS. Out: the hierarchy to read, and those of its members that are asked for:
-//! all, or those around one member. A request must name its hierarchy, because every other list needs a query for each.
+//! In: the restrictions of MDSCHEMA_MEMBERS. Out: the hierarchy to read, and the selected members: all, or those
+//! related to one member. A request must name its hierarchy, because a list of several hierarchies would need a query
+//! for each.
 
 use std::sync::OnceLock;
 
@@ -16,7 +17,7 @@ use crate::rowset::Cell;
 use crate::rowsets::unique_name;
 use crate::scope::{Hierarchy, Level, MeasureRef, Member, VisibleProject};
 
-/// The largest number of members of a list.
+/// The largest number of members in a result.
 pub const MAX_MEMBERS: usize = 10_000;
 
 const CUBE: &str = "CUBE_NAME";
@@ -25,10 +26,10 @@ const DIMENSION: &str = "DIMENSION_UNIQUE_NAME";
 const LEVEL: &str = "LEVEL_UNIQUE_NAME";
 const MEMBER: &str = "MEMBER_UNIQUE_NAME";
 const TREE_OPERATOR: &str = "TREE_OP";
-/// The index of `MEMBER_ORDINAL`.
+/// The index of the column `MEMBER_ORDINAL`.
 const ORDINAL_COLUMN: usize = 7;
 
-/// The relations to the named member, as bits of the tree operator.
+/// The bits of the tree operator. Each bit selects the members with a relation to the named member.
 const CHILDREN: u32 = 0x01;
 const SIBLINGS: u32 = 0x02;
 const PARENT: u32 = 0x04;
@@ -39,21 +40,21 @@ const ANCESTORS: u32 = 0x20;
 /// A request for members of one hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MembersRequest {
-    /// The unique name of the hierarchy, or of a part of it.
+    /// The unique name of the hierarchy or of one of its parts.
     name: String,
-    /// The names of the cubes; empty for any.
+    /// The names of the cubes. If empty, any cube.
     cubes: Vec<String>,
     around: Option<Around>,
 }
 
-/// The members around one.
+/// The selection of members that are related to one member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Around {
     /// The unique name of the member.
     member: String,
-    /// The relations of the result to it.
+    /// The relations to select, as bits of the tree operator.
     relations: u32,
-    /// The index of the member, once it was looked up.
+    /// The index of the member, after it was looked up.
     index: OnceLock<Option<u32>>,
 }
 
@@ -67,13 +68,13 @@ impl MembersRequest {
         Ok(MembersRequest { name, cubes: Vec::new(), around: None })
     }
 
-    /// Returns the hierarchy with the index of its cube among those of the scope.
+    /// Returns the named hierarchy, with the index of its cube in the scope.
     pub fn hierarchy(&self, scope: &VisibleProject<'_>) -> Option<(usize, Hierarchy)> {
         let is_named = |hierarchy: &Hierarchy| {
             let unique = hierarchy.unique_name(scope).to_lowercase();
             let name = self.name.to_lowercase();
             let is_part = name.strip_prefix(&unique).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-            // A dimension stands for its first hierarchy.
+            // The name of a dimension refers to its first hierarchy.
             is_part || hierarchy.dimension().unique_name(scope).to_lowercase() == name
         };
         let cubes = &self.cubes;
@@ -86,7 +87,7 @@ impl MembersRequest {
         })
     }
 
-    /// Returns whether a row is one of those around the named member.
+    /// Returns whether a row is one of the selected members.
     pub(super) fn includes(&self, scope: &VisibleProject<'_>, cells: &[Cell<'_>]) -> bool {
         let Some(around) = &self.around else { return true };
         let Cell::Integer(row) = cells[ORDINAL_COLUMN] else { return false };
@@ -113,8 +114,8 @@ impl Around {
     }
 }
 
-/// Returns the request for members, and the restrictions that apply to rows. With an operator, the named member is not
-/// a restriction of the rows.
+/// Splits restrictions into the request for members and the restrictions that apply to rows. With a tree operator, the
+/// named member selects other members, and therefore does not restrict the rows.
 pub(super) fn split(
     restrictions: &[Restriction],
     is_members: bool,
@@ -141,7 +142,8 @@ pub(super) fn split(
     Ok((Some(request), rest))
 }
 
-/// Returns the members of a hierarchy, of whose attribute a query has read the values in order.
+/// Returns the members of a hierarchy. `values` are the rows of a query that has read the values of its attribute in
+/// order.
 pub fn members(
     scope: &VisibleProject<'_>,
     cube: usize,
@@ -185,7 +187,8 @@ pub fn members(
     members
 }
 
-/// Adds the members of a path from the top, unless the last ones of their levels are the same.
+/// Adds the members of a path from the top level down. A member that equals the last one of its level is not added
+/// again.
 fn add_path(members: &mut Vec<Member>, path: Vec<Option<String>>) {
     let mut parent = 0;
     for (key, level) in path.into_iter().zip(1..) {
@@ -213,7 +216,7 @@ fn add_path(members: &mut Vec<Member>, path: Vec<Option<String>>) {
     }
 }
 
-/// Returns the period of a granularity that contains another one: `2024-Q1` contains `2024-01` and `2024-01-31`.
+/// Returns the period of a granularity that contains a given period: `2024-Q1` contains `2024-01` and `2024-01-31`.
 fn containing(period: &str, granularity: Granularity) -> String {
     let mut parts = period.splitn(3, '-');
     let (year, second) = (parts.next().unwrap_or(period), parts.next());
@@ -228,7 +231,7 @@ fn containing(period: &str, granularity: Granularity) -> String {
     }
 }
 
-/// Returns the values of the first column.
+/// Returns the values of the first column as text.
 fn texts(columns: &[ResultColumn], batches: &[RecordBatch]) -> Vec<Option<String>> {
     let mut texts = Vec::new();
     for batch in batches {

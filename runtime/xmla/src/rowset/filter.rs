@@ -1,7 +1,7 @@
-//! The rows that pass restrictions.
+//! Filters rows by restrictions and conditions.
 //!
-//! In: the restrictions of a request, or the conditions of a query. Out: a [`RowFilter`], or a fault that names what is
-//! unknown or has another type.
+//! In: the restrictions of a request, or the conditions of a query. Out: a [`RowFilter`], or a fault for an unknown
+//! name or a value of another type.
 
 use terrane_compiler::text::nearest::likely;
 
@@ -18,7 +18,7 @@ pub struct RowFilter {
     is_empty: bool,
 }
 
-/// A test of one column.
+/// A test of the value in one column.
 #[derive(Debug, PartialEq)]
 struct Test {
     column: usize,
@@ -36,10 +36,10 @@ enum Expected {
 }
 
 impl RowFilter {
-    /// Reads the restrictions of a rowset.
+    /// Creates a filter from the restrictions of a request.
     ///
     /// # Errors
-    /// An unknown restriction, or a value of another type.
+    /// A restriction is unknown, or one of its values has another type.
     pub fn of_restrictions(rowset: &dyn Rowset, restrictions: &[Restriction]) -> Result<Self, Fault> {
         let mut filter = RowFilter::default();
         for Restriction { column, values } in restrictions {
@@ -52,23 +52,23 @@ impl RowFilter {
         Ok(filter)
     }
 
-    /// Reads the conditions of a query.
+    /// Creates a filter from the conditions of a query.
     ///
     /// # Errors
-    /// An unknown column, or a value of another type.
+    /// A column is unknown, or a value has another type.
     pub fn of_conditions(rowset: &dyn Rowset, conditions: &[Condition]) -> Result<Self, Fault> {
         let mut filter = RowFilter::default();
         for Condition { column, is_negated, value } in conditions {
             let values = std::slice::from_ref(value);
             let Some((index, field)) = filter.find(rowset, column, values)? else { continue };
-            // A condition compares; only a restriction is a mask.
+            // A condition compares values. Only a restriction can be a bit mask.
             let field = Field { restriction: None, ..field };
             filter.tests.push(Test { column: index, is_negated: *is_negated, values: vec![expected(&field, value)?] });
         }
         Ok(filter)
     }
 
-    /// Finds a column. A restriction that is not a column is decided at once.
+    /// Finds the column with a name. A restriction that is not a column is evaluated here, and returns `None`.
     fn find(&mut self, rowset: &dyn Rowset, name: &str, values: &[String]) -> Result<Option<(usize, Field)>, Fault> {
         let fields = rowset.fields();
         if let Some(index) = fields.iter().position(|field| field.name.eq_ignore_ascii_case(name)) {
@@ -85,18 +85,18 @@ impl RowFilter {
         Ok(None)
     }
 
-    /// Returns whether a value passes the tests of its column.
+    /// Returns whether a value passes all tests of its column.
     pub fn passes(&self, column: usize, cell: &Cell<'_>) -> bool {
         let mut tests = self.tests.iter().filter(|test| test.column == column);
         !self.is_empty && tests.all(|test| test.passes(cell))
     }
 
-    /// Returns whether a row passes.
+    /// Returns whether a row passes all tests.
     pub fn passes_row(&self, cells: &[Cell<'_>]) -> bool {
         !self.is_empty && self.tests.iter().all(|test| cells.get(test.column).is_some_and(|cell| test.passes(cell)))
     }
 
-    /// Returns the strings that the value of a column must be one of; `None` if it can be any.
+    /// Returns the strings to which a column is restricted. Returns `None` if the column is not restricted.
     pub fn texts(&self, column: usize) -> Option<Vec<&str>> {
         let test = self.tests.iter().find(|test| test.column == column && !test.is_negated)?;
         let texts = test.values.iter().filter_map(|value| match value {

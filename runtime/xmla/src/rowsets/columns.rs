@@ -3,7 +3,7 @@
 use crate::rowset::{Cell, Column, ColumnType, Field, Match};
 use crate::scope::VisibleProject;
 
-/// The value of a column.
+/// The function that returns the value of a column in a row.
 pub(super) type Value<R> = for<'a> fn(&'a VisibleProject<'a>, &'a R) -> Cell<'a>;
 
 pub(super) const fn column<R>(name: &'static str, ty: ColumnType, value: Value<R>) -> Column<R> {
@@ -46,7 +46,7 @@ pub(super) const fn is_false<R>(name: &'static str) -> Column<R> {
     column(name, ColumnType::Boolean, |_, _| Cell::Boolean(false))
 }
 
-/// Every cube is a cube, and not a dimension.
+/// The restriction CUBE_SOURCE. All cubes have the value 1, which marks cubes as opposed to dimensions.
 pub(super) const CUBE_SOURCE: (Field, i64) = (mask("CUBE_SOURCE"), 1);
 
 /// Returns a restriction with a bit mask that is not a column.

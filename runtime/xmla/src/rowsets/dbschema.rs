@@ -1,4 +1,4 @@
-//! Catalogs, tables and columns: the project as a relational client sees it.
+//! Catalogs, tables and columns, which show the project to relational clients.
 
 use terrane_dax::Type;
 
@@ -47,11 +47,11 @@ pub(super) static TABLES: Table<usize> = Table {
     source: Source::EachCube("TABLE_NAME", |_, cube| vec![cube]),
 };
 
-/// A column of a table.
+/// A column of a table, which is a member of a cube.
 pub(super) struct TableColumn {
     cube: usize,
     member: TableMember,
-    /// The position of the column, from 1.
+    /// The position of the column, counted from 1.
     position: i64,
 }
 

@@ -1,4 +1,4 @@
-//! The server itself: data sources, properties, literals, keywords, and the rowsets.
+//! Rowsets about the server itself: data sources, properties, literals, keywords, and the list of rowsets.
 
 use std::collections::BTreeSet;
 
@@ -118,7 +118,7 @@ fn restrictions(rowset: &dyn Rowset) -> Vec<Field> {
     rowset.fields().into_iter().filter(|field| field.restriction.is_some()).chain(constants).collect()
 }
 
-/// A value of an enumeration of XMLA.
+/// A value of an enumeration that XMLA defines.
 pub(super) struct EnumerationValue {
     name: &'static str,
     description: &'static str,
@@ -168,7 +168,8 @@ pub(super) static ENUMERATORS: Table<&'static EnumerationValue> = Table {
     source: Source::Once(|_| ENUMERATION_VALUES.iter().collect()),
 };
 
-/// A literal of the names and strings of statements.
+/// A literal of statements: a separator or quote, or a kind of names with the characters that such names cannot
+/// contain.
 pub(super) struct Literal {
     name: &'static str,
     value: Option<&'static str>,

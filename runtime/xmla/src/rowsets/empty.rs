@@ -1,4 +1,4 @@
-//! Rowsets of what a project has none of. Clients ask for them and expect their columns.
+//! Rowsets for objects that projects do not have. Clients request them and expect their columns.
 
 use super::columns::{CUBE_SOURCE, catalog, mask, null, restricted_null, schema};
 use crate::rowset::ColumnType::{Boolean, Int, Short, String, UnsignedInt, UnsignedShort};

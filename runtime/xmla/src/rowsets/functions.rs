@@ -1,4 +1,4 @@
-//! Functions of DAX.
+//! The rowset of DAX functions.
 
 use terrane_dax::functions::{self, Function, Presence};
 
@@ -22,9 +22,9 @@ pub(super) static FUNCTIONS: Table<&'static Function> = Table {
         restricted("FUNCTION_NAME", String, |_, row| Cell::text(row.name)),
         column("DESCRIPTION", String, |_, row| Cell::text(row.description)),
         column("PARAMETER_LIST", String, |_, row| Cell::text(row.signature())),
-        // A variant.
+        // The type number of a variant.
         column("RETURN_TYPE", Int, |_, _| Cell::Integer(12)),
-        // Built into DAX.
+        // The origin of functions that are built into DAX.
         restricted("ORIGIN", Int, |_, _| Cell::Integer(3)),
         restricted("INTERFACE_NAME", String, |_, row| Cell::text(row.category.as_str())),
         restricted_null("LIBRARY_NAME", String),

@@ -9,7 +9,7 @@ use crate::scope::{Hierarchy, Level, VisibleProject};
 pub(super) struct CubeHierarchy {
     cube: usize,
     hierarchy: Hierarchy,
-    /// The position among the hierarchies of its dimension.
+    /// The position of the hierarchy in its dimension.
     ordinal: i64,
 }
 

@@ -1,11 +1,11 @@
-//! Members of hierarchies. The rows are read by a query before, and are part of the scope.
+//! Members of hierarchies. A query reads them before the rows are written, and they are part of the scope.
 
 use super::columns::{catalog, column, is_false, null, restricted, restricted_null, schema};
 use crate::rowset::ColumnType::{Boolean, Int, String, UnsignedInt, Uuid};
 use crate::rowset::{Cell, Column, ColumnType, Field, Source, Table};
 use crate::scope::{Hierarchy, Level, Member, VisibleProject, bracketed};
 
-/// The rowset whose rows need a query.
+/// The name of the rowset whose rows need a query.
 pub const NAME: &str = "MDSCHEMA_MEMBERS";
 /// The index of `HIERARCHY_UNIQUE_NAME`.
 pub const HIERARCHY: usize = 4;
@@ -19,7 +19,7 @@ pub(super) static MEMBERS: Table<Member> = Table {
     source: Source::Once(|scope| scope.members.clone()),
 };
 
-/// The members around one; without one it restricts nothing.
+/// The tree operator, which selects members related to the named member. Without a named member, it has no effect.
 const TREE_OPERATOR: Field = Field::new("TREE_OP", ColumnType::Int).masked();
 
 static COLUMNS: [Column<Member>; 23] = [
@@ -58,12 +58,13 @@ fn level_unique_name(scope: &VisibleProject<'_>, row: &Member) -> std::string::S
     level.unique_name(scope, row.hierarchy)
 }
 
-/// Returns the member above one.
+/// Returns the parent of a member.
 fn parent<'s>(scope: &'s VisibleProject<'_>, row: &Member) -> Option<&'s Member> {
     scope.members.get(row.parent? as usize)
 }
 
-/// Returns the unique name of a member. A period is named under its level, since a year and a month may look alike.
+/// Returns the unique name of a member. The name of a period contains its level, because a year and a month may have
+/// equal keys.
 pub(crate) fn unique_name(scope: &VisibleProject<'_>, row: &Member) -> std::string::String {
     let hierarchy = match (row.hierarchy, row.level) {
         (Hierarchy::Calendar(..), 1..) => level_unique_name(scope, row),
@@ -72,7 +73,7 @@ pub(crate) fn unique_name(scope: &VisibleProject<'_>, row: &Member) -> std::stri
     match (row.hierarchy, row.level, &row.key) {
         (Hierarchy::Measures, ..) => format!("{hierarchy}.{}", bracketed(&[&row.caption])),
         (_, 0, _) => row.hierarchy.all_member(scope).unwrap_or(hierarchy),
-        // As engines write the member of a missing value.
+        // Engines write a member without a value in this form.
         (_, _, None) => format!("{hierarchy}.&"),
         (_, _, Some(key)) => format!("{hierarchy}.&{}", bracketed(&[key])),
     }

@@ -188,8 +188,8 @@ fn to_variant(ty: &Type, value: &Value, path: &str, field_errors: &mut Vec<Field
 pub(super) fn described(ty: &Type) -> String {
     match ty {
         Type::Bool => "true or false".to_owned(),
-        Type::S8 | Type::S16 | Type::S32 | Type::S64 => "a integer".to_owned(),
-        Type::U8 | Type::U16 | Type::U32 | Type::U64 => "a integer from 0".to_owned(),
+        Type::S8 | Type::S16 | Type::S32 | Type::S64 => "an integer".to_owned(),
+        Type::U8 | Type::U16 | Type::U32 | Type::U64 => "an integer from 0".to_owned(),
         Type::Float32 | Type::Float64 => "a number, \"NaN\", \"Infinity\" or \"-Infinity\"".to_owned(),
         Type::Char => "one character".to_owned(),
         Type::String => "a string".to_owned(),

@@ -418,9 +418,10 @@ impl<'r> Reader<'r> {
                 Meaning::Missing => {
                     let index = self.pick(text, candidates, Role::Operand)?;
                     let name = Arc::clone(&self.vocabulary.entry(index).name);
-                    self.filter(&name, if is_negated { "set" } else { "notSet" }, Vec::new());
+                    let (operator, state) = if is_negated { ("set", "not missing") } else { ("notSet", "missing") };
+                    self.filter(&name, operator, Vec::new());
                     let whole = self.text(at, next + 1);
-                    self.piece(&whole, format!("only rows where {name} is missing"), candidates.certainty);
+                    self.piece(&whole, format!("only rows where {name} is {state}"), candidates.certainty);
                     return Some(next + 1 - at);
                 }
                 meaning @ (Meaning::More

@@ -66,15 +66,17 @@ pub(super) fn merge(items: Vec<Item>, findings: &mut Vec<Diagnostic>) -> Vec<Mer
 /// Returns a definition together with everything that it inherits.
 fn extended(name: &str, by_name: &HashMap<String, Item>, depth: usize, findings: &mut Vec<Diagnostic>) -> Option<Item> {
     let item = by_name.get(name)?;
-    let parents = parents(item);
-    if parents.is_empty() {
-        return Some(item.clone());
-    }
     let mut rejected = |reason: &str, cure: &str| {
         let what = format!("{} `{name}` is not imported: {reason}", item.key);
         findings.push(left_out(item.span.clone(), what, cure));
         None
     };
+    let Some(parents) = parents(item) else {
+        return rejected("its `extends` is neither a name nor a list of names", "Write `extends: [name]`.");
+    };
+    if parents.is_empty() {
+        return Some(item.clone());
+    }
     if depth > MAX_DEPTH {
         return rejected("it extends itself, or too many others", "Remove the cycle.");
     }
@@ -107,16 +109,16 @@ fn extended(name: &str, by_name: &HashMap<String, Item>, depth: usize, findings:
     Some(base)
 }
 
-/// Returns the names under `extends`: those of a list such as `[a, b]`, or a single name.
-fn parents(item: &Item) -> Vec<String> {
+/// Returns the names under `extends`: the names of a list such as `[a, b]`, or a single name. Returns `None` if the
+/// value is a block.
+fn parents(item: &Item) -> Option<Vec<String>> {
     let extends = item.items().iter().filter(|item| item.key == "extends" || item.key == "extends__all");
-    extends
-        .flat_map(|item| match &item.value {
-            Value::List(entries) => entries.iter().map(|entry| entry.text.clone()).collect(),
-            Value::Text(name) => vec![name.clone()],
-            Value::Block { .. } => Vec::new(),
-        })
-        .collect()
+    let names = extends.map(|item| match &item.value {
+        Value::List(entries) => Some(entries.iter().map(|entry| entry.text.clone()).collect()),
+        Value::Text(name) => Some(vec![name.clone()]),
+        Value::Block { .. } => None,
+    });
+    names.collect::<Option<Vec<Vec<String>>>>().map(|names| names.concat())
 }
 
 /// Adds the items of a block to another block. They replace items with the same key and name.

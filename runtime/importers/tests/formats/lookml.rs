@@ -260,6 +260,18 @@ fn files_that_cannot_be_read_close_the_views_that_they_name() {
 }
 
 #[test]
+fn views_that_extend_a_block_are_left_out() {
+    let views = "view: a { dimension: id {} }
+view: b { extends: { a: yes } dimension: id {} }
+explore: a {}
+explore: b {}
+";
+    let imported = Imported::of(Format::LookMl, &[("a.lkml", views)]);
+    assert!(imported.model.cube_named("a").is_some() && imported.model.cube_named("b").is_none());
+    assert!(imported.codes("a.lkml", 2).contains(&Code::LeftOut));
+}
+
+#[test]
 fn circular_definitions_end() {
     let imported = Imported::of(
         Format::LookMl,

@@ -268,7 +268,7 @@ explore: b {}
 ";
     let imported = Imported::of(Format::LookMl, &[("a.lkml", views)]);
     assert!(imported.model.cube_named("a").is_some() && imported.model.cube_named("b").is_none());
-    assert!(imported.codes("a.lkml", 2).contains(&Code::LeftOut));
+    assert!(imported.codes("a.lkml", 2).contains(&Code::NotCarriedOver));
 }
 
 #[test]

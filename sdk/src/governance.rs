@@ -39,8 +39,8 @@ pub use crate::bindings::terrane::types::ir::{Arena, Scalar};
 use crate::bindings::governance::exports::terrane::governance::hook as wire;
 use crate::{CallContext, Issue, PluginError, PluginInfo};
 
-/// Narrows queries, and takes part in certification and changes of metadata. The default of every function has no
-/// effect.
+/// A governance hook. It narrows queries, and takes part in certification and in changes of metadata. The default
+/// implementations have no effect.
 pub trait Hook {
     const INFO: PluginInfo;
 

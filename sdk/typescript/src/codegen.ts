@@ -10,7 +10,7 @@
  */
 import type { Cube, Dimension, Measure, Metric } from "./wire.js";
 
-/** The metadata that types are generated from. A document without metrics has those of no metrics. */
+/** The metadata that types are generated from. A document without metrics has no metrics. */
 export interface ProjectMetadata {
   cubes: readonly Cube[];
   metrics?: readonly Metric[];

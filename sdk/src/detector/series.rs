@@ -108,7 +108,7 @@ impl Judgement {
     };
 
     /// Evaluates a value that is anomalous if it differs from `expected` by more than `allowed`. `raw` is the
-    /// difference in units of `allowed`. The score is half of `raw`, at most 1, so a value at the bound has the score 0.5.
+    /// difference in units of `allowed`. The score is half of `raw`, at most 1. A value at the bound has the score 0.5.
     pub fn within(value: f64, expected: f64, allowed: f64) -> Judgement {
         let distance = (value - expected).abs();
         let anomalous = distance > allowed;

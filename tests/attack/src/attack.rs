@@ -245,7 +245,7 @@ impl Pair {
                 let finding = self.finding(fault, &requests[..=index], Some(&answers));
                 checked = judged(finding, is_registration, report);
             }
-            // If neither side registered the cube, no further request can read it. Otherwise the last request deletes it.
+            // If neither side registered the cube, no request can read it. Otherwise the last request deletes it.
             if is_registration && index == 0 && left.status != 201 && right.status != 201 {
                 break;
             }

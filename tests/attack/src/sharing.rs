@@ -42,7 +42,7 @@ pub struct Report {
     pub answers: usize,
     /// The number of answers from a cache.
     pub hits: usize,
-    /// The number of cached answers among the first answers to each query, caller and server.
+    /// The number of first answers, for each query, caller and server, that came from the cache.
     pub shared_hits: usize,
     /// The number of queries to which callers receive different rows.
     pub distinguishing: usize,

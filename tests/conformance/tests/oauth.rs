@@ -480,7 +480,7 @@ async fn what_happened_is_in_the_audit_log_without_secrets() {
     let begun = house.begin("corp").await;
     house.come_back("corp", &begun, &format!("error=access_denied&state={}", begun.query["state"])).await;
     house.come_back("corp", &begun, &format!("code={CODE}&state={}", begun.query["state"])).await;
-    // The route of audit records writes buffered records before it reads them.
+    // A sign-in is recorded before it is answered, so the database has its record.
     let started = AuditFilter { event: Some("session_started".into()), limit: 10, ..AuditFilter::default() };
     let records = house.store.records(&started).await.unwrap();
     assert_eq!(records.len(), 1);

@@ -1,5 +1,5 @@
-//! Tests profiles that differ from the DuckDB profile by one mistake. Each must be refused with the place and the reason
-//! of the mistake.
+//! Tests profiles that differ from the DuckDB profile by one mistake. Each must be refused with the place of the
+//! mistake and the reason.
 
 use terrane_compiler::sql::dialect_profile::{
     DialectProfile, Op, PlaceholderStyle, ProfileError, ProfileFault, RawOp, RawProfile,

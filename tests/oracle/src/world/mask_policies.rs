@@ -92,8 +92,8 @@ impl World {
         masks.filter(|(name, _)| name == dimension).map(|(_, mask)| mask).max_by_key(|mask| mask.strictness())
     }
 
-    /// Returns whether an expression of a cube reads a column of a masked or denied dimension. If `is_measured` is true,
-    /// the expression is part of a measure, in which a mask may allow the column.
+    /// Returns whether an expression of a cube reads a column of a masked or denied dimension. If `is_measured` is
+    /// true, the expression is part of a measure, in which a mask may allow the column.
     pub fn is_covered(&self, cube: &str, sql: &Expr, is_measured: bool) -> bool {
         let mut read = Vec::new();
         if let Some(own) = self.behind(cube) {

@@ -3,6 +3,7 @@
 In: the name of an engine, a JSON file of cases, a folder for the engine's own files. Out, as JSON on standard
 output: the engine's name and version, and for each case its rows as text or its error. Absent: the comparison with
 the expected rows. If this machine lacks the engine, the output is {"absent": why}.
+"""
 
 import contextlib
 import datetime

@@ -1,4 +1,4 @@
-//! Questions that show whether a dialect implements the contract's operators.
+//! Test questions that show whether a dialect implements the contract's operators.
 //!
 //! In: a [`Profile`]. Out: a list of [`Case`]s, each one SELECT made of the profile's own templates and literals, with
 //! the answer that every warehouse must give. The author provides a function that runs one SELECT and returns its cells
@@ -36,7 +36,7 @@ use crate::dialect::Profile;
 /// `2024-01-31 15:00:00` with or without a fraction, a `T` or a zone `Z`.
 pub type Row = Vec<Option<String>>;
 
-/// One question with its answer.
+/// A SELECT with its expected answer.
 #[derive(Debug, Clone)]
 pub struct Case {
     /// The group of the case in a report, such as `text search`.

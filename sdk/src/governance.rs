@@ -47,7 +47,7 @@ pub trait Hook {
     /// Decides about a query. The host calls it once per query, before any statement runs.
     ///
     /// # Errors
-    /// A fault: the query is refused if the hook is required.
+    /// A fault of the hook. If the hook is required, the host refuses the query.
     fn on_query(context: &CallContext, who: &Principal, query: &QueryFacts) -> Result<Verdict, PluginError> {
         let _ = (context, who, query);
         Ok(Verdict::abstain())
@@ -56,7 +56,7 @@ pub trait Hook {
     /// Decides about a step of an artifact's certification. The host calls it before the step is taken.
     ///
     /// # Errors
-    /// A fault: the step is refused if the hook is required.
+    /// A fault of the hook. If the hook is required, the host refuses the step.
     fn on_certify(
         context: &CallContext,
         who: &Principal,
@@ -71,7 +71,7 @@ pub trait Hook {
     /// Decides about a change of metadata. The host calls it before the change is written.
     ///
     /// # Errors
-    /// A fault: the change is refused if the hook is required.
+    /// A fault of the hook. If the hook is required, the host refuses the change.
     fn on_metadata_change(
         context: &CallContext,
         who: &Principal,

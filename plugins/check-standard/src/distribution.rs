@@ -36,7 +36,7 @@ pub(crate) fn assess(look: &Look<'_>) -> Vec<Finding> {
     [accuracy(look), outliers(look), skewness(look)].into_iter().flatten().collect()
 }
 
-/// Returns both fences, if they differ.
+/// Returns both quartiles; `None` if they are equal or missing.
 fn spread(look: &Look<'_>) -> Option<(f64, f64)> {
     let answer = look.answers.get(look.index, &quartiles())?;
     let number = |at: usize| terrane_sdk::check::number(answer.values.get(at)?);

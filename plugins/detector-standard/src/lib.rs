@@ -1,8 +1,8 @@
 //! The first-party detectors: `z_score`, `iqr`, `mad` and `seasonal`.
 //!
 //! In: series of numbers with their history. Out: a score, a bound and an expectation for each point. The baseline of a
-//! series is its history, at most `training_size` entries, and the same for all of its points: a point never changes
-//! the baseline of the next one.
+//! series comes from its history, of which at most `training_size` entries count. It is the same for all points of the
+//! series: a point never changes the baseline of the next point.
 //!
 //! | kind | raw | anomalous | expected | bounds |
 //! |---|---|---|---|---|

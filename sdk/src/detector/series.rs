@@ -84,7 +84,7 @@ impl DetectorInfo {
     }
 }
 
-/// The judgement of one point.
+/// The result of evaluating one point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judgement {
     /// The score from 0 to 1.

@@ -103,7 +103,7 @@ pub const APPLICABLE: &[Option<&str>] = &[
     Some(r#"{"attributes": {"ranks": ["2", "9"]}}"#),
 ];
 
-/// The number of leading entries whose values have the same type on both sides.
+/// The number of leading entries of [`APPLICABLE`] that compare values of the same type.
 pub(crate) const UNTYPED: usize = 13;
 
 fn context() -> SecurityContext {

@@ -75,7 +75,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Compares two answers to a request.
+/// Compares the answers of both sides to a request, and returns the first fault.
 pub fn fault(request: &Request, left: &Answer, right: &Answer) -> Option<Fault> {
     if left.status != right.status {
         return Some(Fault::Status { left: left.status, right: right.status });

@@ -72,7 +72,7 @@ pub struct Scenario {
     pub seen: World,
     /// The cubes with all rows of the left side.
     pub whole: World,
-    /// Names that a writer may try to register a cube over, with their columns.
+    /// The names over which a writer may try to register a cube, with the columns behind each name.
     pub targets: Vec<Target>,
     /// The number of hidden rows of the left side, and the number of masked values that differ between the sides.
     pub differences: (usize, usize),

@@ -198,7 +198,7 @@ pub struct TestRequest {
     /// True if the client sends only the beginning of the body.
     #[serde(default)]
     pub stalls: bool,
-    /// True if the request uses a connection above the limit.
+    /// True if the request uses a connection beyond the limit of connections.
     #[serde(default)]
     pub is_surplus: bool,
 }

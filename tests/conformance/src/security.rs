@@ -22,7 +22,7 @@ pub struct Security {
     pub credentials: Arc<dyn Credentials>,
     pub audit: Arc<dyn AuditLog>,
     pub tokens: Option<Arc<dyn Tokens>>,
-    /// The providers that callers sign in through.
+    /// The identity providers through which callers sign in.
     pub providers: Vec<Arc<dyn IdentityProvider>>,
     pub transport: Transport,
     pub jobs: JobAdapters,

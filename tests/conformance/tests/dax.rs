@@ -1,4 +1,4 @@
-//! Sessions and Basic credentials of the DAX routes.
+//! Tests sessions and Basic credentials of the DAX routes.
 //!
 //! In: two callers with API keys, and an anonymous caller. Out: the access of each caller to the others' sessions.
 

@@ -252,7 +252,7 @@ async fn the_callers_choice_decides_and_else_the_ratio() {
 
 #[tokio::test]
 async fn a_collector_that_takes_nothing_costs_spans_alone() {
-    // No server listens there.
+    // No server listens at this address.
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}", gone.local_addr().unwrap());
     drop(gone);

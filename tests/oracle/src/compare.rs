@@ -92,7 +92,7 @@ fn is_near(a: f64, b: f64, is_approximate: bool) -> bool {
     a == b || (a - b).abs() <= (tolerance * a.abs().max(b.abs())).max(1e-12)
 }
 
-/// Returns whether two results of the product are the same.
+/// Returns whether two results of the product are equal.
 pub fn is_equal(a: &Answered, b: &Answered) -> bool {
     match (a, b) {
         (Answered::Rows { rows: a, total_rows: left, .. }, Answered::Rows { rows: b, total_rows: right, .. }) => {

@@ -220,8 +220,8 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
 
 /// Removes the largest integers from a world in which a table is empty.
 ///
-/// DuckDB 1.5.6 and 2.0.1 add 64-bit integers without a check for overflow below a left join with an empty table: its
-/// optimizer takes the number of rows of the join for zero.
+/// DuckDB 1.5.6 and 2.0.1 add 64-bit integers without a check for overflow below a left join with an empty table,
+/// because the optimizer assumes that the join has no rows.
 fn limit_sums(world: &mut World) {
     if world.cubes.iter().all(|cube| !cube.rows.is_empty()) {
         return;

@@ -120,7 +120,7 @@ pub fn answer<'w>(world: &'w World, paths: &'w Paths<'w>, query: &'w SemanticQue
     Verdict { outcome, constructs: evaluation.constructs.take() }
 }
 
-/// Evaluates a query; `None` if a problem was reported.
+/// Evaluates a query. Returns `None` if a problem was reported.
 fn evaluate(evaluation: &Evaluation<'_>, settings: &Settings) -> Option<Answer> {
     let query = evaluation.query;
     if let Some(cube) = &query.cube

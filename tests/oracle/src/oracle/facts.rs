@@ -283,7 +283,7 @@ pub(crate) fn group_value(evaluation: &Evaluation<'_>, tree: &Tree<'_, '_>, tupl
     }
 }
 
-/// Returns the value of a dimension; null if no row joins, also if its SQL turns null into a value (rules 2 and 3).
+/// Returns the value of a dimension. It is null if no row joins, even if the SQL replaces null (rules 2 and 3).
 pub(crate) fn dimension_value(
     evaluation: &Evaluation<'_>,
     tree: &Tree<'_, '_>,

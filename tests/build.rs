@@ -1,8 +1,8 @@
-//! Adds the search path of libduckdb to the programs of a test crate, for runs without cargo. The build script of
-//! several crates.
+//! Adds the search path of libduckdb to the programs of a test crate, so that they run without cargo. Several crates
+//! use this build script.
 //!
-//! In: `DUCKDB_LIB_DIR`. Out: one run-time search path. Absent on purpose: the shipped layout;
-//! tests run in a clone.
+//! In: `DUCKDB_LIB_DIR`. Out: one run-time search path. Absent on purpose: the layout of the release, because tests run
+//! in a clone.
 #![allow(clippy::disallowed_methods, reason = "a build script is configured by its environment")]
 
 use std::env;
@@ -12,13 +12,13 @@ fn main() {
     println!("cargo::rerun-if-changed=../build.rs");
     println!("cargo::rerun-if-env-changed=DUCKDB_LIB_DIR");
     if let Some(folder) = library_folder() {
-        // Clones may share a target folder. If the clone that built this is gone, the script runs again.
+        // Clones may share a target folder. If the clone that built this program is deleted, the script runs again.
         println!("cargo::rerun-if-changed={}", folder.display());
         println!("cargo::rustc-link-arg=-Wl,-rpath,{}", folder.display());
     }
 }
 
-/// Returns `DUCKDB_LIB_DIR`, which is absolute, or relative to the workspace's root, two folders up.
+/// Returns the absolute path of `DUCKDB_LIB_DIR`. A relative path starts at the workspace's root, two folders up.
 fn library_folder() -> Option<PathBuf> {
     let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR")?);
     Some(package.ancestors().nth(2)?.join(env::var_os("DUCKDB_LIB_DIR")?))

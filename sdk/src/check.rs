@@ -56,7 +56,7 @@ pub use crate::bindings::terrane::types::ir::{Arena, Scalar};
 use crate::bindings::check::exports::terrane::profiling::check as wire;
 use crate::{CallContext, Issue, PluginError, PluginInfo};
 
-/// Rates columns by numbers that the warehouse computes.
+/// A check of columns, which rates them by numbers that the warehouse computes.
 pub trait Check {
     const INFO: PluginInfo;
 
@@ -66,7 +66,7 @@ pub trait Check {
     /// Unusable columns or settings.
     fn make_plan(context: &CallContext, columns: &[Column]) -> Result<Plan, PluginError>;
 
-    /// Returns findings about the answers (phase 2), which are in the order of the plan's requests.
+    /// Returns findings about the answers (phase 2). The answers are in the order of the plan's requests.
     ///
     /// # Errors
     /// Unusable answers.

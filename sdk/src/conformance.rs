@@ -1,4 +1,4 @@
-//! Questions that show whether a dialect implements the contract's operators.
+//! Test questions that show whether a dialect implements the contract's operators.
 //!
 //! In: a [`Profile`]. Out: a list of [`Case`]s, each one SELECT made of the profile's own templates and literals, with
 //! the answer that every warehouse must give. The author provides a function that runs one SELECT and returns its cells
@@ -36,10 +36,10 @@ use crate::dialect::Profile;
 /// `2024-01-31 15:00:00` with or without a fraction, a `T` or a zone `Z`.
 pub type Row = Vec<Option<String>>;
 
-/// One question with its answer.
+/// A SELECT with its expected answer.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// The row of a table of results, such as `text search`.
+    /// The group of the case in a report, such as `text search`.
     pub group: &'static str,
     pub name: String,
     pub sql: String,
@@ -129,14 +129,14 @@ impl Suite<'_> {
         }
     }
 
-    /// Adds a case of one value over the columns `t.x`, `t.y` … of one row. Columns keep engines from computing at
-    /// parse time.
+    /// Adds a case of one value over the columns `t.x`, `t.y` … of one row. An engine might compute an expression of
+    /// literals while it parses the statement; with columns it must compute at run time.
     fn of_columns(&mut self, name: impl Into<String>, columns: &[Expr], expr: Option<Expr>, expected: Expected) {
         let (Some(expr), table) = (expr, self.writer.table(&[columns])) else { return };
         self.push(name, format!("SELECT {} AS r FROM {table}", expr.sql), vec![vec![expected]]);
     }
 
-    /// Adds a condition over one row's columns: true, false or (`None`) null.
+    /// Adds a condition over one row's columns. The expected result is true, false or null (`None`).
     fn condition(&mut self, name: impl Into<String>, columns: &[Expr], test: Option<Expr>, expected: Option<bool>) {
         let answer = test.and_then(|test| self.writer.three_valued(&test));
         let word = expected.map_or("null", |truth| if truth { "true" } else { "false" });

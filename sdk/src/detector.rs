@@ -49,14 +49,14 @@ pub use crate::bindings::detector::exports::terrane::anomaly::detector::{
 use crate::bindings::detector::exports::terrane::anomaly::detector as wire;
 use crate::{CallContext, Issue, PluginError, PluginInfo};
 
-/// One or more kinds of anomaly detection. A detector without models needs the constant and two functions.
+/// A detector of one or more kinds of anomalies. A detector without models needs the constant and two functions.
 pub trait Detector {
     const INFO: PluginInfo;
 
-    /// Returns the kinds of this component; at least one.
+    /// Returns the kinds of this component, at least one.
     fn detectors() -> Vec<DetectorInfo>;
 
-    /// Evaluates `points`; the contract describes the shapes.
+    /// Evaluates `points`. The contract describes the shapes of the arguments and of the result.
     ///
     /// # Errors
     /// Unusable input.
@@ -69,10 +69,10 @@ pub trait Detector {
         params: &Params,
     ) -> Result<Detection, PluginError>;
 
-    /// Returns one model per series; only called for kinds that have models.
+    /// Returns one model per series. The host calls this function only for kinds with models.
     ///
     /// # Errors
-    /// Unsupported, unless implemented.
+    /// The default implementation returns [`PluginError::Unsupported`].
     fn train(
         context: &CallContext,
         kind: &str,

@@ -19,11 +19,11 @@ pub use errors::{Sign, base_type, classify};
 use crate::bindings::dialect::exports::terrane::dialect::dialect as wire;
 use crate::{CallContext, Issue, PluginError, PluginInfo};
 
-/// One warehouse's SQL. Only [`Dialect::profile`] is required; the other functions have defaults.
+/// The SQL of one warehouse. Only [`Dialect::profile`] is required; the other functions have defaults.
 pub trait Dialect {
     const INFO: PluginInfo;
 
-    /// Returns the facts and templates; see [`ProfileBuilder`]. Called once per load.
+    /// Returns the facts and templates of the dialect; see [`ProfileBuilder`]. The host calls it once per load.
     ///
     /// # Errors
     /// The configuration allows no profile.
@@ -40,7 +40,7 @@ pub trait Dialect {
     /// Renders expressions that no template can express.
     ///
     /// # Errors
-    /// Unsupported, unless implemented.
+    /// The default implementation returns [`PluginError::Unsupported`].
     fn render(context: &CallContext, expressions: &Arena) -> Result<Vec<Rendered>, PluginError> {
         let _ = (context, expressions);
         Err(PluginError::Unsupported("every expression has a template".to_owned()))
@@ -49,13 +49,13 @@ pub trait Dialect {
     /// Estimates a statement's cost from the output of the `explain` statement.
     ///
     /// # Errors
-    /// Unsupported, unless implemented.
+    /// The default implementation returns [`PluginError::Unsupported`].
     fn parse_explain(context: &CallContext, plan_text: &str) -> Result<Cost, PluginError> {
         let _ = (context, plan_text);
         Err(PluginError::Unsupported("plans are not read".to_owned()))
     }
 
-    /// Classifies the warehouse's error. The public message must not repeat its text.
+    /// Classifies the warehouse's error. The public message must not repeat the warehouse's message.
     fn classify_error(error: &WarehouseError) -> Classified {
         let _ = error;
         Classified {
@@ -65,7 +65,7 @@ pub trait Dialect {
         }
     }
 
-    /// Returns the logical type of one of the warehouse's own type names.
+    /// Returns the logical type for a name of a type in the warehouse.
     fn map_type(native: &str) -> LogicalType {
         let _ = native;
         LogicalType::Unknown

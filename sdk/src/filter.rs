@@ -1,7 +1,8 @@
-//! Conditions on columns, as the contract's arena: row filters of governance hooks, predicates of checks.
+//! Conditions on columns in the form of the contract's arena, for row filters of governance hooks and predicates of
+//! checks.
 //!
-//! In: names of members and values. Out: an [`Arena`] with one root per condition. Conditions are tests of one column
-//! each, and `all`, `any` and `not` of them, which is all that the contract allows.
+//! In: names of members and values. Out: an [`Arena`] with one root per condition. A condition tests one column, or
+//! combines conditions by `all`, `any` and `not`. The contract allows nothing else.
 
 use crate::LogicalType;
 use crate::bindings::terrane::types::ir::{Arena, Node, Op, Scalar};
@@ -42,12 +43,12 @@ pub fn any(parts: impl IntoIterator<Item = Filter>) -> Filter {
     group(Op::Or, parts, false)
 }
 
-/// Holds if the condition does not.
+/// Returns a filter that holds if the condition does not hold.
 pub fn not(part: Filter) -> Filter {
     Filter(Condition::Group { op: Op::Not, parts: vec![part] })
 }
 
-/// Holds for no row.
+/// Returns a filter that holds for no row.
 pub fn never() -> Filter {
     Filter(Condition::Constant(false))
 }
@@ -70,7 +71,7 @@ impl Column {
         self.test(Op::Eq, [value.into()])
     }
 
-    /// Holds for other values and for null.
+    /// Returns a filter that holds for other values and for null.
     pub fn ne(self, value: impl Into<Scalar>) -> Filter {
         self.test(Op::Ne, [value.into()])
     }
@@ -91,12 +92,12 @@ impl Column {
         self.test(Op::Ge, [value.into()])
     }
 
-    /// Holds between both bounds, inclusive.
+    /// Returns a filter that holds for values from `lowest` to `highest`, both included.
     pub fn between(self, lowest: impl Into<Scalar>, highest: impl Into<Scalar>) -> Filter {
         self.test(Op::Between, [lowest.into(), highest.into()])
     }
 
-    /// Holds for one of the values; without values, never.
+    /// Returns a filter that holds for each of the values. Without values, it never holds.
     pub fn in_list<S: Into<Scalar>>(self, values: impl IntoIterator<Item = S>) -> Filter {
         let values: Vec<Scalar> = values.into_iter().map(Into::into).collect();
         if values.is_empty() { never() } else { self.test(Op::InList, values) }
@@ -110,8 +111,8 @@ impl Column {
         self.test(Op::IsNotNull, [])
     }
 
-    /// Holds for texts that contain the value. Case matters, and `%` and `_` are ordinary characters, here and in the
-    /// next two functions.
+    /// Returns a filter that holds for strings that contain `part`. Case matters, and `%` and `_` are ordinary
+    /// characters. The same applies to the next two functions.
     pub fn contains(self, part: &str) -> Filter {
         self.test(Op::Contains, [part.into()])
     }
@@ -151,7 +152,7 @@ pub fn empty_arena() -> Arena {
     Arena { nodes: vec![], args: vec![], columns: vec![], literals: vec![], names: vec![], roots: vec![] }
 }
 
-/// Adds a condition, its children first, and returns its node.
+/// Adds the children of a condition and then its node. Returns the index of the node.
 fn add(arena: &mut Arena, filter: &Filter) -> u32 {
     match &filter.0 {
         Condition::Constant(value) => add_literal(arena, &Scalar::Boolean(*value)),

@@ -39,15 +39,15 @@ pub use crate::bindings::terrane::types::ir::{Arena, Scalar};
 use crate::bindings::governance::exports::terrane::governance::hook as wire;
 use crate::{CallContext, Issue, PluginError, PluginInfo};
 
-/// Narrows queries, and takes part in certification and changes of metadata. The default of every function has no
-/// effect.
+/// A governance hook. It narrows queries, and takes part in certification and in changes of metadata. The default
+/// implementations have no effect.
 pub trait Hook {
     const INFO: PluginInfo;
 
     /// Decides about a query. The host calls it once per query, before any statement runs.
     ///
     /// # Errors
-    /// A fault: the query is refused if the hook is required.
+    /// A fault of the hook. If the hook is required, the host refuses the query.
     fn on_query(context: &CallContext, who: &Principal, query: &QueryFacts) -> Result<Verdict, PluginError> {
         let _ = (context, who, query);
         Ok(Verdict::abstain())
@@ -56,7 +56,7 @@ pub trait Hook {
     /// Decides about a step of an artifact's certification. The host calls it before the step is taken.
     ///
     /// # Errors
-    /// A fault: the step is refused if the hook is required.
+    /// A fault of the hook. If the hook is required, the host refuses the step.
     fn on_certify(
         context: &CallContext,
         who: &Principal,
@@ -71,7 +71,7 @@ pub trait Hook {
     /// Decides about a change of metadata. The host calls it before the change is written.
     ///
     /// # Errors
-    /// A fault: the change is refused if the hook is required.
+    /// A fault of the hook. If the hook is required, the host refuses the change.
     fn on_metadata_change(
         context: &CallContext,
         who: &Principal,

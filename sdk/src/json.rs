@@ -1,11 +1,11 @@
-//! Reads the JSON texts of the contract: configurations, attributes, settings.
+//! Parses the JSON texts of the contract: configurations, attributes, settings.
 //!
-//! In: a string. Out: a [`Json`] value. Small on purpose: guests need it for a few short texts. Not here: writing JSON,
-//! and derived types, for which `serde_json` is the library.
+//! In: a string. Out: a [`Json`] value. The parser is small on purpose, because guests parse only a few short texts.
+//! Not here: writing JSON, and derived types, for which `serde_json` is the library.
 
 use crate::Issue;
 
-/// The deepest nesting that is read.
+/// The deepest nesting that the parser accepts.
 const MAX_DEPTH: usize = 32;
 
 /// A JSON value. Numbers are doubles.
@@ -21,7 +21,7 @@ pub enum Json {
 }
 
 impl Json {
-    /// Reads a whole text.
+    /// Parses a whole JSON text.
     ///
     /// ```
     /// use terrane_sdk::json::Json;
@@ -32,7 +32,7 @@ impl Json {
     /// ```
     ///
     /// # Errors
-    /// The problem, and its byte.
+    /// A message with the problem and the position of its byte.
     pub fn parse(text: &str) -> Result<Json, String> {
         let mut reader = Reader { text, at: 0 };
         let value = reader.value(0)?;
@@ -62,7 +62,7 @@ impl Json {
         }
     }
 
-    /// Returns a nested field.
+    /// Returns the field at a path of names in nested objects.
     pub fn at(&self, path: &[&str]) -> Option<&Json> {
         path.iter().try_fold(self, |value, name| value.get(name))
     }
@@ -89,7 +89,7 @@ impl Json {
         if let Json::Object(fields) = self { fields } else { &[] }
     }
 
-    /// Returns one text, or the texts of a list, without items of other types.
+    /// Returns a string, or the strings of a list without its other items.
     pub fn texts(&self) -> Vec<&str> {
         match self {
             Json::Text(text) => vec![text],
@@ -98,10 +98,10 @@ impl Json {
     }
 }
 
-/// Typed readers of a configuration, for `check_config`: a value of another type is reported with its path, where
-/// [`Json::items`] and [`Json::texts`] return an empty list.
+/// Typed accessors of a configuration, for `check_config`. They report a value of another type with its path, whereas
+/// [`Json::items`] and [`Json::texts`] return an empty list for it.
 impl Json {
-    /// Checks that an object has no other fields than these.
+    /// Checks that an object has no fields other than these.
     ///
     /// ```
     /// use terrane_sdk::json::Json;
@@ -111,7 +111,7 @@ impl Json {
     /// ```
     ///
     /// # Errors
-    /// An issue for each other field.
+    /// One issue for each unknown field.
     pub fn only(&self, names: &[&str]) -> Result<(), Vec<Issue>> {
         let others = self.fields().iter().filter(|(name, _)| !names.contains(&name.as_str()));
         let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
@@ -123,7 +123,7 @@ impl Json {
         if issues.is_empty() { Ok(()) } else { Err(issues) }
     }
 
-    /// Returns the texts of the list in a field; empty if the field is missing.
+    /// Returns the strings of the list in a field; empty if the field is missing.
     ///
     /// ```
     /// use terrane_sdk::json::Json;
@@ -134,7 +134,7 @@ impl Json {
     /// ```
     ///
     /// # Errors
-    /// The field is not a list of texts; the issue has its path.
+    /// The field is not a list of strings. The issue has the path of the field.
     pub fn text_list(&self, name: &str) -> Result<Vec<&str>, Issue> {
         let place = pointer(name);
         match self.get(name) {
@@ -173,7 +173,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Consumes the next byte if it is this one.
+    /// Consumes the next byte if it is `byte`, after white space.
     fn takes(&mut self, byte: u8) -> bool {
         self.skip_space();
         let is_next = self.peek() == Some(byte);

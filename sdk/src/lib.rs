@@ -28,7 +28,7 @@
 //! assert_eq!(profile.name, "quack");
 //! ```
 //!
-//! What comes in: the contract in `wit/`. Not here: anything of the runtime.
+//! In: the contract in `wit/`. Not here: parts of the runtime.
 
 pub mod bindings;
 pub mod check;

@@ -1,6 +1,6 @@
 //! Lines for the operator. In a component they go to the host, in native tests to standard error.
 //!
-//! The host keeps 20 lines and 8 KiB a call and drops the rest. Panics are reported without the log (`panic`).
+//! The host records at most 20 lines and 8 KiB per call, and drops the rest. Panics do not use the log; see `panic`.
 
 pub use crate::bindings::terrane::host::log::Level;
 

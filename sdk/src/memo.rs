@@ -1,6 +1,7 @@
-//! A small memory between calls, for plugins with the grant `memo`. In native tests it is a map of the thread.
+//! A small memory between calls, for plugins with the grant `memo`. In native tests, it is a map of the thread, whose
+//! entries never expire.
 //!
-//! A component that calls this without the grant is refused when it is loaded.
+//! The host refuses to load a component that calls these functions without the grant.
 
 /// Returns the value of this key, unless it has expired or was evicted.
 pub fn get(key: &str) -> Option<Vec<u8>> {
@@ -13,7 +14,7 @@ pub fn get(key: &str) -> Option<Vec<u8>> {
 /// Stores a value; 0 seconds means no expiry.
 ///
 /// # Errors
-/// The host's limit that was exceeded.
+/// The name of the host's limit that the value exceeds.
 pub fn put(key: &str, value: &[u8], ttl_seconds: u32) -> Result<(), String> {
     #[cfg(target_arch = "wasm32")]
     return crate::bindings::terrane::host::memo::put(key, value, ttl_seconds);

@@ -7,7 +7,7 @@
 #[cfg(target_arch = "wasm32")]
 const MAX_BYTES: usize = 1_024;
 
-/// Sets the panic hook. The export macros call this before anything of the plugin's runs.
+/// Sets the panic hook. The export macros call this before any code of the plugin runs.
 #[doc(hidden)]
 #[cfg(target_arch = "wasm32")]
 pub extern "C" fn set_hook() {

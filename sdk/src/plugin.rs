@@ -6,7 +6,7 @@ use crate::bindings::terrane::types::common::{CallContext, Issue};
 /// The contract that this SDK is built from.
 pub const API: &str = "terrane:plugins@0.1.0";
 
-/// The identity of a plugin; the same as in its `plugin.toml`.
+/// The identity of a plugin, which must equal that in its `plugin.toml`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PluginInfo {
     /// The id: `[a-z][a-z0-9_-]*`, at most 64 bytes.
@@ -64,8 +64,8 @@ pub(crate) fn takes_no_config(id: &str, config_json: &str) -> Result<(), Vec<Iss
     Err(vec![Issue { path: String::new(), message: format!("{id} takes no configuration") }])
 }
 
-/// Exports the role `$role` (an interface module of the bindings) of a type, and its identity. A component has one
-/// role, so that this is used once in a crate; the macros of the roles call it.
+/// Exports a type's implementation of the role `$role` (an interface module of the bindings), and its identity. The
+/// macros of the roles call this macro. A crate uses it once, because a component has one role.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! export_role {
@@ -73,7 +73,7 @@ macro_rules! export_role {
         #[cfg(target_arch = "wasm32")]
         #[allow(unsafe_code, reason = "generated: the component's exported functions")]
         const _: () = {
-            // The generated exports run constructors before anything of the plugin's.
+            // The generated exports run constructors before any code of the plugin.
             #[used]
             #[unsafe(link_section = ".init_array")]
             static REPORT_PANICS: extern "C" fn() = $crate::panic::set_hook;

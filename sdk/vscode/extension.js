@@ -1,13 +1,13 @@
-// The extension: starts `terrane lsp` for the projects of the opened folders, and starts it again if its path changes.
+// The extension: starts `terrane lsp` for the projects of the opened folders, and restarts it if its path changes.
 //
 // In: the setting `terrane.path` and the files of the editor. Out: the features of the language server. Deliberately
-// absent: the program itself, and rules about projects, which the program has.
+// absent: the program itself, and rules about projects, which are in the program.
 "use strict";
 
 const vscode = require("vscode");
 const { LanguageClient, State } = require("vscode-languageclient/node");
 
-/** The files of projects. The server finds the project of each, and has no answers for files outside of one. */
+/** The files of projects. The server finds the project of each file, and ignores files outside of projects. */
 const DOCUMENTS = [
   { scheme: "file", language: "yaml" },
   { scheme: "file", pattern: "**/*.{yml,yaml}" },
@@ -16,7 +16,7 @@ const DOCUMENTS = [
 
 /** @type {LanguageClient | undefined} */
 let client;
-/** The starts and stops so far, which follow one another. */
+/** The queue of starts and stops, which run one after another. */
 let queue = Promise.resolve();
 
 /** @param {vscode.ExtensionContext} context */
@@ -52,7 +52,7 @@ async function start() {
   try {
     await client.start();
   } catch (error) {
-    // The next step does not wait for the author.
+    // The next start or stop does not wait until the author has read the message.
     void report(command, error);
   }
 }

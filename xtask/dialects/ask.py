@@ -1,8 +1,8 @@
-"""Asks one engine the cases of its dialect.
+"""Runs the cases of a dialect on its engine.
 
 In: the name of an engine, a JSON file of cases, a folder for the engine's own files. Out, as JSON on standard
-output: the engine's name and version, and for each case its rows as text or its error. Nothing is judged here. An
-engine that isn't on this machine answers {"absent": why}.
+output: the engine's name and version, and for each case its rows as text or its error. Absent: the comparison with
+the expected rows. If this machine lacks the engine, the output is {"absent": why}.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ time.tzset()
 
 
 def cell(value):
-    """A value as its text; None stays null."""
+    """Returns a value as text. None stays null."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -116,7 +116,7 @@ def postgres(folder):
     if not programs and not found:
         raise FileNotFoundError("PostgreSQL's server programs are not installed")
     programs = programs[-1] if programs else os.path.dirname(found)
-    # The server refuses to run as root.
+    # PostgreSQL refuses to run as root.
     prefix = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
     data = folder / "postgres"
     shutil.rmtree(data, ignore_errors=True)
@@ -127,7 +127,7 @@ def postgres(folder):
     def run(*command):
         subprocess.run([*prefix, *command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=data)
 
-    # A collation by language, so that the dialect's own one has something to do.
+    # The collation is that of a language, to show that the dialect's own collation has an effect.
     run(f"{programs}/initdb", "-D", str(data / "data"), "-U", "terrane", "-A", "trust", "-E", "UTF8",
         "--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en-US")
     socket = f"-k {data} -c listen_addresses='' -c timezone=UTC -c fsync=off"
@@ -215,7 +215,7 @@ def answer(ask, case):
 
 def main():
     name, cases, folder = sys.argv[1:]
-    # What engines print is no answer.
+    # Engines may print to standard output, which must contain only the result.
     out, sys.stdout = os.dup(1), sys.stderr
     os.dup2(2, 1)
     try:

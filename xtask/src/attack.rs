@@ -1,6 +1,6 @@
 //! `cargo xtask attack`: a long differential attack on policies.
 //!
-//! In: the number of cases and the first seed. Out: progress and counts; a fault becomes a case file in
+//! In: the number of cases and the first seed. Out: progress and counts. Each fault becomes a case file in
 //! `tests/attack/cases/found`. Deliberately absent: the attack itself, which is a program of `tests/attack`.
 
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ pub(crate) struct AttackArguments {
     /// The number of cases.
     #[arg(long, default_value_t = 20_000)]
     cases: usize,
-    /// The seed of the first scenario; each further scenario adds one.
+    /// The seed of the first scenario. Each further scenario has the next number as its seed.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Run only the case with this number in the scenario of `--seed`.

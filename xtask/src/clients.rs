@@ -1,14 +1,14 @@
-//! Prepares the Python and npm tools of the system tests: generators of clients, libraries that read Arrow, what the
-//! packages in `sdk` are tested with, an SMTP server, and a server of Spark Connect.
+//! Prepares the Python and npm tools of the system tests: generators of clients, libraries that read Arrow, tools that
+//! test the packages in `sdk`, an SMTP server, and a server of Spark Connect.
 //!
 //! In: pinned packages. Out: Python environments in the target folder and npm packages in `.prepared`, or a note about
-//! each tool that is missing. Deliberately absent: failing, since the tests of a missing tool are skipped by name, and
-//! fail in CI.
+//! each missing tool. Deliberately absent: failing. The tests of a missing tool report themselves as skipped, and fail
+//! in CI.
 
 use crate::context::Context;
 use crate::{npm, python};
 
-/// The Python environments: the folder of the tools and of the pinned packages, and the name of the tools.
+/// The Python environments, as (folder of the environment and of its pinned packages, name of the tools).
 const PYTHON: [(&str, &str); 7] = [
     ("openapi-client", "openapi-python-client"),
     ("data-frames", "pandas and polars"),

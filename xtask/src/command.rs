@@ -1,7 +1,7 @@
-//! Runs other programs, with a time limit and with the end of their output in the error.
+//! Runs other programs with a time limit. If a program fails, the error contains the end of its output.
 //!
-//! In: a `Command`. Out: success, or an error with the program, its exit status and its errors. Deliberately absent:
-//! shells; arguments are never joined to a line.
+//! In: a `Command`. Out: success, or an error with the program, its exit status and its error output. Deliberately
+//! absent: shells. Arguments are never joined into one line.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
-/// The number of output lines of a failed program that its error repeats.
+/// The largest number of output lines of a failed program in its error.
 const MAX_LINES: usize = 4;
 
-/// Runs a program with a time limit and returns its output, which is shown only if it fails.
+/// Runs a program with a time limit and returns its output, which is not printed.
 pub(crate) fn run_quiet(command: &mut Command, limit: Duration) -> Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
-    // The backtrace of a failed program does not help to set up a machine.
+    // A user who sets up a machine does not need the backtrace of a failed program.
     command.env("RUST_BACKTRACE", "0").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().with_context(|| format!("starting `{name}`"))?;
     let stdout = collect(child.stdout.take());
@@ -31,7 +31,7 @@ pub(crate) fn run_quiet(command: &mut Command, limit: Duration) -> Result<String
     Ok(stdout)
 }
 
-/// Runs a program whose output goes to the terminal.
+/// Runs a program whose output goes to the terminal directly.
 pub(crate) fn run_shown(command: &mut Command) -> Result<()> {
     let name = command.get_program().to_string_lossy().into_owned();
     let status = command.stdin(Stdio::null()).status().with_context(|| format!("starting `{name}`"))?;

@@ -1,9 +1,10 @@
 //! Builds every plugin of the workspace as a WebAssembly component in `.prepared/components/`.
 //!
 //! In: the packages of the type `cdylib` under `plugins/`, `examples/`, `sdk/templates/` and `tests/guests/`, each with
-//! its `plugin.toml`. Out: `<package>.wasm`, validated, with its manifest as a section; those of examples and templates
-//! are in a folder that servers do not search. Deliberately absent: a list of plugins (a new folder is enough), and
-//! tracking of changes: cargo does that for modules, and a stamp records the module and manifest of a component.
+//! its `plugin.toml`. Out: `<package>.wasm`, validated, with its manifest as a section. The components of examples,
+//! templates and test guests are in a folder that servers do not search. Deliberately absent: a list of plugins,
+//! because a new folder is enough, and tracking of changes, which cargo does for modules. For components, a stamp
+//! records the module and the manifest.
 
 use std::env;
 use std::fs;
@@ -72,7 +73,7 @@ fn guests(context: &Context) -> Result<Vec<Member>> {
     Ok(context.members()?.into_iter().filter(is_guest).collect())
 }
 
-/// Writes the component, unless the existing one was made from the same module and manifest.
+/// Writes the component, unless the existing one was built from the same module and manifest.
 fn componentize(module: &Path, manifest: &str, component: &Path) -> Result<()> {
     let bytes = fs::read(module).with_context(|| format!("reading {}", module.display()))?;
     let stamp = stamp_of(component);
@@ -95,7 +96,7 @@ fn encode(module: &[u8]) -> Result<Vec<u8>> {
     let encoded = ComponentEncoder::default().validate(true).module(module).and_then(|encoder| encoder.encode());
     match encoded {
         Ok(component) => Ok(component),
-        // The error type of wit-component shows its causes only in this form.
+        // Only this form of the error shows its causes.
         Err(error) => bail!("{error:#}"),
     }
 }

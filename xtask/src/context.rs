@@ -1,7 +1,7 @@
 //! The paths of the clone, of the prepared files and of the cache, and the compiler and members of the workspace.
 //!
-//! In: the environment that cargo gives to a program. Out: absolute paths. Deliberately absent: creating folders; each
-//! step creates those that it writes to.
+//! In: the environment that cargo gives to a program. Out: absolute paths. Deliberately absent: creating folders. Each
+//! step creates the folders to which it writes.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-/// Paths and commands that every step shares.
+/// The paths and commands that all steps share.
 pub(crate) struct Context {
     /// The root of the clone.
     pub(crate) root: PathBuf,
@@ -49,13 +49,13 @@ impl Context {
         Ok(Self { root, cache, prepared })
     }
 
-    /// Returns the folder of downloaded archives, each verified before it gets its final name.
+    /// Returns the folder of downloaded archives. Each archive is verified before it gets its final name.
     pub(crate) fn downloads(&self) -> PathBuf {
         self.cache.join("downloads")
     }
 
-    /// Returns a command for the cargo that runs this program, in the clone and without the variables that `cargo run`
-    /// sets, because they would make build scripts run again.
+    /// Returns a command for the cargo that runs this program, in the clone. The command lacks the variables that
+    /// `cargo run` sets, because they would make build scripts run again.
     pub(crate) fn cargo(&self) -> Command {
         let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.current_dir(&self.root);

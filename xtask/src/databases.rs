@@ -1,8 +1,8 @@
 //! Prepares the Debian packages of the system tests: PostgreSQL, MariaDB, Redis, Prometheus, Chromium,
 //! a C compiler for WebAssembly, Java, and the XMLA client olap4j.
 //!
-//! In: the machine. Out: the installed packages, or a note of the tests that are skipped. Deliberately absent: starting
-//! the programs, which each test does by itself, and failing, since the tests report a missing program themselves.
+//! In: the machine. Out: the installed packages, or a note about the tests that are skipped. Deliberately absent:
+//! starting the programs, which each test does itself, and failing, because the tests report missing programs.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -40,7 +40,7 @@ const SERVERS: &[Program] = &[
     },
 ];
 
-/// Installs the missing packages, if no password is needed.
+/// Installs the missing packages, if this needs no password.
 pub(crate) fn prepare() {
     let missing: Vec<&Program> = SERVERS.iter().filter(|program| !(program.is_present)()).collect();
     if missing.is_empty() {

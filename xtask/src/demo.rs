@@ -1,8 +1,8 @@
 //! `cargo xtask demo`: sets up an empty machine and serves the flights example.
 //!
-//! In: a free port. Out: the server in the foreground, with three requests to try; or, with `--check`, their responses
-//! and an exit code. Deliberately absent: a build profile or target folder of its own, so that the tests compile
-//! nothing again.
+//! In: a free port. Out: the server in the foreground, with three requests to try. With `--check`, the responses to
+//! these requests and an exit code. Deliberately absent: a separate build profile or target folder, so that the tests
+//! do not compile anything again.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::process::CommandExt;
@@ -50,7 +50,7 @@ const REQUESTS: [Request; 3] = [
 
 pub(crate) fn run(context: &Context, arguments: &DemoArguments) -> Result<ExitCode> {
     let port = arguments.port;
-    // Checked before the build, which takes minutes.
+    // The port is checked before the build, which takes minutes.
     if let Err(error) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
         bail!(
             "binding 127.0.0.1:{port} failed: {error}\n  hint: run `cargo xtask demo --port {}`",
@@ -59,7 +59,8 @@ pub(crate) fn run(context: &Context, arguments: &DemoArguments) -> Result<ExitCo
     }
     crate::set_up(context)?;
     println!("      building the server …");
-    // The tests need more features of some dependencies. Selecting all packages makes both share one build.
+    // The tests need more features of some dependencies. Building all packages lets the server and the tests share
+    // one build.
     run_shown(context.cargo().args(["build", "--workspace", "--bin", "terrane"]))?;
 
     let interrupted = Arc::new(AtomicBool::new(false));
@@ -92,8 +93,8 @@ fn start(context: &Context, port: u16) -> Result<Child> {
     if port != DEFAULT_PORT {
         command.args(["--port", &port.to_string()]);
     }
-    // In its own process group, Ctrl-C in the terminal reaches only this program, which then stops the server as a
-    // supervisor would.
+    // The server has its own process group. Ctrl-C in the terminal therefore reaches only this program, which then
+    // stops the server as a supervisor would.
     command.stdin(Stdio::null()).process_group(0);
     command.spawn().with_context(|| format!("starting {}", binary.display()))
 }
@@ -127,7 +128,7 @@ fn check(port: u16) -> Result<()> {
     Ok(())
 }
 
-/// Waits until the server ends, by itself or after Ctrl-C.
+/// Waits until the server ends, either by itself or after Ctrl-C.
 fn serve(server: &mut Child, interrupted: &AtomicBool) -> Result<ExitCode> {
     loop {
         if let Some(status) = server.try_wait()? {
@@ -159,7 +160,7 @@ fn stop(server: &mut Child) -> Result<ExitStatus> {
 }
 
 fn exit_code(status: ExitStatus) -> ExitCode {
-    // A process that a signal ended has no code.
+    // A process that was ended by a signal has no exit code.
     status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 

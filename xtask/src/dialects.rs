@@ -2,8 +2,8 @@
 //!
 //! In: the cases that the SDK makes from each dialect's profile. Out: `plugins/DIALECTS.md`, and failure if an engine
 //! returns another result without a listed exception. The engines are Python packages in a virtual environment under
-//! the target folder; PostgreSQL and MariaDB are the machine's. Deliberately absent: a step of `cargo xtask test`; the
-//! suite needs a network the first time, and minutes.
+//! the target folder, except for PostgreSQL and MariaDB, which are those of the machine. Deliberately absent: a step of
+//! `cargo xtask test`, because the suite takes minutes, and needs a network the first time.
 
 use std::fs;
 use std::process::{Command, ExitCode, Stdio};
@@ -54,14 +54,14 @@ pub(crate) fn run(context: &Context, arguments: &DialectsArguments) -> Result<Ex
     Ok(if judged.status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Returns the command that prints cases and compares results.
+/// Returns the command of the program that prints cases and compares results.
 fn suite(context: &Context) -> Command {
     let mut command = context.cargo();
     command.args(["run", "--quiet", "--package", "terrane-golden-tests", "--example", "dialects", "--"]);
     command
 }
 
-/// Returns the standard output of a program; its standard error goes to the terminal.
+/// Returns the standard output of a program. Its standard error goes to the terminal.
 fn output(command: &mut Command) -> Result<Vec<u8>> {
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
     if !output.status.success() {

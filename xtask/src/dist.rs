@@ -1,8 +1,8 @@
 //! `cargo xtask dist`: the release archive, one tar that runs on a machine without Rust.
 //!
-//! In: a release build. Out: `terrane-<version>-<target>.tar.gz` with its checksum, and the same as a folder: the
-//! program, `lib/` with libduckdb, `components/` with the first-party plugins, licenses, and `SHA256SUMS`. The program
-//! finds its library and components next to itself, wherever the folder is. Deliberately absent: installers and
+//! In: a release build. Out: `terrane-<version>-<target>.tar.gz` with its checksum, and a folder with the same files:
+//! the program, `lib/` with libduckdb, `components/` with the first-party plugins, licenses, and `SHA256SUMS`. The
+//! program finds its library and components beside itself, wherever the folder is. Deliberately absent: installers and
 //! signatures.
 
 mod notices;
@@ -49,7 +49,7 @@ pub(crate) fn run(context: &Context, arguments: &DistArguments) -> Result<ExitCo
     Ok(ExitCode::SUCCESS)
 }
 
-/// Puts all files of the archive into a folder.
+/// Copies all files of the archive into a folder.
 fn stage(context: &Context, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder)?;
     fs::copy(context.target()?.join("release/terrane"), folder.join("terrane")).context("copying the program")?;
@@ -91,8 +91,8 @@ fn pack(out: &Path, name: &str, archive: &Path) -> Result<()> {
     run_quiet(Command::new("tar").arg("-czf").arg(archive).arg("-C").arg(out).arg(name), LIMIT).map(drop)
 }
 
-/// Unpacks the archive elsewhere and runs the program without any variable of this machine: it checks a new project, for
-/// which it needs its library and a component.
+/// Unpacks the archive into another folder and runs the program without environment variables of this machine. The
+/// program checks a new project, for which it needs its library and a component.
 fn check(archive: &Path, name: &str, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder)?;
     run_quiet(Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(folder), LIMIT)?;

@@ -1,8 +1,8 @@
 //! `cargo xtask docs`: builds the documents as a static site and checks its links.
 //!
-//! In: `runtime/docs/SUMMARY.md`, which lists the pages, `book.toml` beside it, and the Markdown files. Out: the site in
-//! `target/docs`, or an error with each link that leads nowhere. The pages keep their places in the clone, so that
-//! their links also work without the site; a copy of them is built. Deliberately absent: a server for the site.
+//! In: `runtime/docs/SUMMARY.md`, which lists the pages, `book.toml` beside it, and the Markdown files. Out: the site
+//! in `target/docs`, or an error with each broken link. The site is built from a copy of the pages, which stay in their
+//! places in the clone, so that their links also work without the site. Deliberately absent: a server for the site.
 
 mod pages;
 mod site;
@@ -40,7 +40,7 @@ pub(crate) fn run(context: &Context) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Installs mdBook for `cargo xtask test` and returns whether the site can be built.
+/// Installs mdBook for `cargo xtask test`. Returns whether the site can be built.
 pub(crate) fn prepare(context: &Context) -> bool {
     match install(context) {
         Ok(_) => println!("ok    mdBook {MDBOOK} for the documents"),
@@ -53,7 +53,7 @@ fn program(context: &Context) -> PathBuf {
     context.cache.join("tools").join(format!("mdbook-{MDBOOK}")).join("bin/mdbook")
 }
 
-/// Returns the program `mdbook` of the pinned version; all clones share it.
+/// Returns the path of `mdbook` in the pinned version, which all clones share.
 fn install(context: &Context) -> Result<PathBuf> {
     let program = program(context);
     let folder = program.ancestors().nth(2).unwrap_or(&program);

@@ -1,7 +1,7 @@
 //! Downloads archives whose checksums are pinned.
 //!
-//! In: an archive's origin and checksum. Out: the verified archive in the download cache, where a copy that the user put
-//! there is used too. Deliberately absent: unpacking (`archive`), and archives without a checksum.
+//! In: an archive's origin and checksum. Out: the verified archive in the download cache. If the user has put a copy
+//! there, the copy is used. Deliberately absent: unpacking (`archive`), and archives without a checksum.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,9 +24,9 @@ pub(crate) struct Download {
 }
 
 pub(crate) enum Origin {
-    /// A package of the registry that npm is configured for.
+    /// A package in the registry for which npm is configured.
     Npm(&'static str),
-    /// The address of a file name.
+    /// A function that returns the URL of a file name.
     Url(fn(&str) -> String),
 }
 
@@ -49,7 +49,7 @@ impl Download {
         fetched.map(|()| cached)
     }
 
-    /// Describes the download for a user whose machine cannot do it.
+    /// Describes how a user can download the archive, if this machine cannot.
     pub(crate) fn by_hand(&self, downloads: &Path) -> String {
         match &self.origin {
             Origin::Npm(package) => format!("npm pack {package} --pack-destination {}", downloads.display()),

@@ -1,7 +1,7 @@
-//! Prepares the prebuilt libduckdb in `.prepared/lib/`, where `.cargo/config.toml` makes builds find it.
+//! Prepares the prebuilt libduckdb in `.prepared/lib/`, where builds find it by `.cargo/config.toml`.
 //!
-//! In: the table of platforms and pinned checksums. Out: one shared library, and a stamp with the archive it came from.
-//! Deliberately absent: unverified checksums. The maintainers fetched and hashed the npm package, and several
+//! In: the table of platforms and pinned checksums. Out: one shared library, and a stamp with the archive that it came
+//! from. Deliberately absent: unverified checksums. The maintainers fetched and hashed the npm package, and several
 //! independent projects pin the checksums of the release archives. For a platform without an entry, the feature
 //! `bundled` builds DuckDB from its sources.
 
@@ -15,7 +15,7 @@ use crate::checksum;
 use crate::context::{Context, shown};
 use crate::download::{Download, Origin};
 
-/// The engine's version; the `duckdb` crate in the root manifest is pinned to the same one.
+/// The version of the engine. The `duckdb` crate in the root manifest is pinned to this version too.
 pub(crate) const VERSION: &str = "1.5.6";
 
 struct Platform {
@@ -31,9 +31,9 @@ struct Archive {
     member: &'static str,
 }
 
-/// Each platform's archives, in the order in which they are tried.
+/// The archives of each platform, in the order in which they are tried.
 ///
-/// The npm package `@duckdb/node-bindings-*` 1.5.6-r.1 exists for Linux x64 only; the other platforms use the release.
+/// The npm package `@duckdb/node-bindings-*` 1.5.6-r.1 exists for Linux x64 only. Other platforms use the release.
 const PLATFORMS: &[Platform] = &[
     Platform {
         os: "linux",
@@ -76,7 +76,7 @@ const PLATFORMS: &[Platform] = &[
     Platform { os: "macos", arch: "aarch64", library: "libduckdb.dylib", archives: MACOS_ARCHIVES },
 ];
 
-/// One archive contains both architectures.
+/// The archives for both architectures of macOS, because one archive contains both.
 const MACOS_ARCHIVES: &[Archive] = &[Archive {
     download: Download {
         origin: Origin::Url(release_url),
@@ -86,7 +86,7 @@ const MACOS_ARCHIVES: &[Archive] = &[Archive {
     member: "libduckdb.dylib",
 }];
 
-/// Makes sure that the library exists and is verified.
+/// Ensures that the library exists and is verified.
 pub(crate) fn prepare(context: &Context) -> Result<()> {
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
     let Some(platform) = PLATFORMS.iter().find(|platform| platform.os == os && platform.arch == arch) else {
@@ -122,7 +122,7 @@ pub(crate) fn prepare(context: &Context) -> Result<()> {
     bail!("libduckdb {VERSION} could not be prepared:{failures}\n{}", by_hand(platform, &downloads));
 }
 
-/// Returns the file name of the library on this platform, if it is in the table.
+/// Returns the file name of the library on this platform; `None` if the table lacks the platform.
 pub(crate) fn library_name() -> Option<&'static str> {
     PLATFORMS.iter().find(|platform| platform.os == std::env::consts::OS).map(|platform| platform.library)
 }
@@ -140,7 +140,7 @@ fn release_url(file_name: &str) -> String {
     format!("https://github.com/duckdb/duckdb/releases/download/v{VERSION}/{file_name}")
 }
 
-/// Unpacks the library beside its final place, moves the complete file there, and then writes the stamp.
+/// Unpacks the library beside its final path, moves the complete file to this path, and then writes the stamp.
 fn install(archive: &Archive, path: &Path, library: &Path) -> Result<()> {
     let folder = library.parent().context("the library has no folder")?;
     let unpacked = folder.join(format!(".unpacked-{}", std::process::id()));
@@ -152,7 +152,7 @@ fn install(archive: &Archive, path: &Path, library: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether the library matches its stamp, and the stamp a pinned archive.
+/// Returns whether the library matches its stamp, and the stamp matches a pinned archive.
 fn is_verified(platform: &Platform, library: &Path) -> bool {
     let Ok(stamp) = fs::read_to_string(stamp_of(library)) else { return false };
     let mut lines = stamp.lines();

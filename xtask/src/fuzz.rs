@@ -1,6 +1,6 @@
 //! `cargo xtask fuzz`: a long comparison of the product with the oracle.
 //!
-//! In: the number of queries and the first seed. Out: progress and counts; a difference becomes a case file in
+//! In: the number of queries and the first seed. Out: progress and counts. Each difference becomes a case file in
 //! `tests/oracle/cases/found`. Deliberately absent: the comparison itself, which is a program of `tests/oracle`.
 
 use std::process::ExitCode;
@@ -15,7 +15,7 @@ pub(crate) struct FuzzArguments {
     /// The number of queries.
     #[arg(long, default_value_t = 100_000)]
     cases: usize,
-    /// The seed of the first project; each further project adds one.
+    /// The seed of the first project. Each further project has the next number as its seed.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Further arguments of the comparison, for example `--with to_many`.

@@ -1,8 +1,8 @@
 //! Prepares npm packages of the system tests: an identity provider, generators of clients.
 //!
 //! In: a folder with pinned packages. Out: the packages in `.prepared`, or a note that their tests are skipped.
-//! Deliberately absent: failing, since the tests report missing packages themselves, and install scripts of packages,
-//! which never run.
+//! Deliberately absent: failing, because the tests report missing packages, and install scripts of packages, which
+//! never run.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::context::Context;
 const LIMIT: Duration = Duration::from_secs(300);
 const PINNED: [&str; 2] = ["package.json", "package-lock.json"];
 
-/// Installs a package and the packages that are pinned with it, if they are not installed.
+/// Installs a package and the packages that are pinned with it, unless they are installed.
 pub(crate) fn prepare(context: &Context, package: &str, pinned: &str, folder: &str) {
     let folder = context.prepared.join(folder);
     if !is_installed("node") || !is_installed("npm") {

@@ -1,8 +1,8 @@
 //! Prepares GraphiQL, the page at `/graphql`, for the build of the server.
 //!
-//! In: npm packages with pinned checksums, whose files are complete for a browser, so that nothing is bundled. Out:
-//! compressed files in `.prepared/lib/graphiql/`, beside the library that the build needs too: runtime/server/build.rs
-//! watches that folder. Deliberately absent: failing, since the server works without the page; `cargo xtask dist` fails
+//! In: npm packages with pinned checksums, whose files a browser can load without bundling. Out: compressed files in
+//! `.prepared/lib/graphiql/`. The folder is beside the library of DuckDB, because runtime/server/build.rs watches it
+//! there. Deliberately absent: failing, because the server works without the page. Only `cargo xtask dist` fails
 //! without it.
 
 use std::fs;
@@ -23,13 +23,13 @@ const STAMP: &str = "stamp";
 
 struct Package {
     download: Download,
-    /// The name of its license text among the prepared files.
+    /// The name of the package's license text among the prepared files.
     license: &'static str,
-    /// Each file: its path in the package, and its name on the page.
+    /// The files, as (path in the package, name on the page).
     files: &'static [(&'static str, &'static str)],
 }
 
-/// GraphiQL 3 is the last version with a build that a browser loads as it is. It needs React 18.
+/// GraphiQL 3 is the last version with a build that a browser can load without bundling. It needs React 18.
 const PACKAGES: [Package; 3] = [
     Package {
         download: Download {
@@ -60,7 +60,7 @@ const PACKAGES: [Package; 3] = [
     },
 ];
 
-/// Prepares the files, unless they are there.
+/// Prepares the files, unless they are already prepared.
 pub(crate) fn prepare(context: &Context) {
     let folder = folder(context);
     if is_prepared(&folder) {
@@ -76,7 +76,7 @@ pub(crate) fn prepare(context: &Context) {
     }
 }
 
-/// Fails if the files are not prepared, so that no release is without the page.
+/// Fails if the files are not prepared, so that every release has the page.
 pub(crate) fn require(context: &Context) -> Result<()> {
     if is_prepared(&folder(context)) {
         return Ok(());
@@ -84,7 +84,7 @@ pub(crate) fn require(context: &Context) -> Result<()> {
     bail!("GraphiQL is not prepared: run `cargo xtask setup` where npm reaches its registry")
 }
 
-/// Returns each package with its license text, for the notices of a program; none if they are not prepared.
+/// Returns each package with its license text, for the notices of a program; empty if the files are not prepared.
 pub(crate) fn licenses(context: &Context) -> Result<Vec<(String, String)>> {
     let folder = folder(context);
     if !is_prepared(&folder) {
@@ -101,7 +101,7 @@ fn folder(context: &Context) -> PathBuf {
     context.prepared.join("lib").join("graphiql")
 }
 
-/// Makes all files beside their final folder, and moves them there whole.
+/// Prepares all files in a temporary folder, and then moves the complete folder to its final path.
 fn install(context: &Context, folder: &Path) -> Result<()> {
     let downloads = context.downloads();
     fs::create_dir_all(&downloads)?;
@@ -126,7 +126,7 @@ fn unpack_all(downloads: &Path, folder: &Path) -> Result<()> {
         for (member, name) in package.files {
             let file = folder.join(name);
             fs::rename(extract_member(&archive, member, folder)?, &file)?;
-            // Without the time and the name, so that equal files stay equal.
+            // gzip omits the time and the name, so that equal files have equal compressed bytes.
             run_quiet(Command::new("gzip").args(["-9", "-n"]).arg(&file), LIMIT)?;
         }
     }
@@ -135,7 +135,7 @@ fn unpack_all(downloads: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the checksums of the packages, then those of the files.
+/// Returns the checksums of the packages, followed by the checksums of the files.
 fn stamp(folder: &Path) -> Result<String> {
     let mut lines: Vec<String> = PACKAGES.iter().map(|package| package.download.sha256.to_owned()).collect();
     for (_, name) in PACKAGES.iter().flat_map(|package| package.files) {

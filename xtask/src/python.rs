@@ -1,7 +1,7 @@
 //! Creates virtual environments of Python packages, for tools that are written in Python.
 //!
-//! In: a list of pinned packages. Out: the environment's Python; the environment is rebuilt if the list changes.
-//! Deliberately absent: installing Python itself.
+//! In: a list of pinned packages. Out: the path of the environment's Python. The environment is rebuilt if the list
+//! changes. Deliberately absent: installing Python itself.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 use crate::command::{is_installed, run_shown};
 use crate::context::{Context, shown};
 
-/// Returns the Python of `venv` with the packages of `requirements`; `name` describes them in the output.
+/// Returns the Python of `venv` with the packages of `requirements`. `name` describes the packages in the output.
 pub(crate) fn environment(context: &Context, venv: &Path, requirements: &Path, name: &str) -> Result<PathBuf> {
     let (python, stamp) = (venv.join("bin/python"), venv.join("requirements.txt"));
     let wanted = fs::read_to_string(requirements)?;

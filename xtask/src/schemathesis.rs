@@ -1,7 +1,7 @@
 //! Prepares schemathesis, which sends requests that `/openapi.json` allows and forbids, for the system tests.
 //!
 //! In: the machine. Out: an environment under the target folder, or a note that its test is skipped. Deliberately
-//! absent: failing, since the test reports a missing tool itself.
+//! absent: failing, because the test reports a missing tool.
 
 use crate::context::Context;
 use crate::python;
@@ -15,7 +15,7 @@ pub(crate) fn prepare(context: &Context) {
 }
 
 fn install(context: &Context) -> anyhow::Result<()> {
-    // The tests look for it beside their scratch folder.
+    // The tests search for the tool in this folder.
     let venv = context.target()?.join("tools/schemathesis");
     let requirements = context.root.join("xtask/schemathesis/requirements.txt");
     python::environment(context, &venv, &requirements, "schemathesis").map(drop)

@@ -1,9 +1,9 @@
 //! `cargo xtask soak`: attacks a real server, puts it under the load of many clients, and calls the sandbox with valid
-//! and invalid guests. With `--looping-hook` it measures a server whose hook loops for some callers instead.
+//! and invalid guests. With `--looping-hook`, it instead measures a server whose hook loops for some callers.
 //!
 //! In: the amounts. Out: figures, and failure if a rule is violated: a 5xx, an error of another form, a secret in a
-//! response, a liveness probe over 2 seconds, an unexpected end, memory that grows. Deliberately absent: the attacks,
-//! which are a program of `tests/system`; a smaller sample runs with the tests.
+//! response, a liveness probe of more than 2 seconds, an unexpected end, growing memory. Deliberately absent: the
+//! attacks, which are a program of `tests/system`. A smaller sample runs with the tests.
 
 use std::process::ExitCode;
 
@@ -36,7 +36,7 @@ pub(crate) struct SoakArguments {
     looping: u64,
 }
 
-/// The number of other callers, as many as two cores serve without a queue.
+/// The number of callers for whom the hook does not loop. Two cores serve this number without a queue.
 const OTHERS: u64 = 4;
 
 pub(crate) fn run(context: &Context, arguments: &SoakArguments) -> Result<ExitCode> {

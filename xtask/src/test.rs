@@ -1,8 +1,8 @@
 //! `cargo xtask test`: runs every check and test, and ends with the summary of the test runner.
 //!
 //! In: the clone. Out: the exit code of the first step that failed, after all steps ran. With `--fast`, only crates
-//! without an engine, so that nothing has to be prepared. Deliberately absent: a list of all test crates; the
-//! workspace is tested.
+//! without an engine are tested, so that nothing has to be prepared. Deliberately absent: a list of all test crates,
+//! because the whole workspace is tested.
 
 use std::env;
 use std::process::{Command, ExitCode, Stdio};
@@ -43,7 +43,7 @@ pub(crate) fn run(context: &Context, arguments: &TestArguments) -> Result<ExitCo
     crate::schemathesis::prepare(context);
     crate::npm::prepare(context, "oidc-provider", "tests/system/provider", "oidc-provider");
     crate::clients::prepare(context);
-    // A missing tool fails on the machines of CI, like that of a test.
+    // In CI, a missing mdBook is a failure, like a missing tool of a test.
     let with_docs = crate::docs::prepare(context) || env::var_os("CI").is_some();
     run_steps(steps(context, arguments, with_docs), |command| toolchain.configure_authors(command))
 }
@@ -59,7 +59,7 @@ fn run_steps(steps: Vec<Step>, configure: impl Fn(&mut Command)) -> Result<ExitC
             let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
             failed.get_or_insert((step.name, code));
         }
-        // Nothing follows the last step, so that the runner's summary is the last line.
+        // The last step prints nothing after the runner's summary, so that the summary is at the end of the output.
         if !step.is_last {
             println!(
                 "    {} after {} s",

@@ -2,8 +2,8 @@
 //!
 //! In: the pinned compiler. Out: a [`GuestToolchain`], the compiler and sysroot of guests. The sources in order: an
 //! existing library, `rustup target add`, a build from the sources of the same version, and a second compiler from
-//! Debian for guests only. Deliberately absent: changes to a toolchain by any step but rustup's own; everything else is
-//! in the cache.
+//! Debian for guests only. Deliberately absent: changes to a toolchain, except by rustup itself. Everything else is in
+//! the cache.
 
 mod apt;
 mod build;
@@ -23,7 +23,7 @@ use crate::context::{Compiler, Context};
 
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 
-/// The time limit of rustup. It suffices for a slow download of 20 MB, and ends soon if the network does not respond.
+/// The time limit of rustup. It is enough for a slow download of 20 MB, and not long if the network does not respond.
 const RUSTUP_LIMIT: Duration = Duration::from_secs(180);
 
 /// The sources of the standard library, in order.
@@ -40,7 +40,7 @@ pub(crate) enum Source {
 /// The compiler and sysroot of guests.
 #[derive(Debug, Default)]
 pub(crate) struct GuestToolchain {
-    /// The sysroot, if it is not the compiler's own.
+    /// The sysroot; `None` if it is the compiler's own.
     sysroot: Option<PathBuf>,
     second_compiler: Option<SecondCompiler>,
 }
@@ -61,26 +61,26 @@ impl GuestToolchain {
         if let Some(second) = &self.second_compiler {
             command.env("RUSTC", &second.rustc).env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", &second.linker);
         }
-        // Only the encoded form can contain paths with spaces, and it overrides the user's RUSTFLAGS.
-        // With `--target`, cargo gives these flags to guests and not to their procedural macros.
+        // Only the encoded form of the flags can contain paths with spaces. It also overrides the user's RUSTFLAGS.
+        // Because of `--target`, cargo applies these flags to guests only, and not to their procedural macros.
         command.env_remove("RUSTFLAGS").env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
     }
 
-    /// Makes cargo find the standard library when plugin authors call it. A second compiler cannot be passed like this,
-    /// because it would build the host's crates too.
+    /// Makes a cargo that plugin authors call find the standard library. This does not work for a second compiler,
+    /// because cargo would build the host's crates with it too.
     pub(crate) fn configure_authors(&self, command: &mut Command) {
         if let Some(sysroot) = &self.sysroot {
             command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", format!("--sysroot={}", sysroot.display()));
         }
     }
 
-    /// Returns the name of the target folder; the results of two compilers are not mixed.
+    /// Returns the name of the target folder. Each compiler has its own, because their results must not be mixed.
     pub(crate) fn target_folder(&self) -> &'static str {
         if self.second_compiler.is_some() { "guests-second-compiler" } else { "guests" }
     }
 }
 
-/// Finds or builds the guests' standard library. With `only`, uses that source and ignores an existing library.
+/// Finds or builds the guests' standard library. With `only`, uses this source and ignores an existing library.
 pub(crate) fn prepare(context: &Context, only: Option<Source>) -> Result<GuestToolchain> {
     let compiler = context.compiler()?;
     if only.is_none()

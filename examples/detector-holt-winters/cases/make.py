@@ -1,7 +1,8 @@
 """Writes the cases of the Holt-Winters detector (pip install statsmodels).
 
-A season of 4 keeps the files short. The numbers are NumPy's and agree with statsmodels' where it says the
-same; the models are the final states, and the native tests train on the same histories and must arrive at them.
+A season of 4 keeps the files short. NumPy computes the numbers; the script checks that they agree with those of
+statsmodels where both define a number the same way. A case's model is the final state of the smoothing. The native
+tests train on the same histories and must arrive at that state.
 """
 
 import json
@@ -37,7 +38,7 @@ def fit(history: np.ndarray):
 
 
 def smooth(history: np.ndarray):
-    """The textbook's equations (Hyndman and Athanasopoulos, 8.3), point by point."""
+    """Applies the textbook's equations (Hyndman and Athanasopoulos, 8.3) point by point."""
     first, second = history[:SEASON], history[SEASON : 2 * SEASON]
     level, trend = first.mean(), (second.mean() - first.mean()) / SEASON
     season, fitted = list(first - first.mean()), []
@@ -50,7 +51,7 @@ def smooth(history: np.ndarray):
 
 
 def model_bytes(level: float, trend: float, deviation: float, season: list[float]) -> list[int]:
-    """Level, trend, deviation, season: little-endian doubles."""
+    """Returns level, trend, deviation and season as little-endian doubles."""
     numbers = [level, trend, deviation, *season]
     return list(struct.pack(f"<{len(numbers)}d", *numbers))
 
@@ -62,7 +63,7 @@ def case(seed: int, length: int) -> dict:
     forecast = np.array([level + step * trend + season[(step - 1) % SEASON] for step in steps])
     theirs = fit(history)
     assert np.allclose(fitted, theirs.fittedvalues, rtol=1e-12)
-    # statsmodels forgets the last point's season: each SEASON-th forecast repeats the one of a season before.
+    # statsmodels ignores the seasonal value of the last point, so each SEASON-th forecast repeats an older season.
     comparable = steps % SEASON != 0
     assert np.allclose(forecast[comparable], theirs.forecast(6)[comparable], rtol=1e-12)
     deviation = float(np.sqrt(np.mean((history - fitted) ** 2)))
@@ -87,7 +88,7 @@ def case(seed: int, length: int) -> dict:
     models = [model_bytes(level, trend, deviation, season)]
     about = f"NumPy, compared with statsmodels' ExponentialSmoothing: {length} points, a season of {SEASON}"
     detect = {**shared, "models": models, "points": {"series": [points.tolist()]}}
-    # Sums in another order end in other last digits; of the raw distances these are the first.
+    # The detector adds numbers in another order, which changes their last digits. Raw distances show this the most.
     return {"about": about, "call": "detect", "args": detect, "expect": {"ok": judgement}, "tolerance": 1e-6}
 
 

@@ -1,9 +1,9 @@
-//! Additive Holt-Winters: a level, a trend and a season that are learned from a series' history, and points
-//! that lie far from what they foretell.
+//! Additive Holt-Winters: learns a level, a trend and a season from the history of a series, and marks points that lie
+//! far from the forecast.
 //!
-//! In: a history of two seasons at least. Out: for the h-th point after it the forecast `level + h · trend +
-//! season`, and as bounds that ± sensitivity · the deviation of the one-step errors of the history. `train`
-//! keeps the state as a model of 8 bytes a number; `detect` needs the model and no history.
+//! In: a history of at least two seasons. Out: for the h-th point after the history, the forecast `level + h · trend +
+//! season`, and its bounds: the forecast ± sensitivity · the deviation of the history's one-step errors. `train` stores
+//! the state as a model with 8 bytes for each number. `detect` needs the model and no history.
 
 mod model;
 mod settings;

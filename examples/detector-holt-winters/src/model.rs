@@ -1,8 +1,8 @@
-//! The smoothing itself, after Hyndman and Athanasopoulos, Forecasting: Principles and Practice, 8.3
-//! (additive), started as statsmodels' `heuristic` does for short series: the first season's mean, the
-//! difference of the first two seasons' means, and the first season's distances from its mean.
+//! The smoothing itself, after Hyndman and Athanasopoulos, Forecasting: Principles and Practice, 8.3 (additive). The
+//! state starts as with statsmodels' `heuristic` for short series: the level is the first season's mean, the trend the
+//! difference of the first two seasons' means, and the season the first season's distances from its mean.
 //!
-//! A missing value moves the state as if it had been what was foretold.
+//! A missing value moves the state as if the forecast had been observed.
 
 /// The smoothing factor of each part, 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,7 +24,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Learns from a history. A history of less than two seasons, or with gaps in these, gives an empty model.
+    /// Learns from a history. The model is empty if the history is shorter than two seasons or its first two have gaps.
     pub fn fit(values: &[f64], season: usize, smoothing: Smoothing) -> Model {
         let nothing = Model { level: f64::NAN, trend: f64::NAN, season: vec![], deviation: f64::NAN };
         let start = values.get(..2 * season).filter(|start| start.iter().all(|value| !value.is_nan()));
@@ -55,7 +55,7 @@ impl Model {
         let foretold = self.level + self.trend + season;
         let known = if value.is_nan() { foretold } else { value };
         let level = alpha * (known - season) + (1.0 - alpha) * (self.level + self.trend);
-        // statsmodels' form of the season's equation, against the level and trend before this point.
+        // The seasonal equation in statsmodels' form: it uses the level and the trend before this point.
         let season = gamma * (known - self.level - self.trend) + (1.0 - gamma) * season;
         self.trend = beta * (level - self.level) + (1.0 - beta) * self.trend;
         self.level = level;

@@ -15,7 +15,7 @@ pub(crate) const SCHEMA: &str = r#"{
   }
 }"#;
 
-/// The monitor's parameters, read.
+/// The parsed parameters of the monitor.
 pub(crate) struct Settings {
     pub(crate) season: usize,
     pub(crate) smoothing: Smoothing,
@@ -23,7 +23,7 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// # Errors
-    /// A factor that is none, or a season that nobody named and that the steps don't suggest.
+    /// A factor is not a number from 0 to 1, or the season is neither set nor implied by the step.
     pub(crate) fn read(params: &Params, step_ms: Option<u64>) -> Result<Settings, PluginError> {
         let factor = |name: &str, default: f64| match params.setting(name).map(Json::parse) {
             None => Ok(default),
@@ -40,7 +40,7 @@ impl Settings {
     }
 }
 
-/// Returns the usual number of steps in a season: a day of hourly steps, or a week of daily steps.
+/// Returns the usual number of steps in a season: a day for hourly steps, a week for daily steps.
 fn usual_season(step_ms: u64) -> Option<u32> {
     match step_ms {
         3_600_000 => Some(24),

@@ -1,4 +1,5 @@
-//! The cases in `cases/`, natively: training on each history arrives at NumPy's state and forecasts, which are statsmodels' too.
+//! Runs the cases in `cases/` natively: training on each history must arrive at the state and the forecasts of NumPy,
+//! which agree with those of statsmodels.
 
 use std::fs;
 use std::path::Path;

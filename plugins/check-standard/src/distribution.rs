@@ -1,9 +1,9 @@
 //! The distribution of numbers: accuracy, outliers, skewness.
 //!
-//! Outliers are beyond Q1 − 1.5 · IQR and Q3 + 1.5 · IQR, and a skewness with an absolute value above 2 is high, both
-//! as the specification defines. For accuracy, which it leaves open, John Tukey's outer fences are used: values beyond
-//! 3 · IQR are more likely wrong than rare. A column whose quartiles are equal has no fences. Keys are names, even if
-//! they are numbers.
+//! Outliers are beyond Q1 − 1.5 · IQR and Q3 + 1.5 · IQR, and a skewness with an absolute value above 2 is high. The
+//! specification defines both. It does not define accuracy, for which this check uses John Tukey's outer fences: values
+//! beyond 3 · IQR are more likely wrong than rare. A column whose quartiles are equal has no fences. Keys are not
+//! checked: they are names, even if they are numbers.
 
 use terrane_sdk::check::{Aggregate, Column, Finding, Planner, QualityDimension, Severity};
 
@@ -12,7 +12,7 @@ use crate::{Look, is_number, shown};
 const INNER: f64 = 1.5;
 const OUTER: f64 = 3.0;
 const HIGHLY_SKEWED: f64 = 2.0;
-/// The shares of outliers from which the severity rises.
+/// The shares of outliers at which the severity rises.
 const SOME: f64 = 0.01;
 const MANY: f64 = 0.05;
 
@@ -36,7 +36,7 @@ pub(crate) fn assess(look: &Look<'_>) -> Vec<Finding> {
     [accuracy(look), outliers(look), skewness(look)].into_iter().flatten().collect()
 }
 
-/// Returns both fences, if they differ.
+/// Returns both quartiles; `None` if they are equal or missing.
 fn spread(look: &Look<'_>) -> Option<(f64, f64)> {
     let answer = look.answers.get(look.index, &quartiles())?;
     let number = |at: usize| terrane_sdk::check::number(answer.values.get(at)?);

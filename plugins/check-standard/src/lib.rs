@@ -31,7 +31,7 @@ impl Check for Standard {
         Thresholds::of(context)?;
         let mut planner = Planner::default();
         for (index, column) in columns.iter().enumerate() {
-            // Rows are the same for all columns.
+            // The number of rows is the same for all columns.
             if index == 0 {
                 planner.ask(0, Aggregate::RowCount);
             }
@@ -79,16 +79,16 @@ impl Check for Standard {
     }
 }
 
-/// The values that a condition counts.
+/// The values that a condition counts in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Counted {
     /// Placeholders for missing values, and implausible values.
     Invalid,
-    /// Values in another notation than the rest.
+    /// Values in another notation than the rest of the column.
     Inconsistent,
 }
 
-/// Returns all conditions, in the order of the requests.
+/// Returns all conditions as (index of the column, counted values, filter), in the order of the requests.
 fn conditions(context: &CallContext, columns: &[Column]) -> Vec<(usize, Counted, Filter)> {
     let of_column = |(index, column): (usize, &Column)| {
         let invalid = validity::condition(context, column).map(|condition| (index, Counted::Invalid, condition));

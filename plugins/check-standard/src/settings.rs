@@ -1,10 +1,10 @@
-//! The caller's `quality_thresholds`: the score from which a dimension of quality causes a warning.
+//! The caller's `quality_thresholds`. A score below the threshold of its quality dimension causes a warning.
 
 use terrane_sdk::check::{QualityDimension, Severity};
 use terrane_sdk::json::Json;
 use terrane_sdk::{CallContext, PluginError};
 
-/// The score below which most of a column is wrong, whatever the thresholds are.
+/// The score below which more than half of a column is wrong. It applies whatever the thresholds are.
 const HALF: f64 = 0.5;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,8 +36,8 @@ impl Thresholds {
         })
     }
 
-    /// Returns the severity of a score. The specification has no threshold for consistency and accuracy, so that of
-    /// validity applies.
+    /// Returns the severity of a score. The specification has no threshold for consistency and accuracy, so the
+    /// threshold of validity applies to both.
     pub(crate) fn severity(&self, dimension: QualityDimension, score: f64) -> Severity {
         let warning = match dimension {
             QualityDimension::Completeness => self.completeness,

@@ -17,7 +17,7 @@ fn key(member: &str, ty: LogicalType) -> Column {
     Column { is_primary_key: true, ..Column::for_tests(member, ty) }
 }
 
-/// Evaluates the plan with an answer of `says` for each request.
+/// Evaluates the plan; `says` returns the numbers that answer a request.
 fn assess(config: &str, columns: &[Column], says: impl Fn(&str, &Aggregate) -> Vec<f64>) -> Vec<Finding> {
     let context = context(config);
     let plan = Standard::make_plan(&context, columns).unwrap();

@@ -9,7 +9,8 @@ use terrane_sdk::{CallContext, LogicalType};
 
 use crate::{Counted, Look};
 
-/// Country code NA is Namibia and a person may be called None, so bare letters need a capital or a mark.
+/// Strings that mean a missing value. `NA` and `None` are absent: `NA` is the country code of Namibia, and a person may
+/// be called None.
 const PLACEHOLDERS: [&str; 13] =
     ["", " ", "-", "--", "?", "N/A", "n/a", "#N/A", "NULL", "null", "(null)", "NaN", "nan"];
 /// The earliest plausible date, 1900-01-01, in days since 1970-01-01.

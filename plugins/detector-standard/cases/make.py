@@ -1,4 +1,4 @@
-"""Makes numpy.json: what NumPy and SciPy say of a few samples.
+"""Writes numpy.json: the numbers that NumPy and SciPy compute for a few samples.
 
     python3 -m venv /tmp/venv && /tmp/venv/bin/pip install numpy scipy
     /tmp/venv/bin/python make.py > numpy.json

@@ -28,7 +28,7 @@ pub(crate) struct Baseline {
     sensitivity: f64,
 }
 
-/// The judgement of one value.
+/// The result of scoring one value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Verdict {
     pub(crate) score: f64,

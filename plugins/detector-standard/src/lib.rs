@@ -1,8 +1,8 @@
 //! The first-party detectors: `z_score`, `iqr`, `mad` and `seasonal`.
 //!
 //! In: series of numbers with their history. Out: a score, a bound and an expectation for each point. The baseline of a
-//! series is its history, at most `training_size` entries, and the same for all of its points: a point never changes
-//! the baseline of the next one.
+//! series comes from its history, of which at most `training_size` entries count. It is the same for all points of the
+//! series: a point never changes the baseline of the next point.
 //!
 //! | kind | raw | anomalous | expected | bounds |
 //! |---|---|---|---|---|
@@ -123,8 +123,8 @@ fn series(batch: &SeriesBatch) -> Result<Vec<&[f64]>, PluginError> {
     parts.ok_or_else(|| PluginError::InvalidInput("offsets: they go beyond the values".to_owned()))
 }
 
-/// Returns the number of points in a season: the monitor's setting, or else a day for hours, a week for days, a year
-/// for weeks, an hour for minutes, a minute for seconds.
+/// Returns the number of points in a season: the monitor's setting, or a default by the distance of the points. Points
+/// an hour apart have seasons of a day, a day of a week, a week of a year, a minute of an hour, a second of a minute.
 fn season(params: &Params, points: &SeriesBatch) -> Result<usize, PluginError> {
     let by_step = |step: u64| match step {
         1_000 | MINUTE_MS => Some(60),
@@ -147,8 +147,8 @@ fn season(params: &Params, points: &SeriesBatch) -> Result<usize, PluginError> {
 struct DetectionBuilder(Detection);
 
 impl DetectionBuilder {
-    /// Appends values that are compared with the same baseline. Columns are extended first and written then: most
-    /// columns of a series contain one number throughout.
+    /// Appends values that are compared with the same baseline. Each column is first extended with one number, because
+    /// most columns of a series contain one number throughout. The differing entries are written afterwards.
     fn extend(&mut self, values: &[f64], baseline: Option<&Baseline>) {
         let out = &mut self.0;
         let (start, end) = (out.scores.len(), out.scores.len() + values.len());

@@ -2,8 +2,9 @@
 //!
 //! In: the history of one series, the number of points of a season. Out: a [`Baseline`] for each position in the
 //! season. The center of a position is the median of its values, so a few odd days do not move it. The unit is the
-//! median absolute deviation of all residuals (value minus its position's center), divided by 0.6745, because a single
-//! position has too few values for a spread of its own. Not here: trends; `training_size` limits the history.
+//! median absolute deviation of all residuals (value minus its position's center), divided by 0.6745. All positions
+//! share this unit, because a single position has too few values for its own. Not here: trends; `training_size` limits
+//! the history.
 //!
 //! Positions are counted by entries, so a series must have one entry per step; a missing value is NaN.
 
@@ -16,7 +17,7 @@ const FEWEST_SEASONS: usize = 2;
 /// Returns one baseline for each position in the season, beginning with the position of the first point after the
 /// history. `None` for a position with too few values.
 pub(crate) fn baselines(history: &[f64], season: usize, sensitivity: f64) -> Vec<Option<Baseline>> {
-    // The value `season` entries before the end has the place of the first point to come.
+    // The value `season` entries before the end has the same position as the first point after the history.
     let place = |index: usize| (index + season - history.len() % season) % season;
     let mut places: Vec<Vec<f64>> = vec![Vec::new(); season];
     for (index, value) in history.iter().enumerate().filter(|(_, value)| !value.is_nan()) {

@@ -6,15 +6,15 @@
 
 /// Returns the arithmetic mean and the standard deviation of a population (divided by n), in two passes.
 ///
-/// A sample of equal values has exactly that mean and a spread of exactly zero; rounding of the sum would
-/// say otherwise of ten times 0.1.
+/// For a sample of equal values, the mean is exactly that value and the deviation exactly zero. Dividing the plain sum
+/// would not give this for ten times 0.1, because the sum is rounded.
 pub(crate) fn mean_and_deviation(values: &[f64]) -> Option<(f64, f64)> {
     let first = *values.first()?;
     if values.iter().all(|value| *value == first) {
         return Some((first, 0.0));
     }
     let count = values.len() as f64;
-    // Distances from a value of the sample lose fewer digits than the values, where these are large.
+    // Differences from one value of the sample are small even if the values are large, so the sum loses fewer digits.
     let mean = first + values.iter().map(|value| value - first).sum::<f64>() / count;
     let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
     Some((mean, (squares / count).sqrt()))

@@ -47,7 +47,7 @@ fn the_z_score_by_hand() {
     let found = detect("z_score", &[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0], &[5.0, 10.0, 10.5, 0.0, -6.0]);
     assert_close(&found.raw, &[0.0, 2.5, 2.75, -2.5, -5.5], "raw");
     assert_close(&found.scores, &[0.0, 0.5, 0.55, 0.5, 1.0], "score");
-    // "Exceeds": at the bound itself a value is ordinary.
+    // A value equal to the bound is ordinary, because the specification says "exceeds".
     assert_eq!(found.anomalous, [false, false, true, false, true]);
     assert_close(&found.expected, &[5.0; 5], "expected");
     assert_close(&found.lower_bound, &[0.0; 5], "low");
@@ -77,15 +77,15 @@ fn the_modified_z_score_by_hand() {
 
 #[test]
 fn the_seasonal_median_by_hand() {
-    // Seasons of two: the even places have 10, the odd ones 20; one odd day moves neither. Residuals of the
-    // even place: 0 1 -1 0, of the odd place: 0 80 0 -2, so the median distance is (0 + 1) / 2 = 0.5.
+    // Seasons of two: the even positions have the center 10, the odd ones 20, and one odd day moves neither. The
+    // residuals are 0 1 -1 0 and 0 80 0 -2, so the median distance is (0 + 1) / 2 = 0.5.
     let history = [10.0, 20.0, 11.0, 100.0, 9.0, 20.0, 10.0, 18.0];
     let found = ask("seasonal", &[&history], &[&[10.0, 20.0, 20.0]], &params(None, Some(2))).unwrap();
     assert_close(&found.expected, &[10.0, 20.0, 10.0], "expected");
     assert_close(&found.raw, &[0.0, 0.0, 0.6745 * 10.0 / 0.5], "raw");
     assert_eq!(found.anomalous, [false, false, true]);
     assert_close(&found.upper_bound[..1], &[10.0 + 3.0 * 0.5 / 0.6745], "high");
-    // With a history that begins inside a season the places stay where they are.
+    // If the history begins inside a season, each position still has the same values.
     let found = ask("seasonal", &[&history[1..]], &[&[10.0, 20.0]], &params(None, Some(2))).unwrap();
     assert_close(&found.expected, &[10.0, 20.0], "expected");
 }
@@ -99,7 +99,7 @@ fn a_week_is_the_season_of_days_and_a_place_needs_two_seasons() {
     assert_close(&found.expected, &[100.0, 100.0, 100.0, 100.0, 10.0, 10.0], "expected");
     assert_eq!(found.anomalous, [false, false, false, false, false, true]);
     assert_close(&found.scores[5..], &[1.0], "score without spread");
-    // Nine days: two places have two values, five have one.
+    // Nine days in seasons of seven: two positions have two values, five have one.
     let found = ask("seasonal", &[&history[..9]], &[&[0.0; 7]], &params(None, None)).unwrap();
     assert_eq!(found.expected.iter().filter(|value| value.is_nan()).count(), 5);
     assert_eq!(found.anomalous.iter().filter(|is_anomalous| **is_anomalous).count(), 2);
@@ -108,7 +108,7 @@ fn a_week_is_the_season_of_days_and_a_place_needs_two_seasons() {
 #[test]
 fn without_spread_equal_values_score_nothing_and_others_everything() {
     for kind in ["z_score", "iqr", "mad"] {
-        // Summing these up and dividing does not give 0.1.
+        // The sum of ten times 0.1, divided by ten, is not 0.1.
         let found = detect(kind, &[0.1; 10], &[0.1, 0.2, NAN]);
         assert_close(&found.scores, &[0.0, 1.0, 0.0], kind);
         assert_close(&found.raw, &[0.0, NAN, NAN], kind);

@@ -12,8 +12,8 @@ use terrane_sdk::{CallContext, PluginError, PluginInfo};
 /// The dialect component.
 pub struct BigQuery;
 
-/// `NUMERIC` has nine digits behind the point, so `/` is done in doubles. Exact percentiles are window
-/// functions only.
+/// The templates of operators. `NUMERIC` has nine digits after the decimal point, so `/` is computed in doubles. Exact
+/// percentiles are omitted, because BigQuery has them only as window functions.
 const OPS: &[(Op, &str)] = &[
     (Op::Contains, "STRPOS({0}, {1}) > 0"),
     (Op::StartsWith, "STARTS_WITH({0}, {1})"),
@@ -38,8 +38,8 @@ const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::Binary, "BYTES"),
 ];
 
-/// "Reserved keywords", and words that some reader of this SQL takes for the beginning of
-/// something else. To quote a word too many does no harm.
+/// "Reserved keywords" of the reference, and words that parsers of this SQL read as keywords. Quoting more words than
+/// necessary is harmless.
 const RESERVED: &str = "\
     all alter and any array as asc assert_rows_modified at between by case cast collate contains create cross cube \
     current default define delete desc distinct drop else end enum escape except exclude exists extract false fetch \
@@ -56,7 +56,7 @@ pub fn profile() -> Profile {
             quoting.ident_open = "`".to_owned();
             quoting.ident_close = "`".to_owned();
             quoting.ident_escape = "\\`".to_owned();
-            // `''` is not a quote here, and a string on one line has no line feed.
+            // `''` does not escape a quote here, and a string on one line contains no line feed.
             quoting.string_escape = "\\u0027".to_owned();
             quoting.string_escape_backslash = true;
             quoting.folding = CaseFolding::Keep;
@@ -82,8 +82,8 @@ pub fn profile() -> Profile {
         .build()
 }
 
-/// Sets the templates of a unit. Dates, times and instants have different functions; converted to DATETIME they share
-/// one.
+/// Sets the templates of a unit. BigQuery has different functions for dates, times and instants, so the templates
+/// convert all three to DATETIME, which needs one set of functions.
 fn time(unit: &str, time: &mut TimeTemplate) {
     let part = unit.to_uppercase();
     let week = if unit == "week" { "ISOWEEK" } else { &part };

@@ -13,7 +13,8 @@ use terrane_sdk::{CallContext, PluginError, PluginInfo};
 /// The dialect component.
 pub struct ClickHouse;
 
-/// Text compares by code point; `sum` of 64-bit integers wraps around, hence the wider type.
+/// The templates of operators. Text compares by code point. `sum` of 64-bit integers wraps around, so integers are
+/// converted to a wider type first.
 const OPS: &[(Op, &str)] = &[
     (Op::NullSafeEq, "isNotDistinctFrom({0}, {1})"),
     (Op::Contains, "position({0}, {1}) > 0"),
@@ -32,12 +33,12 @@ const OPS: &[(Op, &str)] = &[
     (Op::CurrentTimestamp, "now64(6, 'UTC')"),
 ];
 
-/// The wall clock as a time in UTC: times without a zone don't exist.
+/// The wall clock of a zone as a time in UTC, because ClickHouse has no times without a zone.
 const IN_ZONE: &str = "addSeconds(toTimeZone({0}, 'UTC'), timeZoneOffset(toTimeZone({0}, {1})))";
 
 const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::Text, "Nullable(String)"),
-    // Counts are UInt64, and only this holds them and the integers.
+    // Counts are UInt64. Only this type holds all of their values and those of signed integers.
     (LogicalType::Integer, "Nullable(Int128)"),
     (LogicalType::Decimal, "Nullable(Decimal(38, 9))"),
     (LogicalType::Float, "Nullable(Float64)"),
@@ -48,7 +49,7 @@ const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::Binary, "Nullable(String)"),
 ];
 
-/// Words with a meaning of their own in an expression or after a table.
+/// Words that have a special meaning in an expression or after a table.
 const RESERVED: &str = "\
     add all alter and anti any array as asc asof between both by case cast check collate column constraint create \
     cross cube current_date current_time current_timestamp current_user database date datetime default delete desc \
@@ -123,7 +124,7 @@ fn time(unit: &str, time: &mut TimeTemplate) {
     };
 }
 
-/// system.errors
+/// The names of the errors in `system.errors`.
 const ERRORS: &[(Sign, ErrorClass)] = &[
     (Sign::Message("SYNTAX_ERROR"), ErrorClass::Syntax),
     (Sign::Message("UNKNOWN_TABLE"), ErrorClass::MissingObject),
@@ -169,7 +170,7 @@ impl Dialect for ClickHouse {
             "FLOAT32" | "FLOAT64" => LogicalType::Float,
             "BOOL" => LogicalType::Boolean,
             "DATE" | "DATE32" => LogicalType::Date,
-            // Both are instants; their zone is for reading only.
+            // Both types store instants; their zone only affects how a value is displayed.
             "DATETIME" | "DATETIME64" => LogicalType::TimestampTz,
             _ => LogicalType::Unknown,
         }

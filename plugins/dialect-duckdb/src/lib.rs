@@ -63,7 +63,7 @@ pub fn profile() -> Profile {
         .function("mask_partial", 2, "substr({0}, 1, 1) || {1}")
         .times(|unit, time| {
             time.add = format!("{{0}} + INTERVAL ({{1}}) {}", unit.to_uppercase());
-            // Between plain times, weeks are counted from the first one and not from Monday.
+            // `date_diff` of two times counts weeks from the first time and not from Monday.
             if unit == "week" {
                 time.diff = "date_diff('week', date_trunc('week', {0}), date_trunc('week', {1}))".to_owned();
             }
@@ -75,7 +75,7 @@ pub fn profile() -> Profile {
         .build()
 }
 
-/// DuckDB starts a message with the error's kind; the class and what a caller may read.
+/// The kinds of errors, with which DuckDB's messages begin, with the class and the message for the caller.
 const ERROR_KINDS: &[(&str, ErrorClass, &str)] = &[
     ("Parser Error", ErrorClass::Syntax, "the statement was not understood"),
     ("Binder Error", ErrorClass::MissingObject, "a column or function does not exist in the warehouse"),
@@ -106,7 +106,7 @@ impl Dialect for DuckDb {
     }
 
     fn map_type(native: &str) -> LogicalType {
-        // `DECIMAL(18,3)` → `DECIMAL`; lists, structs and maps have no logical type.
+        // `DECIMAL(18,3)` becomes `DECIMAL`. Lists, structs and maps have no logical type.
         if native.ends_with("[]") {
             return LogicalType::Unknown;
         }

@@ -12,9 +12,9 @@ use terrane_sdk::{CallContext, PluginError, PluginInfo};
 /// The dialect component.
 pub struct MySql;
 
-/// The differences from the standard, for both engines. Text is compared as UTF-8 bytes: the collations by code point
-/// that keep trailing spaces have different names in the two engines. `/` has four digits more than its arguments, so
-/// that division is done in doubles.
+/// The differences from the standard, for both engines. Text is compared as UTF-8 bytes, because the collation that
+/// compares by code point and respects trailing spaces has different names in the two engines. `/` returns four digits
+/// more than its arguments have, so division is computed in doubles.
 const OPS: &[(Op, &str)] = &[
     (Op::NullSafeEq, "{0} <=> {1}"),
     (
@@ -74,7 +74,7 @@ pub fn profile() -> Profile {
         .function("mask_hash", 1, "SHA2({0}, 256)")
         .function("mask_partial", 2, "CONCAT(LEFT(CONVERT({0} USING utf8mb4), 1), {1})")
         .without_op(Op::Percentile)
-        // CONVERT_TZ returns null if no zones are loaded, and the time itself before 1970 and after 2037.
+        // CONVERT_TZ returns null if no zones are loaded, and the unchanged time before 1970 and after 2037.
         .without_op(Op::ToTimeZone)
         .times(time)
         .type_names(TYPES)
@@ -83,7 +83,7 @@ pub fn profile() -> Profile {
         .build()
 }
 
-/// Returns the template for the start of a bucket of `time`, which is a hole. Buckets of a day or more are dates.
+/// Returns the template for the start of a bucket of `time`, a hole such as `{0}`. Buckets of a day or more are dates.
 fn trunc(unit: &str, time: &str) -> String {
     match unit {
         "second" => format!("CAST(DATE_FORMAT({time}, '%Y-%m-%d %H:%i:%s') AS DATETIME)"),
@@ -104,14 +104,14 @@ fn time(unit: &str, time: &mut TimeTemplate) {
         *instant = format!("DATE_SUB({{0}}, INTERVAL TIMESTAMPDIFF(MICROSECOND, {local}, {{1}}) MICROSECOND)");
     }
     time.add = format!("DATE_ADD({{0}}, INTERVAL {{1}} {})", unit.to_uppercase());
-    // Whole steps between starts of buckets are borders between the times.
+    // The whole units between the starts of both buckets are the borders between both times.
     time.diff = format!("TIMESTAMPDIFF({}, {}, {})", unit.to_uppercase(), trunc(unit, "{0}"), trunc(unit, "{1}"));
     if unit == "week" {
         time.part = "WEEK({0}, 3)".to_owned();
     }
 }
 
-/// MySQL's error numbers and SQLSTATEs; the code is either.
+/// MySQL's errors by their error number or their SQLSTATE.
 const ERRORS: &[(Sign, ErrorClass)] = &[
     (Sign::Code("1064"), ErrorClass::Syntax),
     (Sign::Code("1146"), ErrorClass::MissingObject),
@@ -159,7 +159,7 @@ impl Dialect for MySql {
                 LogicalType::Text
             }
             "BOOLEAN" | "BOOL" => LogicalType::Boolean,
-            // What `BOOLEAN` declares.
+            // `TINYINT(1)` is the type of columns that were declared as `BOOLEAN`.
             "TINYINT" if native.to_ascii_lowercase().starts_with("tinyint(1)") => LogicalType::Boolean,
             "TINYINT" | "SMALLINT" | "MEDIUMINT" | "INT" | "INTEGER" | "BIGINT" | "YEAR" => LogicalType::Integer,
             "DECIMAL" | "NUMERIC" => LogicalType::Decimal,

@@ -12,8 +12,8 @@ use terrane_sdk::{CallContext, PluginError, PluginInfo};
 /// The dialect component.
 pub struct Postgres;
 
-/// The differences from the standard. Sums of integers widen by themselves, sums of `NUMERIC` have no end. `C` compares
-/// by code point in a UTF-8 database; the cast is for `uuid` and enums.
+/// The differences from the standard. Sums of integers widen by themselves, and sums of `NUMERIC` have no limit. The
+/// collation `C` compares by code point in a UTF-8 database; the cast to text is for `uuid` and enums.
 const OPS: &[(Op, &str)] = &[
     (Op::Contains, "strpos({0}, {1}) > 0"),
     (Op::StartsWith, "starts_with({0}, {1})"),
@@ -102,7 +102,7 @@ fn time(unit: &str, time: &mut TimeTemplate) {
     };
 }
 
-/// SQLSTATE classes and codes (appendix A); the narrower first.
+/// SQLSTATE classes and codes (appendix A). A code comes before the class that it belongs to.
 const ERRORS: &[(Sign, ErrorClass)] = &[
     (Sign::Code("42501"), ErrorClass::Permission),
     (Sign::Code("28"), ErrorClass::Permission),
@@ -151,7 +151,7 @@ impl Dialect for Postgres {
             "REAL" | "DOUBLE PRECISION" | "FLOAT4" | "FLOAT8" => LogicalType::Float,
             "BOOLEAN" | "BOOL" => LogicalType::Boolean,
             "DATE" => LogicalType::Date,
-            // `timestamp(3) with time zone` keeps its zone behind the brackets.
+            // The name `timestamp(3) with time zone` contains its zone after the brackets.
             "TIMESTAMP" if native.to_ascii_lowercase().ends_with("with time zone") => LogicalType::TimestampTz,
             "TIMESTAMP" | "TIMESTAMP WITHOUT TIME ZONE" => LogicalType::Timestamp,
             "TIMESTAMPTZ" | "TIMESTAMP WITH TIME ZONE" => LogicalType::TimestampTz,

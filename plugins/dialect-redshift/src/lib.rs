@@ -25,15 +25,15 @@ const OPS: &[(Op, &str)] = &[
 ];
 
 const TYPES: &[(LogicalType, &str)] = &[
-    // Without a length it would be cut at 256 bytes.
+    // Without a length, a cast would truncate the string to 256 bytes.
     (LogicalType::Text, "VARCHAR(65535)"),
     (LogicalType::TimestampTz, "TIMESTAMPTZ"),
     (LogicalType::Geo, "GEOMETRY"),
     (LogicalType::Binary, "VARBYTE"),
 ];
 
-/// "Reserved words" of the developer guide, and words that some reader of this SQL takes for the beginning of
-/// something else. To quote a word too many does no harm.
+/// "Reserved words" of the developer guide, and words that parsers of this SQL read as keywords. Quoting more words
+/// than necessary is harmless.
 const RESERVED: &str = "\
     aes128 aes256 all allowoverwrite alter analyse analyze and any array as asc authorization az64 backup between \
     binary blanksasnull both bytedict bzip2 case cast check collate column connect constraint create credentials \
@@ -85,7 +85,7 @@ fn time(unit: &str, time: &mut TimeTemplate) {
     }
 }
 
-/// SQLSTATE classes and codes, as PostgreSQL has them; the narrower first.
+/// SQLSTATE classes and codes, which are PostgreSQL's. A code comes before the class that it belongs to.
 const ERRORS: &[(Sign, ErrorClass)] = &[
     (Sign::Code("42501"), ErrorClass::Permission),
     (Sign::Code("28"), ErrorClass::Permission),

@@ -12,8 +12,8 @@ use terrane_sdk::{CallContext, PluginError, PluginInfo};
 /// The dialect component.
 pub struct Snowflake;
 
-/// Text compares by code point unless a column has a collation; sums of integers have 38 digits. `/` keeps
-/// six digits, so it is done in doubles.
+/// The templates of operators. Text compares by code point unless a column has a collation. Sums of integers have 38
+/// digits. `/` returns six digits after the decimal point, so division is computed in doubles.
 const OPS: &[(Op, &str)] = &[
     (Op::Contains, "CONTAINS({0}, {1})"),
     (Op::StartsWith, "STARTSWITH({0}, {1})"),
@@ -35,8 +35,8 @@ const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::Binary, "BINARY"),
 ];
 
-/// "Reserved & limited keywords", and words that some reader of this SQL takes for the beginning of
-/// something else. To quote a word too many does no harm.
+/// "Reserved & limited keywords" of the reference, and words that parsers of this SQL read as keywords. Quoting more
+/// words than necessary is harmless.
 const RESERVED: &str = "\
     account all alter and anti any as asc asof at authorization between binary by case cast check collation column \
     concurrently connect connection constraint create cross current current_date current_time current_timestamp \
@@ -93,13 +93,13 @@ fn time(unit: &str, time: &mut TimeTemplate) {
     };
 }
 
-/// The error numbers of Snowflake, and words of the messages that have no number.
+/// The error numbers of Snowflake, and parts of messages for errors without a number.
 const ERRORS: &[(Sign, ErrorClass)] = &[
     (Sign::Code("001003"), ErrorClass::Syntax),
     (Sign::Message("syntax error"), ErrorClass::Syntax),
     (Sign::Code("003001"), ErrorClass::Permission),
     (Sign::Message("insufficient privileges"), ErrorClass::Permission),
-    // It doesn't say which of both, so as not to give away what exists.
+    // Snowflake does not say whether the object is missing or the role lacks access, so that names are not revealed.
     (Sign::Message("does not exist or not authorized"), ErrorClass::MissingObject),
     (Sign::Code("002003"), ErrorClass::MissingObject),
     (Sign::Code("000904"), ErrorClass::MissingObject),

@@ -36,7 +36,7 @@ const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::Binary, "BINARY"),
 ];
 
-/// The reserved words of the ANSI mode, and those that can't be a table's alias in the default one.
+/// The reserved words of the ANSI mode, and words that cannot be a table's alias in the default mode.
 const RESERVED: &str = "\
     all and anti any array as asc at authorization between both by case cast check collate collation column constraint \
     create cross cube current_date current_time current_timestamp current_user default delete desc describe distinct \
@@ -85,7 +85,7 @@ fn time(unit: &str, time: &mut TimeTemplate) {
         *instant = format!("{{0}} - ({{1}} - {})", trunc("{1}"));
     }
     time.add = format!("timestampadd({}, CAST({{1}} AS INT), CAST({{0}} AS TIMESTAMP_NTZ))", unit.to_uppercase());
-    // Whole steps between starts of buckets are borders between the times.
+    // The whole units between the starts of both buckets are the borders between both times.
     time.diff = format!("timestampdiff({}, {}, {})", unit.to_uppercase(), trunc("{0}"), trunc("{1}"));
     time.part = match unit {
         "week" => "weekofyear({0})".to_owned(),

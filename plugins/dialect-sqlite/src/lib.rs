@@ -37,7 +37,7 @@ const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::Binary, "BLOB"),
 ];
 
-/// sqlite.org/lang_keywords.html, all of them: which may be names depends on the place.
+/// All words of sqlite.org/lang_keywords.html. SQLite accepts some of them as names, but only in some places.
 const RESERVED: &str = include_str!("reserved.txt");
 
 /// Returns the profile. Native tests call this function as well.
@@ -53,7 +53,7 @@ pub fn profile() -> Profile {
         .without_features(Feature::GROUPING_SETS | Feature::INTERVAL_ARITHMETIC)
         .ops(OPS)
         .function("mask_partial", 2, "substr({0}, 1, 1) || {1}")
-        // A date as a timestamp; dates and timestamps are compared as strings.
+        // Converts a date to a timestamp by adding a time of day, because dates and timestamps are compared as strings.
         .op_for(Op::Cast, LogicalType::Date, "CAST({0} || substr(' 00:00:00', length({0}) - 9) AS {1})")
         .op_with(Op::Concat, 2, "{0} || {1}")
         .op_with(Op::Concat, 3, "{0} || {1} || {2}")
@@ -62,15 +62,16 @@ pub fn profile() -> Profile {
         .without_op(Op::Percentile)
         .times(time)
         .type_names(TYPES)
-        // As columns hold them: no zeros at a fraction's end, or `15:00:00` would come before `15:00:00.000`.
+        // Removes trailing zeros of the fraction, as columns store times. Otherwise `15:00:00` would sort before the
+        // literal `15:00:00.000`.
         .literals("{0}", "rtrim(rtrim({0}, '0'), '.')", "rtrim(rtrim(substr({0}, 1, 26), '0'), '.')")
         .explain("EXPLAIN QUERY PLAN {0}")
         .build()
 }
 
-/// Returns the template for the start of a bucket of `hole`. A fraction is removed first, because `59.9999` would be
-/// rounded to the next minute. The start of a day or more includes a time of day if the value does, because strings are
-/// compared, also with bound values.
+/// Returns the template for the start of a bucket of `hole`. The template removes the fraction first, because SQLite
+/// would round `59.9999` up to the next minute. The start of a bucket of a day or more has a time of day if the value
+/// has one: the two are compared as strings, also with bound values.
 fn trunc(unit: &str, hole: &str) -> String {
     let time = format!("substr({hole}, 1, 19)");
     let midnight = format!("|| substr(' 00:00:00', 1, length({hole}) - 10)");
@@ -88,8 +89,8 @@ fn trunc(unit: &str, hole: &str) -> String {
     }
 }
 
-/// Returns a template that adds months to a time, at most up to the last day of the resulting month. SQLite's `1 month`
-/// after January 31 alone would be a day in March.
+/// Returns a template that adds months to a time. The day is at most the last day of the resulting month. SQLite's own
+/// `1 month` after January 31 is a day in March.
 fn add_months(months: &str) -> String {
     let start = "substr({0}, 1, 19), 'start of month'";
     let day = "(strftime('%d', substr({0}, 1, 19)) - 1) || ' days'";
@@ -101,7 +102,7 @@ fn add_months(months: &str) -> String {
 
 fn time(unit: &str, time: &mut TimeTemplate) {
     time.trunc = trunc(unit, "{0}");
-    // Back by what the local clock shows below the unit: `:SS` of a minute, `:MM:SS` of an hour.
+    // Subtracts the part of the local time below the unit: `:SS` for a minute, `:MM:SS` for an hour.
     time.trunc_instant = match unit {
         "minute" => Some("datetime(substr({0}, 1, 19), '-00:00' || substr({1}, 17, 3))".to_owned()),
         "hour" => Some("datetime(substr({0}, 1, 19), '-00' || substr({1}, 14, 6))".to_owned()),
@@ -138,7 +139,7 @@ fn time(unit: &str, time: &mut TimeTemplate) {
         "minute" => part("%M"),
         "hour" => part("%H"),
         "day" => part("%d"),
-        // The week has the number of its Thursday's.
+        // A week has the number that the calendar gives to its Thursday.
         "week" => "(strftime('%j', date(substr({0}, 1, 19), '-3 days', 'weekday 4')) - 1) / 7 + 1".to_owned(),
         "month" => part("%m"),
         "quarter" => format!("({} + 2) / 3", number("%m", "{0}")),
@@ -146,7 +147,7 @@ fn time(unit: &str, time: &mut TimeTemplate) {
     };
 }
 
-/// SQLite's messages; its codes are few and wide.
+/// Parts of SQLite's messages. Its codes are not used, because there are few and each covers many errors.
 const ERRORS: &[(Sign, ErrorClass)] = &[
     (Sign::Message("syntax error"), ErrorClass::Syntax),
     (Sign::Message("incomplete input"), ErrorClass::Syntax),

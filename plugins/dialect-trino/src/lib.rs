@@ -1,7 +1,7 @@
 //! Trino's SQL as a list of exceptions to the standard.
 //!
-//! In: nothing but the call. Out: the profile that the host prints with. Source: the documentation of
-//! Trino 470 (functions, SELECT, keywords, the error codes of its SPI).
+//! In: nothing. Out: the profile by which the host prints SQL. Source: the documentation of Trino 470 (functions,
+//! SELECT, keywords, the error codes of its SPI).
 
 use terrane_sdk::dialect::{
     CaseFolding, Classified, Dialect, ErrorClass, Feature, LimitStyle, LogicalType, NullOrder, Op, PlaceholderStyle,
@@ -31,8 +31,8 @@ const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::TimestampTz, "TIMESTAMP(6) WITH TIME ZONE"),
 ];
 
-/// Reserved words by trino.io/docs, "Reserved keywords", and words that parsers of this SQL read as keywords. Quoting
-/// more words than necessary is harmless.
+/// "Reserved keywords" of trino.io/docs, and words that parsers of this SQL read as keywords. Quoting more words than
+/// necessary is harmless.
 const RESERVED: &str = "\
     all alter and any array as asc at auto between by case cast constraint create cross cube current_catalog \
     current_date current_path current_role current_schema current_time current_timestamp current_user deallocate \
@@ -51,7 +51,7 @@ pub fn profile() -> Profile {
         .quoting(|quoting| quoting.max_ident_bytes = 65_535)
         .reserved(RESERVED)
         .placeholders(PlaceholderStyle::None, 0)
-        // `OFFSET` stands before `LIMIT` here; the standard's form has one order everywhere.
+        // Trino has `OFFSET` before `LIMIT`, unlike other engines. The standard's form has one order in all of them.
         .limit(LimitStyle::FetchFirst)
         .null_order(NullOrder::NullsLast)
         .with_features(Feature::LATERAL | Feature::EXPLAIN_JSON)
@@ -72,8 +72,8 @@ pub fn profile() -> Profile {
         .build()
 }
 
-/// Sets the templates of a unit. Trino's differences of times have only milliseconds, so a local bucket is found by
-/// subtracting seconds.
+/// Sets the templates of a unit. Differences of times have at most milliseconds in Trino, so the start of a local
+/// bucket is computed by subtracting seconds.
 fn time(unit: &str, time: &mut TimeTemplate) {
     if let Some(instant) = &mut time.trunc_instant {
         let seconds = match unit {
@@ -84,7 +84,7 @@ fn time(unit: &str, time: &mut TimeTemplate) {
         *instant = format!("date_add('second', {seconds}, date_trunc('second', {{0}}))");
     }
     time.add = format!("date_add('{unit}', {{1}}, {{0}})");
-    // Whole steps between starts of buckets are borders between the times.
+    // The whole units between the starts of both buckets are the borders between both times.
     time.diff = format!("date_diff('{unit}', date_trunc('{unit}', {{0}}), date_trunc('{unit}', {{1}}))");
 }
 

@@ -1,7 +1,7 @@
 //! The rules, as the operator sets them.
 //!
-//! In: the configuration. Out: findings about one artifact. An unknown key, or one of another type, is an issue with
-//! its path: a rule that is not understood must not count as fulfilled.
+//! In: the configuration. Out: findings about one artifact. An unknown key and a value of another type are issues with
+//! their path, because a rule that the plugin does not understand must not count as fulfilled.
 
 use terrane_sdk::Issue;
 use terrane_sdk::governance::{Artifact, GateFinding, Severity};
@@ -24,7 +24,7 @@ impl Rules {
     /// Reads the rules.
     ///
     /// # Errors
-    /// Every problem of the configuration.
+    /// Returns every problem of the configuration.
     pub(crate) fn read(config_json: &str) -> Result<Rules, Vec<Issue>> {
         let config = Json::config(config_json).map_err(|message| vec![Issue { path: String::new(), message }])?;
         let mut reader = Reader { config: &config, issues: Vec::new() };
@@ -137,7 +137,8 @@ fn is_blank(text: Option<&str>) -> bool {
     text.is_none_or(|text| text.trim().is_empty())
 }
 
-/// Returns whether the name has the form `net_revenue`: a letter first, no `_` beside another or at the end.
+/// Returns whether the name has the form `net_revenue`: it begins with a letter, and each `_` is between other
+/// characters.
 fn is_snake_case(name: &str) -> bool {
     let is_part = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
     name.starts_with(|first: char| first.is_ascii_lowercase()) && name.split('_').all(is_part)
@@ -154,7 +155,7 @@ impl<'a> Reader<'a> {
         self.issues.push(Issue { path, message });
     }
 
-    /// Checks that a section (the whole for an empty name) is an object of known keys.
+    /// Checks that a section is an object with known keys only. An empty name stands for the whole configuration.
     fn known(&mut self, section: &str, keys: &[&str]) {
         let path: Vec<&str> = Some(section).filter(|name| !name.is_empty()).into_iter().collect();
         let Some(found) = self.config.at(&path) else { return };
@@ -193,7 +194,7 @@ impl<'a> Reader<'a> {
         length.map(|number| number as usize)
     }
 
-    /// Returns a list of texts, each one of `words` unless that is empty.
+    /// Returns a list of strings. Unless `words` is `None`, each must be one of them.
     fn texts(&mut self, path: &[&str], words: Option<&[&str]>) -> Vec<String> {
         let Some(found) = self.config.at(path) else { return Vec::new() };
         let texts = found.texts();

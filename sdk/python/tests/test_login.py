@@ -1,4 +1,4 @@
-"""Sign-in with a password: tokens are renewed, once at a time, and never without end."""
+"""Sign-in with a password: one renewal of the tokens at a time, and a limited number of renewals."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-//! Builders for checks: a plan by single requests, its answers by request, findings.
+//! Builders for checks: a plan that is built request by request, the answers by request, and findings.
 //!
-//! In: columns, aggregates, conditions. Out: the contract's [`Plan`] and [`Finding`]. A check keeps no state between
-//! its two phases: the second makes the plan again and looks its answers up in it.
+//! In: columns, aggregates, conditions. Out: the contract's [`Plan`] and [`Finding`]. A check has no state between its
+//! two phases: the second phase builds the same plan anew and finds each answer by its request.
 
 use super::{Aggregate, Answer, Column, Finding, Plan, QualityDimension, Request, Scalar, Severity};
 use crate::LogicalType;
@@ -27,7 +27,7 @@ pub struct Planner {
 }
 
 impl Planner {
-    /// Requests an aggregate of a column by its index; a repeated request is made once.
+    /// Requests an aggregate of a column, which is given by its index. A repeated request is sent once.
     pub fn ask(&mut self, column: usize, agg: Aggregate) {
         let request = Request { column: column as u32, agg };
         if !self.requests.contains(&request) {
@@ -46,7 +46,7 @@ impl Planner {
     }
 }
 
-/// Answers by request.
+/// The answers of a plan, found by their request.
 #[derive(Debug, Clone, Copy)]
 pub struct Answers<'a> {
     plan: &'a Plan,
@@ -54,25 +54,25 @@ pub struct Answers<'a> {
 }
 
 impl<'a> Answers<'a> {
-    /// Pairs a plan with its answers. The plan must be that of phase 1.
+    /// Pairs the plan of phase 1 with its answers.
     pub fn new(plan: &'a Plan, answers: &'a [Answer]) -> Self {
         Answers { plan, answers }
     }
 
-    /// Returns the whole answer to a request; `None` if the plan has no such request, or it has no answer.
+    /// Returns the whole answer to a request; `None` if the plan lacks the request or the request has no answer.
     pub fn get(&self, column: usize, agg: &Aggregate) -> Option<&'a Answer> {
         let is_it = |request: &Request| request.column as usize == column && request.agg == *agg;
         let request = self.plan.requests.iter().position(is_it)?;
         self.answers.iter().find(|answer| answer.request as usize == request)
     }
 
-    /// Returns the answer's only number; `None` for null, and if the warehouse could not compute it.
+    /// Returns the answer's only number; `None` if it is null or the warehouse could not compute it.
     pub fn number(&self, column: usize, agg: &Aggregate) -> Option<f64> {
         number(self.get(column, agg)?.values.first()?)
     }
 }
 
-/// Returns a scalar as a number; `None` if it is not one.
+/// Returns a scalar as a number; `None` if the scalar is not a number.
 pub fn number(scalar: &Scalar) -> Option<f64> {
     match scalar {
         Scalar::Integer(value) => Some(*value as f64),
@@ -96,7 +96,7 @@ impl Finding {
         }
     }
 
-    /// Sets the score, 0 to 1, where 1 is without fault.
+    /// Sets the score, from 0 to 1. A column without a fault has 1.
     #[must_use]
     pub fn with_score(mut self, score: f64) -> Finding {
         self.score = Some(score);

@@ -1,4 +1,4 @@
-//! Cases for aggregates: of many values, of nulls, of no rows, and of values whose sum exceeds the column's type.
+//! Cases for aggregates over many values, nulls, no rows, and values whose sum exceeds the column's type.
 
 use super::writer::{Expr, x};
 use super::{Expected, Suite};

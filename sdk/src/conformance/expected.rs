@@ -1,9 +1,9 @@
 //! Compares a warehouse's cell with the expected value.
 //!
-//! In: a cell's text. Out: whether it is the value. Engines write the same value differently (`t`, `1`, `true`; `2.50`,
-//! `2.5`); the value counts.
+//! In: a cell's text. Out: whether the cell contains the value. Engines write one value in different ways (`t`, `1`,
+//! `true`; `2.50`, `2.5`), and every way is accepted.
 
-/// One cell.
+/// The expected value of one cell.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expected {
     Null,
@@ -13,7 +13,7 @@ pub enum Expected {
     /// A number that is compared with a relative tolerance of 1e-9.
     Float(f64),
     Boolean(bool),
-    /// `2024-01-31 15:00:00.5` or a date, which is its midnight.
+    /// A time such as `2024-01-31 15:00:00.5`. A date is the time of its midnight.
     Time(&'static str),
     /// Any value.
     Any,

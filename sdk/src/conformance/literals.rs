@@ -1,4 +1,4 @@
-//! Cases for literals: values of every kind, and strings that must not become more than a value.
+//! Cases for literals: values of every kind, and strings that must not end the literal that contains them.
 
 use super::{Expected, Suite};
 

@@ -1,4 +1,4 @@
-//! Arithmetic and casts.
+//! Cases for arithmetic and casts.
 
 use super::writer::{x, y};
 use super::{Expected, Suite};

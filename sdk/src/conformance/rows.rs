@@ -35,7 +35,7 @@ fn comparison(suite: &mut Suite<'_>) {
     ];
     for (kind, less, more) in pairs {
         for (sign, op, truth) in tests {
-            // Of "less ? more", "less ? less", "more ? less", one case: the columns are all three.
+            // A case has three comparisons, one per column: `less` with `more`, `less` with `less`, `more` with `less`.
             let columns = [less.clone(), more.clone()];
             let ask = |a: Expr, b: Expr| suite.writer.op(op, &[a, b]).and_then(|test| suite.writer.three_valued(&test));
             let (Some(a), Some(b), Some(c)) = (ask(x(), y()), ask(x(), x()), ask(y(), x())) else { continue };

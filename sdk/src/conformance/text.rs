@@ -6,7 +6,8 @@ use super::{Expected, Suite};
 use crate::LogicalType;
 use crate::dialect::Op;
 
-/// The lesser first, by code point. A full-width tilde comes before an emoji, though UTF-16 says otherwise.
+/// Pairs of strings with the lesser first, by code point. A full-width tilde comes before an emoji, although UTF-16
+/// sorts the emoji first.
 const ORDERED: [(&str, &str, &str); 9] = [
     ("case", "A", "a"),
     ("upper before lower", "Z", "a"),
@@ -19,7 +20,7 @@ const ORDERED: [(&str, &str, &str); 9] = [
     ("digits as text", "10", "9"),
 ];
 
-/// A string, a part, and the results of contains, starts with and ends with.
+/// A string, a string to search for, and the results of contains, starts with and ends with.
 const SEARCHES: [(&str, &str, [bool; 3]); 20] = [
     ("Hello World", "Hello", [true, true, false]),
     ("Hello World", "World", [true, false, true]),
@@ -56,7 +57,7 @@ fn comparison(suite: &mut Suite<'_>) {
     for (name, less, more) in ORDERED {
         for (sign, op, truth) in [("=", Op::Eq, false), ("<>", Op::Ne, true), ("<", Op::Lt, true), (">", Op::Gt, false)]
         {
-            // The other side is a bound value, as in the host's filters.
+            // The right operand is a bound value, as in the host's filters.
             let test = collated(x()).and_then(|x| w.op(op, &[x, w.text_literal(more)]));
             suite.condition(format!("{name} {sign}"), &[w.text(less)], test, Some(truth));
         }
@@ -110,7 +111,7 @@ fn search(suite: &mut Suite<'_>) {
         let test = w.op(op, &[x(), y()]);
         let columns = [w.null(LogicalType::Text), w.text("a")];
         suite.condition(format!("{op:?} of null"), &columns, test.clone(), None);
-        // Without the collation: texts that no dimension is, like the greatest name of a group.
+        // Columns without the collation, because some strings are not dimensions, such as the greatest name of a group.
         suite.condition(format!("{op:?} of columns"), &[w.text("Ab"), w.text("AB")], test, Some(false));
     }
     let joined = w.op(Op::Concat, &[x(), w.text_literal("-"), y()]);

@@ -61,7 +61,7 @@ const STARTS: [(&str, [&str; 8]); 4] = [
     ),
 ];
 
-/// A day, its ISO week's Monday, the week's number, the week's label.
+/// A day, the Monday of its ISO week, the week's number, and the week's label.
 const WEEKS: [(&str, &str, i64, &str); 9] = [
     ("2024-12-30", "2024-12-30", 1, "2025-W01"),
     ("2024-12-29", "2024-12-23", 52, "2024-W52"),
@@ -74,7 +74,7 @@ const WEEKS: [(&str, &str, i64, &str); 9] = [
     ("1970-01-01", "1969-12-29", 1, "1970-W01"),
 ];
 
-/// The start of a bucket, a number of steps, and the start of the bucket that they lead to.
+/// The start of a bucket, a number of steps, and the start of the bucket after these steps.
 const STEPS: [(Granularity, &str, i64, &str); 27] = [
     (Second, "2024-12-31 23:59:59", 1, "2025-01-01"),
     (Second, "2024-01-01 00:00:00", -1, "2023-12-31 23:59:59"),
@@ -105,7 +105,7 @@ const STEPS: [(Granularity, &str, i64, &str); 27] = [
     (Year, "2024-01-01", -30, "1994-01-01"),
 ];
 
-/// Two times and how many borders lie between.
+/// Two times and the number of bucket borders between them.
 const DISTANCES: [(Granularity, &str, &str, i64); 18] = [
     (Second, "2024-01-01 00:00:00.9", "2024-01-01 00:00:01", 1),
     (Second, "2024-01-01 00:00:00", "2024-01-02 00:00:00", 86_400),
@@ -223,7 +223,7 @@ fn steps(suite: &mut Suite<'_>) {
                 Expected::Time(to),
             );
         }
-        // A count that has to be put in brackets.
+        // A number of steps that is an expression, so it must be put in parentheses.
         let sum = w.op(Op::Sub, &[y(), Expr::closed("1")]);
         let later = sum.map(|sum| super::writer::fill(&templates.add, &[x(), sum]));
         let columns = [w.timestamp(&full), w.integer(count + 1)];
@@ -231,7 +231,7 @@ fn steps(suite: &mut Suite<'_>) {
     }
 }
 
-/// Adds cases that compare a step that the host computes with the bucket of a row, which must be the same value.
+/// Adds cases that compare a step computed by the host with the bucket of a row. Both must be the same value.
 fn spine(suite: &mut Suite<'_>) {
     suite.group = "steps meet buckets";
     let w = suite.writer;

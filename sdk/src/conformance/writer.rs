@@ -1,12 +1,12 @@
 //! Fills in a profile's templates by the same rules as the host's printer.
 //!
-//! In: operators, values, names. Out: SQL. Like the host, it puts an argument into parentheses unless it is closed or
-//! is between brackets and commas.
+//! In: operators, values, names. Out: SQL. Like the host, it puts an argument into parentheses. It omits them if the
+//! argument is closed (an atom or a call), or if the template encloses the argument in parentheses or commas.
 
 use crate::dialect::{Feature, LimitStyle, NullOrder, Op, Profile, TimeTemplate};
 use crate::{Granularity, LogicalType};
 
-/// A piece of SQL and whether it needs brackets as an operand.
+/// A piece of SQL, and whether it needs parentheses as an operand.
 #[derive(Debug, Clone)]
 pub(super) struct Expr {
     pub(super) sql: String,
@@ -54,7 +54,7 @@ impl<'p> Writer<'p> {
         self.op_for(op, None, args)
     }
 
-    /// Returns the best overload as the host selects it: by type, then by number of arguments, then without either.
+    /// Returns the overload that the host selects: for the type, else for the number of arguments, else for neither.
     pub(super) fn op_for(&self, op: Op, ty: Option<LogicalType>, args: &[Expr]) -> Option<Expr> {
         let templates = self.profile.ops.iter().filter(|t| {
             t.op == op
@@ -92,12 +92,12 @@ impl<'p> Writer<'p> {
         self.cast(self.decimal_literal(digits), LogicalType::Decimal)
     }
 
-    /// Returns a string with the type of a string column.
+    /// Returns a string, cast to the type of a string column.
     pub(super) fn text(&self, text: &str) -> Expr {
         self.cast(self.text_literal(text), LogicalType::Text)
     }
 
-    /// Returns a decimal as plain digits, unless the engine would read these as a double.
+    /// Returns a decimal as plain digits, or by the profile's template if the engine would read these as a double.
     pub(super) fn decimal_literal(&self, digits: &str) -> Expr {
         let quoted = [self.text_literal(digits)];
         let typed = self.profile.ops.iter().find(|t| t.op == Op::Literal && t.ty == Some(LogicalType::Decimal));
@@ -146,7 +146,7 @@ impl<'p> Writer<'p> {
         Expr::closed(fill(template, &[self.text_literal(text)]).sql)
     }
 
-    /// Returns a name in the form in which the host writes it, without quotes where that is safe.
+    /// Returns a name as the host writes it, without quotes if that is safe.
     pub(super) fn name(&self, name: &str) -> String {
         let plain = name
             .bytes()
@@ -187,7 +187,7 @@ impl<'p> Writer<'p> {
         format!("({}) AS t", selects.collect::<Vec<_>>().join(" UNION ALL "))
     }
 
-    /// Returns the condition as one of the texts `true`, `false` and `null`.
+    /// Returns the truth value of a condition as one of the strings `true`, `false` and `null`.
     pub(super) fn three_valued(&self, test: &Expr) -> Option<Expr> {
         let not = self.op(Op::Not, std::slice::from_ref(test))?;
         let sql = format!("CASE WHEN {} THEN 'true' WHEN {} THEN 'false' ELSE 'null' END", test.sql, not.sql);
@@ -210,7 +210,7 @@ impl<'p> Writer<'p> {
         format!("ORDER BY {first}{by} {direction}")
     }
 
-    /// Returns the clause of a page; `None` for a style that the host does not print.
+    /// Returns the clause of a page; `None` if the host does not print the profile's style.
     pub(super) fn page(&self, limit: u64, offset: u64) -> Option<String> {
         match self.profile.limit {
             LimitStyle::LimitOffset if offset == 0 => Some(format!("LIMIT {limit}")),
@@ -227,7 +227,7 @@ fn micros(time: &str) -> String {
     format!("{seconds}.{fraction:0<6}")
 }
 
-/// Fills `{0}` … `{9}`, `{*}`, `{{` and `}}`.
+/// Replaces `{0}` … `{9}` and `{*}` by arguments, and `{{` and `}}` by single braces.
 pub(super) fn fill(template: &str, args: &[Expr]) -> Expr {
     let mut sql = String::new();
     let mut rest = template.trim();
@@ -256,7 +256,7 @@ pub(super) fn fill(template: &str, args: &[Expr]) -> Expr {
     Expr::of_template(sql)
 }
 
-/// Returns whether SQL is `name(…)` or `(…)`, closed by its last character.
+/// Returns whether the SQL is `name(…)` or `(…)`: its last character closes its first parenthesis.
 fn is_call(sql: &str) -> bool {
     let Some(open) = sql.find('(') else { return false };
     let name = &sql[..open];

@@ -1,7 +1,7 @@
-//! Single series of a batch, and judgements collected into the contract's columns.
+//! Access to single series of a batch, and collection of judgements into the contract's columns.
 //!
-//! In: the contract's columns. Out: slices of them, and a [`Detection`] built point by point. Not here: any rule of
-//! detection.
+//! In: the contract's columns. Out: slices of them, and a [`Detection`] built point by point. Not here: the rules of
+//! detectors.
 
 use super::{Detection, DetectorInfo, Params, SeriesBatch};
 
@@ -58,19 +58,19 @@ impl Params {
         self.sensitivity.unwrap_or(default)
     }
 
-    /// Returns one of the monitor's further settings, as JSON.
+    /// Returns a further setting of the monitor as JSON text.
     pub fn setting(&self, name: &str) -> Option<&str> {
         self.extra.iter().find(|(known, _)| known == name).map(|(_, json)| json.as_str())
     }
 
-    /// Returns parameters for native tests: the defaults.
+    /// Returns default parameters, for native tests.
     pub fn for_tests() -> Params {
         Params { sensitivity: None, training_size: 1_000, seasonality: None, extra: vec![] }
     }
 }
 
 impl DetectorInfo {
-    /// Describes a kind without models and without settings of its own.
+    /// Describes a kind that has neither models nor settings of its own.
     pub fn new(kind: &str, display_name: &str, default_sensitivity: f64, min_points: u32) -> DetectorInfo {
         DetectorInfo {
             kind: kind.to_owned(),
@@ -84,7 +84,7 @@ impl DetectorInfo {
     }
 }
 
-/// The judgement of one point.
+/// The result of evaluating one point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judgement {
     /// The score from 0 to 1.
@@ -97,7 +97,7 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// The judgement of a point without a value, or without enough history.
+    /// The result for a point without a value, or without enough history.
     pub const NONE: Judgement = Judgement {
         score: 0.0,
         raw: f64::NAN,
@@ -107,9 +107,8 @@ impl Judgement {
         anomalous: false,
     };
 
-    /// Returns the judgement of a value that is anomalous if it differs from `expected` by more than `allowed`. `raw`
-    /// is the difference in units of `allowed`. The score is half of `raw`, at most 1; a value at the bound has the
-    /// score 0.5.
+    /// Evaluates a value that is anomalous if it differs from `expected` by more than `allowed`. `raw` is the
+    /// difference in units of `allowed`. The score is half of `raw`, at most 1. A value at the bound has the score 0.5.
     pub fn within(value: f64, expected: f64, allowed: f64) -> Judgement {
         let distance = (value - expected).abs();
         let anomalous = distance > allowed;
@@ -148,8 +147,8 @@ impl Detection {
         self.anomalous.push(judgement.anomalous);
     }
 
-    /// Learns from each series' history once, then evaluates its points one by one. Points without a value are
-    /// evaluated [`Judgement::NONE`].
+    /// Learns from each series' history once, then evaluates the series' points one by one. A point without a value
+    /// gets [`Judgement::NONE`].
     ///
     /// ```
     /// use terrane_sdk::detector::{Detection, Judgement, SeriesBatch};

@@ -1,6 +1,6 @@
 //! The templates of the SQL standard, from which a dialect starts.
 //!
-//! Out: tables as data. A dialect that differs replaces an entry; see [`super::ProfileBuilder`].
+//! Out: tables as data. A dialect with different SQL replaces an entry; see [`super::ProfileBuilder`].
 
 use super::{Granularity, LogicalType, Op, TimeTemplate};
 
@@ -21,7 +21,7 @@ pub(super) const OPS: &[(Op, &str)] = &[
     (Op::Add, "{0} + {1}"),
     (Op::Sub, "{0} - {1}"),
     (Op::Mul, "{0} * {1}"),
-    // Two integers divide to an integer in the standard; the contract requires real division.
+    // In the standard, the quotient of two integers is an integer; the contract requires real division.
     (Op::Div, "CAST({0} AS DOUBLE PRECISION) / NULLIF({1}, 0)"),
     (Op::Modulo, "MOD({0}, {1})"),
     (Op::Negate, "- {0}"),
@@ -44,7 +44,7 @@ pub(super) const OPS: &[(Op, &str)] = &[
 /// The templates of `count` by the number of arguments.
 pub(super) const COUNTS: &[(u32, &str)] = &[(0, "count(*)"), (1, "count({0})")];
 
-/// Conversions to local time, by stored type.
+/// The templates of conversions to local time, by the stored type.
 pub(super) const TO_TIME_ZONE: &[(LogicalType, &str)] = &[
     (LogicalType::TimestampTz, "{0} AT TIME ZONE {1}"),
     (LogicalType::Timestamp, "({0} AT TIME ZONE 'UTC') AT TIME ZONE {1}"),

@@ -1,4 +1,4 @@
-//! Builds a profile from its exceptions: it starts as standard SQL, and every call replaces a difference.
+//! Builds a profile as a list of exceptions: it starts as standard SQL, and every call replaces one entry.
 //!
 //! In: tables of templates. Out: the contract's [`Profile`]. The host validates it when it loads the component.
 
@@ -66,7 +66,7 @@ impl ProfileBuilder {
         }
     }
 
-    /// Sets the operator's template for any type and number of arguments.
+    /// Sets the operator's template for all types and numbers of arguments.
     pub fn op(self, op: Op, sql: &str) -> Self {
         self.replace(template(op, None, None, sql))
     }
@@ -86,12 +86,12 @@ impl ProfileBuilder {
         self.replace(template(op, Some(arity), None, sql))
     }
 
-    /// Sets the template of a function that the host calls by name.
+    /// Sets the template of a function that the host calls by name, for a number of arguments.
     pub fn function(self, name: &str, arity: u32, sql: &str) -> Self {
         self.replace(OpTemplate { name: Some(name.to_owned()), ..template(Op::Call, Some(arity), None, sql) })
     }
 
-    /// Removes an operator that the engine lacks, and that the contract doesn't require.
+    /// Removes an operator that the engine lacks and the contract does not require.
     pub fn without_op(mut self, op: Op) -> Self {
         self.profile.ops.retain(|template| template.op != op);
         self
@@ -104,7 +104,7 @@ impl ProfileBuilder {
         self
     }
 
-    /// Changes the templates of every granularity; the closure receives its name (`"week"`).
+    /// Changes the templates of every granularity. The closure receives the granularity's name, such as `"week"`.
     pub fn times(mut self, mut change: impl FnMut(&str, &mut TimeTemplate)) -> Self {
         for time in &mut self.profile.times {
             change(ansi::unit(time.granularity), time);
@@ -130,19 +130,19 @@ impl ProfileBuilder {
         types.iter().fold(self, |builder, (ty, sql)| builder.type_name(*ty, sql))
     }
 
-    /// Sets quotes, folding and reserved words.
+    /// Changes quotes, case folding and reserved words.
     pub fn quoting(mut self, change: impl FnOnce(&mut Quoting)) -> Self {
         change(&mut self.profile.quoting);
         self
     }
 
-    /// Sets the words, separated by white space, that can't be a name without quotes. They replace the standard's.
+    /// Sets the words, separated by white space, that need quotes to be names. They replace the standard's words.
     pub fn reserved(mut self, words: &str) -> Self {
         self.profile.quoting.reserved = words.split_whitespace().map(str::to_owned).collect();
         self
     }
 
-    /// Sets the style of parameters, and the maximum number in a statement.
+    /// Sets the style of parameters, and the maximum number of parameters in a statement.
     pub fn placeholders(mut self, style: PlaceholderStyle, max_params: u32) -> Self {
         self.profile.placeholders = style;
         self.profile.max_params = max_params;

@@ -10,7 +10,7 @@ fn lines(text: &str) -> impl Iterator<Item = (&str, &str)> {
     lines.map(|line| line.split_once('=').map_or((line, ""), |(left, right)| (left.trim(), right.trim())))
 }
 
-/// Parses a logical type as the contract writes it.
+/// Returns the contract's name of a logical type from its `Debug` form.
 fn kebab(debug: &str) -> String {
     let name = debug.rsplit("::").next().unwrap_or(debug);
     let mut out = String::new();

@@ -50,7 +50,7 @@ fn public_message(class: ErrorClass) -> &'static str {
     }
 }
 
-/// Returns the first word of a type's name without its arguments, in upper case: `decimal(18, 3)` → `DECIMAL`.
+/// Returns a type's name in upper case without its arguments: `decimal(18, 3)` becomes `DECIMAL`.
 pub fn base_type(native: &str) -> String {
     native.split('(').next().unwrap_or(native).trim().to_ascii_uppercase()
 }

@@ -1,7 +1,7 @@
 //! Builders for a hook's answer, and readers of its arguments.
 //!
-//! In: names, filters, masks. Out: the contract's [`Verdict`] and [`Obligations`]. An omitted obligation has no effect,
-//! since obligations only narrow.
+//! In: names, filters, masks. Out: the contract's [`Verdict`] and [`Obligations`]. Obligations only narrow a query, so
+//! an omitted one has no effect.
 
 use super::{
     Decision, Denial, DependsOn, GateFinding, Mask, MemberMask, Obligations, Principal, QueryFacts, RowFilter,
@@ -32,7 +32,7 @@ impl Verdict {
         Verdict { decision: Decision::Deny(denial), ..Verdict::abstain() }
     }
 
-    /// Declares all inputs of the verdict, and the time for which it may be reused.
+    /// Declares all inputs of the verdict, and the seconds for which the host may reuse it.
     pub fn reusable(mut self, depends: DependsOn, ttl_seconds: u32) -> Verdict {
         (self.depends, self.ttl_seconds) = (depends, ttl_seconds);
         self
@@ -136,13 +136,13 @@ impl Principal {
         self.groups.iter().any(|known| known == group)
     }
 
-    /// Returns an attribute's value; `None` if it is missing, or its text is not JSON.
+    /// Returns an attribute's value; `None` if the attribute is missing or its text is not JSON.
     pub fn attribute(&self, name: &str) -> Option<Json> {
         let (_, json) = self.attributes.iter().find(|(known, _)| known == name)?;
         Json::parse(json).ok()
     }
 
-    /// Returns the texts of an attribute, which is one text or a list of them; empty for anything else.
+    /// Returns the strings of an attribute that is a string or a list of strings; empty for other attributes.
     ///
     /// ```
     /// use terrane_sdk::governance::Principal;
@@ -169,7 +169,7 @@ impl QueryFacts {
         self.members.iter().any(|used| used.cube == cube && used.member == member)
     }
 
-    /// Returns a query for native tests, which reads these cubes and uses no member.
+    /// Returns the facts of a query that reads these cubes and uses no member, for native tests.
     pub fn for_tests(cubes: &[&str]) -> QueryFacts {
         QueryFacts {
             surface: Surface::Rest,

@@ -10,7 +10,7 @@
  */
 import type { Cube, Dimension, Measure, Metric } from "./wire.js";
 
-/** The metadata that types are generated from. A document without metrics has those of no metrics. */
+/** The metadata that types are generated from. A document without metrics has no metrics. */
 export interface ProjectMetadata {
   cubes: readonly Cube[];
   metrics?: readonly Metric[];
@@ -117,7 +117,7 @@ function comment({ title, description }: Described): string[] {
   return [`/** ${line.replaceAll("*/", "* /").replaceAll("@", "\\@")} */`];
 }
 
-/** Returns the words of a text with one space between them. */
+/** Returns the words of `text` with one space between them. */
 function spaced(text: string): string {
   return text.replace(/[\s\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+/gu, " ").trim();
 }

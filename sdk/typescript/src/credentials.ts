@@ -57,8 +57,8 @@ type TimedTokens = Tokens & { readonly receivedMs: number };
 /**
  * A sign-in with a user name and a password, whose access token is renewed when it expires.
  *
- * One renewal at a time serves all requests, because the server ends a session whose refresh token is used twice. A
- * request that is aborted leaves the renewal to the others.
+ * One renewal at a time serves all requests, because the server ends a session whose refresh token is used twice. If a
+ * request that waits for the renewal is aborted, the renewal continues for the other requests.
  */
 class Login implements Credentials {
   readonly renewable = true;

@@ -1,5 +1,5 @@
 /**
- * Errors by the error code of the server, and those of the client itself.
+ * The errors by the server's error codes, and errors of the client itself.
  *
  * No error holds a request or a credential. An aborted call rejects with the reason of its signal instead.
  */

@@ -45,7 +45,7 @@ export class Job<Row> {
     return this.#state.status;
   }
 
-  /** Reads the state again. */
+  /** Reloads the state from the server. */
   async refresh(options?: CallOptions): Promise<this> {
     this.#state = await this.#session.perform(routes.job(this.id), options);
     return this;

@@ -29,13 +29,13 @@ type MetricTime = "metric_time";
 
 export type CubeName<P extends ProjectTypes> = Name<Cubes<P>>;
 
-/** A measure of the cube `C` by its name, one of any cube by its qualified name, or a metric. */
+/** A measure of the cube `C` by its name, a measure of any cube by its qualified name, or a metric. */
 export type MeasureName<P extends ProjectTypes, C extends CubeName<P>> =
   | Name<Cubes<P>[C]["measures"]>
   | { [K in CubeName<P>]: `${K}.${Name<Cubes<P>[K]["measures"]>}` }[CubeName<P>]
   | Name<P["metrics"]>;
 
-/** A dimension of the cube `C` by its name, or one of any cube by its qualified name. */
+/** A dimension of the cube `C` by its name, or a dimension of any cube by its qualified name. */
 export type DimensionName<P extends ProjectTypes, C extends CubeName<P>> =
   | Name<Cubes<P>[C]["dimensions"]>
   | { [K in CubeName<P>]: `${K}.${Name<Cubes<P>[K]["dimensions"]>}` }[CubeName<P>]

@@ -96,7 +96,7 @@ export class Query<P extends ProjectTypes, C extends CubeName<P>, S extends Sele
     return this.#append("measures", names).#as<WithMeasures<S, { [K in N]: MeasureValue<P, C, K> }>>();
   }
 
-  /** Filters: conditions on dimensions filter rows, those on measures finished groups. All filters must hold. */
+  /** Filters. Conditions on dimensions filter rows; conditions on measures filter groups. All of them must hold. */
   where(...filters: Filter<MemberKey<P, C>>[]): Query<P, C, S> {
     const reference = (member: MemberLike) =>
       typeof member === "string" ? member : qualifiedBucket(member, this.#cube);

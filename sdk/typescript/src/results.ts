@@ -13,7 +13,7 @@ export class QueryResult<Row> implements Iterable<Row> {
   constructor(
     /** The rows as objects, keyed by member. */
     readonly rows: readonly Row[],
-    /** Facts about the rows. Those of jobs have the numbers of rows only. */
+    /** Facts about the rows. For jobs, only the numbers of rows are set. */
     readonly meta: Partial<QueryMeta>,
     /** The statement that ran, with placeholders; undefined for jobs. */
     readonly sql?: string,

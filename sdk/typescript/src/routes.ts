@@ -63,8 +63,8 @@ export function ask(text: string, language: Language): Call<Interpretation> {
 }
 
 /**
- * Submits a job. The idempotency key makes the request safe to repeat. Pages of browsers may not send it to other
- * origins; there, the request is not repeated.
+ * Submits a job. The idempotency key makes the request safe to repeat. A page in a browser may be forbidden to send
+ * the key to another origin, so the key is omitted in browsers and the request is not repeated.
  */
 export function submit(body: QueryFields): Call<JobState> {
   const headers = isServerRuntime ? { "idempotency-key": crypto.randomUUID() } : {};

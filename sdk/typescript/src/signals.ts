@@ -10,8 +10,9 @@ export function checkedLimit(name: string, ms: number): number {
 }
 
 /**
- * Runs an operation with a signal that aborts with `signal`, or with `failure` after a time without limit if it is
- * undefined. The promise settles at once then, even if the operation ignores its signal.
+ * Runs an operation with a signal. The signal aborts when `signal` aborts, or with `failure` after `limit.ms`; without
+ * `limit.ms`, the time is unlimited. After an abort, the promise settles at once, even if the operation ignores its
+ * signal.
  */
 export async function limited<T>(
   limit: { ms: number | undefined; failure: () => Error },

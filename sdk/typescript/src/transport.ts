@@ -1,8 +1,9 @@
 /**
- * Single HTTP requests by `fetch`: in, a request with its credential; out, a whole response or an error without them.
+ * Single HTTP requests by `fetch`: in, a request with its credential; out, a whole response, or an error that contains
+ * neither the request nor the credential.
  *
- * Cookies are neither sent nor stored, and redirects are not followed. The cache mode stays the default one: others
- * add `cache-control: no-cache`, by which the server computes rows anew.
+ * Cookies are neither sent nor stored, and redirects are not followed. The cache mode is the default one, because other
+ * modes add `cache-control: no-cache`, which makes the server compute rows anew.
  */
 import { ClientTimeoutError, ConnectionFailedError } from "./errors.js";
 import { limited } from "./signals.js";
@@ -37,7 +38,7 @@ export class Reply {
   }
 }
 
-/** True in Node and its like. Browsers forbid user agents, and let pages send few headers to other origins. */
+/** True in Node and similar runtimes. Browsers forbid a user agent, and limit the headers to other origins. */
 export const isServerRuntime =
   (globalThis as { process?: { versions?: { node?: string } } }).process?.versions?.node !== undefined;
 

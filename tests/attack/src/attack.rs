@@ -28,16 +28,16 @@ use crate::surface::{SURFACES, listed_paths};
 pub const CASES_PER_SCENARIO: usize = 100;
 /// The largest number of faults of one scenario. Further ones most likely have the same cause.
 const MAX_FAULTS_PER_SCENARIO: usize = 2;
-/// DuckDB fails inside on some statements, whatever the rows are; the oracle's fuzz leaves the same failure out.
+/// DuckDB reports internal errors for some statements, whatever the rows are. The oracle's fuzz ignores them as well.
 const ENGINE_FAILURES: &[&str] = &["INTERNAL Error", "database has been invalidated"];
 const LOG_PAUSE: Duration = Duration::from_millis(10);
 const LOG_TRIES: usize = 300;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Run {
-    /// The number of cases.
+    /// The number of cases to run.
     pub cases: usize,
-    /// The first scenario's seed; the next one has the next.
+    /// The seed of the first scenario. Each further scenario has the next number as its seed.
     pub seed: u64,
     /// The number of the only case to run in each scenario.
     pub only: Option<usize>,
@@ -47,18 +47,18 @@ pub struct Run {
     pub max_faults: usize,
 }
 
-/// The counts of a run. They show if everything was refused.
+/// The counts of a run. They show whether the server refused everything, in which case the run proves nothing.
 #[derive(Debug, Default)]
 pub struct Report {
     pub scenarios: usize,
-    /// The scenarios that the program refuses to serve, each with the program's output.
+    /// The scenarios that the program refused to serve, each with the program's output.
     pub unserved: Vec<String>,
     pub cases: usize,
     pub requests: usize,
-    /// The numbers of hidden rows and of masked values that differ.
+    /// The number of hidden rows, and the number of masked values that differ between the sides.
     pub differences: (usize, usize),
     pub statuses: BTreeMap<u16, usize>,
-    /// The number of registrations by refusal code, and of accepted ones.
+    /// The number of registrations by outcome: `accepted`, or the code of the refusal.
     pub registrations: BTreeMap<String, usize>,
     pub left_out: BTreeMap<&'static str, usize>,
     pub faults: Vec<Case>,
@@ -133,7 +133,7 @@ fn attack(
     Ok(())
 }
 
-/// Makes the cases of one scenario.
+/// Generates the cases of one scenario.
 struct CaseSource<'s> {
     scenario: &'s Scenario,
     seen: Paths<'s>,
@@ -162,7 +162,7 @@ impl CaseSource<'_> {
         }
     }
 
-    /// Returns a query. The values of its filters are visible or hidden ones, because a caller may guess.
+    /// Returns a query. Its filters compare with visible or with hidden values, because a caller may guess hidden ones.
     fn query(&self, random: &mut Random) -> Json {
         let mut generator = Generator { random: Random::new(random.draw()), features: Features::default() };
         match random.chance(60) {
@@ -184,13 +184,13 @@ pub struct Finding {
     pub fault: Fault,
     pub requests: Vec<Request>,
     pub answers: [String; 2],
-    /// The log lines of the servers.
+    /// The last lines of the servers' logs, at most eight.
     pub log: Vec<String>,
 }
 
 enum Checked {
     Fine,
-    /// The engine is of no more use to this scenario.
+    /// The engine failed, so the scenario cannot continue.
     EngineFailed,
     Faulty(Finding),
 }
@@ -201,7 +201,7 @@ impl Pair {
         Ok(listed_paths(&serde_json::from_slice(&left.body)?))
     }
 
-    /// Asks both sides at once.
+    /// Sends a request to both sides at once and returns both answers.
     ///
     /// # Errors
     /// A side does not answer.
@@ -215,7 +215,7 @@ impl Pair {
     /// Sends the requests of a case in turn, and returns the first fault.
     ///
     /// # Errors
-    /// None: a side that does not answer is a fault.
+    /// None in practice: a side that does not answer is a fault, not an error.
     pub fn first_fault(&mut self, requests: &[Request]) -> Result<Option<Finding>> {
         let mut ignored = Report::default();
         Ok(match self.check(requests, &mut ignored)? {
@@ -245,7 +245,7 @@ impl Pair {
                 let finding = self.finding(fault, &requests[..=index], Some(&answers));
                 checked = judged(finding, is_registration, report);
             }
-            // A cube that was not registered cannot be asked; a cube that was must be deleted.
+            // If neither side registered the cube, no request can read it. Otherwise the last request deletes it.
             if is_registration && index == 0 && left.status != 201 && right.status != 201 {
                 break;
             }
@@ -256,7 +256,7 @@ impl Pair {
     fn finding(&self, fault: Fault, requests: &[Request], answers: Option<&[Answer; 2]>) -> Finding {
         let is_failure = answers.is_none_or(|answers| answers.iter().any(|answer| answer.status >= 500));
         let mut log: Vec<String> = Vec::new();
-        // A record of a failure may be written after the answer.
+        // The log record of a failure may be written after the answer.
         for _ in 0..LOG_TRIES {
             log.extend(self.servers.iter().flat_map(Server::take_log));
             if !is_failure || log.iter().any(|line| line.contains("query_failed")) {
@@ -270,7 +270,8 @@ impl Pair {
     }
 }
 
-/// Leaves out failures of the engine itself, and those that a writer's own expression makes on visible rows.
+/// Ignores two kinds of findings: failures of the engine itself, and errors that a registered expression of the
+/// writer causes on visible rows.
 fn judged(finding: Finding, is_registration: bool, report: &mut Report) -> Checked {
     let logs = |text: &&str| finding.log.iter().any(|line| line.contains(text));
     if ENGINE_FAILURES.iter().any(&logs) {

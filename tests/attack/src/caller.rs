@@ -1,8 +1,8 @@
-//! The callers of an attack: one person with a key for reading and one for writing, and people of other tenants and
-//! with other attributes.
+//! The callers of an attack: one person with a key for reading and a key for writing, and people with other tenants or
+//! other attributes.
 //!
-//! In: a folder. Out: a state database that knows all keys, made once and copied for each server. Attributes are
-//! values of every JSON type: policies compare them with values of other types.
+//! In: a folder. Out: a state database that contains all keys. It is created once and copied for each server. The
+//! attributes have values of every JSON type, because policies compare an attribute with values of other types.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub enum Caller {
     Acme,
     /// Has the reader's attributes, in the tenant `globex`.
     Globex,
-    /// Has no tenant, another role, and other values of the attributes.
+    /// Has neither a tenant nor the reader's role, and has other values of the attributes.
     Visitor,
 }
 
@@ -44,7 +44,7 @@ impl Caller {
         self.new_key().text
     }
 
-    /// Returns a key that is the same in every run, so that answers do not differ by it.
+    /// Returns a key that is the same in every run, so that it causes no difference between answers.
     fn new_key(self) -> NewKey {
         let first = match self {
             Caller::Reader => 1,
@@ -79,8 +79,8 @@ impl Caller {
     }
 }
 
-/// Conditions (`when`) that apply to the caller: by roles, by groups, and by attributes whose values are numbers and
-/// booleans on one side and the same values as strings on the other. `None` is a policy for all callers.
+/// Conditions (`when`) that apply to the caller: by roles, by groups, and by attributes. Some of these compare a number
+/// or a boolean with the same value as a string. `None` is a policy for all callers.
 pub const APPLICABLE: &[Option<&str>] = &[
     None,
     Some(r#"{"roles": ["analyst"]}"#),
@@ -103,7 +103,7 @@ pub const APPLICABLE: &[Option<&str>] = &[
     Some(r#"{"attributes": {"ranks": ["2", "9"]}}"#),
 ];
 
-/// The number of leading entries whose values have the same type on both sides.
+/// The number of leading entries of [`APPLICABLE`] that compare values of the same type.
 pub(crate) const UNTYPED: usize = 13;
 
 fn context() -> SecurityContext {
@@ -130,7 +130,8 @@ fn context() -> SecurityContext {
     }
 }
 
-/// Applies to fewer `when`, and sees other rows: of each attribute with values, the last one remains.
+/// Returns the context of a visitor, to whom fewer `when` apply. The visitor sees other rows, because only the last
+/// value of each list of attribute values remains.
 fn visitor() -> SecurityContext {
     let names = TEXT_ATTRIBUTES.iter().chain(NUMBER_ATTRIBUTES).chain(BOOLEAN_ATTRIBUTES);
     let last = |name: &&str| match compared_with_rows(name)? {
@@ -172,10 +173,10 @@ pub struct StateTemplate {
 }
 
 impl StateTemplate {
-    /// Makes it in a folder of its own.
+    /// Creates the state database in a folder.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The database cannot be written.
     pub fn create(folder: &Path) -> Result<Self> {
         fs::create_dir_all(folder)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -199,13 +200,13 @@ impl StateTemplate {
         Ok(StateTemplate { folder: folder.to_owned() })
     }
 
-    /// Copies it for a server and returns the server's `state.url`.
+    /// Copies the state database for a server and returns the server's `state.url`.
     ///
     /// # Errors
-    /// It can't be copied.
+    /// The files cannot be copied.
     pub fn copy_to(&self, folder: &Path) -> Result<String> {
         fs::create_dir_all(folder)?;
-        // Its log of writes may not have been merged into the file yet.
+        // The write-ahead log is copied too, because the database file may lack its last writes.
         for name in [FILE.to_owned(), format!("{FILE}-wal")] {
             let from = self.folder.join(&name);
             if from.exists() {

@@ -1,6 +1,6 @@
-//! A case: two projects and the requests whose answers differ, in a file that contains everything to run it.
+//! A case: two projects and the requests whose answers differ. Its file contains everything that is needed to run it.
 //!
-//! In: a finding. Out: a smaller one with the same kind of fault, saved as JSON. Each file of `cases/` is a test.
+//! In: a finding. Out: a smaller case with the same kind of fault, saved as JSON. Each file of `cases/` is a test.
 
 use std::mem::discriminant;
 use std::path::{Path, PathBuf};
@@ -15,16 +15,16 @@ use crate::http::Request;
 use crate::scenario::Scenario;
 use crate::server::{Files, Stage};
 
-/// The largest number of requests for making a case smaller.
+/// The largest number of requests that are sent to make a case smaller.
 const MAX_TRIES: usize = 80;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Case {
-    /// The fault, when it was found.
+    /// A description of the fault when it was found.
     pub about: String,
     pub seed: u64,
     pub index: usize,
-    /// The last one shows the fault.
+    /// The requests. The answers to the last one differ.
     pub requests: Vec<Request>,
     pub fault: Fault,
     pub answers: [String; 2],
@@ -60,7 +60,7 @@ impl Case {
         (self.fault, self.requests, self.answers, self.log) = (fault, requests, answers, log);
     }
 
-    /// Serves both sides and makes the requests.
+    /// Serves both sides, sends the requests and returns the first fault.
     ///
     /// # Errors
     /// A side does not start.
@@ -72,7 +72,7 @@ impl Case {
     /// Writes the case into a folder and returns its path.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn save(&self, folder: &Path) -> Result<PathBuf> {
         std::fs::create_dir_all(folder)?;
         let path = folder.join(format!("seed_{}_case_{}.json", self.seed, self.index));
@@ -98,9 +98,9 @@ impl Case {
 /// Removes the parts of the last request's body without which the fault still occurs.
 ///
 /// # Errors
-/// The servers are gone.
+/// A server does not answer any more.
 pub fn shrink_request(pair: &mut Pair, case: &mut Case) -> Result<()> {
-    // Requests after a registration belong together.
+    // The requests after a registration depend on it, so the case is not changed.
     if case.requests.len() != 1 {
         return Ok(());
     }
@@ -143,19 +143,19 @@ fn smaller_bodies(body: &Json) -> Vec<Json> {
     all
 }
 
-/// Leaves out files and policies that the fault does not need. If the smaller project is not served, or
-/// both sides agree, the file stays.
+/// Removes the files that the fault does not need. A file stays if the project without it is not served, or if both
+/// sides then agree. Policies stay.
 pub fn shrink_project(stage: &Stage, mut case: Case) -> Case {
     for path in case.files.keys().cloned().collect::<Vec<_>>() {
         let mut smaller = case.clone();
         smaller.files.remove(&path);
-        // Without policies everything differs.
+        // Without the policies, both sides would differ in everything.
         if path.starts_with("policies/") || !has_same_fault(stage, &mut smaller) {
             continue;
         }
         case = smaller;
     }
-    // Files that no cube reads.
+    // Removes the files that no cube reads from both sides.
     let mut smaller = case.clone();
     let is_read = |path: &str| path == "service_project.yml" || path.starts_with("data/");
     smaller.left.retain(|path, _| is_read(path));

@@ -12,7 +12,8 @@ use serde_json::Value as Json;
 use crate::http::{Answer, Request};
 use crate::scenario::{CANARY, SECRET};
 
-/// The headers that differ between any two servers. Cache keys and tags are digests with a secret of each server.
+/// The headers that differ between any two servers. Cache keys and tags differ because they are keyed digests, and each
+/// server has its own secret.
 const VOLATILE_HEADERS: &[&str] = &["date", "content-length", "etag", "x-terrane-cache-key"];
 pub(crate) const VOLATILE_FIELDS: &[&str] = &[
     "duration_ms",
@@ -74,7 +75,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Compares two answers to a request.
+/// Compares the answers of both sides to a request, and returns the first fault.
 pub fn fault(request: &Request, left: &Answer, right: &Answer) -> Option<Fault> {
     if left.status != right.status {
         return Some(Fault::Status { left: left.status, right: right.status });
@@ -128,13 +129,13 @@ fn compared_body(answer: &Answer) -> Vec<u8> {
 
 /// A page of the history: the queries that were executed, without ids and times.
 struct ExecutedPage {
-    /// The newest first.
+    /// The records, newest first.
     records: Vec<Json>,
     is_last: bool,
 }
 
-/// Reads a page of the history; `None` if the body is none. Cached answers are left out: a record adds up those of the
-/// time between two writes, so their number depends on the clock.
+/// Parses a page of the history; `None` if the body has another form. Records of cached answers are removed: such a
+/// record adds up all cached answers between two writes, so the number of records depends on the clock.
 fn executed_queries(answer: &Answer) -> Option<ExecutedPage> {
     let mut body: Json = serde_json::from_slice(&answer.body).ok()?;
     let is_last = body.get("next")?.is_null();
@@ -146,7 +147,7 @@ fn executed_queries(answer: &Answer) -> Option<ExecutedPage> {
     Some(ExecutedPage { records, is_last })
 }
 
-/// Returns whether two pages agree as far as both go.
+/// Returns whether two pages have the same records, as far as both of them go.
 fn is_same_history(left: &ExecutedPage, right: &ExecutedPage) -> bool {
     let common = match (left.is_last, right.is_last) {
         (true, true) => return left.records == right.records,
@@ -157,7 +158,7 @@ fn is_same_history(left: &ExecutedPage, right: &ExecutedPage) -> bool {
     left.records[..common] == right.records[..common]
 }
 
-/// Returns the text without the numbers and strings that a field has.
+/// Returns the JSON text without the numbers and strings that are values of the field.
 fn without_value(text: &str, field: &str) -> String {
     let key = format!("\"{field}\":");
     let mut parts = text.split(&key);

@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::caller::Caller;
 
-/// The time limit of a request. It is longer than any answer takes on a busy machine.
+/// The time limit of a request, longer than any answer takes on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(90);
 const MAX_BODY: usize = 64 * 1024 * 1024;
-/// The correlation id of all requests, so that answers that contain it are equal on both servers.
+/// The correlation id of all requests. It is constant, because answers that contain it must be equal on both servers.
 const CORRELATION_ID: &str = "attack-0000000000000000";
 
 /// A request of one of the callers.
@@ -72,7 +72,7 @@ impl Client {
     /// Writes a request. [`Client::receive`] reads its answer.
     ///
     /// # Errors
-    /// The server does not accept it.
+    /// The server does not accept the request.
     pub fn send(&mut self, request: &Request) -> Result<()> {
         let text = wire_text(self.address, request);
         if let Some(connection) = &mut self.connection
@@ -107,7 +107,7 @@ fn wire_text(address: SocketAddr, request: &Request) -> String {
     let accept = accept.as_deref().map(|accept| format!("Accept: {accept}\r\n")).unwrap_or_default();
     let body = body.as_deref().unwrap_or_default();
     let content = if body.is_empty() { "" } else { "Content-Type: application/json\r\n" };
-    // Another port in `Host` would be a difference of the harness's own.
+    // `Host` has no port, because a port would be a difference between the sides that the harness causes.
     let host = address.ip();
     format!(
         "{method} {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {}\r\nX-Correlation-ID: {CORRELATION_ID}\r\n\

@@ -1,7 +1,7 @@
 //! Queries that are almost correct: misspelled names, values of the wrong type, members that are hidden.
 //!
-//! In: a query that the oracle's generator made. Out: the same with one mistake. Refusals must disclose as little as
-//! answers.
+//! In: a query of the oracle's generator. Out: the query with one mistake. A refusal must disclose as little as an
+//! answer.
 
 use serde_json::{Value as Json, json};
 use terrane_oracle_tests::random::Random;
@@ -48,7 +48,8 @@ pub(crate) fn spoil(body: &mut Json, world: &World, random: &mut Random) {
     }
 }
 
-/// Returns a body of its own over one cube: all its dimensions as rows, or all that can be counted.
+/// Returns the body of a new query over one random cube: some dimensions with ungrouped or grouped rows, or some
+/// dimensions with up to two measures.
 pub(crate) fn whole_cube(world: &World, random: &mut Random) -> Json {
     let cube = random.of(&world.cubes);
     let count = 1 + random.below(4);
@@ -74,7 +75,7 @@ fn last_part(member: &str) -> String {
     member.split_once('.').map_or(member, |(_, name)| name).to_owned()
 }
 
-/// Returns a name that differs in one letter.
+/// Returns the name with one letter changed.
 fn near(name: &str, random: &mut Random) -> String {
     let mut letters: Vec<char> = name.chars().collect();
     match random.below(3) {

@@ -1,8 +1,8 @@
 //! Registrations of cubes over protected tables by a writer without `admin`.
 //!
 //! In: the names that may lead to protected rows, and their columns. Out: the registration, then the requests that
-//! would read the cube, then its deletion. Most registrations are refused. An accepted one must show the same as the
-//! cubes of the table.
+//! would read the cube, then the deletion of the cube. Most registrations are refused. If one is accepted, its cube
+//! must show the same rows as the cubes of the table.
 
 use serde_json::{Value as Json, json};
 use terrane_oracle_tests::random::Random;
@@ -70,7 +70,7 @@ const AGGREGATES: &[(&str, Option<&str>)] = &[
 ];
 const TYPES: &[&str] = &["string", "string", "string", "number", "boolean", "time"];
 
-/// Returns the requests of one attempt: the first registers, the last deletes.
+/// Returns the requests of one attempt: the first one registers the cube, the last one deletes it.
 pub fn requests(scenario: &Scenario, name: &str, random: &mut Random) -> Vec<Request> {
     let target = random.of(&scenario.targets);
     let other = random.of(&scenario.seen.cubes);
@@ -109,9 +109,9 @@ fn cube(target: &Target, name: &str, other: &str, random: &mut Random) -> Json {
     };
     let dimensions: Vec<Json> = (0..count)
         .map(|index| {
-            // Most are plain, so that attempts get past the checks of expressions.
+            // Half of the expressions are plain columns, so that some attempts pass the checks of expressions.
             let sql = if random.chance(50) { "{c}" } else { *random.of(EXPRESSIONS) };
-            // A member may have the name of a column that a policy refers to.
+            // A member may have the name of a column to which a policy refers.
             let column = random.of(&target.columns).clone();
             let shadows = random.chance(30) && column.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
             let own = if shadows { column } else { format!("r{index}") };

@@ -1,9 +1,9 @@
 //! A project, with its data for both sides.
 //!
 //! In: a seed. Out: the files of two servers that the caller must not be able to distinguish, and worlds for the
-//! generator of queries. The oracle's generator makes cubes, rows, members and joins. This module adds what attacks
-//! need: failing members (`canary`), cubes over protected tables (`derived`), files (`people`), policies (`policies`),
-//! and the data of the other side (`sides`).
+//! generator of queries. The oracle's generator creates cubes, rows, members and joins. This module adds the parts that
+//! attacks need: failing members (`canary`), cubes over protected tables (`derived`), files (`people`), policies
+//! (`policies`), and the data of the other side (`sides`).
 
 mod canary;
 mod derived;
@@ -29,25 +29,25 @@ use policies::Extras;
 const SCHEMA: &str = "\"Sch\"\"éma; --\".";
 const MAX_SEEDS: u64 = 50;
 
-/// A way to break the premise, so that the harness shows that it finds differences.
+/// A way to make the sides differ for the caller, to test that the harness finds differences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sabotage {
     #[default]
     None,
     /// The project has no policies.
     NoPolicies,
-    /// Values that the caller sees differ too.
+    /// Values that the caller sees differ as well.
     VisibleValues,
 }
 
-/// Constructs that a run may leave out, to find faults other than the known ones.
+/// Constructs that a run may omit, to find other faults than the known ones.
 #[derive(Debug, Clone, Copy)]
 pub struct Constructs {
-    /// `when` whose attributes are of another type than the caller's.
+    /// Conditions (`when`) that compare an attribute with a value of another type than the caller's.
     pub typed_conditions: bool,
     /// Policies on `"*"`.
     pub star: bool,
-    /// A cube over a file.
+    /// A cube over a file of the project.
     pub files: bool,
     /// Cubes over tables that another cube reads.
     pub derived: bool,
@@ -72,13 +72,13 @@ pub struct Scenario {
     pub seen: World,
     /// The cubes with all rows of the left side.
     pub whole: World,
-    /// Names that a writer may try to register a cube over, with their columns.
+    /// The names over which a writer may try to register a cube, with the columns behind each name.
     pub targets: Vec<Target>,
-    /// The numbers of hidden rows of the left side, and of masked values that differ between the sides.
+    /// The number of hidden rows of the left side, and the number of masked values that differ between the sides.
     pub differences: (usize, usize),
 }
 
-/// A relation that a writer asks for.
+/// A relation over which a writer tries to register a cube.
 #[derive(Debug, Clone)]
 pub struct Target {
     pub name: String,
@@ -86,9 +86,9 @@ pub struct Target {
 }
 
 impl Scenario {
-    /// Makes the scenario of a seed.
+    /// Generates the scenario of a seed.
     pub fn new(seed: u64, constructs: Constructs, sabotage: Sabotage) -> Self {
-        // Worlds in which nothing is hidden prove nothing; the next seed's is as good.
+        // A world without hidden rows or values proves nothing. The world of the next seed replaces it.
         let seeds = (0..MAX_SEEDS).map(|more| seed.wrapping_mul(1_000_003).wrapping_add(more));
         let mut drafts = seeds.map(|seed| Draft::new(seed, constructs));
         let first = drafts.find(|draft| policies::hides(&draft.world));
@@ -96,7 +96,7 @@ impl Scenario {
     }
 }
 
-/// A tagged world on its way to a scenario.
+/// A tagged world from which a scenario is built.
 struct Draft {
     random: Random,
     constructs: Constructs,
@@ -114,7 +114,7 @@ impl Draft {
         let mut world = world(&mut generator);
         remove_templates(&mut world);
         let extras = policies::add(&mut generator, &mut world, constructs.star, is_plain);
-        // A filter on all cubes would be a second one on the file's.
+        // A policy on all cubes would filter the rows of the file's cube a second time.
         if constructs.files && !extras.has_star_filter() && random.chance(50) {
             people::add(&mut world, &mut random);
         }
@@ -236,7 +236,7 @@ impl Draft {
     }
 }
 
-/// Replaces braces of Jinja in the data, because they would be rendered in the settings that contain the data.
+/// Replaces strings with braces in the data, because the data is part of the settings, where Jinja would render them.
 fn remove_templates(world: &mut World) {
     for cell in world.cubes.iter_mut().flat_map(|cube| cube.rows.iter_mut().flatten()) {
         if matches!(cell, Cell::Text(text) if text.contains("{{")) {
@@ -253,7 +253,7 @@ fn table_name(cube: &Cube, is_plain: bool) -> String {
     with_schema(&format!("{SCHEMA}\"{}\"", cube.table.replace('"', "\"\"")), is_plain)
 }
 
-/// Returns the cubes that are served: with failing members, and with those that have no rows of their own.
+/// Returns the served cubes: those of `rows` with failing members, and derived cubes with the rows of their origins.
 fn with_attack_members(rows: &World, origins: &World, derived: &[Derived]) -> World {
     let mut world = rows.clone();
     world.policies = origins.policies.clone();

@@ -21,12 +21,12 @@ use serde_json::Value as Json;
 use crate::caller::StateTemplate;
 use crate::http::Client;
 
-/// The time limit of a start, longer than any start on a busy machine.
+/// The time limit of a start, longer than any start takes on a busy machine.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 const START_TRIES: usize = 5;
-/// A warning of the start: types of columns are unknown.
+/// The warning of a start that could not read the types of columns.
 const UNDESCRIBED: &str = "warning[cube-not-asked]";
-/// The first argument by which the attack's binary becomes the program under attack.
+/// The first argument that makes the attack's binary the program under attack.
 pub const AS_PROGRAM: &str = "--as-program";
 
 /// Files by their paths inside the project; a `.gz` is compressed when it is written.
@@ -63,11 +63,11 @@ impl Stage {
         Ok(Stage { binary: binary.to_owned(), folder, state })
     }
 
-    /// Starts the servers of two sides at once. Where a busy machine let the program not find out the types of a
-    /// cube's columns, it starts them again: the sides would differ by it.
+    /// Starts the servers of two sides at once. On a busy machine, a server may fail to read the types of a cube's
+    /// columns in time, which would be a difference between the sides. In this case both servers are restarted.
     ///
     /// # Errors
-    /// One of them does not start; the error quotes its output.
+    /// A server does not start; the error quotes its output.
     pub fn serve_both(&self, sides: [&[&Files]; 2]) -> Result<[Server; 2]> {
         for _ in 0..START_TRIES {
             let servers = self.start_both(sides)?;
@@ -92,7 +92,7 @@ impl Stage {
     /// Starts servers over one project and one state database, each with variables of its own.
     ///
     /// # Errors
-    /// One of them does not start; the error quotes its output.
+    /// A server does not start; the error quotes its output.
     pub fn serve_replicas(
         &self,
         prepare: impl Fn(&Path) -> Result<Files>,
@@ -117,13 +117,13 @@ impl Stage {
         self.start(&site, &[])
     }
 
-    /// Makes an empty project and a state database.
+    /// Creates an empty project and a state database.
     fn site(&self, name: &str) -> Result<Site> {
         let folder = self.folder.path().join(name);
         if folder.exists() {
             fs::remove_dir_all(&folder)?;
         }
-        // The same last part on both sides.
+        // The last part of the path is the same on both sides, so that the name of the folder causes no difference.
         let project = folder.join("project");
         fs::create_dir_all(&project)?;
         let state_url = self.state.copy_to(&folder.join("state"))?;
@@ -190,7 +190,7 @@ impl Server {
         self.log.lock().is_ok_and(|lines| lines.iter().any(|line| line.contains(UNDESCRIBED)))
     }
 
-    /// Returns the log's lines since the last call, each cut to 2,000 characters.
+    /// Returns the log's lines since the last call, each cut off after 2,000 characters.
     pub fn take_log(&self) -> Vec<String> {
         self.log.lock().map(|mut lines| std::mem::take(&mut *lines)).unwrap_or_default()
     }
@@ -204,7 +204,7 @@ impl Drop for Server {
     }
 }
 
-/// Reports the address of the start's record, and collects the lines after it.
+/// Sends the address in the log record of the start, and collects the lines after that record.
 fn follow(stdout: ChildStdout, log: &Mutex<Vec<String>>, address: &mpsc::Sender<SocketAddr>) {
     for line in BufReader::new(stdout).lines().map_while(Result::ok) {
         if let Ok(record) = serde_json::from_str::<Json>(&line)

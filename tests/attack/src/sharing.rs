@@ -2,8 +2,8 @@
 //!
 //! In: a seed, a number of queries, the address of a Redis server. Out: counts, and every answer that differs from the
 //! answer of a server without a cache to the same caller. The servers have one project, one state database and one
-//! DuckDB file. Every caller sends every query to both sharing servers, so that most answers come from a cache that
-//! other callers filled.
+//! DuckDB file. Every caller sends every query to both servers that share the cache, so that most answers come from
+//! entries that other callers caused.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -27,13 +27,14 @@ use crate::surface::SURFACES;
 const QUERIES_PER_SCENARIO: usize = 25;
 const CALLERS: [Caller; 4] = [Caller::Reader, Caller::Acme, Caller::Globex, Caller::Visitor];
 const DATABASE: &str = "shared.duckdb";
-/// The database while it is written. Its connection ends some time after it is dropped, and holds the lock until then.
+/// The file of the database while it is written. The connection holds the file's lock until it ends, which is some time
+/// after it is dropped. The servers therefore read a copy.
 const WRITTEN_DATABASE: &str = "written.duckdb";
 const SETTINGS: &str = "service_project.yml";
 /// Fields that report whether an answer is cached.
 const CACHE_FIELDS: &[&str] = &["cached", "stale"];
 
-/// The counts of a run. Without cache hits, or without callers whose answers differ, it proves nothing.
+/// The counts of a run. A run without cache hits, or without callers whose answers differ, proves nothing.
 #[derive(Debug, Default)]
 pub struct Report {
     pub scenarios: usize,
@@ -41,15 +42,15 @@ pub struct Report {
     pub answers: usize,
     /// The number of answers from a cache.
     pub hits: usize,
-    /// The number of answers from a cache to the first request of its kind on a server.
+    /// The number of first answers, for each query, caller and server, that came from the cache.
     pub shared_hits: usize,
-    /// The number of queries to which callers get different rows.
+    /// The number of queries to which callers receive different rows.
     pub distinguishing: usize,
-    /// Requests, each with the answer of a server that shares a cache and the correct answer.
+    /// The faults: each request with the answer of a server that shares a cache, and the correct answer.
     pub faults: Vec<String>,
 }
 
-/// Runs until `queries` have been sent.
+/// Runs until `queries` queries have been sent.
 ///
 /// # Errors
 /// The servers do not start or do not answer.
@@ -110,7 +111,7 @@ impl Group {
         }
         let different: BTreeSet<&[u8]> = expected.iter().map(|(_, answer)| answer.compared.as_slice()).collect();
         report.distinguishing += usize::from(different.len() > 1);
-        // Each caller twice on each server, in an order that differs from query to query.
+        // Each caller sends the query twice to each server, in an order that differs from query to query.
         let mut turns: Vec<(usize, usize)> = Vec::new();
         for turn in 0..2 * self.sharing.len() * expected.len() {
             let turn = (turn % expected.len(), turn / expected.len() % self.sharing.len());
@@ -164,8 +165,8 @@ fn remove_volatile(json: &mut Json) {
     }
 }
 
-/// Returns the project's files, after the tables were made in a database file. In memory, each server would have a
-/// warehouse of its own.
+/// Creates the tables in a database file and returns the project's files. With a database in memory, each server would
+/// have a warehouse of its own.
 fn with_database(scenario: &Scenario, project: &Path) -> Result<Files> {
     let mut files = scenario.files.clone();
     files.extend(scenario.left.clone());

@@ -1,7 +1,7 @@
 //! The surfaces of the product to which an attack sends requests.
 //!
-//! In: a semantic query, or nothing. Out: requests. Each surface is one entry of [`SURFACES`]; a new one joins every
-//! attack by being listed.
+//! In: a semantic query, or nothing. Out: requests. Each surface is one entry of [`SURFACES`]; every attack uses all
+//! entries.
 
 use serde_json::{Map, Value as Json, json};
 use terrane_oracle_tests::random::Random;
@@ -10,16 +10,16 @@ use terrane_oracle_tests::world::World;
 use crate::caller::Caller;
 use crate::http::{Request, percent_encoded};
 
-/// A way in which callers ask the server.
+/// An interface through which callers send requests to the server.
 pub trait Surface: Sync {
     fn name(&self) -> &'static str;
-    /// Asks a query, given as a REST body, in one of the surface's ways.
+    /// Returns a request for a query, which is given as a REST body, in one of the forms that the surface offers.
     fn query(&self, random: &mut Random, body: &Json) -> Request;
     /// Returns a request for something other than rows. `paths` are the GET routes in the server's OpenAPI description.
     fn metadata(&self, random: &mut Random, world: &World, paths: &[String]) -> Request;
 }
 
-/// All surfaces. A case asks one of them.
+/// All surfaces. A case uses one of them.
 pub const SURFACES: &[&dyn Surface] = &[&Rest];
 
 /// The REST interface, `/api/v1`.
@@ -36,7 +36,7 @@ const VOLATILE_PATHS: &[&str] = &[
     "/oauth/",
     "/auth/keys",
     "/auth/users",
-    // Made from the times of the caller's own queries.
+    // Recommendations depend on the times of the caller's own queries.
     "/optimization/recommendations",
 ];
 
@@ -88,7 +88,7 @@ impl Surface for Rest {
         let measure = if members.is_empty() { "count" } else { *random.of(&members) };
         let path = random.of(paths).clone();
         let path = path.replace("{cube_name}", &cube.name).replace("{cube}", &cube.name).replace("{measure}", measure);
-        // A profile is made before one can be read.
+        // A profile must be created before it can be read.
         if path.ends_with("/profile") && random.chance(50) {
             return Request::post(Caller::Reader, &path, "{}".to_owned());
         }

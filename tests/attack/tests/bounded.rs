@@ -27,7 +27,7 @@ fn hidden_rows_and_masked_values_change_no_answer() {
     }
     assert!(report.faults.is_empty(), "{} faults, see above", report.faults.len());
     assert!(report.unserved.is_empty(), "{:#?}", report.unserved);
-    // A run in which everything is refused, or in which nothing is hidden, proves nothing.
+    // A run in which the server refuses everything, or in which nothing is hidden, proves nothing.
     let answered = report.statuses.get(&200).copied().unwrap_or_default();
     assert!(answered * 5 > report.requests * 2, "only {answered} of {} were answered", report.requests);
     assert!(report.registrations.get("accepted").copied().unwrap_or_default() > 0, "{:?}", report.registrations);

@@ -1,5 +1,5 @@
-//! Tests faults that were found in the past: each file of `cases/` is served on both sides and its requests are sent
-//! again.
+//! Tests faults that were found in the past. Each file of `cases/` is served on both sides, and its requests must not
+//! show the fault.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -22,7 +22,7 @@ fn no_case_shows_its_fault_again() {
         match case.replay(&stage) {
             Ok(None) => {}
             Ok(Some(finding)) => faults.push(format!("{}: {}", path.display(), finding.fault)),
-            // A project that is refused shows nothing either.
+            // A project that the server refuses to load discloses nothing either.
             Err(error) if error.to_string().contains("error[") => {}
             Err(error) => faults.push(format!("{}: {error}", path.display())),
         }

@@ -23,7 +23,7 @@ fn no_answer_crosses_from_one_caller_to_another() {
     assert!(report.faults.is_empty(), "{}", report.faults.join("\n\n"));
     let counts = (report.answers, report.hits, report.shared_hits, report.distinguishing);
     println!("answers, hits, hits on first requests, queries that distinguish callers: {counts:?}");
-    // Refusals, CSV, Arrow and explanations are no hits.
+    // Refusals, CSV, Arrow and explanations never count as hits.
     assert!(report.hits * 6 > report.answers, "few hits: {counts:?}");
     assert!(report.shared_hits > QUERIES / 2, "few results are shared: {counts:?}");
     assert!(report.distinguishing * 5 > QUERIES, "few queries distinguish callers: {counts:?}");

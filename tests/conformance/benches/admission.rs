@@ -1,10 +1,10 @@
 //! Measures the cost of authenticating a caller and of securing a query.
 //!
-//! `POST /api/v1/query/sql` through the whole edge without sockets, over a real state database with a warm cache: an
-//! anonymous caller, an API key, an HS256 token, and the same with every rate limit on. Then the compiler alone,
-//! without policies and with a row filter and a mask. Budget: a key or a token and the policies together add less than
-//! 100 µs to a request. The store's answer is cached for two seconds, so almost every request of a busy key is like
-//! these.
+//! Runs `POST /api/v1/query/sql` through the whole edge without sockets, over a real state database with a warm cache,
+//! for an anonymous caller, an API key, an HS256 token, and each of them with every rate limit enabled. Then runs the
+//! compiler alone, without policies and with a row filter and a mask. Budget: a key or a token and the policies
+//! together add less than 100 µs to a request. The result of a credential lookup is cached for two seconds, so almost
+//! every request of a busy key takes as long as here.
 
 use std::hint::black_box;
 use std::num::NonZeroU32;
@@ -38,7 +38,7 @@ const BODY: &str =
     r#"{"measures": ["orders.revenue", "orders.count"], "dimensions": ["orders.status", "customers.region"]}"#;
 const PASSWORD: &str = "correct horse battery staple";
 
-/// Returns a server with real credentials. Panics on any failure, as benches may.
+/// Returns a server with real credentials. Panics on any failure.
 fn main_world(runtime: &Runtime, rates: RateSettings) -> (Edge, String, String, TempDir) {
     runtime.block_on(async {
         let folder = tempfile::tempdir().expect("a folder");

@@ -1,8 +1,8 @@
-//! Measures the cost of the result cache for a query that it does not answer, and the cost of one that it does.
+//! Measures the cost of the result cache for a miss and for a hit.
 //!
-//! `POST /api/v1/query` through the whole edge without sockets, over a warehouse that answers at once: with the cache
-//! off; with it on and another query each time; with it on and the same query. Budget: a miss takes at most 20 µs more
-//! than the query with the cache off.
+//! Runs `POST /api/v1/query` through the whole edge without sockets, over a warehouse that answers at once, in three
+//! ways: without the cache, with the cache and a new query each time, with the cache and the same query. Budget: a miss
+//! takes at most 20 µs more than the query without the cache.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -32,7 +32,7 @@ fn request(number: u64) -> Request {
     request.body(Body::from(body.to_string())).expect("a request")
 }
 
-/// Returns the time of requests that a worker of the runtime answers, as in a server.
+/// Returns the time of requests that run on a worker thread of the runtime, as they do in a server.
 fn time_of(runtime: &Runtime, edge: &Arc<Edge>, numbers: impl Iterator<Item = u64> + Send + 'static) -> Duration {
     let edge = Arc::clone(edge);
     let answering = runtime.spawn(async move {

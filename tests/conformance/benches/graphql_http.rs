@@ -1,9 +1,9 @@
-//! Measures the CPU that the server takes for a request, over HTTP and with cached rows.
+//! Measures the CPU time that the server takes for a request over HTTP with cached rows.
 //!
-//! 16 connections send the same query, by REST and by GraphQL. The server has a runtime of its own, whose threads are
-//! measured alone, so that clients and other programs of the machine do not count. Budgets: 60 µs more for GraphQL than
-//! for REST, and 8,000 requests a second, which two cores reach with 250 µs. The fakes of this package stand for
-//! the warehouse and the clock.
+//! 16 connections send the same query, by REST and by GraphQL. The server has its own runtime, and only the threads of
+//! this runtime are measured, so that clients and other programs on the machine do not count. Budgets: 60 µs more for
+//! GraphQL than for REST, and 8,000 requests a second, which two cores reach if a request takes 250 µs. Fakes of this
+//! package replace the warehouse and the clock.
 
 #![allow(
     clippy::print_stdout,
@@ -42,14 +42,14 @@ fn server_time() -> Duration {
     let times = tasks.filter_map(|task| {
         let stat = fs::read_to_string(task.ok()?.path().join("stat")).ok()?;
         let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;
-        // Fields 14 and 15 of the line; the third is the first one here.
+        // Fields 14 and 15 of the line are the CPU times. `rest` begins with field 3.
         let ticks: f64 = rest.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum();
         (name == THREADS).then_some(ticks)
     });
     Duration::from_secs_f64(times.sum::<f64>() / TICKS_PER_SECOND)
 }
 
-/// Sends a request again and again on one connection.
+/// Sends a request `count` times on one connection.
 async fn send(address: SocketAddr, path: &'static str, body: String, count: usize) {
     let mut stream = TcpStream::connect(address).await.expect("a connection");
     let length = body.len();
@@ -70,7 +70,7 @@ async fn send(address: SocketAddr, path: &'static str, body: String, count: usiz
     }
 }
 
-/// Returns whether an answer with a length is complete.
+/// Returns whether an answer with a `Content-Length` is complete.
 fn is_complete(answer: &[u8]) -> bool {
     let text = String::from_utf8_lossy(answer);
     let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };

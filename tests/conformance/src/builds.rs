@@ -15,12 +15,12 @@ use terrane_app::ports::leases::{Lease, Leases};
 use terrane_app::ports::store::StoreError;
 use terrane_app::ports::warehouse::{RefusalCause, WarehouseError, WarehouseErrorKind};
 
-/// The relations in the warehouse. A clone shares them.
+/// The relations in the warehouse. Clones share them.
 #[derive(Clone, Default)]
 pub struct MemoryBuilder {
     /// The relations by name, each with the query that it was built from.
     pub relations: Arc<Mutex<BTreeMap<String, (BuiltRelation, String)>>>,
-    /// The models whose builds were requested.
+    /// The schemas that builds have created.
     pub schemas: Arc<Mutex<BTreeSet<String>>>,
     /// Models whose build the warehouse refuses.
     pub refuses: BTreeSet<String>,
@@ -30,7 +30,7 @@ pub struct MemoryBuilder {
 }
 
 impl MemoryBuilder {
-    /// Returns the query that a relation was built of last.
+    /// Returns the query from which a relation was last built.
     pub fn query(&self, relation: &str) -> Option<String> {
         lock(&self.relations).get(relation).map(|(_, query)| query.clone())
     }
@@ -82,7 +82,7 @@ impl ModelBuilder for MemoryBuilder {
     async fn settle(&self) {}
 }
 
-/// One lease for all that share it.
+/// One lease, shared by all clones.
 #[derive(Clone, Default)]
 pub struct MemoryLeases {
     held: Arc<Mutex<Option<Lease>>>,
@@ -90,7 +90,7 @@ pub struct MemoryLeases {
 }
 
 impl MemoryLeases {
-    /// Behaves like a state database in which another process took over the lease.
+    /// Ends the lease as if another process had taken it over in the state database.
     pub fn take_over(&self) {
         *lock(&self.held) = None;
     }
@@ -124,12 +124,12 @@ impl Leases for MemoryLeases {
     }
 }
 
-/// Stores the records in memory.
+/// An audit log in memory.
 #[derive(Default)]
 pub struct MemoryAudit(Mutex<Vec<AuditEntry>>);
 
 impl MemoryAudit {
-    /// Returns each record's event with the state after it.
+    /// Returns the event of each record with the state after the event.
     pub fn records_as_text(&self) -> Vec<String> {
         let after = |entry: &AuditEntry| entry.after.as_ref().map(terrane_json::details::encode).unwrap_or_default();
         lock(&self.0).iter().map(|entry| format!("{} {}", entry.event, after(entry))).collect()
@@ -152,7 +152,7 @@ impl AuditLog for MemoryAudit {
     }
 }
 
-/// Reports of changed data in memory.
+/// Invalidations of changed data, stored in memory.
 #[derive(Default)]
 pub struct MemoryInvalidations(Mutex<Vec<Invalidation>>);
 
@@ -170,7 +170,7 @@ impl Invalidations for MemoryInvalidations {
     }
 }
 
-/// Runs over them.
+/// Returns builds over these fakes.
 pub fn builds(
     builder: &MemoryBuilder,
     leases: &MemoryLeases,

@@ -57,7 +57,7 @@ use terrane_app::jobs::JobSettings;
 use terrane_wire::jobs::Texts;
 use terrane_wire::profile::StoredProfileTexts;
 
-/// One file: cases that belong together.
+/// One file, which contains cases that belong together.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct File {
@@ -75,33 +75,33 @@ pub struct Case {
     pub response: Expected,
 }
 
-/// The server's surroundings.
+/// The state of the server and of its dependencies.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct World {
     pub caller: Caller,
     pub warehouse: FakeBehavior,
     pub warehouse_ping: FakeBehavior,
-    /// The answers to lookups of tables.
+    /// The behavior of lookups in the warehouse's catalog.
     pub warehouse_catalog: FakeBehavior,
     pub database_ping: FakeBehavior,
     /// The columns of every result set.
     pub columns: Vec<Column>,
-    /// The columns of statements without groups, if they differ.
+    /// The columns of statements without groups, if they differ from `columns`.
     #[serde(skip)]
     pub ungrouped_columns: Arc<Mutex<Option<Vec<Column>>>>,
-    /// The number of times that a streamed answer repeats the rows.
+    /// The number of times that a streamed answer contains the rows.
     pub repeats: usize,
-    /// The end of the stream after them.
+    /// The behavior of the stream after its last batch.
     pub stream_ends: FakeBehavior,
     pub is_dialect_missing: bool,
     pub is_dialect_out_of_fuel: bool,
     /// The required plugins that are not available.
     pub missing_plugins: Vec<String>,
     pub is_draining: bool,
-    /// True if another query has the only permit, and no query may wait.
+    /// True if another query holds the only permit, and no query may wait for it.
     pub is_busy: bool,
-    /// True if the operator has disabled the description of the interface.
+    /// True if the operator has disabled the interface's OpenAPI description.
     pub has_no_docs: bool,
     pub has_no_costs: bool,
     /// True if the warehouse has no prices.
@@ -131,7 +131,7 @@ pub struct World {
     pub has_cache: bool,
     /// True if pre-aggregations are switched on, without a worker that builds them.
     pub has_preaggregations: bool,
-    /// The builds of its pre-aggregations.
+    /// The builds of the project's pre-aggregations.
     #[serde(skip)]
     pub preaggregations: Arc<MemoryPreaggregations>,
     /// True if the project has pre-aggregations with tables, which are one hour old.
@@ -177,9 +177,9 @@ pub enum Caller {
     Admin,
     /// A caller who may register cubes.
     Writer,
-    /// Admits anonymous callers without any right.
+    /// An anonymous caller who is admitted and has no scopes.
     Powerless,
-    /// Anonymous callers are not let in.
+    /// An anonymous caller who is not admitted.
     Stranger,
 }
 
@@ -193,12 +193,12 @@ pub struct TestRequest {
     pub headers: BTreeMap<String, String>,
     pub json: Option<Json>,
     pub text: Option<String>,
-    /// The size in bytes of a JSON string as the body.
+    /// The size in bytes of the body, which is a JSON string.
     pub size: Option<usize>,
-    /// True if the body begins and never ends.
+    /// True if the client sends only the beginning of the body.
     #[serde(default)]
     pub stalls: bool,
-    /// True if the request uses a connection above the limit.
+    /// True if the request uses a connection beyond the limit of connections.
     #[serde(default)]
     pub is_surplus: bool,
 }
@@ -232,7 +232,7 @@ pub struct Answered {
 /// Returns every case of `cases/`, with the name of its file.
 ///
 /// # Panics
-/// Where a file cannot be read.
+/// A file cannot be read.
 pub fn all() -> Vec<(String, Case)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
     let mut paths: Vec<_> = folder.read_dir().expect("cases/").map(|entry| entry.expect("an entry").path()).collect();
@@ -494,7 +494,7 @@ impl Case {
             let (edge, asked) = (edge.clone(), self.request.clone());
             tokio::spawn(async move { ask(&edge, &asked).await })
         });
-        // Lets the other request take the turn.
+        // Lets the other query take the permit.
         tokio::task::yield_now().await;
         let answered = ask(&edge, &self.request).await;
         if let Some(other) = other {
@@ -537,7 +537,7 @@ impl Expected {
         out
     }
 
-    /// Checks that an error has one of the four shapes, with the correlation id of its header.
+    /// Checks that an error has one of the four forms, with the correlation id of the response header.
     fn error_form(&self, answered: &Answered, text: &str) -> Option<String> {
         if answered.status.as_u16() < 400 || answered.body.is_empty() {
             return None;

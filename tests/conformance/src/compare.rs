@@ -2,9 +2,9 @@
 
 use serde_json::Value as Json;
 
-/// Returns each difference as one line. Objects may have more fields than expected, lists may not have more items. The
-/// expected string `~part` matches a string that contains the part or a list with an item that does; `*` matches
-/// anything except null.
+/// Returns one line for each difference. Objects may have more fields than expected; lists may not have more items. The
+/// expected string `~part` matches a string that contains `part`, or a list with an item that does. The expected string
+/// `*` matches everything except null.
 pub fn differences(expected: &Json, found: &Json) -> Vec<String> {
     let mut out = Vec::new();
     compare("body", expected, found, &mut out);
@@ -43,7 +43,7 @@ fn holds(found: &Json, part: &str) -> bool {
     }
 }
 
-/// Compares two values. Numbers are compared by their text, so that no digit is lost.
+/// Compares two values. Numbers are compared by their text, because `f64` would lose digits.
 fn same(expected: &Json, found: &Json) -> bool {
     match (expected, found) {
         (Json::Number(expected), Json::Number(found)) => expected.to_string() == found.to_string(),

@@ -70,7 +70,7 @@ impl ExecutedQueries for MemoryHistory {
     }
 }
 
-/// Guardrails with the audit records of their changes, and with the same conflicts as those of a state database.
+/// Guardrails with audit records of their changes. They report the same conflicts as those of a state database.
 #[derive(Debug, Default)]
 pub struct MemoryGuardrails {
     pub records: Mutex<Vec<(u64, GuardrailRecord)>>,
@@ -106,7 +106,7 @@ impl GuardrailRecords for MemoryGuardrails {
 #[derive(Debug)]
 pub struct MemoryBudgets {
     history: Arc<MemoryHistory>,
-    /// Amounts by account and holder.
+    /// The claimed amounts, by account and holder.
     leases: Mutex<BTreeMap<[Arc<str>; 2], u64>>,
     alerts: Mutex<BTreeSet<(Arc<str>, u8)>>,
 }

@@ -37,7 +37,7 @@ use crate::builds::MemoryBuilder;
 pub enum FakeBehavior {
     #[default]
     Answers,
-    /// Fails with a message that no caller may see.
+    /// Fails with a message that callers must not see.
     Refuses,
     TimesOut,
     Unavailable,
@@ -45,7 +45,7 @@ pub enum FakeBehavior {
     Panics,
 }
 
-/// The text that fakes put into messages. It must never reach a caller.
+/// The text that fakes put into their messages. No answer may contain it.
 pub const SECRET: &str = "table raw.orders at /srv/secret.parquet";
 
 /// The tables of the warehouse's catalog and their columns.
@@ -89,22 +89,22 @@ pub struct FakeWarehouse {
     pub behavior: FakeBehavior,
     pub ping: FakeBehavior,
     pub columns: Vec<Column>,
-    /// The columns of statements without groups, if they differ.
+    /// The columns of statements without groups, if they differ from `columns`.
     pub ungrouped_columns: Arc<Mutex<Option<Vec<Column>>>>,
-    /// The number of batches of a stream, and its end.
+    /// The number of batches of a stream. `stream_ends` is the behavior after them.
     pub batches: usize,
     pub stream_ends: FakeBehavior,
-    /// The answers to lookups of tables.
+    /// The behavior of lookups in the catalog.
     pub catalog: FakeBehavior,
-    /// The relations that were built in it.
+    /// The builder that stores built relations.
     pub builder: MemoryBuilder,
-    /// The number of statements that it ran.
+    /// The number of statements that have run.
     pub statements: Arc<AtomicUsize>,
-    /// The number of statements that it runs now.
+    /// The number of statements that are running.
     pub running: Arc<AtomicUsize>,
 }
 
-/// A statement that runs until it ends or its caller goes away.
+/// A running statement. It counts until it ends or its caller disconnects.
 struct RunningStatement(Arc<AtomicUsize>);
 
 impl RunningStatement {
@@ -362,7 +362,7 @@ impl Retention for FakeRetention {
     }
 }
 
-/// A clock that stands at noon of 14 February 2024. `elapsed` advances by 1.5 ms at each reading.
+/// A clock whose time is always noon of 14 February 2024. `elapsed` advances by 1.5 ms with each call.
 #[derive(Default)]
 pub struct FakeClock {
     reads: AtomicU64,

@@ -1,4 +1,4 @@
-//! Governed records in memory, with the same conflicts as those of a state database.
+//! Governed records in memory. They report the same conflicts as those of a state database.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -8,7 +8,7 @@ use terrane_app::ports::governance_records::{
 };
 use terrane_app::ports::store::StoreError;
 
-/// Records in memory. It discards audit records.
+/// Governed records in memory, without audit records.
 #[derive(Default)]
 pub struct MemoryGovernance(Mutex<Records>);
 

@@ -1,4 +1,4 @@
-//! Fakes of governance hooks, which answer as a case requires.
+//! Fakes of governance hooks, which answer as a case configures them.
 
 use std::sync::Arc;
 
@@ -25,9 +25,9 @@ pub struct FakeHook {
     pub is_monitored: bool,
     /// True if each call of the hook fails.
     pub faults: bool,
-    /// The code with which the hook denies each query; `None` if it denies none.
+    /// The code with which the hook denies each query; `None` if it denies no query.
     pub denies: Option<String>,
-    /// A dimension such as `orders.status`, whose rows must be `open`.
+    /// A dimension such as `orders.status`. The hook's row filter accepts only the value `open`.
     pub filters: Option<String>,
     /// A dimension such as `orders.status`, whose values the hook masks as null.
     pub masks: Option<String>,

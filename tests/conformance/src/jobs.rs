@@ -1,4 +1,4 @@
-//! Fakes of an unavailable state database and an unavailable folder of results. `tests/jobs` tests jobs with real ones.
+//! Fakes of an unavailable state database and an unavailable folder of results. `tests/jobs` uses real ones.
 
 use std::sync::Arc;
 
@@ -23,13 +23,13 @@ pub struct JobAdapters {
 }
 
 impl JobAdapters {
-    /// Returns adapters without jobs.
+    /// Returns adapters that are unavailable.
     pub fn none() -> Self {
         JobAdapters { jobs: Arc::new(NoJobs), results: Arc::new(NoJobs), leases: Arc::new(MemoryLeases::default()) }
     }
 }
 
-/// Answers no call.
+/// A state database and a folder of results whose calls all fail.
 struct NoJobs;
 
 fn away<T>() -> Result<T, StoreError> {

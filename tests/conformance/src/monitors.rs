@@ -1,4 +1,5 @@
-//! Monitors in memory, by the same rules of alerts as the state database. No messages are written: system tests send them.
+//! Monitors in memory, whose alerts follow the same rules as those of the state database. They send no messages to
+//! channels, which the system tests do.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -287,7 +288,7 @@ impl DeliveryRecords for MemoryMonitors {
     }
 }
 
-/// Returns channels of which one webhook and one channel of Slack are configured; their hosts do not exist.
+/// Returns channels with one webhook and one Slack channel. Their hosts do not exist.
 pub fn channels() -> Channels {
     let webhook = WebhookSettings {
         name: "ops".into(),

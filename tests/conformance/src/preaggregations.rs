@@ -1,4 +1,4 @@
-//! The state of pre-aggregations in memory: builds that no worker runs, and no tables.
+//! The state of pre-aggregations in memory, with builds that no worker runs, and without tables.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,18 +14,18 @@ use terrane_app::ports::rollup_tables::TablesElsewhere;
 use terrane_app::ports::store::StoreError;
 use terrane_app::preaggregations::PreaggregationBackend;
 
-/// The id of a build that waits from the start.
+/// The id of a build that is pending from the start.
 pub const WAITING: &str = "00112233445566778899aabbccddeeff";
 const TARGET: &str = "r1";
 
-/// Pending builds. Requests add builds, and cancelling ends them.
+/// Pending builds. Requests add builds and cancel them.
 #[derive(Debug)]
 pub struct MemoryPreaggregations {
     builds: Mutex<Vec<RollupBuild>>,
     readings: AtomicUsize,
 }
 
-/// Returns a backend whose warehouse is elsewhere.
+/// Returns a backend whose tables are in another warehouse.
 pub fn backend(state: Arc<MemoryPreaggregations>) -> PreaggregationBackend {
     let tables = TablesElsewhere { target: TARGET.to_owned(), schema: "stored_elsewhere".to_owned() };
     PreaggregationBackend { state, tables: Arc::new(tables) }
@@ -43,7 +43,7 @@ fn waiting() -> RollupBuild {
 }
 
 impl MemoryPreaggregations {
-    /// Returns the number of times that all builds were read.
+    /// Returns the number of times that the list of all builds was requested.
     pub fn readings(&self) -> usize {
         self.readings.load(Ordering::Relaxed)
     }

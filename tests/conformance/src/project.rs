@@ -53,7 +53,7 @@ pub fn snapshot_with_tables() -> Snapshot {
 /// Returns one table of 40 rows for each pre-aggregation of a project, built one hour ago.
 ///
 /// # Panics
-/// If a pre-aggregation cannot be built for the snapshot's dialect.
+/// A pre-aggregation cannot be built for the snapshot's dialect.
 pub fn tables(snapshot: &Snapshot, now: Timestamp) -> ReadyRollups {
     let mut ready = ReadyRollups::default();
     for rollup in RollupOf::all(&snapshot.model) {

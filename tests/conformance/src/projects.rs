@@ -12,7 +12,7 @@ use terrane_compiler::project::{Inputs, RegisteredCube, SourceTree};
 
 use crate::project;
 
-/// Folders by name.
+/// Folders with projects, by name.
 pub struct FakeProjects;
 
 /// Returns the files of a folder, or of the served project if `path` is `None`. Returns `None` if the folder does not

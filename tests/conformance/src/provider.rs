@@ -1,4 +1,4 @@
-//! A fake identity provider on a real socket of this machine. The test decides its answers, which may be invalid.
+//! A fake identity provider on a real socket of this machine. A test sets its answers, which may be invalid.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use terrane_outgoing::{AllowList, Endpoint, OutgoingClient};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// The answers by path. A path without an answer is 500.
+/// The provider, with its answers by path. A path without an answer has the status 500.
 #[derive(Clone)]
 pub struct ProviderServer {
     pub address: SocketAddr,
@@ -26,11 +26,13 @@ pub struct ProviderServer {
 #[derive(Default)]
 struct State {
     answers: BTreeMap<String, (u16, String)>,
-    /// Whole requests, head and body.
+    /// The received requests, each with head and body.
     asked: Vec<String>,
 }
 
 impl ProviderServer {
+    /// Starts the provider on a free port.
+    ///
     /// # Panics
     /// No port is free.
     pub async fn start() -> Self {
@@ -63,43 +65,45 @@ impl ProviderServer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the response to further requests for a path.
+    /// Sets the answer to all further requests for a path.
     pub fn answer(&self, path: &str, status: u16, body: &Json) {
         self.state().answers.insert(path.to_owned(), (status, body.to_string()));
     }
 
-    /// Makes the path fail from now on.
+    /// Removes the answer for a path, so that further requests fail.
     pub fn fail(&self, path: &str) {
         self.state().answers.remove(path);
     }
 
-    /// Returns the requests to a path so far.
+    /// Returns the requests that were received for a path.
     pub fn asked(&self, path: &str) -> Vec<String> {
         let is_it = |request: &&String| request.split(' ').nth(1) == Some(path);
         self.state().asked.iter().filter(is_it).cloned().collect()
     }
 
-    /// Returns a client for requests to the provider.
+    /// Returns a client that may send requests to the provider.
     ///
     /// # Panics
-    /// This machine cannot send requests.
+    /// The client cannot be created.
     pub fn outgoing(&self) -> OutgoingClient {
         OutgoingClient::new(AllowList::parse(["127.0.0.1"]).expect("an address"), None).expect("TLS")
     }
 
+    /// Returns the endpoint of a path.
+    ///
     /// # Panics
-    /// The path makes no URL.
+    /// The path does not form a URL.
     pub fn endpoint(&self, path: &str) -> Endpoint {
         self.outgoing().endpoint(&format!("http://{}{path}", self.address)).expect("a URL")
     }
 
-    /// Returns the keys that the server provides at `/keys`.
+    /// Returns the remote keys that the provider publishes at `/keys`.
     pub fn keys(&self, clock: Arc<SteppedClock>) -> RemoteKeys {
         RemoteKeys::new(self.outgoing(), self.endpoint("/keys"), clock, RefreshSettings::default())
     }
 }
 
-/// Reads the head of a request, and the body of the length in the head.
+/// Reads a request: its head, and as much of the body as the head declares.
 async fn read(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     let mut piece = [0; 4_096];
@@ -119,7 +123,7 @@ async fn read(stream: &mut TcpStream) -> String {
     }
 }
 
-/// A clock that stands at noon of 14 February 2024. The test advances `elapsed`.
+/// A clock whose time is always noon of 14 February 2024. `elapsed` advances only if the test steps it.
 #[derive(Default)]
 pub struct SteppedClock(AtomicU64);
 

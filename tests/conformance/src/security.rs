@@ -1,4 +1,4 @@
-//! The credentials of a case: an empty store, or a real one.
+//! The credentials of a case, in a fake store without accounts or in a real one.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub struct Security {
     pub credentials: Arc<dyn Credentials>,
     pub audit: Arc<dyn AuditLog>,
     pub tokens: Option<Arc<dyn Tokens>>,
-    /// The providers that callers sign in through.
+    /// The identity providers through which callers sign in.
     pub providers: Vec<Arc<dyn IdentityProvider>>,
     pub transport: Transport,
     pub jobs: JobAdapters,
@@ -31,23 +31,23 @@ pub struct Security {
 }
 
 impl Security {
-    /// Returns a server without keys and tokens.
+    /// Returns credentials for a server without keys and tokens.
     pub fn of_anonymous() -> Self {
         Security::of(Arc::new(EmptyStore { is_broken: false }), None)
     }
 
-    /// Returns the same server with a table of jobs and a folder of results.
+    /// Adds a table of jobs and a folder of results.
     #[must_use]
     pub fn with_jobs(self, jobs: JobAdapters) -> Self {
         Security { jobs, ..self }
     }
 
-    /// Returns a server whose state database does not answer.
+    /// Returns credentials for a server whose state database does not answer.
     pub fn of_a_broken_store() -> Self {
         Security::of(Arc::new(EmptyStore { is_broken: true }), None)
     }
 
-    /// Returns a server whose state database does not answer, and that accepts tokens.
+    /// Returns credentials for a server whose state database does not answer and that accepts tokens.
     pub fn of_a_broken_store_with(tokens: Arc<dyn Tokens>) -> Self {
         Security::of(Arc::new(EmptyStore { is_broken: true }), Some(tokens))
     }
@@ -64,14 +64,14 @@ impl Security {
         }
     }
 
-    /// Adds providers to sign in through.
+    /// Adds identity providers for sign-in.
     #[must_use]
     pub fn with_providers(self, providers: Vec<Arc<dyn IdentityProvider>>, transport: Transport) -> Self {
         Security { providers, transport, ..self }
     }
 }
 
-/// A store without accounts, which discards records.
+/// A store without accounts. It discards audit records.
 struct EmptyStore {
     is_broken: bool,
 }

@@ -12,7 +12,7 @@ use crate::case::World;
 
 pub const PROBE: &[u8] = b"GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n";
 
-/// A server that runs until it is stopped. Its task then returns whether all requests were finished.
+/// A running server. After `stop`, `task` returns whether all requests were finished.
 #[derive(Debug)]
 pub struct Server {
     pub address: SocketAddr,
@@ -20,12 +20,16 @@ pub struct Server {
     pub task: JoinHandle<bool>,
 }
 
+/// Starts a server for a world.
+///
 /// # Panics
 /// No port is free.
 pub async fn start(world: &World, settings: ServeSettings) -> Server {
     start_app(world.edge().app().clone(), settings).await
 }
 
+/// Starts a server for an application.
+///
 /// # Panics
 /// No port is free.
 pub async fn start_app(app: App, settings: ServeSettings) -> Server {
@@ -48,7 +52,7 @@ pub async fn send(address: SocketAddr, bytes: &[u8]) -> TcpStream {
     stream
 }
 
-/// Reads the head of the next answer, and the bytes that arrived with it.
+/// Reads the head of the next answer, with the bytes that arrived together with it.
 ///
 /// # Panics
 /// The connection breaks.

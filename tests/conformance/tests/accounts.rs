@@ -1,5 +1,4 @@
-//! Tests keys and users over HTTP with a real state database: changes that administrators make, and changes that are
-//! refused.
+//! Tests keys and users over HTTP with a real state database: changes by administrators, and changes that are refused.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

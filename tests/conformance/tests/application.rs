@@ -1,4 +1,4 @@
-//! Tests tokens that applications sign for their users: the rights that they give, and tokens that must be refused.
+//! Tests tokens that applications sign for their users: the rights that the tokens grant, and invalid tokens.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -106,7 +106,7 @@ impl House {
         (answered.status.as_u16(), body["error"]["code"].as_str().unwrap_or_default().to_owned())
     }
 
-    /// Returns a session of an administrator, begun with a password.
+    /// Returns the token and the claims of an administrator's session that began with a password.
     async fn admin_session(&self) -> (String, Json) {
         let user = User {
             username: "root".into(),
@@ -138,7 +138,7 @@ fn changed(mut claims: Json, change: &Json) -> Json {
     claims
 }
 
-/// Returns the claims of a good token with a change; null removes a claim.
+/// Returns the claims of a valid token after a change. A null in the change removes the claim.
 fn claims(change: &Json) -> Json {
     changed(json!({"sub": "customer-17", "iat": NOW, "exp": NOW + 600, "roles": ["viewer"]}), change)
 }
@@ -147,7 +147,7 @@ fn sign(claims: &Json) -> String {
     jsonwebtoken::encode(&Header::new(Algorithm::HS256), claims, &EncodingKey::from_secret(SECRET)).unwrap()
 }
 
-/// Returns a token with this header and payload, unchanged, and a signature by the right key.
+/// Returns a token with exactly this header and payload, signed with the right key.
 fn sign_text(header: &str, payload: &str) -> String {
     let message = format!("{}.{}", base64url(header.as_bytes()), base64url(payload.as_bytes()));
     let key = EncodingKey::from_secret(SECRET);
@@ -224,7 +224,7 @@ async fn claims_of_an_application_are_checked() {
         (json!({"iat": NOW + 60}), 401),
         (json!({"nbf": NOW + 60}), 401),
         (json!({"nbf": "0"}), 401),
-        // Another service of the same secret.
+        // A token for another service that has the same secret.
         (json!({"aud": "mail"}), 401),
         (json!({"aud": []}), 401),
         (json!({"aud": 5}), 401),
@@ -247,7 +247,7 @@ async fn claims_of_an_application_are_checked() {
         (json!({"scope": {"admin": true}}), 401),
         (json!({"scp": [5]}), 401),
         (json!({"jti": 5}), 401),
-        // What no revocation can name.
+        // Names that are too long for a revocation.
         (json!({"jti": "j".repeat(256)}), 200),
         (json!({"jti": "j".repeat(257)}), 401),
         (json!({"sub": "s".repeat(257)}), 401),
@@ -365,7 +365,7 @@ async fn the_algorithm_is_the_one_that_is_set() {
         let house = House::with(key, Some(settings())).await;
         assert_eq!(house.get(CUBES, &of_rsa).await.0, 200);
         let wrong = [
-            // The public key as a secret.
+            // The public key is used as an HMAC secret.
             hmac(Algorithm::HS256, PUBLIC_PEM),
             hmac(Algorithm::HS256, PUBLIC_PEM.trim_ascii()),
             of_secret.clone(),
@@ -409,10 +409,10 @@ async fn no_application_claims_a_session_of_this_server() {
         ] {
             assert_eq!(house.get(CUBES, &with(&change)).await, refused(), "{change}");
         }
-        // The token of a server that did not know of applications yet.
+        // The token of an older server, which issued no proof of the session.
         let older = changed(session.clone(), &json!({"session_proof": null}));
         assert_eq!(house.get(CUBES, &sign(&older)).await, refused());
-        // Names that mean something elsewhere.
+        // Session ids in claims that do not identify a session in an application's token.
         for change in
             [json!({"jti": id}), json!({"sid": id}), json!({"sub": format!("session:{id}")}), json!({"sub": id})]
         {
@@ -421,13 +421,13 @@ async fn no_application_claims_a_session_of_this_server() {
             assert_eq!(identity.caller.roles, [Arc::<str>::from("viewer")], "{change}");
             assert!(identity.credential.starts_with("user:"), "{change}");
         }
-        // The user's own token says no more than the application does.
+        // An application's token for the administrator grants only the rights that the application may give.
         let identity = house.identify(&with(&json!({}))).await.unwrap();
         assert_eq!((identity.scopes, &*identity.caller.user_id), (Scopes::READ, "root"));
     }
 }
 
-/// The holder of the shared secret knows everything but the key of the proof.
+/// The holder of the shared secret knows everything except the key of the proof.
 #[tokio::test]
 async fn a_proof_cannot_be_made_with_the_shared_secret() {
     let house = House::with(hs256(), Some(settings())).await;

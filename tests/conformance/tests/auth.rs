@@ -1,7 +1,7 @@
 //! Tests authentication by keys, tokens and sessions with a real state database, and requests that must fail.
 //!
-//! One file: all of them share an edge over one state database, and each kind of credential is tested with the others
-//! present.
+//! The tests are in one file, because they share an edge over one state database. Each kind of credential is tested
+//! while the other kinds exist.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -111,7 +111,7 @@ impl House {
         let identity = self.authenticator.identify(Credential { bearer: token, client: None }).await?;
         let Identity { caller, scopes, tenant, .. } = identity;
         assert_eq!(caller.auth_method, AuthMethod::Jwt);
-        // Rights are the same however their holder authenticates.
+        // The rights do not depend on how their holder authenticates.
         let caller = SecurityContext { auth_method: AuthMethod::default(), ..caller };
         Ok(Rights { scopes, caller, tenant })
     }
@@ -182,7 +182,7 @@ async fn every_route_asks_who_calls_and_what_they_may() {
     for route in routes() {
         let path = route.path.replace("{cube_name}", "orders").replace("{provider}", "idp");
         let path = path.replace("{id}", "0123456789abcdef").replace("{name}", "ada");
-        // A reader may read what concerns itself.
+        // The paths name the reader and its role, because a reader may read its own guardrails.
         let path = path.replace("{user_id}", "u1").replace("{role}", "analyst");
         let asked =
             |headers: Json| json!({"method": route.method.as_str(), "path": path, "json": {}, "headers": headers});
@@ -194,7 +194,7 @@ async fn every_route_asks_who_calls_and_what_they_may() {
             RouteAccess::Public => assert_ne!(stranger, 403, "{path}"),
             RouteAccess::Identified => assert_eq!((stranger, wrong), (401, 401), "{path}"),
             RouteAccess::Scoped(scope) => {
-                // XMLA answers a missing right with a fault.
+                // XMLA reports a missing right as a fault with the status 200.
                 let refused = if path.ends_with("/xmla") { 200 } else { 403 };
                 assert_eq!((stranger, wrong, powerless), (401, 401, refused), "{path}");
                 assert_eq!(reader == 403, scope != Scope::Read, "{path}: {reader}");
@@ -232,7 +232,7 @@ async fn one_credential_is_sent_in_one_way() {
         (format!("{CUBES}?api_key={key}"), None, 200),
         (CUBES.to_owned(), Some(format!("bearer  {key} ")), 200),
         (CUBES.to_owned(), Some(format!("Bearer {token}")), 200),
-        // A token in an address would be written down in many places.
+        // A token in an address is refused, because addresses are written to logs.
         (format!("{CUBES}?api_key={token}"), None, 401),
         (format!("{CUBES}?api_key={key}"), Some(format!("Bearer {key}")), 401),
         (format!("{CUBES}?api_key={key}&api_key={key}"), None, 401),
@@ -251,7 +251,7 @@ async fn one_credential_is_sent_in_one_way() {
     }
 }
 
-/// Returns a token of the right key with some of its claims changed.
+/// Returns a token that is signed with the right key after some of its claims were changed.
 fn forged(session: &str, change: &Json) -> String {
     let mut claims = json!({
         "iss": "terrane", "aud": "terrane", "sub": "ada", "exp": NOW + 60, "iat": NOW, "scope": "read",
@@ -266,7 +266,7 @@ fn forged(session: &str, change: &Json) -> String {
     jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &EncodingKey::from_secret(SECRET)).unwrap()
 }
 
-/// Returns the session of an issued token.
+/// Returns the id of the session of an issued token.
 fn session_of(token: &str) -> String {
     let mut validation = jsonwebtoken::Validation::new(Algorithm::HS256);
     validation.validate_exp = false;
@@ -317,7 +317,7 @@ async fn claims_are_held_to_what_they_must_say() {
     assert_eq!(body(&answered)["error"]["expired_at"], "2024-02-14T11:59:00Z");
 }
 
-/// Returns a reader with a value of every kind that policies compare.
+/// Returns the rights of a reader who has a value of every kind that policies compare.
 fn analyst(user_id: &str) -> Rights {
     let caller = SecurityContext {
         user_id: user_id.into(),
@@ -372,7 +372,7 @@ async fn a_token_signed_anew_has_the_rights_of_its_session() {
     assert!(of_bob.caller.roles.is_empty(), "{of_bob:?}");
 }
 
-/// Returns a session and its refresh token, as a server would have begun it.
+/// Creates a session as a server would, and returns its refresh token.
 async fn begin_session(house: &House, id: &str, rights: Option<Rights>) -> String {
     let session =
         Session { id: id.into(), username: "ada".into(), created_at: now(), ended_at: None, is_guest: false, rights };
@@ -474,7 +474,7 @@ async fn a_refresh_token_is_good_once() {
     let (access, second) = pair(&answered);
     assert_ne!(first, second);
     assert_eq!(house.status_with(&access).await.0, 200);
-    // A copy was used by an unknown person, so the session ends for both.
+    // A refresh token that is used twice may have been copied, so the session ends for both users of it.
     assert_eq!(code(&refresh(first).await), "INVALID_TOKEN");
     assert_eq!(code(&refresh(second).await), "INVALID_TOKEN");
     assert_eq!(house.status_with(&access).await, (401, "INVALID_TOKEN".to_owned()));
@@ -598,7 +598,7 @@ async fn what_happened_is_in_the_audit_log_without_secrets() {
     }
 }
 
-/// Uses the state without a flush, as a killed server would leave it.
+/// The records are read without a flush, as after a server was killed.
 #[tokio::test]
 async fn denial_is_on_disk_before_it_is_answered() {
     let house = House::with(Some(hs256())).await;

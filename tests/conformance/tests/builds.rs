@@ -23,7 +23,7 @@ const MODELS: [(&str, &str); 5] = [
     ("people", "{{ config(materialized='table') }} SELECT * FROM raw.people"),
 ];
 
-/// Loads the project while the warehouse contains the built models.
+/// Loads the project with the models that the warehouse contains as built relations.
 async fn load(builder: &MemoryBuilder, models: &[(&str, &str)]) -> Snapshot {
     let mut tree = SourceTree::default();
     tree.files.insert("service_project.yml".into(), "name: shop\n".into());
@@ -100,7 +100,7 @@ async fn each_model_is_built_over_those_before_it() {
     assert_eq!(all, ["clean built Some(3)", "large built None", "people built Some(3)", "report built Some(3)"]);
     assert_eq!(builder.schemas(), ["analytics", "marts"]);
     assert_eq!(builder.query("analytics.clean").unwrap(), "SELECT id, amount FROM raw.orders");
-    // What is built is read where it is, and what never is stands before it.
+    // The query reads built models from their relations, and inlines models that are never built as CTEs.
     let large = builder.query("analytics.large").unwrap();
     assert!(large.contains("clean AS (\nSELECT * FROM \"analytics\".\"clean\"\n)"), "{large}");
     assert!(large.contains("positive AS (\nSELECT * FROM clean WHERE amount > 0\n)"), "{large}");
@@ -113,7 +113,7 @@ async fn each_model_is_built_over_those_before_it() {
     let noted = audit.records_as_text();
     assert!(noted[0].starts_with("build_begun {\"models\":[") && noted[0].contains("report"), "{noted:?}");
     assert!(noted[1].starts_with("models_built {\"built\":[") && noted.len() == 2, "{noted:?}");
-    // A project that is loaded now reads all of them where they are.
+    // A project that is loaded after the builds reads all four models from their relations.
     let again = load(&builder, &MODELS).await;
     assert_eq!(again.definitions.built.current.len(), 4, "{:?}", again.definitions.built);
     assert!(again.definitions.built.outdated.is_empty());
@@ -134,7 +134,7 @@ async fn named_models_are_built_alone() {
     let snapshot = load(&builder, &MODELS).await;
     let built = run(&builder, &snapshot, Some(&["large", "positive"])).await.unwrap();
     assert_eq!(outcomes(&built), ["positive inlined", "large built None"]);
-    // `clean` was not built: it is inlined.
+    // `clean` has no relation, so the query inlines it.
     assert!(builder.query("analytics.large").unwrap().contains("FROM raw.orders"));
     run(&builder, &snapshot, Some(&["clean"])).await.unwrap();
     let snapshot = load(&builder, &MODELS).await;
@@ -152,7 +152,7 @@ async fn named_models_are_built_alone() {
 async fn a_changed_definition_is_not_what_was_built() {
     let builder = MemoryBuilder::default();
     run(&builder, &load(&builder, &MODELS).await, None).await.unwrap();
-    // A model below changes all above it; another way to keep it changes it as well.
+    // A changed model makes all models above it outdated. A changed materialization or schema makes the model outdated.
     for (at, text, current) in [
         (0, "{{ config(materialized='table') }} SELECT id, amount FROM raw.all_orders", vec!["people"]),
         (1, "{{ config(materialized='ephemeral') }} SELECT * FROM {{ ref('clean') }}", vec!["clean", "people"]),
@@ -186,7 +186,7 @@ async fn one_run_at_a_time_and_none_where_nothing_can_be_written() {
         assert!(poll_immediate(&mut running).await.is_none());
         assert!(matches!(second.run(&snapshot, wanted(None), &|_| {}, pending()).await, Err(BuildRunError::Busy)));
     }
-    // The first was dropped, and its lease comes back.
+    // The first run was dropped, which releases its lease.
     tokio::task::yield_now().await;
     assert!(!leases.is_held());
     second.run(&snapshot, wanted(None), &|_| {}, pending()).await.unwrap();

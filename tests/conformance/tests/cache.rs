@@ -69,7 +69,7 @@ async fn the_second_answer_has_the_rows_of_the_first() {
     assert_eq!(world.statements.load(Ordering::Relaxed), 1);
 }
 
-/// The cache stores the rows in the form of the last response. A request for another form must not get that form.
+/// The cache stores the rows in the form of the last response. A request for another form must get its own form.
 #[tokio::test]
 async fn each_form_of_the_rows_is_its_own() {
     let world = world();
@@ -134,7 +134,7 @@ async fn a_panic_is_an_error_of_everyone() {
     assert!(answers.iter().all(|answered| answered.status.as_u16() == 500));
 }
 
-/// The last caller interrupts the statement, and its permit is free for the next query.
+/// If the last caller disconnects, the statement is interrupted, and its permit is free for the next query.
 #[tokio::test]
 async fn a_flight_ends_with_its_last_caller() {
     let world = World { warehouse: FakeBehavior::Hangs, ..world() };
@@ -179,7 +179,7 @@ async fn an_invalidation_makes_results_outdated() {
     stale["stale"] = 60.into();
     let outdated = body(&ask(&edge, &query(stale)).await);
     assert_eq!((&outdated["meta"]["cached"], &outdated["meta"]["stale"]), (&json!(true), &json!(true)));
-    // The new result is computed meanwhile.
+    // Waits until the new result is being computed.
     while world.statements.load(Ordering::Relaxed) == 1 {
         tokio::task::yield_now().await;
     }

@@ -9,7 +9,7 @@ use terrane_server::{Route, RouteAccess};
 use terrane_wire::Code;
 
 fn runtime() -> tokio::runtime::Runtime {
-    // Time is paused: what waits only for time goes on at once.
+    // Time is paused: a task that only waits for time continues at once.
     tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap()
 }
 
@@ -33,9 +33,9 @@ fn every_route_has_a_case() {
             case.request.method == route.method.as_str() && case.response.status < 400 && is_on(case, route.path)
         })
     };
-    // `auth` tests these, over a store with accounts, `jobs` those of asynchronous queries, over a table of jobs, `dax`
-    // those of sessions, `governed` those of governance and `cost` those of guardrails, over records that change. The
-    // system tests make profiles of real rows, and run monitors and data tests over them.
+    // Other tests call these routes: `auth` over a store with accounts, `jobs` over a table of jobs, `dax` with
+    // sessions, `governed` and `cost` over governance records and guardrails that change. The system tests create
+    // profiles of real rows, and run monitors and data tests over them.
     let elsewhere = [
         "/api/v1/auth/",
         "/api/v1/audit",
@@ -62,7 +62,7 @@ fn every_code_has_a_case() {
             error(&case.response.json)["code"] == code.as_str() && case.response.status == code.status()
         })
     };
-    // `auth` asks with credentials, `jobs` for results, and `governed` names versions.
+    // Other tests cause these errors: `auth` with credentials, `jobs` with results, and `governed` with versions.
     let is_here = |code: &&Code| {
         !matches!(
             code,
@@ -80,7 +80,7 @@ fn every_code_has_a_case() {
     assert!(without.is_empty(), "no case ends with {without:?}");
 }
 
-/// Returns the code and the details of an error, in the shape of REST or of GraphQL.
+/// Returns the object with the code and the details of an error, in the form of REST or of GraphQL.
 fn error(body: &serde_json::Value) -> &serde_json::Value {
     if body["errors"].is_array() { &body["errors"][0]["extensions"] } else { &body["error"] }
 }
@@ -109,7 +109,8 @@ fn asked(route: &Route) -> case::TestRequest {
     }
 }
 
-/// Changes a request to every route that needs no credential, and checks that the answer refuses the field.
+/// Sends a request with an invalid field to every route for which `change` returns true, and checks that the error
+/// names the field.
 fn assert_all_refuse(field: &str, change: impl Fn(&Route, &mut case::TestRequest) -> bool) {
     use terrane_conformance_tests::case::{Caller, World, ask};
     for route in terrane_server::routes() {
@@ -130,7 +131,7 @@ fn assert_all_refuse(field: &str, change: impl Fn(&Route, &mut case::TestRequest
 fn unknown_query_parameter_is_refused_on_every_route() {
     assert_all_refuse("surplus_field", |route, asked| {
         asked.path.push_str("?surplus_field=1");
-        // Providers and connection strings add parameters of their own.
+        // Identity providers and connection strings may send parameters that the server does not know.
         !route.path.ends_with("/callback") && !route.path.ends_with("/xmla")
     });
 }
@@ -152,15 +153,15 @@ fn every_scoped_route_refuses_strangers_and_the_powerless() {
             let edge = World { caller, ..World::default() }.edge();
             let status = runtime().block_on(ask(&edge, &asked)).status.as_u16();
             match route.access {
-                // Those that take a body want more than an empty one.
+                // These routes refuse the empty body.
                 RouteAccess::Public if route.method == "POST" => assert_eq!(status, 400, "{}", route.path),
                 // The provider is unknown.
                 RouteAccess::Public if route.path.contains("{provider}") => assert_eq!(status, 404, "{}", route.path),
-                // It leads to the page.
+                // The root redirects to the start page.
                 RouteAccess::Public if route.path == "/" => assert_eq!(status, 307),
                 RouteAccess::Public => assert_eq!(status, 200, "{} {} as {caller:?}", route.method, route.path),
                 RouteAccess::Identified => assert_eq!(status, 401, "{} {} as {caller:?}", route.method, route.path),
-                // A fault.
+                // XMLA reports a missing right as a fault with the status 200.
                 RouteAccess::Scoped(_) if route.path.ends_with("/xmla") && refusal == 403 => assert_eq!(status, 200),
                 RouteAccess::Scoped(_) => assert_eq!(status, refusal, "{} {} as {caller:?}", route.method, route.path),
             }

@@ -1,4 +1,4 @@
-//! Tests compression: of answers, whole or streamed, and of requests up to a limit.
+//! Tests compression of answers, whole or streamed, and of requests up to a limit.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -66,7 +66,7 @@ fn decode(coding: &str, packed: &[u8]) -> std::io::Result<Vec<u8>> {
     GzDecoder::new(packed).read_to_end(&mut plain).map(|_| plain)
 }
 
-/// Removes values that differ between runs.
+/// Removes the fields of a JSON answer that differ between runs.
 fn timeless(json: &[u8]) -> Vec<u8> {
     let Ok(mut json) = serde_json::from_slice::<Json>(json) else { return json.to_vec() };
     json["query"]["duration_ms"] = Json::Null;
@@ -75,7 +75,7 @@ fn timeless(json: &[u8]) -> Vec<u8> {
 
 #[tokio::test]
 async fn query_answers_are_compressed_whole_and_streamed() {
-    // So many rows come as a stream.
+    // The second limit is high enough for a streamed answer.
     for limit in [1_000, 20_000] {
         let edge = world(100, FakeBehavior::Answers).edge();
         for format in FORMATS {
@@ -152,7 +152,7 @@ async fn compressed_stream_is_sent_as_it_comes() {
         let edge = world(30, FakeBehavior::Hangs).edge();
         let response = edge.call(Connection::default(), query("text/csv", Some(coding), 20_000)).await;
         let mut body = response.into_body();
-        // The rest never comes.
+        // The warehouse never sends the rest of the rows.
         let first = tokio::time::timeout(std::time::Duration::from_secs(20), body.frame()).await;
         assert!(first.is_ok_and(|frame| frame.is_some_and(|frame| frame.is_ok())), "{coding}");
     }
@@ -160,7 +160,7 @@ async fn compressed_stream_is_sent_as_it_comes() {
 
 #[tokio::test]
 async fn reader_of_a_compressed_stream_that_goes_away_gives_its_turn_back() {
-    // One query runs at once here.
+    // The server runs one query at a time.
     let edge = World { is_busy: true, ..world(1_000, FakeBehavior::Answers) }.edge();
     for coding in CODINGS {
         let response = edge.call(Connection::default(), query("text/csv", Some(coding), 20_000)).await;

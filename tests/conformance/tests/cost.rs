@@ -81,7 +81,7 @@ impl House {
         (status.as_u16(), serde_json::from_slice(&body).unwrap_or_default(), tag)
     }
 
-    /// Returns the status and the code of a query for `limit` rows.
+    /// Sends a query with a limit of rows. Returns the status, and the exceeded limit that the error contains.
     async fn limited_query(&self, key: &str, limit: u64) -> (u16, Json) {
         let body = json!({"metrics": ["orders.count"], "dimensions": ["orders.status"], "limit": limit});
         let (status, body) = self.ask(key, "POST", "/api/v1/query", Some(body)).await;
@@ -158,7 +158,7 @@ async fn cubes_that_the_reader_cannot_see_have_no_name() {
     let ada = house.key("ada", Scopes::READ).await;
     house.query(&ada).await;
     assert_eq!(house.history(&ada, "").await[0]["cube"], "orders");
-    // The history outlives the definitions.
+    // The history still contains queries of cubes that are no longer defined.
     house.history.queries.lock().unwrap()[0].cube = "salaries".into();
     assert_eq!(house.history(&ada, "").await[0]["cube"], Json::Null);
 }
@@ -215,7 +215,7 @@ async fn changes_of_guardrails_need_the_present_version() {
     assert_eq!(house.ask_if(&admin, "DELETE", OF_ADA, None, Some("\"1\"")).await.0, 412);
     assert_eq!(house.ask_if(&admin, "DELETE", OF_ADA, None, Some("\"2\"")).await.0, 204);
     assert_eq!(house.ask_if(&admin, "DELETE", OF_ADA, None, None).await.0, 404);
-    // A version is never used again.
+    // A version is not used a second time after its guardrail was deleted.
     assert_eq!(set(8, Some("*")).await.0, 412);
     assert_eq!(set(8, None).await, (200, Some("\"4\"".to_owned()), Json::Null));
     let audit = house.guardrails.audit.lock().unwrap();
@@ -290,7 +290,7 @@ impl House {
         body
     }
 
-    /// Sets the time of each recorded query.
+    /// Sets the execution times of the recorded queries, in their order.
     fn set_times(&self, seconds: &[u64]) {
         let mut queries = self.history.queries.lock().unwrap();
         assert_eq!(queries.len(), seconds.len());
@@ -310,7 +310,7 @@ async fn predictions_are_percentiles_of_the_same_statement() {
     }
     house.query(&ada).await;
     house.history(&ada, "").await;
-    // The last answer is that of the cache.
+    // The last query was answered from the cache, so its time does not count.
     house.set_times(&[2, 4, 12, 1]);
     let predicted = house.predict(&bob).await;
     assert_eq!((&predicted["basis"], &predicted["samples"]), (&json!("history"), &json!(3)), "{predicted}");
@@ -321,7 +321,7 @@ async fn predictions_are_percentiles_of_the_same_statement() {
     assert_eq!(parts, &json!({"scan_cost": 0.0, "compute_cost": 2.0, "egress_cost": 0.0}));
     let hash = house.history(&ada, "").await[0]["query_hash"].clone();
     assert_eq!(predicted["query_hash"], hash);
-    // Nothing ran for the prediction.
+    // The prediction ran no query.
     assert_eq!(house.history(&ada, "").await.len(), 4);
 }
 
@@ -398,7 +398,7 @@ async fn a_spent_budget_refuses_queries_until_it_is_raised() {
     assert_eq!(house.limited_query(&ada, 10).await.0, 200);
     house.history(&ada, "").await;
     house.history.queries.lock().unwrap()[0].cost_micros = Some(9_999_999);
-    // What the server holds is used first; another budget needs another claim.
+    // The server spends the amount that it has claimed first. After the budget is changed, it must claim anew.
     set(json!({"daily_budget": 9.5, "monthly_budget": 1000, "alert_at_percent": 80})).await;
     let body = json!({"metrics": ["orders.count"], "dimensions": ["orders.status"], "cache": false});
     let (status, refused) = house.ask(&ada, "POST", "/api/v1/query", Some(body)).await;
@@ -453,7 +453,7 @@ async fn recommendations_are_made_from_the_queries_that_the_caller_may_read() {
     assert_eq!(recommended(&bob, "").await, []);
     assert_eq!(recommended(&admin, "?user_id=ada").await, found);
     assert_eq!(recommended(&admin, "?user_id=bob").await, []);
-    // Queries with a bound of time took a fourth of the time.
+    // Queries with a time range took a fourth of the time of the others.
     for limit in 1..=3 {
         let mut body = json!({"metrics": ["orders.count"], "limit": limit, "cache": false});
         body["time_range"] = json!({"start": "2024-01-01", "end": "2024-01-31"});
@@ -463,10 +463,10 @@ async fn recommendations_are_made_from_the_queries_that_the_caller_may_read() {
     house.set_times(&[4, 4, 4, 1, 1, 1]);
     let saving = recommended(&ada, "").await[0].1["expected_saving"].clone();
     assert_eq!(saving, json!({"warehouse_seconds": 9.0, "basis": "history"}));
-    // Queries without a bound are as quick: nothing is recommended.
+    // Queries without a time range are as fast, so no time range is recommended.
     house.set_times(&[1, 1, 1, 1, 1, 1]);
     assert!(recommended(&ada, "").await.iter().all(|(kind, _)| kind == "index"));
-    // Cubes and dimensions that are gone or hidden have no recommendation.
+    // Removed or hidden cubes and dimensions are not recommended.
     for query in house.history.queries.lock().unwrap().iter_mut() {
         (query.cube, query.filters) = ("salaries".into(), Some("salaries.amount,orders.secret".into()));
     }

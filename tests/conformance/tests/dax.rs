@@ -1,6 +1,6 @@
-//! Sessions and Basic credentials of the DAX routes.
+//! Tests sessions and Basic credentials of the DAX routes.
 //!
-//! In: two callers with API keys, and an anonymous one. Out: what each may do with sessions of the others.
+//! In: two callers with API keys, and an anonymous caller. Out: the access of each caller to the others' sessions.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -41,7 +41,7 @@ impl House {
         House { edge: world.edge_with(Security::of(store.clone(), None)), store, _folder: folder }
     }
 
-    /// Returns the text of a new key of a user.
+    /// Creates an API key for a user and returns its text.
     async fn key(&self, user: &str, seed: u8) -> String {
         let new = NewKey::from_random(&[seed; 40]);
         let key = ApiKey {

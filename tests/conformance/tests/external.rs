@@ -1,4 +1,4 @@
-//! Tests tokens of an identity provider, whose keys come from a real socket, and requests that must fail.
+//! Tests tokens of an identity provider, whose keys are read over a real socket, and requests that must fail.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -124,7 +124,7 @@ fn rsa(pem: &[u8]) -> EncodingKey {
     EncodingKey::from_rsa_pem(pem).unwrap()
 }
 
-/// Returns a token of the provider with some of its claims changed.
+/// Returns a token of the provider after some of its claims were changed.
 fn token(change: &Json) -> String {
     jsonwebtoken::encode(&header(Some("one")), &claims(change), &rsa(PRIVATE_PEM)).unwrap()
 }
@@ -147,7 +147,7 @@ async fn claims_are_held_to_what_they_must_say() {
         (json!({"exp": NOW as f64 + 60.5}), (200, "")),
         (json!({"scope": "openid read"}), (200, "")),
         (json!({"scp": ["read"]}), (200, "")),
-        // A token that names no scope of ours reads.
+        // A token without a scope of this server gets the scope `read`.
         (json!({"scope": "openid profile"}), (200, "")),
         (json!({"email": 5, "roles": {"a": 1}, "attributes": "none"}), (200, "")),
         (json!({"exp": NOW - 4}), (200, "")),
@@ -218,7 +218,7 @@ fn forgeries(good: &str, bait: &str) -> Vec<(&'static str, String)> {
         header.kid = Some("one".to_owned());
         jsonwebtoken::encode(&header, &claims, &EncodingKey::from_secret(secret)).unwrap()
     };
-    // By a key of the attacker's own, with a header that leads to it.
+    // Tokens signed by an attacker's key, with a header that points to this key.
     let stranger = |change: &dyn Fn(&mut Header)| {
         let mut header = header(Some("one"));
         change(&mut header);
@@ -281,7 +281,7 @@ fn forgeries(good: &str, bait: &str) -> Vec<(&'static str, String)> {
         ("dots", ".".repeat(10_000)),
         ("nothing", "..".to_owned()),
         ("JSON serialization", json!({"payload": parts[1], "protected": parts[0], "signature": parts[2]}).to_string()),
-        // The last one counts, both when the issuer is chosen and when it is checked (RFC 7519, section 4).
+        // If a claim occurs twice, the last one counts (RFC 7519, section 4), both to choose and to check the issuer.
         (
             "iss twice",
             raw(
@@ -303,7 +303,7 @@ async fn types_and_kinds_that_are_right_are_taken() {
         r#"{"alg":"RS256","kid":"one","typ":"application/at+jwt"}"#,
         r#"{"alg":"RS256","kid":"one"}"#,
         r#"{"alg":"RS256","kid":"one","jku":"https://127.0.0.1:1/","x5t":"a","vendor":{"a":[1]}}"#,
-        // The only key there is.
+        // Without a `kid`, the only published key is used.
         r#"{"alg":"RS256","typ":"jwt"}"#,
     ] {
         assert_eq!(house.status_with(&raw(header, &payload)).await.0, 200, "{header}");
@@ -354,9 +354,9 @@ async fn two_issuers_are_never_taken_for_one_another() {
         jsonwebtoken::encode(&Header::new(Algorithm::HS256), claims, &EncodingKey::from_secret(SECRET)).unwrap()
     };
     for (name, forgery) in [
-        // The provider claims to be this server.
+        // A token of the provider that names this server as its issuer.
         ("own name, provider's key", jsonwebtoken::encode(&header(Some("one")), &session, &rsa(PRIVATE_PEM)).unwrap()),
-        // This server's secret claims to be the provider.
+        // A token signed with this server's secret that names the provider as its issuer.
         ("provider's name, own key", hs256(&claims(&json!({})))),
         ("own key, no session", hs256(&session)),
         ("own key, no issuer", hs256(&json!({"aud": "terrane", "sub": "ada", "exp": NOW + 60}))),
@@ -364,7 +364,7 @@ async fn two_issuers_are_never_taken_for_one_another() {
     ] {
         assert_eq!(house.status_with(&forgery).await, (401, "INVALID_TOKEN".to_owned()), "{name}");
     }
-    // A session id in a provider's token is a claim like any other.
+    // In a provider's token, `session_id` has no special meaning.
     assert_eq!(house.status_with(&token(&json!({"session_id": "x"}))).await.0, 200);
 }
 
@@ -376,7 +376,7 @@ async fn keys_rotate_without_a_restart() {
     let (old, new) = (signed(PRIVATE_PEM, "one"), signed(OTHER_PEM, "two"));
     assert_eq!(house.status_with(&old).await.0, 200);
     house.provider.answer("/keys", 200, &keys(&[public_jwk(OTHER_PEM, "two")]));
-    // The last reading was a moment ago.
+    // The keys were read a moment ago, so they are not read for an unknown key id yet.
     assert_eq!(house.status_with(&new).await, (401, "INVALID_TOKEN".to_owned()));
     house.clock.step(6);
     assert_eq!(house.status_with(&new).await.0, 200);

@@ -73,7 +73,7 @@ async fn denial_is_recorded_with_facts_that_the_caller_does_not_get() {
     let entry = only(&entries, "policy_denied");
     assert_eq!((&*entry.resource, entry.reason.as_deref()), ("plugin:region", Some("no_region")));
     assert!(encode(entry.after.as_ref().unwrap()).contains(SECRET));
-    // As every denial of a policy is.
+    // A denial by a hook is recorded like every denial by a policy.
     assert_eq!(only(&entries, "access_denied").reason.as_deref(), Some("policy"));
 }
 

@@ -35,7 +35,7 @@ async fn import(store: &StateStore, set: &RecordSet) -> Result<ImportSummary, Im
     import_records(store, set, ImportMode::Apply, entry).await
 }
 
-/// Pseudo-random numbers (splitmix64), so that failures repeat.
+/// Pseudo-random numbers (splitmix64) from a seed, so that failures can be repeated.
 struct Random(u64);
 
 impl Random {
@@ -117,7 +117,7 @@ impl Random {
 
     fn term(&mut self, number: usize) -> Term {
         let links = (0..self.next(4)).map(|at| {
-            // Links to terms with lower numbers close no cycle.
+            // Links only to terms with lower numbers, so that no cycle arises.
             let target = match number.checked_sub(1 + at) {
                 Some(other) if self.next(2) == 0 => LinkTarget::Term(format!("t{other}").into()),
                 _ => LinkTarget::Artifact(self.artifact(at)),
@@ -223,7 +223,7 @@ async fn random_records_survive_export_and_import() {
         assert_eq!(again, exported, "seed {seed}");
         assert_eq!(records_to_yaml(&again).unwrap(), text, "seed {seed}");
 
-        // Importing twice changes nothing.
+        // A second import of the same file changes nothing.
         let before = second.history(&HistoryFilter { limit: 1_000, ..HistoryFilter::default() }).await.unwrap();
         let repeated = import(&second, &read).await.unwrap();
         assert_eq!(repeated, ImportSummary { unchanged: read.len(), ..ImportSummary::default() }, "seed {seed}");

@@ -1,7 +1,8 @@
 //! Tests governance over HTTP with a real state database: certification, glossary, owners, metadata, history and report,
 //! with good and bad input, for callers with and without policies.
 //!
-//! One file: all tests share one world of artifacts and callers, and most follow a record through several areas.
+//! The tests are in one file, because they share one world of artifacts and callers, and most follow a record through
+//! several areas.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -24,10 +25,10 @@ use terrane_store::StateStore;
 const BASE: &str = "/api/v1/governance";
 const REVENUE: &str = "artifact_type=measure&artifact_id=orders.revenue";
 
-/// Callers with the role `analyst` do not see the revenue, and what is computed from it.
+/// Callers with the role `analyst` see neither the revenue nor values that are computed from it.
 const POLICY: &str = "policies: [{name: no_revenue, cubes: [orders], when: {roles: [analyst]}, deny: [revenue]}]\n";
 
-/// A further cube with values for governance.
+/// A further cube with governance metadata in its file.
 const STOCK: &str = "\
 cubes:
   - name: stock
@@ -98,7 +99,7 @@ impl House {
             ("reader", Scopes::READ, vec![], vec![]),
             ("admin", writer.with(Scope::Admin), vec![], vec![]),
             ("ada", writer, vec![], vec![]),
-            // Another key of the user `reviewer`, without the role.
+            // A second key of the user `reviewer`, without the reviewer's role.
             ("former", writer, vec![], vec![]),
         ] {
             let texts = |texts: Vec<&str>| texts.into_iter().map(Into::into).collect();
@@ -111,7 +112,7 @@ impl House {
         House { edge, store, keys, _folder: folder }
     }
 
-    /// Returns a server on the same state with other files and settings.
+    /// Returns a server over the same state with other files and settings.
     async fn restarted(self, world: World) -> House {
         let House { store, _folder, .. } = self;
         House::over(world, store, _folder).await
@@ -264,7 +265,7 @@ async fn reviewers_certify_and_not_what_they_submitted() {
     assert_eq!((stranger.code(), &stranger.details()["reason"]), ((403, "FORBIDDEN"), &json!("reviewer_required")));
     assert!(house.events().await.iter().any(|(event, _)| event == "access_denied"));
     assert_eq!(house.step("reader", "certify", "orders.revenue", json!({})).await.status, 403);
-    // A steward of the artifact is a reviewer, by the groups of the caller.
+    // The groups of the caller make it a steward of the artifact, and stewards are reviewers.
     assert_eq!(house.step("steward", "reject", "orders.revenue", json!({"reason": "no"})).await.status, 403);
     let steward = json!({
         "artifact_type": "measure", "artifact_id": "orders.revenue",
@@ -531,7 +532,7 @@ async fn owners_are_changed_by_owners_and_reviewers() {
     assert!(denials > 0, "a denial is audited");
     assert_eq!(house.step("writer", "archive", "orders.count", json!({})).await.code(), (403, "FORBIDDEN"));
 
-    // An owner of the files, and one that was assigned, may assign others.
+    // Owners may assign others, whether the files name them or an administrator assigned them.
     assert_eq!(assign("ada", "stock.pieces", "user", "ada", "data_steward").await, refused("own_stewardship"));
     assert_eq!(assign("ada", "stock.pieces", "user", "grace", "data_owner").await, accepted);
     assert_eq!(assign("admin", "orders.count", "user", "writer", "data_owner").await, accepted);
@@ -542,7 +543,7 @@ async fn owners_are_changed_by_owners_and_reviewers() {
     assert_eq!(house.step("writer", "certify", "orders.count", json!({})).await.code(), (403, "FORBIDDEN"));
     assert_eq!(house.step("steward", "certify", "orders.count", json!({})).await.status, 200);
 
-    // A steward who assigned itself does not review without the role.
+    // A caller who assigned itself as steward and lacks the reviewer's role may not review.
     assert_eq!(assign("reviewer", "orders.largest", "user", "reviewer", "data_steward").await, accepted);
     house.step("writer", "submit", "orders.largest", json!({"notes": "ready"})).await;
     let own = house.step("former", "certify", "orders.largest", json!({})).await;
@@ -605,7 +606,7 @@ async fn masks_count_if_they_hold_without_an_exception() {
     }
 }
 
-/// Returns an acceptable request for every route that changes governance records.
+/// Returns a valid request for every route that changes governance records.
 fn changes(term: &str, other: &str) -> Vec<(&'static str, String, Option<Json>)> {
     let artifact = |more: Json| {
         let mut body = json!({"artifact_type": "measure", "artifact_id": "orders.revenue"});
@@ -715,12 +716,12 @@ async fn denied_members_do_not_exist() {
     for path in &lists {
         let seen = house.get("analyst", path).await;
         assert_eq!(seen.status, 200, "{path}: {seen:?}");
-        // Metrics over the measure are hidden too, so the word occurs nowhere.
+        // Metrics over the measure are hidden as well, so the name occurs nowhere in the answer.
         assert!(!seen.text.contains("revenue"), "{path}: {}", seen.text);
         assert!(house.get("writer", path).await.status == 200, "{path}");
     }
     assert!(house.get("writer", "/report").await.text.contains("orders.revenue"));
-    // The answer is that for an unknown name.
+    // A hidden name gets the same answer as an unknown name.
     for (known, unknown) in [("orders.revenue", "orders.xyzzy")] {
         for path in [
             "/certification/status?artifact_type=measure&artifact_id=",
@@ -735,7 +736,7 @@ async fn denied_members_do_not_exist() {
             assert_eq!((hidden.code(), missing.code()), ((404, "NOT_FOUND"), (404, "NOT_FOUND")), "{path}");
         }
     }
-    // The link to the hidden measure is not part of the history, and the other one is.
+    // The caller's history omits the link to the hidden measure, and contains the other link.
     let linked = |history: Response| {
         let changes = history.json["changes"].as_array().unwrap().clone();
         changes.iter().filter(|change| change["action"] == "term_linked").count()
@@ -743,7 +744,7 @@ async fn denied_members_do_not_exist() {
     let history = format!("/history?term_id={id}");
     assert_eq!(linked(house.get("analyst", &history).await), 1);
     assert_eq!(linked(house.get("writer", &history).await), 2);
-    // A formula may name a metric without a cube. Words that name nothing are only words.
+    // A formula may name a metric without its cube. Words that are not names do not hide the formula.
     let path = format!("/glossary/terms/{id}");
     for (formula, is_seen) in [("revenue / 2", false), ("orders of a day / 2", true), ("orders.revenue * 2", false)] {
         let changed = house.send("writer", "PATCH", &path, Some(json!({"formula": formula})), &[]).await;
@@ -751,7 +752,7 @@ async fn denied_members_do_not_exist() {
         let seen = house.get("analyst", &path).await;
         assert_eq!(seen.json["formula"] == json!(formula), is_seen, "{formula}: {seen:?}");
     }
-    // A client that reads a term and sends it back must not erase what it cannot see.
+    // If a client reads a term and sends it back, the fields that the client cannot see must stay.
     let path = format!("/glossary/terms/{id}");
     let sent = json!({"definition": "Money.", "formula": null});
     let changed = house.send("analyst", "PATCH", &path, Some(sent), &[]).await;
@@ -783,7 +784,7 @@ async fn changed_definition_is_reported_and_records_survive() {
         world.files.insert("cubes/stock.yml".to_owned(), text.to_owned());
         world
     };
-    // Words for people are no part of the definition.
+    // Descriptions are not part of the certified definition.
     let reworded = STOCK.replace("All pieces.", "Every piece.");
     let house = house.restarted(changed(&reworded)).await;
     assert_eq!(house.get("reader", status).await.json["definition_changed"], Json::Null);
@@ -805,7 +806,7 @@ async fn changed_definition_is_reported_and_records_survive() {
     assert_eq!(found.json["definition_changed"]["since"], "2024-02-14T12:00:00Z");
     assert_eq!(house.get("writer", "/report").await.json["summary"]["findings"]["definition_changed"], 1);
 
-    // The artifact leaves the project and returns.
+    // The artifact is removed from the project and added again.
     let without = STOCK.replace("name: pieces, type", "name: other, type");
     let house = house.restarted(changed(&without)).await;
     assert_eq!(house.get("writer", status).await.json["orphaned"], true);

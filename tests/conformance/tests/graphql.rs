@@ -30,7 +30,7 @@ fn world() -> World {
 struct GraphQlSurface {
     graphql: GraphQl,
     scopes: Scopes,
-    // The services end with their server.
+    // The services stop when the edge is dropped, so the surface holds it.
     _edge: Edge,
 }
 
@@ -118,7 +118,7 @@ async fn failed_field_is_null_and_its_siblings_answer() {
     let [error] = answer["errors"].as_array().unwrap().as_slice() else { panic!("{answer}") };
     assert_eq!(error["path"], json!(["job"]));
     assert_eq!(error["locations"], json!([{"line": 1, "column": 3}]));
-    // These servers have no jobs.
+    // The servers of these tests have no jobs.
     assert_eq!(error["extensions"]["code"], "STATE_UNAVAILABLE");
     assert_eq!(error["extensions"]["correlation_id"], "id");
 }
@@ -179,11 +179,11 @@ async fn lists_of_the_model_are_bounded_before_their_items_are_resolved() {
     let aliases = |count: usize, list: &str| -> String { (0..count).map(|n| format!("a{n}: {list} ")).collect() };
     let names = "[\"orders\"]";
     for (document, items) in [
-        // Four cubes with one field each.
+        // The answer contains four cubes with one field each.
         ("{ cubes { name } }".to_owned(), 8),
         ("{ cubes { name name } }".to_owned(), 12),
         ("{ ...F cubes { name } } fragment F on Query { cubes { name } }".to_owned(), 16),
-        // One name, one cube, and five measures with two fields each.
+        // The answer contains one name, one cube, and five measures with two fields each.
         (format!("{{ cubes(names: {names}) {{ measures {{ name type }} }} }}"), 1 + 1 + 5 + 10),
         (format!("{{ cubes(names: {names}) {{ {} }} }}", aliases(30, "measures { name }")), 1 + 1 + 30 * 10),
         ("{ cube(name: \"orders\") { measures { drillMembers } } }".to_owned(), 1 + 5 + 2),
@@ -204,7 +204,7 @@ async fn rows_that_are_written_again_are_items() {
     let limits = Limits { items: 4, ..Limits::default() };
     let settings = GraphQlSettings { limits, ..GraphQlSettings::default() };
     let asked = GraphQlSurface::with(world().edge(), Scopes::READ, settings);
-    // Two rows; the first writing is free.
+    // The query returns two rows. Each repetition after the first counts its rows as items.
     let (thrice, four) = (format!("{{ a: {query} b: {query} c: {query} }}"), format!("{{ {0} {0} {0} {0} }}", query));
     assert_eq!(asked.ask(&thrice).await.get("errors"), None);
     assert_eq!(asked.ask(&four).await["errors"][0]["extensions"]["details"]["limit"], "items");
@@ -279,7 +279,7 @@ async fn search_ignores_case_and_is_bound() {
     assert_eq!(answer["cube"]["dimensions"][1]["values"], json!([{"value": "paid"}, {"value": "open"}]));
     let answer =
         asked.ask(r#"{ cube(name: "visits") { dimensions { name values(search: "X' OR 1=1") { value } } } }"#).await;
-    // The cube has a number, which has no text to search.
+    // The cube has only a number, in which no text can be searched.
     assert_eq!(answer["errors"][0]["extensions"]["code"], "INVALID_FILTER");
 }
 
@@ -310,7 +310,7 @@ async fn text_of_the_warehouse_is_for_administrators() {
     assert!(admin.to_string().contains(SECRET), "{admin}");
 }
 
-/// Keeps what is appended.
+/// Stores the appended audit records.
 #[derive(Default)]
 struct MemoryLog(Mutex<Vec<AuditEntry>>);
 
@@ -358,7 +358,8 @@ async fn writer_invalidates_the_cache() {
     assert_eq!(answer["errors"][0]["extensions"]["details"]["nearest"][0], "orders");
 }
 
-/// Returns a query over the rows of a masked column cannot be masked, so it is closed.
+/// Returns a world with a cube over a query that reads a masked column. The column of such a query cannot be masked, so
+/// the cube is closed to the caller.
 fn world_with_a_closed_cube() -> World {
     let cube = "cubes:\n  - name: regions\n    sql: SELECT region AS place FROM raw.customers\n    \
                 dimensions: [{name: place, type: string, sql: place}]\n";

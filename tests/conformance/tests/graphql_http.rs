@@ -22,7 +22,7 @@ async fn answer(world: &World, body: &Json) -> (StatusCode, Json) {
     (status, serde_json::from_slice(&body).unwrap())
 }
 
-/// Asserts that a document is refused before anything runs.
+/// Asserts that a document is refused before a statement runs.
 async fn assert_refused(name: &str, body: Json) {
     let world = World::default();
     let (status, answer) = answer(&world, &body).await;
@@ -75,7 +75,7 @@ async fn wide_documents_are_refused() {
 
 #[tokio::test]
 async fn fragments_that_multiply_or_repeat_themselves_are_refused() {
-    // Each doubles the one before: 2^30 fields in a kilobyte.
+    // Each fragment contains the previous one twice, which makes 2^30 fields from a kilobyte.
     let mut bomb = "{ cubes { ...f30 } } fragment f0 on Cube { name }".to_owned();
     for n in 1..=30 {
         bomb += &format!(" fragment f{n} on Cube {{ ...f{0} ...f{0} }}", n - 1);
@@ -125,7 +125,7 @@ async fn variables_are_checked_and_bounded() {
     {
         assert_refused(&variables.to_string(), json!({"query": query, "variables": variables})).await;
     }
-    // 120 levels are JSON that is read; no type of the schema has them.
+    // JSON with 120 levels is parsed, but no type of the schema has a value of this depth.
     let deep: Json = serde_json::from_str(&format!("{}{}", "[".repeat(120), "]".repeat(120))).unwrap();
     assert_refused("deep variable", json!({"query": query, "variables": {"name": deep}})).await;
     let asked = json!({
@@ -135,7 +135,7 @@ async fn variables_are_checked_and_bounded() {
     let asked: TestRequest = serde_json::from_value(asked).unwrap();
     let answered = ask(&World::default().edge(), &asked).await;
     assert_eq!(answered.status, StatusCode::BAD_REQUEST);
-    // A large value that fits is a value.
+    // A large value within the limit of bodies is accepted.
     let (status, answer) =
         answer(&World::default(), &json!({"query": query, "variables": {"name": "x".repeat(200_000)}})).await;
     assert_eq!(status, StatusCode::OK, "{}", answer.to_string().chars().take(500).collect::<String>());

@@ -1,5 +1,5 @@
-//! Tests sockets of `graphql-transport-ws` on a real server of the loopback interface: the handshake, the close codes
-//! of the protocol, credentials that come late or expire early, and harmful clients.
+//! Tests sockets of `graphql-transport-ws` on a real server on the loopback interface: the handshake, the close codes
+//! of the protocol, credentials that arrive late or expire early, and harmful clients.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -27,16 +27,16 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
-/// A generous time for an answer, so that a test fails instead of hanging.
+/// The time limit of an answer, so that a test fails instead of hanging.
 const PATIENCE: Duration = Duration::from_secs(20);
 const CUBES: &str = "{ cubes { name } }";
-/// A query that a warehouse answers.
+/// A query that runs a statement in the warehouse.
 const ROWS: &str = "{ query(measures: [\"orders.count\"]) { data } }";
 
 /// A client of one socket.
 struct Client(WebSocketStream<TcpStream>);
 
-/// Sends a handshake, and returns the head of the answer with the stream behind it.
+/// Sends a handshake. Returns the head of the answer, and the stream after the head.
 async fn handshake(address: SocketAddr, path: &str, headers: &[&str]) -> (String, TcpStream) {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let mut request = format!(
@@ -48,7 +48,7 @@ async fn handshake(address: SocketAddr, path: &str, headers: &[&str]) -> (String
     }
     stream.write_all((request + "\r\n").as_bytes()).await.unwrap();
     let mut head = Vec::new();
-    // Byte by byte, so that no frame behind the head is lost.
+    // The head is read byte by byte, so that no frame after it is lost.
     while !head.ends_with(b"\r\n\r\n") {
         let byte = tokio::time::timeout(PATIENCE, stream.read_u8()).await.unwrap();
         head.push(byte.unwrap());
@@ -68,7 +68,7 @@ impl Client {
         Client(WebSocketStream::from_raw_socket(stream, Role::Client, None).await)
     }
 
-    /// Opens a session.
+    /// Opens a socket and waits until the server has acknowledged the session.
     async fn acknowledged(address: SocketAddr, headers: &[&str], payload: Json) -> Client {
         let mut client = Client::open(address, headers).await;
         client.send(json!({"type": "connection_init", "payload": payload})).await;
@@ -99,7 +99,7 @@ impl Client {
         }
     }
 
-    /// Returns the close code, which is the next message.
+    /// Returns the close code of the next message, which must close the socket.
     async fn closed(&mut self) -> Json {
         let message = self.next().await;
         assert!(message["close"].is_u64(), "{message}");
@@ -161,7 +161,7 @@ async fn operations_run_side_by_side_and_end() {
     assert_eq!((&next["id"], &next["type"]), (&json!("1"), &json!("next")), "{next}");
     assert_eq!(next["payload"]["data"]["cubes"][0]["name"], "orders");
     assert_eq!(client.next().await, json!({"id": "1", "type": "complete"}));
-    // An id can be used again after its end.
+    // An id may be reused after its operation has ended.
     client.subscribe("1", "{ nothing }").await;
     let error = client.next().await;
     assert_eq!((&error["id"], &error["type"]), (&json!("1"), &json!("error")), "{error}");
@@ -247,7 +247,7 @@ async fn socket_that_is_not_opened_in_time_is_closed() {
     let server = server(graphql).await;
     let mut silent = Client::open(server.address, &[]).await;
     assert_eq!(silent.closed().await, 4408);
-    // Pings are not the first message.
+    // A ping does not replace the first message, which opens the session.
     let mut pinging = Client::open(server.address, &[]).await;
     pinging.send(json!({"type": "ping"})).await;
     assert_eq!(pinging.next().await["type"], "pong");
@@ -263,9 +263,9 @@ async fn client_that_answers_no_pings_loses_its_socket() {
     let mut stream = client.0.into_inner();
     let mut bytes = Vec::new();
     tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.unwrap().unwrap();
-    // The close frame is the last one: 1001, "no answer to pings".
+    // The last bytes are the close frame with the code 1001 and this reason.
     assert!(String::from_utf8_lossy(&bytes).ends_with("no answer to pings"), "{bytes:?}");
-    // One that reads keeps it.
+    // A client that reads answers the pings, and its socket stays open.
     let mut reading = Client::acknowledged(server.address, &[], json!({})).await;
     let quiet = tokio::time::timeout(Duration::from_millis(400), reading.next()).await;
     assert!(quiet.is_err(), "{quiet:?}");
@@ -278,7 +278,7 @@ async fn message_that_is_too_large_closes_the_socket() {
     let server = server(GraphQlHttpSettings::default()).await;
     let mut client = Client::acknowledged(server.address, &[], json!({})).await;
     let large = json!({"type": "ping", "payload": {"x": "x".repeat(300_000)}});
-    // The server may close before all is written.
+    // The server may close the socket before the client has sent everything.
     let _ = client.0.send(Message::text(large.to_string())).await;
     assert_eq!(client.closed().await, 1009);
 }
@@ -287,10 +287,10 @@ async fn message_that_is_too_large_closes_the_socket() {
 async fn long_message_before_the_session_is_refused_by_its_header() {
     let server = server(GraphQlHttpSettings::default()).await;
     let mut client = Client::open(server.address, &[]).await;
-    // The header of a masked text frame of 20,000 bytes, none of which follows.
+    // The header announces a masked text frame of 20,000 bytes. None of the bytes follows.
     client.0.get_mut().write_all(&[0x81, 0x80 | 126, 0x4e, 0x20, 0, 0, 0, 0]).await.unwrap();
     assert_eq!(client.closed().await, 1009);
-    // In a session, the limit is that of bodies.
+    // After a session is opened, the limit of messages is the limit of request bodies.
     let mut client = Client::acknowledged(server.address, &[], json!({})).await;
     client.send(json!({"type": "ping", "payload": {"x": "x".repeat(20_000)}})).await;
     assert_eq!(client.next().await["type"], "pong");
@@ -427,7 +427,7 @@ async fn sockets_of_a_caller_are_limited() {
     let bearer = format!("authorization: Bearer {key}");
     let _first = Client::acknowledged(address, &[&bearer], json!({})).await;
     let _second = Client::acknowledged(address, &[], json!({"api_key": key})).await;
-    // With the handshake and with the first message.
+    // The limit applies to a credential in the handshake and in the first message.
     let (head, _) = handshake(address, "/graphql", &[&bearer, SUBPROTOCOL]).await;
     assert!(head.starts_with("HTTP/1.1 429"), "{head}");
     let mut late = Client::open(address, &[]).await;
@@ -449,7 +449,7 @@ async fn idle_sockets_are_limited_and_others_are_served() {
     let mut probe = send(server.address, PROBE).await;
     assert!(receive(&mut probe).await.starts_with("HTTP/1.1 200"));
     idle.pop();
-    // The place is free as soon as the server has seen the end.
+    // The place is free once the server has seen the end of the other socket.
     for _ in 0..1_000 {
         let (head, _) = handshake(server.address, "/graphql", &[SUBPROTOCOL]).await;
         if head.starts_with("HTTP/1.1 101") {

@@ -24,7 +24,7 @@ use terrane_server::{Connection, Edge, TrustedProxies};
 use terrane_store::StateStore;
 
 const CUBES: &str = "/api/v1/query/meta/cubes";
-/// A rate at which no second request is admitted during a test.
+/// A rate that admits one request, and no second one during a test.
 const SLOW: f64 = 0.01;
 
 struct House {
@@ -124,7 +124,7 @@ async fn strangers_have_a_share_of_each_address_and_probes_cost_nothing() {
     );
     let key = house.key(1, None).await;
     assert_eq!(house.status(Some(&key), 1).await, 200);
-    // The routes that prove an identity are for strangers too.
+    // Sign-in routes accept anonymous callers, so the limit of anonymous requests applies to them.
     let signing_in = Request::post("/api/v1/auth/token").body(Body::empty()).unwrap();
     let connection = Connection { peer: Some(IpAddr::from([192, 0, 2, 1])), ..Connection::default() };
     assert_eq!(house.edge.call(connection, signing_in).await.status(), 429);
@@ -144,7 +144,7 @@ async fn an_address_that_guesses_is_stopped_and_its_neighbours_behind_a_proxy_ar
     assert_eq!((refused.status, &refused.body["error"]["details"]["scope"]), (429, &"failures".into()));
     assert!(refused.headers.contains_key(RETRY_AFTER));
     assert_eq!(house.status(Some("no token"), 1).await, 429);
-    // It was proven here before; the other one was not, and the database is not asked for it.
+    // The known key was proven from this address before. The other key was not, so no database lookup is made for it.
     assert_eq!((house.status(Some(&known), 1).await, house.status(Some(&unknown), 1).await), (200, 429));
     assert_eq!(house.status(Some(&unknown), 2).await, 200);
     assert_eq!(house.status(None, 1).await, 200, "nothing was guessed");
@@ -163,11 +163,11 @@ async fn each_client_behind_a_trusted_proxy_has_a_share_of_its_own() {
     let (proxy, other) = ([192, 0, 2, 1], [192, 0, 2, 2]);
     for (peer, name, line, expected) in [
         (proxy, "x-forwarded-for", "203.0.113.1", 200),
-        // What a client puts in front changes nothing.
+        // A value that the client puts before the proxy's own value changes nothing.
         (proxy, "x-forwarded-for", "1.1.1.1, 203.0.113.1", 429),
         (proxy, "forwarded", "for=203.0.113.1", 429),
         (proxy, "forwarded", "for=203.0.113.2", 200),
-        // Who is not trusted speaks for itself alone.
+        // The header of a peer that is not a trusted proxy is ignored, so all its requests count for the peer.
         (other, "x-forwarded-for", "203.0.113.3", 200),
         (other, "x-forwarded-for", "203.0.113.4", 429),
         (proxy, "x-forwarded-for", "203.0.113.3", 200),

@@ -1,5 +1,5 @@
 //! Tests the log: the events of the specification with their fields, one correlation id for each request, and that
-//! callers cannot forge entries.
+//! callers cannot forge log records.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -16,7 +16,7 @@ fn settings(path: &Path) -> LogSettings {
     LogSettings { output: LogOutput::File(file), ..LogSettings::default() }
 }
 
-/// Returns the log that is written while `work` runs.
+/// Returns the log that the server writes while `work` runs.
 fn logged(change: impl FnOnce(&mut LogSettings), work: impl FnOnce()) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
@@ -235,7 +235,7 @@ fn secrets_are_masked_by_name() {
 const KEY: &str = "trn_0123456789abcdef_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopq";
 const JWT: &str = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl";
 
-/// Returns whether a line contains a secret or a usable part of one.
+/// Returns whether the string contains a secret, or a part of one that is usable.
 fn holds_secret(text: &str) -> bool {
     ["ABCDEFGH", "eyJzdWIi", "c2lnbmF0", "pa55word"].iter().any(|secret| text.contains(secret))
 }

@@ -1,4 +1,4 @@
-//! Tests the metrics as Prometheus reads them: names, types, labels, and that clients cannot add series.
+//! Tests the metrics that Prometheus reads: names, types, labels, and that clients cannot add series.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -31,7 +31,7 @@ fn edge(world: &World) -> Edge {
     world.edge_watched(Security::of_anonymous(), watch(), true)
 }
 
-/// Returns a cube `orders` that answers one row.
+/// Returns a world whose cube `orders` has one row.
 fn world() -> World {
     let column = |value: i64| Column { ty: "integer".to_owned(), values: vec![value.into()] };
     World { columns: vec![column(1), column(2), column(9)], ..World::default() }
@@ -62,7 +62,7 @@ fn count() -> Json {
 #[derive(Default)]
 struct Scrape {
     types: BTreeMap<String, String>,
-    /// The samples by name and labels, as the text has them.
+    /// The samples by name and labels, in the notation of the text.
     samples: BTreeMap<String, f64>,
 }
 
@@ -95,7 +95,7 @@ impl Scrape {
         *self.samples.get(series).unwrap_or_else(|| panic!("no {series} in {:#?}", self.samples.keys()))
     }
 
-    /// Returns the names of the labels of a metric's samples, without those of buckets.
+    /// Returns the names of the labels of a metric's samples, except those of histogram buckets.
     fn labels(&self, name: &str) -> BTreeSet<String> {
         let is_of = |series: &&String| {
             let own = series.split('{').next().unwrap_or_default();
@@ -113,7 +113,7 @@ impl Scrape {
     }
 }
 
-/// The interface's metrics that have a source, as it writes them.
+/// The specified metrics that the server measures, each with its type and its labels.
 const METRICS: &[(&str, &str, &[&str])] = &[
     ("service_http_requests_total", "counter", &["method", "endpoint", "status"]),
     ("service_http_request_duration_seconds", "histogram", &["method", "endpoint"]),
@@ -159,7 +159,7 @@ async fn the_interfaces_metrics_have_their_types_and_labels() {
         assert_eq!(scrape.types.get(*name).map(String::as_str), Some(*ty), "{name}");
         assert_eq!(scrape.labels(name), labels.iter().map(|label| (*label).to_owned()).collect(), "{name}");
     }
-    // Nothing without a source pretends to be measured.
+    // Metrics of features that the server does not have are absent.
     for group in ["service_cache_", "service_preagg_", "service_trace_"] {
         assert!(!scrape.types.keys().any(|name| name.starts_with(group)), "{group}");
     }
@@ -194,7 +194,7 @@ async fn requests_and_queries_are_counted_once_under_what_they_were() {
         scrape.value("service_http_requests_total{endpoint=\"/health/live\",method=\"HEAD\",status=\"200\"}"),
         1.0
     );
-    // The scrape itself is the one that is being answered.
+    // The only request in progress is the scrape itself.
     assert_eq!(scrape.value("service_http_requests_in_progress{endpoint=\"/metrics\",method=\"GET\"}"), 1.0);
 }
 
@@ -326,7 +326,7 @@ async fn only_administrators_scrape_the_servers_own_address() {
         let edge = World { caller, ..world() }.edge_watched(Security::of_anonymous(), watch(), is_public);
         assert_eq!(ask(&edge, &get("/metrics")).await.status, status, "{caller:?} {is_public}");
     }
-    // On their own address anybody who reaches it; nothing else is there.
+    // The separate address of the metrics needs no credential, and has no other routes.
     let own = Edge::of_metrics(
         World { caller: Caller::Stranger, ..world() }
             .edge_watched(Security::of_anonymous(), watch(), false)

@@ -1,5 +1,5 @@
-//! Tests signing in through an identity provider whose endpoints are on a real socket, and every step that must fail on
-//! the way to the provider and back.
+//! Tests sign-in through an identity provider whose endpoints are on a real socket, and invalid input in every step to
+//! the provider and back.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -40,7 +40,7 @@ struct House {
     _folder: TempDir,
 }
 
-/// A sign-in that was begun.
+/// A sign-in that has begun.
 struct StartedLogin {
     cookie: String,
     query: BTreeMap<String, String>,
@@ -51,7 +51,7 @@ impl House {
         House::with(|_| {}).await
     }
 
-    /// Starts a server with the providers `corp` and `twin`, which differ only by what `change` does to `corp`.
+    /// Starts a server with the providers `corp` and `twin`. `change` is applied to the settings of `corp` only.
     async fn with(change: impl FnOnce(&mut ProviderSettings)) -> House {
         let provider = ProviderServer::start().await;
         provider.answer("/keys", 200, &json!({"keys": [public_jwk(PRIVATE_PEM, "one")]}));
@@ -92,7 +92,7 @@ impl House {
         StartedLogin { cookie: cookie.to_owned(), query: parameters(query) }
     }
 
-    /// Makes the provider answer the next code with this ID token and user info.
+    /// Sets the provider's answer for the next code, which contains this ID token.
     fn will_vouch(&self, id_token: &str) {
         let answer = json!({"access_token": "opaque", "token_type": "Bearer", "expires_in": 60, "id_token": id_token});
         self.provider.answer("/token", 200, &answer);
@@ -103,7 +103,7 @@ impl House {
         self.get(&path, json!({"cookie": login.cookie})).await
     }
 
-    /// Signs in with the ID token that `change` makes of a valid one.
+    /// Signs in with a valid ID token to which `change` was applied.
     async fn sign_in(&self, change: Json) -> Answered {
         let begun = self.begin("corp").await;
         self.will_vouch(&id_token(&begun, &change));
@@ -222,7 +222,7 @@ async fn a_browser_goes_to_the_provider_and_comes_back_with_a_session() {
     let pair = body(&answered);
     assert_eq!((&pair["token_type"], &pair["expires_in"]), (&json!("bearer"), &json!(3_600)));
 
-    // What the provider was sent.
+    // Checks the request that the provider received.
     let asked = house.provider.asked("/token");
     assert_eq!(asked.len(), 1);
     let (head, form) = asked[0].split_once("\r\n\r\n").unwrap();
@@ -236,7 +236,7 @@ async fn a_browser_goes_to_the_provider_and_comes_back_with_a_session() {
     let challenge = base64url(&terrane_app::security::api_key::hash(&form["code_verifier"]));
     assert_eq!(challenge, sent["code_challenge"]);
 
-    // The session is one like any other.
+    // The session works like a session with a password.
     let access = pair["access_token"].as_str().unwrap();
     let asked = house.get("/api/v1/query/meta/cubes", json!({"authorization": format!("Bearer {access}")})).await;
     assert_eq!(asked.status.as_u16(), 200, "{}", text(&asked));
@@ -299,7 +299,7 @@ async fn a_callback_belongs_to_the_browser_the_provider_and_the_time_it_was_begu
         assert_eq!(refusal(&answered), expected, "{name}: {}", text(&answered));
         assert!(!text(&answered).contains(CODE), "{name}");
     }
-    // The answer of one provider at the door of another.
+    // An answer of the provider `corp` at the callback of the provider `twin`.
     let mixed = house.come_back("twin", &mine, &format!("code={CODE}&state={state}")).await;
     assert_eq!(refusal(&mixed), unauthorized());
     assert!(house.provider.asked("/token").is_empty(), "the provider was not asked for any of them");
@@ -377,7 +377,7 @@ async fn an_id_token_is_of_this_sign_in_and_this_client() {
         let answered = house.sign_in(change.clone()).await;
         assert_eq!(refusal(&answered), (401, "INVALID_TOKEN".to_owned()), "{change}: {}", text(&answered));
     }
-    // Another signer's signature, none, one by the client's secret, and an access token in its place.
+    // Tokens of another signer, without a signature or signed with the client's secret, and an access token.
     let begun = house.begin("corp").await;
     let claims = claims(&begun, &json!({}));
     let none = format!("{}.{}.", base64url(br#"{"alg":"none"}"#), base64url(claims.to_string().as_bytes()));
@@ -396,7 +396,7 @@ async fn an_id_token_is_of_this_sign_in_and_this_client() {
 
 #[tokio::test]
 async fn user_info_adds_to_the_same_subject_or_stands_in() {
-    // Beside an ID token, whose claims win.
+    // User info in addition to an ID token. The claims of the ID token take precedence.
     let endpoint = |settings: &mut ProviderSettings| settings.userinfo_endpoint = Some(settings.token_endpoint.clone());
     let house = House::with(endpoint).await;
     for (info, expected) in [
@@ -405,7 +405,7 @@ async fn user_info_adds_to_the_same_subject_or_stands_in() {
         (json!({}), 401),
         (json!([]), 401),
     ] {
-        // The endpoint answers both requests: an object of tokens and of claims.
+        // One endpoint answers both requests, so its answer is an object with the tokens and the claims.
         let begun = house.begin("corp").await;
         let mut answer =
             json!({"access_token": "opaque", "token_type": "Bearer", "id_token": id_token(&begun, &json!({}))});
@@ -422,7 +422,7 @@ async fn user_info_adds_to_the_same_subject_or_stands_in() {
             assert_eq!(payload["attributes"], json!({"region": "EU"}));
         }
     }
-    // In the place of ID tokens, by a provider that numbers its users.
+    // User info without an ID token, from a provider whose user ids are numbers.
     let house = House::with(|settings| {
         settings.openid = None;
         settings.userinfo_endpoint = Some(settings.token_endpoint.clone());
@@ -480,7 +480,7 @@ async fn what_happened_is_in_the_audit_log_without_secrets() {
     let begun = house.begin("corp").await;
     house.come_back("corp", &begun, &format!("error=access_denied&state={}", begun.query["state"])).await;
     house.come_back("corp", &begun, &format!("code={CODE}&state={}", begun.query["state"])).await;
-    // Any request reads what is gathered so far.
+    // A sign-in is recorded before it is answered, so the database has its record.
     let started = AuditFilter { event: Some("session_started".into()), limit: 10, ..AuditFilter::default() };
     let records = house.store.records(&started).await.unwrap();
     assert_eq!(records.len(), 1);

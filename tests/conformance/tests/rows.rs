@@ -240,7 +240,7 @@ fn the_repeated_hour_in_autumn_stays_two() {
         cells(Arc::new(hours), format, Numbers::Plain),
         "\"2013-11-03T00-04:00\", \"2013-11-03T01-04:00\", \"2013-11-03T01-05:00\", \"2013-11-03T02-05:00\""
     );
-    // The clock goes back half an hour: the second one o'clock starts before it does.
+    // Lord Howe's clock goes back by half an hour, so the bucket of the second one o'clock starts before the change.
     let half = vec![micros("2024-04-06T14:00:00Z"), micros("2024-04-06T14:30:00Z"), micros("2024-04-06T15:30:00Z")];
     let half = TimestampMicrosecondArray::from(half).with_timezone("UTC");
     let format = ColumnFormat::InstantBucket(Granularity::Hour, zone("Australia/Lord_Howe"));

@@ -14,7 +14,7 @@ use terrane_conformance_tests::security::Security;
 use terrane_server::Edge;
 use terrane_store::StateStore;
 
-/// Analysts see neither the pieces, nor what is computed from them, nor the cube `secrets` over the same table.
+/// Analysts see neither the pieces, nor members computed from them, nor the cube `secrets` over the same table.
 const POLICIES: &str = "\
 policies:
   - {name: no_pieces, cubes: [stock], when: {roles: [analyst]}, deny: [pieces]}
@@ -177,7 +177,7 @@ async fn suggestions_are_those_that_the_cube_can_use() {
     assert_eq!(house.suggested("writer", of_places).await, Vec::<String>::new());
     let all = house.suggested("writer", json!({"query": "", "context": {"cube_name": "places"}})).await;
     assert_eq!(all, ["places.id", "places.hall", "places"]);
-    // Without a search text, metrics follow the cube's own members.
+    // Without a search text, the cube's own members come before metrics.
     let all = house.suggested("writer", in_stock("")).await;
     assert_eq!(all[0], "stock.count");
     assert_eq!(house.suggested("writer", json!({"query": "", "limit": 1})).await, ["revenue"]);
@@ -216,7 +216,7 @@ async fn certified_members_come_first_and_terms_are_synonyms() {
     assert_eq!(body["results"][0]["matches"][0]["field"], "synonym");
     let certified = house.search("writer", json!({"query": "cargo", "certification_status": "certified"})).await;
     assert_eq!(names(&certified["results"]), ["stock.weight"]);
-    // Metadata shows the certification too.
+    // The metadata of the cube contains the certification as well.
     let (_, cube) = house.send("writer", "GET", "/api/v1/query/meta/cubes/stock", Json::Null).await;
     let of = |name: &str| {
         let measures = cube["measures"].as_array().unwrap();
@@ -231,7 +231,7 @@ async fn certified_members_come_first_and_terms_are_synonyms() {
     assert_eq!(certified, [&json!({"name": "weight", "certification": badge})]);
 }
 
-/// A caller finds as much in a project with members that policies close as in one without them.
+/// A caller finds the same in a project with members that policies hide as in a project without these members.
 #[tokio::test]
 async fn members_that_the_caller_may_not_see_change_nothing() {
     let hidden = House::new(CUBES, METRICS, POLICIES).await;
@@ -283,7 +283,7 @@ async fn members_that_the_caller_may_not_see_change_nothing() {
     assert!(!hidden.found("writer", "secret").await.is_empty());
 }
 
-/// Questions are read alike in a project with members that policies close and in one without them.
+/// A question has the same interpretation in a project with members that policies hide and in one without them.
 #[tokio::test]
 async fn questions_of_a_caller_do_not_depend_on_hidden_members() {
     const WORDS: [&str; 24] = [

@@ -1,4 +1,4 @@
-//! Tests slow clients on a real socket: each holds a connection for a limited time only.
+//! Tests slow clients on a real socket. Each may hold a connection for a limited time only.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -17,8 +17,8 @@ const SHORT: Duration = Duration::from_millis(200);
 const LIMIT: Duration = Duration::from_secs(10);
 const HEAD: &str = "POST /api/v1/query HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
 
-/// Sends bytes one after the other, with shorter pauses than the allowed ones, until the other side closes the
-/// connection. Returns its answer.
+/// Sends bytes one by one, with pauses that are shorter than the allowed ones, until the server closes the connection.
+/// Returns the server's answer.
 async fn trickle(mut stream: TcpStream, bytes: &[u8]) -> String {
     let mut answer = Vec::new();
     let trickling = async {
@@ -80,7 +80,7 @@ async fn a_body_that_is_too_large_is_refused_announced_or_not() {
     let mut chunked = send(server.address, format!("{HEAD}transfer-encoding: chunked\r\n\r\n").as_bytes()).await;
     let chunk = format!("8000\r\n{}\r\n", " ".repeat(0x8000));
     for _ in 0..9 {
-        // The server may have enough before all is written.
+        // The server may close the connection before the client has sent everything.
         let _ = chunked.write_all(chunk.as_bytes()).await;
     }
     for (name, mut stream) in [("announced", announced), ("expected", expected), ("chunked", chunked)] {
@@ -89,7 +89,7 @@ async fn a_body_that_is_too_large_is_refused_announced_or_not() {
     }
 }
 
-/// Returns a server with an answer of twenty megabytes as a stream, one permit for all queries, and no queue.
+/// Returns a server whose answer is a stream of twenty megabytes, with one permit for all queries and no queue.
 fn much() -> World {
     let text = json!("x".repeat(100_000));
     let column = |ty: &str, value: serde_json::Value| Column { ty: ty.to_owned(), values: vec![value] };
@@ -101,7 +101,7 @@ const EXPORT: &[u8] =
     b"GET /api/v1/query?measures=orders.count&dimensions=orders.status&limit=20000 HTTP/1.1\r\nhost: localhost\r\n\
       accept: text/csv\r\n\r\n";
 
-/// Repeats a request until the permit is free, which must happen soon.
+/// Repeats a request until the permit is free. Returns false if the permit is not free within the time limit.
 async fn is_free_again(address: std::net::SocketAddr) -> bool {
     let asking = async {
         loop {
@@ -147,7 +147,7 @@ async fn disconnected_client_returns_its_permit() {
     }
 }
 
-/// Sends a query that takes the permit and waits for a warehouse that does not answer.
+/// Sends a query that takes the permit and waits for a warehouse that never answers.
 async fn takes_the_turn(address: std::net::SocketAddr) -> TcpStream {
     let asking = async {
         loop {

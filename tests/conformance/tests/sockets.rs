@@ -1,4 +1,4 @@
-//! Tests the server on a real socket of the loopback interface: ports, limits, timeouts, shutdown.
+//! Tests the server on a real socket of the loopback interface: ports, limits, timeouts and shutdown.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -12,7 +12,7 @@ use terrane_server::{ServeError, ServeSettings, bind};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// Waits until the server has accepted all earlier connections, which it does in their order.
+/// Waits until the server has accepted all earlier connections. It accepts connections in their order.
 async fn settle(address: SocketAddr) {
     let mut probe = send(address, PROBE).await;
     receive(&mut probe).await;
@@ -54,7 +54,7 @@ async fn a_head_that_is_too_large_is_refused() {
     let server = start(&World::default(), ServeSettings::default()).await;
     let head = format!("GET / HTTP/1.1\r\nhost: x\r\nx: {}\r\n\r\n", "a".repeat(1_000_000));
     let mut stream = TcpStream::connect(server.address).await.unwrap();
-    // The server may close before all is written.
+    // The server may close the connection before the client has sent everything.
     let _ = stream.write_all(head.as_bytes()).await;
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer).await;
@@ -77,7 +77,7 @@ async fn probes_are_answered_when_every_connection_is_taken() {
     assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("OVERLOADED"), "{answer}");
 
     drop(first);
-    // The place is free as soon as the server has seen the end.
+    // The place is free once the server has seen the end of the other connection.
     for _ in 0..1_000 {
         let mut again = send(server.address, PROBE).await;
         if !receive(&mut again).await.contains("connection: close") {
@@ -94,7 +94,7 @@ async fn requests_in_flight_finish_after_the_shutdown() {
         start(&World { warehouse_ping: FakeBehavior::Hangs, ..World::default() }, ServeSettings::default()).await;
     let mut idle = send(server.address, PROBE).await;
     receive(&mut idle).await;
-    // Its check of the warehouse takes a second.
+    // This request takes a second, because it checks the warehouse.
     let mut busy = send(server.address, b"GET /health/status HTTP/1.1\r\nhost: x\r\n\r\n").await;
     settle(server.address).await;
     server.stop.send(()).unwrap();

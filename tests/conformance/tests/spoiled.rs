@@ -6,7 +6,7 @@
 use serde_json::Value as Json;
 use terrane_conformance_tests::case::{self, Answered, TestRequest, World, ask};
 
-/// The replacements of a byte; `None` removes it.
+/// The replacements of a byte. `None` removes the byte.
 const SPOILERS: [Option<&str>; 7] = [None, Some("\""), Some("["), Some("}"), Some("9e9"), Some("null"), Some("\u{0}")];
 
 fn check(answered: &Answered, body: &str) {
@@ -66,7 +66,7 @@ async fn depth_is_refused_at_every_depth() {
             assert_eq!(answered.status, 400, "depth {depth}");
         }
     }
-    // The deepest tree that is allowed.
+    // The deepest tree of conditions that is allowed.
     let condition = r#"{"member":"orders.id","operator":"set"}"#;
     for (depth, status) in [(31, 200), (32, 400)] {
         let tree = format!("{}{condition}{}", "{\"not\":".repeat(depth), "}".repeat(depth));

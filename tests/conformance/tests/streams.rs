@@ -1,5 +1,5 @@
-//! Tests streamed answers: failures reach the client, the statement ends if the client disconnects, and Arrow is read
-//! back unchanged.
+//! Tests streamed answers: failures reach the client, the statement ends if the client disconnects, and an Arrow stream
+//! contains the rows unchanged.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -97,7 +97,7 @@ async fn a_stream_that_takes_too_long_breaks_off() {
 
 #[tokio::test]
 async fn a_reader_that_goes_away_gives_its_turn_back() {
-    // One query runs at once here.
+    // The server runs one query at a time.
     let edge = World { is_busy: true, ..world(1_000, FakeBehavior::Answers) }.edge();
     for _ in 0..3 {
         let response = edge.call(Connection::default(), asked("text/csv", 20_000).request()).await;

@@ -1,4 +1,4 @@
-//! Tests the server with TLS: the answers to a client that trusts the certificate, and connections that must fail.
+//! Tests the server with TLS: requests of a client that trusts the certificate, and connections that must fail.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -105,7 +105,7 @@ async fn a_new_certificate_is_taken_and_connections_stay() {
     assert!(probe(&mut old).await.starts_with("HTTP/1.1 200"));
     assert!(!tls.renew().unwrap(), "nothing has changed");
 
-    // Between the two writes of a renewal.
+    // A renewal writes two files. Between the two writes, the files do not belong together.
     files.write([RENEWED[0], SERVER[1]]);
     assert!(matches!(tls.renew().unwrap_err(), TlsError::Unusable { .. }));
     assert!(connect(address, SERVER[0], &[&version::TLS13]).await.is_ok(), "the old one stays");
@@ -145,7 +145,7 @@ async fn a_handshake_that_does_not_end_loses_its_connection() {
         let closed = tokio::time::timeout(Duration::from_secs(5), stream.read_to_end(&mut Vec::new())).await;
         assert!(closed.is_ok(), "{begun:?} kept its connection");
     }
-    // One that is made and asks nothing.
+    // A connection that completes its handshake and sends no request.
     let mut idle = connect(address, SERVER[0], &[&version::TLS13]).await.unwrap();
     let closed = tokio::time::timeout(Duration::from_secs(5), idle.read_to_end(&mut Vec::new())).await;
     assert!(closed.is_ok(), "an idle connection was kept");

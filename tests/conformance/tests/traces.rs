@@ -1,4 +1,4 @@
-//! Tests traces as a collector receives them over a real socket: names, parents, attributes, and that they contain no
+//! Tests traces that a collector receives over a real socket: names, parents, attributes, and that they contain no
 //! secret.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
@@ -25,7 +25,7 @@ use tokio::sync::mpsc;
 const KEY: &str = "trn_0123456789abcdef_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopq";
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
-/// Receives each body whole, and answers as configured.
+/// A receiver that reads each body whole and answers with a configured status.
 struct Receiver {
     endpoint: String,
     bodies: mpsc::UnboundedReceiver<Vec<u8>>,
@@ -44,7 +44,7 @@ impl Receiver {
         Receiver { endpoint, bodies }
     }
 
-    /// Returns everything that has been sent, after the collector was closed.
+    /// Returns all received bodies. The collector must be closed before.
     fn all(&mut self) -> Vec<Vec<u8>> {
         let mut all = Vec::new();
         while let Ok(body) = self.bodies.try_recv() {
@@ -115,7 +115,7 @@ fn count() -> Option<Json> {
     )
 }
 
-/// Returns the spans of some requests to a world, and all the bytes that were sent.
+/// Sends requests to a world. Returns their spans, and all bytes that the collector received.
 async fn spans(world: World, requests: &[TestRequest]) -> (Vec<Span>, Vec<u8>) {
     let mut receiver = Receiver::start("200 OK").await;
     let collector = collector(&receiver.endpoint, 1.0);
@@ -190,7 +190,7 @@ async fn without_a_parent_each_request_is_a_trace_of_its_own() {
     traces.sort();
     traces.dedup();
     assert_eq!((roots.len(), traces.len()), (3, 3));
-    // Paths that clients make up name no span.
+    // The name of a span does not contain a path that the client chose.
     assert_eq!(attribute(named(&spans, "GET"), "http.response.status_code"), 404);
     let mut ids: Vec<&Vec<u8>> = spans.iter().map(|span| &span.span_id).collect();
     ids.sort();
@@ -252,7 +252,7 @@ async fn the_callers_choice_decides_and_else_the_ratio() {
 
 #[tokio::test]
 async fn a_collector_that_takes_nothing_costs_spans_alone() {
-    // No server listens there.
+    // No server listens at this address.
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}", gone.local_addr().unwrap());
     drop(gone);
@@ -272,7 +272,7 @@ async fn a_collector_that_takes_nothing_costs_spans_alone() {
 
 #[tokio::test]
 async fn shutdown_waits_no_longer_than_its_limit() {
-    // Takes connections and says nothing.
+    // A receiver that accepts connections and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let collector = collector(&format!("http://{}", silent.local_addr().unwrap()), 1.0);
     ask(&edge(&world(), &collector), &asked("/api/v1/query", count(), &[])).await;

@@ -1,7 +1,7 @@
 //! Tests XMLA with requests of real clients and a strict reader of the responses.
 //!
-//! In: requests in the forms of several clients. Out: each rowset is read by its own schema: every element is declared,
-//! in order and of its type, and rowsets agree with one another.
+//! In: requests in the forms of several clients. Out: rowsets, each checked by its own schema: every element is
+//! declared, in the declared order and of its declared type. Rowsets must also agree with one another.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -88,10 +88,10 @@ fn fault(root: &Element) -> (String, String) {
     (code, message)
 }
 
-/// A row: the texts of its elements by the names of columns; nested rows are left out.
+/// A row: the texts of its elements, by the names of columns. Nested rows are omitted.
 type Row = BTreeMap<String, String>;
 
-/// Reads a rowset by its own schema.
+/// Reads a rowset and checks it by its own schema.
 fn rows(root: &Element, response: &str) -> Vec<Row> {
     let root = at(root, &["Body", response, "return", "root"]);
     assert_eq!(root.attribute("xmlns"), Some("urn:schemas-microsoft-com:xml-analysis:rowset"));
@@ -111,7 +111,7 @@ fn checked_row(row: &Element, declared: &[Element]) -> Row {
     let mut rest = declared.iter().peekable();
     let mut texts = Row::new();
     for element in &row.children {
-        // A repeated element may follow itself; every other one comes later in the schema.
+        // A repeated element may follow itself. Each other element must come later in the schema than the previous one.
         let repeats = |of: &&Element| of.attribute("maxOccurs") == Some("unbounded");
         let declaration = loop {
             let next = rest.peek().copied().unwrap_or_else(|| panic!("undeclared or out of order: {element:?}"));

@@ -55,7 +55,7 @@ fn cases_of(engine: &str) -> Vec<Case> {
     conformance::cases(&profile.unwrap_or_else(|| panic!("no dialect {dialect}")))
 }
 
-/// A named exception of an engine: `group: start of the case's name = reason`.
+/// A known exception of an engine, written as `group: start of the case's name = reason`.
 struct Exception {
     group: String,
     name: String,
@@ -63,10 +63,10 @@ struct Exception {
     hits: usize,
 }
 
-/// One engine's answers, comparison.
+/// The comparison of one engine's answers.
 struct Comparison {
     title: String,
-    /// The numbers of passed, excepted and failed cases of each group.
+    /// The number of passed, excepted and failed cases of each group.
     groups: Vec<(&'static str, [usize; 3])>,
     exceptions: Vec<Exception>,
 }
@@ -208,7 +208,7 @@ fn tables(comparison: &[Comparison]) -> String {
     out
 }
 
-/// Returns a cell such as `12` or `10 + 2 excepted`, with the failed cases if there are any.
+/// Returns a table cell such as `12` or `10 + 2 excepted`, with the number of failed cases if any failed.
 fn cell([passed, excepted, failed]: [usize; 3]) -> String {
     let mut text = passed.to_string();
     if excepted > 0 {

@@ -1,8 +1,9 @@
 //! A golden case: a project, queries as people write them, and the result of each stage.
 //!
-//! In: YAML. Out: one text with the resolved query, the plan and the SQL, or the error. Queries are read by the cases'
-//! own reader, which accepts more than a surface. Long parts have a short form: `{times: 1001, filter: …}` among
-//! filters, `{times: 10001, value: …}` as a value, `{deep: 33, filter: …}` for 33 `not`s around a filter.
+//! In: YAML. Out: one text with the resolved query, the plan and the SQL, or the error. This module parses the queries
+//! itself and accepts more than the REST and GraphQL interfaces. Long lists have a short form: among filters
+//! `{times: 1001, filter: …}`, as a value `{times: 10001, value: …}`, and for 33 `not`s around a filter
+//! `{deep: 33, filter: …}`.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -28,11 +29,11 @@ use terrane_compiler::{
 /// One file of `cases/`.
 #[derive(Debug)]
 pub struct Case {
-    /// The file's, without its ending.
+    /// The name of the file without its extension.
     pub name: String,
     /// The purpose of the case, in one sentence.
     pub about: String,
-    /// The file of `projects/`.
+    /// The name of the project's file in `projects/`.
     pub project: String,
     /// The queries: `query`, or `queries` for several related ones.
     pub queries: Vec<Json>,
@@ -43,7 +44,7 @@ pub struct Case {
 /// Returns every case, in the order of the names.
 ///
 /// # Panics
-/// Where a case cannot be read.
+/// A case cannot be read.
 pub fn cases() -> Vec<Case> {
     let folder = root().join("cases");
     let files = std::fs::read_dir(&folder).expect("a folder of cases").map(|entry| entry.expect("a file").file_name());
@@ -69,7 +70,7 @@ fn case(name: String) -> Case {
 /// Returns the models of all files in `projects/`, by name.
 ///
 /// # Panics
-/// Where a project cannot be read or has a problem.
+/// A project cannot be read or has a problem.
 pub fn models() -> HashMap<String, Model> {
     let files = std::fs::read_dir(root().join("projects")).expect("a folder of projects");
     let files = files.filter_map(|entry| entry.expect("a file").file_name().into_string().ok());
@@ -96,7 +97,7 @@ fn read(path: &str) -> String {
 /// Builds the model of a project of one file, with the column types that its warehouse would report.
 ///
 /// # Panics
-/// If the project has a problem, because it is part of the test.
+/// The project has an error.
 pub fn model(cubes: &str, types: &str) -> Model {
     let mut tree = SourceTree::default();
     tree.files.insert("service_project.yml".into(), "name: golden\n".into());
@@ -105,7 +106,7 @@ pub fn model(cubes: &str, types: &str) -> Model {
     let (definitions, mut problems) = project::read(&tree, &inputs);
     let (model, more) = model::build(&definitions);
     problems.extend(more);
-    // Two roles of one cube tie wherever both lead on, which is worth a warning and no more.
+    // Warnings are accepted: two joins to one cube cause a warning if both lead on to a third cube.
     let problems: Vec<String> = problems.iter().filter(|p| p.is_error()).map(ToString::to_string).collect();
     assert!(problems.is_empty(), "{}", problems.join("\n"));
     let types: HashMap<String, String> = serde_saphyr::from_str(types).expect("types are a map of texts");
@@ -113,8 +114,8 @@ pub fn model(cubes: &str, types: &str) -> Model {
     model.with_types(&types)
 }
 
-/// Reads foreign keys as `{from: schema.table, to: schema.table, columns: {referencing: referenced}}`. The schemas are
-/// those of the database `golden`, and no table is found without its schema.
+/// Parses foreign keys of the form `{from: schema.table, to: schema.table, columns: {referencing: referenced}}`. The
+/// schemas are in the database `golden`, and the names of tables need their schema.
 fn foreign_keys(text: &str) -> Vec<ForeignKey> {
     let keys: Vec<Json> = serde_saphyr::from_str(text).expect("a list of keys");
     let names = |table: &Json| {
@@ -156,7 +157,7 @@ fn column_types(model: &Model, named: &HashMap<String, String>) -> ColumnTypes {
     types
 }
 
-/// Returns the environment of all cases: 14 February 2024, noon, UTC.
+/// Returns the environment of all cases: the time is noon of 14 February 2024 in UTC.
 pub fn environment() -> Environment {
     Environment {
         now: Timestamp::from_second(1_707_912_000).expect("a time"),
@@ -206,7 +207,7 @@ fn compile(
     Ok(format!("# resolved\n{resolved_text}\n# plan\n{plan_text}\n# sql\n{sql}\n\n# values\n{}\n", params.join("\n")))
 }
 
-/// Reads a caller in the form that cases use.
+/// Parses a caller in the form of the cases.
 pub fn read_caller(json: &Json) -> SecurityContext {
     let texts = |key: &str| json[key].as_array().into_iter().flatten().filter_map(text).collect();
     let attribute = |value: &Json| match value {
@@ -226,10 +227,10 @@ pub fn read_caller(json: &Json) -> SecurityContext {
     }
 }
 
-/// Returns a query as cases write it.
+/// Parses a query in the form of the cases.
 ///
 /// # Errors
-/// A member that is not a string.
+/// A member is not a string.
 pub fn read_query(json: &Json) -> Result<SemanticQuery, QueryError> {
     let list = |key: &str| json[key].as_array().cloned().unwrap_or_default();
     let members = |key: &str| list(key).iter().map(member).collect::<Result<Vec<_>, _>>();
@@ -288,7 +289,7 @@ fn granularity(json: &Json) -> Granularity {
     json.as_str().unwrap_or_default().parse().expect("a granularity")
 }
 
-/// Reads a range of dates: words, `[start, end]` or `{start, end}`.
+/// Parses a range of dates: words, `[start, end]` or `{start, end}`.
 fn date_range(json: &Json) -> DateRange {
     match json {
         Json::String(words) => DateRange::Words(words.as_str().into()),

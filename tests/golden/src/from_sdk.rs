@@ -82,7 +82,7 @@ fn features(flags: sdk::Feature) -> host::Features {
     }
 }
 
-/// Converts an operator's template. Both enums have the contract's order.
+/// Converts an operator's template. The enums of both crates have the variants of the contract in the same order.
 fn op(template: sdk::OpTemplate) -> host::RawOp {
     host::RawOp {
         op: host::Op::ALL[template.op as usize],

@@ -9,8 +9,8 @@ use terrane_compiler::project::{self, Inputs, SourceTree};
 use terrane_compiler::query::{DateRange, Filter, MemberRef, Operator, OrderBy, SemanticQuery, TimeDimension};
 use terrane_compiler::types::{Granularity, Value};
 
-/// Returns a model of `facts` facts with 30 members each, and metrics over the first of them. Every fact joins
-/// `regions`, and `regions` joins the first three facts.
+/// Returns a model of `facts` cubes with 30 members each, and metrics over the first of these cubes. Every fact cube
+/// joins `regions`, and `regions` joins the first three fact cubes.
 ///
 /// # Panics
 /// The project has a problem.
@@ -68,7 +68,7 @@ fn in_list(name: &str, values: impl Iterator<Item = String>) -> Filter {
     Filter::Condition { member: member(name), operator: Operator::InList, values }
 }
 
-/// Returns a dashboard's query over the named facts, by region, filtered, ordered, paged.
+/// Returns a query such as a dashboard sends: over the given fact cubes, by region, filtered, ordered and paged.
 pub fn over_facts(facts: &[usize]) -> SemanticQuery {
     let values = facts.iter().flat_map(|fact| [format!("fact_{fact}.sum_1"), format!("fact_{fact}.average")]);
     SemanticQuery {
@@ -81,7 +81,7 @@ pub fn over_facts(facts: &[usize]) -> SemanticQuery {
     }
 }
 
-/// Returns one fact's query, with a time axis.
+/// Returns a query over one fact cube with a time axis.
 pub fn over_time(fact: usize) -> SemanticQuery {
     let time = TimeDimension {
         member: member(&format!("fact_{fact}.at")),
@@ -91,7 +91,7 @@ pub fn over_time(fact: usize) -> SemanticQuery {
     SemanticQuery { time_dimensions: vec![time], ..over_facts(&[fact]) }
 }
 
-/// Measures of the hub by dimensions of two cubes behind it, filtered by a third.
+/// Returns a query for measures of `regions` by dimensions of two fact cubes behind it, filtered by a third.
 pub fn three_way_fan_out() -> SemanticQuery {
     SemanticQuery {
         values: ["regions.count", "regions.area"].map(member).to_vec(),
@@ -101,7 +101,7 @@ pub fn three_way_fan_out() -> SemanticQuery {
     }
 }
 
-/// Returns a query for 40 metrics of one fact by 10 of its dimensions.
+/// Returns a query for 40 metrics of one fact cube by 10 of its dimensions.
 pub fn forty_metrics() -> SemanticQuery {
     SemanticQuery {
         values: (0..40).map(|metric| member(&format!("metric_{metric}"))).collect(),

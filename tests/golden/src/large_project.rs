@@ -1,5 +1,5 @@
-//! Projects of any size in the form in which authors write them, one cube in each file, for benchmarks and for counting
-//! compiled objects.
+//! Projects of any size in the form in which authors write them, with one file per cube, for benchmarks and for
+//! counting compiled objects.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark stops at its first fault")]
 
@@ -10,8 +10,8 @@ use terrane_compiler::project::{Inputs, SourceTree};
 /// The number of cubes in a group: the first cube of a group is joined by the nine others.
 const FAMILY: usize = 10;
 
-/// Returns a project of `cubes` cubes with 30 members each. A tenth of them read models; there are metrics and
-/// policies.
+/// Returns a project of `cubes` cubes with 30 members each. A tenth of the cubes read models. The project also has
+/// metrics and policies.
 pub fn large_project(cubes: usize) -> SourceTree {
     let mut tree = SourceTree::default();
     let mut put = |path: String, text: String| tree.files.insert(path.into(), text.into());

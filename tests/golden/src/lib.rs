@@ -1,7 +1,7 @@
-//! Shared parts of these tests: the first-party profiles, without WebAssembly.
+//! Shared parts of the golden tests, in particular the first-party profiles without WebAssembly.
 //!
-//! In: the profiles that the components under `plugins/` return natively. Out: the checked profiles, as the host makes
-//! them. A system test checks that the components return the same.
+//! In: the profiles that the components under `plugins/` return natively. Out: the profiles after the host's checks. A
+//! system test checks that the components return the same profiles.
 
 use terrane_compiler::sql::dialect_profile::{DialectProfile, RawProfile};
 use terrane_sdk::dialect::Profile;
@@ -48,7 +48,7 @@ pub fn raw(profile: Profile) -> RawProfile {
     from_sdk::raw_profile(profile)
 }
 
-/// Returns a dialect's profile as the host keeps it.
+/// Returns a dialect's profile after the host's checks.
 ///
 /// # Panics
 /// The profile does not pass the host's checks, so the dialect or the checks are broken.

@@ -1,4 +1,4 @@
-//! Tests that the memory that a query allocates depends on the query and not on the size of the model.
+//! Tests that the memory that a query allocates depends on the query, not on the size of the model.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -15,8 +15,8 @@ use terrane_golden_tests::large::{
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 
-/// Returns the numbers of blocks and bytes that one compilation allocates. An earlier compilation fills values that are
-/// computed once.
+/// Returns the numbers of blocks and bytes that one compilation allocates. The query is compiled once before, so that
+/// values that are computed once do not count.
 fn allocated(model: &Model, profile: &DialectProfile, query: &SemanticQuery) -> (u64, u64) {
     let (caller, environment) = (SecurityContext::default(), environment());
     let authorized = Authorized::without_hooks(model, &caller);

@@ -17,7 +17,7 @@ const MODELS: [(&str, &str); 5] = [
     ("large", "SELECT * FROM {{ ref('inner_only') }} WHERE amount > 100"),
 ];
 
-/// Each with what its rows are.
+/// The cubes by name, each with the key that defines its rows.
 const CUBES: [(&str, &str); 13] = [
     ("orders", "sql_table: raw.orders"),
     ("over_model", "sql_table: \"{{ ref('clean') }}\""),
@@ -67,7 +67,7 @@ fn outdated(relations: &[&str]) -> Built {
     Built { outdated: relations.iter().map(ToString::to_string).collect(), ..Built::default() }
 }
 
-/// Returns the closed cubes, and those with row filters.
+/// Returns the closed cubes, and the other cubes that have row filters.
 fn closed_and_filtered(model: &Model) -> (Vec<&str>, Vec<&str>) {
     let caller = SecurityContext::default();
     let access = Access::of(model, &caller);
@@ -116,13 +116,13 @@ fn what_was_built_of_another_definition_may_hold_anything() {
     assert_eq!(closed_and_filtered(&model), (Vec::new(), vec!["people"]));
     let model = build("people", outdated(&["analytics.gone"]));
     assert_eq!(closed_and_filtered(&model), (vec!["gone"], vec!["people"]));
-    // By its name alone; the model itself is inlined as it is now.
+    // The outdated relation can be read only by its name. A `ref` to the model inlines the current definition.
     let model = build("people", outdated(&["analytics.clean"]));
     let (mut closed, _) = closed_and_filtered(&model);
     closed.sort_unstable();
     let by_name = ["by_last_part", "by_name", "by_name_in_capitals", "by_whole_name", "in_query", "through_a_name"];
     assert_eq!(closed, by_name);
-    // Unknown builds close all cubes except those that the policy itself names.
+    // If the builds are unknown, all cubes are closed except those that the policy itself names.
     let model = build("people", Built { is_unknown: true, ..Built::default() });
     let (closed, filtered) = closed_and_filtered(&model);
     assert!(closed.contains(&"gone") && closed.contains(&"orders") && filtered == ["people"], "{closed:?}");
@@ -130,12 +130,12 @@ fn what_was_built_of_another_definition_may_hold_anything() {
 
 #[test]
 fn a_policy_on_a_model_reaches_its_relation_and_the_other_way_round() {
-    // Two tables stand behind `joined`: neither is protected, but what is made of them is.
+    // `joined` reads two tables. The policy does not protect them, but protects the relation that was built from them.
     let model = build("of_joined", Built::default());
     assert_eq!(closed_and_filtered(&model), (vec!["joined_by_name"], vec!["of_joined"]));
     let model = build("joined_by_name", current(&["joined"]));
     assert_eq!(closed_and_filtered(&model), (vec!["of_joined"], vec!["joined_by_name"]));
-    // The same relation by another of its names has the same rows, and the same filter.
+    // Cubes that read the relation by another name have the same rows, and the same row filter.
     let model = build("by_name", Built::default());
     let (closed, mut filtered) = closed_and_filtered(&model);
     filtered.sort_unstable();

@@ -43,7 +43,7 @@ fn totals_of_a_running_total_leave_out_rows_without_a_time() {
     insta::with_settings!({ omit_expression => true, snapshot_path => "../snapshots", prepend_module_to_snapshot => false }, {
         insta::assert_snapshot!("totals_of_a_running_total", snapshot);
     });
-    // A range leaves them out already, and other measures count every row.
+    // A date range already excludes rows without a time, and measures without a rolling window count every row.
     let mut ranged = by_month(json!(["orders.revenue_to_date"]));
     ranged["time_dimensions"][0]["date_range"] = json!(["2024-01-01", "2024-06-30"]);
     assert!(!totals("shop", ranged, anonymous.clone()).contains("IS NOT NULL"));

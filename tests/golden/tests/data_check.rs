@@ -1,4 +1,4 @@
-//! Tests the statements that check keys and joins: their text in one dialect, and that every dialect has one.
+//! Tests the statements that check keys and joins: the SQL in one dialect, and that every dialect has SQL for each.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -10,8 +10,9 @@ use terrane_compiler::sql::{Claim, DataCheck, data_checks};
 use terrane_golden_tests::case::model;
 use terrane_golden_tests::{checked, duckdb_profile, first_party_profiles};
 
-/// Cubes whose primary key has one column, has two columns of which one is computed, or is missing. Their joins compare
-/// by equality, by a range and with a member of the target, have two names for one target, and go in both directions.
+/// Cubes with all forms of keys and joins. A primary key has one column, has two columns of which one is computed, or
+/// is missing. Joins compare by equality, by a range or with a member of the target; two have the same target; two go
+/// in opposite directions.
 const CUBES: &str = r#"
 cubes:
   - name: customers

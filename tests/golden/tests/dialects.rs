@@ -1,9 +1,9 @@
-//! Prints the SQL of every case in every first-party dialect: the lines that differ from those of DuckDB, and whether
-//! a parser of the dialect accepts it as one statement.
+//! Prints the SQL of every case in every first-party dialect: the lines that differ from DuckDB's SQL, and whether a
+//! parser of the dialect accepts the SQL as one statement.
 //!
-//! Quotes around names and placeholders differ in every line and mean the same, so they are reported once
-//! and omitted from the comparison; `first_party_profiles` checks them with the SDK's suite. SQL of the
-//! projects is not translated: it is written for DuckDB.
+//! Quotes around names and placeholders differ in every line without a difference in meaning. They are therefore
+//! reported once and omitted from the comparison; `first_party_profiles` checks them with the SDK's suite. The SQL in
+//! the projects is not translated, because it is written for DuckDB.
 
 use std::fmt::Write as _;
 
@@ -80,7 +80,7 @@ fn checked(raw: RawProfile) -> DialectProfile {
     DialectProfile::check(raw).unwrap_or_else(|faults| panic!("{faults:?}"))
 }
 
-/// Returns a profile with DuckDB's quotes and placeholders.
+/// Returns the profile with DuckDB's quotes and placeholders.
 fn alike(mut raw: RawProfile) -> RawProfile {
     raw.quoting.ident_open = "\"".to_owned();
     raw.quoting.ident_close = "\"".to_owned();
@@ -116,7 +116,7 @@ fn changed_lines(base: &str, sql: &str) -> String {
     text
 }
 
-/// Returns why neither the dialect's own grammar nor the generic one reads exactly one query.
+/// Returns an error if neither a parser of the dialect nor the generic parser accepts the SQL as exactly one query.
 fn unread(dialect: &str, sql: &str) -> Option<String> {
     let own = dialect_from_str(dialect).unwrap_or_else(|| Box::new(GenericDialect {}));
     let why = not_one_query(&*own, sql)?;

@@ -1,4 +1,4 @@
-//! Tests that the DuckDB dialect passes the host's checks and has the properties that the planner relies on.
+//! Tests that the DuckDB dialect passes the host's checks and has the properties on which the planner relies.
 
 use terrane_compiler::sql::dialect_profile::{DialectProfile, Op};
 use terrane_compiler::sql::template::{Segment, Template};

@@ -1,5 +1,5 @@
-//! Tests the reasons for the path of each join (semantics, rule 6), and the statement that requests the warehouse's
-//! plan.
+//! Tests the reported reasons for the path of each join (semantics, rule 6), and the statement that requests the
+//! warehouse's plan.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -12,7 +12,7 @@ use terrane_compiler::{Authorized, SecurityContext};
 use terrane_golden_tests::case::environment;
 use terrane_golden_tests::duckdb_profile;
 
-/// Cubes with these joins: from `a` to `d` by `b` or by `c`, and to `e` directly or by `d`. `c` is not public.
+/// Cubes with joins from `a` to `d` by `b` or by `c`, and from `a` to `e` directly or by `d`. `c` is not public.
 const CUBES: &str = "
 cubes:
   - name: a
@@ -71,7 +71,7 @@ fn reasons(explanation: &Explanation) -> Vec<(&str, &str, &PathReason)> {
 #[test]
 fn each_join_says_why_it_is_this_one() {
     let explanation = explained(&["d.id"], Vec::new());
-    // The other way leads through a cube that stays unnamed.
+    // The other path leads through `c`, which the reason must not name because it is not public.
     let tie = PathReason::DeclaredFirst { others: Vec::new() };
     assert_eq!(reasons(&explanation), [("a", "b", &PathReason::OnlyPath), ("b", "d", &tie)]);
 

@@ -1,5 +1,5 @@
-//! Tests that every first-party dialect passes the host's checks, and that the host writes strings and names like the
-//! SDK's conformance suite.
+//! Tests that every first-party dialect passes the host's checks, and that the host and the SDK's conformance suite
+//! write strings and names in the same way.
 
 use std::collections::BTreeSet;
 use std::path::Path;

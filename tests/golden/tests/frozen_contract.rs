@@ -1,9 +1,9 @@
-//! Checks that the released contract does not change. `wit/FROZEN.sha256` has the digest of each of its files, in the
-//! form of sha256sum, and `wit/FROZEN-additions.sha256` those of files that were added later. A file that differs, is
-//! missing or is not listed fails the test.
+//! Checks that the released contract does not change. `wit/FROZEN.sha256` contains the digest of each released file, in
+//! the format of sha256sum, and `wit/FROZEN-additions.sha256` the digests of files that were added later. The test
+//! fails if a file differs, is missing or is not listed.
 //!
-//! `wit/README.md` describes how to extend the contract, under "How the contract grows": a new version has its own
-//! folder and its own list, and this one stays unchanged.
+//! `wit/README.md` describes under "How the contract grows" how to extend the contract: a new version has its own
+//! folder and its own list, and the files and lists of this version do not change.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ fn wit() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit")
 }
 
-/// Returns every WIT file, by its path in the folder.
+/// Returns the digest of every WIT file, by the file's path in the folder.
 fn files() -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     for folder in ["", "deps"] {

@@ -1,4 +1,4 @@
-//! Tests obligations of hooks: with every golden case, and each obligation alone.
+//! Tests obligations of hooks: with the queries of every golden case, and each obligation alone.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -15,7 +15,7 @@ use terrane_compiler::{SecurityContext, compile, compile_count, compile_inline, 
 use terrane_golden_tests::case::{cases, environment, model, models, read_caller, read_query};
 use terrane_golden_tests::duckdb_profile;
 
-/// No case holds this text.
+/// A value that no golden case contains.
 const MARKER: &str = "only-of-hooks";
 
 fn test(member: &str, operator: TestOperator, values: Vec<Value>) -> HookCondition {
@@ -38,8 +38,8 @@ fn equal(member: &str, value: Value) -> HookCondition {
     test(member, TestOperator::Eq, vec![value])
 }
 
-/// Returns how often a table is read, and how often its rows are filtered by the marker in a WHERE or an ON. Markers in
-/// a CASE or a column do not count.
+/// Returns how often the SQL reads a table, and how often it filters rows by the marker in a WHERE or an ON. Markers in
+/// a CASE or a selected column do not count.
 fn reads(table: &str, sql: &CompiledSql) -> (usize, usize) {
     let text = sql.text.replace('"', "");
     let is_name =
@@ -61,7 +61,7 @@ fn text_of_marker() -> Value {
     text(MARKER)
 }
 
-/// Returns every statement that a query may lead to.
+/// Returns every statement that the server may run for a query.
 fn statements(
     model: &Model,
     profile: &DialectProfile,
@@ -98,7 +98,7 @@ fn wherever_a_cube_is_read_its_rows_are_filtered() {
                 let model = &models["shop"];
                 let Ok(inspection) = inspect(model, &query, &caller, &environment()) else { continue };
                 if !inspection.facts().cubes.iter().any(|read| &**read == cube) {
-                    // Then no statement reads it.
+                    // If the facts do not name the cube, no statement may read its table.
                     let all = statements(model, &profile, &query, &caller, &[]).unwrap();
                     assert!(all.iter().all(|sql| reads(table, sql).0 == 0), "{}: {json}", case.name);
                     continue;
@@ -107,7 +107,7 @@ fn wherever_a_cube_is_read_its_rows_are_filtered() {
                 let all = statements(model, &profile, &query, &caller, &[hook]).unwrap();
                 for sql in &all {
                     let (reads, filters) = reads(table, sql);
-                    // A policy of the project that hides all rows needs no help.
+                    // If a policy of the project hides all rows (`FALSE`), the read needs no filter.
                     let hidden = sql.text.matches("FALSE").count();
                     assert!(filters <= reads && reads <= filters + hidden, "{}: {json}: {}", case.name, sql.text);
                     guarded += reads;
@@ -118,7 +118,7 @@ fn wherever_a_cube_is_read_its_rows_are_filtered() {
     assert!(guarded > 200, "only {guarded} reads were looked at");
 }
 
-/// A shop with an alias, two cubes over one table, a query over it, and a snippet with a query of its own.
+/// A shop with an alias, two cubes over one table, a cube over a query, and a snippet that contains a query.
 const RELATIVES: &str = r#"
 cubes:
   - name: orders
@@ -229,12 +229,12 @@ fn a_cube_over_the_same_table_is_closed_unless_the_hook_speaks_of_it() {
         both.row_filters.push(RowFilter { cube: cube.into(), condition: equal("state", text(MARKER)) });
         let sql = world.one(query.clone(), both).unwrap();
         assert!(sql.params.contains(&text(MARKER)), "{cube}: {}", sql.text);
-        // A mask of its own does not stand for the filter.
+        // A mask on the derived cube does not replace its row filter.
         let mut half = of_orders();
         half.masks = masked(cube, "state", HookMask::Nullify).masks;
         let error = world.one(query.clone(), half).unwrap_err();
         assert!(matches!(error, QueryError::ClosedCube { .. }), "{cube}: {error}");
-        // One that says nothing of rows closes nothing.
+        // An obligation without a row filter closes no cube.
         assert!(world.one(query, Obligations { max_rows: Some(5), ..Obligations::default() }).is_ok());
     }
 }
@@ -278,7 +278,7 @@ fn each_mask_prints_what_the_contract_says() {
     let (sql, params) = shown("id", HookMask::Fixed("seven".into()));
     assert!(sql.contains("NULL") && !params.contains(&text("seven")), "{sql}");
     assert!(shown("status", HookMask::Hash).0.contains("sha256"));
-    // Only strings can be hashed.
+    // Only strings can be hashed, so a number is masked as null.
     assert!(shown("id", HookMask::Hash).0.contains("NULL"));
     assert!(shown("status", HookMask::Partial).0.contains("***"));
     assert!(shown("day", HookMask::TruncateDate(Granularity::Year)).0.contains("'year'"));
@@ -306,7 +306,7 @@ fn of_several_hooks_the_strictest_holds() {
     let limited = |most| Obligations { max_rows: Some(most), ..Obligations::default() };
     let sql = world.sql(query(), &[("a", limited(20)), ("b", limited(10)), ("c", limited(99))]).unwrap();
     assert_eq!(sql.limit, Some(10));
-    // All pages together have no more.
+    // The limit applies to all pages together, so a page has at most the rows that the pages before it leave.
     for (offset, rest) in [(7, 3), (10, 0), (1_000, 0)] {
         let page =
             json!({"measures": ["orders.count"], "dimensions": ["orders.status"], "limit": 50, "offset": offset});
@@ -332,7 +332,7 @@ fn what_a_hook_says_of_nothing_that_is_there_is_its_fault() {
     let cube = |name: &str| world.fault(query(), filtered(name, is_null("id")));
     assert!(matches!(cube("ordres"), ObligationFault::UnknownCube { .. }));
     assert!(matches!(cube("people"), ObligationFault::NotRead { .. }));
-    // The name of a join is not the name of a cube.
+    // A hook must name the cube, not a join to it.
     assert!(matches!(cube("buyer"), ObligationFault::UnknownCube { .. }));
     let fault = |condition| world.fault(query(), filtered("orders", condition));
     assert!(matches!(fault(is_null("nothing")), ObligationFault::UnknownMember { .. }));
@@ -410,7 +410,7 @@ fn facts_tell_what_a_query_uses() {
     let inspection = inspect(&world.model, &query, &world.caller, &environment()).unwrap();
     let facts = inspection.facts();
     let cubes: Vec<&str> = facts.cubes.iter().map(|name| &**name).collect();
-    // Two more have rows of the same table.
+    // The facts also name `big_orders` and `same_orders`, which have rows of the same table.
     assert_eq!(cubes, ["big_orders", "orders", "people", "same_orders"]);
     let uses = |cube: &str, member: &str, usage| {
         facts.members.iter().find(|used| &*used.cube == cube && &*used.member == member && used.usage == usage)
@@ -419,7 +419,7 @@ fn facts_tell_what_a_query_uses() {
     assert_eq!(status.tags.iter().map(|tag| &**tag).collect::<Vec<_>>(), ["state", "public"]);
     assert!(status.pii && status.classification.as_deref() == Some("internal"));
     assert_eq!(status.ty, LogicalType::Text);
-    // Under its own name, and not the join's.
+    // The facts contain the name of the cube, not the name of the join.
     assert!(uses("people", "city", Usage::Selected).is_some());
     assert!(uses("people", "id", Usage::Joined).is_some());
     assert!(uses("orders", "is_paid", Usage::Filtered).is_some());
@@ -458,7 +458,7 @@ fn a_query_with_a_query_of_its_own_may_read_everything() {
     assert!(inspection.facts().cubes.iter().any(|name| &**name == "people"));
     let error = world.one(query, filtered("people", equal("city", text("x")))).unwrap_err();
     assert!(matches!(error, QueryError::Covered { .. }), "{error:?}");
-    // Some engines need no SELECT for one.
+    // In some engines, a condition reads another table without the word SELECT.
     let query = json!({"measures": ["orders.count"], "dimensions": ["orders.has_people"]});
     let error = world.one(query, filtered("people", equal("city", text("x")))).unwrap_err();
     assert!(matches!(error, QueryError::Covered { .. }), "{error:?}");
@@ -497,7 +497,7 @@ fn a_column_is_reported_under_the_names_of_other_cubes_over_its_table() {
 #[test]
 fn a_member_that_only_another_cube_of_the_table_lacks_is_no_fault() {
     let world = World::new();
-    // As a hook does that treats all cubes alike.
+    // A hook that treats all cubes alike names members that some cubes lack.
     let all = || {
         let mut all = filtered("orders", equal("status", text(MARKER)));
         all.row_filters.extend(filtered("same_orders", equal("status", text(MARKER))).row_filters);

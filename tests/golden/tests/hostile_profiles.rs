@@ -1,5 +1,5 @@
-//! Tests profiles that differ from the DuckDB profile by one mistake each: each is refused with the place and the
-//! reason.
+//! Tests profiles that differ from the DuckDB profile by one mistake. Each must be refused with the place of the
+//! mistake and the reason.
 
 use terrane_compiler::sql::dialect_profile::{
     DialectProfile, Op, PlaceholderStyle, ProfileError, ProfileFault, RawOp, RawProfile,
@@ -68,7 +68,7 @@ fn one_fault_is_reported_with_its_place_and_nothing_else_is() {
             "ops.call.name",
             value("f("),
         ),
-        // A filter that is always true, or forgets what is compared.
+        // A comparison that is always true, or that omits an argument.
         (Box::new(|p| set(p, Op::Eq, "TRUE")), "ops.eq", Template(TemplateError::UnusedHole { hole: 0 })),
         (
             Box::new(|p| set(p, Op::Contains, "{0} IS NOT NULL")),
@@ -157,12 +157,12 @@ fn one_fault_is_reported_with_its_place_and_nothing_else_is() {
         ),
         (Box::new(|p| p.true_literal = "1 = 1".to_owned()), "true-literal", value("1 = 1")),
         (Box::new(|p| p.false_literal = String::new()), "false-literal", Template(TemplateError::Empty)),
-        // The statement around a statement.
+        // The explain statement.
         (Box::new(|p| p.explain = "EXPLAIN ANALYZE {0}".to_owned()), "explain", value("EXPLAIN ANALYZE {0}")),
         (Box::new(|p| p.explain = "CREATE TABLE t AS {0}".to_owned()), "explain", value("CREATE TABLE t AS {0}")),
         (Box::new(|p| p.explain = "EXPLAIN PLAN INTO t {0}".to_owned()), "explain", value("EXPLAIN PLAN INTO t {0}")),
         (Box::new(|p| p.explain = "EXPLAIN SELECT 1; {0}".to_owned()), "explain", value("EXPLAIN SELECT 1; {0}")),
-        // The rest.
+        // Other fields.
         (Box::new(|p| p.name = "../duckdb".to_owned()), "name", value("../duckdb")),
         (Box::new(|p| p.name = String::new()), "name", value("")),
         (Box::new(|p| p.max_params = 0), "max-params", value("0")),
@@ -187,7 +187,7 @@ fn every_fault_is_reported_at_once() {
     assert_eq!(places.len(), 30 + 8 + 8, "{places:?}");
 }
 
-/// A dialect that quotes names with `[…]` may not use the same brackets in its templates.
+/// A dialect that quotes names with `[…]` must not use these brackets in its templates.
 #[test]
 fn brackets_are_either_quotes_or_syntax() {
     let found = spoiled(|p| {

@@ -1,5 +1,5 @@
-//! Tests every case in `cases/lineage/`: SQL, known columns, and the origins of its columns as a person states them.
-//! Also tests the dependencies and the lineage of projects, and which callers may see them.
+//! Tests every case in `cases/lineage/`, which has SQL, known columns, and the origins of the SQL's columns as a person
+//! wrote them. Also tests the dependencies and the lineage of projects, and which callers may see them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -54,7 +54,7 @@ fn uses(of: &QueryColumns) -> Vec<String> {
     lines
 }
 
-/// Runs `check` for each case, with the columns that it knows.
+/// Calls `check` for each case with the case, its SQL, its dialect and the known columns.
 fn each_case(mut check: impl FnMut(&Json, &str, &str, KnownColumns)) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/lineage");
     let mut files: Vec<_> =
@@ -95,7 +95,7 @@ fn columns_are_made_of_what_a_person_says() {
     assert!(wrong.is_empty(), "{}\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Compares the origins of a model's columns and rows, and its marks, with those of its SQL alone.
+/// Compares a model's origins of columns and rows, and its marks, with the result for its SQL outside of a project.
 #[test]
 fn a_model_in_a_project_is_what_its_text_is() {
     let mut wrong = Vec::new();
@@ -120,7 +120,7 @@ fn a_model_in_a_project_is_what_its_text_is() {
                 })
             })
             .collect();
-        // Columns without a name are named by their place, and the second of a name by the engine.
+        // A column without a name gets a name from its position, and a repeated name gets a number, as in the engine.
         let name = |at: usize, of: &OutputName| match of {
             OutputName::Named(name) => {
                 let before = text.outputs[..at].iter().filter(|output| output.name == *of).count();
@@ -153,7 +153,8 @@ fn a_model_in_a_project_is_what_its_text_is() {
     assert!(wrong.is_empty(), "{}\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Reads deep queries on the stack of a test's thread: each is analyzed or reported as too large, without an overflow.
+/// Analyzes deep queries on the stack of a test's thread. Each must be analyzed or reported as too large, without a
+/// stack overflow.
 #[test]
 fn no_text_is_too_deep() {
     for dialect in ["duckdb", "postgres", "bigquery"] {
@@ -274,7 +275,7 @@ fn a_column_of_a_source_reaches_metrics() {
             "source.raw.orders.column.amount",
         ]
     );
-    // What filters a model's rows reaches all that is made of them.
+    // A column that filters a model's rows reaches every member that is computed from the model.
     let status = lineage.find("source.raw.orders.column.status").expect("the column is there");
     let reached = ids(&lineage, &lineage.downstream(status, &everything));
     for id in ["model.paid", "model.all_paid", "cube.orders", "measure.orders.count", "metric.income"] {
@@ -295,7 +296,7 @@ fn a_column_of_a_source_reaches_metrics() {
             "source.raw.customers.column.region"
         ]
     );
-    // The way to another cube's column leads through the join.
+    // The path to a column of another cube leads through the join.
     let upstream =
         ids(&lineage, &lineage.upstream(lineage.find("dimension.orders.region").expect("it is there"), &everything));
     for id in ["join.orders.customers", "source.raw.orders.column.customer_id", "source.raw.customers.column.id"] {

@@ -1,4 +1,5 @@
-//! Tests the statements of a profile: every dialect has them, and none reads a masked, denied or hidden column.
+//! Tests the statements that compute column statistics: every dialect has them, and none reads a masked, denied or
+//! hidden column.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -17,7 +18,8 @@ use terrane_compiler::types::Value;
 use terrane_golden_tests::case::{environment, model, read_caller};
 use terrane_golden_tests::{checked, duckdb_profile, first_party_profiles};
 
-/// A value of a joined cube, a computed one, hidden and plain ones; measures over columns and over rows.
+/// Cubes with dimensions that are plain, computed, hidden or read from a joined cube, and with measures over columns
+/// and over rows.
 const CUBES: &str = r#"
 cubes:
   - name: orders

@@ -1,6 +1,7 @@
-//! Tests queries over pre-aggregations: the one that serves each fact, the reasons against others, and the SQL.
+//! Tests queries over pre-aggregations: which pre-aggregation serves each fact, the reasons against the others, and the
+//! SQL.
 //!
-//! In: `rollups/cases.yml` over `rollups/project.yml`. Out: snapshots. The tables are an hour old.
+//! In: `rollups/cases.yml` over `rollups/project.yml`. Out: snapshots. The tables were built one hour ago.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -30,8 +31,8 @@ const CASES: &str = include_str!("../rollups/cases.yml");
 #[serde(deny_unknown_fields)]
 struct Case {
     name: String,
-    /// The rows of each pre-aggregation, or its partitions: the first day, the first after it, rows. Names without a
-    /// cube are of `orders`.
+    /// The built pre-aggregations, each with its number of rows, or with its partitions: the first day, the day after
+    /// the last one, and the rows. A name without a cube belongs to `orders`.
     ready: std::collections::BTreeMap<String, Vec<Json>>,
     #[serde(default)]
     extent: Option<[String; 2]>,
@@ -120,7 +121,7 @@ impl Case {
         }
         match compile(profile, &query, &authorized, &environment) {
             Ok(sql) => {
-                // What runs is what is explained.
+                // The statement that runs is the one that the explanation shows.
                 assert_eq!(sql.text, explanation.statement.text, "{}", self.name);
                 writeln!(text, "-- {}\n{}", profile.name, sql.text).unwrap();
                 if !sql.params.is_empty() {
@@ -149,7 +150,7 @@ fn pre_aggregations_serve_facts_as_the_snapshots_say() {
     }
 }
 
-/// Every reason has a case, so that its sentence and members are reviewed.
+/// Every reason must have a case, so that a person reviews its sentence and its members.
 #[test]
 fn every_reason_has_a_case() {
     let model = model(PROJECT, TYPES);
@@ -167,7 +168,7 @@ fn every_reason_has_a_case() {
         let explanation = explain(profile, &query, &authorized, &environment).unwrap();
         found.extend(explanation.facts.iter().flat_map(|fact| &fact.rollups.misses).map(|miss| miss.reason));
     }
-    // No pre-aggregation is built where they are switched off.
+    // If pre-aggregations are switched off, every query misses them for this reason.
     let disabled = Environment { rollups: Arc::new(ReadyRollups::disabled()), ..environment() };
     let query = read_query(&cases()[0].query).unwrap();
     let caller = SecurityContext::default();
@@ -176,7 +177,7 @@ fn every_reason_has_a_case() {
         explanation.facts.iter().flat_map(|fact| &fact.rollups.misses).map(|miss| miss.reason).collect();
     assert_eq!(misses, [MissReason::Disabled]);
     found.extend(misses);
-    // Refused at load; sketches are states of no dialect yet.
+    // Queries cannot cause these: the first is an error when a project loads, and no dialect stores sketches yet.
     let elsewhere = [MissReason::NotDeterministic, MissReason::SketchUnsupported];
     for reason in MissReason::ALL {
         assert!(found.contains(reason) || elsewhere.contains(reason), "{reason:?} has no case");

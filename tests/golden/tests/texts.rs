@@ -1,8 +1,9 @@
-//! The texts that people see, one list for each area; the events of the log; the events and reasons of the audit log.
+//! Lists the texts that people see, with one list for each area, the events of the log, and the events and reasons of
+//! the audit log.
 //!
-//! In: the sources of the product. Out: a failure if a list in `texts/` differs from the sources, with the new list
-//! beside it, as `NAME.txt.new`. Deliberately absent: judgement; the author of a change reads the list before it
-//! replaces the old one.
+//! In: the sources of the product. Out: a failure if a list in `texts/` differs from the sources. The new list is then
+//! written beside the old one as `NAME.txt.new`. Deliberately absent: rules about texts. The author of a change reads
+//! the new list before it replaces the old one.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,7 +29,7 @@ const AUDIT_HEADER: &str = "\
 # another one of this list, or is a hook's. A test writes this list.
 ";
 
-/// The areas, each with the paths of its sources. The first match counts; the last area has all that remains.
+/// The areas, each with the paths of its sources. A file belongs to the first area that matches.
 const AREAS: &[(&str, &[&str])] = &[
     ("command-line", &["runtime/cli/", "runtime/terminal/"]),
     ("dax", &["runtime/dax/", "runtime/app/src/dax", "runtime/xmla/"]),
@@ -60,7 +61,7 @@ fn every_event_and_reason_is_listed() {
     assert_current([("log-events", log_list()), ("audit", audit_list())]);
 }
 
-/// Compares lists with their files, and writes those that differ.
+/// Compares the lists with their files, and writes a new file for each list that differs.
 fn assert_current(lists: impl IntoIterator<Item = (&'static str, String)>) {
     let mut stale = Vec::new();
     for (area, list) in lists {
@@ -117,7 +118,7 @@ fn audit_list() -> String {
     })
 }
 
-/// Returns a list of the lines that each source file has.
+/// Returns a list of the lines that `lines` finds in each source file.
 fn list(header: &str, folders: &[&str], lines: impl Fn(&str) -> Vec<String>) -> String {
     let mut list = header.to_owned();
     for file in crates(folders).into_iter().flat_map(|source| source.files).filter(|file| is_product(file)) {
@@ -134,11 +135,11 @@ fn area(file: &str) -> Option<&'static str> {
     AREAS.iter().find(|(_, paths)| paths.iter().any(|path| file.starts_with(path))).map(|(area, _)| *area)
 }
 
-/// Files without texts for people, besides build scripts: tests, keywords of dialects, and cases of the SDK.
+/// Parts of the paths of files without texts for people: tests, keywords of dialects, and cases of the SDK.
 const LEFT_OUT: [&str; 7] =
     ["/tests/", "/benches/", "/examples/", "/tests.rs", "/documented.rs", "plugins/dialect-", "sdk/src/conformance"];
 
-/// Returns whether a file is a part of the product with texts for people.
+/// Returns whether a file of the product may contain texts for people. Build scripts do not.
 fn is_product(file: &Path) -> bool {
     let name = shown(file);
     let is_build_script = name.ends_with("/build.rs") && !name.contains("/src/");

@@ -1,7 +1,7 @@
 //! A case: a file with a world and one query, which can be run without other files.
 //!
-//! In: JSON. Out: whether the product and the oracle agree on it. A difference that the fuzz found
-//! becomes such a file, and stays as a test.
+//! In: JSON. Out: whether the product and the oracle agree on the query. A difference that the fuzz found becomes such
+//! a file, and stays as a test.
 
 use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
@@ -17,12 +17,12 @@ use crate::world::{FileOrder, World, source_tree};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Case {
-    /// The difference that was found.
+    /// A description of the difference when it was found.
     pub about: String,
     pub seed: u64,
     pub query: Json,
     pub world: World,
-    /// The planted flaw that makes the product answer wrongly.
+    /// The planted flaw that makes the product return a wrong answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flaw: Option<String>,
 }
@@ -32,19 +32,19 @@ pub fn flaw_named(name: &str) -> Option<Flaw> {
     Flaw::ALL.into_iter().find(|flaw| format!("{flaw:?}") == name)
 }
 
-/// Returns the moment and the limits that cases run with.
+/// Returns the time and the limits with which cases run.
 pub fn settings() -> Settings {
     // 2024-03-10T12:00Z: an hour is missing in New York on this day.
     let now = jiff::Timestamp::from_second(1_710_072_000).unwrap_or_default();
     Settings { now, default_limit: 1_000, max_limit: 50_000 }
 }
 
-/// Reads a body like `POST /api/v1/query`.
+/// Parses a query in the form of `POST /api/v1/query`.
 ///
 /// # Errors
-/// The code of the error.
+/// The code with which REST refuses the query.
 pub fn read(query: &Json) -> Result<SemanticQuery, &'static str> {
-    // Not every field of a semantic query has a name in REST yet.
+    // `fill_gaps` is parsed here, because REST has no field for it.
     let mut body = query.clone();
     let fill_gaps = body.as_object_mut().and_then(|body| body.remove("fill_gaps"));
     let query = terrane_wire::query::from_wire(body.to_string().as_bytes());
@@ -53,10 +53,11 @@ pub fn read(query: &Json) -> Result<SemanticQuery, &'static str> {
 }
 
 impl Case {
-    /// Returns the difference, if there is one.
+    /// Returns the difference between the product and the oracle; `None` if they agree or the semantics leave the
+    /// result open.
     ///
     /// # Errors
-    /// A world that can't be loaded, or a query that REST doesn't read.
+    /// The world cannot be loaded, or REST refuses the query.
     pub fn difference(&self, product: &Product) -> Result<Option<String>> {
         let query = read(&self.query).map_err(|code| anyhow!("the query is not readable: {code}"))?;
         let served = product.serve(&self.world, &source_tree(&self.world, FileOrder::AsDescribed))?;
@@ -69,7 +70,7 @@ impl Case {
         Ok(difference(&served.run(&query), &verdict.outcome))
     }
 
-    /// Returns the statement that runs, for a report.
+    /// Returns the statement of the query, for a report.
     pub fn sql(&self, product: &Product) -> String {
         let served = product.serve(&self.world, &source_tree(&self.world, FileOrder::AsDescribed));
         match (read(&self.query), served) {

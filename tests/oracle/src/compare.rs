@@ -1,8 +1,8 @@
-//! Compares the two answers to one query.
+//! Compares the answers of the product and of the oracle to one query.
 //!
-//! In: the answer of the product and the answer of the oracle. Out: nothing, or a description of the first difference.
-//! Integers and decimals are compared with all their digits, doubles within 1e-9 of each other, and within 1e-12 of
-//! zero: a variance less an equal number leaves its last bits.
+//! In: both answers. Out: nothing, or a description of the first difference. Integers and decimals are compared with
+//! all their digits, doubles with a tolerance of 1e-9. Doubles within 1e-12 of zero count as zero, because a variance
+//! minus an equal number may leave its last bits.
 
 use serde_json::Value as Json;
 
@@ -10,7 +10,7 @@ use crate::oracle::{Answer, Outcome};
 use crate::product::Answered;
 use crate::value::{Number, Value};
 
-/// Returns the first difference; `None` if the answers agree, or if the semantics allow both.
+/// Returns the first difference; `None` if the answers agree, or if the semantics allow both answers.
 pub fn difference(answered: &Answered, outcome: &Outcome) -> Option<String> {
     match (answered, outcome) {
         (_, Outcome::Open(_)) => None,
@@ -92,7 +92,7 @@ fn is_near(a: f64, b: f64, is_approximate: bool) -> bool {
     a == b || (a - b).abs() <= (tolerance * a.abs().max(b.abs())).max(1e-12)
 }
 
-/// Returns whether two results of the product are the same.
+/// Returns whether two results of the product are equal.
 pub fn is_equal(a: &Answered, b: &Answered) -> bool {
     match (a, b) {
         (Answered::Rows { rows: a, total_rows: left, .. }, Answered::Rows { rows: b, total_rows: right, .. }) => {

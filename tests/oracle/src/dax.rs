@@ -1,9 +1,9 @@
 //! A second implementation of DAX, which follows the definition of each function row by row, and random queries.
 //!
-//! `star` has the project, its tables and policies; `evaluator` answers an expression by definition: a filter context is
-//! a list of allowed values of columns, and a row context is a row. It knows no SQL and no plans. `generate` makes
-//! queries from a seed, `general` has those of one fixed shape, `summarize` those that are one semantic query, which are
-//! asked by REST too. `run` compares the product with all of them.
+//! `star` has the project, its tables and policies. `evaluator` evaluates an expression by definition: a filter context
+//! is a list of allowed values of columns, and a row context is a row. It knows neither SQL nor plans. `generate` makes
+//! queries from a seed. `general` makes queries of one fixed shape. `summarize` makes queries that are one semantic
+//! query and are therefore also sent by REST. `run` compares the product with all of them.
 
 pub mod evaluator;
 pub mod expression;

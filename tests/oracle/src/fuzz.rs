@@ -28,29 +28,29 @@ pub const QUERIES_PER_WORLD: usize = 30;
 /// The largest age of pre-aggregated rows, in seconds.
 const MAX_AGE: u64 = 3_600;
 
-/// DuckDB 1.5.6 fails inside where it inlines a named query of several facts, sees that a branch has no
-/// rows (two ranges that don't meet), and the statement has a LIMIT; there is a case. `AS MATERIALIZED`
-/// would keep it from that, which a dialect's profile can't say.
+/// DuckDB 1.5.6 fails internally under three conditions: it inlines a named query of several facts, finds that a branch
+/// has no rows (two ranges that do not meet), and the statement has a LIMIT. A case shows it. `AS MATERIALIZED` would
+/// prevent the failure, but a dialect's profile cannot express it.
 const ENGINE_FAILURE: &str = "INTERNAL Error: Attempted to dereference unique_ptr that is NULL";
 
-/// The largest integer in the data. The sum over all rows of a join does not exceed 64 bits.
+/// The largest integer in the data. It is so small that the sum over all rows of a join fits into 64 bits.
 const LARGEST_SUMMAND: u64 = 1 << 54;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Run {
-    /// The number of queries.
+    /// The number of queries to run.
     pub cases: usize,
     pub seed: u64,
     pub features: Features,
     /// The number of differences after which the run stops.
     pub max_differences: usize,
-    /// The flaw to plant in the product.
+    /// The flaw that is planted in the product.
     pub flaw: Option<Flaw>,
-    /// The report of changed data to the cache.
+    /// The way in which the cache is informed of changed data.
     pub report: DataReport,
 }
 
-/// The counts of a run. Refusals are counted by code, so that a run in which everything is refused shows.
+/// The counts of a run. Refusals are counted by code, so that a run in which everything is refused is noticed.
 #[derive(Debug, Default)]
 pub struct Report {
     pub worlds: usize,
@@ -59,7 +59,7 @@ pub struct Report {
     /// The number of answers with at least one row.
     pub with_rows: usize,
     pub refused: BTreeMap<String, usize>,
-    /// Queries that are not compared, because the semantics leave them open or they are not implemented, by reason.
+    /// The number of queries that are not compared, by reason: the semantics leave them open, or a part is missing.
     pub left_out: BTreeMap<&'static str, usize>,
     /// The number of compared queries, by the features that they use.
     pub used: BTreeMap<&'static str, usize>,
@@ -68,7 +68,7 @@ pub struct Report {
 }
 
 impl Features {
-    /// Returns whether the product is compared on a construct.
+    /// Returns whether queries with a construct are compared.
     fn allows(&self, construct: Construct) -> bool {
         match construct {
             Construct::ToMany => self.to_many,
@@ -101,7 +101,7 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
     let mut world = world(&mut generator);
     limit_sums(&mut world);
     if run.features.foreign_keys {
-        // Streams of their own, so that a seed makes the same queries with and without.
+        // A generator of its own, so that a seed makes the same queries with and without foreign keys.
         enforce(&mut Generator::new(seed.rotate_left(32), run.features), &mut world);
     }
     if run.features.policies && generator.random.chance(30) {
@@ -128,7 +128,7 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
             if let Some(other) = query_of_rollup(&mut of_rollups, &world) {
                 body = other;
             }
-            // Outdated tables are to be left out.
+            // Pre-aggregations that are older than this must not serve the query.
             body["max_age"] = MAX_AGE.into();
             zone_of_query(&mut of_rollups, &world, &mut body);
         }
@@ -192,7 +192,7 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
             continue;
         }
         match difference(&answered, &verdict.outcome) {
-            // Only one difference of a world is examined; the others most likely have the same cause.
+            // Only one difference of a world is examined, because further ones most likely have the same cause.
             Some(about) => {
                 drop(served);
                 note(product, report, Case { about, seed, query: body, world: world.clone(), flaw: flaw.clone() });
@@ -201,12 +201,12 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
             None => checked.push((body, query, answered)),
         }
     }
-    // The results of the comparison with GraphQL must not serve the invariants.
+    // Answers that the comparison with GraphQL has cached must not serve the invariants.
     served.invalidate();
     for (about, body) in invariants::within(&served, &world, &checked, &mut generator, &mut report.invariants) {
         report.differences.push(Case { about, seed, query: body, world: world.clone(), flaw: flaw.clone() });
     }
-    // It changes the data, so nothing else asks this world after it.
+    // This check changes the data, so it comes last for each world.
     let data = (&mut report.invariants, run.report);
     for (about, body) in invariants::cached::cached((product, &served), &world, &checked, &mut generator, data)? {
         report.differences.push(Case { about, seed, query: body, world: world.clone(), flaw: flaw.clone() });
@@ -220,8 +220,8 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
 
 /// Removes the largest integers from a world in which a table is empty.
 ///
-/// DuckDB 1.5.6 and 2.0.1 add 64-bit integers without a check for overflow below a left join with an empty table: its
-/// optimizer takes the number of rows of the join for zero.
+/// DuckDB 1.5.6 and 2.0.1 add 64-bit integers without a check for overflow below a left join with an empty table,
+/// because the optimizer assumes that the join has no rows.
 fn limit_sums(world: &mut World) {
     if world.cubes.iter().all(|cube| !cube.rows.is_empty()) {
         return;
@@ -234,7 +234,7 @@ fn limit_sums(world: &mut World) {
     }
 }
 
-/// Reduces a difference, unless the same was found before.
+/// Reduces a difference and records it, unless the same one was found before.
 fn note(product: &Product, report: &mut Report, case: Case) {
     let case = shrink(product, case);
     if !report.differences.iter().any(|known| known.query == case.query && known.about == case.about) {

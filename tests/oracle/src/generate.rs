@@ -1,7 +1,7 @@
 //! Random worlds and queries from a seed.
 //!
-//! In: a seed and the [`Features`] to use. Out: a world, and queries as REST bodies. Most queries have an answer; some
-//! are mistakes on purpose. Not here: the answers (`oracle`).
+//! In: a seed and the [`Features`] to use. Out: a world, and queries as REST bodies. Most queries have an answer;
+//! others contain a mistake on purpose. Not here: the answers (`oracle`).
 
 mod cells;
 mod conditions;
@@ -26,14 +26,14 @@ pub use worlds::world;
 
 use crate::random::Random;
 
-/// The features that are generated: all, unless a run tests only some of them.
+/// The features that are generated. A run may test only some of them.
 #[derive(Debug, Clone, Copy)]
 pub struct Features {
     /// Dimensions and filters behind to-many joins.
     pub to_many: bool,
     /// Running totals and `fill_gaps`.
     pub steps: bool,
-    /// Dimensions that aren't null on a row of nulls.
+    /// Dimensions that are not null on a row of nulls.
     pub total_dimensions: bool,
     /// Row filters of policies.
     pub policies: bool,
@@ -53,7 +53,7 @@ pub struct Features {
     pub rollups: bool,
     /// Foreign keys of the warehouse.
     pub foreign_keys: bool,
-    /// Quotes, spaces, reserved words, unicode and 200 characters in names.
+    /// Names with quotes, spaces, reserved words, Unicode or 200 characters.
     pub hostile_names: bool,
 }
 

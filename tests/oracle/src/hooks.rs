@@ -1,6 +1,6 @@
 //! The governance hooks of a world: one for each policy that is defined by a hook.
 //!
-//! In: a [`World`]. Out: the port's answers, in two forms of the same condition, so that both are looked at.
+//! In: a [`World`]. Out: the port's answers. The same condition is written in two forms, so that both are tested.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use terrane_compiler::types::Value;
 
 use crate::world::{Cell, RowPolicy, World};
 
-/// The obligations of each hook for its cube.
+/// The row filter that each hook requires for its cube.
 #[derive(Default)]
 pub struct WorldHooks(Vec<RowFilter>);
 
@@ -29,7 +29,7 @@ impl WorldHooks {
     }
 }
 
-/// Returns a condition that compares one value or lists several.
+/// Returns a condition that compares with one value or with a list of values.
 fn condition(dimension: &str, values: &[Cell], is_negated: bool) -> HookCondition {
     let values: Vec<Value> = values.iter().map(value).collect();
     let test = |operator, values| HookCondition::Test { member: dimension.into(), operator, values };
@@ -46,7 +46,7 @@ fn value(cell: &Cell) -> Value {
         Cell::Bool(value) => Value::Boolean(*value),
         Cell::Int(value) => Value::Integer(*value),
         Cell::Text(text) => Value::Text(text.as_str().into()),
-        // `hooked` lets no other types through.
+        // `hooked` accepts no other types.
         _ => Value::Null,
     }
 }

@@ -1,7 +1,7 @@
 //! Invariants that need no oracle: the product is compared with itself.
 //!
-//! In: queries with a correct answer. Out: the queries whose answer changes although it must not. I4 is in `cached`, I7
-//! in `surfaces`; I9 needs a second warehouse, and I3 is compared with the oracle.
+//! In: queries with a correct answer. Out: the queries that break an invariant. I4 is in `cached`, I7 in `surfaces`. I9
+//! needs a second warehouse, and I3 is tested by the comparison with the oracle.
 
 pub mod cached;
 
@@ -22,7 +22,7 @@ use crate::world::{Cube, FileOrder, Function, Measure, MeasureKind, World, sourc
 /// A query that was answered correctly, and its answer.
 pub type Checked = (Json, SemanticQuery, Answered);
 
-/// The number of results that each invariant was checked on.
+/// The number of results with which each invariant was checked.
 pub type Counts = BTreeMap<&'static str, usize>;
 
 struct Within<'a, 'p> {
@@ -41,7 +41,7 @@ pub fn within(
     counts: &mut Counts,
 ) -> Vec<(String, Json)> {
     let mut within = Within { served, world, counts, broken: Vec::new() };
-    // A page that the default limit cut is not a complete result.
+    // A result that the default limit has cut off is not complete.
     let is_whole = |answer: &Answered| matches!(answer, Answered::Rows { rows, .. } if rows.len() < 1_000);
     let answered: Vec<&Checked> = checked.iter().filter(|checked| is_whole(&checked.2)).collect();
     for (body, _, answer) in answered {
@@ -71,7 +71,7 @@ impl Within<'_, '_> {
         }
     }
 
-    /// Checks I1: the first measure has the same values in a query without the others.
+    /// Checks I1: in a query with only the first measure, the measure has the same values.
     fn alone(&mut self, body: &Json, answer: &Answered) {
         let Answered::Rows { keys, rows, .. } = answer else { return };
         let measures = body["measures"].as_array().cloned().unwrap_or_default();
@@ -87,13 +87,13 @@ impl Within<'_, '_> {
         single["measures"] = json!([measures[0]]);
         without(&mut single, &["metrics", "order_by"]);
         let Some(Answered::Rows { rows: alone, .. }) = self.run(&single) else {
-            // Other measures don't make a measure answerable.
+            // A measure that is refused alone must not have an answer beside other measures.
             return self.hold("I1 a measure doesn't depend on the others", false, &single);
         };
         let metrics = body["metrics"].as_array().cloned().unwrap_or_default();
         let is_value = |key: &String| measures.iter().chain(&metrics).any(|value| value.as_str() == Some(key));
         let groups = keys.iter().position(is_value).unwrap_or(keys.len());
-        // A group is found by its very key: two that are near each other are two.
+        // Groups are compared by equal keys, because two keys that differ slightly are two groups.
         let same = |row: &&Vec<Json>, other: &&Vec<Json>| row[..groups] == other[..groups];
         let holds = alone.iter().all(|single| {
             let found = rows.iter().find(|row| same(row, &single));
@@ -113,7 +113,7 @@ impl Within<'_, '_> {
         let names: Vec<&str> = body["measures"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
         let Some(name) = names.into_iter().find(|name| is_additive(self.world, name)) else { return };
         let Some(column) = keys.iter().position(|key| key == name) else { return };
-        // Behind a to-many hop a row counts in several groups.
+        // Behind a to-many hop, a row counts in several groups, so the sums do not add up.
         let paths = Paths::new(self.world);
         let own = name.split('.').next().unwrap_or_default();
         let measures = body["measures"].as_array().cloned().unwrap_or_default();
@@ -126,7 +126,7 @@ impl Within<'_, '_> {
         let mut total = body.clone();
         total["measures"] = json!([name]);
         without(&mut total, &["metrics", "order_by", "dimensions", "fill_gaps"]);
-        // Ranges stay; only the groups go.
+        // The total has the ranges of the query, without its groups.
         let ranges =
             body["time_dimensions"].as_array().into_iter().flatten().filter(|time| !time["date_range"].is_null());
         let ranges = ranges.map(|time| json!({"dimension": time["dimension"], "date_range": time["date_range"]}));
@@ -143,15 +143,15 @@ impl Within<'_, '_> {
         self.hold("I2 groups sum to the total", holds, &total);
     }
 
-    /// Checks I5: an additional filter of another query never adds rows, if the query has no filter on a measure.
+    /// Checks I5: if a query has no filter on a measure, an additional filter never adds rows.
     fn one_more_filter(&mut self, body: &Json, answer: &Answered, other: &Json) {
         let Answered::Rows { total_rows: Some(before), .. } = answer else { return };
-        // Fewer rows may bring a measure under a bound that its group was left out for.
+        // With fewer rows, a measure may come under a bound that excluded its group before.
         if mentions_values(&body["filters"], self.world) {
             return;
         }
         let Some(filter) = other["filters"].as_array().and_then(|filters| filters.first()) else { return };
-        // A running total adds the steps that it runs along, also where only a filter names it.
+        // A running total adds the steps of its axis, even if only a filter names it.
         let runs = |cube: &Cube| cube.measures.iter().any(Measure::runs);
         if mentions_values(filter, self.world) && self.world.cubes.iter().any(runs) {
             return;
@@ -165,7 +165,7 @@ impl Within<'_, '_> {
         }
     }
 
-    /// Checks I8: a page is a part of the whole result.
+    /// Checks I8: a page contains the first rows of the whole result.
     fn first_of_the_whole(&mut self, body: &Json, answer: &Answered, limit: usize) {
         let Answered::Rows { rows, .. } = answer else { return };
         if ["limit", "offset"].iter().any(|key| !body[*key].is_null()) {
@@ -183,10 +183,10 @@ impl Within<'_, '_> {
     }
 }
 
-/// Checks I10 and I11: the same world with its files in another order, and with plain names.
+/// Checks I10 and I11: answers are the same if the world's files have another order, and if its names are plain.
 ///
 /// # Errors
-/// A world that doesn't load any more.
+/// The changed world cannot be loaded.
 pub fn between(
     product: &Product,
     world: &World,
@@ -222,7 +222,7 @@ fn without(body: &mut Json, keys: &[&str]) {
     }
 }
 
-/// Returns whether a filter uses a measure or metric, so that other groups may remain.
+/// Returns whether a filter uses a measure or metric, so that it may remove groups.
 fn mentions_values(filters: &Json, world: &World) -> bool {
     match filters {
         Json::Array(all) => all.iter().any(|filter| mentions_values(filter, world)),

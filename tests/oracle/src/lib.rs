@@ -2,10 +2,10 @@
 //!
 //! `world` describes a project and its data once; `generate` makes worlds and queries from a seed;
 //! `oracle` answers by the letter of the semantics; `product` is the real pipeline in this process;
-//! `scans` asks DuckDB which columns a statement reads;
+//! `scans` returns the columns that a statement reads according to DuckDB;
 //! `surfaces` compares GraphQL with REST;
 //! `dax` compares DAX with an evaluator of its definitions;
-//! `compare`, `invariants`, `shrink` and `case` find differences, make them small and keep them.
+//! `compare`, `invariants`, `shrink` and `case` find differences, reduce them and save them.
 
 pub mod case;
 pub mod compare;

@@ -1,8 +1,8 @@
 //! The oracle: evaluates a query row by row, by the text of the semantics.
 //!
-//! In: a [`World`] and a [`SemanticQuery`] as data. Out: the rendered rows, the errors that are allowed, or a statement
-//! that the semantics leave the result open. It shares no code with the planner, uses no SQL, and is slow on purpose.
-//! Numbers of rules refer to the semantics document.
+//! In: a [`World`] and a [`SemanticQuery`] as data. Out: the rendered rows, the allowed errors, or the statement that
+//! the semantics leave the result open. The oracle shares no code with the planner, uses no SQL, and is slow on
+//! purpose. Numbers of rules refer to the semantics document.
 
 mod calc;
 mod facts;
@@ -44,7 +44,7 @@ pub(crate) struct Group {
     pub(crate) cube: String,
     pub(crate) dimension: String,
     pub(crate) granularity: Option<Granularity>,
-    /// Each cube's own primary time; it has neither cube nor dimension then.
+    /// True for `metric_time`: the primary time of each cube. `cube` and `dimension` then have no meaning.
     pub(crate) is_metric_time: bool,
 }
 
@@ -56,7 +56,7 @@ impl Group {
         }
     }
 
-    /// Returns the group in one cube. A missing dimension is reported.
+    /// Returns the group in one cube. Reports a dimension that the cube lacks.
     pub(crate) fn of_fact(&self, evaluation: &Evaluation<'_>, fact: &str) -> Option<Group> {
         if !self.is_metric_time {
             return Some(self.clone());
@@ -66,7 +66,7 @@ impl Group {
     }
 }
 
-/// A query with the world in which it is evaluated, and the findings of the evaluation.
+/// A query with the world in which it is evaluated, and the problems found by the evaluation.
 pub(crate) struct Evaluation<'w> {
     pub(crate) world: &'w World,
     pub(crate) paths: &'w Paths<'w>,
@@ -120,7 +120,7 @@ pub fn answer<'w>(world: &'w World, paths: &'w Paths<'w>, query: &'w SemanticQue
     Verdict { outcome, constructs: evaluation.constructs.take() }
 }
 
-/// Evaluates a query; `None` if a problem was reported.
+/// Evaluates a query. Returns `None` if a problem was reported.
 fn evaluate(evaluation: &Evaluation<'_>, settings: &Settings) -> Option<Answer> {
     let query = evaluation.query;
     if let Some(cube) = &query.cube
@@ -155,7 +155,7 @@ fn evaluate(evaluation: &Evaluation<'_>, settings: &Settings) -> Option<Answer> 
     let selected_rolling = calculation.rolling.len();
     let group_tests = filters::group_tests(evaluation, &group_filters, &groups, &mut calculation);
     let order = order::keys(evaluation, &groups, &values, &mut calculation);
-    // A group comes from selected cubes alone (rule 12); what is looked up must still reach them.
+    // Groups come only from the cubes of selected values (rule 12). Further cubes must still reach the columns.
     for fact in calculation.facts() {
         if !facts.contains(&fact) {
             facts.push(fact);
@@ -204,7 +204,7 @@ fn evaluate(evaluation: &Evaluation<'_>, settings: &Settings) -> Option<Answer> 
         keys.extend(all.flat_map(|fact| fact.groups.keys().cloned()));
     }
     if groups.is_empty() {
-        // Rule 9: one row, whatever there is.
+        // Without groups, the result is one row, even if no row passes (rule 9).
         keys = BTreeSet::from([Vec::new()]);
     }
     let mut windows = Windows::default();
@@ -263,7 +263,7 @@ fn evaluate(evaluation: &Evaluation<'_>, settings: &Settings) -> Option<Answer> 
     })
 }
 
-/// Leaves the result of a query open if its axis has instants and local times in steps shorter than a day (rule 16).
+/// Leaves the result of a query open if its axis mixes instants and local times in steps shorter than a day (rule 16).
 fn note_mixed_times(evaluation: &Evaluation<'_>, facts: &[String], groups: &[Group]) {
     let axes: Vec<_> =
         facts.iter().filter_map(|fact| evaluation.axis_of(fact, evaluation.primary_time(fact)?)).collect();
@@ -275,7 +275,7 @@ fn note_mixed_times(evaluation: &Evaluation<'_>, facts: &[String], groups: &[Gro
     }
 }
 
-/// Returns the same measures over the same rows in one group, without filters on measures, which refer to other groups.
+/// Returns the measures over all rows as one group. Filters on measures do not apply, because they restrict groups.
 fn totals(evaluation: &Evaluation<'_>, calculation: &Calculation<'_, '_>, settings: &Settings) -> Option<Vec<Value>> {
     if calculation.runs() {
         evaluation.leave_open("a running total or a window without an axis");

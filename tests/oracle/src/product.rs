@@ -1,6 +1,6 @@
 //! The real pipeline in this process: project, model, types, SQL, DuckDB, JSON.
 //!
-//! In: a [`World`] and queries. Out: rows as a client of REST reads them, or the code of the refusal.
+//! In: a [`World`] and queries. Out: rows as a client of REST receives them, or the code of the refusal.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -48,10 +48,10 @@ use crate::world::{
     BOOLEAN_ATTRIBUTES, Cell, NUMBER_ATTRIBUTES, TEXT_ATTRIBUTES, World, attribute, is_list, statements,
 };
 
-/// The size of the cache of results of one world, in bytes.
+/// The size in bytes of the result cache of one world.
 const CACHE_SIZE: u64 = 4 * 1024 * 1024;
 
-/// The result that a client gets.
+/// The result of a query that a client receives.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answered {
     Rows {
@@ -71,21 +71,21 @@ pub struct Product {
     warehouse: Arc<dyn Warehouse>,
     profile: Arc<DialectProfile>,
     settings: Settings,
-    /// The flaw to plant in matching.
+    /// The flaw that is planted in the matching of pre-aggregations.
     pub flaw: Option<Flaw>,
     _folder: tempfile::TempDir,
 }
 
-/// The person who asks.
+/// The caller of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asker {
-    /// The oracle's caller.
+    /// The caller for whom the oracle computes answers.
     Usual,
-    /// A person with other values of the attributes, to whom the same policies show other rows.
+    /// A caller with other values of the attributes, so that the same policies show other rows.
     Other,
 }
 
-/// A project that is served.
+/// A project that the product serves.
 pub struct Served<'p> {
     product: &'p Product,
     services: Services,
@@ -141,7 +141,7 @@ impl Clock for Stopped {
 }
 
 impl Product {
-    /// Starts an empty engine.
+    /// Starts a product over an empty DuckDB.
     ///
     /// # Errors
     /// DuckDB cannot be opened.
@@ -149,7 +149,7 @@ impl Product {
         Product::start_with(settings, None, Vec::new())
     }
 
-    /// Starts the product after running `init`, which may read files in a project's folder.
+    /// Starts a product over DuckDB after running `init`, which may read files in the folder of a project.
     ///
     /// # Errors
     /// DuckDB cannot be opened.
@@ -176,7 +176,7 @@ impl Product {
         })
     }
 
-    /// Connects to a PostgreSQL server after statements that may write.
+    /// Starts a product over a PostgreSQL server after running `init`, which may write.
     ///
     /// # Errors
     /// The server cannot be reached, or refuses a statement.
@@ -195,10 +195,10 @@ impl Product {
         })
     }
 
-    /// Makes the tables anew and loads the project.
+    /// Creates the tables anew and loads the project.
     ///
     /// # Errors
-    /// Any problem with either: a generated project has none.
+    /// A statement fails, or the project has a problem. A generated world causes neither.
     pub fn serve(&self, world: &World, tree: &SourceTree) -> Result<Served<'_>> {
         self.runtime.block_on(async {
             for statement in statements(world) {
@@ -212,10 +212,10 @@ impl Product {
         Ok(served)
     }
 
-    /// Loads a project over the tables that are there.
+    /// Loads a project over the existing tables.
     ///
     /// # Errors
-    /// Any problem with it.
+    /// The project has a problem.
     pub fn serve_tree(&self, tree: &SourceTree, hooks: WorldHooks) -> Result<Served<'_>> {
         self.runtime.block_on(async {
             let plugins = OneDialect(Arc::clone(&self.profile));
@@ -272,19 +272,19 @@ impl Product {
 }
 
 impl Served<'_> {
-    /// Calls `read` with the lineage, including the columns that the warehouse reports.
+    /// Calls `read` with the snapshot and its lineage, which includes the columns that the warehouse reports.
     pub fn with_lineage<T>(&self, read: impl FnOnce(&Snapshot, &Lineage) -> T) -> T {
         let snapshot = self.services.catalog.snapshot();
         let lineage = self.product.runtime.block_on(snapshot.lineage(&*self.product.warehouse));
         read(&snapshot, lineage)
     }
 
-    /// Runs a query and reads the answer as a client does. The cache is not used.
+    /// Runs a query without the cache, and reads the answer as a client does.
     pub fn run(&self, query: &SemanticQuery) -> Answered {
         self.run_as(query, Asker::Usual, CacheControl { bypass: true, ..CacheControl::default() }).0
     }
 
-    /// Runs a query for a person. Returns also whether the answer is from the cache.
+    /// Runs a query for a caller. Also returns whether the answer came from the cache.
     pub fn run_as(&self, query: &SemanticQuery, asker: Asker, cache: CacheControl) -> (Answered, bool) {
         let context = context(asker);
         let session = self.services.queries.session(&context);
@@ -292,7 +292,7 @@ impl Served<'_> {
         let tables = self.services.queries.ready_rollups();
         let outcome = self.product.runtime.block_on(run);
         if !Arc::ptr_eq(&tables, &self.services.queries.ready_rollups()) {
-            // It was answered from rows after all. The next query is to read tables again.
+            // DuckDB refused the tables of pre-aggregations, so the answer came from rows. The next query reads tables.
             self.services.queries.publish_rollups(tables);
             return (Answered::Broken("DuckDB refused the statement over tables".to_owned()), false);
         }
@@ -306,17 +306,17 @@ impl Served<'_> {
         }
     }
 
-    /// Returns the use cases, for another surface over them.
+    /// Returns the use cases, over which a test can build another interface.
     pub fn services(&self) -> &Services {
         &self.services
     }
 
-    /// Runs a future of another surface.
+    /// Runs a future of another interface to its end.
     pub fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
         self.product.runtime.block_on(future)
     }
 
-    /// Runs a query as REST does, with the scopes of its caller.
+    /// Runs a query as REST does. Also returns the scopes of its caller.
     pub fn answer(&self, query: &SemanticQuery, asker: Asker) -> (Result<Answer, QueryRunError>, Scopes) {
         let context = context(asker);
         let session = self.services.queries.session(&context);
@@ -324,15 +324,15 @@ impl Served<'_> {
         (self.product.runtime.block_on(run), context.scopes)
     }
 
-    /// Runs a DAX query and reads the answer as a client would; the error is the message with its place.
+    /// Runs a DAX query and reads the answer as a client does.
     ///
     /// # Errors
-    /// The message of the refusal.
+    /// The message of the refusal, with its place in the query.
     pub fn run_dax(&self, text: &str) -> Result<Json, String> {
         self.dax(text).map_err(|error| error.message)
     }
 
-    /// Runs a DAX query and reads the answer as a client would.
+    /// Runs a DAX query and reads the answer as a client does.
     ///
     /// # Errors
     /// The refusal of the query.
@@ -346,12 +346,12 @@ impl Served<'_> {
             .map_err(|error| Box::new(ErrorBody::new(terrane_wire::Code::InternalError, error.to_string())))
     }
 
-    /// Reports that the data changed.
+    /// Reports to the cache that all data has changed.
     pub fn invalidate(&self) {
         self.product.runtime.block_on(self.services.versions.invalidate_all());
     }
 
-    /// Returns the SQL that a query runs, for reports.
+    /// Returns the SQL of a query, for reports.
     pub fn sql(&self, query: &SemanticQuery) -> String {
         let context = context(Asker::Usual);
         let session = self.services.queries.session(&context);
@@ -361,7 +361,7 @@ impl Served<'_> {
     }
 }
 
-/// Reads rows as a client would.
+/// Converts an answer to the rows that a client receives.
 fn read_answer(answer: Answer) -> Answered {
     let keys: Vec<String> = answer.columns.iter().map(|column| column.key.to_string()).collect();
     let mut body = Vec::new();
@@ -384,7 +384,7 @@ fn read_answer(answer: Answer) -> Answered {
     Answered::Rows { rows, keys, total_rows: answer.total_rows, totals }
 }
 
-/// Makes the caller of a query.
+/// Returns the request context of a caller.
 pub fn context(asker: Asker) -> RequestContext {
     let value = |cell: &Cell| match cell {
         Cell::Text(text) => Value::Text(text.as_str().into()),
@@ -407,7 +407,7 @@ pub fn context(asker: Asker) -> RequestContext {
     RequestContext { caller, ..RequestContext::default() }
 }
 
-/// Returns the values of the other person: the last of several, and neighbours of single ones.
+/// Returns the attribute values of the other caller: the last one of several values, or a neighbor of a single value.
 fn others(cells: &[Cell]) -> Vec<Cell> {
     match cells {
         [Cell::Int(value)] => vec![Cell::Int(1 - value)],

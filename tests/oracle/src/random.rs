@@ -1,8 +1,8 @@
-//! A fixed pseudo-random generator (SplitMix64), so that a seed means the same case for ever.
+//! A fixed pseudo-random generator (SplitMix64), so that a seed always means the same case.
 //!
-//! In: a seed. Out: numbers and choices. Not here: anything that an update of a crate could change.
+//! In: a seed. Out: numbers and choices. Not here: crates, because an update could change their numbers.
 
-/// The generator's whole state.
+/// The generator, which consists of its state.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
@@ -33,12 +33,12 @@ impl Random {
         self.below(100) < percent
     }
 
-    /// Returns one of a list that is not empty.
+    /// Returns one item of a list, which must not be empty.
     pub fn of<'t, T>(&mut self, items: &'t [T]) -> &'t T {
         &items[self.below(items.len())]
     }
 
-    /// Returns a few distinct items, in random order.
+    /// Returns `count` distinct items in random order, or fewer if the list is shorter.
     pub fn some<T: Clone>(&mut self, items: &[T], count: usize) -> Vec<T> {
         let mut left: Vec<T> = items.to_vec();
         let mut taken = Vec::new();

@@ -1,7 +1,7 @@
 //! The columns that a statement reads, as reported by DuckDB.
 //!
-//! In: SQL. Out: the columns that the plan's scans project, by table. DuckDB leaves out columns that no expression
-//! uses, and whole scans if statistics prove that no row remains. Not here: the lineage of the same SQL.
+//! In: SQL. Out: the columns that the plan's scans project, by table. DuckDB omits columns that no expression uses, and
+//! whole scans if statistics prove that no row remains. Not here: the lineage of the same SQL.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +11,12 @@ use serde_json::Value as Json;
 
 use crate::product::Product;
 
-/// Returns `(table, column)` in lower case: the table without the database and the schema `main`, the column with the
-/// fields that are read from it, as in `payload.kind`. `None` if a part of the plan is provably empty.
+/// Returns each scanned column as (table, column) in lower case. The table has neither the database nor the schema
+/// `main` in its name; the column includes the fields that are read from it, as in `payload.kind`. `None` if a part of
+/// the plan is provably empty.
 ///
 /// # Errors
-/// A statement that DuckDB refuses, or a plan that cannot be read.
+/// DuckDB refuses the statement, or the plan has an unknown form.
 pub fn scanned(product: &Product, sql: &str) -> Result<Option<BTreeSet<(String, String)>>> {
     let answer = product.execute(&format!("EXPLAIN (FORMAT JSON) {sql}"))?;
     let batch = answer.batches.first().context("a plan has a row")?;

@@ -1,7 +1,7 @@
-//! Reduces a difference: removes parts as long as a difference remains.
+//! Reduces a difference: removes parts of its case as long as a difference remains.
 //!
-//! In: a case that differs. Out: a smaller one that still does. A step that breaks the world, or that turns a wrong
-//! answer into another kind of difference, is undone.
+//! In: a case with a difference. Out: a smaller case with a difference of the same kind. A step is undone if it breaks
+//! the world or leads to another kind of difference.
 
 use serde_json::Value as Json;
 
@@ -23,7 +23,7 @@ pub fn shrink(product: &Product, case: Case) -> Case {
     }
 }
 
-/// Returns the kind of a difference: `refused with …` and `row 0, …` are different kinds.
+/// Returns the kind of a difference, which is the first word of its description: `refused with …`, `row 0, …`.
 fn kind(about: &str) -> String {
     about.split([' ', ':']).next().unwrap_or_default().to_owned()
 }
@@ -36,7 +36,7 @@ struct Shrinker<'p> {
 }
 
 impl Shrinker<'_> {
-    /// Keeps the step, and returns true, if the case still fails in the same way.
+    /// Returns whether the case still fails in the same way after a step. If it does, the step is applied.
     fn takes(&mut self, query: Json, world: World) -> bool {
         if self.tries >= MAX_TRIES {
             return false;
@@ -52,7 +52,7 @@ impl Shrinker<'_> {
         }
     }
 
-    /// Drops keys of objects and items of lists, wherever the result is still a query.
+    /// Removes keys of objects and items of lists, if the result is still a query.
     fn query(&mut self) -> bool {
         let mut changed = false;
         let mut index = 0;
@@ -95,7 +95,7 @@ impl Shrinker<'_> {
         changed
     }
 
-    /// Tries to do without each item of a list, and first without half of them.
+    /// Tries to remove parts of a list: first the whole list, then ever smaller parts, at last single items.
     fn each<T>(&mut self, list: impl Fn(&mut World) -> &mut Vec<T>) -> bool {
         let mut changed = false;
         let mut size = list(&mut self.best.world.clone()).len();
@@ -117,7 +117,7 @@ impl Shrinker<'_> {
         changed
     }
 
-    /// Measures without their filters.
+    /// Removes the filters of measures.
     fn filters(&mut self, cube: usize) -> bool {
         let mut changed = false;
         for index in 0..self.best.world.cubes[cube].measures.len() {
@@ -136,7 +136,7 @@ impl Shrinker<'_> {
     }
 }
 
-/// Returns the JSON without its `index`-th part, counted depth first; `None` past the last.
+/// Returns the JSON without its `index`-th part, counted depth first; `None` if it has fewer parts.
 fn without(json: &Json, index: &mut usize) -> Option<Json> {
     match json {
         Json::Array(items) => {

@@ -1,8 +1,8 @@
-//! I7: a query through GraphQL has the rows and the errors that it has through REST.
+//! I7: a query through GraphQL has the same rows and errors as through REST.
 //!
-//! In: the body of a query, as the generator makes it. Out: the difference between both surfaces, for the same caller.
-//! Parts of a body that GraphQL's inputs cannot express are replaced first, so that both surfaces get the same query:
-//! values are strings, lists are `equals` with several values, ranges have both ends. Null values are omitted.
+//! In: the body of a generated query. Out: the difference between both interfaces, for the same caller. The parts of a
+//! body that GraphQL's inputs cannot express are replaced first, so that both interfaces receive the same query: values
+//! become strings, lists become `equals` with several values, ranges get both ends, and null values are omitted.
 
 use serde_json::{Map, Value as Json, json};
 use terrane_graphql::{GraphQl, GraphQlContext, GraphQlServices, GraphQlSettings, Response};
@@ -10,7 +10,7 @@ use terrane_wire::{ErrorBody, query};
 
 use crate::product::{Asker, Served, context};
 
-/// The fields of a query that GraphQL does not have.
+/// The fields of a query that GraphQL lacks.
 const NOT_IN_GRAPHQL: &[&str] = &["ungrouped", "max_age", "pre_aggregations"];
 const FIRST_DAY: &str = "0001-01-01";
 const LAST_DAY: &str = "9999-12-31";
@@ -37,7 +37,7 @@ const ARGUMENTS: &[(&str, &str)] = &[
 ];
 const FIELDS: &str = "{ data rows columns { name } meta { totalCount totals } }";
 
-/// The result on one surface.
+/// The result of a query through one interface.
 #[derive(Debug, PartialEq)]
 enum Seen {
     Rows { keys: Vec<String>, rows: Vec<Vec<Json>>, total_rows: Option<u64>, totals: Json },
@@ -47,19 +47,19 @@ enum Seen {
 /// The result of a comparison.
 #[derive(Debug)]
 pub enum Compared {
-    /// GraphQL cannot ask the query.
+    /// GraphQL cannot express the query.
     NotInGraphql,
     Same,
-    /// The difference in words.
+    /// A description of the difference.
     Different(String),
 }
 
-/// Returns the GraphQL surface of a served project.
+/// Returns the GraphQL interface of a served project.
 pub fn executor(served: &Served<'_>) -> GraphQl {
     GraphQl::new(GraphQlServices::from(served.services()), GraphQlSettings::default())
 }
 
-/// Compares both surfaces on a query. `by_variables`: the arguments are variables, not literals.
+/// Compares both interfaces for a query. If `by_variables` is true, the arguments are variables instead of literals.
 pub fn compare(graphql: &GraphQl, served: &Served<'_>, body: &Json, asker: Asker, by_variables: bool) -> Compared {
     let body = without_what_graphql_lacks(body);
     let Some((body, arguments)) = body.and_then(|body| arguments(&body).map(|arguments| (body, arguments))) else {
@@ -143,7 +143,7 @@ fn seen_rows(result: &Json) -> Seen {
     let keys: Vec<String> =
         list(&result["columns"]).iter().filter_map(|column| column["name"].as_str().map(str::to_owned)).collect();
     let rows: Vec<Vec<Json>> = list(&result["rows"]).iter().map(&list).collect();
-    // Both forms of the rows have the same values.
+    // GraphQL returns the rows in two forms, which must have the same values.
     let objects = list(&result["data"]).into_iter().map(|row| keys.iter().map(|key| row[key].clone()).collect());
     let objects: Vec<Vec<Json>> = objects.collect();
     if objects != rows {
@@ -185,8 +185,8 @@ fn is_same(rest: &Seen, graphql: &Seen) -> bool {
     }
 }
 
-/// Returns whether a cell of REST equals that of GraphQL, in which exact numbers that a double may not represent are
-/// strings.
+/// Returns whether a cell of REST equals the cell of GraphQL. In GraphQL, an exact number is a string if a double may
+/// not represent it.
 fn is_same_cell(rest: &Json, graphql: &Json) -> bool {
     match (rest, graphql) {
         (Json::Number(number), Json::String(text)) => number.to_string() == *text,
@@ -194,7 +194,7 @@ fn is_same_cell(rest: &Json, graphql: &Json) -> bool {
     }
 }
 
-/// Returns the body with what GraphQL can say; `None` if a value is null.
+/// Returns the body without the parts that GraphQL lacks; `None` if a value is null.
 fn without_what_graphql_lacks(body: &Json) -> Option<Json> {
     let mut body = body.as_object()?.clone();
     NOT_IN_GRAPHQL.iter().for_each(|name| {
@@ -202,7 +202,7 @@ fn without_what_graphql_lacks(body: &Json) -> Option<Json> {
     });
     if let Some(filters) = body.get_mut("filters") {
         let all = filters.as_array()?.iter().map(filter).collect::<Option<Vec<_>>>()?;
-        // GraphQL has a list of conditions and one tree.
+        // GraphQL has a list of conditions and one tree, so the trees are combined.
         let (mut conditions, trees): (Vec<Json>, Vec<Json>) =
             all.into_iter().partition(|filter| filter.get("member").is_some());
         if !trees.is_empty() {
@@ -217,7 +217,7 @@ fn without_what_graphql_lacks(body: &Json) -> Option<Json> {
     Some(Json::Object(body))
 }
 
-/// Gives a range both ends.
+/// Adds the missing ends of a range.
 fn whole_range(range: Option<&mut Json>) {
     let Some(Json::Array(ends)) = range else { return };
     for (end, default) in ends.iter_mut().zip([FIRST_DAY, LAST_DAY]) {
@@ -227,7 +227,7 @@ fn whole_range(range: Option<&mut Json>) {
     }
 }
 
-/// Returns a filter whose values are texts, with the operators of both surfaces.
+/// Returns a filter whose values are strings, with operators that both interfaces have.
 fn filter(filter: &Json) -> Option<Json> {
     let object = filter.as_object()?;
     for word in ["and", "or"] {
@@ -253,7 +253,7 @@ fn filter(filter: &Json) -> Option<Json> {
             condition("gte", std::slice::from_ref(low)), condition("lte", std::slice::from_ref(high)),
         ] }),
         ("between", _) => return None,
-        // An empty list has no text form.
+        // GraphQL cannot express an empty list.
         ("inList" | "notInList", []) => return None,
         ("inList", values) => condition("equals", values),
         ("notInList", values) => condition("notEquals", values),
@@ -354,7 +354,7 @@ fn dates(range: &Json) -> Option<Json> {
     }
 }
 
-/// Returns an object whose granularity is a value of the enum.
+/// Returns an object in which granularities are enum values.
 fn enums(object: &Map<String, Json>) -> Json {
     let mut object = object.clone();
     if let Some(granularity) = object.get("granularity").and_then(Json::as_str).map(str::to_uppercase) {
@@ -374,7 +374,7 @@ fn upper_snake_case(name: &str) -> String {
     out
 }
 
-/// Returns a value as a literal of a document. The values of some fields are enums, which have no quotes.
+/// Returns a value as a GraphQL literal. Values of fields with an enum type have no quotes.
 fn literal(value: &Json) -> String {
     match value {
         Json::Array(items) => format!("[{}]", items.iter().map(literal).collect::<Vec<_>>().join(", ")),

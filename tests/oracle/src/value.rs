@@ -1,11 +1,11 @@
-//! Values as the oracle computes with them: exact numbers, times on their own axis, labels.
+//! The values with which the oracle computes: exact numbers, times on their own axis, labels.
 //!
-//! In: cells of a [`World`](crate::world::World). Out: values with one total order, equality included.
-//! Not here: rendering (`oracle::time`) and comparison with what the product answered (`compare`).
+//! In: cells of a [`World`](crate::world::World). Out: values with a total order and equality. Not here: rendering
+//! (`oracle::labels`) and the comparison with the product's answers (`compare`).
 
 use std::cmp::Ordering;
 
-/// A value. Null is the smallest value here; the order of answers puts it last explicitly.
+/// A value. Null is the smallest value. The order of answers places null last on its own.
 #[derive(Debug, Clone)]
 pub enum Value {
     Null,
@@ -14,15 +14,15 @@ pub enum Value {
     Text(String),
     /// Days since 1970.
     Day(i32),
-    /// Microseconds of a wall clock.
+    /// A local time, in microseconds since 1970.
     Local(i64),
-    /// Microseconds since the epoch.
+    /// An instant, in microseconds since 1970 in UTC.
     Instant(i64),
-    /// A stretch of time: where it starts on its axis, and its label.
+    /// A bucket of time: its start on its axis, and its label.
     Bucket(i64, String),
 }
 
-/// A number that is exact until it is combined with a double or divided.
+/// A number that is exact until it is divided or combined with a double.
 #[derive(Debug, Clone, Copy)]
 pub enum Number {
     /// `unscaled / 10^scale`
@@ -71,7 +71,7 @@ impl Number {
         }
     }
 
-    /// Reads a number such as `12.50` or `-3`; `None` for any other form.
+    /// Parses a number such as `12.50` or `-3`; `None` for any other form.
     pub fn parse(text: &str) -> Option<Number> {
         let (sign, digits) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -82,7 +82,7 @@ impl Number {
         Some(Number::Exact(sign * all.parse::<i128>().ok()?, fraction.len() as u32))
     }
 
-    /// Returns both numbers with one scale; `None` if one is a double.
+    /// Returns both numbers with a common scale; `None` if one of them is a double.
     fn aligned(self, other: Number) -> Option<(i128, i128, u32)> {
         let (Number::Exact(a, left), Number::Exact(b, right)) = (self, other) else { return None };
         let scale = left.max(right);
@@ -110,7 +110,7 @@ impl Number {
         }
     }
 
-    /// Divides exactly; returns null if the divisor is zero.
+    /// Divides as doubles; `None` if the divisor is zero.
     pub fn divide(self, other: Number) -> Option<Number> {
         let divisor = other.as_f64();
         (divisor != 0.0).then(|| Number::Double(self.as_f64() / divisor))
@@ -121,7 +121,7 @@ impl Ord for Number {
     fn cmp(&self, other: &Self) -> Ordering {
         match self.aligned(*other) {
             Some((a, b, _)) => a.cmp(&b),
-            // There is one zero.
+            // Adding 0.0 turns -0.0 into 0.0, because both zeros are equal.
             None => (self.as_f64() + 0.0).total_cmp(&(other.as_f64() + 0.0)),
         }
     }
@@ -132,7 +132,7 @@ impl Ord for Value {
         match (self, other) {
             (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
             (Value::Number(a), Value::Number(b)) => a.cmp(b),
-            // UTF-8 sorts by code point.
+            // The byte order of UTF-8 is the order of code points.
             (Value::Text(a), Value::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
             (Value::Day(a), Value::Day(b)) => a.cmp(b),
             (Value::Local(a), Value::Local(b)) | (Value::Instant(a), Value::Instant(b)) => a.cmp(b),

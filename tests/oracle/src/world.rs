@@ -1,8 +1,8 @@
-//! One description of a project and its data, from which the project's files, the warehouse's tables and the oracle's
-//! rows are made.
+//! One description of a project and its data. The project's files, the warehouse's tables and the oracle's rows are all
+//! derived from it.
 //!
-//! In: made by `generate`, or read from a case file. Out: plain data. References are names, so that shrinking can
-//! remove parts. Not here: the meaning of a query (`oracle`).
+//! In: worlds that `generate` makes, or that a case file contains. Out: plain data. References are names, so that
+//! shrinking can remove parts. Not here: the meaning of a query (`oracle`).
 
 mod expression;
 mod mask_policies;
@@ -28,16 +28,16 @@ use crate::value::{Number, Value};
 pub struct World {
     pub cubes: Vec<Cube>,
     pub metrics: Vec<Metric>,
-    /// The policies, which apply to the only caller.
+    /// The policies, some of which apply to the caller.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policies: Vec<Policy>,
     /// Masks and denied members.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mask_policies: Vec<MaskPolicy>,
-    /// Pre-aggregations, built before the queries run. Answers don't depend on them.
+    /// The pre-aggregations, which are built before the queries run. They must not change any answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rollups: Vec<Rollup>,
-    /// A cube some of whose rows arrive after its pre-aggregations were built. No other cube's rows are joined to it.
+    /// The cube whose last rows arrive after its pre-aggregations were built. No other cube joins this cube.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_cube: Option<String>,
 }
@@ -53,7 +53,7 @@ pub struct Cube {
     pub measures: Vec<Measure>,
     pub segments: Vec<Segment>,
     pub joins: Vec<Join>,
-    /// True for `sql: SELECT * FROM …` instead of `sql_table`.
+    /// True if the cube has `sql: SELECT * FROM …` instead of `sql_table`.
     #[serde(default)]
     pub is_query: bool,
 }
@@ -67,11 +67,11 @@ pub struct Column {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ColumnType {
     Text,
-    /// INTEGER, with values so small that arithmetic does not overflow.
+    /// INTEGER, with values that are so small that arithmetic does not overflow.
     Small,
-    /// BIGINT, with the smallest and the largest value.
+    /// BIGINT, with values up to its smallest and its largest one.
     Big,
-    /// DECIMAL(18, 2), cells in hundredths.
+    /// DECIMAL(18, 2). Its cells are in hundredths.
     Decimal,
     Double,
     Boolean,
@@ -85,7 +85,7 @@ pub enum Cell {
     Null,
     Bool(bool),
     Int(i64),
-    /// Hundredths.
+    /// A decimal in hundredths.
     Cents(i64),
     Double(f64),
     Text(String),
@@ -102,7 +102,7 @@ pub struct Dimension {
     pub primary_key: bool,
     #[serde(default)]
     pub primary_time: bool,
-    /// The key `timezone:` of the file; `Some(true)` is `utc`.
+    /// The key `timezone:` of the file. `Some(true)` means `utc`.
     #[serde(default)]
     pub is_utc: Option<bool>,
 }
@@ -125,7 +125,7 @@ pub struct Measure {
 pub enum MeasureKind {
     Aggregate(Aggregate),
     Number(Formula),
-    /// A sum along the query's time.
+    /// A running total along the query's time axis.
     RunningTotal(Aggregate),
     /// A running total that includes rows before the range: `from: all`.
     RunningTotalOfAll(Aggregate),
@@ -151,25 +151,25 @@ pub enum Function {
     Min,
     Max,
     Median,
-    /// The percentile with the fraction [`NINTH`].
+    /// The percentile of the fraction [`NINTH`].
     Percentile,
     StdDev,
     Variance,
 }
 
-/// The fraction of a percentile.
+/// The fraction of [`Function::Percentile`].
 pub const NINTH: f64 = 0.9;
 
-/// Arithmetic over finished aggregates.
+/// An arithmetic expression over finished aggregates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Formula {
-    /// `{measure}` of the own cube, `{cube.measure}`; in a metric `cube.measure`.
+    /// A measure: `{measure}` of the same cube or `{cube.measure}`, and in a metric `cube.measure`.
     Measure {
         cube: Option<String>,
         name: String,
     },
     Metric(String),
-    /// `SUM(…)` inside a number.
+    /// An aggregate such as `SUM(…)` in the SQL of a number.
     Aggregate(Box<Aggregate>),
     Constant(i64),
     Binary(Arithmetic, Box<Formula>, Box<Formula>),
@@ -183,16 +183,16 @@ pub struct Segment {
     pub sql: Expr,
 }
 
-/// `{own}.left = {name}.right`
+/// A join with the condition `{own}.left = {name}.right`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Join {
     pub name: String,
-    /// The cube behind another name.
+    /// The joined cube, if `name` is an alias.
     pub cube: Option<String>,
     pub relationship: Relationship,
     pub left: usize,
     pub right: usize,
-    /// The warehouse has a foreign key for it, as long as every row finds one.
+    /// True if the warehouse has a foreign key for the join. It has the key only if every row finds a joined row.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_enforced: bool,
 }
@@ -221,7 +221,7 @@ pub enum MetricKind {
 }
 
 impl Measure {
-    /// Returns whether it is computed along the query's time.
+    /// Returns whether the measure is computed along the query's time axis.
     pub fn runs(&self) -> bool {
         use MeasureKind::{Rolling, RunningTotal, RunningTotalOfAll};
         matches!(self.kind, RunningTotal(_) | RunningTotalOfAll(_) | Rolling(..))
@@ -266,7 +266,7 @@ impl Function {
         }
     }
 
-    /// Returns whether the result is a double that parts of the rows cannot be merged to.
+    /// Returns whether the result is a double that cannot be merged from the results for parts of the rows.
     pub fn is_of_distribution(self) -> bool {
         matches!(self, Function::Median | Function::Percentile | Function::StdDev | Function::Variance)
     }
@@ -277,7 +277,7 @@ impl Function {
 }
 
 impl Cell {
-    /// Returns the value of a cell in a column of a type; `is_utc` states whether its timestamps are instants.
+    /// Returns the cell's value in a column of a type. If `is_utc` is true, timestamps of the column are instants.
     pub fn value(&self, ty: ColumnType, is_utc: bool) -> Value {
         match self {
             Cell::Null => Value::Null,
@@ -294,7 +294,7 @@ impl Cell {
 }
 
 impl World {
-    /// Returns whether a formula of a cube or of a metric is computed along the query's time.
+    /// Returns whether a formula of a cube or of a metric is computed along the query's time axis.
     pub fn runs(&self, own: Option<&str>, formula: &Formula) -> bool {
         match formula {
             Formula::Measure { cube, name } => {
@@ -326,8 +326,8 @@ impl World {
 }
 
 impl Cube {
-    /// Returns whether a timestamp column contains instants, as the first time dimension over it states. Otherwise it
-    /// contains local times.
+    /// Returns whether a timestamp column contains instants rather than local times. The first time dimension over the
+    /// column decides.
     pub fn is_utc(&self, column: usize) -> bool {
         let over = |d: &&Dimension| matches!(&d.sql, Expr::Column { cube: None, column: c } if *c == column);
         let dimension = self.dimensions.iter().find(over);
@@ -336,7 +336,7 @@ impl Cube {
 }
 
 impl World {
-    /// Returns the cube with this name, or the target of this alias.
+    /// Returns the cube with this name, or the cube to which this alias of a join refers.
     pub fn behind(&self, name: &str) -> Option<&Cube> {
         self.cube(name).or_else(|| {
             let joins = self.cubes.iter().flat_map(|cube| &cube.joins);

@@ -1,5 +1,5 @@
-//! A bounded run of the fuzz: a thousand queries, another seed each day would be no test, so the seed
-//! stands here and is printed. Long runs: `cargo xtask fuzz --cases N --seed S`.
+//! Runs the fuzz for a thousand queries. The seed is fixed and printed, so that each run tests the same queries. For
+//! long runs: `cargo xtask fuzz --cases N --seed S`.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -22,7 +22,7 @@ fn a_thousand_queries_are_answered_as_the_oracle_says() {
         println!("seed {}: {}\n  {}", case.seed, case.about, case.query);
     }
     assert!(report.differences.is_empty(), "{} differences, see above", report.differences.len());
-    // A run in which everything is refused proves nothing.
+    // A run in which the product refuses everything proves nothing.
     assert!(report.answered * 10 > QUERIES * 6, "only {} of {QUERIES} were answered", report.answered);
     assert!(report.with_rows * 10 > QUERIES * 3, "only {} of {QUERIES} have rows", report.with_rows);
 }

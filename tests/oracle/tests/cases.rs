@@ -1,5 +1,5 @@
-//! Every difference that the fuzz found stays: those in `cases/` must agree by now, those in
-//! `cases/open/` are known to differ still.
+//! Tests every difference that the fuzz found. The product and the oracle must agree on the cases in `cases/`, and must
+//! still differ on those in `cases/open/`.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -21,7 +21,7 @@ fn what_differed_once_agrees() {
     }
 }
 
-/// Checks that a table is read, because the case would otherwise prove nothing.
+/// Checks that each case of a planted flaw differs with this flaw. A case that agrees does not test the flaw.
 #[test]
 fn cases_of_planted_flaws_differ_with_them() {
     let mut product = Product::start(settings()).unwrap();

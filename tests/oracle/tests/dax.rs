@@ -47,12 +47,12 @@ const ANSWERS: &[(&str, &str)] = &[
         "EVALUATE SUMMARIZECOLUMNS(customers[region], \"r\", [revenue], \"n\", [orders]) ORDER BY [r] DESC",
         r#"[["US", 30.5, 2], ["EU", 5.0, 1], [null, 4.0, 3]]"#,
     ),
-    // The order without an amount has a group of its own, which is dropped: its only expression is BLANK.
+    // Order 5 has no amount. Its group is dropped, because its only expression is BLANK.
     (
         "EVALUATE SUMMARIZECOLUMNS(orders[id], \"r\", [revenue]) ORDER BY orders[id]",
         r#"[[1, 10.0], [2, 20.5], [3, 5.0], [4, 7.0], [6, -3.0]]"#,
     ),
-    // A table of one column is its only value; without a row it is BLANK, and with several an error.
+    // A table of one column and one row becomes its value. Without a row it is BLANK, with several rows an error.
     (
         "EVALUATE ROW(\"a\", IF(HASONEVALUE(customers[region]), VALUES(customers[region]), \"several\"), \"b\", {1} + {2}, \
          \"c\", CALCULATETABLE(VALUES(orders[status]), orders[status] = \"none\") & \"!\", \"d\", IFERROR({1, 2} + 0, -1))",
@@ -63,12 +63,12 @@ const ANSWERS: &[(&str, &str)] = &[
          CALCULATE(VALUES(customers[region]))) ORDER BY customers[region]",
         r#"[[null, null], ["APAC", "APAC"], ["EU", "EU"]]"#,
     ),
-    // BLANK stands between -3 and 5.
+    // BLANK is ordered between -3 and 5.
     (
         "EVALUATE SUMMARIZECOLUMNS(orders[id], \"r\", [revenue], \"n\", [orders]) ORDER BY [r]",
         r#"[[6, -3.0, 1], [5, null, 1], [3, 5.0, 1], [4, 7.0, 1], [1, 10.0, 1], [2, 20.5, 1]]"#,
     ),
-    // BLANK and "" are less than every other string; `<>` keeps BLANK.
+    // BLANK and "" come before every other string, and `<>` includes BLANK.
     (
         "EVALUATE SUMMARIZECOLUMNS(orders[status], FILTER(ALL(orders[status]), orders[status] <> \"paid\"), \"n\", [orders]) \
          ORDER BY orders[status]",
@@ -82,7 +82,7 @@ const ANSWERS: &[(&str, &str)] = &[
         "EVALUATE SUMMARIZECOLUMNS(orders[id], FILTER(ALL(orders[amount]), orders[amount] < 6), \"n\", [orders]) ORDER BY orders[id]",
         "[[3, 1], [5, 1], [6, 1]]",
     ),
-    // Strings compare by code point, as in queries by REST.
+    // Strings are compared by code point, as in queries by REST.
     (
         "EVALUATE {(\"a\" = \"A\", \"a\" == \"A\", \"a\" IN {\"A\"}, \"a\" > \"B\", LOWER(\"A\") = \"a\")}",
         "[[false, false, false, true, true]]",
@@ -90,12 +90,12 @@ const ANSWERS: &[(&str, &str)] = &[
     ("EVALUATE FILTER(VALUES(orders[status]), orders[status] = \"PAID\")", "[]"),
     ("EVALUATE FILTER(VALUES(orders[status]), UPPER(orders[status]) = \"PAID\")", r#"[["paid"]]"#),
     ("EVALUATE ROW(\"n\", CALCULATE([orders], orders[status] = \"Paid\"))", "[[null]]"),
-    // TREATAS compares strictly; the orders without a customer are those of the BLANK region.
+    // TREATAS compares strictly. Orders without a customer belong to the BLANK region.
     (
         "EVALUATE SUMMARIZECOLUMNS(orders[id], TREATAS({\"EU\", BLANK()}, customers[region]), \"n\", [orders]) ORDER BY orders[id]",
         "[[3, 1], [4, 1], [5, 1], [6, 1]]",
     ),
-    // A filter by the rows of a table leaves out rows of other tables without a partner.
+    // A filter by the rows of a table excludes rows of other tables that have no partner in it.
     (
         "EVALUATE SUMMARIZECOLUMNS(orders[id], FILTER(customers, customers[region] <> \"US\"), \"n\", [orders]) ORDER BY orders[id]",
         "[[3, 1], [4, 1]]",
@@ -161,7 +161,7 @@ const ANSWERS: &[(&str, &str)] = &[
         "EVALUATE ADDCOLUMNS(VALUES(orders[status]), \"v\", CALCULATE(SELECTEDVALUE(orders[id], -1))) ORDER BY orders[status]",
         r#"[[null, 4], ["", 6], ["open", -1], ["paid", -1]]"#,
     ),
-    // A variable has the value of its place.
+    // A variable has the value of the place where it is defined.
     (
         "EVALUATE VAR t = SUM(orders[amount]) RETURN ROW(\"a\", t, \"b\", CALCULATE(t, orders[status] = \"paid\"), \
          \"c\", CALCULATE(SUM(orders[amount]), orders[status] = \"paid\"))",
@@ -186,7 +186,7 @@ const ANSWERS: &[(&str, &str)] = &[
     ("EVALUATE {CALCULATE([revenue], PREVIOUSYEAR(orders[day]))}", "[[null]]"),
     ("EVALUATE {CALCULATE([revenue], DATESBETWEEN(orders[day], dt\"2024-01-01\", dt\"2024-01-31\"))}", "[[30.5]]"),
     ("EVALUATE {DATEDIFF(dt\"2023-12-31\", dt\"2024-01-01\", YEAR)}", "[[1]]"),
-    // Sets of rows: duplicates of the first table stay.
+    // Sets of rows. Duplicates of the first table stay.
     ("EVALUATE INTERSECT({1, 2, 2, 3}, {2, 3, 4}) ORDER BY [Value]", "[[2], [2], [3]]"),
     ("EVALUATE EXCEPT({1, 1, 2}, {2}) ORDER BY [Value]", "[[1], [1]]"),
     (
@@ -205,7 +205,7 @@ const ANSWERS: &[(&str, &str)] = &[
     ),
     ("EVALUATE {CONCATENATEX(customers, customers[id], \",\", customers[credit], DESC)}", r#"[["5,1,3,2,4"]]"#),
     ("EVALUATE {CONCATENATEX(FILTER(orders, orders[id] > 100), orders[status])}", "[[null]]"),
-    // ALLSELECTED returns to the filters around the rows, ALL to none.
+    // ALLSELECTED restores the filters outside of the rows, and ALL removes all filters of the column.
     (
         "EVALUATE CALCULATETABLE(ADDCOLUMNS(VALUES(orders[status]), \"r\", [revenue], \
          \"s\", CALCULATE([revenue], ALLSELECTED(orders[status])), \"a\", CALCULATE([revenue], ALL(orders[status]))), \
@@ -237,19 +237,19 @@ const ANSWERS: &[(&str, &str)] = &[
          orders[day] = DATE(2024, 1, 31))",
         "[[5.0]]",
     ),
-    // The filters of CALCULATE are evaluated outside of it: the rows around it do not filter them.
+    // The filters of CALCULATE are evaluated in the outer context, in which the current rows are not filters.
     (
         "EVALUATE ADDCOLUMNS(VALUES(orders[status]), \"r\", CALCULATE([revenue], FILTER(VALUES(orders[status]), \
          orders[status] <> \"paid\"))) ORDER BY orders[status]",
         r#"[[null, 9.0], ["", 9.0], ["open", 9.0], ["paid", 9.0]]"#,
     ),
-    // ALL of a fact is about its customers too.
+    // ALL of a fact table also removes the filters of its customers.
     (
         "EVALUATE ADDCOLUMNS(VALUES(customers[region]), \"r\", CALCULATE([revenue], FILTER(ALL(orders), \
          orders[amount] > 6))) ORDER BY customers[region]",
         r#"[[null, 37.5], ["APAC", 37.5], ["EU", 37.5], ["US", 37.5]]"#,
     ),
-    // A count of no rows is BLANK.
+    // A count of zero rows is BLANK.
     ("EVALUATE ROW(\"n\", CALCULATE([orders], orders[id] > 100))", "[[null]]"),
     ("EVALUATE SUMMARIZECOLUMNS(\"n\", CALCULATE([orders], orders[id] > 100))", "[]"),
     (
@@ -280,7 +280,7 @@ const ANSWERS: &[(&str, &str)] = &[
         r#"[[1, "US"], [2, "US"], [3, "EU"], [4, null], [5, null], [6, null]]"#,
     ),
     ("EVALUATE {MAX(1, 2), MIN(-1, BLANK())} ORDER BY [Value]", "[[-1], [2]]"),
-    // BLANK ranks as 0, and equal values of DENSE are one.
+    // BLANK ranks as 0, and with DENSE equal values take one rank.
     (
         "EVALUATE ADDCOLUMNS({-1, 0, BLANK(), 2}, \"r\", RANKX({-1, 0, BLANK(), 2}, [Value], [Value], DESC, DENSE)) \
          ORDER BY [r], [Value]",
@@ -320,7 +320,7 @@ fn queries_answer_as_defined() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Returns a table of the numbers below a thousand.
+/// Returns a DAX table of the numbers below a thousand.
 fn thousand() -> String {
     let numbers: Vec<String> = (0..1_000).map(|number| number.to_string()).collect();
     format!("{{{}}}", numbers.join(","))
@@ -363,19 +363,19 @@ fn work_and_memory_of_an_evaluation_are_bounded() {
         let message = served.run_dax(&query).unwrap_err();
         assert!(message.contains(": the query needs more than"), "{message}: {}", &query[query.len() - 60..]);
     }
-    // The same work over rows that are remembered is cheap.
+    // The same work over cached rows is within the limit.
     let ranks = format!("EVALUATE {{MAXX({0}, RANKX({0}, [Value], [Value], DESC, DENSE))}}", thousand());
     assert_eq!(rows(&served.run_dax(&ranks).unwrap()), [[json!(1_000.0)]]);
     let found = with("ROW(\"n\", COUNTROWS(FILTER(x, [a] IN k)))");
     assert_eq!(rows(&served.run_dax(&found).unwrap()), [[json!(1_000_000.0)]]);
 }
 
-/// Answers for callers who may see the keys, may not, or see masks of them.
+/// Tests answers for callers who may see the keys, who may not see them, and who see masks of them.
 #[test]
 fn callers_without_keys_get_answers_without_them() {
     let product = Product::start(settings()).unwrap();
     let mut data = fixed();
-    // A second customer with the same visible values as the first.
+    // This customer has the same visible values as the first customer.
     data.customers.push(json!({"id": 6, "region": "US", "credit": 100}));
     data.orders
         .push(json!({"id": 7, "customer_id": 6, "status": "paid", "amount": 1, "is_gift": true, "day": "2024-01-01"}));
@@ -388,7 +388,7 @@ fn callers_without_keys_get_answers_without_them() {
         let served = product.serve_tree(&source_tree(policies), WorldHooks::default()).unwrap();
         served.run_dax(query).map(|answer| rows(&answer))
     };
-    // The same for all of them: the key makes no difference.
+    // These answers are the same for all three callers, because they do not depend on the key.
     for (query, expected) in [
         ("EVALUATE VALUES(customers[region]) ORDER BY customers[region]", json!([[null], ["APAC"], ["EU"], ["US"]])),
         ("EVALUATE {HASONEVALUE(customers[region])}", json!([[false]])),
@@ -405,7 +405,7 @@ fn callers_without_keys_get_answers_without_them() {
         for policies in [&open, &denied, &masked] {
             let mut found = answers(policies, query).unwrap_or_else(|message| panic!("{query}: {message}"));
             if query.contains("ADDCOLUMNS") {
-                // Without the key and the day.
+                // Removes the key and the day.
                 let width = found[0].len();
                 found.iter_mut().for_each(|row| {
                     row.remove(width - 2);
@@ -423,8 +423,8 @@ fn callers_without_keys_get_answers_without_them() {
             assert_eq!(json!(found), expected, "{query}, {policies:?}");
         }
     }
-    // A row consists of the values that the caller sees. A caller who cannot distinguish two customers does not see
-    // their orders separately.
+    // A row consists of the values that the caller sees. If a caller cannot distinguish two customers, the caller does
+    // not see their orders separately.
     let by_customer =
         "EVALUATE SELECTCOLUMNS(FILTER(customers, customers[credit] = 100), \"r\", [revenue]) ORDER BY [r]";
     assert_eq!(json!(answers(&open, by_customer).unwrap()), json!([[1.0], [30.5]]));
@@ -432,7 +432,7 @@ fn callers_without_keys_get_answers_without_them() {
         assert_eq!(json!(answers(policies, by_customer).unwrap()), json!([[31.5], [31.5]]), "{policies:?}");
     }
     let blind = Policies { denied: [&keys[..], &[("customers", "credit")]].concat(), ..Policies::default() };
-    // The denied key cannot be named, the masked one cannot be compared, and a row cannot be taken apart.
+    // A denied key cannot be named, a masked key cannot be compared, and a single column of a row cannot be removed.
     for (policies, query, part) in [
         (&denied, "EVALUATE VALUES(customers[id])", "id"),
         (&masked, "EVALUATE FILTER(customers, customers[id] = 1)", ""),
@@ -452,7 +452,7 @@ fn callers_without_keys_get_answers_without_them() {
     }
 }
 
-/// The filter of orders reads customers as the caller sees them: a hidden customer has no region to compare.
+/// The row filter of orders reads customers as the caller sees them, so a hidden customer has no region to compare.
 #[test]
 fn filters_through_a_join_see_the_rows_of_the_caller() {
     let product = Product::start(settings()).unwrap();
@@ -522,7 +522,7 @@ fn tables_of_one_value_are_values() {
     assert!(error.contains("expected a scalar expression"), "{error}");
 }
 
-/// A project in which a deal has two joins to people: the buyer and the seller.
+/// A project in which deals join people twice: as the buyer and as the seller.
 const DEALS: &str = r#"
 cubes:
   - name: people
@@ -564,18 +564,18 @@ fn filters_follow_the_relationship_that_a_query_names() {
     let filtered =
         "EVALUATE {CALCULATE([total], people[name] = \"Bob\", USERELATIONSHIP(deals[seller_id], people[id]))}";
     assert_eq!(answers(filtered), [[json!(10.0)]]);
-    // The filters of an alias are others.
+    // Filters of an alias apply to the alias only.
     let both = "EVALUATE {CALCULATE([total], people[name] = \"Ada\", buyer[name] = \"Ada\", \
                 USERELATIONSHIP(deals[seller_id], people[id]))}";
     assert_eq!(answers(both), [[json!(3.0)]]);
 }
 
-/// Runs a bounded part of the comparisons of `terrane-fuzz --dax`.
+/// Runs a limited part of the comparisons of `terrane-fuzz --dax`.
 fn random_queries(seed: u64, worlds: u64) {
     let mut open = on_duckdb(Product::start(settings()).unwrap());
     let report = run(Run { seed, worlds, queries: 40 }, &mut open).unwrap();
     assert!(report.differences.is_empty(), "{}", report.differences.join("\n"));
-    // Most queries are answered, also under policies.
+    // Most queries must have an answer, also under policies.
     assert!(report.answered * 3 > report.queries * 2, "{report:?}");
     assert!(report.by_rest * 8 > report.queries, "{report:?}");
 }

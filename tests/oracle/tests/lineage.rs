@@ -1,6 +1,6 @@
 //! Compares lineage with the warehouse. For SQL that DuckDB can run, the columns that its plan scans must be among
-//! those of the lineage. For the cases of `tests/golden/cases/lineage` the two sets are equal; the columns that
-//! compiled queries scan are upstream of their members, joins and row filters.
+//! those of the lineage. For the cases of `tests/golden/cases/lineage`, both sets must be equal. For compiled queries,
+//! the scanned columns must be upstream of the query's members, joins and row filters.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -23,11 +23,11 @@ use terrane_oracle_tests::world::{FileOrder, RowPolicy, World, source_tree};
 
 type Columns = BTreeSet<(String, String)>;
 
-/// The tables of a file of cases.
+/// The tables of a case.
 struct Tables {
-    /// Columns by table, including undeclared ones.
+    /// The columns of each table, including undeclared ones.
     columns: BTreeMap<String, Vec<String>>,
-    /// Types that aren't INTEGER, by column.
+    /// The types of the columns that are not INTEGER.
     types: BTreeMap<String, String>,
 }
 
@@ -78,7 +78,7 @@ impl Tables {
         known
     }
 
-    /// Returns a scanned column in the form of lineage: a field counts as its column, and names do not contain `main`.
+    /// Returns a scanned column in the form of the lineage: a field counts as its column, and `main` is not named.
     fn column(&self, (table, column): (String, String)) -> (String, String) {
         let ends = |name: &String| *name == table || name.ends_with(&format!(".{table}"));
         let Some((name, columns)) = self.columns.iter().find(|(name, _)| ends(&name.to_lowercase())) else {
@@ -120,7 +120,7 @@ fn what_duckdb_scans_is_what_the_lineage_of_a_text_names() {
             }
             let (about, sql) = (&case["about"], case["sql"].as_str().unwrap());
             let tables = Tables::of(&file, case);
-            // Tables of one case mean nothing to the next.
+            // Each case has its own engine, because its tables must not exist in other cases.
             let statements = tables.databases().into_iter().collect();
             let product = Product::start_with(settings(), None, statements).unwrap();
             tables.create(&product);
@@ -142,7 +142,7 @@ fn what_duckdb_scans_is_what_the_lineage_of_a_text_names() {
                 }
             };
             compared += 1;
-            // With all columns known, nothing is unresolved but what no parser here follows.
+            // If all columns are known, everything must be resolved, except for SQL that no parser here follows.
             let is_opaque = case["opaque"].as_bool() == Some(true);
             if is_resolved(&columns) == is_opaque {
                 wrong.push(format!("{about}: resolved is {}", !is_opaque));
@@ -159,8 +159,8 @@ fn what_duckdb_scans_is_what_the_lineage_of_a_text_names() {
     assert!(wrong.is_empty(), "{} of {compared}\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Returns everything upstream of what a query names: its members, the keys and times of their cubes, and the joins
-/// between these.
+/// Returns the columns upstream of a query: of its members, of the keys and times of their cubes, and of the joins
+/// between these cubes.
 fn upstream(snapshot: &Snapshot, lineage: &Lineage, body: &Json) -> Columns {
     let (model, everything) = (&snapshot.model, Sight::of_everything());
     let mut starts: BTreeSet<u32> = BTreeSet::new();
@@ -214,7 +214,7 @@ fn upstream(snapshot: &Snapshot, lineage: &Lineage, body: &Json) -> Columns {
     nodes.filter_map(|node| column_of(&node.id)).collect()
 }
 
-/// Returns the columns that a query scans and that lineage does not list upstream.
+/// Returns the columns that a query scans and that are not upstream of it in the lineage.
 fn not_upstream(product: &Product, served: &Served<'_>, body: &Json, sql: &str) -> Vec<(String, String)> {
     let scans = scanned(product, sql).unwrap().into_iter().flatten();
     let scans = scans.map(|(table, column)| (table.rsplit('.').next().unwrap_or_default().to_owned(), column));
@@ -244,7 +244,7 @@ fn what_compiled_queries_scan_is_upstream_of_what_they_name() {
         if at % 2 == 0 {
             world.policies = policies(&mut generator, &world);
         }
-        // What hooks demand stands in no text.
+        // Row filters of hooks are not in the project's files, so lineage cannot contain them.
         world.policies.retain(|policy| !matches!(policy.row_filter, RowPolicy::Hook { .. }));
         let seen = world.seen();
         let paths = Paths::new(&seen);
@@ -268,7 +268,7 @@ fn what_compiled_queries_scan_is_upstream_of_what_they_name() {
     assert!(wrong.is_empty(), "{} of {compared}\n{}", wrong.len(), wrong[..wrong.len().min(5)].join("\n"));
 }
 
-/// Each cube's measures by each dimension that they reach, and each metric alone.
+/// Tests the measures of each cube by each dimension that they reach, and each metric alone.
 #[test]
 fn what_the_example_s_queries_scan_is_upstream_of_what_they_name() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/flights");

@@ -1,4 +1,4 @@
-//! Tests the oracle with the examples that the semantics states in words.
+//! Tests the oracle with the examples that the semantics document describes in words.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -8,7 +8,8 @@ use terrane_oracle_tests::oracle::{Code, Outcome, Paths, answer};
 use terrane_oracle_tests::value::{Number, Value};
 use terrane_oracle_tests::world::World;
 
-/// Returns the table that peers fail: orders of customers who are missing, null, or without a region.
+/// Returns a world in which other semantic layers return wrong rows: orders whose customer is missing, null, or without
+/// a region.
 fn shop() -> World {
     let column = |name: &str, ty: &str| json!({"name": name, "ty": ty});
     let own = |column: usize| json!({"Column": {"cube": null, "column": column}});
@@ -97,7 +98,7 @@ fn a_dimension_out_of_reach_is_refused() {
     assert_eq!(verdict.outcome, Outcome::Refused([Code::NoJoinPath].into()));
 }
 
-/// Visits and letters, each with a day of its own.
+/// Returns a world of visits and letters, whose cubes have different times.
 fn clinic() -> World {
     let column = |name: &str, ty: &str| json!({"name": name, "ty": ty});
     let own = |column: usize| json!({"Column": {"cube": null, "column": column}});
@@ -150,7 +151,7 @@ fn a_range_is_compared_with_the_same_months_of_the_year_before() {
         [{"dimension": "visits.at", "granularity": "month", "date_range": ["2024-01-01", "2024-02-29"]}]});
     let wanted = [["2024-01", "1", "null"], ["2024-02", "6", "16"]];
     assert_eq!(rows_of(&clinic(), query), wanted.map(|cells| row(&cells)));
-    // The days of a longer month that the shorter one lacks stand after its last.
+    // The longer month has days that the shorter month lacks. They are shown after its last day.
     let query = json!({"measures": ["visits.fees"], "compare_range": ["2024-02-28", "2024-03-31"], "time_dimensions":
         [{"dimension": "visits.at", "granularity": "day", "date_range": ["2024-01-30", "2024-02-03"]}]});
     let wanted = [["2024-01-31", "1", "4"], ["2024-02-03", "2", "null"], ["2024-03-01", "null", "8"]];
@@ -203,18 +204,18 @@ fn a_mask_shows_a_member_and_closes_what_else_reads_its_column() {
 #[test]
 fn a_window_reaches_beyond_the_range_and_ends_before_its_end() {
     let by = |granularity: &str, range: [&str; 2]| json!([{"dimension": "visits.at", "granularity": granularity, "date_range": range}]);
-    // The 28 days before March 1 begin on February 2, those before April 1 on March 4.
+    // The 28 days before March 1 begin on February 2, and the 28 days before April 1 on March 4.
     let query = json!({"measures": ["visits.fees_28_days"], "dimensions": ["visits.patient"],
         "time_dimensions": by("month", ["2024-02-01", "2024-03-31"])});
     let wanted =
         [["Ann", "2024-02", "2"], ["Bob", "2024-02", "4"], ["Ann", "2024-03", "null"], ["Bob", "2024-03", "8"]];
     assert_eq!(rows_of(&clinic(), query), wanted.map(|cells| row(&cells)));
-    // A month before March 30 and March 31 is February 29.
+    // One month before March 30 and before March 31 is February 29.
     let query = json!({"measures": ["visits.month_before"],
         "time_dimensions": by("day", ["2024-03-29", "2024-03-31"])});
     let wanted = [["2024-03-29", "4"], ["2024-03-30", "4"], ["2024-03-31", "12"]];
     assert_eq!(rows_of(&clinic(), query), wanted.map(|cells| row(&cells)));
-    // A patient who comes twice is one.
+    // A patient with two visits counts once.
     let query = json!({"measures": ["visits.patients_2_months", "visits.count"],
         "time_dimensions": by("month", ["2024-01-01", "2024-04-30"])});
     let wanted = [["2024-01", "1", "1"], ["2024-02", "2", "2"], ["2024-03", "2", "1"], ["2024-04", "1", "0"]];

@@ -1,8 +1,8 @@
 //! Finds broken links in Markdown documents.
 //!
-//! In: the text of a document and its path. Out: each link whose file, heading or item does not exist. A link to a Rust
-//! file whose text is code, as in ``[`SecuredPlan`](…/secure.rs)``, names an item of that file. Deliberately absent:
-//! links to other machines; a check must not need a network.
+//! In: the text of a document and its path. Out: each link whose file, heading or item does not exist. If the text of a
+//! link is code and its target is a Rust file, as in ``[`SecuredPlan`](…/secure.rs)``, the link names an item of that
+//! file. Deliberately absent: links to other machines, because a check must not need a network.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -29,8 +29,8 @@ pub fn links(document: &str) -> Vec<Link> {
     links
 }
 
-/// Returns the reason why a link is broken. `read` returns the content of a file, or nothing for a folder; an error
-/// means that neither exists.
+/// Returns the reason why a link is broken. `read` returns the content of a file, `None` for a folder, and an error if
+/// the path does not exist.
 pub fn fault(
     document: &Path,
     link: &Link,
@@ -63,7 +63,7 @@ fn has_word(source: &str, item: &str) -> bool {
     scan(source).iter().any(|located| located.token == Token::Word(item))
 }
 
-/// Returns the fragments of a document's headings, as GitHub makes them.
+/// Returns the fragments by which GitHub identifies a document's headings.
 pub fn headings(document: &str) -> Vec<String> {
     let mut headings: Vec<String> = Vec::new();
     for (_, line) in prose_lines(document) {
@@ -88,7 +88,7 @@ fn prose_lines(document: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Returns the position of the bracket that the end of the text closes.
+/// Returns the position of the bracket that the bracket at the end of the text closes.
 fn opening_bracket(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices().rev() {
@@ -102,7 +102,7 @@ fn opening_bracket(text: &str) -> Option<usize> {
     None
 }
 
-/// Returns the path without `.` and `..`.
+/// Returns the path with its `.` and `..` resolved.
 fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {

@@ -1,15 +1,15 @@
 //! Collects the events of the log and the audit log, so that they can be read in one sitting.
 //!
 //! In: a source file. Out: each log event with its level and fields, each audit event, and each reason of a denial or a
-//! failure. An event or reason that is computed appears as its expression, so that every place that logs is listed.
-//! Deliberately absent: types; events and reasons are recognized by the names of functions and fields.
+//! failure. If an event or reason is computed, its expression is listed, so that no place that logs is omitted.
+//! Deliberately absent: types. Events and reasons are recognized by the names of functions and fields.
 
 use crate::tokens::{Located, Token, scan, without_tests};
 
 /// An event of the log.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LogEvent {
-    /// The name, or in parentheses the expression that computes it.
+    /// The name. If the name is computed, the expression in parentheses.
     pub name: String,
     pub level: String,
     /// The names of the fields, in order.
@@ -18,9 +18,9 @@ pub struct LogEvent {
 
 /// The macros that log an event.
 const LEVELS: [&str; 5] = ["trace", "debug", "info", "warn", "error"];
-/// Functions with an audit event among their first two arguments.
+/// Functions that have an audit event among their first two arguments.
 const ENTRIES: [&str; 6] = ["entry", "note", "record", "operator_entry", "record_decision", "replace_key"];
-/// Functions with a reason among their arguments: the name, and the number of the argument.
+/// Functions that have a reason among their arguments: the name, and the index of the argument.
 const REASONS: [(&str, usize); 5] =
     [("deny", 2), ("denied", 1), ("report_denial", 1), ("record_failure", 2), ("record_decision", 2)];
 /// Fields that contain a reason.
@@ -95,8 +95,8 @@ pub fn reasons(source: &str) -> Vec<String> {
     reasons
 }
 
-/// Returns the names of a log event at an index: one for a literal or a constant, and all values of the variable
-/// `event`.
+/// Returns the names of the log event at an index: one name for a literal or a constant, and all values of the variable
+/// `event`, which is declared before the index.
 fn event_names(arguments: &[&[Token<'_>]], tokens: &[Token<'_>], at: usize) -> Vec<String> {
     let value = arguments.iter().find_map(|argument| match argument {
         [Token::Word("event"), Token::Symbol('='), value @ ..] => Some(value),
@@ -115,7 +115,7 @@ fn event_names(arguments: &[&[Token<'_>]], tokens: &[Token<'_>], at: usize) -> V
     if names.is_empty() { vec!["(event)".to_owned()] } else { names }
 }
 
-/// Returns whether the variable `event`, declared at the first token, is first used as the name of a log event.
+/// Returns whether the first use of the variable `event`, declared at the first token, is as the name of a log event.
 fn is_logged(tokens: &[Token<'_>]) -> bool {
     let after = &tokens[until(tokens, ';').len()..];
     let first_use = after.iter().position(|token| *token == Token::Word("event"));
@@ -128,12 +128,12 @@ fn product(source: &str) -> Vec<Token<'_>> {
     tokens.filter(|token| !matches!(token, Token::Doc(_) | Token::Comment(_))).collect()
 }
 
-/// Returns whether the name at an index is called, and not declared.
+/// Returns whether the code calls the name at an index, rather than declares it.
 fn is_call(tokens: &[Token<'_>], at: usize) -> bool {
     tokens.get(at + 1) == Some(&Token::Symbol('(')) && (at == 0 || tokens[at - 1] != Token::Word("fn"))
 }
 
-/// Returns the tokens before the first `end` that closes the item or block.
+/// Returns the tokens before the first `end` outside of nested blocks, or all tokens without it.
 fn until<'t, 's>(tokens: &'t [Token<'s>], end: char) -> &'t [Token<'s>] {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate() {
@@ -147,7 +147,7 @@ fn until<'t, 's>(tokens: &'t [Token<'s>], end: char) -> &'t [Token<'s>] {
     tokens
 }
 
-/// Splits the arguments behind an opening parenthesis or brace, up to the one that closes it.
+/// Splits the arguments after an opening parenthesis or brace, up to the matching one.
 fn arguments<'t, 's>(tokens: &'t [Token<'s>]) -> Vec<&'t [Token<'s>]> {
     let (mut depth, mut start) = (0_usize, 0);
     let mut arguments = Vec::new();
@@ -170,7 +170,7 @@ fn arguments<'t, 's>(tokens: &'t [Token<'s>]) -> Vec<&'t [Token<'s>]> {
     arguments
 }
 
-/// Returns the name of a field of a log event; none for its message and its target.
+/// Returns the name of a field of a log event; `None` for the event's message and target.
 fn field(argument: &[Token<'_>]) -> Option<String> {
     match argument {
         [Token::Word("target"), ..] | [Token::Text(_), ..] => None,
@@ -180,7 +180,7 @@ fn field(argument: &[Token<'_>]) -> Option<String> {
     }
 }
 
-/// Returns a name in snake case that is the whole argument.
+/// Returns the argument if it is one string literal in snake case.
 fn name_in(argument: &[Token<'_>]) -> Option<String> {
     match argument {
         [Token::Text(text)] if text.chars().all(|c| c.is_ascii_lowercase() || c == '_') && text.contains('_') => {
@@ -198,7 +198,8 @@ fn literal<'s>(expression: &[Token<'s>]) -> Option<&'s str> {
     })
 }
 
-/// Returns the string of an expression: a literal, or a constant of the source. Other expressions are in parentheses.
+/// Returns the value of an expression that is a literal or a constant of the source. Other expressions are returned in
+/// parentheses.
 fn value_of(expression: &[Token<'_>], tokens: &[Token<'_>]) -> String {
     let constant = || match expression {
         [Token::Word(name)] => constant(name, tokens),
@@ -208,7 +209,7 @@ fn value_of(expression: &[Token<'_>], tokens: &[Token<'_>]) -> String {
     text.map_or_else(|| format!("({})", joined(expression)), str::to_owned)
 }
 
-/// Returns the public string constants of a source, which are the reasons that other sources pass to its functions.
+/// Returns the public string constants of a source. Other sources pass them to its functions as reasons.
 fn public_constants(tokens: &[Token<'_>]) -> Vec<String> {
     let constants = tokens.windows(8).filter_map(|window| match window {
         [Token::Word("pub"), Token::Word("const"), .., Token::Symbol('='), Token::Text(text)] => {
@@ -219,7 +220,7 @@ fn public_constants(tokens: &[Token<'_>]) -> Vec<String> {
     constants.collect()
 }
 
-/// Returns the string of `const NAME: &str = "…"`.
+/// Returns the value of the constant `NAME` in `const NAME: &str = "…"`.
 fn constant<'s>(name: &str, tokens: &[Token<'s>]) -> Option<&'s str> {
     tokens.windows(7).find_map(|window| match window {
         [Token::Word("const"), Token::Word(found), .., Token::Symbol('='), Token::Text(text)] if *found == name => {

@@ -1,8 +1,8 @@
 //! The graph of imports between the files of one crate, and its cycles.
 //!
 //! In: the files of a crate's `src` folder. Out: the imports, each with its line, and the sets of files that import one
-//! another in a cycle. An import is a `use` declaration or a path in the code; it leads to the file that declares the
-//! item, through re-exports. Deliberately absent: macros, globs behind re-exports, and tests, which may import anything.
+//! another in a cycle. An import is a `use` declaration or a path in the code. It leads to the file that declares the
+//! item, also through re-exports. Deliberately absent: macros, globs of re-exports, and tests, which may import all.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use crate::sources::{self, files, read};
 use crate::tokens::{Located, Token, scan, without_tests};
 
-/// The number of re-exports that are followed for one name.
+/// The largest number of re-exports that are followed for one name.
 const MAX_REEXPORTS: usize = 16;
 
-/// One file uses an item of another.
+/// An import: one file uses an item of another file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Import {
     pub from: String,
@@ -40,15 +40,15 @@ struct Module {
 struct Declaration {
     line: usize,
     path: Vec<String>,
-    /// The name in this module; `*` for all names of the path.
+    /// The name in the importing module; `*` for all names of the path.
     name: String,
 }
 
-/// The end of a path.
+/// The target of a path.
 enum Target {
-    /// A module itself, which is a name for further paths.
+    /// A module, with which further paths may begin.
     Module(ModulePath),
-    /// An item that is declared in this module.
+    /// An item that the module at this path declares.
     Item(ModulePath),
 }
 
@@ -72,7 +72,7 @@ impl Graph {
         let mut imports = BTreeSet::new();
         for (path, module) in &modules {
             for (line, target) in targets(&modules, path, module) {
-                // A module and those in its folder are one unit: neither direction is an import.
+                // A module and the modules in its folder are one unit, so uses between them are not imports.
                 if path.starts_with(&target) || target.starts_with(path) {
                     continue;
                 }
@@ -88,12 +88,12 @@ impl Graph {
         &self.imports
     }
 
-    /// Leaves out the imports from one file to another.
+    /// Removes the imports from one file to another.
     pub fn remove(&mut self, from: &str, to: &str) {
         self.imports.retain(|import| import.from != from || import.to != to);
     }
 
-    /// Returns the sets of files that reach one another, each in order; the largest first.
+    /// Returns the sets of files that reach one another. Each set is sorted, and the largest set comes first.
     pub fn cycles(&self) -> Vec<Vec<String>> {
         let mut next: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for import in &self.imports {
@@ -119,7 +119,7 @@ impl Graph {
     }
 }
 
-/// Returns all files that a file leads to; itself only if a cycle leads back.
+/// Returns all files that a file reaches. The file itself is among them only if it is part of a cycle.
 fn reachable<'g>(next: &BTreeMap<&'g str, BTreeSet<&'g str>>, from: &str) -> BTreeSet<&'g str> {
     let mut reached = BTreeSet::new();
     let mut waiting: Vec<&str> = next.get(from).into_iter().flatten().copied().collect();
@@ -131,7 +131,7 @@ fn reachable<'g>(next: &BTreeMap<&'g str, BTreeSet<&'g str>>, from: &str) -> BTr
     reached
 }
 
-/// Returns the module that a file is, or none for programs in `src/bin`.
+/// Returns the path of the module in a file; `None` for programs in `src/bin`.
 fn module_path(source: &Path, file: &Path) -> Option<ModulePath> {
     let relative = file.strip_prefix(source).ok()?.with_extension("");
     let mut path: ModulePath = relative.iter().map(|part| part.to_string_lossy().into_owned()).collect();
@@ -174,7 +174,7 @@ fn module(file: &Path, text: &str) -> Module {
     Module { file: sources::shown(file), declarations, paths }
 }
 
-/// Returns the path that begins at a word, with the index behind it.
+/// Returns the path that begins with the given word, and the index after the path.
 fn path_at(tokens: &[Located<'_>], start: usize, first: &str) -> (usize, Vec<String>) {
     let mut path = vec![first.to_owned()];
     let mut at = start + 1;
@@ -198,7 +198,7 @@ struct UseReader<'t, 's> {
 }
 
 impl UseReader<'_, '_> {
-    /// Reads one tree below a prefix and stops behind it.
+    /// Parses one tree of a `use` declaration below a prefix, up to its end.
     fn tree(&mut self, prefix: &[String]) {
         let mut path = prefix.to_vec();
         while let Some(located) = self.tokens.get(self.at) {
@@ -249,7 +249,7 @@ impl UseReader<'_, '_> {
                 _ => {
                     let before = self.at;
                     self.tree(path);
-                    // Whatever no tree begins with must not stop the reader.
+                    // A token that cannot begin a tree is skipped, so that the loop ends.
                     self.at = self.at.max(before + 1);
                 }
             }
@@ -272,7 +272,7 @@ fn targets(modules: &BTreeMap<ModulePath, Module>, path: &ModulePath, module: &M
         let is_glob = declaration.name == "*";
         match resolve(modules, path, &declaration.path, 0)? {
             Target::Item(target) => Some((declaration.line, target)),
-            // The module's name alone uses nothing of it; the paths that begin with it do.
+            // Importing a module uses none of its items. The paths that begin with the module's name do.
             Target::Module(target) => is_glob.then_some((declaration.line, target)),
         }
     });
@@ -283,7 +283,7 @@ fn targets(modules: &BTreeMap<ModulePath, Module>, path: &ModulePath, module: &M
     declared.chain(used).collect()
 }
 
-/// Follows a path of a `use` declaration in the given module.
+/// Resolves a path of a `use` declaration in the module `at`.
 fn resolve(modules: &BTreeMap<ModulePath, Module>, at: &ModulePath, path: &[String], depth: usize) -> Option<Target> {
     let (first, rest) = path.split_first()?;
     match first.as_str() {
@@ -300,7 +300,7 @@ fn resolve(modules: &BTreeMap<ModulePath, Module>, at: &ModulePath, path: &[Stri
     }
 }
 
-/// Follows a path in the code, which may begin with a name that a `use` declaration brought in.
+/// Resolves a path in the code. The path may begin with a name that a `use` declaration imported.
 fn resolve_name(
     modules: &BTreeMap<ModulePath, Module>,
     at: &ModulePath,
@@ -314,12 +314,12 @@ fn resolve_name(
     let declaration = modules.get(at)?.declarations.iter().find(|declaration| declaration.name == *first)?;
     match resolve(modules, at, &declaration.path, depth)? {
         Target::Module(target) => descend(modules, target, rest, depth),
-        // The declaration itself counts already.
+        // The `use` declaration already counts as the import.
         Target::Item(_) => None,
     }
 }
 
-/// Follows the segments from a module down to the module that declares the item.
+/// Resolves the segments below a module, down to the module that declares the item.
 fn descend(
     modules: &BTreeMap<ModulePath, Module>,
     mut at: ModulePath,

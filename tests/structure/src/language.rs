@@ -1,15 +1,15 @@
-//! Counts language that a reader has to decode: comments that open with a noun clause, and terms of this project's
-//! own for which the field has a standard one.
+//! Counts phrasing that slows readers down: doc comments that open with a noun clause, and private terms for which the
+//! field has a standard one.
 //!
-//! In: Rust sources, and a list of terms, each with the one to write instead. Out: findings, each with its line.
-//! Deliberately absent: documents in Markdown, and opinions about grammar; both need a reader.
+//! In: Rust sources, and a list of terms, each with its replacement. Out: findings with their lines. Deliberately
+//! absent: documents in Markdown, and rules about grammar, both of which need a human reader.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::tokens::{Located, Token, scan};
 
-/// A term to avoid, where it is looked for, and the term to write instead.
+/// A term to avoid, the place where it is searched for, and its replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Term {
     kind: Kind,
@@ -19,9 +19,9 @@ pub struct Term {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// The words that a documentation comment opens with, in this case.
+    /// The first words of a doc comment. Case matters.
     Opening,
-    /// Whole words of a comment or a string literal, in upper or lower case.
+    /// Whole words of a comment or a string literal. Case does not matter.
     Phrase,
     /// A whole identifier.
     Name,
@@ -31,7 +31,7 @@ enum Kind {
     Module,
 }
 
-/// One place that should be written differently.
+/// A place that should be written differently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
     Opening { line: usize, opening: String, text: String },
@@ -45,7 +45,7 @@ pub struct Count {
     pub terms: usize,
 }
 
-/// The highest number of findings that each crate may have.
+/// The largest number of findings that each crate may have.
 pub type Budget = BTreeMap<String, Count>;
 
 impl Count {
@@ -71,10 +71,10 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Reads the list of terms: one on a line, as `kind | term | instead`.
+/// Parses the list of terms, with one term per line in the form `kind | term | instead`.
 ///
 /// # Errors
-/// The first line of another form.
+/// Returns the first line that has another form.
 pub fn terms(list: &str) -> Result<Vec<Term>, String> {
     let entry = |line: &&str| -> Result<Term, String> {
         let parts: Vec<&str> = line.split('|').map(str::trim).collect();
@@ -92,10 +92,10 @@ pub fn terms(list: &str) -> Result<Vec<Term>, String> {
     crate::sources::list(list).iter().map(entry).collect()
 }
 
-/// Reads a budget: one crate on a line, as `folder openings terms`.
+/// Parses a budget, with one crate per line in the form `folder openings terms`.
 ///
 /// # Errors
-/// The first line of another form.
+/// Returns the first line that has another form.
 pub fn budget(list: &str) -> Result<Budget, String> {
     let entry = |line: &&str| -> Result<(String, Count), String> {
         let wrong = || format!("expected `folder openings terms`: {line}");
@@ -107,7 +107,7 @@ pub fn budget(list: &str) -> Result<Budget, String> {
     crate::sources::list(list).iter().map(entry).collect()
 }
 
-/// Returns the differences between a budget and what was counted: crates above it, and budgets above the count.
+/// Returns the differences between a budget and the counts: crates above their budget, and budgets above the count.
 pub fn differences(budget: &Budget, counted: &Budget) -> Vec<String> {
     let mut differences = Vec::new();
     for (folder, count) in counted {
@@ -168,9 +168,9 @@ fn openings(tokens: &[Located<'_>], terms: &[Term]) -> Vec<Finding> {
     findings
 }
 
-/// Prose of one place: the lines of a comment, or a string literal.
+/// The prose of a comment or a string literal.
 struct Prose {
-    /// The place of each line in the text, with its number.
+    /// Each line as (byte offset in `text`, line number).
     lines: Vec<(usize, usize)>,
     text: String,
 }
@@ -198,7 +198,7 @@ fn texts(tokens: &[Located<'_>]) -> Vec<Prose> {
         match located.token {
             Token::Text(text) => {
                 let mut prose = Prose { lines: Vec::new(), text: String::new() };
-                // An escape must not join the words beside it.
+                // An escape such as `\n` separates words.
                 prose.push(located.line, &text.replace("\\n", "  "));
                 texts.push(prose);
                 commented = 0;

@@ -1,11 +1,12 @@
 //! Finds code that decides by the text of a message.
 //!
 //! In: a source file. Out: each place that searches a message, an error's text or a hint, or compares one with a
-//! literal. Deliberately absent: types; the receiver's name decides, so a message under another name is not found.
+//! literal. Deliberately absent: types. A message is recognized by the receiver's name, so a message with another name
+//! is not found.
 
 use crate::tokens::{Token, scan, without_tests};
 
-/// The names under which messages are passed around.
+/// The names of variables and methods whose values are messages.
 const RECEIVERS: &[&str] = &["message", "detail", "hint", "warehouse_error", "to_string"];
 
 /// The methods that search a string.
@@ -26,11 +27,11 @@ const METHODS: &[&str] = &[
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MessageRead {
     pub line: usize,
-    /// The name and the method, for example `message.contains`.
+    /// The receiver's name and the method, for example `message.contains`.
     pub pattern: String,
 }
 
-/// Returns all places of a source outside its tests, in order.
+/// Returns all places of a source outside its tests that read a message, in order.
 pub fn reads(source: &str) -> Vec<MessageRead> {
     let scanned = scan(source);
     let tokens: Vec<_> = without_tests(&scanned)

@@ -1,7 +1,7 @@
 //! The language findings of all crates, and the files that limit them.
 //!
 //! In: the sources of the workspace and the list of terms. Out: findings per crate, and the text of a budget.
-//! Deliberately absent: judgement; the test compares with the budget.
+//! Deliberately absent: the comparison with the budget, which the test makes.
 
 use crate::language::{self, Budget, Count, Finding, Term};
 use crate::sources::{crates, read, root, shown};
@@ -24,11 +24,11 @@ pub struct Report {
     /// The crate's folder from the root of the workspace.
     pub folder: String,
     pub count: Count,
-    /// One line for each finding: file, line, and what to write instead.
+    /// One line for each finding, with the file, the line and the replacement.
     pub lines: Vec<String>,
 }
 
-/// Reads all sources.
+/// Returns the findings of all crates.
 ///
 /// # Panics
 /// If a file cannot be read or the list of terms has another form.

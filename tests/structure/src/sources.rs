@@ -1,7 +1,7 @@
 //! The crates of the workspace and their source files.
 //!
-//! In: folders below the root of the workspace. Out: paths and texts. Deliberately absent: cargo; a folder with a
-//! `Cargo.toml` is a crate, so the checks run without building anything else.
+//! In: folders below the root of the workspace. Out: paths and texts. Deliberately absent: cargo. A folder with a
+//! `Cargo.toml` counts as a crate, so the checks run without building anything else.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub const FOLDERS: [&str; 6] = ["runtime", "sdk", "plugins", "xtask", "tests", "
 pub struct Crate {
     /// The path of its folder from the root, for example `runtime/app`.
     pub folder: String,
-    /// All `.rs` files of the crate in order, those of its tests and benches included.
+    /// All `.rs` files of the crate in order, including its tests and benches.
     pub files: Vec<PathBuf>,
 }
 
@@ -49,25 +49,25 @@ pub fn files(folder: &Path) -> Vec<PathBuf> {
 /// Returns the text of a file.
 ///
 /// # Panics
-/// If the file cannot be read: a check that skipped it would pass without having looked.
+/// The file cannot be read. A check that skipped it would pass without checking it.
 pub fn read(file: &Path) -> String {
     fs::read_to_string(file).unwrap_or_else(|error| panic!("reading {}: {error}", file.display()))
 }
 
-/// Returns the path from the root of the workspace, with `/` on every system.
+/// Returns the path relative to the root of the workspace, with `/` on every system.
 pub fn shown(path: &Path) -> String {
     path.strip_prefix(root()).unwrap_or(path).to_string_lossy().replace('\\', "/")
 }
 
-/// Returns the lines of a list that mean something: comments and blank lines are left out.
+/// Returns the entries of a list, without comments and blank lines.
 pub fn list(text: &str) -> Vec<&str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).collect()
 }
 
-/// Fails with all violations, one on a line.
+/// Fails with all violations, one per line.
 ///
 /// # Panics
-/// If there are any.
+/// The list of violations is not empty.
 pub fn assert_none(violations: &[String]) {
     assert!(violations.is_empty(), "{} violations:\n  {}", violations.len(), violations.join("\n  "));
 }
@@ -83,7 +83,7 @@ fn collect_crates(folder: &Path, crates: &mut Vec<Crate>) {
     }
 }
 
-/// Returns the files of a crate without those of crates in folders below it.
+/// Returns the files of a crate, without the files of crates in folders below it.
 fn own_files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for path in entries(folder) {
@@ -96,7 +96,7 @@ fn own_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Returns the content of a folder in order, without target folders and hidden files.
+/// Returns the entries of a folder in order, without target folders and hidden files.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let read = fs::read_dir(folder).unwrap_or_else(|error| panic!("reading {}: {error}", folder.display()));
     let is_source = |path: &PathBuf| {

@@ -1,24 +1,24 @@
 //! Collects the texts that the program shows to people, so that they can be read in one sitting.
 //!
-//! In: a source file. Out: each string literal of several words, with the code or the variant that it belongs to.
-//! Deliberately absent: texts of tests and of broken invariants, SQL, and types; a literal that is not a
-//! sentence is not found.
+//! In: a source file. Out: each string literal of several words, with the code or the variant to which it belongs.
+//! Deliberately absent: texts of tests and of broken invariants, SQL, and types. A literal that is not a sentence is
+//! not found.
 
 use crate::tokens::{Located, Token, scan, without_tests};
 
 /// A message or label for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
-    /// The code or variant that the source names beside the text.
+    /// The error code or variant that the source names near the text.
     pub code: Option<String>,
     pub text: String,
 }
 
 /// Calls whose texts only developers see, because they state invariants.
 const INVARIANTS: [&str; 6] = ["expect", "panic", "unreachable", "assert", "assert_eq", "debug_assert"];
-/// Attributes whose texts are not messages. The command line's help is a page of its own.
+/// Attributes whose texts are not messages. The help of the command line is listed on its own page.
 const ATTRIBUTES: [&str; 4] = ["allow", "expect", "arg", "command"];
-/// The number of tokens within which a code is searched for.
+/// The number of tokens before and after a literal in which its code is searched for.
 const WINDOW: usize = 60;
 
 /// Returns all texts of a source outside its tests, in order.
@@ -102,7 +102,8 @@ fn call<'s>(tokens: &[Token<'s>], at: usize) -> Option<&'s str> {
     None
 }
 
-/// Returns the variant behind an `#[error]` attribute, the `Code::…` of the statement, or the variant of the match arm.
+/// Returns the variant after an `#[error]` attribute, else the `Code::…` of the statement, else the variant of the
+/// match arm.
 fn code(tokens: &[Token<'_>], at: usize) -> Option<String> {
     if attribute(tokens, at).is_some() {
         let end = tokens[at..].iter().position(|token| *token == Token::Symbol(']'))?;
@@ -128,7 +129,7 @@ fn named(tokens: &[Token<'_>], kind: &str) -> Option<String> {
     })
 }
 
-/// Returns the last variant of the pattern of the match arm that contains a token.
+/// Returns the last variant in the pattern of the match arm that contains a token.
 fn arm(tokens: &[Token<'_>], at: usize) -> Option<String> {
     let window = &tokens[at.saturating_sub(WINDOW)..at];
     let arrow = window.windows(2).rposition(|part| part == [Token::Symbol('='), Token::Symbol('>')])?;

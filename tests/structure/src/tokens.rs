@@ -23,12 +23,12 @@ pub enum Token<'s> {
     Symbol(char),
 }
 
-/// Splits the source into tokens. A literal or block comment without an end reaches to the end of the source.
+/// Splits the source into tokens. An unterminated literal or block comment extends to the end of the source.
 pub fn scan(source: &str) -> Vec<Located<'_>> {
     Scanner { source, at: 0, line: 1 }.run()
 }
 
-/// Removes every item that is marked with `#[cfg(test)]`.
+/// Removes every item with the attribute `#[cfg(test)]`.
 pub fn without_tests<'s>(tokens: &[Located<'s>]) -> Vec<Located<'s>> {
     const MARK: [Token<'static>; 7] = [
         Token::Symbol('#'),
@@ -187,7 +187,7 @@ impl<'s> Scanner<'s> {
         Token::Text(content)
     }
 
-    /// Skips a character literal, or the quote of a lifetime, whose name then becomes a word.
+    /// Skips a character literal, or the quote of a lifetime. The lifetime's name then becomes a word.
     fn character_or_lifetime(&mut self) -> Option<Token<'s>> {
         let rest = self.rest();
         let mut characters = rest.char_indices().skip(1);
@@ -207,7 +207,7 @@ impl<'s> Scanner<'s> {
     }
 }
 
-/// Returns the length of what opens a string literal with escapes: `"`, `b"` or `c"`.
+/// Returns the length of the opening of a string literal with escapes: `"`, `b"` or `c"`.
 fn string_prefix(rest: &str) -> Option<usize> {
     ["\"", "b\"", "c\""].iter().find(|prefix| rest.starts_with(**prefix)).map(|prefix| prefix.len())
 }

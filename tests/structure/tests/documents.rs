@@ -1,7 +1,7 @@
-//! The links of all documents.
+//! Checks the links and the lengths of all documents.
 //!
-//! In: every Markdown file of the workspace. Out: a failure for each link whose file, heading or item is gone.
-//! Deliberately absent: the facts of the documents; tests of their subjects compare those with the code.
+//! In: every Markdown file of the workspace. Out: a failure for each link whose file, heading or item does not exist.
+//! Deliberately absent: the facts in the documents. Other tests compare them with the code.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ fn every_link_leads_somewhere() {
     for document in documents {
         let text = read(&document);
         for link in links(&text) {
-            // Pictures are not text, and have no headings.
+            // Images are not UTF-8, and have no headings.
             let file = |path: &Path| fs::read(path).map(|bytes| String::from_utf8(bytes).ok());
             let target = |path: &Path| if path.is_dir() { Ok(None) } else { file(path) };
             if let Some(fault) = fault(&document, &link, target) {
@@ -54,7 +54,7 @@ fn the_architecture_is_short_and_links_to_every_page() {
     assert_none(&faults);
 }
 
-/// Returns the paragraphs and list items that are too long to read at once; tables and code do not count.
+/// Returns the paragraphs and list items that are too long. Tables and code do not count.
 fn long_paragraphs(name: &str, text: &str) -> Vec<String> {
     let is_long = |line: &&(usize, &str)| line.1.chars().count() > MAX_PARAGRAPH_CHARS && !line.1.starts_with('|');
     let lines: Vec<_> = text.lines().enumerate().collect();
@@ -71,7 +71,7 @@ fn a_long_paragraph_is_found() {
     assert_eq!(long_paragraphs("a.md", &text), ["a.md:2: a paragraph of 601 characters"]);
 }
 
-/// Returns all Markdown files, without those of target folders and hidden folders.
+/// Returns all Markdown files, without those in target folders and hidden folders.
 fn documents(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("reading {}: {error}", folder.display()));
     let mut documents = Vec::new();

@@ -1,8 +1,8 @@
-//! Cycles of imports between the files of a crate.
+//! Checks for cycles of imports between the files of a crate.
 //!
-//! In: the imports of every crate and `import_cycles.txt`. Out: a failure for each cycle that stays without the listed
-//! imports, and for each listed import that is not part of one. Deliberately absent: the border between a module and
-//! those in its folder, which are one unit.
+//! In: the imports of every crate and `import_cycles.txt`. Out: a failure for each cycle that remains without the
+//! listed imports, and for each listed import that is not part of a cycle. Deliberately absent: imports between a
+//! module and the modules in its folder, which are one unit.
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ fn files_import_one_another_only_where_listed() {
     assert_none(&violations);
 }
 
-/// Reads `from -> to | reason`.
+/// Parses an entry of the form `from -> to | reason`.
 fn entry(line: &str) -> Allowed {
     let form = || panic!("{ALLOWED}: expected `from -> to | reason`: {line}");
     let Some((import, reason)) = line.split_once('|') else { form() };

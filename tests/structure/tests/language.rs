@@ -1,7 +1,7 @@
-//! The language of comments, messages and names.
+//! Checks the language of comments, messages and names.
 //!
 //! In: all Rust sources. Out: a failure for each crate above its budget, each budget above its count, and each finding
-//! in a file that is listed as clean. Deliberately absent: a way to raise a budget; remove the finding instead.
+//! in a file that is listed as clean. Deliberately absent: a way to raise a budget. Remove the finding instead.
 
 use terrane_structure_tests::language::{budget, differences};
 use terrane_structure_tests::report::{self, BUDGET, CLEAN};
@@ -25,7 +25,7 @@ fn clean_files_have_no_findings() {
     assert_none(&found.collect::<Vec<_>>());
 }
 
-/// Returns whether a finding, which begins with its file and a colon, is below a path.
+/// Returns whether a finding is in a file below a path. A finding begins with its file and a colon.
 fn is_below(finding: &str, path: &str) -> bool {
     finding.strip_prefix(path).is_some_and(|rest| rest.starts_with(['/', ':']))
 }

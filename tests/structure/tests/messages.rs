@@ -1,7 +1,7 @@
-//! Finds code that decides by the text of a message.
+//! Checks that no code decides by the text of a message, except where `messages.txt` allows it.
 //!
 //! In: the sources of the product. Out: a failure for each place that `messages.txt` does not allow with a reason, and
-//! for each entry without such a place. Deliberately absent: tests, which may compare texts.
+//! for each entry that matches no place. Deliberately absent: tests, which may compare texts.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +38,7 @@ fn only_listed_places_read_messages() {
     assert_none(&violations);
 }
 
-/// Reads `file | pattern | reason`.
+/// Parses an entry of the form `file | pattern | reason`.
 fn entry(line: &str) -> (String, String) {
     let parts: Vec<&str> = line.split('|').map(str::trim).collect();
     let [file, pattern, reason] = parts[..] else { panic!("{ALLOWED}: expected `file | pattern | reason`: {line}") };

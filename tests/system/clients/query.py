@@ -1,4 +1,4 @@
-"""Queries a server through the client that openapi-python-client makes, and prints what came back as JSON."""
+"""Queries a server through a client that openapi-python-client generated, and prints the results as JSON."""
 
 import json
 import sys

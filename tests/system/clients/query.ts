@@ -1,4 +1,4 @@
-// Queries a server through the types that openapi-typescript makes, and prints what came back as JSON.
+// Queries a server through types that openapi-typescript generated, and prints the results as JSON.
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema.js";
 

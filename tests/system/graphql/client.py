@@ -20,7 +20,7 @@ def over_http() -> dict:
         document.variable_values = {"name": "flights"}
         cube = client.execute(document)["cube"]["name"]
         try:
-            # The client's own check of the schema would refuse it first.
+            # The client checks documents by the schema. Members are strings there, so only the server refuses this one.
             client.execute(gql('{ query(measures: ["flights.nothing"]) { data } }'))
             refused = None
         except TransportQueryError as error:

@@ -1,7 +1,7 @@
-"""Sends operations that schemathesis generates from the schema, and prints what was answered.
+"""Sends operations that schemathesis generates from the schema, and prints the results.
 
-Members of the model are strings in the schema, so most generated names are unknown. Errors with the code of a mistake
-of the caller are expected; anything else is a fault.
+Members of the model are strings in the schema, so most generated names are unknown. Errors with a code for a mistake of
+the caller are expected. Every other error is a fault.
 """
 
 import json

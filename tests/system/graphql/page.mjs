@@ -1,4 +1,4 @@
-// Uses the page at `/graphql` in Chromium as a person does, and prints what a test has to judge.
+// Uses the page at `/graphql` in Chromium as a person does, and prints what a test checks.
 import { chromium } from "playwright-core";
 
 const [base, key, executablePath, screenshots] = process.argv.slice(2);
@@ -36,7 +36,7 @@ const sign = async (page) => {
   await page.waitForSelector(".graphiql-execute-button");
 };
 
-/** Runs the operation, and returns the result once it contains a text. */
+/** Runs the operation, and returns the result once it contains `text`. */
 const run = async (page, text) => {
   await page.click(".graphiql-execute-button");
   await page.waitForFunction(

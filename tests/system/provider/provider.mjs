@@ -1,7 +1,7 @@
 // An OpenID Connect provider for one test: `node provider.mjs MODULES PORT KID CALLBACK`.
 //
-// Its signing key is made at the start under the given id, so that a second start with another id is a
-// rotation. Users sign in by name alone (its own development pages); their claims are made from the name.
+// At its start, it creates a signing key with the given id. A second start with another id is therefore a rotation of
+// keys. Users sign in by their name alone, on the provider's development pages. Their claims are made from the name.
 import { generateKeyPairSync } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 

@@ -1,4 +1,4 @@
-// Opens a page of `terrane report` in Chromium as a person does, and prints what a test has to judge.
+// Opens a page of `terrane report` in Chromium as a person does, and prints what a test checks.
 import { chromium } from "playwright-core";
 import { pathToFileURL } from "node:url";
 

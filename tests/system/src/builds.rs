@@ -1,9 +1,9 @@
-//! Servers that are killed at random moments while they build pre-aggregations and while rows change.
+//! Kills servers at random moments while they build pre-aggregations and while rows change.
 //!
-//! In: rounds and replicas over a state database and rows. Out: numbers, and each violation of the promises: an
-//! acknowledged build ends well, or a later one does in its place; a table has the rows of one moment, and never of an earlier one than the table before
-//! it; after an acknowledged invalidation no older rows are returned; no table is left that the state does not know.
-//! Absent: starting database servers.
+//! In: rounds and replicas over a state database and rows. Out: numbers, and each violation of four promises. An
+//! acknowledged build succeeds, or a later build replaces it. A table has the rows of one moment, which is never before
+//! the moment of the previous table. After an acknowledged invalidation, no answer has older rows. No table stays that
+//! the state does not know. Absent: starting database servers.
 
 #![allow(clippy::disallowed_methods, reason = "the moments of kills are real time")]
 
@@ -28,23 +28,23 @@ use crate::{Program, Scratch, Unheard, request};
 use clients::Clients;
 pub use rows::Rows;
 
-/// The time limit for the last builds, longer than the lease of a killed builder and the builds after it.
+/// The time limit of the last builds. It is longer than the lease of a killed builder and the builds after it.
 const DRAIN: Duration = Duration::from_secs(240);
 const MAX_FAULTS: usize = 20;
 
-/// The number of rounds, and the servers and databases for them.
+/// The settings of a run: the number of rounds, the servers, and their databases.
 #[derive(Debug)]
 pub struct BuildKills<'a> {
     pub binary: &'a str,
     pub state_url: &'a str,
     pub rows: Rows<'a>,
     pub rounds: u64,
-    /// The number of servers on one state database.
+    /// The number of servers that share one state database.
     pub replicas: usize,
     pub seed: u64,
 }
 
-/// The observations.
+/// The counts and faults of a run.
 #[derive(Debug, Default)]
 pub struct BuildReport {
     pub rounds: u64,
@@ -59,17 +59,17 @@ pub struct BuildReport {
     pub duration: Duration,
 }
 
-/// A project whose servers share a state database, rows and a cache.
+/// A project whose servers share a state database, rows and a result cache.
 struct World<'a> {
     kills: &'a BuildKills<'a>,
     project: Scratch,
     key: String,
-    /// The shared cache, which runs as long as the world. With `None`, each server has only its own cache.
+    /// The shared cache, which runs as long as the world. If it is `None`, each server has only its own cache.
     _redis: Option<Redis>,
 }
 
 impl BuildKills<'_> {
-    /// Kills servers for as many rounds, then waits for all builds and checks them.
+    /// Kills servers for the configured number of rounds, then waits for all builds and checks them.
     ///
     /// # Errors
     /// A server does not start, or does not answer at the end.
@@ -86,12 +86,12 @@ impl BuildKills<'_> {
             let addresses = addresses(&servers);
             addresses.iter().for_each(|address| clients.check_start(*address));
             let victim = random.below(servers.len() + 1);
-            // The worker looks once a second for builds.
+            // A worker looks for builds once a second.
             let pause = Duration::from_millis(random.below(1_600) as u64);
             clients.while_running(round, &addresses, || {
                 thread::sleep(pause);
                 for (number, server) in servers.iter_mut().enumerate() {
-                    // The number behind the last server stands for all.
+                    // A number after the last server's means that all servers are killed.
                     if (number == victim || victim == self.replicas)
                         && let Some(mut killed) = server.take()
                     {
@@ -158,9 +158,9 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Returns the faults of the state: acknowledged builds that did not end well, and tables that it does not know.
+    /// Returns the faults of the state: acknowledged builds that did not succeed, and tables that it does not know.
     async fn check_state(&self, builds: &BTreeSet<String>) -> Result<Vec<String>> {
-        // A builder without rivals drops what killed ones left.
+        // A builder without others beside it drops the tables that killed builders left.
         let built = self.command(&["preagg", "build"]).run()?;
         ensure!(built.code == Some(0), "{}", built.stderr);
         let store = StateStore::open(self.kills.state_url, self.project.path()).await?;
@@ -176,7 +176,7 @@ impl<'a> World<'a> {
         let last = ended.iter().filter(is_good).max_by_key(|build| build.created_at).context("no build succeeded")?;
         let (target, last) = (last.target.to_string(), last.created_at);
         for build in &ended {
-            // A killed build for which another one already waited is not repeated.
+            // A killed build is not repeated if another build was already waiting.
             let is_replaced = build.error_code.as_deref() == Some("INTERRUPTED") && build.created_at < last;
             if build.state != BuildState::Success && !is_replaced {
                 faults.push(format!("build {} ended as {build:?}", build.id));
@@ -201,7 +201,7 @@ fn status(address: SocketAddr) -> Result<Value> {
     Ok(answer.json()?["pre_aggregations"][0].clone())
 }
 
-/// Waits until there is a generation and no build is left to run.
+/// Waits until a generation of tables exists and no build is pending or running.
 fn wait_until_built(address: SocketAddr) -> Result<()> {
     let started = Instant::now();
     loop {

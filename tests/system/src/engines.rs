@@ -1,7 +1,7 @@
 //! Real database servers for one test binary, with the same rows in each of them.
 //!
-//! In: the programs of this machine. Out: an [`Engine`] with the variables by which a project uses it. A server runs on
-//! a free port with a temporary folder, and ends when its value is dropped. Not here: the queries.
+//! In: the programs on this machine. Out: an [`Engine`] with the environment variables that a project needs to use it.
+//! A server runs on a free port with a temporary folder, and stops when its value is dropped. Not here: the queries.
 
 mod certificate;
 mod database;
@@ -25,7 +25,7 @@ pub use sample::{Cell, Column, Table, Type, small_tables};
 #[derive(Debug, Clone)]
 pub struct Missing(pub String);
 
-/// Returns the path of a program in a folder of the system, newest version first.
+/// Returns the path of a program in the first of the folders that contains it. The folders list newer versions first.
 fn program(folders: &[&str], name: &str) -> Result<PathBuf, Missing> {
     let found = folders.iter().map(|folder| PathBuf::from(folder).join(name)).find(|path| path.is_file());
     found.ok_or_else(|| Missing(format!("`{name}` is not in {}", folders.join(", "))))

@@ -1,7 +1,7 @@
-//! A client of `graphql-transport-ws` over a blocking socket, as plain as it can be.
+//! A minimal client of `graphql-transport-ws` over a blocking socket.
 //!
-//! In: messages. Out: the server's messages, each as JSON. Frames are masked with zeros, so their payload is sent as it
-//! is. Deliberately absent: fragments and compression, which this server does not send.
+//! In: messages. Out: the server's messages, each as JSON. The client masks frames with zeros, so their payload is sent
+//! unchanged. Deliberately absent: fragments and compression, which this server does not send.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -15,7 +15,7 @@ const CLOSE: u8 = 8;
 const PING: u8 = 9;
 const PONG: u8 = 10;
 
-/// A socket whose handshake was accepted.
+/// A socket after an accepted handshake.
 #[derive(Debug)]
 pub struct GraphQlSocket(TcpStream);
 
@@ -45,7 +45,7 @@ impl GraphQlSocket {
              Sec-WebSocket-Protocol: graphql-transport-ws\r\n{headers}\r\n"
         )?;
         let mut head = Vec::new();
-        // Byte by byte, so that no frame behind the head is lost.
+        // The head is read byte by byte, so that no frame after it is lost.
         while !head.ends_with(b"\r\n\r\n") {
             let mut byte = [0];
             stream.read_exact(&mut byte)?;
@@ -56,7 +56,7 @@ impl GraphQlSocket {
         Ok((status.context("an answer without a status")?, GraphQlSocket(stream)))
     }
 
-    /// Opens a socket, and its session with a key.
+    /// Opens a socket and a session with an API key.
     ///
     /// # Errors
     /// The server refuses the key.
@@ -64,7 +64,7 @@ impl GraphQlSocket {
         GraphQlSocket::opened(address, &json!({"authorization": format!("Bearer {key}")}))
     }
 
-    /// Opens a socket, and its session with a payload.
+    /// Opens a socket and a session with a payload.
     ///
     /// # Errors
     /// The server refuses the session.

@@ -27,7 +27,7 @@ impl Answer {
 /// Sends a request and reads to the end of the connection.
 ///
 /// # Errors
-/// No connection, no answer within the time, or no HTTP.
+/// The connection fails, the server does not answer in time, or the answer is not HTTP.
 pub fn request(address: SocketAddr, method: &str, path: &str, body: Option<&str>) -> Result<Answer> {
     request_as(address, None, method, path, body)
 }
@@ -76,7 +76,7 @@ pub fn request_with(
     Ok(Answer { status, head: head.to_owned(), body: body.to_owned() })
 }
 
-/// Sends a query and reads the whole response, head and body, in the requested format.
+/// Sends a query and returns the whole response, head and body, in the requested format.
 ///
 /// # Errors
 /// The connection fails, or the response is not complete in time.

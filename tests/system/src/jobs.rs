@@ -1,8 +1,8 @@
-//! Asynchronous queries on real servers: what survives when they are killed, how many submissions they take, and how
-//! much memory a large result needs.
+//! Tests asynchronous queries on real servers: jobs after servers were killed, the rate of submissions, and the memory
+//! that a large result needs.
 //!
-//! In: the program, a state database, amounts. Out: a report of each. The programs `terrane-jobs` and the tests call
-//! the same functions. Absent: starting the state database.
+//! In: the program, a state database, amounts. Out: a report for each test. The program `terrane-jobs` and the tests
+//! call the same functions. Absent: starting the state database.
 
 #![allow(clippy::disallowed_methods, reason = "what is measured here is time itself")]
 
@@ -34,7 +34,7 @@ pub struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    /// Makes a project. The settings are lines of `service_project.yml`, the dimensions lines of the cube `t`.
+    /// Creates a project. `settings` are lines of `service_project.yml`, and `dimensions` are lines of the cube `t`.
     fn new(binary: &'a str, state_url: &str, settings: &str, dimensions: &str) -> Self {
         let settings = format!(
             "name: jobs\nsecurity: {{anonymous: {{scopes: [read]}}}}\n\
@@ -58,13 +58,13 @@ impl<'a> World<'a> {
         self.project.path().join("servers.log")
     }
 
-    /// Starts a server whose log is added to that of the others.
+    /// Starts a server that appends its log to the log of the other servers.
     fn serve(&self) -> Result<Unheard> {
         let log: File = OpenOptions::new().create(true).append(true).open(self.log())?;
         self.command(&["serve"]).serve_unheard(Stdio::from(log), Stdio::inherit())
     }
 
-    /// Returns the jobs that `terrane jobs list` shows, which are 10,000 at most.
+    /// Returns the jobs that `terrane jobs list` shows, at most 10,000.
     fn jobs(&self, arguments: &[&str]) -> Result<Vec<Value>> {
         let listed = self.command(&["jobs", "list"]).arguments(&["--json", "--limit", "10000"]).arguments(arguments);
         let output = listed.run()?;
@@ -72,17 +72,17 @@ impl<'a> World<'a> {
         output.stdout.lines().map(|line| serde_json::from_str(line).context("a job")).collect()
     }
 
-    /// Returns the number of files of results, also of those that are being written.
+    /// Returns the number of files in the folder of results, including those that are being written.
     fn result_files(&self) -> Result<usize> {
         Ok(fs::read_dir(self.project.path().join(".terrane/jobs"))?.count())
     }
 }
 
-/// Submits a query under a key of the caller's own, and returns the id of the job.
+/// Submits a query with an idempotency key, and returns the id of the job.
 fn submit(address: SocketAddr, key: &str, query: &Value) -> Result<String> {
     let headers = [("Idempotency-Key", key)];
     let answer = request_with(address, &headers, "POST", JOBS, Some(&query.to_string()))?;
-    // A repeated submission answers 200 once the job has ended.
+    // If the job has ended, a repeated submission has the status 200.
     ensure!(matches!(answer.status, 200 | 202), "{}: {}", answer.status, answer.body);
     id(&answer)
 }
@@ -97,7 +97,7 @@ fn state(address: SocketAddr, id: &str) -> Result<Value> {
     answer.json()
 }
 
-/// Reads a page of a result as it comes, and calls `piece` for each piece of its body; returns the head.
+/// Reads a page of a result and calls `piece` for each received piece of its body. Returns the head.
 fn read_result(
     address: SocketAddr,
     accept: &str,
@@ -107,7 +107,7 @@ fn read_result(
 ) -> Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(10))?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    // Over HTTP/1.0 the body ends with the connection and has no chunks.
+    // With HTTP/1.0, the body has no chunks and ends with the connection.
     write!(stream, "GET {JOBS}/{id}/result{page} HTTP/1.0\r\nHost: {address}\r\nAccept: {accept}\r\n\r\n")?;
     let (mut buffer, mut begun, mut head) = (vec![0; 64 * 1_024], Vec::new(), None);
     loop {

@@ -1,5 +1,5 @@
-//! The shared parts of the system tests: the program in a process, a server and requests to it, projects made
-//! for one test, database servers.
+//! The shared parts of the system tests: the program in its own process, a server and requests to it, projects for one
+//! test, and database servers.
 
 pub mod builds;
 pub mod engines;

@@ -1,4 +1,4 @@
-//! Runs the program in a separate process, with only the environment variables that a test sets.
+//! Runs the program in its own process, with only the environment variables that a test sets.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
-/// The time limit of a run, longer than any run on a busy machine.
+/// The time limit of a run, longer than any run takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(90);
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -35,7 +35,7 @@ impl Program {
     pub fn new(binary: &str, arguments: &[&str], folder: &Path) -> Self {
         let mut command = Command::new(binary);
         command.args(arguments).arg(folder).env_clear().stdin(Stdio::null());
-        // Tests that ask the same query again measure the warehouse; tests of the cache turn it on.
+        // Without the cache, a repeated query runs in the warehouse. Tests of the cache enable it.
         command.env("SERVICE_CACHE__ENABLED", "false");
         Program { command, input: None }
     }
@@ -59,10 +59,10 @@ impl Program {
         self
     }
 
-    /// Runs to the end.
+    /// Runs the program to its end.
     ///
     /// # Errors
-    /// It can't be started, or it did not end in time.
+    /// The program cannot be started, or does not end in time.
     pub fn run(mut self) -> Result<Output> {
         let mut child = self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         if let (Some(text), Some(mut stdin)) = (self.input, child.stdin.take()) {
@@ -84,10 +84,10 @@ impl Program {
         Ok(Output { code, stdout, stderr })
     }
 
-    /// Starts a server and waits until it says where it listens.
+    /// Starts a server and waits until it reports its address.
     ///
     /// # Errors
-    /// It ended before it said so.
+    /// The server ended before it reported its address.
     pub fn serve(mut self) -> Result<Server> {
         let mut child = self.command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn()?;
         let mut log = BufReader::new(child.stdout.take().context("no standard output")?);
@@ -129,7 +129,7 @@ impl Program {
     }
 }
 
-/// A running server whose output the test reads itself.
+/// A running server whose output goes to the streams that the test has chosen.
 #[derive(Debug)]
 pub struct Unheard {
     pub child: Child,
@@ -140,7 +140,7 @@ impl Unheard {
     /// Sends SIGTERM and waits for the exit code.
     ///
     /// # Errors
-    /// It did not end in time.
+    /// The server does not end in time.
     pub fn terminate(mut self) -> Result<Option<i32>> {
         let killed = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status()?;
         anyhow::ensure!(killed.success(), "kill: {killed}");
@@ -170,12 +170,12 @@ fn wait(child: &mut Child) -> Result<Option<i32>> {
     }
 }
 
-/// A running server; it is killed when a test ends early.
+/// A running server. It is killed when it is dropped, for example because a test ends early.
 #[derive(Debug)]
 pub struct Server {
     child: Child,
     pub address: SocketAddr,
-    /// The address of metrics, if they have their own.
+    /// The address of the metrics, if they have a separate one.
     pub metrics_address: Option<SocketAddr>,
     log: BufReader<ChildStdout>,
 }
@@ -186,17 +186,17 @@ impl Server {
         self.child.id()
     }
 
-    /// Ends it as a crash would: SIGKILL.
+    /// Kills the server with SIGKILL, as a crash would end it.
     ///
     /// # Errors
-    /// It can't be ended.
+    /// The server cannot be killed.
     pub fn kill(mut self) -> Result<()> {
         self.child.kill()?;
         self.child.wait()?;
         Ok(())
     }
 
-    /// Kills a server that other clients still use, like [`Server::kill`].
+    /// Kills the server like [`Server::kill`], while other threads still use this value.
     ///
     /// # Errors
     /// The process cannot be killed.
@@ -206,10 +206,10 @@ impl Server {
         Ok(())
     }
 
-    /// Sends SIGTERM and waits. The exit code, and what was logged after the start.
+    /// Sends SIGTERM and waits. Returns the exit code and the lines that were logged after the start.
     ///
     /// # Errors
-    /// It did not end in time.
+    /// The server does not end in time.
     pub fn terminate(mut self) -> Result<(Option<i32>, String)> {
         let killed = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status()?;
         anyhow::ensure!(killed.success(), "kill: {killed}");

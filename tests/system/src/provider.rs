@@ -16,10 +16,10 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::engines::Missing;
 use crate::{Answer, path};
 
-/// The largest number of steps of a sign-in, more than one needs.
+/// The largest number of steps of a sign-in, which is more than a sign-in needs.
 const MAX_STEPS: usize = 20;
 
-/// A provider that runs; it is stopped when this is dropped.
+/// A running provider. It is stopped when this value is dropped.
 pub struct OidcProvider {
     child: Child,
     pub port: u16,
@@ -29,7 +29,7 @@ pub struct OidcProvider {
 /// Returns a port that is free at the moment.
 ///
 /// # Errors
-/// There is none.
+/// No port is free.
 pub fn free_port() -> Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
@@ -39,7 +39,7 @@ fn modules() -> PathBuf {
 }
 
 impl OidcProvider {
-    /// Returns the tool that this machine lacks to run the provider.
+    /// Returns the tool that the provider needs and this machine lacks; `None` if the provider can run.
     pub fn missing() -> Option<Missing> {
         let is_installed = modules().join("oidc-provider/package.json").is_file();
         if !is_installed {
@@ -62,7 +62,7 @@ impl OidcProvider {
         let mut line = String::new();
         while lines.read_line(&mut line)? > 0 {
             if line.trim() == "ready" {
-                // Later output is not read, and must not block the provider.
+                // The rest of the output is discarded, because an unread pipe would block the provider.
                 std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
                 return Ok(OidcProvider { child, port, callback: callback.to_owned() });
             }
@@ -76,20 +76,20 @@ impl OidcProvider {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Ends it.
+    /// Stops the provider and returns its port.
     ///
     /// # Errors
-    /// It can't be ended.
+    /// The provider cannot be stopped.
     pub fn stop(mut self) -> Result<u16> {
         self.child.kill()?;
         self.child.wait()?;
         Ok(self.port)
     }
 
-    /// Returns an access token of a program's own.
+    /// Returns an access token for a program, which has its own client credentials.
     ///
     /// # Errors
-    /// The provider gives none.
+    /// The provider returns no token.
     pub fn robot_token(&self) -> Result<String> {
         let form = "grant_type=client_credentials&client_id=robot&client_secret=a+secret+of+the+robot&\
                     resource=urn:terrane&scope=read";
@@ -98,10 +98,10 @@ impl OidcProvider {
         token.with_context(|| answer.body.clone())
     }
 
-    /// Goes from the login URL through the provider's pages, as `user`, up to the callback. The last URL.
+    /// Follows the provider's pages from the login URL up to the callback, as `user`. Returns the last URL.
     ///
     /// # Errors
-    /// The provider shows something else.
+    /// The provider shows a page that is neither the sign-in nor the consent.
     pub fn sign_in(&self, browser: &mut Browser, login: &str, user: &str) -> Result<String> {
         let (mut url, mut form) = (login.to_owned(), None);
         for _ in 0..MAX_STEPS {
@@ -135,7 +135,7 @@ impl Drop for OidcProvider {
     }
 }
 
-/// Cookies by address and name.
+/// A browser, which consists of its cookies, by address and name.
 #[derive(Debug, Default)]
 pub struct Browser {
     cookies: BTreeMap<(String, String), String>,

@@ -1,4 +1,4 @@
-//! Projects made for one test, and the paths of existing projects.
+//! Projects that are created for one test, and the paths of existing projects.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub fn path(relative: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(relative)
 }
 
-/// A project in a folder that is removed at the end.
+/// A project in a temporary folder, which is removed when this value is dropped.
 #[derive(Debug)]
 pub struct Scratch {
     folder: TempDir,
@@ -31,18 +31,18 @@ impl Scratch {
         Scratch { folder: tempfile::tempdir().expect("a temporary folder") }
     }
 
-    /// Creates a small project that works.
+    /// Creates a small valid project.
     pub fn project() -> Self {
         Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/t.yml", CUBE)
     }
 
-    /// Writes a file, with its folders.
+    /// Writes a file and creates its parent folders.
     #[must_use]
     pub fn with(self, name: &str, text: &str) -> Self {
         self.with_bytes(name, text.as_bytes())
     }
 
-    /// Adds a file like [`Scratch::with`], from bytes.
+    /// Writes a file of bytes; see [`Scratch::with`].
     #[must_use]
     pub fn with_bytes(self, name: &str, bytes: &[u8]) -> Self {
         let file = self.path().join(name);

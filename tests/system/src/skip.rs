@@ -1,9 +1,9 @@
 //! Skips tests for which a tool is missing on this machine.
 
-/// Reports them. In CI, that is a failure.
+/// Reports that tests are skipped. In CI, this is a failure.
 ///
 /// # Panics
-/// The variable `CI` is set to something else than `0` or `false`.
+/// The variable `CI` is set to a value other than `0` or `false`.
 pub fn skip(cases: &str, reason: &str) {
     #[allow(clippy::disallowed_methods, reason = "tests are configured by their environment")]
     let variable = std::env::var("CI").ok();

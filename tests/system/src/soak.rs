@@ -1,8 +1,8 @@
-//! A real server under attack: many connections at once, each with a harmful request.
+//! Attacks a real server: many connections at once, each with a harmful request.
 //!
 //! In: the number of requests, and a seed. Out: a [`Report`]: responses by status, violated rules, the time of the
-//! liveness probe, and memory at the end compared with memory after a fifth. Each attack can be repeated with its seed
-//! and number. Not here: the server's start (the program, or a test).
+//! liveness probe, and the memory at the end compared with the memory after a fifth of the time. Each attack can be
+//! repeated by its seed and number. Not here: starting the server, which the program or a test does.
 
 #![allow(clippy::disallowed_methods, reason = "what is measured here is time itself")]
 
@@ -39,7 +39,7 @@ pub struct Settings {
     pub clients: usize,
 }
 
-/// The observations from outside.
+/// The measurements and faults of an attack.
 #[derive(Debug, Default)]
 pub struct Report {
     pub answers: BTreeMap<Option<u16>, u64>,
@@ -49,7 +49,7 @@ pub struct Report {
     pub watched: Watched,
 }
 
-/// Attacks a server; its process id is needed to measure its memory.
+/// Attacks a server. The id of its process is needed to measure its memory.
 pub fn run(address: SocketAddr, process: u32, credentials: &Credentials, settings: Settings) -> Report {
     let (next, stop, started) = (AtomicU64::new(0), AtomicBool::new(false), Instant::now());
     let collected = Mutex::new(Report::default());
@@ -60,7 +60,7 @@ pub fn run(address: SocketAddr, process: u32, credentials: &Credentials, setting
             .map(|_| scope.spawn(|| attack_on(address, credentials, settings, &next, &collected)))
             .collect();
         for client in clients {
-            // A panic of a client is the test's fault and ends it below.
+            // If a client panics, the test itself is faulty and ends below.
             let _ = client.join();
         }
         stop.store(true, Ordering::Relaxed);
@@ -97,13 +97,13 @@ fn attack_on(
     }
 }
 
-/// Returns the answer, or `None` if either side closed the connection early.
+/// Sends an attack and returns the answer; `None` if either side closed the connection early.
 fn send(address: SocketAddr, attack: &Attack) -> Result<Option<Vec<u8>>, String> {
     let mut stream =
         TcpStream::connect_timeout(&address, PATIENCE).map_err(|error| format!("no connection: {error}"))?;
     let _ = stream.set_write_timeout(Some(PATIENCE));
     let _ = stream.set_read_timeout(Some(PATIENCE));
-    // A server may refuse before it has read everything; what it said is still read.
+    // A server may answer before it has read the whole request, so the answer is read in any case.
     let _ = stream.write_all(&attack.bytes);
     match attack.ending {
         Ending::GoesAway => return Ok(None),
@@ -121,8 +121,8 @@ fn send(address: SocketAddr, attack: &Attack) -> Result<Option<Vec<u8>>, String>
 }
 
 impl Report {
-    /// Returns the resident memory in bytes after a fifth of the time and at the end, each the median of several
-    /// readings.
+    /// Returns the resident memory in bytes after a fifth of the time and at the end. Each number is the median of
+    /// several measurements.
     pub fn memory(&self) -> Option<(u64, u64)> {
         let seen = &self.watched.memory_bytes;
         let width = (seen.len() / 20).max(1);

@@ -1,9 +1,9 @@
-//! Questions over the tables of TPC-H: compares Terrane's SQL and the whole service with hand-written SQL.
+//! Compares Terrane's SQL and the whole service with hand-written SQL, for questions over the tables of TPC-H.
 //!
 //! In: the program, a scale factor, a number of rounds. Out: medians for each question. It is an error if the rows of a
-//! question differ from those of the hand-written SQL. Each round runs the three one after the other, so that other
-//! load of the machine affects all of them; ratios are medians of the rounds' ratios. Processor times depend less on
-//! the load of the machine. Absent: budgets, which a busy machine would exceed.
+//! question differ from those of the hand-written SQL. Each round runs the three ways one after the other, so that
+//! other load on the machine affects all of them. Ratios are medians of the rounds' ratios. Processor times depend less
+//! on the load of the machine. Absent: budgets, which a busy machine would exceed.
 
 #![allow(clippy::disallowed_methods, reason = "what is measured here is time itself")]
 
@@ -25,32 +25,32 @@ use database::Database;
 pub use rollup::RollupTiming;
 
 const FOLDER: &str = "tests/load/tpch";
-/// The file that `service_project.yml` names.
+/// The name of the database file in `service_project.yml`.
 const FILE: &str = "tpch.duckdb";
-/// The number of rounds before the measured ones.
+/// The number of unmeasured rounds before the measured ones.
 const WARM_UP: u64 = 3;
 
 /// The times of one question.
 #[derive(Debug)]
 pub struct Timing {
     pub name: String,
-    /// The time of SQL written by hand, in this process's DuckDB.
+    /// The time of the hand-written SQL, in this process's DuckDB.
     pub by_hand: Duration,
-    /// The SQL of Terrane, in the same DuckDB.
+    /// The time of Terrane's SQL, in the same DuckDB.
     pub sql: Duration,
-    /// The SQL of Terrane, in units of the SQL by hand.
+    /// The time of Terrane's SQL divided by the time of the hand-written SQL.
     pub ratio: f64,
-    /// The request over HTTP, from the first byte sent to the last byte read.
+    /// The time of the request over HTTP, from the first byte sent to the last byte read.
     pub http: Duration,
-    /// The request without the SQL of Terrane, in seconds; noise can make it negative.
+    /// The time of the request minus the time of Terrane's SQL, in seconds. Noise can make it negative.
     pub service: f64,
-    /// The processor time of the SQL of Terrane, in units of that of the SQL by hand.
+    /// The processor time of Terrane's SQL divided by that of the hand-written SQL.
     pub processor_ratio: f64,
-    /// The processor time of the server for a request, without that of the SQL of Terrane, in seconds.
+    /// The processor time of the server for a request minus that of Terrane's SQL, in seconds.
     pub service_processor: f64,
 }
 
-/// Makes the data, serves it, and measures all questions.
+/// Creates the data, serves it, and measures all questions.
 ///
 /// # Errors
 /// The server does not start, a query fails, or the rows of a question differ.
@@ -68,7 +68,7 @@ pub fn run(binary: &str, scale: f64, rounds: u64) -> Result<Vec<Timing>> {
     questions.iter().map(|question| world.measure(question)).collect()
 }
 
-/// Makes the data, builds the pre-aggregation of the project, and measures it.
+/// Creates the data, builds the pre-aggregation of the project, and measures it.
 ///
 /// # Errors
 /// The server does not start, the build fails, or the rows differ.
@@ -77,7 +77,7 @@ pub fn run_rollup(binary: &str, scale: f64, rounds: u64) -> Result<RollupTiming>
     rollup::run(binary, &project, &file, rounds)
 }
 
-/// Makes the project and its data. Returns it with the file of the tables.
+/// Creates the project and its data. Returns the project and the path of the database file.
 fn project(scale: f64, rounds: u64) -> Result<(Scratch, PathBuf)> {
     ensure!(rounds > 0 && scale > 0.0, "nothing to measure");
     let project = Scratch::empty()
@@ -95,13 +95,13 @@ fn read(name: &str) -> Result<String> {
 /// The server and the database that are measured.
 struct World {
     service: PersistentConnection,
-    /// The process of the server.
+    /// The process id of the server.
     server: u32,
     database: Database,
     rounds: u64,
 }
 
-/// The number of ways to compute an answer.
+/// The number of ways to compute an answer: by hand, by Terrane's SQL, and over HTTP.
 const WAYS: usize = 3;
 
 impl World {
@@ -149,7 +149,7 @@ impl World {
     }
 }
 
-/// Returns the duration of some work, and the processor time of a process meanwhile.
+/// Runs some work. Returns its duration, and the processor time that a process used while it ran.
 fn time(process: u32, work: impl FnOnce() -> Result<()>) -> Result<(Duration, Duration)> {
     let before = processor_time(process)?;
     let started = Instant::now();
@@ -162,7 +162,7 @@ fn time(process: u32, work: impl FnOnce() -> Result<()>) -> Result<(Duration, Du
 fn processor_time(process: u32) -> Result<Duration> {
     let mut spent = 0;
     for thread in fs::read_dir(format!("/proc/{process}/task"))? {
-        // A thread may have ended meanwhile.
+        // A thread may have ended after the folder was listed.
         let Ok(text) = fs::read_to_string(thread?.path().join("schedstat")) else { continue };
         spent += text.split(' ').next().unwrap_or_default().parse::<u64>()?;
     }

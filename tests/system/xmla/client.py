@@ -1,4 +1,4 @@
-"""Reads a project and runs DAX with netas-xmla-with-dax, and prints what the client got."""
+"""Reads a project and runs DAX with netas-xmla-with-dax, and prints the received values."""
 
 import json
 import sys

@@ -1,8 +1,8 @@
 //! Collects the licenses of all crates that the release archive contains.
 //!
-//! In: the dependency graph of cargo and the sources of each crate. Out: one text: crates with their licenses, and each
-//! license text once with the crates it belongs to. Deliberately absent: dependencies of tests and of build scripts,
-//! which are not shipped, and a judgement about licenses.
+//! In: the dependency graph of cargo and the sources of each crate. Out: one text. It lists crates with their licenses,
+//! and each license text once with the crates to which it belongs. Deliberately absent: dependencies of tests and of
+//! build scripts, which are not shipped, and opinions about licenses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,16 +14,16 @@ use serde_json::Value;
 
 use crate::context::Context;
 
-/// The packages to collect: the program, and those whose components are shipped.
+/// The packages whose dependencies are collected: the program, and the plugins whose components are shipped.
 const PROGRAM: &str = "terrane-cli";
 const PLUGINS: &str = "plugins";
 
 /// The license of the prebuilt libduckdb, which does not come from a crate.
 const DUCKDB_LICENSE: &str = include_str!("../../licenses/duckdb.txt");
 
-/// The file names that license texts begin with, in lower case.
+/// The first parts of the names of license files, in lower case.
 const NAMES: [&str; 6] = ["license", "licence", "copying", "notice", "copyright", "unlicense"];
-/// The largest depth of folders in which crates contain the licenses of C libraries.
+/// The largest depth of folders in a crate in which licenses of C libraries are searched for.
 const MAX_DEPTH: usize = 3;
 
 struct Package {
@@ -81,7 +81,7 @@ fn metadata(context: &Context) -> Result<Value> {
     serde_json::from_slice(&output.stdout).context("reading the output of `cargo metadata`")
 }
 
-/// Returns the third-party packages that the program and the components are made of, ordered by name.
+/// Returns the third-party packages that are part of the program and the components, ordered by name.
 fn shipped(metadata: &Value, root: &Path) -> Result<Vec<Package>> {
     let packages = list(metadata, "packages")?;
     let id = |package: &Value| package["id"].as_str().unwrap_or_default().to_owned();
@@ -102,7 +102,7 @@ fn shipped(metadata: &Value, root: &Path) -> Result<Vec<Package>> {
     packages.iter().filter(is_foreign).map(package).collect()
 }
 
-/// Returns the ids of the dependencies that become part of the package, without those of tests and build scripts.
+/// Returns the ids of the dependencies that become part of the package. Dependencies of tests and build scripts do not.
 fn normal_dependencies(node: &Value) -> Vec<String> {
     let is_normal = |dependency: &&Value| {
         let kinds = dependency["dep_kinds"].as_array();
@@ -131,7 +131,7 @@ fn list<'v>(value: &'v Value, name: &str) -> Result<&'v Vec<Value>> {
     value[name].as_array().with_context(|| format!("`cargo metadata` does not report {name}"))
 }
 
-/// Returns the license texts in a folder and, for libraries in it, in the folders below.
+/// Returns the license texts in a folder. For libraries in the folder, also returns those in the folders below.
 fn license_texts(folder: &Path, depth: usize) -> Result<Vec<String>> {
     let mut texts = Vec::new();
     for entry in fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))? {
@@ -142,7 +142,7 @@ fn license_texts(folder: &Path, depth: usize) -> Result<Vec<String>> {
                 texts.extend(license_texts(&path, depth - 1)?);
             }
         } else if NAMES.iter().any(|known| name.starts_with(known)) && !name.ends_with(".rs") {
-            // A license in another encoding is still a license.
+            // A license text in another encoding is included as well.
             texts.push(String::from_utf8_lossy(&fs::read(&path)?).replace("\r\n", "\n"));
         }
     }
@@ -190,7 +190,7 @@ mod tests {
         {
             assert!(text.contains(expected), "{expected}");
         }
-        // A tool of the tests is not shipped.
+        // criterion is a tool of the tests, which is not shipped.
         assert!(!text.contains("\ncriterion 0."));
     }
 

@@ -1,7 +1,7 @@
 //! Copies the pages of the site, and the files that they link to, into one folder.
 //!
 //! In: the clone and its index of pages. Out: a folder in which each file has its path from the root of the clone, with
-//! an index of these paths. Deliberately absent: fragments of links; the finished site is checked for them.
+//! an index of these paths. Deliberately absent: checking the fragments of links, which `site` does later.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail};
 
 const INDEX: &str = "SUMMARY.md";
 
-/// Copies all pages of the index in `folder`, a path from `root`, and returns their number.
+/// Copies all pages of the index in `folder`, which is a path from `root`. Returns the number of pages.
 pub(super) fn copy(root: &Path, folder: &Path, destination: &Path) -> Result<usize> {
     let index = fs::read_to_string(root.join(folder).join(INDEX)).with_context(|| format!("reading {INDEX}"))?;
     let mut pages = BTreeSet::new();
@@ -27,7 +27,7 @@ pub(super) fn copy(root: &Path, folder: &Path, destination: &Path) -> Result<usi
     Ok(pages.len())
 }
 
-/// Copies a page and the files that it links to.
+/// Copies a page and the files to which it links.
 fn copy_page(root: &Path, page: &Path, pages: &BTreeSet<PathBuf>, destination: &Path) -> Result<()> {
     let text = fs::read_to_string(root.join(page))?;
     let parent = page.parent().unwrap_or(Path::new(""));
@@ -71,7 +71,7 @@ fn write(file: &Path, text: &str) -> Result<()> {
     fs::write(file, text).with_context(|| format!("writing {}", file.display()))
 }
 
-/// Returns the normal path of a link of a file in `folder`, or nothing if it leads out of the clone.
+/// Returns the normalized path of a link in a file in `folder`; `None` if the link leads out of the clone.
 fn from_root(folder: &Path, target: &str) -> Option<PathBuf> {
     let mut path = PathBuf::new();
     for component in folder.join(target).components() {
@@ -85,7 +85,7 @@ fn from_root(folder: &Path, target: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Replaces targets of links outside of code blocks; links to other machines are not offered to `replace`.
+/// Replaces the targets of links outside of code blocks. `replace` is not called for links to other machines.
 fn rewrite(text: &str, mut replace: impl FnMut(&str) -> Result<Option<String>>) -> Result<String> {
     let mut output = String::with_capacity(text.len());
     let mut is_code = false;

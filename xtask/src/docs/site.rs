@@ -1,4 +1,4 @@
-//! Finds links of a static site that lead nowhere.
+//! Finds broken links of a static site.
 //!
 //! In: a folder of HTML files. Out: each link whose file or fragment does not exist. Deliberately absent: an HTML parser,
 //! because mdBook quotes all attributes, and links to other machines, because a check must not need a network.
@@ -15,7 +15,7 @@ struct Page {
     ids: BTreeSet<String>,
 }
 
-/// Returns the links of all pages below a folder that lead nowhere, each with its page.
+/// Returns the broken links of all pages below a folder, each with its page.
 pub(super) fn faults(site: &Path) -> Result<Vec<String>> {
     let mut pages = BTreeMap::new();
     for file in files(site)? {
@@ -48,13 +48,13 @@ fn parent(file: &Path) -> &Path {
     file.parent().unwrap_or(file)
 }
 
-/// Returns the links of a page to the site itself.
+/// Returns the links of a page that lead to the site itself.
 fn links(html: &str) -> Vec<String> {
     let is_local = |link: &String| !["://", "mailto:", "data:"].iter().any(|other| link.contains(other));
     attributes(html, "href").chain(attributes(html, "src")).filter(is_local).collect()
 }
 
-/// Returns the values of an attribute, outside of scripts.
+/// Returns the values of an attribute in the HTML outside of scripts.
 fn attributes<'a>(html: &'a str, name: &'a str) -> impl Iterator<Item = String> + 'a {
     let markup = html.split("<script").map(|part| part.split_once("</script>").map_or(part, |(_, rest)| rest));
     markup.flat_map(move |part| {

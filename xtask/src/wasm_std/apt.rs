@@ -1,8 +1,8 @@
-//! Downloads packages of the Debian archive as this machine is configured to reach it.
+//! Downloads packages of the Debian archive from the package sources of this machine.
 //!
 //! In: the machine's package sources. Out: the archive's address, a downloaded file, or packages resolved in a private
-//! apt state. Deliberately absent: root, `apt-get install`, changes to the machine's lists, and own addresses; only
-//! sources that the machine trusts are used.
+//! apt state. Deliberately absent: root, `apt-get install`, changes to the machine's lists, and addresses other than
+//! the sources that the machine trusts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ pub(super) fn download(address: &str, file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A private apt state over the machine's own sources. Signatures are checked as usual, and packages that are installed
+/// A private apt state over the machine's package sources. Signatures are checked as usual. Packages that are installed
 /// on the machine count as installed.
 pub(super) struct PrivateApt {
     folder: PathBuf,
@@ -68,12 +68,12 @@ impl PrivateApt {
             fs::create_dir_all(folder.join(name))?;
         }
         let apt = Self { folder };
-        // Other repositories may be unreachable; a missing list of Debian shows in the next step.
+        // Other repositories may be unreachable. If the lists of Debian are missing, the next step fails.
         let _ = run_quiet(apt.command("apt-get").arg("update"), LIMIT);
         Ok(apt)
     }
 
-    /// Returns the newest available version.
+    /// Returns the newest available version of a package.
     pub(super) fn candidate(&self, package: &str) -> Result<String> {
         let policy = run_quiet(self.command("apt-cache").args(["policy", package]), LIMIT)?;
         let candidate = policy.lines().find_map(|line| line.trim().strip_prefix("Candidate: ")).unwrap_or("(none)");
@@ -83,8 +83,8 @@ impl PrivateApt {
         Ok(candidate.to_owned())
     }
 
-    /// Downloads the packages and their missing dependencies without installing them. apt checks each one against the
-    /// signed lists.
+    /// Downloads the packages and their missing dependencies without installing them. apt checks each package against
+    /// its signed lists.
     pub(super) fn download(&self, packages: &[&str]) -> Result<Vec<PathBuf>> {
         let plan = run_quiet(
             self.command("apt-get").args(["install", "--simulate", "--no-install-recommends"]).args(packages),
@@ -143,7 +143,7 @@ fn repositories(folder: &Path) -> Result<Vec<Repository>> {
     Ok(repositories)
 }
 
-/// Returns the format of `*.sources` files, sources.list(5).
+/// Parses the format of `*.sources` files; see sources.list(5).
 fn parse_deb822(text: &str) -> Vec<Repository> {
     let mut repositories = Vec::new();
     for paragraph in text.split("\n\n") {
@@ -158,7 +158,7 @@ fn parse_deb822(text: &str) -> Vec<Repository> {
     repositories
 }
 
-/// Returns the format of `sources.list`, sources.list(5): `deb [options] address suite components`.
+/// Parses the format of `sources.list`: `deb [options] address suite components`; see sources.list(5).
 fn parse_one_line(text: &str) -> Vec<Repository> {
     text.lines()
         .filter_map(|line| {

@@ -19,12 +19,12 @@ pub(super) fn private_sysroot(context: &Context, key: &str) -> PathBuf {
     context.cache.join("wasm-std").join(key)
 }
 
-/// Returns whether the sysroot is complete: the library, and the link to the host's part with its linker.
+/// Returns whether the sysroot is complete: it has the library, and the link to the host's part with the linker.
 pub(super) fn is_usable(sysroot: &Path, host: &str) -> bool {
     has_standard_library(sysroot) && sysroot.join("lib/rustlib").join(host).is_dir()
 }
 
-/// Builds the library with the workspace's compiler, in a new sysroot.
+/// Builds the library with the workspace's compiler into a new sysroot.
 pub(super) fn build_sysroot(context: &Context, compiler: &Compiler, library: &Path) -> Result<PathBuf> {
     let sysroot = private_sysroot(context, &compiler.commit_hash);
     let laid_out = sysroot.with_extension(format!("building-{}", std::process::id()));
@@ -38,7 +38,7 @@ pub(super) fn build_sysroot(context: &Context, compiler: &Compiler, library: &Pa
     Ok(sysroot)
 }
 
-/// Compiles the library, with `rustc` if it is given, and copies its crates to `destination`.
+/// Compiles the library and copies its crates to `destination`. Uses the compiler `rustc` if it is given.
 pub(super) fn compile(context: &Context, library: &Path, rustc: Option<&Path>, destination: &Path) -> Result<()> {
     let scratch = context.cache.join(format!("build-std-{}", std::process::id()));
     fs::create_dir_all(scratch.join("src"))?;
@@ -54,7 +54,7 @@ pub(super) fn compile(context: &Context, library: &Path, rustc: Option<&Path>, d
         .env("RUSTC_BOOTSTRAP", "1")
         .env("__CARGO_TESTS_ONLY_SRC_ROOT", library)
         .env_remove("RUSTFLAGS")
-        // The path of the sources on this machine must not become part of a component.
+        // A component must not contain the path of the sources on this machine.
         .env("CARGO_ENCODED_RUSTFLAGS", format!("--remap-path-prefix={}=library", library.display()));
     if let Some(rustc) = rustc {
         command.env("RUSTC", rustc);
@@ -67,7 +67,7 @@ pub(super) fn compile(context: &Context, library: &Path, rustc: Option<&Path>, d
     built
 }
 
-/// Copies the library's crates, without the empty crate that they were built for.
+/// Copies the library's crates, without the empty crate that the build compiles in addition.
 fn collect(built: &Path, libraries: &Path) -> Result<()> {
     fs::create_dir_all(libraries)?;
     let mut copied = 0;

@@ -1,9 +1,9 @@
 //! Prepares a second compiler for guests only: Debian 12's rustc-web with its own sources.
 //!
-//! In: the machine's package sources. Out: a compiler in the cache, with the guests' standard library built into it. The
-//! two packages always have the same version, so this works if no sources of the workspace's compiler are available.
-//! Deliberately absent: installing packages, using this compiler for the host, and pinned versions; apt checks every
-//! package against its signed lists.
+//! In: the machine's package sources. Out: a compiler in the cache, with the guests' standard library built into it.
+//! The two packages always have the same version, so this source works even if the sources of the workspace's compiler
+//! are not available. Deliberately absent: installing packages, using this compiler for the host, and pinned versions,
+//! because apt checks every package against its signed lists.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -19,7 +19,7 @@ use crate::context::{Compiler, Context};
 const COMPILER: &str = "rustc-web";
 const SOURCES: &str = "rust-web-src";
 
-/// Returns the toolchain, if an earlier run unpacked it.
+/// Returns the toolchain; `None` if no earlier run has unpacked it.
 pub(super) fn present(context: &Context, compiler: &Compiler) -> Option<GuestToolchain> {
     let root = root(context);
     let linker = linker(compiler);
@@ -56,7 +56,7 @@ fn toolchain(root: &Path, linker: PathBuf) -> GuestToolchain {
     GuestToolchain { sysroot: None, second_compiler: Some(SecondCompiler { rustc: wrapper(root), linker }) }
 }
 
-/// Returns the linker of the workspace's toolchain; Debian's compiler contains none.
+/// Returns the linker of the workspace's toolchain, because Debian's compiler contains none.
 fn linker(compiler: &Compiler) -> PathBuf {
     compiler.sysroot.join("lib/rustlib").join(&compiler.host).join("bin/rust-lld")
 }
@@ -71,7 +71,7 @@ fn unpack(root: &Path) -> Result<PathBuf> {
     }
     for package in apt.download(&[COMPILER, SOURCES])? {
         let is_sources = package.file_name().is_some_and(|name| name.to_string_lossy().starts_with(SOURCES));
-        // The compiler's own sources are 250 MB that the guests do not need.
+        // Only the library's folder is unpacked, because guests do not need the compiler's own sources (250 MB).
         let members = if is_sources { vec![format!("./{}", library_folder(&version))] } else { vec![] };
         extract_debian_package(&package, &members, root)?;
     }
@@ -89,7 +89,7 @@ fn wrapper(root: &Path) -> PathBuf {
     root.join("rustc")
 }
 
-/// Writes a script that starts the unpacked compiler with its libraries, wherever the cache is.
+/// Writes a script that starts the unpacked compiler with its libraries, independent of the path of the cache.
 fn write_wrapper(root: &Path) -> Result<()> {
     let folders = fs::read_dir(root.join("usr/lib"))?.flatten().map(|folder| folder.path());
     let driver = folders

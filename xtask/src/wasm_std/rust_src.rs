@@ -1,8 +1,8 @@
 //! Finds the sources of the standard library for exactly the compiler's version.
 //!
 //! In: the compiler. Out: a `library` folder with the lock file that cargo needs. The toolchain's own `rust-src` comes
-//! first, then Debian's package of that version, unpacked without installing it. Deliberately absent: sources of other
-//! versions, which would not compile, and git.
+//! first, then Debian's package of the same version, unpacked without installing it. Deliberately absent: sources of
+//! other versions, which would not compile, and git.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::context::{Compiler, Context};
 /// A package of the Debian archive with the sources of one version of Rust.
 struct Package {
     rust: &'static str,
-    /// The path in the archive; `Architecture: all`, so it is the same for every machine.
+    /// The path in the archive. It is the same for every machine, because the package is `Architecture: all`.
     path: &'static str,
     sha256: &'static str,
 }

@@ -1,4 +1,4 @@
-//! Managers see the orders of their own regions, some roles see all of them, nobody else sees any.
+//! Lets managers see the orders of their own regions, and some roles all orders. Other callers see none.
 
 use terrane_sdk::filter::column;
 use terrane_sdk::governance::{Hook, Obligations, Principal, QueryFacts, Verdict};

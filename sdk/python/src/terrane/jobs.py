@@ -36,7 +36,7 @@ class JobState:
 
 
 class _Handle:
-    """The parts of a job that need no request."""
+    """The attributes of a job that need no request."""
 
     def __init__(self, state: JobState) -> None:
         self.state = state
@@ -63,7 +63,7 @@ class Job(_Handle):
         self._client = client
 
     def refresh(self) -> Job:
-        """Read the state again."""
+        """Reload the state from the server."""
         self.state = self._client._run(self._client._api.job(self.id))
         return self
 
@@ -93,7 +93,7 @@ class AsyncJob(_Handle):
         self._client = client
 
     async def refresh(self) -> AsyncJob:
-        """Read the state again."""
+        """Reload the state from the server."""
         self.state = await self._client._run(self._client._api.job(self.id))
         return self
 

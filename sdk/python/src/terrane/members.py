@@ -156,8 +156,8 @@ class Member:
 class Measure(Member):
     """A measure of a cube.
 
-    `aggregation` names that of a `number` which is one, such as `median`. `rolling_window` has the keys `trailing`,
-    `leading` and `offset`, and is None for other measures.
+    `aggregation` is the name of the aggregation if `type` is `number` and the measure is one aggregation, such as
+    `median`. `rolling_window` has the keys `trailing`, `leading` and `offset`, and is None for other measures.
     """
 
     name: str

@@ -1,4 +1,4 @@
-//! A check: how many values of each column are missing.
+//! A check that reports the number of missing values of each column.
 
 use terrane_sdk::check::{
     Aggregate, Answer, Answers, Check, Column, Finding, Plan, Planner, QualityDimension, Severity,

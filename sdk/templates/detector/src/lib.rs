@@ -1,4 +1,4 @@
-//! A detector: points further from the mean of their history than so many standard deviations.
+//! A detector of points whose distance from the mean of their history exceeds a number of standard deviations.
 
 use terrane_sdk::detector::{Detection, Detector, DetectorInfo, Judgement, Params, SeriesBatch};
 use terrane_sdk::{CallContext, PluginError, PluginInfo};

@@ -1,4 +1,4 @@
-//! A dialect: the SQL standard, and what differs from it.
+//! A dialect: the SQL standard with the differences of one warehouse.
 
 use terrane_sdk::dialect::{Dialect, Op, PlaceholderStyle, Profile, ProfileBuilder};
 use terrane_sdk::{CallContext, PluginError, PluginInfo};
@@ -10,7 +10,7 @@ impl Dialect for Plugin {
     const INFO: PluginInfo = PluginInfo::new("dialect-template", "0.1.0", "Template");
 
     fn profile(_: &CallContext) -> Result<Profile, PluginError> {
-        // `warehouse.type` of a project; the component's file is dialect-<this name>.wasm.
+        // The value of `warehouse.type` in a project. The component's file is dialect-<this name>.wasm.
         Ok(ProfileBuilder::ansi("template")
             .placeholders(PlaceholderStyle::Question, 32_767)
             .op(Op::StartsWith, "starts_with({0}, {1})")

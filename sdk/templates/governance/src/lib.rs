@@ -1,4 +1,4 @@
-//! A governance hook: callers see the rows of `orders` of their own regions, an attribute of theirs.
+//! A governance hook: callers see the rows of `orders` of the regions in their attribute `regions`.
 
 use terrane_sdk::filter::column;
 use terrane_sdk::governance::{Hook, Obligations, Principal, QueryFacts, Verdict};
@@ -14,7 +14,7 @@ impl Hook for Plugin {
         if !query.reads("orders") {
             return Ok(Verdict::abstain());
         }
-        // Of no regions, no rows.
+        // A caller without regions sees no rows.
         let own = column("region").in_list(who.texts("regions"));
         Ok(Verdict::permit(Obligations::default().row_filter("orders", &own)))
     }

@@ -1,7 +1,7 @@
 //! Runs the attack for many cases: `terrane-attack --cases N [--seed S] [--only I]`, or `--case FILE` for a saved case.
 //!
-//! In: how long, and where to start. Out: progress, counts, and every fault as a case file. As
-//! `terrane-attack --as-program …` it is the program under attack.
+//! In: how long, and where to start. Out: progress, counts, and every fault as a case file. With the first argument
+//! `--as-program`, this binary is the program under attack.
 #![allow(clippy::print_stdout, reason = "a command-line tool speaks on stdout")]
 #![allow(clippy::disallowed_methods, reason = "a tool reads its arguments and measures its own time")]
 
@@ -22,7 +22,7 @@ const MAX_SHOWN: usize = 3_000;
 #[derive(Parser)]
 #[command(about = "Compare two servers that a restricted caller must not be able to tell apart")]
 struct Arguments {
-    /// Cases in all.
+    /// The total number of cases.
     #[arg(long, default_value_t = 1_000)]
     cases: usize,
     /// The seed of the first scenario; each further scenario uses the next number.
@@ -31,7 +31,7 @@ struct Arguments {
     /// Run only the case of this number in the scenario of `--seed`.
     #[arg(long)]
     only: Option<usize>,
-    /// Stop after so many faults.
+    /// Stop after this number of faults.
     #[arg(long, default_value_t = 10)]
     faults: usize,
     /// Run one case file and show both answers.
@@ -78,7 +78,7 @@ fn main() -> Result<ExitCode> {
     let mut shown = started;
     let mut saved = 0;
     let report = run(&stage, &wanted, |report| {
-        // At once: a long run may be ended from outside.
+        // Faults are saved at once, because a long run may be ended from outside.
         for case in &report.faults[saved..] {
             show(case);
         }

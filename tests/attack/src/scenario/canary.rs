@@ -1,7 +1,8 @@
-//! Members that fail on hidden rows: casts, divisions and `error()` over codes that only visible rows have right.
+//! Members that fail on hidden rows: casts, divisions and `error()` over codes that have a valid value on visible rows
+//! only.
 //!
-//! In: the cubes of a world. Out: members for the generator of queries, and the SQL that replaces theirs in the
-//! project's files. If the program computes one of them for a hidden row, the statement fails.
+//! In: the cubes of a world. Out: members for the generator of queries, and the SQL that replaces the members' SQL in
+//! the project's files. If the program computes one of them for a hidden row, the statement fails.
 
 use serde_json::{Value as Json, json};
 use terrane_oracle_tests::world::{
@@ -11,10 +12,10 @@ use terrane_oracle_tests::world::{
 use super::sides::CODE;
 
 const PREFIX: &str = "canary_";
-/// The message of the error that a hidden row raises. It stands in SQL that callers may see.
+/// The message of the error that a hidden row raises. Callers may see it, because it is part of the members' SQL.
 pub(crate) const ERROR: &str = "hidden row";
 
-/// Adds the members, which the generator of queries names. [`write_members`] gives them the SQL that fails.
+/// Adds the members with harmless SQL, for the generator of queries. [`write_members`] replaces it by SQL that fails.
 pub(super) fn add_members(cube: &mut Cube) {
     let code = Expr::own(cube.columns.len() - 1);
     for (name, kind) in [
@@ -46,7 +47,7 @@ pub(super) fn add_members(cube: &mut Cube) {
     cube.segments.push(Segment { name: "canary_segment".to_owned(), sql: Expr::IsNull(Box::new(code)) });
 }
 
-/// Writes the real SQL into a cube of the project's files.
+/// Writes the SQL that fails on hidden rows into a cube of the project's files.
 pub(super) fn write_members(cube: &mut Json) {
     for list in ["dimensions", "measures", "segments"] {
         let members = cube[list].as_array_mut().map(Vec::as_mut_slice).unwrap_or_default();

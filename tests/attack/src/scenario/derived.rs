@@ -1,7 +1,7 @@
-//! Cubes over the data of a protected cube: the same table, queries, models, other names for its columns.
+//! Cubes over the data of a protected cube: over the same table, over queries or models, or with renamed columns.
 //!
-//! In: a world. Out: cubes for the generator of queries, and the relations in their files. By the semantics, each of
-//! them shows the same as the cube of the table, or nothing.
+//! In: a world. Out: cubes for the generator of queries, and the relations in their files. By the semantics, each cube
+//! shows the same rows as the protected cube, or nothing.
 
 use serde_json::{Value as Json, json};
 use terrane_oracle_tests::random::Random;
@@ -13,7 +13,7 @@ use super::people;
 use crate::server::Files;
 
 /// Clauses by which DuckDB reads a table `{t}`. `{n}` is the table's name as a string, for names that are plain words;
-/// `{b}` is the name without its schema.
+/// `{b}` is the table's name without its schema.
 const SPELLINGS: &[&str] = &[
     "FROM {t}",
     "TABLE {t}",
@@ -40,13 +40,13 @@ pub(super) struct Derived {
     pub(super) cube: Cube,
     /// The cube whose table it reads.
     pub(super) origin: String,
-    /// `sql` or `sql_table`, and `extends`.
+    /// The keys `sql` or `sql_table`, or `extends`.
     pub(super) relation: Json,
-    /// A model that it reads.
+    /// The model that the cube reads, if it reads one.
     pub(super) files: Files,
 }
 
-/// Makes up to three of them. `table`: the name of a cube's table as SQL.
+/// Generates up to three derived cubes. `table` returns the name of a cube's table as SQL.
 pub(super) fn derived_cubes(world: &World, random: &mut Random, table: impl Fn(&Cube) -> String) -> Vec<Derived> {
     let count = random.below(4);
     let mut all: Vec<Derived> = (0..count)
@@ -68,7 +68,7 @@ pub(super) fn derived_cubes(world: &World, random: &mut Random, table: impl Fn(&
 fn derived_cube(origin: &Cube, table: &str, number: usize, random: &mut Random) -> Derived {
     let name = format!("derived{number}");
     let model = format!("model{number}");
-    // Where columns have other names, so have the members.
+    // If the relation renames columns, the members have the new names too.
     let renamed = renamed_columns(origin);
     let all: Vec<String> = origin
         .columns
@@ -116,7 +116,7 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Renames all columns except the first and the last, which policies on all cubes name.
+/// Returns new names for all columns except the first and the last, which policies on all cubes name.
 fn renamed_columns(origin: &Cube) -> Vec<String> {
     let last = origin.columns.len() - 1;
     let rename = |(index, column): (usize, &Column)| match index {
@@ -126,7 +126,7 @@ fn renamed_columns(origin: &Cube) -> Vec<String> {
     origin.columns.iter().enumerate().map(rename).collect()
 }
 
-/// Returns a cube with a dimension for each column under another name, and with a measure or two.
+/// Returns a cube with a dimension for each column under another name, and with one or two measures.
 fn shape(origin: &Cube, name: &str, prefix: &str, random: &mut Random) -> Cube {
     let kind = |ty| match ty {
         ColumnType::Text => DimensionKind::String,
@@ -164,7 +164,7 @@ fn shape(origin: &Cube, name: &str, prefix: &str, random: &mut Random) -> Cube {
     }
 }
 
-/// Returns the rows that filters take their values from.
+/// Returns the cube with rows, from which filters take their values.
 pub(super) fn with_rows(derived: &Cube, rows: &[Vec<Cell>]) -> Cube {
     Cube { rows: rows.to_vec(), ..derived.clone() }
 }

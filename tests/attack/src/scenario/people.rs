@@ -1,8 +1,8 @@
 //! A cube over a file of the project, and other files with data that no caller may read.
 //!
 //! In: a random generator, and the rows of one side. Out: the cube, its files, and the spellings under which writers
-//! and project files may try to read them. All values are plain words: the engine finds out the types of a file's
-//! columns by its rows, and other types would be a difference that the project's author makes.
+//! and project files may try to read them. All values are plain words, because the engine derives the types of a file's
+//! columns from its rows. Values of other types could give the two sides different types.
 
 use serde_json::json;
 use terrane_oracle_tests::random::Random;
@@ -21,7 +21,7 @@ const REGION: usize = 2;
 
 /// The table's name in the project.
 pub(super) const TABLE: &str = "\"data/people.csv\"";
-/// Other spellings of the same file, and functions that read it.
+/// Other spellings of the file's name, and functions that read the file.
 pub(super) const SPELLINGS: &[&str] = &[
     "SELECT * FROM \"data/people.csv\"",
     "SELECT * FROM 'data/people.csv'",
@@ -40,7 +40,7 @@ pub(super) const SPELLINGS: &[&str] = &[
     "SELECT 1 AS id, content AS name, filename AS region, content AS secret, filename AS canary_code FROM read_text('data/people.csv')",
     "WITH p AS (SELECT * FROM read_csv('data/people.csv')) SELECT * FROM p",
 ];
-/// Spellings that the reader of `sql_table` may accept as the name of a table.
+/// Spellings that the parser of `sql_table` may accept as the name of a table.
 pub(crate) const WRITER_NAMES: &[&str] = &[
     "people.csv",
     "PEOPLE.CSV",
@@ -62,7 +62,7 @@ pub(super) fn is_people(cube: &Cube) -> bool {
     cube.name == NAME
 }
 
-/// Adds the cube, with a row filter unless its columns are to be masked instead.
+/// Adds the cube. It has a row filter, unless its columns are masked.
 pub(super) fn add(world: &mut World, random: &mut Random) {
     let text = |name: &str| Column { name: name.to_owned(), ty: ColumnType::Text };
     let columns =
@@ -127,7 +127,7 @@ fn letters(random: &mut Random) -> String {
     (0..8).map(|_| char::from(b'a' + random.below(26) as u8)).collect()
 }
 
-/// Returns the files of one side: the cube's own, and others beside the project file that no cube reads.
+/// Returns the files of one side: the cube's file, and files beside the project file that no cube reads.
 pub(super) fn files(people: Option<&Cube>, side: &str) -> Files {
     let mut files = Files::new();
     if let Some(cube) = people {

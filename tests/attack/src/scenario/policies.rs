@@ -1,7 +1,7 @@
 //! Policies beyond those of the oracle's worlds: `when` by attributes of every type, `"*"`, masks that are SQL.
 //!
-//! In: a world and its policies as JSON. Out: other JSON that hides at least as much from the caller, and the world
-//! that it describes.
+//! In: a world and its policies as JSON. Out: other policies that hide at least as much from the caller, and the world
+//! that they describe.
 
 use serde_json::{Value as Json, json};
 use terrane_oracle_tests::generate::{Generator, mask_policies, policies};
@@ -13,16 +13,16 @@ use crate::caller::{APPLICABLE, UNTYPED};
 
 /// The number of attempts to generate a policy that hides rows or values from the caller.
 const TRIES: usize = 20;
-/// The largest id that the row filter on all cubes may let through.
+/// The largest value of the id that the row filter on all cubes may allow.
 const MAX_STAR_ID: i64 = 4;
 
-/// Additions to the oracle's world.
+/// Policies beyond those of the oracle's world.
 #[derive(Debug, Default)]
 pub(super) struct Extras {
-    /// A row filter on all cubes. The world has it as its last `star_policies` policies, one for each cube.
+    /// A row filter on all cubes. In the world, it is the last `star_policies` policies, one for each cube.
     star_filter: Option<Json>,
     star_policies: usize,
-    /// For each mask and denied member, whether the policy is for all cubes.
+    /// For each policy with masks and denied members, whether it applies to all cubes.
     is_star: Vec<bool>,
 }
 
@@ -63,8 +63,8 @@ pub(super) fn add(generator: &mut Generator, world: &mut World, has_star: bool, 
     extras
 }
 
-/// Removes row filters that read a cube whose rows another policy hides. The semantics do not define which rows such a
-/// filter sees.
+/// Removes row filters that read a cube whose rows another policy hides. The semantics do not define which rows such
+/// a filter reads.
 fn drop_filters_over_hidden_cubes(world: &mut World) {
     let hidden: Vec<String> = world.policies.iter().map(|policy| policy.cube.clone()).collect();
     let policies = std::mem::take(&mut world.policies);
@@ -77,14 +77,14 @@ fn drop_filters_over_hidden_cubes(world: &mut World) {
     world.policies = policies.into_iter().filter(is_sound).collect();
 }
 
-/// Returns whether each cube with one of the masked members has a dimension of that name.
+/// Returns whether each cube that has one of the masked members has it as a dimension.
 fn fits_all(world: &World, index: usize) -> bool {
     let masks = &world.mask_policies[index].masks;
     let fits = |cube: &Cube| masks.iter().all(|(name, _)| cube.measure(name).is_none() && cube.segment(name).is_none());
     world.cubes.iter().all(fits)
 }
 
-/// Applies policies for all cubes to each cube that has a member of the name.
+/// Adds each policy for all cubes to the other cubes, with the masks and denials of the dimensions that the cube has.
 fn spread(world: &mut World, extras: &Extras) {
     let mut more = Vec::new();
     for (mask_policy, _) in world.mask_policies.iter().zip(&extras.is_star).filter(|(_, is_star)| **is_star) {
@@ -104,7 +104,7 @@ fn spread(world: &mut World, extras: &Extras) {
 
 fn add_star_filter(world: &mut World, extras: &mut Extras, random: &mut Random) {
     let most = random.between(0, MAX_STAR_ID);
-    // A filter that reads across a join reads rows that this one hides.
+    // A row filter that reads another cube would read rows that the filter on all cubes hides.
     let reads_across = |policy: &Policy| {
         matches!(&policy.row_filter, RowPolicy::Attribute { column: Expr::Column { cube: Some(_), .. }, .. })
     };
@@ -121,9 +121,9 @@ fn add_star_filter(world: &mut World, extras: &mut Extras, random: &mut Random) 
         Some(json!({"name": "all_rows", "cubes": "*", "row_filter": format!("{{CUBE}}.id <= {most}")}));
 }
 
-/// Rewrites the policies `all`, which are in the form in which the oracle's worlds print them, for the project's files.
+/// Converts the policies `all` from the form of the oracle's worlds to the form of the project's files.
 pub(super) fn printed(all: &[Json], world: &World, extras: &Extras, is_typed: bool, random: &mut Random) -> Vec<Json> {
-    // Row filters, then masks and denials, then what `spread` has added.
+    // The order of `all`: row filters, then masks and denials, then the policies that `spread` has added.
     let rows = world.policies.len();
     let own_rows = rows - extras.star_policies;
     let filters = all.iter().take(own_rows);
@@ -146,7 +146,7 @@ pub(super) fn printed(all: &[Json], world: &World, extras: &Extras, is_typed: bo
     written
 }
 
-/// Replaces some constant masks by expressions that disclose as little.
+/// Replaces some constant masks by SQL expressions that disclose as little as the constants.
 fn sql_masks(mask_policy: &mut Json, random: &mut Random) {
     let masks = mask_policy.get_mut("mask").and_then(Json::as_object_mut);
     for mask in masks.into_iter().flat_map(|masks| masks.values_mut()) {

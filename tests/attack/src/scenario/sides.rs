@@ -1,8 +1,8 @@
 //! The data of the other side: equal in everything that the caller may see.
 //!
 //! In: a world whose cubes have a last column of tags ([`CODE`]). Out: the same world with other hidden rows and other
-//! masked values. Unchanged are the rows that the caller sees, the columns that the semantics show through joins, row
-//! filters and distinct keys (rules 20 and 21), the first character behind a partial mask, and strings behind a hash.
+//! masked values. These values stay: the rows that the caller sees; the columns that the semantics show through joins,
+//! row filters and distinct keys (rules 20 and 21); the first character of a partial mask; strings under a hash mask.
 //! After each change, the oracle's own filter checks that the same rows are visible.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,8 @@ use terrane_oracle_tests::world::{Cell, ColumnType, Cube, Expr, Mask, RowPolicy,
 
 use super::people;
 
-/// The last column of every table: tags while data is made, then the codes that hidden rows must not betray.
+/// The last column of every table. It contains tags while data is generated, then codes that answers must not disclose
+/// for hidden rows.
 pub(super) const CODE: &str = "canary_code";
 /// The beginning of every code of a hidden row. No answer may contain it.
 pub const CANARY: &str = "x-canary";
@@ -23,15 +24,15 @@ const BIG: &[i64] = &[0, 5, -1, i64::MAX, i64::MIN];
 const CENTS: &[i64] = &[0, 125, -999, 999_999_999_999_999_999];
 const DOUBLES: &[f64] = &[0.0, 1.5, -2.25, 1e300];
 
-/// The ways in which values of a masked column may differ.
+/// The changes that a value of a masked column allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Freedom {
     Any,
-    /// Changes all but the first character; the empty string and null are unchanged.
+    /// Everything after the first character may change. The empty string and null must not.
     AfterFirstCharacter,
 }
 
-/// Adds the column of tags: each row gets its own.
+/// Adds the column of tags. Each row gets a tag of its own.
 pub(super) fn add_tags(world: &mut World) {
     for cube in &mut world.cubes {
         cube.columns.push(terrane_oracle_tests::world::Column { name: CODE.to_owned(), ty: ColumnType::Text });
@@ -62,7 +63,7 @@ pub(super) fn other_side(world: &World, random: &mut Random) -> World {
     other
 }
 
-/// Replaces tags by codes: numbers on rows that the caller sees, canaries on hidden ones.
+/// Replaces tags by codes: numbers on rows that the caller sees, canaries on hidden rows.
 pub(super) fn replace_tags(world: &mut World, side: &str) {
     let visible = tags_of(&visible_rows(world));
     for (cube, visible) in world.cubes.iter_mut().zip(visible) {
@@ -78,7 +79,7 @@ pub(super) fn replace_tags(world: &mut World, side: &str) {
     }
 }
 
-/// Returns the number of hidden rows, and of cells that differ in visible ones.
+/// Returns the number of hidden rows, and the number of cells that differ in visible rows.
 pub(super) fn differences(left: &World, right: &World) -> (usize, usize) {
     let is_hidden = |cube: &Cube, row: &&Vec<Cell>| text_of(&row[cube.columns.len() - 1]).starts_with(CANARY);
     let hidden = left.cubes.iter().map(|cube| cube.rows.iter().filter(|row| is_hidden(cube, row)).count()).sum();
@@ -91,7 +92,7 @@ pub(super) fn differences(left: &World, right: &World) -> (usize, usize) {
     (hidden, cells)
 }
 
-/// Changes a value that the caller sees, a difference that the attack must find.
+/// Changes a value that the caller sees, so that the attack must find a difference.
 pub(super) fn change_visible_value(world: &mut World, random: &mut Random) {
     let visible = tags_of(&visible_rows(world));
     for (cube, visible) in world.cubes.iter_mut().zip(visible) {
@@ -143,7 +144,7 @@ fn change_hidden_rows(cube: &mut Cube, visible: &[Vec<Cell>], random: &mut Rando
             _ => rows.push(changed(row, &types, people::is_people(cube), random)),
         }
     }
-    // A row like a hidden one, or like a visible one that the filter may hide once it is changed.
+    // The new row resembles a hidden row, or a visible row that the filter may hide after the change.
     let pattern = cube.rows.iter().find(|row| !shown.contains(text_of(&row[code])));
     if let Some(pattern) = pattern.filter(|_| random.chance(60)) {
         let mut new = changed(&tagged(pattern, 2_000), &types, people::is_people(cube), random);
@@ -162,7 +163,7 @@ fn tagged(row: &[Cell], number: usize) -> Vec<Cell> {
     row
 }
 
-/// Returns the row with one to three other values. The id and the tag stay.
+/// Returns the row with one to three other values. The id and the tag do not change.
 fn changed(row: &[Cell], types: &[ColumnType], has_plain_texts: bool, random: &mut Random) -> Vec<Cell> {
     let mut row = row.to_vec();
     for _ in 0..1 + random.below(3) {
@@ -183,7 +184,7 @@ fn id_of(row: &[Cell]) -> Option<i64> {
 }
 
 fn unused(used: &mut BTreeSet<i64>) -> i64 {
-    // Foreign keys of the generator reach up to 11, so that a new hidden row may be what a visible row points to.
+    // The generator's foreign keys are at most 11, so a visible row may refer to a new hidden row.
     let id = (0..).find(|id| !used.contains(id)).unwrap_or_default();
     used.insert(id);
     id
@@ -223,7 +224,7 @@ fn change_masked_values(world: &World, cube: &mut Cube, random: &mut Random) {
     }
 }
 
-/// Returns the columns of a cube whose values no answer may depend on.
+/// Returns the columns whose raw values must not affect any answer.
 fn free_columns(world: &World, cube: &Cube) -> BTreeMap<usize, Freedom> {
     let raw = raw_columns(world, cube);
     let columns = (1..cube.columns.len() - 1).filter(|column| !raw.contains(column));
@@ -243,7 +244,7 @@ fn freedom(world: &World, cube: &Cube, column: usize) -> Option<Freedom> {
     if covering.is_empty() || covering.iter().any(|mask_policy| mask_policy.allow_aggregate) {
         return None;
     }
-    // A masked dimension of another kind shows something of the column: only plain ones are followed.
+    // A masked dimension that computes with the column shows a part of it. Only plain columns allow partial changes.
     let masks = mask_policies().flat_map(|mask_policy| &mask_policy.masks);
     let mut freedom = Freedom::Any;
     for (name, mask) in masks {
@@ -264,7 +265,7 @@ fn freedom(world: &World, cube: &Cube, column: usize) -> Option<Freedom> {
 fn reads(sql: &Expr, column: usize) -> bool {
     match sql {
         Expr::Column { column: own, .. } => *own == column,
-        // A member may stand for any column.
+        // The member may read any column.
         Expr::Member { .. } => true,
         other => other.parts().into_iter().any(|part| reads(part, column)),
     }

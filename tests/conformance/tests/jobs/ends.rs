@@ -64,7 +64,7 @@ async fn job_below_the_floor_of_free_disk_fails() {
     runner.abort();
 }
 
-/// The file of the first attempt is a link to a device that has no space.
+/// The file of the first attempt is a link to a device without free space.
 #[tokio::test]
 async fn full_disk_fails_the_job_and_leaves_nothing_behind() {
     let house = House::new().await;
@@ -75,7 +75,7 @@ async fn full_disk_fails_the_job_and_leaves_nothing_behind() {
     let failed = body(&house.get(&format!("{JOBS}/{id}?wait=30")).await);
     assert_eq!((&failed["status"], &failed["error"]["code"]), (&json!("failed"), &json!("RESULTS_UNAVAILABLE")));
     assert_eq!(results.read_dir().unwrap().count(), 0);
-    // The next one has a disk again.
+    // The next job writes to a device with free space.
     let next = body(&house.submit(json!({"prefer": "wait=30"})).await);
     assert_eq!(next["status"], "complete");
     runner.abort();

@@ -1,4 +1,4 @@
-//! A server with jobs, and the requests that the tests send.
+//! A server with jobs, and the requests that the tests of this folder send.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ impl House {
         House::of(World::default(), 0).await
     }
 
-    /// Makes a server whose writers leave `floor` bytes of disk free.
+    /// Creates a server whose writers keep at least `floor` bytes of the disk free.
     pub(crate) async fn of(world: World, floor: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Arc::new(StateStore::open("sqlite://state.db", folder.path()).await.unwrap());
@@ -45,7 +45,7 @@ impl House {
         House { edge, store, folder }
     }
 
-    /// Runs jobs until the end of the test.
+    /// Starts a runner of jobs, which runs until its task is aborted.
     pub(crate) fn run(&self) -> tokio::task::JoinHandle<()> {
         tokio::spawn(self.edge.app().services.job_runner().run(std::future::pending()))
     }
@@ -70,7 +70,7 @@ impl House {
         self.ask("DELETE", path, json!({}), None).await
     }
 
-    /// Submits a query of a caller that a test chooses.
+    /// Submits a query as a caller that the test chooses.
     pub(crate) async fn submit_as(&self, identity: &Identity) -> Result<Job, JobError> {
         let text = query().to_string();
         let request = from_wire(text.as_bytes()).unwrap();
@@ -78,7 +78,7 @@ impl House {
         self.edge.app().services.jobs.submit(identity, &RequestContext::default(), submission).await
     }
 
-    /// Returns a caller's job once it has ended.
+    /// Waits until a caller's job has ended, and returns it.
     pub(crate) async fn ended(&self, identity: &Identity, id: &str) -> Job {
         let job = self.edge.app().services.jobs.wait(identity, id, Duration::from_secs(30)).await.unwrap();
         assert!(!job.state.is_open(), "{job:?}");
@@ -102,7 +102,7 @@ pub(crate) fn status_and_code(answered: &Answered) -> (u16, String) {
     (answered.status.as_u16(), body(answered)["error"]["code"].as_str().unwrap_or_default().to_owned())
 }
 
-/// Waits until another task makes a condition true.
+/// Waits until a condition holds, which another task changes.
 pub(crate) async fn until(mut is_true: impl FnMut() -> bool) {
     let wait = async {
         while !is_true() {

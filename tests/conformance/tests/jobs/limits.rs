@@ -21,7 +21,7 @@ async fn caller_over_the_quota_is_rate_limited() {
     let refused = house.submit(json!({})).await;
     assert_eq!(status_and_code(&refused), (429, "RATE_LIMITED".to_owned()));
     assert!(refused.headers.contains_key("retry-after"));
-    // A known key makes no new job.
+    // A request with a known idempotency key creates no job.
     assert_eq!(house.submit(json!({"idempotency-key": "k"})).await.status.as_u16(), 202);
     let another = Identity { scopes: Scopes::READ, tenant: Some("another".into()), ..Identity::default() };
     house.submit_as(&another).await.unwrap();
@@ -32,7 +32,7 @@ async fn caller_over_the_quota_is_rate_limited() {
     assert_eq!(house.submit(json!({})).await.status.as_u16(), 202);
 }
 
-/// The only permit of interactive queries is free while jobs have all of theirs.
+/// The only permit of interactive queries is free while jobs hold all of their own permits.
 #[tokio::test]
 async fn jobs_take_no_permit_of_interactive_queries() {
     let world = World { warehouse: FakeBehavior::Hangs, ..World::default() };

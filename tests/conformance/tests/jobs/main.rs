@@ -1,4 +1,4 @@
-//! Tests asynchronous queries with a real state database and a real folder of results, and their errors.
+//! Tests asynchronous queries and their errors with a real state database and a real folder of results.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -50,7 +50,7 @@ async fn job_is_stored_run_and_read_in_pages() {
     }
     let list = body(&house.get(JOBS).await);
     assert_eq!(list["jobs"][0]["job_id"], *id);
-    // The result is given up, twice.
+    // Deleting the result twice has the same answer.
     for _ in 0..2 {
         let deleted = house.ask("DELETE", &path, json!({}), None).await;
         assert_eq!((deleted.status.as_u16(), &body(&deleted)["status"]), (200, &json!("expired")));
@@ -133,7 +133,7 @@ async fn lost_result_is_unavailable_and_not_gone() {
     assert_eq!(house.get(&format!("{path}/result")).await.status.as_u16(), 200);
 }
 
-/// A holder that died twice leaves a failed job, and its late calls change nothing.
+/// A job fails if its holder died in both attempts. Late calls of a dead holder change nothing.
 #[tokio::test]
 async fn third_attempt_is_a_failure() {
     let house = House::new().await;

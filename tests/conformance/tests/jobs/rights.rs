@@ -94,7 +94,7 @@ async fn job_runs_under_the_policies_of_its_run() {
     let runner = house.run();
     assert_eq!(body(&house.get(&format!("{path}?wait=30")).await)["status"], "complete");
     assert_eq!(body(&house.get(&format!("{denied}?wait=30")).await)["status"], "complete");
-    // Both ran with the filter, so the policies of the first one's submission do not open it.
+    // Both jobs ran with the row filter. Without the filter, their results must not be readable.
     assert_eq!(house.get(&format!("{path}/result")).await.status.as_u16(), 200);
     house.edge.app().services.catalog.replace(snapshot());
     assert_eq!(house.get(&format!("{path}/result")).await.status.as_u16(), 410);

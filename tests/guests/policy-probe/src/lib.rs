@@ -1,7 +1,7 @@
-//! A governance hook that does what its configuration says, good or bad. For tests alone.
+//! A governance hook for tests. It returns the verdict that its configuration describes, or misbehaves as it describes.
 //!
-//! In: a JSON object, like `{"filter": {"cube": "orders", "member": "region", "value": "EU"}}`. Out: that
-//! verdict. It is never shipped.
+//! In: a JSON object, such as `{"filter": {"cube": "orders", "member": "region", "value": "EU"}}`. Out: the verdict
+//! with this row filter. The hook is not shipped.
 
 use terrane_sdk::filter::{column, never};
 use terrane_sdk::governance::{
@@ -31,7 +31,7 @@ impl Hook for Probe {
         let word = |json: &Json, name: &str| json.get(name).and_then(Json::text).unwrap_or_default().to_owned();
         for filter in config.get("filters").map(Json::items).unwrap_or_default().iter().chain(config.get("filter")) {
             let cube = word(filter, "cube");
-            // A policy for cubes that some queries don't read does the same.
+            // Skips cubes that the query does not read, as a real policy does, unless the configuration says `always`.
             if !query.reads(&cube) && filter.get("always").is_none() {
                 continue;
             }
@@ -109,7 +109,7 @@ fn mask_of(kind: &str) -> Mask {
 fn misbehave(config: &Json) -> Result<(), PluginError> {
     match config.get("fault").and_then(Json::text) {
         Some("trap") => {
-            // A trap, whatever the panic strategy is.
+            // An index out of bounds causes a trap, whatever the panic strategy is.
             let nothing: Vec<u8> = Vec::new();
             Err(PluginError::Internal(format!("{}", nothing[config.fields().len()])))
         }

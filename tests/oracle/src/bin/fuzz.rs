@@ -22,37 +22,36 @@ use terrane_oracle_tests::product::Product;
 #[derive(Parser)]
 #[command(about = "Compare the product with the oracle on random models, data and queries")]
 struct Arguments {
-    /// Queries in all.
+    /// The total number of queries.
     #[arg(long, default_value_t = 1_000)]
     cases: usize,
-    /// The first world's seed; the next one has the next.
+    /// The seed of the first world. Each further world has the next number as its seed.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Stop after so many differences.
+    /// Stop after this number of differences.
     #[arg(long, default_value_t = 5)]
     differences: usize,
     /// Run one case file and show the statement.
     #[arg(long)]
     case: Option<std::path::PathBuf>,
-    /// Features that are off by default; and with `--without` those that are on: to_many, steps,
-    /// total_dimensions, policies, masks, metric_time, compare, totals, ungrouped, granularity_filters,
-    /// hostile_names, rollups.
+    /// Features to add to the default ones. `--without` removes features. The names: to_many, steps, total_dimensions,
+    /// policies, masks, metric_time, compare, totals, ungrouped, granularity_filters, hostile_names, rollups.
     #[arg(long, value_delimiter = ',')]
     with: Vec<String>,
     #[arg(long, value_delimiter = ',')]
     without: Vec<String>,
-    /// Compare DAX with the evaluator of its definitions; each world has 40 queries.
+    /// Compare DAX with an evaluator of its definitions. Each world has 40 queries.
     #[arg(long)]
     dax: bool,
     /// Run DAX on the PostgreSQL server at this URL.
     #[arg(long, requires = "dax")]
     postgres: Option<String>,
-    /// A mistake of matching that the run must find: `OpenRows`, `NestedWeeks` …
+    /// A planted mistake of matching that the run must find, such as `OpenRows` or `NestedWeeks`.
     #[arg(long)]
     flaw: Option<FlawName>,
 }
 
-/// A [`Flaw`] by its name.
+/// A [`Flaw`], parsed from its name.
 #[derive(Debug, Clone, Copy)]
 struct FlawName(Flaw);
 
@@ -109,7 +108,7 @@ fn main() -> Result<ExitCode> {
     };
     let mut saved = Ok(0);
     let report = run(&wanted, |report| {
-        // At once: a long run may be ended from outside.
+        // Differences are saved at once, because a long run may be ended from outside.
         if let Ok(known) = saved {
             saved = report.differences[known..].iter().try_for_each(save).map(|()| report.differences.len());
         }

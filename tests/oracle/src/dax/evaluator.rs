@@ -1,7 +1,7 @@
-//! DAX by definition: a filter context is a list of allowed values of columns, a row context is a row.
+//! Evaluates DAX by definition: a filter context is a list of allowed values of columns, a row context is a row.
 //!
-//! In: the rows that a caller sees, and a query. Out: its rows. It is slow and obvious, and shares no code with the
-//! product.
+//! In: the rows that a caller sees, and a query. Out: the rows of the query's result. The evaluator is slow and simple
+//! on purpose, and shares no code with the product.
 
 use std::cmp::Ordering;
 
@@ -10,14 +10,14 @@ use serde_json::{Value as Json, json};
 use super::expression::{Condition, Filter, Measure, Query, Scalar, Table, Test};
 use super::star::{Column, Data, MARK, REFUND, Row, columns_of, mark_of, number, value};
 
-/// The allowed combinations of columns.
+/// A filter: the allowed combinations of values of some columns.
 #[derive(Debug, Clone)]
 struct Restriction {
     columns: Vec<Column>,
     allowed: Vec<Vec<Json>>,
 }
 
-/// The filters under which an expression is evaluated; all of them are required.
+/// The filters under which an expression is evaluated. A row must pass all of them.
 #[derive(Debug, Clone, Default)]
 struct Context {
     filters: Vec<Restriction>,
@@ -26,12 +26,12 @@ struct Context {
 /// The rows of a table expression.
 struct Rows {
     columns: Vec<Column>,
-    /// The columns that its rows filter: a fact's row is one of its customer too.
+    /// The columns by which the rows filter. For a fact table, they include the columns of its customer.
     expanded: Vec<Column>,
     rows: Vec<Row>,
 }
 
-/// The rows that a caller sees.
+/// An evaluator over the rows that a caller sees.
 pub struct Evaluator {
     customers: Vec<Row>,
     orders: Vec<Row>,
@@ -41,7 +41,7 @@ pub struct Evaluator {
 }
 
 impl Evaluator {
-    /// Makes the evaluator of a caller for whom some columns do not exist.
+    /// Creates the evaluator of a caller for whom the denied columns do not exist.
     pub fn new(data: &Data, denied: &[Column]) -> Self {
         let [customers, orders, refunds] = ["customers", "orders", "refunds"].map(|table| data.expanded(table));
         Evaluator { customers, orders, refunds, has_orphans: data.has_orphans(), denied: denied.to_vec() }
@@ -79,7 +79,7 @@ impl Evaluator {
         rows.rows.iter().map(row).collect()
     }
 
-    /// Evaluates for every combination of the groups, and drops those in which every value is BLANK.
+    /// Evaluates the values for every combination of the groups, and drops combinations for which all values are BLANK.
     fn grouped(&self, groups: &[Column], values: &[Scalar], context: &Context) -> Vec<Vec<Json>> {
         let mut combinations: Vec<Row> = vec![Vec::new()];
         for table in ["customers", "orders"] {
@@ -115,13 +115,14 @@ impl Evaluator {
         }
     }
 
-    /// Returns the rows of a table that the filters leave. The columns of a filter that a table lacks do not reach it.
+    /// Returns the rows of a table that pass the filters. Columns of a filter that the table lacks have no effect.
     fn rows_of(&self, table: &str, context: &Context) -> Vec<&Row> {
         let filters = context.reaching(table);
         self.all_rows(table).iter().filter(|row| filters.iter().all(|filter| filter.passes(row))).collect()
     }
 
-    /// Returns the combinations of columns of one table, with the BLANK of facts without a customer.
+    /// Returns the distinct combinations of columns of one table. `with_blank` adds the BLANK row of facts without a
+    /// customer.
     fn values(&self, columns: &[Column], context: &Context, with_blank: bool) -> Vec<Vec<Json>> {
         let table = columns[0].0;
         let mut found: Vec<Vec<Json>> = Vec::new();
@@ -136,7 +137,7 @@ impl Evaluator {
         found
     }
 
-    /// Returns whether a table has a blank row that passes its filters.
+    /// Returns whether the table has a blank row that passes the filters.
     fn has_blank_row(&self, table: &str, context: &Context) -> bool {
         let is_passed = |filter: &Restriction| filter.passes(&Row::new());
         table == "customers" && self.has_orphans && context.reaching(table).iter().all(is_passed)
@@ -201,7 +202,8 @@ impl Evaluator {
 
     // Filters
 
-    /// Returns the context of CALCULATE: the rows become filters, then its filters replace those of their columns.
+    /// Returns the context inside of CALCULATE: the current rows become filters, then the filters of CALCULATE replace
+    /// those of the same columns.
     fn calculated(&self, filters: &[Filter], context: &Context, current: &[Row]) -> Context {
         let mut inner = transitioned(context, current);
         for filter in filters {
@@ -223,7 +225,7 @@ impl Evaluator {
                     added.push(self.meeting(condition));
                 }
                 Filter::Keep(condition) => added.push(self.meeting(condition)),
-                // The table is evaluated outside, where the rows are no filters.
+                // The table is evaluated in the outer context, in which the current rows are not filters.
                 Filter::Table(table) => {
                     let rows = self.table(table, context, current);
                     inner.remove(&|column| rows.expanded.contains(&column));
@@ -236,7 +238,7 @@ impl Evaluator {
         inner
     }
 
-    /// Returns the values of a column, whatever the filters, that meet a condition.
+    /// Returns the values of a column that meet a condition. Filters of the context have no effect.
     fn meeting(&self, condition: &Condition) -> Restriction {
         let column = condition.column();
         let values = self.values(&[column], &Context::default(), true);
@@ -318,7 +320,7 @@ impl Evaluator {
         }
     }
 
-    /// Evaluates over the rows that the filters leave. Over no rows it is BLANK.
+    /// Evaluates a measure over the rows that pass the filters; BLANK without rows.
     fn measure(&self, measure: Measure, context: &Context) -> Json {
         let rows = self.rows_of(measure.table(), context);
         let all = |column: Column| rows.iter().map(|row| value(row, column)).collect();
@@ -333,12 +335,13 @@ impl Evaluator {
     }
 }
 
-/// Returns whether a filter of a column restricts a table: it is its own, or one of the customers of a fact.
+/// Returns whether a filter by a column restricts a table. The column belongs to the table itself, or to the customers,
+/// which both facts join.
 fn applies((of, _): Column, table: &str) -> bool {
     of == table || of == "customers"
 }
 
-/// Returns the context in which the current rows are filters; inner ones replace outer ones.
+/// Returns the context in which the current rows are filters. Filters of inner rows replace those of outer rows.
 fn transitioned(context: &Context, current: &[Row]) -> Context {
     let mut inner = context.clone();
     for row in current {
@@ -349,21 +352,21 @@ fn transitioned(context: &Context, current: &[Row]) -> Context {
 }
 
 impl Rows {
-    /// Returns a row as a row context.
+    /// Returns the row context of a row.
     fn current(&self, row: &Row) -> Row {
         self.columns.iter().map(|column| (*column, value(row, *column))).collect()
     }
 }
 
 impl Context {
-    /// Returns the filters of a table, each with the columns that reach it.
+    /// Returns the filters that restrict a table, each with the columns that belong to the table.
     fn reaching(&self, table: &str) -> Vec<Restriction> {
         let mut context = self.clone();
         context.remove(&|column| !applies(column, table));
         context.filters
     }
 
-    /// Removes the filters of columns. A filter of several columns keeps the combinations of its other columns.
+    /// Removes columns from the filters. A filter of several columns then has the combinations of its other columns.
     fn remove(&mut self, is_removed: &dyn Fn(Column) -> bool) {
         for filter in &mut self.filters {
             let stays: Vec<bool> = filter.columns.iter().map(|column| !is_removed(*column)).collect();
@@ -374,7 +377,7 @@ impl Context {
             let mut stays = stays.iter();
             filter.columns.retain(|_| stays.next() == Some(&true));
         }
-        // A mark alone does not filter.
+        // A filter that only compares the mark is removed as well.
         self.filters.retain(|filter| filter.columns.iter().any(|(_, name)| *name != MARK));
     }
 }
@@ -399,7 +402,7 @@ fn count(rows: usize) -> Json {
     if rows == 0 { Json::Null } else { json!(rows as f64) }
 }
 
-/// Aggregates values; over none it is BLANK.
+/// Aggregates values; BLANK without values.
 fn aggregate(function: &str, values: Vec<Json>) -> Json {
     let numbers: Vec<f64> = values.iter().filter_map(Json::as_f64).collect();
     let present = values.iter().filter(|value| !value.is_null()).count();
@@ -449,7 +452,7 @@ fn holds(ordering: Ordering, operator: &str) -> bool {
     }
 }
 
-/// Compares as DAX does: BLANK is the zero of the other side's type.
+/// Compares two values as DAX does. BLANK equals the zero of the other value's type.
 pub fn compare(left: &Json, right: &Json) -> Ordering {
     let zero = |other: &Json| match other {
         Json::String(_) => json!(""),
@@ -465,7 +468,7 @@ pub fn compare(left: &Json, right: &Json) -> Ordering {
     }
 }
 
-/// Orders as results do: BLANK before every string and FALSE, and between negative numbers and 0.
+/// Orders two values as results are ordered: BLANK comes before strings and FALSE, and between negative numbers and 0.
 pub fn order(one: &Json, two: &Json) -> Ordering {
     let key = |value: &Json| match value {
         Json::Null => (0.0, 1, String::new()),
@@ -480,7 +483,7 @@ pub fn order(one: &Json, two: &Json) -> Ordering {
     one.total_cmp(&two).then(one_class.cmp(&two_class)).then(one_text.cmp(&two_text))
 }
 
-/// Returns the first rows by a column, with all that equal the last of them.
+/// Returns the first `count` rows in the order of a column, and all rows that are equal to the last of them.
 fn first_rows(mut rows: Vec<Vec<Json>>, count: usize, key: usize, is_ascending: bool) -> Vec<Vec<Json>> {
     let compare = |one: &Vec<Json>, two: &Vec<Json>| {
         let ordering = order(&one[key], &two[key]);

@@ -1,6 +1,6 @@
-//! Expressions of random queries, and their text.
+//! Expressions of random queries, and their DAX text.
 //!
-//! In: nothing. Out: the text of an expression in DAX. Absent: values (`evaluator`).
+//! In: nothing. Out: expressions, and their text in DAX. Absent: values, which `evaluator` computes.
 
 use serde_json::Value as Json;
 
@@ -37,7 +37,7 @@ pub enum Scalar {
     Column(Column),
     Aggregate(&'static str, Column),
     CountRows(Box<Table>),
-    /// SUMX and its relatives.
+    /// SUMX or a similar iterator.
     Iterate(&'static str, Box<Table>, Box<Scalar>),
     Calculate(Box<Scalar>, Vec<Filter>),
     Add(Box<Scalar>, Box<Scalar>),
@@ -63,11 +63,11 @@ pub enum Table {
     Values(Column),
     Distinct(Column),
     All(Column),
-    /// FILTER by a condition over the columns of the row.
+    /// FILTER by a condition on the columns of the row.
     Filter(Box<Table>, Condition),
-    /// FILTER by an expression, which sees the row as filters.
+    /// FILTER by an expression, for which the row becomes filters.
     FilterBy(Box<Table>, Test),
-    /// SUMMARIZE of orders.
+    /// SUMMARIZE of the table `orders`.
     Summarize(Vec<Column>),
     TreatAs(Vec<Json>, Column),
 }
@@ -87,7 +87,7 @@ pub enum Filter {
 /// A query.
 #[derive(Debug, Clone)]
 pub enum Query {
-    /// ADDCOLUMNS of a table.
+    /// ADDCOLUMNS over a table.
     AddColumns(Table, Vec<Scalar>),
     SummarizeColumns {
         groups: Vec<Column>,
@@ -95,7 +95,7 @@ pub enum Query {
         values: Vec<Scalar>,
     },
     Row(Vec<Scalar>),
-    /// The first rows of ADDCOLUMNS by its first value, with ties.
+    /// TOPN of ADDCOLUMNS by its first value, with ties.
     TopN(usize, bool, Table, Vec<Scalar>),
 }
 

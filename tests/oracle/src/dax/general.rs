@@ -1,5 +1,5 @@
-//! Queries of one shape, with an expression of each kind for each value of a column: CALCULATE with a filter, a total, a
-//! sum, an iterator, a rank and a filter that is kept.
+//! Queries of one shape: for each value of a column, an expression of each kind. The kinds are CALCULATE with a filter,
+//! a total, a sum, an iterator, a rank, and a filter with KEEPFILTERS.
 
 use serde_json::{Value as Json, json};
 
@@ -9,7 +9,7 @@ use super::generate::condition;
 use super::star::{Column, GROUPS};
 use crate::random::Random;
 
-/// Expressions for each value of a column.
+/// The expressions that are evaluated for each value of a column.
 #[derive(Debug)]
 pub struct General {
     group: Column,
@@ -64,7 +64,7 @@ impl General {
         rows
     }
 
-    /// Returns whether a condition compares one of these columns.
+    /// Returns whether a condition of the query compares a column for which `is_it` is true.
     pub fn filters_one(&self, is_it: impl Fn(Column) -> bool) -> bool {
         is_it(self.filter.column()) || is_it(self.rows.column())
     }

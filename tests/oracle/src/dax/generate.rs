@@ -1,6 +1,6 @@
 //! Random queries over the star.
 //!
-//! In: a generator of numbers. Out: a [`Query`] of any shape, a few levels deep.
+//! In: a generator of numbers. Out: a [`Query`] of any shape, with a few levels of expressions.
 
 use super::expression::{Condition, Filter, Measure, Query, Scalar, Table, Test};
 use super::star::{Column, GROUPS, constant};
@@ -9,12 +9,12 @@ use crate::random::Random;
 const ITERATORS: &[&str] = &["SUMX", "AVERAGEX", "MINX", "MAXX", "COUNTX"];
 const NUMBERS: &[Column] = &[("orders", "amount"), ("customers", "credit")];
 
-/// The part of a query that an expression is made for.
+/// The place in a query for which an expression is generated.
 #[derive(Clone, Copy)]
 struct Place {
-    /// The levels of expressions below it.
+    /// The number of levels that the expression may have.
     depth: usize,
-    /// A number of the current row that can be named.
+    /// A numeric column of the current row that the expression can name.
     column: Option<Column>,
 }
 
@@ -143,7 +143,7 @@ fn rows(random: &mut Random, place: Place) -> Table {
     }
 }
 
-/// Returns a number among the columns of a table.
+/// Returns a numeric column of a table.
 fn number_of(table: &Table) -> Option<Column> {
     let is_number = |column: &Column| NUMBERS.contains(column).then_some(*column);
     match table {

@@ -23,10 +23,10 @@ use terrane_app::query::CacheControl;
 /// The extent of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Run {
-    /// The seed of the first world; the next one has the next.
+    /// The seed of the first world. Each further world has the next number as its seed.
     pub seed: u64,
     pub worlds: u64,
-    /// The queries of each world.
+    /// The number of queries of each world.
     pub queries: usize,
 }
 
@@ -39,7 +39,7 @@ pub struct Report {
     pub by_rest: usize,
     /// The number of refusals by code.
     pub refused: BTreeMap<String, usize>,
-    /// Constructs that are not supported.
+    /// The number of queries with each unsupported construct.
     pub unsupported: BTreeMap<String, usize>,
     pub differences: Vec<String>,
 }
@@ -57,10 +57,10 @@ impl Report {
     }
 }
 
-/// Makes tables with statements and returns the warehouse that has them.
+/// Creates tables by statements and returns a product over the warehouse with these tables.
 pub type Open<'f> = dyn FnMut(&[String]) -> Result<Rc<Product>> + 'f;
 
-/// Returns a warehouse in DuckDB, whose tables are replaced for each world.
+/// Returns a function that replaces the tables of one DuckDB for each world.
 pub fn on_duckdb(product: Product) -> impl FnMut(&[String]) -> Result<Rc<Product>> {
     let product = Rc::new(product);
     move |statements| {
@@ -69,15 +69,15 @@ pub fn on_duckdb(product: Product) -> impl FnMut(&[String]) -> Result<Rc<Product
     }
 }
 
-/// Returns a connection to PostgreSQL for each world.
+/// Returns a function that opens a connection to PostgreSQL for each world.
 pub fn on_postgres(settings: Settings, url: String) -> impl FnMut(&[String]) -> Result<Rc<Product>> {
     move |statements| Ok(Rc::new(Product::on_postgres(settings.clone(), &url, statements.to_vec())?))
 }
 
-/// Runs queries over worlds with policies.
+/// Compares queries over worlds with policies.
 ///
 /// # Errors
-/// A warehouse that refuses the tables, or a project with problems.
+/// The warehouse refuses the tables, or a project has problems.
 pub fn run(run: Run, open: &mut Open<'_>) -> Result<Report> {
     let mut report = Report::default();
     for seed in run.seed..run.seed + run.worlds {
@@ -105,22 +105,22 @@ pub fn run(run: Run, open: &mut Open<'_>) -> Result<Report> {
     Ok(report)
 }
 
-/// Values for the denied columns `is_gift` and `credit`.
+/// Other values for the denied columns `is_gift` and `credit`.
 const OTHER_VALUES: [(Option<bool>, Option<i64>); 3] =
     [(None, None), (Some(true), Some(7)), (Some(false), Some(-1_000))];
 
-/// One world with its caller.
+/// One world with its caller's policies.
 struct World<'w, 'p> {
     served: &'w Served<'p>,
     policies: &'w Policies,
     evaluator: &'w Evaluator,
-    /// Evaluators over the same rows with other values in denied columns.
+    /// Evaluators over the same rows, with other values in the denied columns.
     others: &'w [Evaluator],
     report: &'w mut Report,
 }
 
 impl World<'_, '_> {
-    /// Returns the rows of a query, or counts its refusal.
+    /// Returns the rows of a query. If the query is refused, counts the refusal and returns the error.
     fn rows(&mut self, text: &str) -> Result<Vec<Vec<Json>>, Box<ErrorBody>> {
         self.report.queries += 1;
         match self.served.dax(text) {
@@ -154,7 +154,7 @@ impl World<'_, '_> {
         denied.any(|(table, column)| text.contains(&format!("{table}[{column}]")) || covered(column))
     }
 
-    /// Returns whether rows are the answer of a query whatever values its denied columns have.
+    /// Returns whether the rows are the query's answer for any values of the denied columns.
     fn is_answer_of_any_values(&self, query: &super::expression::Query, found: &[Vec<Json>]) -> bool {
         self.others.iter().all(|other| sorted(&other.evaluate(query)) == sorted(found))
     }
@@ -188,7 +188,7 @@ impl World<'_, '_> {
         }
     }
 
-    /// Asks REST for a query; the error is in words.
+    /// Sends a query by REST and returns its rows, or a description of the error.
     fn rest(&self, summary: &Summary) -> Result<Vec<Vec<Json>>, String> {
         let query = summary.semantic_query();
         let cache = CacheControl { bypass: true, ..CacheControl::default() };
@@ -210,7 +210,7 @@ impl World<'_, '_> {
                 self.differs(&text, &found, &expected);
             }
             Err(_) if is_filtered || self.is_denied(&text) => {}
-            // Without a value, no statement has the filter.
+            // The column has no values, so no statement contains the filter.
             Ok(found) if is_filtered && found.is_empty() => {}
             found => {
                 let found = found.map_err(|error| error.message);
@@ -228,11 +228,11 @@ impl World<'_, '_> {
                 let expected = self.evaluator.evaluate(query);
                 self.differs(&text, &found, &expected);
             }
-            // Without rows, no statement has the member.
+            // If the answer has no rows, no statement read the denied member.
             Ok(found) if is_denied && found.is_empty() => {}
-            // Nor is there one where a member has no row to be evaluated for: then its values do not matter.
+            // If the member is evaluated for no row, no statement read it, and the denied values do not matter.
             Ok(found) if is_denied && self.is_answer_of_any_values(query, &found) => {}
-            // Nor is there one for the branch of IF that is not taken.
+            // If the member is in a branch of IF that is not taken, no statement read it.
             Ok(_) if is_denied && text.contains("IF(") => {}
             Err(_) if is_denied => {}
             Err(error) if has_masks && is_denial(&error) => {}
@@ -248,7 +248,7 @@ impl World<'_, '_> {
     }
 }
 
-/// Returns whether a policy refused a query. A denial that the audit log does not take, as here, is an error of its own.
+/// Returns whether a policy refused the query. Here the audit log does not accept denials, which is its own error.
 fn is_denial(error: &ErrorBody) -> bool {
     matches!(error.code, Code::Forbidden | Code::StateUnavailable)
 }
@@ -259,7 +259,7 @@ pub fn rows(answer: &Json) -> Vec<Vec<Json>> {
     objects.map(|row| row.as_object().into_iter().flatten().map(|(_, value)| number(value)).collect()).collect()
 }
 
-/// Sorts rows by their text, so that rows are compared as sets.
+/// Sorts rows by their text, because their order does not count in a comparison.
 pub fn sorted(rows: &[Vec<Json>]) -> Vec<Vec<Json>> {
     let mut rows: Vec<Vec<Json>> = rows.iter().map(|row| row.iter().map(number).collect()).collect();
     rows.sort_by_key(|row| format!("{row:?}"));

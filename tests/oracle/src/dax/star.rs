@@ -1,4 +1,4 @@
-//! The star that DAX queries are about: two facts and a table that they share, with policies.
+//! The star schema of the DAX queries: two facts, and the table of customers that both join, with policies.
 //!
 //! In: a seed. Out: rows with nulls, orphans, ties and empty strings, the policies of a caller, and the rows that this
 //! caller sees.
@@ -43,10 +43,10 @@ cubes:
       - {name: refunded, type: sum, sql: amount}
 "#;
 
-/// A column, by its table and name.
+/// A column, as (table, name).
 pub type Column = (&'static str, &'static str);
 
-/// The columns that queries group and filter by.
+/// The columns by which queries group and filter.
 pub const GROUPS: &[Column] = &[
     ("customers", "region"),
     ("customers", "credit"),
@@ -55,7 +55,7 @@ pub const GROUPS: &[Column] = &[
     ("orders", "amount"),
 ];
 
-/// The amounts of refunds, which only a measure reads.
+/// The amount of a refund. It is not a column of the project, but a measure reads it.
 pub const REFUND: Column = ("refunds", "amount");
 
 /// Returns the columns of a table that queries can name.
@@ -69,8 +69,8 @@ pub fn columns_of(table: &str) -> &'static [Column] {
     }
 }
 
-/// Returns the column that marks the rows of a table. Rows without a partner lack the mark. No query names it; filters
-/// by rows of a table compare it.
+/// Returns the column that marks existing rows of a table. For a fact without a customer, the customer's mark is null.
+/// No query names the column; filters by the rows of a table compare it.
 pub fn mark_of(table: &str) -> Column {
     match table {
         "customers" => ("customers", MARK),
@@ -79,7 +79,7 @@ pub fn mark_of(table: &str) -> Column {
     }
 }
 
-/// The name of a mark.
+/// The name of the columns that mark rows.
 pub const MARK: &str = "#row";
 
 /// Rows as objects; a missing value is null.
@@ -98,7 +98,7 @@ pub struct Policies {
     pub denied: Vec<Column>,
 }
 
-/// A condition that the rows of a table meet.
+/// A condition that the visible rows of a table meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowPolicy {
     CustomersOfRegion(&'static str),
@@ -117,7 +117,7 @@ pub enum Mask {
 }
 
 impl Policies {
-    /// Makes policies; one caller of two has none.
+    /// Generates policies. Half of the callers have none.
     pub fn random(random: &mut Random) -> Policies {
         let mut policies = Policies::default();
         if random.chance(50) {
@@ -170,7 +170,7 @@ impl Policies {
         json!({ "policies": policies }).to_string()
     }
 
-    /// Returns rows with other values in denied columns that measures aggregate or filter by.
+    /// Returns the rows with other values in the denied columns that measures aggregate or filter by.
     pub fn with_others(&self, data: &Data, (is_gift, credit): (Option<bool>, Option<i64>)) -> Data {
         let mut data = data.clone();
         for (table, column) in &self.denied {
@@ -186,7 +186,7 @@ impl Policies {
         data
     }
 
-    /// Returns the rows that the caller sees, with the values that the caller sees.
+    /// Returns the rows that the caller sees, with masks applied.
     pub fn seen(&self, data: &Data) -> Data {
         let passes = |table: &str, row: &Json, customers: &[Json]| {
             let mut filters = self.row_filters.iter().filter(|filter| filter.table() == table);
@@ -200,7 +200,7 @@ impl Policies {
             for ((_, column), mask) in self.masks.iter().filter(|((of, _), _)| *of == table) {
                 for row in &mut rows {
                     if *column == "id" {
-                        // Joins compare the key as it is.
+                        // Joins compare the unmasked key.
                         row["key"] = row["id"].clone();
                     }
                     row[*column] = match mask {
@@ -250,14 +250,14 @@ impl RowPolicy {
     }
 }
 
-/// Returns the customer of a row of a fact.
+/// Returns the customer of a row of a fact; `None` for an orphan.
 fn partner<'d>(row: &Json, customers: &'d [Json]) -> Option<&'d Json> {
     let key = &row["customer_id"];
     let key_of = |customer: &Json| customer.get("key").unwrap_or(&customer["id"]).clone();
     customers.iter().find(|customer| !key.is_null() && key_of(customer) == *key)
 }
 
-/// Returns the statements that make the tables.
+/// Returns the statements that create the tables.
 pub fn statements(data: &Data) -> Vec<String> {
     let mut statements = Vec::new();
     for (table, rows, columns) in [
@@ -311,7 +311,7 @@ pub fn source_tree(policies: &Policies) -> SourceTree {
     tree
 }
 
-/// Makes tables with nulls, orphans and ties.
+/// Generates tables with nulls, orphans and ties.
 pub fn random_data(random: &mut Random) -> Data {
     let mut data = Data::default();
     for id in 0..random.below(5) {
@@ -335,7 +335,7 @@ pub fn random_data(random: &mut Random) -> Data {
     data
 }
 
-/// Returns the key of a customer, of none, or null.
+/// Returns a reference to a customer: a key that may not exist, or null.
 fn key(random: &mut Random) -> Json {
     if random.chance(25) { Json::Null } else { json!(random.below(7)) }
 }
@@ -351,16 +351,16 @@ pub fn constant(random: &mut Random, column: Column) -> Json {
     }
 }
 
-/// Returns a value with numbers as doubles of nine decimals.
+/// Returns the value with numbers as doubles that are rounded to nine decimals.
 pub fn number(value: &Json) -> Json {
     value.as_f64().map_or_else(|| value.clone(), |number| json!((number * 1e9).round() / 1e9 + 0.0))
 }
 
-/// A row with its own columns and, for a fact, those of its customer.
+/// A row: its own columns, and for a fact also the columns of its customer.
 pub type Row = Vec<(Column, Json)>;
 
 impl Data {
-    /// Returns the rows of a table with the columns that filters of the table can name.
+    /// Returns the rows of a table with all columns that restrict the table.
     pub fn expanded(&self, table: &str) -> Vec<Row> {
         let rows = match table {
             "customers" => &self.customers,
@@ -376,7 +376,7 @@ impl Data {
             let customer = partner(row, &self.customers);
             let of_customer =
                 |column: &Column| (*column, customer.map_or(Json::Null, |customer| number(&customer[column.1])));
-            // A refund's amount is not a column of the project, but a measure adds it up.
+            // The amount of a refund is not a column of the project, but a measure adds it up.
             let measured = (table == "refunds").then(|| (REFUND, number(&row["amount"])));
             let mark = (mark_of("customers"), customer.map_or(Json::Null, |_| Json::Bool(true)));
             own.chain(measured).chain(columns_of("customers").iter().map(of_customer)).chain([mark]).collect()

@@ -1,6 +1,6 @@
-//! Queries that are one semantic query: SUMMARIZECOLUMNS of measures under an order. REST can ask them too.
+//! Queries that are one semantic query: SUMMARIZECOLUMNS of measures with an order. REST can express them too.
 //!
-//! In: a generator of numbers. Out: the text in DAX, the same query by REST, and the expression to evaluate.
+//! In: a generator of numbers. Out: the DAX text, the same query for REST, and the expression for the evaluator.
 
 use serde_json::{Value as Json, json};
 use terrane_compiler::query::{Filter, SemanticQuery};
@@ -11,7 +11,7 @@ use super::generate::condition;
 use super::star::{Column, GROUPS};
 use crate::random::Random;
 
-/// SUMMARIZECOLUMNS with filters.
+/// A SUMMARIZECOLUMNS with filters and an order.
 #[derive(Debug)]
 pub struct Summary {
     groups: Vec<Column>,
@@ -34,7 +34,7 @@ impl Summary {
         Summary { groups, filters, measures, is_descending: random.chance(50) }
     }
 
-    /// Returns the DAX text, ordered by the first group. Rows with equal values of it are in any order.
+    /// Returns the DAX text, ordered by the first group. The order of rows with an equal first group is not defined.
     pub fn dax(&self) -> String {
         let direction = if self.is_descending { "DESC" } else { "ASC" };
         format!("{} ORDER BY {} {direction}", self.query().dax(), column_text(self.groups[0]))
@@ -54,12 +54,12 @@ impl Summary {
         self.groups.len()
     }
 
-    /// Returns whether a filter compares one of these columns.
+    /// Returns whether a filter compares a column for which `is_it` is true.
     pub fn filters_one(&self, is_it: impl Fn(Column) -> bool) -> bool {
         self.filters.iter().any(|filter| is_it(filter.column()))
     }
 
-    /// Returns the query of REST that means the same: its comparisons say what they do with null.
+    /// Returns the equivalent query of REST, whose filters state explicitly whether null passes.
     pub fn semantic_query(&self) -> SemanticQuery {
         let mut values = Vec::new();
         for measure in &self.measures {
@@ -77,7 +77,7 @@ impl Summary {
         }
     }
 
-    /// Returns the values of a row of REST for each measure, which may occur twice, with 0 rows counted as BLANK.
+    /// Returns the row of the DAX answer for a row of REST. A measure may occur twice, and a count of 0 becomes BLANK.
     pub fn row_of_rest(&self, row: &[Json]) -> Option<Vec<Json>> {
         let mut distinct: Vec<Measure> = Vec::new();
         for measure in &self.measures {
@@ -127,7 +127,7 @@ fn rest_filter(condition: &Condition) -> Filter {
                 _ => Operator::Gte,
             };
             let found = test(operator, vec![constant(value)]);
-            // Null passes if BLANK does.
+            // Null passes if BLANK meets the condition.
             if condition.holds(&Json::Null) {
                 Filter::Or(vec![found, test(Operator::NotSet, Vec::new())])
             } else {

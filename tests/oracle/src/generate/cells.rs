@@ -1,5 +1,5 @@
-//! Generates data: few distinct values, so that groups have several rows, with nulls, extremes and values that are
-//! easily confused.
+//! Generates data with few distinct values, so that groups have several rows. The values include nulls, extremes and
+//! values that are easily confused.
 
 use jiff::civil::{DateTime, date};
 use jiff::tz::TimeZone;
@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use super::Generator;
 use crate::world::{Cell, ColumnType};
 
-/// Case, trailing spaces, combining marks, and code points whose order differs in UTF-16.
+/// Strings that differ in case, trailing spaces or combining marks, and code points whose order differs in UTF-16.
 pub(super) const TEXTS: &[&str] = &[
     "a",
     "A",
@@ -83,7 +83,7 @@ impl Generator {
         }
         match ty {
             ColumnType::Text => {
-                // Most columns should show the same few texts again.
+                // Most columns should repeat the same few strings.
                 let few = if self.random.chance(60) { 4 } else { TEXTS.len() };
                 Cell::Text((*self.random.of(&TEXTS[..few])).to_owned())
             }

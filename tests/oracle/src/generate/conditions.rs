@@ -89,7 +89,7 @@ impl Generator {
         })
     }
 
-    /// Returns a condition on a member of a kind. `seen` may give a value of the data.
+    /// Returns a condition on a member of a kind. `seen` may return a value of the data.
     pub(super) fn condition_of(
         &mut self,
         member: &str,
@@ -148,7 +148,7 @@ impl Generator {
         }
     }
 
-    /// Returns a date, a period or a timestamp; at noon, as other hours may come twice.
+    /// Returns a date, a period or a timestamp. The timestamp is at noon, because other hours may occur twice.
     pub(super) fn time_text(&mut self) -> String {
         let at = self.moment();
         match self.random.below(12) {
@@ -195,7 +195,7 @@ fn json_of(cell: &Cell) -> Option<Json> {
     match cell {
         Cell::Bool(value) => Some(json!(value)),
         Cell::Int(value) => Some(json!(value)),
-        // All digits, and the point: no double in between.
+        // Written with all digits and a decimal point, because a double would lose digits.
         Cell::Cents(value) => {
             let sign = if *value < 0 { "-" } else { "" };
             let text = format!("{sign}{}.{:02}", value.unsigned_abs() / 100, value.unsigned_abs() % 100);

@@ -1,4 +1,4 @@
-//! Filters and segments of a query: on rows, on groups, and on both at once.
+//! Generates filters and segments of a query: on rows, on groups, and on both at once.
 
 use serde_json::{Map, Value as Json, json};
 

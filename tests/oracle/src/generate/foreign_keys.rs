@@ -3,7 +3,7 @@
 use super::Generator;
 use crate::world::{Cell, Relationship, World};
 
-/// Adds a foreign key to some joins, and changes their rows so that the key is satisfied. Most worlds get no key.
+/// Adds a foreign key to some joins, and changes their rows so that the key is satisfied. Most worlds get none.
 pub fn enforce(generator: &mut Generator, world: &mut World) {
     if !generator.random.chance(40) {
         return;
@@ -12,7 +12,7 @@ pub fn enforce(generator: &mut Generator, world: &mut World) {
         for at in 0..world.cubes[from].joins.len() {
             let join = &world.cubes[from].joins[at];
             let (left, right) = (join.left, join.right);
-            // A key leads to a table that is made before.
+            // The referenced table must be created before the table with the key.
             let target = world.cubes[..from].iter().find(|cube| cube.name == join.target());
             let Some(target) = target.filter(|_| join.relationship == Relationship::ManyToOne) else { continue };
             let keys: Vec<Cell> = target.rows.iter().map(|row| row[right].clone()).collect();

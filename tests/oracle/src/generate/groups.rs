@@ -1,4 +1,4 @@
-//! Generates the group-by columns of a query: dimensions and times that the measures' cubes reach.
+//! Generates the group-by columns of a query: dimensions and times that the measures' cubes can reach.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -6,11 +6,11 @@ use super::queries::Draft;
 use crate::world::{Dimension, DimensionKind};
 
 const GRANULARITIES: &[&str] = &["second", "minute", "hour", "day", "day", "week", "month", "month", "quarter", "year"];
-/// The granularities that steps can have.
+/// The granularities of time axes with steps.
 const STEPS: &[&str] = &["day", "week", "month", "month", "quarter", "year", "year"];
 
 impl Draft<'_, '_> {
-    /// Returns the cubes, including aliases, that every fact reaches, and sometimes all cubes.
+    /// Returns the cubes, including aliases, that every fact reaches. Sometimes returns all cubes.
     pub(super) fn cubes_in_reach(&mut self) -> Vec<String> {
         let joins = self.world.cubes.iter().flat_map(|cube| &cube.joins).map(|join| join.name.clone());
         let mut all: Vec<String> = self.world.cubes.iter().map(|cube| cube.name.clone()).chain(joins).collect();
@@ -95,7 +95,7 @@ impl Draft<'_, '_> {
         }
     }
 
-    /// Decides whether `metric_time` is used, if all cubes have a time.
+    /// Decides at random whether `metric_time` is used. It is not used if a cube has no time.
     pub(super) fn takes_metric_time(&mut self, percent: usize) -> bool {
         let has_time = |fact: &String| {
             let Some(cube) = self.world.behind(fact) else { return false };
@@ -124,7 +124,7 @@ impl Draft<'_, '_> {
         }
     }
 
-    /// Sometimes adds the axis with another granularity as well.
+    /// Sometimes adds the time axis with a second granularity.
     fn second_granularity(&mut self, member: &str, times: &mut Vec<Json>) {
         let granularity = *self.generator.random.of(STEPS);
         let key = format!("{member}.{granularity}");

@@ -1,6 +1,6 @@
 //! Generates masks that fit existing dimensions, and denied members.
 //!
-//! In: the generator and a world. Out: mask_policies on a cube or two. Not here: what they do (`world`, `oracle`).
+//! In: the generator and a world. Out: mask policies on one or two cubes. Not here: their effects (`world`, `oracle`).
 
 use super::Generator;
 use crate::world::{Cell, Cube, Dimension, DimensionKind, Mask, MaskPolicy, World};
@@ -23,7 +23,7 @@ fn mask_policy(generator: &mut Generator, world: &World) -> Option<MaskPolicy> {
     Some(MaskPolicy { cube: cube.name.clone(), masks, deny, allow_aggregate, is_for_others })
 }
 
-/// Returns a mask. Only strings have a hash and a first character.
+/// Returns a mask. Only strings can be hashed or partially masked.
 fn mask(generator: &mut Generator, dimension: &Dimension) -> Mask {
     match (dimension.kind, generator.random.below(4)) {
         (DimensionKind::String, 0) => Mask::Hash,

@@ -19,7 +19,7 @@ pub(super) fn add(generator: &mut Generator, world: &mut World, names: &mut Name
             cube.segments.push(Segment { name: names.member(generator, &format!("segment{number}")), sql });
         }
     }
-    // What is read across a join must be reached by to-one hops: the direct ones always are.
+    // Columns read across a join must be reached by to-one hops, which direct to-one joins always are.
     for (index, taken) in taken.iter_mut().enumerate() {
         let measures = measures(generator, world, index, taken);
         world.cubes[index].measures = measures;
@@ -99,7 +99,7 @@ fn columns(cube: &Cube, fits: impl Fn(&Column) -> bool) -> Vec<usize> {
 }
 
 impl Generator {
-    /// Returns an arithmetic expression over small integers, of which each cube has one.
+    /// Returns an arithmetic expression over the columns of small integers, of which each cube has at least one.
     fn arithmetic(&mut self, cube: &Cube) -> Expr {
         let small = columns(cube, |column| column.ty == ColumnType::Small);
         let op = *self.random.of(&[Arithmetic::Add, Arithmetic::Subtract, Arithmetic::Multiply]);
@@ -111,7 +111,7 @@ impl Generator {
         Expr::Arithmetic(op, Box::new(left), Box::new(right))
     }
 
-    /// Returns a condition. If `is_infallible`, it may be true for a row of nulls.
+    /// Returns a condition. If `is_infallible` is true, the condition may hold for a row of nulls.
     pub(super) fn condition(&mut self, cube: &Cube, is_infallible: bool) -> Expr {
         let comparable = columns(cube, |column| column.ty != ColumnType::TimestampTz);
         let index = *self.random.of(&comparable);
@@ -139,7 +139,7 @@ impl Generator {
         loop {
             match self.cell(ty) {
                 Cell::Null => {}
-                // Braces in SQL are references, wherever they stand.
+                // Braces in SQL are references, also inside of string literals.
                 Cell::Text(text) if text.contains('{') => {}
                 cell => return cell,
             }
@@ -169,7 +169,7 @@ fn measures(generator: &mut Generator, world: &World, index: usize, names: &mut 
         let argument = match function {
             Function::Count if generator.random.chance(70) => None,
             Function::Sum | Function::Avg => Some(numeric(generator, world, cube)),
-            // Of large numbers with small distances, engines return different digits.
+            // For large numbers with small differences, engines return different digits.
             function if function.is_of_distribution() => {
                 let is_small = |column: &Column| column.ty == ColumnType::Small;
                 Some(Expr::own(*generator.random.of(&columns(cube, is_small))))
@@ -200,7 +200,7 @@ fn measures(generator: &mut Generator, world: &World, index: usize, names: &mut 
     found
 }
 
-/// Returns an aggregate that a rolling window allows.
+/// Returns an aggregate that may have a rolling window.
 fn rolled(generator: &mut Generator, world: &World, cube: &Cube) -> Aggregate {
     let function = *generator.random.of(&[
         Function::Count,
@@ -238,7 +238,7 @@ fn length(generator: &mut Generator) -> Length {
     Length::Units(generator.random.between(1, 40), unit.to_owned())
 }
 
-/// Returns an own column, arithmetic, or a column of a cube that a to-one hop reaches.
+/// Returns a numeric expression: a column of the cube, arithmetic, or a column of a cube that a to-one hop reaches.
 fn numeric(generator: &mut Generator, world: &World, cube: &Cube) -> Expr {
     let is_numeric = |column: &Column| kind(column.ty) == DimensionKind::Number;
     if generator.random.chance(20) {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::Generator;
 use crate::world::World;
 
-/// Lower-case letters, digits and `_`, including keywords of SQL and names that the printer uses.
+/// Names of lower-case letters, digits and `_`, including keywords of SQL and names that the printer generates.
 const MEMBERS: &[&str] = &[
     "orders",
     "customers",
@@ -113,7 +113,7 @@ impl Names {
         Names { taken: BTreeSet::new() }
     }
 
-    /// Returns a name of the model that is not taken.
+    /// Returns an unused name of the model.
     pub(super) fn member(&mut self, generator: &mut Generator, plain: &str) -> String {
         let base = if !generator.features.hostile_names || generator.random.chance(50) {
             plain.to_owned()
@@ -125,7 +125,7 @@ impl Names {
         self.unique(base, "_")
     }
 
-    /// Returns a name of the warehouse; which ignores case.
+    /// Returns an unused name of the warehouse. The warehouse ignores the case of names.
     pub(super) fn column(&mut self, generator: &mut Generator, plain: &str) -> String {
         let base = if !generator.features.hostile_names || generator.random.chance(40) {
             plain.to_owned()
@@ -137,8 +137,8 @@ impl Names {
         self.unique(base, " ")
     }
 
-    /// Returns a name of a table. Names with path or pattern characters are left out: policies treat them as files, so
-    /// a policy on one table also closes the cubes over others.
+    /// Returns an unused name of a table, without characters of paths or patterns. Policies treat names with these as
+    /// files, so a policy on one table would also close the cubes over other tables.
     pub(super) fn table(&mut self, generator: &mut Generator, plain: &str) -> String {
         let name = self.column(generator, plain);
         if name.contains(['/', '\\', '*']) { self.unique(plain.to_owned(), " ") } else { name }
@@ -155,8 +155,7 @@ impl Names {
     }
 }
 
-/// Returns the same world with plain names in the warehouse. Names of the model are unchanged, because queries use
-/// them.
+/// Returns the same world with plain names in the warehouse. Queries use names of the model, so these do not change.
 pub fn plain_names(world: &World) -> World {
     let mut plain = world.clone();
     for (index, cube) in plain.cubes.iter_mut().enumerate() {

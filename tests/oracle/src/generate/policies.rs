@@ -1,14 +1,14 @@
 //! Generates row filters of policies over existing columns.
 //!
-//! In: the generator and a world. Out: policies, most worlds' first cubes hidden in part. Not here:
-//! what they hide (`world`).
+//! In: the generator and a world. Out: policies, which hide rows of the first cube in most worlds. Not here: which rows
+//! they hide (`world`).
 
 use super::Generator;
 use crate::world::{
     BOOLEAN_ATTRIBUTES, Cell, ColumnType, Cube, Expr, NUMBER_ATTRIBUTES, Policy, RowPolicy, TEXT_ATTRIBUTES, World,
 };
 
-/// Returns policies. A filter may name a cube that a to-one join leads to, if no policy hides rows of that cube.
+/// Returns policies. A filter may read a cube that a to-one join reaches, if no policy hides rows of that cube.
 pub fn policies(generator: &mut Generator, world: &World) -> Vec<Policy> {
     let mut policies: Vec<Policy> = Vec::new();
     for _ in 0..1 + generator.random.below(3) {
@@ -32,7 +32,7 @@ pub fn policies(generator: &mut Generator, world: &World) -> Vec<Policy> {
         let is_for_others = generator.random.chance(10);
         policies.push(Policy { cube: cube.name.clone(), row_filter, is_for_others });
     }
-    // A filter that reads a cube whose rows are hidden says more than the law does.
+    // The semantics do not define a filter that reads a cube whose rows another policy hides.
     let hidden: Vec<String> = policies.iter().map(|policy| policy.cube.clone()).collect();
     policies.retain(|policy| match &policy.row_filter {
         RowPolicy::Attribute { column: Expr::Column { cube: Some(joined), .. }, .. } => {
@@ -43,9 +43,9 @@ pub fn policies(generator: &mut Generator, world: &World) -> Vec<Policy> {
     policies
 }
 
-/// Returns a hook's filter with values that the rows of the cube have, and sometimes null.
+/// Returns the row filter of a hook, with values from the rows of the cube and sometimes null.
 fn hook(generator: &mut Generator, world: &World, cube: &Cube) -> Option<RowPolicy> {
-    // If two cubes read one table, a hook must name both.
+    // If two cubes read one table, a hook would have to name both.
     if world.cubes.iter().filter(|other| other.table == cube.table).count() > 1 {
         return None;
     }

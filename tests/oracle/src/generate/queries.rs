@@ -1,7 +1,7 @@
-//! Queries as REST bodies.
+//! Generates queries as REST bodies.
 //!
-//! In: the generator and a world. Out: JSON. Members are chosen so that most queries have an answer:
-//! dimensions that every measure's cube reaches, and now and then one that it doesn't.
+//! In: the generator and a world. Out: JSON. Most queries have an answer, because their dimensions are reached from
+//! every measure's cube. Now and then a query has a dimension that is not reached.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -20,7 +20,7 @@ const ZONES: &[&str] = &[
     "Pacific/Apia",
 ];
 
-/// Intervals to move a range by. Some of them lead from one cluster of the data to another.
+/// Intervals by which a range is moved. Some of them lead from one cluster of the data to another.
 const SHIFTS: &[&str] = &[
     "1 day",
     "7 days",
@@ -83,7 +83,7 @@ impl<'w> Draft<'_, 'w> {
             query.insert("measures".to_owned(), json!(measures));
             if !metrics.is_empty() {
                 query.insert("metrics".to_owned(), json!(metrics));
-                // The order of the answer: metrics first.
+                // The answer has metrics before measures.
                 self.values.sort_by_key(|name| name.contains('.'));
             }
         }
@@ -154,7 +154,7 @@ impl<'w> Draft<'_, 'w> {
         (!measures.is_empty()).then(|| self.generator.random.of(measures))
     }
 
-    /// Returns the name of a cube, or sometimes that of an alias.
+    /// Returns the name of a cube, or sometimes the name of an alias of the cube.
     fn alias_or_name(&mut self, index: usize) -> String {
         let name = &self.world.cubes[index].name;
         let joins = self.world.cubes.iter().flat_map(|cube| &cube.joins);
@@ -217,7 +217,7 @@ impl<'w> Draft<'_, 'w> {
         }
     }
 
-    /// Adds one range and the period that it is compared with.
+    /// Adds one range and the period to compare it with.
     fn compare(&mut self, query: &mut Map<String, Json>) {
         let mut has_range = false;
         for time in query.get_mut("time_dimensions").and_then(Json::as_array_mut).into_iter().flatten() {

@@ -14,7 +14,7 @@ const STEPS: &[&str] =
 const COARSER: &[&str] = &["month", "quarter", "year", "year"];
 const ZONES: &[&str] = &["UTC", "UTC", "Europe/Berlin", "America/New_York", "America/Sao_Paulo", "Africa/Cairo"];
 
-/// Returns the pre-aggregations of a world; of many worlds none.
+/// Returns the pre-aggregations of a world. One world in five has none.
 pub fn rollups(generator: &mut Generator, world: &World) -> Vec<Rollup> {
     let mut rollups = Vec::new();
     if generator.random.chance(20) {
@@ -34,7 +34,7 @@ pub fn rollups(generator: &mut Generator, world: &World) -> Vec<Rollup> {
     rollups
 }
 
-/// Returns a cube whose last rows arrive late, if one of those with pre-aggregations is not joined by others.
+/// Returns a cube whose last rows arrive late: one with pre-aggregations to which no other cube joins.
 pub fn late_cube(generator: &mut Generator, world: &World) -> Option<String> {
     if !generator.random.chance(25) {
         return None;
@@ -50,8 +50,8 @@ pub fn late_cube(generator: &mut Generator, world: &World) -> Option<String> {
     (!cubes.is_empty()).then(|| generator.random.of(&cubes).name.clone())
 }
 
-/// Adds segments that read a cube which the rows of a pre-aggregation reach in another way, and a pre-aggregation that
-/// stores what they read.
+/// Adds segments that read a cube, although the rows of a pre-aggregation reach this cube by another path. Also adds a
+/// pre-aggregation that stores the columns of these segments.
 pub fn crossing_segments(generator: &mut Generator, world: &mut World) {
     if world.rollups.is_empty() {
         return;
@@ -88,7 +88,7 @@ pub fn crossing_segments(generator: &mut Generator, world: &mut World) {
     }
 }
 
-/// Joins two cubes that a third one joins, so that it reaches one of them by two paths.
+/// Joins two cubes that a third cube joins, so that the third one reaches one of them by two paths.
 fn add_triangle(generator: &mut Generator, world: &mut World) {
     let position = |name: &str| world.cubes.iter().position(|cube| cube.name == name);
     let mut pairs = Vec::new();
@@ -118,7 +118,7 @@ fn add_triangle(generator: &mut Generator, world: &mut World) {
     cube.joins.push(Join { name, cube: None, relationship, left, right: 0, is_enforced: false });
 }
 
-/// Returns whether a value stays the same in an author's SQL. Braces and rounding would change others.
+/// Returns whether a value can be written in an author's SQL without a change by braces or rounding.
 fn is_plain_value(cell: &Cell) -> bool {
     match cell {
         Cell::Text(text) => !text.contains('{'),
@@ -144,12 +144,13 @@ fn triangles(world: &World) -> Vec<(usize, usize, usize)> {
     found
 }
 
-/// Returns a query for the groups of a pre-aggregation, which queries of members seldom have; most times none.
+/// Returns a query for the groups of a pre-aggregation, which other generated queries seldom have. Most calls return
+/// `None`.
 pub fn query_of_rollup(generator: &mut Generator, world: &World) -> Option<Json> {
     if world.rollups.is_empty() || !generator.random.chance(30) {
         return None;
     }
-    // Those without a time have the fewest conditions, so each of theirs is decisive.
+    // Pre-aggregations without a time have the fewest conditions for a match, so they test the other conditions best.
     let plain: Vec<&Rollup> = world.rollups.iter().filter(|rollup| rollup.time.is_none()).collect();
     let rollup = match plain.is_empty() || generator.random.chance(40) {
         true => generator.random.of(&world.rollups),
@@ -198,7 +199,7 @@ pub fn query_of_rollup(generator: &mut Generator, world: &World) -> Option<Json>
     Some(Json::Object(query))
 }
 
-/// Sets the time zone of a query, often to that of a pre-aggregation, which the generator of queries seldom chooses.
+/// Sets the time zone of a query, often to the zone of a pre-aggregation, which other generated queries seldom have.
 pub fn zone_of_query(generator: &mut Generator, world: &World, query: &mut Json) {
     if world.rollups.is_empty() || !generator.random.chance(35) {
         return;
@@ -225,7 +226,7 @@ fn bare(cube: &Cube, name: String, measures: Vec<String>, dimensions: Vec<String
     }
 }
 
-/// Returns a pre-aggregation whose groups have several rows each: by one or two dimensions, masked ones first.
+/// Returns a pre-aggregation by one or two dimensions, preferably masked ones, so that its groups have several rows.
 fn small_rollup(generator: &mut Generator, world: &World, cube: &Cube, name: String) -> Rollup {
     let is_group = |dimension: &&Dimension| !dimension.primary_key && dimension.kind != DimensionKind::Time;
     let all: Vec<&Dimension> = cube.dimensions.iter().filter(is_group).collect();
@@ -246,7 +247,7 @@ fn rollup(generator: &mut Generator, world: &World, paths: &Paths<'_>, cube: &Cu
     let own = cube.dimensions.iter().filter(|dimension| is_plain(&dimension.name));
     let mut dimensions: Vec<String> = Vec::new();
     for dimension in own {
-        // Times are stored as steps.
+        // Times are mostly stored by granularity, seldom as dimensions.
         let percent = if dimension.kind == DimensionKind::Time { 8 } else { 60 + 35 * usize::from(is_whole) };
         if generator.random.chance(percent) {
             dimensions.push(dimension.name.clone());

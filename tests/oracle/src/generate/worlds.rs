@@ -1,7 +1,7 @@
-//! Cubes, their tables and their joins.
+//! Generates cubes, their tables and their joins.
 //!
-//! In: the generator. Out: a world whose to-one joins find one row at most, as `check --data` would
-//! prove, and whose primary keys are unique.
+//! In: the generator. Out: a world whose to-one joins find at most one row and whose primary keys are unique, as
+//! `check --data` requires.
 
 use super::Generator;
 use super::names::Names;
@@ -22,14 +22,14 @@ const TYPES: &[ColumnType] = &[
     ColumnType::TimestampTz,
 ];
 
-/// A column that contains keys of another cube.
+/// A column that contains primary keys of another cube.
 struct ForeignKey {
     cube: usize,
     column: usize,
     is_unique: bool,
 }
 
-/// Makes a world.
+/// Generates a world.
 pub fn world(generator: &mut Generator) -> World {
     let count = 1 + generator.random.below(8).min(generator.random.below(8));
     let mut names = Names::new();
@@ -65,7 +65,7 @@ fn empty(generator: &mut Generator, names: &mut Names, tables: &mut Names, index
     }
 }
 
-/// Returns joins in all directions, which may form cycles.
+/// Adds joins in all directions, which may form cycles. Returns the columns with their keys.
 fn join(generator: &mut Generator, cubes: &mut [Cube], names: &mut Names) -> Vec<ForeignKey> {
     let mut keys = Vec::new();
     if cubes.len() < 2 && !generator.random.chance(20) {
@@ -91,7 +91,7 @@ fn join(generator: &mut Generator, cubes: &mut [Cube], names: &mut Names) -> Vec
         keys.push(ForeignKey { cube: from, column, is_unique });
         let relationship = if is_unique { Relationship::OneToOne } else { Relationship::ManyToOne };
         cubes[from].joins.push(Join { name, cube, relationship, left: column, right: 0, is_enforced: false });
-        // The same join from the other side, or only from there.
+        // The other cube may declare the same join in the opposite direction.
         let back = cubes[from].name.clone();
         let has_back = cubes[to].joins.iter().any(|join| join.name == back);
         if from != to && !has_back && generator.random.chance(30) {
@@ -125,7 +125,7 @@ fn fill(generator: &mut Generator, cubes: &mut [Cube], index: usize, keys: &[For
             cells.push(match (column, key) {
                 (0, _) => Cell::Int(row as i64),
                 (_, Some(_)) if generator.random.chance(15) => Cell::Null,
-                // Keys of a one-to-one join are not repeated; some find nothing.
+                // The keys of a one-to-one join are unique, and some of them find no row.
                 (_, Some(key)) if key.is_unique => Cell::Int(row as i64 * 3 % 11),
                 (_, Some(_)) => Cell::Int(generator.random.between(0, 11)),
                 (_, None) => generator.cell(cubes[index].columns[column].ty),

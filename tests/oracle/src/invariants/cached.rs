@@ -1,8 +1,8 @@
 //! I4: the result cache changes no answer.
 //!
-//! In: queries with a correct answer. Out: those whose answer from the cache differs from the computed one for the same
-//! caller. Two callers with different attributes ask in turn, then rows are removed and both ask again. The data of the
-//! served world is changed afterwards.
+//! In: queries with a correct answer. Out: the queries whose cached answer differs from the computed answer for the
+//! same caller. Two callers with different attributes send the queries in turn; then rows are removed, and both send
+//! the queries again. Afterwards the data differs from the world.
 
 use anyhow::Result;
 use serde_json::Value as Json;
@@ -16,15 +16,15 @@ use crate::world::{World, is_referenced, removal};
 
 const NAME: &str = "I4 the cache changes nothing";
 const HITS: &str = "I4 answers from the cache";
-/// Two callers, each twice, so that the second answer is cached.
+/// The callers of the four requests. Each sends two, so that the second one is answered from the cache.
 const TURNS: [Asker; 4] = [Asker::Usual, Asker::Other, Asker::Usual, Asker::Other];
 const QUERIES: usize = 3;
 
-/// The report of changed data.
+/// The way in which the cache is informed of changed data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DataReport {
     Sent,
-    /// A planted mistake: the cache does not learn of the change.
+    /// A planted mistake: the cache is not informed of the change.
     Forgotten,
 }
 

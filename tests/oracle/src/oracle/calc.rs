@@ -1,6 +1,6 @@
-//! Values from finished aggregates (rules 4, 7, 9 and 10).
+//! Computes values from finished aggregates (rules 4, 7, 9 and 10).
 //!
-//! In: measures and metrics. Out: which aggregates they need, and their value once those are known.
+//! In: measures and metrics. Out: the aggregates that they need, and their values once the aggregates are known.
 
 use terrane_compiler::query::Filter;
 
@@ -11,7 +11,7 @@ use super::{Code, Evaluation, operators};
 use crate::value::{Number, Value};
 use crate::world::{Aggregate, Arithmetic, Formula, Function, MeasureKind, MetricKind, NINTH, Window};
 
-/// An aggregate over the rows of one cube, with the filters of the metrics around it.
+/// A needed aggregate over the rows of one cube, with the filters of the metrics that use it.
 pub(crate) struct Wanted<'w> {
     pub(crate) cube: String,
     pub(crate) aggregate: &'w Aggregate,
@@ -33,11 +33,11 @@ pub(crate) enum Calc {
 pub(crate) struct Calculation<'r, 'w> {
     evaluation: &'r Evaluation<'w>,
     pub(crate) wanted: Vec<Wanted<'w>>,
-    /// The aggregates of running totals.
+    /// The indexes of the aggregates of running totals.
     pub(crate) running: Vec<usize>,
-    /// The running totals that include the time before the range.
+    /// The indexes of the running totals that include the time before the range.
     pub(crate) with_history: Vec<usize>,
-    /// The aggregates over rolling windows.
+    /// The indexes of the aggregates over rolling windows, each with its window.
     pub(crate) rolling: Vec<(usize, &'w Window)>,
 }
 
@@ -77,7 +77,7 @@ impl<'r, 'w> Calculation<'r, 'w> {
 
     fn measure(&mut self, cube: &str, name: &str, around: &[RowFilter]) -> Calc {
         if self.evaluation.world.is_denied(cube, name) {
-            // Made of what doesn't exist: how that is refused is not laid down.
+            // The value depends on a denied measure. The semantics do not define which of both errors is reported.
             self.evaluation.refuse(Code::InvalidMeasure);
             self.evaluation.refuse(Code::Forbidden);
         }
@@ -126,7 +126,7 @@ impl<'r, 'w> Calculation<'r, 'w> {
         }
     }
 
-    /// Reports denied members in a filter of the query. The project's own filters may name them.
+    /// Reports denied members in a filter of the query. Filters in the project's files may name them.
     fn note_denied(&self, filter: &Filter) {
         if let Filter::Condition { member, .. } = filter
             && member.cube().is_some_and(|cube| self.evaluation.world.is_denied(cube, member.member()))
@@ -171,7 +171,7 @@ impl<'r, 'w> Calculation<'r, 'w> {
         !self.running.is_empty() || !self.rolling.is_empty()
     }
 
-    /// Returns every aggregate in one group. Where a cube lacks the group there are no rows (rule 4).
+    /// Returns every aggregate in one group. If a cube lacks the group, it has no rows for it (rule 4).
     pub(crate) fn aggregates(&self, key: &[Value], facts: &Facts, history: &Facts, windows: &Windows) -> Vec<Value> {
         let of = |(index, wanted): (usize, &Wanted<'_>)| {
             if self.rolling.iter().any(|(rolling, _)| *rolling == index) {
@@ -264,7 +264,7 @@ fn doubles(values: &[Value]) -> Vec<f64> {
     values.iter().filter_map(number).collect()
 }
 
-/// Returns the value at a share of the sorted values, between the two next to it in proportion.
+/// Returns the value at a fraction of the sorted values, interpolated linearly between its two neighbors.
 fn percentile(values: &[Value], fraction: f64) -> Value {
     let mut sorted = doubles(values);
     sorted.sort_by(f64::total_cmp);

@@ -1,8 +1,7 @@
-//! The groups of one cube: which of its rows pass, and in which groups they count (rules 1 to 3, 5,
-//! 11 and 15).
+//! Evaluates the groups of one cube: which rows pass the filters, and in which groups they count (rules 1 to 3, 5, 11
+//! and 15).
 //!
-//! In: a cube, group-by columns and filters. Out: per group the rows with the inputs of all
-//! aggregates.
+//! In: a cube, group-by columns and filters. Out: for each group, its rows with the inputs of all aggregates.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +20,7 @@ pub(crate) struct Grouped {
     pub(crate) groups: BTreeMap<Vec<Value>, Vec<Measured>>,
 }
 
-/// The groups of each cube.
+/// The groups of each cube, by the cube's name.
 pub(crate) type Facts = BTreeMap<String, Grouped>;
 
 /// One row, and the input of each aggregate; `None` if the aggregate does not use the row.
@@ -60,11 +59,11 @@ pub(crate) fn owner_of_dimensions(evaluation: &Evaluation<'_>, groups: &[Group])
     }
 }
 
-/// The inputs by aggregate and group.
+/// The inputs of rolling aggregates, by aggregate and group.
 #[derive(Default)]
 pub(crate) struct Windows {
     pub(crate) inputs: BTreeMap<usize, BTreeMap<Vec<Value>, Vec<Value>>>,
-    /// The columns of the axis.
+    /// The indexes of the group-by columns of the axis.
     pub(crate) columns: Vec<usize>,
 }
 
@@ -83,9 +82,10 @@ impl Windows {
     }
 }
 
-/// A row that passes, and the groups in which it counts.
+/// A row that passes the filters, with the groups in which it counts.
 pub(crate) struct Placed {
-    /// The values of the groups; under windows those beside the axis, and the local time on it.
+    /// The keys of the groups. For rolling windows, a key has only the columns outside of the axis, and the second
+    /// value is the local time on the axis.
     pub(crate) places: BTreeSet<(Vec<Value>, Option<i64>)>,
     pub(crate) measured: Measured,
 }
@@ -107,7 +107,7 @@ pub(crate) fn grouped<'w>(
     Grouped { groups: found }
 }
 
-/// Returns the rows of a cube that pass.
+/// Returns the rows of a cube that pass the filters, each with its groups.
 pub(crate) fn placed<'w>(
     evaluation: &Evaluation<'w>,
     fact: &str,
@@ -124,7 +124,7 @@ pub(crate) fn placed<'w>(
     let segments = segments(evaluation);
     reach_all(&mut tree, groups, filters, &segments, &own);
     for (cube, _) in own.iter().flat_map(|wanted| &wanted.filters).flat_map(RowFilter::dimensions) {
-        // Which of the joined rows a metric's filter would mean is not laid down.
+        // The semantics do not define which of the joined rows the metric's filter tests.
         if tree.is_behind_to_many(&cube) {
             evaluation.leave_open("a metric's filter behind a to-many hop");
         }
@@ -133,7 +133,7 @@ pub(crate) fn placed<'w>(
     if is_multiplied && !tree.fact().dimensions.iter().any(|dimension| dimension.primary_key) {
         evaluation.refuse(Code::InvalidQuery);
     }
-    // A total has no groups.
+    // A total has no groups, so the column may be missing.
     let is_behind = |column: usize| groups.get(column).is_some_and(|group| tree.is_behind_to_many(&group.cube));
     if period.is_history(is_behind) {
         evaluation.leave_open("history along a time behind a to-many hop");
@@ -146,7 +146,7 @@ pub(crate) fn placed<'w>(
         let mut places = BTreeSet::new();
         let tuples = tree.tuples(row);
         for tuple in &tuples {
-            // Rule 11: on a row of nulls where nothing joins.
+            // If no row joins, a condition is evaluated on a row of nulls (rule 11).
             let in_segments = segments.iter().all(|(cube, sql)| sql.passes(&*tree.view(tuple).of(Some(cube))));
             if in_segments && filters.iter().all(|filter| filter.passes(evaluation, &tree, tuple)) {
                 places.insert(place(evaluation, &tree, tuple, groups, period));
@@ -155,7 +155,7 @@ pub(crate) fn placed<'w>(
         if places.is_empty() {
             continue;
         }
-        // What a measure reads is reached by to-one hops, so it is the same in every tuple.
+        // A measure reads columns through to-one hops only, so its input is the same in every tuple.
         let inputs = inputs(evaluation, &tree, &tuples[0], fact, calculation);
         found.push(Placed { places, measured: Measured { inputs } });
     }
@@ -176,7 +176,7 @@ fn place(
     let others = groups.iter().enumerate().filter(|(index, _)| !columns.contains(index));
     let others = others.map(|(_, group)| group_value(evaluation, tree, tuple, group)).collect();
     let axis = &groups[columns[0]];
-    // A masked time is the start of the bucket that is shown.
+    // The time of a masked dimension is the start of its visible bucket.
     if evaluation.world.mask(&axis.cube, &axis.dimension).is_some() {
         return (others, group_value(evaluation, tree, tuple, axis).micros());
     }
@@ -184,7 +184,7 @@ fn place(
     (others, labels::local(&time, &evaluation.zone))
 }
 
-/// Returns one row for each row of a cube that passes, in the order of its primary key.
+/// Returns one output row for each row of a cube that passes the filters, in the order of the primary key.
 pub(crate) fn listed(
     evaluation: &Evaluation<'_>,
     fact: &str,
@@ -261,7 +261,7 @@ fn segments<'w>(evaluation: &Evaluation<'w>) -> Vec<(String, &'w Expr)> {
     found
 }
 
-/// Returns the groups of a fact, with the cube's own time for `metric_time`.
+/// Returns the groups of a fact. `metric_time` becomes the primary time of the fact.
 fn own_groups(evaluation: &Evaluation<'_>, fact: &str, groups: &[Group]) -> Vec<Group> {
     groups.iter().filter_map(|group| group.of_fact(evaluation, fact)).collect()
 }
@@ -283,7 +283,7 @@ pub(crate) fn group_value(evaluation: &Evaluation<'_>, tree: &Tree<'_, '_>, tupl
     }
 }
 
-/// Returns the value of a dimension; null if no row joins, also if its SQL turns null into a value (rules 2 and 3).
+/// Returns the value of a dimension. It is null if no row joins, even if the SQL replaces null (rules 2 and 3).
 pub(crate) fn dimension_value(
     evaluation: &Evaluation<'_>,
     tree: &Tree<'_, '_>,
@@ -312,7 +312,7 @@ fn inputs(
         let view = tree.view(tuple);
         let is_measured = wanted.aggregate.filters.iter().all(|filter| filter.passes(&view))
             && wanted.filters.iter().all(|filter| filter.passes(evaluation, tree, tuple));
-        // Without an argument rows are counted.
+        // An aggregate without an argument counts rows.
         let value = || wanted.aggregate.argument.as_ref().map_or(Value::Bool(true), |argument| argument.eval(&view));
         is_measured.then(value)
     };

@@ -1,6 +1,6 @@
 //! Filters: on rows and on finished groups, in two-valued logic (rules 11 to 13).
 //!
-//! In: filter trees with values as sent. Out: trees of tests; what doesn't fit is noted as a problem.
+//! In: filter trees with values as sent. Out: trees of tests. A filter that does not fit is reported as a problem.
 
 use terrane_compiler::query::{Filter, Operator};
 use terrane_compiler::types::{Granularity, Value as Sent};
@@ -27,9 +27,9 @@ pub(crate) enum RowFilter {
     And(Vec<RowFilter>),
     Or(Vec<RowFilter>),
     Not(Box<RowFilter>),
-    /// A filter on `metric_time`, whose dimension depends on the cube.
+    /// A filter on `metric_time`, which is another dimension in each cube.
     OwnTime(Box<Filter>),
-    /// Its problem is noted.
+    /// A filter whose problem was reported.
     Broken,
 }
 
@@ -76,7 +76,7 @@ fn has_value(evaluation: &Evaluation<'_>, filter: &Filter) -> bool {
     mentions(filter, &|named| matches!(named, Named::Measure { .. } | Named::Metric(_)), evaluation)
 }
 
-/// Returns whether any member in a filter matches.
+/// Returns whether `is_such` is true for any member in a filter.
 pub(crate) fn mentions(filter: &Filter, is_such: &dyn Fn(Named) -> bool, evaluation: &Evaluation<'_>) -> bool {
     match filter {
         Filter::Condition { member, .. } => evaluation.named(member).is_some_and(is_such),
@@ -102,7 +102,7 @@ impl RowFilter {
             Filter::And(filters) => RowFilter::And(all(filters)),
             Filter::Or(filters) => RowFilter::Or(all(filters)),
             Filter::Not(inner) => RowFilter::Not(Box::new(RowFilter::new(evaluation, inner))),
-            // Requests do not have it.
+            // No request can contain this filter.
             Filter::NoRow { .. } => {
                 evaluation.refuse(Code::InvalidQuery);
                 RowFilter::Broken
@@ -142,7 +142,7 @@ impl RowFilter {
         }
     }
 
-    /// Returns a condition on a time without a granularity: `InDateRange` for within, `Lt` for before.
+    /// Returns a condition on a time without a granularity: `InDateRange` means within the stretch, `Lt` before it.
     pub(crate) fn along(
         evaluation: &Evaluation<'_>,
         cube: &str,
@@ -155,7 +155,7 @@ impl RowFilter {
         RowFilter::Test { cube: cube.to_owned(), dimension: dimension.to_owned(), granularity: None, test }
     }
 
-    /// Returns the filter with the time of a cube for `metric_time`.
+    /// Returns the filter for one cube, with the primary time of this cube for `metric_time`.
     pub(crate) fn of_fact(&self, evaluation: &Evaluation<'_>, fact: &str) -> RowFilter {
         let all = |filters: &[RowFilter]| filters.iter().map(|filter| filter.of_fact(evaluation, fact)).collect();
         match self {
@@ -200,7 +200,7 @@ impl RowFilter {
     }
 }
 
-/// Checks a comparison with a bucket, which is subject to limits of its own.
+/// Checks a comparison with a bucket, for which additional limits apply.
 fn note_bucket(evaluation: &Evaluation<'_>, values: &[Sent]) {
     let texts = || values.iter().filter_map(|value| if let Sent::Text(text) = value { Some(text) } else { None });
     if texts().any(|text| has_offset(text)) {
@@ -215,7 +215,7 @@ fn has_offset(text: &str) -> bool {
     text.get(11..).is_some_and(|clock| clock.contains(['Z', 'z', '+', '-']))
 }
 
-/// Returns the kind of a bucket. Buckets of a day or more are local times.
+/// Returns the kind of a time's bucket. Buckets of a day or more are local times.
 fn bucketed(kind: Kind, granularity: Option<Granularity>) -> Kind {
     match (kind, granularity) {
         (Kind::Time(_), Some(granularity)) if granularity >= Granularity::Day => Kind::Time(Axis::Local),
@@ -306,7 +306,7 @@ impl GroupFilter {
     }
 }
 
-/// Returns the kind of `metric_time`: that of the first fact's time.
+/// Returns the kind of `metric_time`, which is the kind of the first fact's primary time.
 fn kind_of_metric_time(evaluation: &Evaluation<'_>, facts: &[String]) -> Kind {
     let first = facts.first().and_then(|fact| evaluation.axis_of(fact, evaluation.primary_time(fact)?));
     Kind::Time(first.unwrap_or(Axis::Instant))

@@ -1,4 +1,4 @@
-//! The kinds as which a member's values are compared.
+//! Determines the kind as which a member's values are compared.
 //!
 //! In: dimensions, measures and expressions. Out: a [`Kind`].
 
@@ -18,7 +18,7 @@ pub(crate) enum Kind {
 /// The axis on which times are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Axis {
-    /// Moments, the same everywhere.
+    /// Instants, which are the same in all time zones.
     Instant,
     /// The local time of a wall clock.
     Local,

@@ -12,7 +12,7 @@ use crate::value::Value;
 
 const DAY: i64 = 86_400_000_000;
 
-/// Returns the local time of a number of microseconds, limited to the calendar.
+/// Returns the local time of microseconds since 1970, limited to the years of the calendar.
 pub(crate) fn clock(micros: i64) -> DateTime {
     let days = micros.div_euclid(DAY);
     let rest = micros.rem_euclid(DAY);
@@ -50,7 +50,7 @@ pub(crate) fn start(at: DateTime, granularity: Granularity) -> DateTime {
     }
 }
 
-/// Returns the bucket of a time; null and other values stay as they are.
+/// Returns the bucket of a time. Null and values of other types do not change.
 pub(crate) fn bucket(value: &Value, granularity: Granularity, zone: &TimeZone) -> Value {
     let Some(at) = value.micros() else { return Value::Null };
     let Value::Instant(_) = value else {
@@ -62,14 +62,14 @@ pub(crate) fn bucket(value: &Value, granularity: Granularity, zone: &TimeZone) -
     if granularity >= Granularity::Day {
         return Value::Bucket(micros(from), label(from, granularity));
     }
-    // The hour that comes twice in autumn stays two: each with its own offset.
+    // The hour that occurs twice in autumn makes two buckets, each with its own offset.
     let offset = zone.to_offset(instant);
     let start = micros(from) - i64::from(offset.seconds()) * 1_000_000;
     let offset = if *zone == TimeZone::UTC { String::new() } else { offset_text(offset.seconds()) };
     Value::Bucket(start, label(from, granularity) + &offset)
 }
 
-/// Returns the start of a bucket on the axis of the value itself, which filters on rows compare.
+/// Returns the start of a bucket on the axis of the value itself. Filters on rows compare this start.
 pub(crate) fn bucket_start(value: &Value, granularity: Granularity, zone: &TimeZone) -> Value {
     match (bucket(value, granularity, zone), value) {
         (Value::Bucket(from, _), Value::Instant(_)) if granularity >= Granularity::Day => {
@@ -80,7 +80,7 @@ pub(crate) fn bucket_start(value: &Value, granularity: Granularity, zone: &TimeZ
     }
 }
 
-/// Returns the local time of a time, in microseconds.
+/// Returns the local time of an instant or a local time, in microseconds.
 pub(crate) fn local(value: &Value, zone: &TimeZone) -> Option<i64> {
     let at = value.micros()?;
     match value {
@@ -89,7 +89,7 @@ pub(crate) fn local(value: &Value, zone: &TimeZone) -> Option<i64> {
     }
 }
 
-/// Returns a local time moved by units of the calendar, at most to the end of the month.
+/// Returns a local time moved by calendar units. The day is at most the last day of the month.
 pub(crate) fn moved(at: i64, count: i64, unit: Granularity) -> i64 {
     let span = match unit {
         Granularity::Second => count.seconds(),
@@ -119,7 +119,7 @@ pub(crate) fn number(start: i64, granularity: Granularity) -> i64 {
     }
 }
 
-/// Returns the duration of hours and shorter granularities.
+/// Returns the duration of an hour or a shorter granularity, in microseconds.
 pub(crate) fn size(granularity: Granularity) -> i64 {
     match granularity {
         Granularity::Second => 1_000_000,
@@ -129,7 +129,7 @@ pub(crate) fn size(granularity: Granularity) -> i64 {
     }
 }
 
-/// Returns the bucket with a number, for buckets of a day or more.
+/// Returns the bucket with a given number, for buckets of a day or more.
 pub(crate) fn numbered(number: i64, granularity: Granularity) -> Value {
     let first = |year: i64, month: i64| jiff::civil::date(year as i16, month as i8 + 1, 1).at(0, 0, 0, 0);
     let from = match granularity {

@@ -1,7 +1,7 @@
 //! The effects of masks and denied members on a query (rule 21).
 //!
-//! In: the members that a query reads, and the world's mask policies. Out: masked values; forbidden uses become
-//! problems. Joins, row filters of policies and distinct keys read raw values.
+//! In: the members that a query reads, and the world's mask policies. Out: masked values, and a problem for each
+//! forbidden use. Joins, row filters of policies and distinct keys read raw values.
 
 use sha2::{Digest as _, Sha256};
 
@@ -17,8 +17,8 @@ pub(crate) fn filtered(evaluation: &Evaluation<'_>, cube: &str, dimension: &str)
     }
 }
 
-/// Checks the groups: a masked member may be shown, but another one over its columns may not. `asked` is the columns
-/// that the query orders or filters by.
+/// Checks the groups: a masked member may be selected, but not another member over its columns. `asked` contains the
+/// indexes of the columns by which the query orders or filters, which must not be masked.
 pub(crate) fn check_groups(evaluation: &Evaluation<'_>, facts: &[String], groups: &[Group], asked: &[usize]) {
     for group in facts.iter().flat_map(|fact| groups.iter().map(move |group| (fact, group))) {
         let (fact, group) = group;
@@ -41,7 +41,7 @@ fn is_covered(evaluation: &Evaluation<'_>, cube: &str, dimension: &str) -> bool 
     dimension.is_some_and(|dimension| evaluation.world.is_covered(cube, &dimension.sql, false))
 }
 
-/// Returns the value that is shown instead of the value of an existing row.
+/// Returns the value that replaces the value of an existing row.
 pub(crate) fn masked(mask: &Mask, value: Value) -> Value {
     match (mask, value) {
         (Mask::Null, _) => Value::Null,

@@ -1,6 +1,6 @@
-//! The meanings of the names of a query.
+//! Resolves the names of a query.
 //!
-//! In: member references. Out: groups and values; what has no meaning is noted as a problem.
+//! In: member references. Out: groups and values. A reference that resolves to nothing is reported as a problem.
 
 use terrane_compiler::query::MemberRef;
 
@@ -24,19 +24,19 @@ pub(crate) enum Named {
         cube: String,
         name: String,
     },
-    /// Each measure's own cube's primary time.
+    /// The primary time of each measure's cube.
     MetricTime,
 }
 
 impl Evaluation<'_> {
-    /// Returns a name without a dot is first a member of the query's cube, then a metric.
+    /// Resolves a reference. A name without a dot is a member of the query's cube, or else a metric.
     pub(crate) fn named(&self, member: &MemberRef) -> Option<Named> {
         let cube = member.cube().or(self.query.cube.as_deref());
         let name = member.member();
         if member.cube().is_none() && name == "metric_time" {
             return Some(Named::MetricTime);
         }
-        // What is denied doesn't exist.
+        // A denied member does not exist for the caller.
         let cube = cube.filter(|cube| !self.world.is_denied(cube, name));
         let of_cube = cube.and_then(|cube| {
             let of = self.world.behind(cube)?;
@@ -63,7 +63,7 @@ impl Evaluation<'_> {
         group.is_metric_time || dimension().is_some_and(|dimension| dimension.kind == DimensionKind::Time)
     }
 
-    /// Returns the primary time of a cube: the one that is marked, or the only one.
+    /// Returns the primary time of a cube: the marked time dimension, or the only one.
     pub(crate) fn primary_time(&self, cube: &str) -> Option<&str> {
         let of = self.world.behind(cube)?;
         let mut times = of.dimensions.iter().filter(|dimension| dimension.kind == DimensionKind::Time);
@@ -72,7 +72,7 @@ impl Evaluation<'_> {
         let name = marked.or(only).map(|dimension| dimension.name.as_str());
         match name {
             None => self.refuse(Code::InvalidQuery),
-            // A cube without it, or with one that is covered.
+            // The cube has no primary time, or the caller may not read it.
             Some(name) if self.world.is_denied(cube, name) => {
                 self.refuse(Code::InvalidQuery);
                 self.refuse(Code::Forbidden);
@@ -89,7 +89,7 @@ impl Evaluation<'_> {
         }
     }
 
-    /// Refuses an unknown name.
+    /// Refuses the query because of an unknown name.
     pub(crate) fn unknown(&self, member: &MemberRef, code: Code) {
         self.refuse(if member.cube().is_some() { code } else { Code::InvalidQuery });
     }
@@ -118,7 +118,7 @@ pub(crate) fn values(evaluation: &Evaluation<'_>) -> Vec<(String, Named)> {
     values
 }
 
-/// Refuses the query if it names an unknown or a covered segment.
+/// Refuses the query if it names an unknown segment or one that reads a covered column.
 pub(crate) fn segments(evaluation: &Evaluation<'_>) {
     for member in &evaluation.query.segments {
         match evaluation.named(member) {

@@ -1,6 +1,6 @@
 //! Operators with values, in two-valued logic (rule 13).
 //!
-//! In: an operator and values as sent. Out: a test of one value; what doesn't fit is noted as a problem.
+//! In: an operator and values as sent. Out: a test of one value. A value that does not fit is reported as a problem.
 
 use terrane_compiler::query::{DateRange, Filter, Operator};
 use terrane_compiler::types::Value as Sent;
@@ -25,7 +25,7 @@ enum Given {
 }
 
 impl Test {
-    /// Returns a test that compares times with a stretch.
+    /// Returns a test that compares a time with a stretch.
     pub(crate) fn along(operator: Operator, stretch: Stretch) -> Test {
         Test { operator, values: vec![Given::Time(stretch)] }
     }
@@ -126,7 +126,7 @@ impl Given {
         }
     }
 
-    /// Compares a value with the stretch: before, within or after. Null has no place.
+    /// Compares a value with the stretch: before, within or after it. `None` for null.
     fn compare(&self, value: &Value) -> Option<std::cmp::Ordering> {
         match (self, value) {
             (Given::Null, _) | (_, Value::Null) => None,
@@ -136,7 +136,7 @@ impl Given {
     }
 }
 
-/// Reads a value by the member's kind; `None` if it does not fit.
+/// Parses a value by the member's kind; `None` if the value does not fit.
 fn given(evaluation: &Evaluation<'_>, kind: Kind, value: &Sent) -> Option<Given> {
     let number = |text: &str| {
         Number::parse(text).or_else(|| text.parse().ok().filter(|f: &f64| f.is_finite()).map(Number::Double))
@@ -153,7 +153,7 @@ fn given(evaluation: &Evaluation<'_>, kind: Kind, value: &Sent) -> Option<Given>
     })
 }
 
-/// Returns a metric's filter, as its project writes it.
+/// Parses a metric's filter in the form of the project's files.
 pub(crate) fn from_json(json: &serde_json::Value) -> Option<Filter> {
     let scalar = |value: &serde_json::Value| match value {
         serde_json::Value::Null => Some(Sent::Null),

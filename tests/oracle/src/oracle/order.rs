@@ -1,5 +1,5 @@
-//! The order of an answer: the caller's keys or the default, then the ties; nulls last (rule 14 and
-//! "Order" of the decisions).
+//! The order of an answer: the caller's keys or the default order, then further columns to break ties. Nulls are last
+//! (rule 14 and "Order" of the decisions).
 
 use std::cmp::Ordering;
 
@@ -26,7 +26,7 @@ enum By {
 }
 
 impl Key {
-    /// Returns the group-by column of a requested order.
+    /// Returns the index of the group-by column, if the caller requested to order by one.
     pub(crate) fn asked_group(&self) -> Option<usize> {
         match self.by {
             By::Group(index) if self.is_explicit => Some(index),

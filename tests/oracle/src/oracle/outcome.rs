@@ -1,4 +1,4 @@
-//! The verdict of the oracle on a query: rows, possible refusals, or that the rules leave it open.
+//! The result of the oracle for a query: rows, possible errors, or that the semantics leave the result open.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +11,13 @@ use crate::value::Value;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     Rows(Answer),
-    /// One of these codes; the rules do not define which problem is reported first.
+    /// An error with one of these codes. The semantics do not define which problem is reported first.
     Refused(BTreeSet<Code>),
-    /// The law leaves it open.
+    /// The semantics leave the result open, for this reason.
     Open(&'static str),
 }
 
-/// A refusal's code, in an order of its own for sets.
+/// The code of an error. It is ordered, so that it can be in a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Code {
     InvalidQuery,
@@ -33,9 +33,9 @@ pub struct Answer {
     pub keys: Vec<String>,
     pub rows: Vec<Vec<Value>>,
     pub total_rows: usize,
-    /// Columns that are exempt from exact comparison.
+    /// For each column, whether it is exempt from exact comparison.
     pub approximate: Vec<bool>,
-    /// Each measure without dimensions, if the query requests totals.
+    /// The value of each measure over all rows, if the query requests totals.
     pub totals: Option<Vec<Value>>,
 }
 
@@ -45,23 +45,23 @@ pub enum Construct {
     ToMany,
     /// Steps of time without data: running totals and `fill_gaps`.
     Steps,
-    /// Two paths with to-many joins have the same length.
+    /// Two paths with to-many joins that have the same length.
     ToManyTie,
-    /// The axis has more steps than rows may be added.
+    /// An axis that has more steps than rows may be added.
     ManySteps,
     /// A filter on a bucket with a value that has an offset.
     BucketAndInstant,
     /// A filter on a bucket with the last day of the calendar.
     BucketAndLastDay,
-    /// Steps of one time by several granularities.
+    /// Steps of one time dimension by several granularities.
     TwoGranularities,
     /// `metric_time`.
     MetricTime,
-    /// `compare_range`.
+    /// A comparison with another period: `compare_range`.
     Compare,
-    /// `from: all`.
+    /// A running total that includes rows before the range: `from: all`.
     History,
-    /// A masked member that is shown.
+    /// A masked member that is selected.
     Mask,
     /// A rolling window.
     Rolling,
@@ -86,7 +86,7 @@ impl Construct {
     }
 }
 
-/// The outside of a query.
+/// The settings that a query depends on besides the world.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub now: Timestamp,

@@ -1,13 +1,13 @@
-//! Join paths by rule 6: lists every path without a cycle and takes the best one.
+//! Finds join paths by rule 6: lists every path without a cycle and takes the best one.
 //!
-//! In: a world's joins. Out: the best path between two cubes, by name. Slow, and remembered.
+//! In: a world's joins. Out: the best path between two cubes, by name. Finding a path is slow, so paths are cached.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 
 use crate::world::{Join, World};
 
-/// One hop: from a cube along one of its joins.
+/// One hop of a path: from a cube along one of its joins.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Hop {
     pub(crate) from: String,
@@ -18,7 +18,7 @@ pub(crate) struct Hop {
 pub(crate) struct Path {
     pub(crate) hops: Vec<Hop>,
     pub(crate) is_to_one: bool,
-    /// True if another path is as good except for its position in `joins:`.
+    /// True if another path differs from this one only by its positions in `joins:`.
     pub(crate) is_tied: bool,
 }
 
@@ -34,17 +34,17 @@ impl<'w> Paths<'w> {
         Paths { world, known: RefCell::default() }
     }
 
-    /// Returns whether a path of to-one joins leads to a cube.
+    /// Returns whether the best path to a cube consists of to-one joins.
     pub fn is_to_one(&self, from: &str, to: &str) -> bool {
         self.best(from, to).is_some_and(|path| path.is_to_one)
     }
 
-    /// Returns whether any hops lead there.
+    /// Returns whether any path leads to a cube.
     pub fn is_reached(&self, from: &str, to: &str) -> bool {
         self.best(from, to).is_some()
     }
 
-    /// Returns the best path; `None` if there is none. A cube reaches itself without a join.
+    /// Returns the best path; `None` if no path exists. The path from a cube to itself is empty.
     pub(crate) fn best(&self, from: &str, to: &str) -> Option<Path> {
         if from == to {
             return Some(Path { hops: Vec::new(), is_to_one: true, is_tied: false });
@@ -61,7 +61,8 @@ impl<'w> Paths<'w> {
     }
 }
 
-/// The rank of a path: to-one paths first, then those with the fewest joins, then by the positions in `joins:`.
+/// The rank of a path. Paths of to-one joins come first, then those with the fewest joins, then by the positions in
+/// `joins:`.
 type Merit = (bool, usize, Vec<usize>);
 
 struct Search<'w, 'a> {

@@ -1,8 +1,8 @@
-//! The periods of a query: its ranges, the time before them, and the periods that they are compared with (rules 8, 17
+//! The periods of a query: its ranges, the time before them, and the periods with which they are compared (rules 8, 17
 //! and 19).
 //!
-//! In: the ranges as they were sent. Out: row filters for one cube, and the groups of the compared period, moved to the
-//! groups beside which they are shown.
+//! In: the ranges as they were sent. Out: row filters for one cube, and the groups of the compared period. These groups
+//! are moved to the groups of the query with which they are compared.
 
 use terrane_compiler::query::{CompareRange, DateRange, Operator};
 use terrane_compiler::types::Granularity;
@@ -18,11 +18,11 @@ use super::times::{self, Shift, Stretch};
 use super::{Code, Construct, Evaluation, Group, labels};
 use crate::value::Value;
 
-/// The range of time from which rows are taken.
+/// The period from which rows are taken.
 #[derive(Clone, Copy)]
 pub(crate) enum Period<'a> {
     Now,
-    /// The range that the query compares with.
+    /// The period with which the query compares its range.
     Previous,
     /// The time before the range of the axis.
     History(&'a Along),
@@ -30,7 +30,7 @@ pub(crate) enum Period<'a> {
     Windows(&'a Along),
 }
 
-/// A range and its time dimension; `None` stands for the primary time of each cube.
+/// A range and its time dimension. `None` means the primary time of each cube.
 struct Ranged<'q> {
     of: Option<(String, String)>,
     range: &'q DateRange,
@@ -63,7 +63,7 @@ fn ranged<'q>(evaluation: &Evaluation<'q>) -> Vec<Ranged<'q>> {
     found
 }
 
-/// Reports problems of the ranges, independent of the cubes that they restrict.
+/// Reports problems of the ranges that do not depend on the restricted cubes.
 pub(crate) fn note(evaluation: &Evaluation<'_>) {
     for ranged in ranged(evaluation) {
         if let Some((cube, name)) = &ranged.of {
@@ -116,7 +116,7 @@ fn previous(evaluation: &Evaluation<'_>, range: &DateRange, axis: Axis) -> Optio
     }
 }
 
-/// Reads the length of a shift, such as `1 year` or `4 weeks`.
+/// Parses the length of a shift, such as `1 year` or `4 weeks`.
 fn shift(evaluation: &Evaluation<'_>, text: &str) -> Option<Shift> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let [count, unit] = words[..] else {
@@ -140,18 +140,20 @@ fn shift(evaluation: &Evaluation<'_>, text: &str) -> Option<Shift> {
 }
 
 impl Ranged<'_> {
-    /// Returns the dimension that restricts a cube's rows.
+    /// Returns the time dimension by which the range restricts a cube's rows.
     fn on(&self, evaluation: &Evaluation<'_>, fact: &str) -> Option<(String, String)> {
         self.of.clone().or_else(|| Some((fact.to_owned(), evaluation.primary_time(fact)?.to_owned())))
     }
 
-    /// Returns whether the range is ignored because it restricts the axis of windows, which read rows outside of it.
+    /// Returns whether the range is ignored for windows. It is ignored if it restricts the axis of the windows, because
+    /// these read rows outside of the range.
     fn is_left_out(&self, evaluation: &Evaluation<'_>, fact: &str, period: Period<'_>) -> bool {
         let Period::Windows(along) = period else { return false };
         self.on(evaluation, fact).is_some_and(|(cube, name)| self.narrows(along.group(), &cube, &name))
     }
 
-    /// Returns whether this is the range of a group: of its axis, or of its dimension's own time.
+    /// Returns whether the range restricts the time of a group, either as the range of its axis or as the range of the
+    /// cube's primary time.
     fn narrows(&self, group: &Group, cube: &str, name: &str) -> bool {
         self.is_along(group) || (self.of.is_none() && group.cube == cube && group.dimension == name)
     }
@@ -165,7 +167,7 @@ impl Ranged<'_> {
     }
 }
 
-/// Notes what of a comparison is refused or left open.
+/// Reports the problems of a comparison, and whether the semantics leave it open.
 pub(crate) fn check_compared(
     evaluation: &Evaluation<'_>,
     facts: &[String],
@@ -207,7 +209,7 @@ pub(crate) fn check_compared(
     }
 }
 
-/// Returns whether a group is along the compared time, under any of its names.
+/// Returns whether a group is a bucket of the compared time, which may have several names.
 fn is_moved(evaluation: &Evaluation<'_>, ranged: &Ranged<'_>, facts: &[String], group: &Group) -> bool {
     let is_own = |fact: &String, cube: &str, name: &str| *fact == cube && evaluation.primary_time(fact) == Some(name);
     match (&ranged.of, group.named()) {
@@ -228,7 +230,7 @@ fn is_moved(evaluation: &Evaluation<'_>, ranged: &Ranged<'_>, facts: &[String], 
     }
 }
 
-/// Moves the steps of the compared period to those with the same position in the range (rule 19).
+/// Moves the steps of the compared period to the steps with the same position in the range (rule 19).
 pub(crate) fn shifted(
     evaluation: &Evaluation<'_>,
     fact: &str,
@@ -252,7 +254,7 @@ pub(crate) fn shifted(
     let moved = |mut key: Vec<Value>| {
         if let Some(start) = key[column].micros() {
             key[column] = match granularity < Granularity::Day {
-                // Hours and finer are stretches of the axis itself.
+                // Hours and shorter units are durations on the axis itself.
                 true => {
                     let start = start + (now - previous) * labels::size(granularity);
                     labels::bucket(&axis.value(start), granularity, &evaluation.zone)

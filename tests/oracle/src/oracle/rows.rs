@@ -1,15 +1,15 @@
-//! The joined rows of one cube (rules 2, 3 and 11): every row with every combination of joined rows.
+//! Joins the rows of one cube (rules 2, 3 and 11): every row with every combination of joined rows.
 //!
-//! In: a cube and the other cubes that are needed. Out: the tuples of each row; a cube without a joined row is empty in
-//! them. In the SQL of a member, a cube's name refers to the cube that is reached from the member's own cube, so a cube
-//! may be in the tree more than once, by different paths.
+//! In: a cube and the other cubes that are needed. Out: the tuples of each row. If no row of a cube joins, the cube has
+//! no row in the tuple. In the SQL of a member, a cube's name means the cube that the member's own cube reaches. A cube
+//! may therefore be in the tree several times, by different paths.
 
 use super::paths::Hop;
 use super::{Code, Construct, Evaluation};
 use crate::value::Value;
 use crate::world::{Cell, Cube, Expr, Rows};
 
-/// The joined cubes, parents before children. The first one is the cube itself.
+/// The joined cubes. Parents come before their children, and the first one is the fact itself.
 pub(crate) struct Tree<'r, 'w> {
     evaluation: &'r Evaluation<'w>,
     nodes: Vec<Node<'w>>,
@@ -31,7 +31,7 @@ impl<'r, 'w> Tree<'r, 'w> {
         Some(Tree { evaluation, nodes: vec![Node { name: fact.to_owned(), cube, hop: None }] })
     }
 
-    /// Returns the node of a cube in the scope of the node `owner`.
+    /// Returns the node of the cube that the node `owner` reaches under this name.
     fn find(&self, owner: usize, cube: &str) -> Option<usize> {
         let path = self.evaluation.paths.best(&self.nodes[owner].name, cube)?;
         path.hops.iter().try_fold(owner, |parent, hop| self.child(parent, hop))
@@ -41,7 +41,7 @@ impl<'r, 'w> Tree<'r, 'w> {
         self.nodes.iter().position(|node| node.hop.as_ref().is_some_and(|(from, by)| *from == parent && by == hop))
     }
 
-    /// Adds the path from a node to a cube; a problem is noted.
+    /// Adds the path from a node to a cube. Reports a problem if no path exists.
     fn reach_from(&mut self, owner: usize, cube: &str) -> Option<usize> {
         let Some(path) = self.evaluation.paths.best(&self.nodes[owner].name, cube) else {
             self.evaluation.refuse(Code::NoJoinPath);
@@ -53,7 +53,7 @@ impl<'r, 'w> Tree<'r, 'w> {
                 self.evaluation.uses(Construct::ToManyTie);
             }
         }
-        // Fewest hops may lead to a cube by another way than the best path to what stands before it.
+        // The best path to a cube may differ from the best paths to the cubes on it, because it has the fewest hops.
         for (count, hop) in path.hops.iter().enumerate().skip(1) {
             let before = self.evaluation.paths.best(&self.nodes[owner].name, &hop.from);
             if before.is_none_or(|before| before.hops != path.hops[..count]) {
@@ -105,7 +105,7 @@ impl<'r, 'w> Tree<'r, 'w> {
         }
     }
 
-    /// Returns whether a to-many hop leads to the cube that the name means for the cube's own members.
+    /// Returns whether a to-many hop is on the path to a cube, as members of the fact name this cube.
     pub(crate) fn is_behind_to_many(&self, name: &str) -> bool {
         let mut at = self.find(0, name);
         while let Some((parent, hop)) = at.and_then(|position| self.nodes[position].hop.as_ref()) {
@@ -121,7 +121,7 @@ impl<'r, 'w> Tree<'r, 'w> {
         self.nodes[0].cube
     }
 
-    /// Returns all tuples of one row of the cube.
+    /// Returns all tuples of one row of the fact.
     pub(crate) fn tuples(&self, row: usize) -> Vec<Tuple> {
         let mut tuples: Vec<Tuple> = vec![vec![Some(row)]];
         for node in &self.nodes[1..] {
@@ -150,17 +150,17 @@ impl<'r, 'w> Tree<'r, 'w> {
         if key == Value::Null { Vec::new() } else { (0..node.cube.rows.len()).filter(equals).collect() }
     }
 
-    /// Returns the tuple in the scope of the cube itself.
+    /// Returns the tuple as the members of the fact see it.
     pub(crate) fn view<'t>(&'t self, tuple: &'t Tuple) -> View<'t, 'r, 'w> {
         View { tree: self, tuple, own: Some(0) }
     }
 }
 
-/// A tuple as one of its cubes sees it.
+/// A tuple as the members of one of its cubes see it.
 pub(crate) struct View<'t, 'r, 'w> {
     tree: &'t Tree<'r, 'w>,
     tuple: &'t Tuple,
-    /// The node of the own cube; `None` for a cube that is not joined.
+    /// The node of the member's own cube; `None` if no node has joined it.
     own: Option<usize>,
 }
 

@@ -16,13 +16,13 @@ use crate::value::{Number, Value};
 /// The largest number of rows that are added.
 const MAX_ADDED: usize = 100_000;
 
-/// The group-by columns along the time axis: one time dimension with all its granularities.
+/// The time axis: the group-by columns that are one time dimension with different granularities.
 pub(crate) struct Along {
     group: Group,
     columns: Vec<(usize, Granularity)>,
     /// The unit of all buckets of the columns.
     step: Granularity,
-    /// The start of the range and its last step, if it has these ends.
+    /// The start of the range, and the last step of the range; `None` for an end that the range lacks.
     first: Option<Value>,
     last: Option<i64>,
     fills: bool,
@@ -36,7 +36,7 @@ pub(crate) struct Span {
     last: i64,
 }
 
-/// Returns the steps of the axis; `None` without an axis, or if a problem was reported.
+/// Returns the time axis; `None` if the query has no axis or a problem was reported.
 pub(crate) fn along(
     evaluation: &Evaluation<'_>,
     facts: &[String],
@@ -65,14 +65,14 @@ pub(crate) fn along(
     if columns.len() > 1 {
         evaluation.uses(Construct::TwoGranularities);
     }
-    // Weeks make no months.
+    // Weeks do not divide months, so days are the common step of both.
     let nests = finest != Granularity::Week || columns.iter().all(|(_, granularity)| *granularity == finest);
     let step = if nests { finest } else { Granularity::Day };
     let group = timed.first()?.1.clone();
     let (first, last) = range(evaluation, facts, &group).unwrap_or_default();
     let last = last.and_then(|last| labels::bucket(&last, step, &evaluation.zone).micros());
     let zone = evaluation.zone.clone();
-    // Rolling windows have a value at each step of a range.
+    // With rolling windows, every step of a range has a value.
     let fills = evaluation.query.fill_gaps || (has_windows && first.is_some() && last.is_some());
     Some(Along { group, columns, step, first, last, fills, zone })
 }
@@ -108,7 +108,7 @@ fn range(evaluation: &Evaluation<'_>, facts: &[String], group: &Group) -> Option
 }
 
 impl Along {
-    /// Returns one of the columns, which all have the same time.
+    /// Returns the index of one column of the axis. All of them have the same time dimension.
     pub(crate) fn column(&self) -> usize {
         self.columns[0].0
     }
@@ -117,12 +117,12 @@ impl Along {
         &self.group
     }
 
-    /// Returns whether rows can be before the range.
+    /// Returns whether the range has a start, so that rows may be before it.
     pub(crate) fn has_start(&self) -> bool {
         self.first.is_some()
     }
 
-    /// Adds the rows before the range to its first step.
+    /// Adds the rows before the range to the first step of the range.
     pub(crate) fn at_start(&self, grouped: Grouped) -> Grouped {
         let Some(first) = &self.first else { return grouped };
         let mut groups: BTreeMap<Vec<Value>, Vec<Measured>> = BTreeMap::new();
@@ -135,25 +135,25 @@ impl Along {
         Grouped { groups }
     }
 
-    /// Returns the columns of the axis.
+    /// Returns the indexes of the columns of the axis.
     pub(crate) fn columns(&self) -> Vec<usize> {
         self.columns.iter().map(|(column, _)| *column).collect()
     }
 
-    /// Returns the first and the last step of an answer with these groups.
+    /// Returns the first and the last step of an answer that has these keys.
     pub(crate) fn span(&self, keys: &BTreeSet<Vec<Value>>) -> Option<Span> {
         let times: Vec<i64> = keys.iter().filter_map(|key| self.time(key)).collect();
         let seen = times.iter().min().zip(times.iter().max()).map(|(first, last)| (*first, *last));
         let start = self.first.as_ref().and_then(|first| labels::bucket(first, self.step, &self.zone).micros());
         let (first, mut last) = start.zip(self.last).or(seen)?;
-        // Totals run to the end of the range, also where it has no start.
+        // Running totals continue to the end of the range, even if the range has no start.
         if let (false, Some(end)) = (self.fills, self.last) {
             last = end;
         }
         Some(Span { first, last })
     }
 
-    /// Returns the start and the end of each step: the part that its buckets share.
+    /// Returns the start and the end of each step, which is the time that the buckets of its columns have in common.
     pub(crate) fn steps(&self, span: Span) -> Vec<(i64, i64)> {
         let mut found: Vec<(i64, i64)> = Vec::new();
         let mut step = span.first;
@@ -172,7 +172,7 @@ impl Along {
         found
     }
 
-    /// Adds the keys of steps that have no data.
+    /// Adds keys for the steps that have no data.
     pub(crate) fn add(
         &self,
         evaluation: &Evaluation<'_>,
@@ -192,7 +192,7 @@ impl Along {
             partitions.entry(Vec::new()).or_default();
         }
         for (others, earliest) in partitions {
-            // Filled from the start; running from the partition's own first step with data.
+            // Gaps are filled from the first step of the range. Running totals begin with a partition's first data.
             let Some(mut step) = (if self.fills { Some(first) } else { earliest }) else { continue };
             while step <= last {
                 keys.insert(self.key(&others, step));
@@ -207,7 +207,7 @@ impl Along {
         }
     }
 
-    /// Returns the start of a key's step: the latest start of its buckets.
+    /// Returns the start of a key's step, which is the latest start of its buckets.
     fn time(&self, key: &[Value]) -> Option<i64> {
         self.columns.iter().map(|(column, _)| key[*column].micros()).collect::<Option<Vec<i64>>>()?.into_iter().max()
     }

@@ -1,6 +1,6 @@
 //! The stretches of time that dates, timestamps and phrases cover (rule 17 and "TimeRange" of the decisions).
 //!
-//! In: text, the axis it is compared on, the query's zone. Out: a stretch of that axis.
+//! In: a string, the axis on which it is compared, the query's time zone. Out: a stretch on this axis.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,8 @@ use terrane_compiler::query::DateRange;
 use super::kinds::Axis;
 use super::labels::micros;
 
-/// A range from a microsecond, inclusive, to another, inclusive or exclusive. An unbounded end is the end of time.
+/// A range of microseconds. It includes its first microsecond, and its last one if `is_high_included` is true.
+/// `i64::MIN` and `i64::MAX` stand for an unbounded end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Stretch {
     low: i64,
@@ -64,7 +65,7 @@ enum TimeLiteral {
     Moment(Timestamp),
 }
 
-/// Reads one bound, which may be a period as long as a year.
+/// Parses one bound, which may be a period of up to a year.
 pub(crate) fn moment(text: &str, axis: Axis, zone: &TimeZone) -> Result<Stretch, ()> {
     placed(&read(text).ok_or(())?, axis, zone)
 }
@@ -74,8 +75,8 @@ pub(crate) fn range(range: &DateRange, axis: Axis, zone: &TimeZone, now: Timesta
     between(first, last, axis, zone)
 }
 
-/// Returns the range moved back: each end by calendar units, limited to the end of the month; whole months stay whole
-/// months (rule 19). `None` if an end is unbounded.
+/// Returns the range moved back by calendar units. The day of an end is at most the last day of the month, and whole
+/// months stay whole months (rule 19). `None` if an end is unbounded.
 pub(crate) fn moved(
     range: &DateRange,
     shift: Shift,
@@ -122,7 +123,7 @@ fn day_before(end: DateTime) -> Result<Date, ()> {
     end.date().yesterday().map_err(drop)
 }
 
-/// Reads both ends of a range. A phrase gives both at once.
+/// Parses both ends of a range. A phrase such as `last 7 days` gives both of them.
 fn ends(range: &DateRange, zone: &TimeZone, now: Timestamp) -> Result<(Option<TimeLiteral>, Option<TimeLiteral>), ()> {
     let one = |text: &str| read(text).ok_or(());
     match range {
@@ -171,17 +172,17 @@ fn placed(written: &TimeLiteral, axis: Axis, zone: &TimeZone) -> Result<Stretch,
         TimeLiteral::Moment(at) if axis == Axis::Instant => {
             Stretch { low: at.as_microsecond(), high: at.as_microsecond(), is_high_included: true }
         }
-        // A wall clock has no offset.
+        // A local time must not have an offset.
         TimeLiteral::Moment(_) => return Err(()),
     })
 }
 
-/// Returns the first moment of a local time. Midnight may be missing or occur twice.
+/// Returns the first instant of a local time, which may be missing or occur twice.
 fn first_moment(at: DateTime, zone: &TimeZone) -> i64 {
     zone.to_ambiguous_timestamp(at).compatible().map_or(i64::MAX, |instant| instant.as_microsecond())
 }
 
-/// Reads a time in the years 0001 to 9999.
+/// Parses a time in the years 0001 to 9999.
 fn read(text: &str) -> Option<TimeLiteral> {
     read_any_year(text).filter(|written| match written {
         TimeLiteral::Local(start, _) | TimeLiteral::LocalMoment(start) => start.year() >= 1,
@@ -226,7 +227,7 @@ fn date(text: &str) -> Option<Date> {
     (text.len() == 10).then(|| text.parse().ok())?
 }
 
-/// Returns the days of `today`, `this month`, `last 7 days`, the end not included.
+/// Returns the first day of a phrase such as `today`, `this month` or `last 7 days`, and the first day after it.
 fn phrase(words: &str, today: Date) -> Option<(Date, Option<Date>)> {
     let words: Vec<&str> = words.split_whitespace().collect();
     let of = |unit: &str, count: i64| -> Option<Span> {

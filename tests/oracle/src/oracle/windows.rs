@@ -1,7 +1,7 @@
 //! Rolling windows: the rows around each step (rule 10b).
 //!
-//! In: the rows of a fact without the range along the axis, each with the groups and times at which it counts. Out: the
-//! inputs of each aggregate in each group whose window contains rows.
+//! In: the rows of a fact, without the range of the axis, each with its groups and times. Out: the inputs of each
+//! aggregate, for each group whose window contains rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use super::{Code, Construct, Evaluation, labels};
 use crate::value::Value;
 use crate::world::{ColumnType, Expr, Length, Window};
 
-/// Collects the rows in the windows of all steps. `rows` has the rows of each cube.
+/// Collects the rows in the windows of all steps. `rows` contains the rows of each cube, by the cube's name.
 pub(crate) fn windows(
     evaluation: &Evaluation<'_>,
     along: &Along,
@@ -39,7 +39,7 @@ pub(crate) fn windows(
                     groups.entry(along.key(others, *start)).or_default().push(input.clone());
                 }
             }
-            // A group exists if a row is there, whether the measure takes it or not.
+            // A group exists if its window contains a row, even if the aggregate does not use the row.
             for (others, time) in placed.iter().flat_map(|row| &row.places) {
                 if time.is_some_and(is_within) {
                     groups.entry(along.key(others, *start)).or_default();
@@ -51,7 +51,7 @@ pub(crate) fn windows(
     windows
 }
 
-/// Refuses hours along a column of dates.
+/// Refuses windows in hours along a column of dates.
 pub(crate) fn check(evaluation: &Evaluation<'_>, along: &Along, calculation: &Calculation<'_, '_>) {
     for (index, window) in &calculation.rolling {
         let lengths = [&window.trailing, &window.leading];
@@ -80,7 +80,7 @@ fn is_date(evaluation: &Evaluation<'_>, cube: &str, dimension: &str) -> bool {
     of.columns.get(*column).is_some_and(|column| column.ty == ColumnType::Date)
 }
 
-/// Returns the first moment of a window, and the first after it, for a step from a local time to another.
+/// Returns the first moment of a step's window, and the first moment after it; `None` for an unbounded end.
 fn ends(window: &Window, start: i64, end: i64) -> (Option<i64>, Option<i64>) {
     let anchor = if window.is_from_start { start } else { end };
     let edge = |length: &Option<Length>, sign: i64| match length {

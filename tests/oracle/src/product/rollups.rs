@@ -1,7 +1,7 @@
 //! Builds the pre-aggregations of a world as a server does, and publishes them.
 //!
-//! In: a served world. Out: tables in DuckDB, and the data that matching needs. Each table is compared with its rows by
-//! the statements of the compiler. Not here: schedules, states of builds.
+//! In: a served world. Out: tables in DuckDB, and the data that matching needs. Each table is compared with the rows
+//! from which it was built, by statements of the compiler. Not here: schedules, and states of builds.
 
 use std::sync::Arc;
 
@@ -20,22 +20,22 @@ use crate::world::{Rollup, TableState, World, table};
 const SCHEMA: &str = "terrane_rollups";
 /// The largest number of tables that are built.
 const MAX_TABLES: usize = 90;
-/// The number of the first table that is rebuilt. Partitions have lower numbers, also those without a table.
+/// The number of the first rebuilt table. Partitions have lower numbers, even if they have no table.
 const FIRST_REBUILT: usize = 1_000_000;
 
 /// The tables of one pre-aggregation.
 struct Built<'w> {
     rollup: &'w Rollup,
     ready: ReadyRollup,
-    /// The change marks of each partition, read before it was built.
+    /// The change marks of each partition, which were read before the partition was built.
     marks: Vec<String>,
 }
 
 impl Served<'_> {
-    /// Builds every pre-aggregation and lets queries read it.
+    /// Builds every pre-aggregation and publishes its tables to queries.
     ///
     /// # Errors
-    /// A statement that DuckDB refuses, or a table that differs from its rows.
+    /// DuckDB refuses a statement, or a table differs from its rows.
     pub fn build_rollups(&self, world: &World) -> Result<()> {
         let mut ready = ReadyRollups::default();
         ready.plant(self.product.flaw);
@@ -80,7 +80,7 @@ impl Served<'_> {
             match self.build(of, rollup) {
                 Ok(built) => all.extend(built),
                 Err(error) => match error.downcast_ref::<RollupError>() {
-                    // A computed time may be a string.
+                    // The expression of a time dimension may return a string, from which no partitions can be built.
                     Some(RollupError::TimeType(_)) => {}
                     _ => return Err(error.context(format!("pre-aggregation `{}`", rollup.name))),
                 },
@@ -89,7 +89,7 @@ impl Served<'_> {
         Ok(all)
     }
 
-    /// Builds the partitions again whose change marks are others than when they were built.
+    /// Rebuilds the partitions whose change marks have changed since they were built.
     fn rebuild(&self, built: Built<'_>) -> Result<ReadyRollup> {
         let snapshot = self.services.catalog.snapshot();
         let Built { rollup, mut ready, marks } = built;
@@ -111,7 +111,7 @@ impl Served<'_> {
         Ok(format!("{:?}", rows.batches))
     }
 
-    /// Returns the pre-aggregations that a query reads, as constructs of a run.
+    /// Returns the constructs of a run that stand for the pre-aggregations that a query reads.
     pub fn rollups_of(&self, query: &SemanticQuery) -> Vec<&'static str> {
         let context = context(Asker::Usual);
         let session = self.services.queries.session(&context);
@@ -189,7 +189,7 @@ impl Served<'_> {
             bail!("the table differs from its rows: {check}");
         }
         if matches!(rollup.state, TableState::OtherDefinition | TableState::Old) {
-            // Of other rows.
+            // The table gets other rows than those from which it was built.
             self.product.execute(&format!("UPDATE {SCHEMA}.{name} SET a0 = a0 + 1"))?;
             for column in build.columns.iter().skip_while(|column| &*column.name != "a0").skip(1) {
                 self.product.execute(&format!("UPDATE {SCHEMA}.{name} SET {} = NULL", column.name))?;
@@ -200,7 +200,7 @@ impl Served<'_> {
         Ok(ReadyPartition { relation, range, rows: rows.unsigned_abs(), built_at })
     }
 
-    /// Returns the integers of a statement's only row.
+    /// Returns the integers in the only row of a statement's result.
     fn numbers(&self, sql: &str) -> Result<Vec<Option<i64>>> {
         let result = self.product.execute(sql)?;
         let batch = result.batches.first().context("a row")?;

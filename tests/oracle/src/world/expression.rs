@@ -1,7 +1,6 @@
 //! Expressions over rows: printed as an author's SQL, and evaluated by SQL's three-valued logic.
 //!
-//! In: an [`Expr`]. Out: SQL for the project, or a value for one row. The two share nothing but the
-//! tree.
+//! In: an [`Expr`]. Out: SQL for the project, or a value for one row. Printing and evaluation share only the tree.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +15,7 @@ pub enum Expr {
         cube: Option<String>,
         column: usize,
     },
-    /// `{dimension}` or `{cube.dimension}`.
+    /// A dimension in SQL: `{dimension}` or `{cube.dimension}`.
     Member {
         cube: Option<String>,
         name: String,
@@ -50,11 +49,11 @@ pub enum Comparison {
     GreaterOrEqual,
 }
 
-/// The joined rows that an expression sees.
+/// The joined rows over which an expression is evaluated.
 pub trait Rows {
-    /// Returns the row of a cube, or of the own cube; `None` if no row joins.
+    /// Returns the row of a cube, or of the expression's own cube for `None`. Returns `None` if no row joins.
     fn row(&self, cube: Option<&str>) -> Option<(&Cube, &[Cell])>;
-    /// Returns the same rows from the perspective of another cube.
+    /// Returns the same rows for the expressions of another cube.
     fn of(&self, cube: Option<&str>) -> Box<dyn Rows + '_>;
 }
 
@@ -114,7 +113,7 @@ impl Expr {
         Expr::Column { cube: None, column }
     }
 
-    /// Returns the SQL of the expression in the files of `own`.
+    /// Returns the SQL of the expression in the files of the cube `own`.
     pub fn sql(&self, world: &World, own: &Cube) -> String {
         let two = |left: &Expr, word: &str, right: &Expr| {
             format!("({} {word} {})", left.sql(world, own), right.sql(world, own))
@@ -122,7 +121,7 @@ impl Expr {
         match self {
             Expr::Column { cube: None, column } => {
                 let name = quoted(&own.columns[*column].name);
-                // Every way to say it gets its turn.
+                // The three notations of a column are used in turn.
                 match column % 3 {
                     0 => name,
                     1 => format!("{{CUBE}}.{name}"),
@@ -153,7 +152,7 @@ impl Expr {
         }
     }
 
-    /// Returns the direct parts of the expression.
+    /// Returns the operands of the expression.
     pub fn parts(&self) -> Vec<&Expr> {
         match self {
             Expr::Column { .. } | Expr::Member { .. } | Expr::Literal(_) => Vec::new(),
@@ -174,7 +173,7 @@ impl Expr {
                 None => Value::Null,
             },
             Expr::Member { cube, name } => match rows.row(cube.as_deref()) {
-                // Where no row joins, its dimensions are null, whatever their SQL says.
+                // If no row of a cube joins, its dimensions are null, whatever their SQL is.
                 Some((of, _)) => of.dimension(name).map_or(Value::Null, |d| d.sql.eval(&*rows.of(cube.as_deref()))),
                 None => Value::Null,
             },
@@ -189,7 +188,7 @@ impl Expr {
             },
             Expr::Compare(op, left, right) => match (left.eval(rows), right.eval(rows)) {
                 (Value::Null, _) | (_, Value::Null) => Value::Null,
-                // An author's SQL compares times as they are stored.
+                // SQL of an author compares times as they are stored.
                 (left, right) => Value::Bool(op.holds(match (left.micros(), right.micros()) {
                     (Some(left), Some(right)) => left.cmp(&right),
                     _ => left.cmp(&right),
@@ -221,7 +220,7 @@ impl Expr {
         }
     }
 
-    /// Evaluates the expression as a condition. Null does not pass.
+    /// Evaluates the expression as a condition, which null does not meet.
     pub fn passes(&self, rows: &dyn Rows) -> bool {
         self.truth(rows) == Some(true)
     }

@@ -1,7 +1,7 @@
-//! Masks and denied members: their text in a project, and their effects (semantics, rule 21).
+//! Masks and denied members: their form in a project, and their effects (semantics, rule 21).
 //!
-//! In: a [`World`]. Out: the values that replace those of a dimension, the members that do not exist, and the columns
-//! that no other member may read. Not here: the errors of a query (`oracle`).
+//! In: a [`World`]. Out: the masks of dimensions, the members that do not exist for the caller, and the columns that no
+//! other member may read. Not here: the errors of a query (`oracle`).
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
@@ -29,7 +29,7 @@ pub enum Mask {
     Null,
 }
 
-/// A column of a cube's table.
+/// A column of a cube's table, as (cube, index of the column).
 type CoveredColumn = (String, usize);
 
 impl Mask {
@@ -86,14 +86,14 @@ impl World {
         self.mask_policies_on(cube).any(|mask_policy| mask_policy.deny.iter().any(|denied| denied == member))
     }
 
-    /// Returns the strictest mask of a dimension.
+    /// Returns the strictest mask of a dimension; `None` if the dimension is not masked.
     pub fn mask(&self, cube: &str, dimension: &str) -> Option<&Mask> {
         let masks = self.mask_policies_on(cube).flat_map(|mask_policy| &mask_policy.masks);
         masks.filter(|(name, _)| name == dimension).map(|(_, mask)| mask).max_by_key(|mask| mask.strictness())
     }
 
-    /// Returns whether an expression of a cube reads a column of a masked or denied dimension;
-    /// `is_measured`: as part of a measure, which a mask may allow.
+    /// Returns whether an expression of a cube reads a column of a masked or denied dimension. If `is_measured` is
+    /// true, the expression is part of a measure, in which a mask may allow the column.
     pub fn is_covered(&self, cube: &str, sql: &Expr, is_measured: bool) -> bool {
         let mut read = Vec::new();
         if let Some(own) = self.behind(cube) {

@@ -1,9 +1,9 @@
-//! Row filters of policies: their text in a project, and the rows that they hide (semantics, rule 20).
+//! Row filters of policies: their form in a project, and the rows that they hide (semantics, rule 20).
 //!
-//! Some filters are a governance hook's and not in the project; they hide rows in the same way.
+//! Some row filters come from a governance hook instead of the project. They hide rows in the same way.
 //!
-//! In: a [`World`]. Out: the same world without the rows that the only caller cannot see; its joins are unchanged. Not
-//! here: masks and denied members (`mask_policies`).
+//! In: a [`World`]. Out: the same world without the rows that the caller cannot see. Its joins are unchanged. Not here:
+//! masks and denied members (`mask_policies`).
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ use crate::value::{Number, Value};
 pub struct Policy {
     pub cube: String,
     pub row_filter: RowPolicy,
-    /// True if the policy is for other callers only.
+    /// True if the policy applies to other callers only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_for_others: bool,
 }
@@ -31,7 +31,7 @@ pub enum RowPolicy {
         column: Expr,
         attribute: String,
     },
-    /// A hook's filter: a dimension of the cube must be one of these values, or none of them.
+    /// A hook's row filter: a dimension of the cube must have one of these values, or none of them.
     Hook {
         dimension: String,
         values: Vec<Cell>,
@@ -39,14 +39,14 @@ pub enum RowPolicy {
     },
 }
 
-/// Attributes of the caller: strings and integers, one value and several, none, one that the caller lacks, and values
-/// that must be converted to the type that they are compared with.
+/// Attributes of the caller. Among them are single values, lists, an empty list, an attribute that the caller lacks,
+/// and values that must be converted to the type with which they are compared.
 pub const TEXT_ATTRIBUTES: &[&str] = &["region", "regions", "zero", "nothing", "missing"];
 pub const NUMBER_ATTRIBUTES: &[&str] =
     &["level", "levels", "level_as_text", "levels_as_text", "invalid_values", "nothing", "missing"];
 pub const BOOLEAN_ATTRIBUTES: &[&str] = &["flag", "flag_as_text", "level", "nothing", "missing"];
 
-/// Returns the values of a caller's attribute; `None` if it is missing.
+/// Returns the values of an attribute of the caller; `None` if the caller lacks it.
 pub fn attribute(name: &str) -> Option<Vec<Cell>> {
     let text = |text: &str| Cell::Text(text.to_owned());
     Some(match name {
@@ -71,7 +71,7 @@ pub fn is_list(name: &str) -> bool {
 }
 
 impl World {
-    /// Returns the world that the caller can see, filtered by hand.
+    /// Returns the world that the caller can see, without the help of the product.
     pub fn seen(&self) -> Cow<'_, World> {
         if self.policies.is_empty() {
             return Cow::Borrowed(self);
@@ -103,14 +103,14 @@ impl Policy {
             RowPolicy::Attribute { column, attribute: name } => {
                 let value = column.eval(row);
                 let given = attribute(name).unwrap_or_default();
-                // What doesn't fit spoils the whole comparison.
+                // One value that cannot be converted makes the whole comparison false.
                 let read: Option<Vec<Value>> = given.iter().map(|cell| read_as(cell, &value)).collect();
                 !value.is_null() && read.is_some_and(|given| given.contains(&value))
             }
         }
     }
 
-    /// Returns the policy as JSON; `None` if it is not in the project.
+    /// Returns the policy as JSON; `None` if it is a hook's and therefore not in the project.
     pub(super) fn json(&self, world: &World, index: usize) -> Option<Json> {
         let cube = world.cube(&self.cube)?;
         let text = match &self.row_filter {
@@ -130,7 +130,8 @@ impl Policy {
 }
 
 impl Cube {
-    /// Returns the column of a hook's dimension, if it is a plain column with a type that hooks compare here.
+    /// Returns the type and the index of the column of a hook's dimension. `None` if the dimension is not a plain
+    /// column, or if these tests compare no values of its type.
     pub fn hooked(&self, dimension: &str) -> Option<(ColumnType, usize)> {
         let dimension = self.dimensions.iter().find(|own| own.name == dimension)?;
         let Expr::Column { cube: None, column } = dimension.sql else { return None };
@@ -145,12 +146,12 @@ impl Cube {
     }
 }
 
-/// Returns a condition that the caller doesn't meet.
+/// Returns a `when` that the caller does not meet.
 pub(super) fn for_others() -> Json {
     json!({"roles": ["somebody_else"]})
 }
 
-/// Converts an attribute to the kind of the value that it is compared with.
+/// Converts an attribute to the kind of the value with which it is compared; `None` if this is not possible.
 fn read_as(cell: &Cell, beside: &Value) -> Option<Value> {
     match (beside, cell) {
         (Value::Text(_), Cell::Int(number)) => Some(Value::Text(number.to_string())),
@@ -163,7 +164,7 @@ fn read_as(cell: &Cell, beside: &Value) -> Option<Value> {
     }
 }
 
-/// A row of a table and the rows that its cube's to-one joins find, before row filters.
+/// A row of a table, with access to the rows that its cube's to-one joins find, before row filters.
 struct Base<'w> {
     world: &'w World,
     cube: &'w Cube,

@@ -1,4 +1,4 @@
-//! A [`World`] as a project's files. JSON is YAML, so each cube is one JSON text in a `.yml`.
+//! Writes a [`World`] as the files of a project. JSON is YAML, so each `.yml` file contains one cube as JSON.
 //!
 //! In: a world, and the order in which its files are named. Out: a source tree.
 
@@ -8,7 +8,7 @@ use terrane_compiler::project::SourceTree;
 use super::tables::table;
 use super::{Aggregate, Cube, Dimension, DimensionKind, Formula, Measure, MeasureKind, MetricKind, World};
 
-/// The order of the files, which must have no effect.
+/// The order of the files, which must not affect answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileOrder {
     AsDescribed,
@@ -157,7 +157,7 @@ impl Formula {
 
     fn in_metric(&self) -> String {
         self.text(&|leaf| match leaf {
-            // Words of SQL need braces.
+            // Braces distinguish the measure from words of SQL.
             Formula::Measure { cube, name } => {
                 let cube = cube.as_deref().unwrap_or_default();
                 let is_plain = is_plain(cube) && is_plain(name);

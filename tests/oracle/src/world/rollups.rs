@@ -1,6 +1,6 @@
-//! Pre-aggregations of a world: as a project's text, and the state of their tables.
+//! Pre-aggregations of a world: their form in a project, and the state of their tables.
 //!
-//! In: a [`World`]. Out: JSON. Members are named, so that shrinking may leave them out. Not here: building the tables
+//! In: a [`World`]. Out: JSON. Members are names, so that shrinking may remove them. Not here: building the tables
 //! (`product`).
 
 use serde::{Deserialize, Serialize};
@@ -13,10 +13,10 @@ pub struct Rollup {
     pub cube: String,
     pub name: String,
     pub measures: Vec<String>,
-    /// The dimensions: `dim`, or `cube.dim` of a cube behind to-one joins.
+    /// The dimensions: `dimension`, or `cube.dimension` of a cube that to-one joins reach.
     pub dimensions: Vec<String>,
     pub segments: Vec<String>,
-    /// Segments whose conditions are its filters.
+    /// Segments whose conditions are the filters of the pre-aggregation.
     #[serde(default)]
     pub filters: Vec<String>,
     pub time: Option<RollupTime>,
@@ -29,21 +29,21 @@ pub struct RollupTime {
     pub granularity: String,
     pub partition: Option<String>,
     pub zone: String,
-    /// The first and the last day.
+    /// The first and the last day of `build_range`.
     pub build_range: Option<[String; 2]>,
-    /// A divisor of the numbers of partitions that are not built.
+    /// A divisor: partitions whose number it divides are not built.
     pub missing: Option<usize>,
 }
 
-/// The state of a rollup's tables.
+/// The state of a pre-aggregation's tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TableState {
     Current,
-    /// The table was built from other definitions and has other rows.
+    /// The table was built from other definitions, and has other rows than the current ones.
     OtherDefinition,
-    /// Built long ago of other rows.
+    /// The table was built long ago from other rows.
     Old,
-    /// The first table was published twice.
+    /// The first table was published a second time.
     Twice,
 }
 

@@ -1,6 +1,6 @@
-//! The warehouse's tables: names and literals as DuckDB's manual writes them.
+//! The warehouse's tables, with names and literals in the form of DuckDB's manual.
 //!
-//! In: a [`World`]. Out: statements that make its tables in the schema [`SCHEMA`], one after the other.
+//! In: a [`World`]. Out: statements that create its tables in the schema [`SCHEMA`], in their order.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use jiff::{Timestamp, ToSpan as _};
 use super::{Cell, ColumnType, Cube, Join, World};
 use crate::value::Value;
 
-/// Hostile like the rest.
+/// The schema of the tables. Its name has special characters, as other generated names have.
 pub(super) const SCHEMA: &str = "Sch\"éma; --";
 
 pub(super) fn quoted(name: &str) -> String {
@@ -23,7 +23,7 @@ pub fn table(cube: &Cube) -> String {
     format!("{}.{}", quoted(SCHEMA), quoted(&cube.table))
 }
 
-/// Drops what was there before.
+/// Returns the statements that drop an existing schema and create the tables.
 pub fn statements(world: &World) -> Vec<String> {
     let mut all =
         vec![format!("DROP SCHEMA IF EXISTS {} CASCADE", quoted(SCHEMA)), format!("CREATE SCHEMA {}", quoted(SCHEMA))];
@@ -50,7 +50,7 @@ pub fn statements(world: &World) -> Vec<String> {
     all
 }
 
-/// Returns the foreign keys of a cube's table, and the constraints that keys to this table need.
+/// Returns the foreign keys of a cube's table, and the unique constraints that foreign keys to this table need.
 fn constraints(world: &World, index: usize) -> Vec<String> {
     let mut all = Vec::new();
     let mut referenced: Vec<usize> = Vec::new();
@@ -73,11 +73,11 @@ fn constraints(world: &World, index: usize) -> Vec<String> {
     all
 }
 
-/// Returns the position of the table that a join's foreign key references. `None` if the join has no key, or if some
-/// row finds no joined row.
+/// Returns the position of the table to which a join's foreign key refers; `None` if the join has no foreign key, or if
+/// some row finds no joined row.
 fn enforced_target(world: &World, from: usize, join: &Join) -> Option<usize> {
     let cube = &world.cubes[from];
-    // Tables are made in their order.
+    // Tables are created in their order, so the referenced table must come first.
     let to = world.cubes.iter().position(|target| target.name == join.target()).filter(|to| *to < from)?;
     let found: Vec<&Cell> = world.cubes[to].rows.iter().map(|row| &row[join.right]).collect();
     let are_unique = found.iter().enumerate().all(|(at, cell)| **cell != Cell::Null && !found[..at].contains(cell));
@@ -86,13 +86,13 @@ fn enforced_target(world: &World, from: usize, join: &Join) -> Option<usize> {
     holds.then_some(to)
 }
 
-/// Returns whether a foreign key leads to a cube's table, so that its rows cannot be removed.
+/// Returns whether a foreign key refers to a cube's table, so that its rows cannot be removed.
 pub fn is_referenced(world: &World, cube: &Cube) -> bool {
     let mut joins = world.cubes.iter().flat_map(|other| &other.joins);
     joins.any(|join| join.is_enforced && join.target() == cube.name)
 }
 
-/// Removes the first half of a table's rows.
+/// Returns a statement that removes the first half of a table's rows.
 pub fn removal(cube: &Cube) -> String {
     format!("DELETE FROM {} WHERE rowid < {}", table(cube), cube.rows.len().div_ceil(2))
 }
@@ -122,7 +122,7 @@ pub(super) fn literal(cell: &Cell) -> String {
     match cell {
         Cell::Null => "NULL".to_owned(),
         Cell::Bool(value) => value.to_string(),
-        // The smallest has no literal of its own: the sign is an operator.
+        // The smallest integer has no literal, because its sign is an operator.
         Cell::Int(i64::MIN) => "(-9223372036854775807 - 1)".to_owned(),
         Cell::Int(value) => value.to_string(),
         Cell::Cents(value) => {

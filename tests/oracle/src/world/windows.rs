@@ -1,19 +1,20 @@
 //! Rolling windows of measures.
 //!
-//! In: made by `generate`. Out: plain data, and the keys of a project's file. Not here: the rows in a window (`oracle`).
+//! In: windows that `generate` makes. Out: plain data, and the keys in a project's file. Not here: the rows in a window
+//! (`oracle`).
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use terrane_compiler::types::Granularity;
 
-/// A range of time around each step. At least one side has a length.
+/// A window of time around each step. At least one of its sides has a length.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Window {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trailing: Option<Length>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leading: Option<Length>,
-    /// True for `offset: start`.
+    /// True for `offset: start`, with which the window is around the start of a step instead of its end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_from_start: bool,
 }

@@ -1,6 +1,7 @@
-//! Prints the language findings of crates, or writes the budget that agrees with them.
+//! Prints the language findings of crates, or writes the budget that equals the number of findings.
 //!
-//! In: folders of crates as arguments, all crates without one; `--write` for the budget. Out: one finding on a line.
+//! In: folders of crates as arguments (all crates without an argument), and `--write` for the budget. Out: one finding
+//! per line.
 #![allow(clippy::print_stdout, reason = "a command-line tool prints its result")]
 
 use std::fs;

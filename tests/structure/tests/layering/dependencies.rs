@@ -1,7 +1,7 @@
 //! The dependencies that each crate may have.
 //!
 //! In: a rule per workspace member and the graph from `cargo tree`. Out: the violations. Deliberately absent:
-//! development dependencies of the product's crates; a test may use both sides of a border.
+//! development dependencies of the product's crates, because a test may use crates on both sides of a border.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -11,7 +11,7 @@ use terrane_structure_tests::sources::{assert_none, root};
 /// The dependencies that a workspace member may and must not have.
 struct Rule {
     package: &'static str,
-    /// The workspace members it may name in its manifest.
+    /// The workspace members that its manifest may name.
     may_use: &'static [&'static str],
     /// Crates that must not be among its dependencies, direct or not.
     must_not_reach: &'static [&'static str],
@@ -113,7 +113,7 @@ const RULES: &[Rule] = &[
     Rule {
         package: "terrane-outgoing",
         may_use: &[],
-        // Its HTTP client brings tower-http.
+        // tower-http is allowed, because the crate's HTTP client depends on it.
         must_not_reach: &["axum", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx", "rsa"],
     },
     Rule {
@@ -169,7 +169,7 @@ const RULES: &[Rule] = &[
     Rule { package: "terrane-pictures", may_use: &["terrane-terminal"], must_not_reach: IMPURE },
     Rule {
         package: "terrane-authoring",
-        // Warehouses are opened by the cli; a draft reads one through the port.
+        // The cli opens warehouses; a draft reads one through the port.
         may_use: &["terrane-app", "terrane-compiler", "terrane-terminal"],
         must_not_reach: &["axum", "hyper", "duckdb", "libduckdb-sys", "wasmtime", "sqlx", "reqwest", "clap"],
     },
@@ -180,13 +180,13 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "terrane-importers",
-        // The writer of YAML, names and the new folder are those of drafts.
+        // The writer of YAML, the names and the new folder come from the crate of drafts.
         may_use: &["terrane-authoring", "terrane-compiler"],
         must_not_reach: &["axum", "hyper", "duckdb", "libduckdb-sys", "wasmtime", "sqlx", "reqwest", "clap"],
     },
     Rule {
         package: "terrane-expectations",
-        // Rows are compared as the server writes them.
+        // Rows are compared in the form in which the server writes them.
         may_use: &["terrane-app", "terrane-compiler", "terrane-wire"],
         must_not_reach: &["axum", "duckdb", "libduckdb-sys", "wasmtime", "sqlx", "clap"],
     },
@@ -290,9 +290,9 @@ const RULES: &[Rule] = &[
         may_use: &["terrane-app", "terrane-cli", "terrane-compiler", "terrane-store", "terrane-warehouse"],
         must_not_reach: &[],
     },
-    // It reads sources, so that it builds before everything else.
+    // This crate reads the sources as text, so that it can be built before all others.
     Rule { package: "terrane-structure-tests", may_use: &[], must_not_reach: &["terrane-compiler", "serde"] },
-    // It prepares the dependencies of the rest, so it can have none of them.
+    // xtask prepares the dependencies of the other crates, so it must not use these crates.
     Rule {
         package: "xtask",
         may_use: &[],
@@ -308,12 +308,12 @@ const PLUGIN: Rule = Rule {
     must_not_reach: &["tokio", "duckdb", "wasmtime", "wasmtime-wasi"],
 };
 
-/// The crates that may access databases: the adapters, each behind its port, and the system tests, which damage a state
-/// database.
+/// The crates that may access databases: the adapters, each behind its port, and the system tests, which damage state
+/// databases on purpose.
 const SQLX_USERS: [&str; 3] = ["terrane-store", "terrane-warehouse", "terrane-system-tests"];
 
-/// Requests of the server go through the client that checks addresses, except those to the collector of traces, whose
-/// address is the operator's own.
+/// The crates that may send HTTP requests: the client that checks addresses, and the exporter of traces, whose address
+/// the operator sets.
 const REQWEST_USERS: [&str; 2] = ["terrane-outgoing", "terrane-traces"];
 
 /// The dependencies of one member.
@@ -329,7 +329,7 @@ fn crates_use_only_allowed_dependencies() {
     assert_none(&violations(&graph));
 }
 
-/// The switches of conditions are no part of the program, however the workspace is built.
+/// Only the test crates of the attack and of the oracle enable the feature `planted-flaws`.
 #[test]
 fn planted_flaws_are_a_feature_of_the_fuzz_alone() {
     let has_flaws = |member: &String| {
@@ -375,8 +375,8 @@ fn rule(member: &str) -> Option<&'static Rule> {
     named.or_else(|| is_plugin(member).then_some(&PLUGIN))
 }
 
-/// Returns whether a member may use another. Test crates share their cases, and a guest is a light crate if it is
-/// compiled for the host, so every test crate may use both; `must_not_reach` limits the light ones.
+/// Returns whether a member may use another member. Test crates share their cases, and guests are light crates if they
+/// are compiled for the host, so every test crate may use both. `must_not_reach` limits the light test crates.
 fn may_use(member: &str, rule: &Rule, name: &str) -> bool {
     let shared = name == "terrane-sdk" || is_plugin(name) || is_test_crate(name);
     rule.may_use.contains(&name) || (is_test_crate(member) && shared)
@@ -408,7 +408,7 @@ fn tree(arguments: &[&str]) -> Vec<(usize, String)> {
     cargo_tree("{p}", arguments).iter().filter_map(|line| entry(line)).collect()
 }
 
-/// Returns the lines of `cargo tree` for packages that are built alone.
+/// Returns the lines of `cargo tree`, with the features that packages have if they are built alone.
 fn cargo_tree(format: &str, arguments: &[&str]) -> Vec<String> {
     let output = Command::new(env!("CARGO"))
         .current_dir(root())
@@ -421,14 +421,14 @@ fn cargo_tree(format: &str, arguments: &[&str]) -> Vec<String> {
     String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
 }
 
-/// Reads a line such as `2serde v1.0.229`, which is serde at depth 2. Names of crates never start with a digit.
+/// Parses a line such as `2serde v1.0.229`, which is serde at depth 2. Names of crates never start with a digit.
 fn entry(line: &str) -> Option<(usize, String)> {
     let name = line.split_whitespace().next()?.trim_start_matches(|c: char| c.is_ascii_digit());
     let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     Some((line[..digits].parse().ok()?, name.to_owned()))
 }
 
-/// Each check reports a violation.
+/// Checks that each rule reports a violation.
 mod checks {
     use super::*;
 

@@ -1,7 +1,7 @@
-//! The borders between the crates: which crate may use which, and which phrases the sources of the product avoid.
+//! Checks the borders between the crates: which crate may use which, and which phrases the sources must not contain.
 //!
-//! In: the dependency graph as `cargo tree` prints it, and the sources of the runtime. Out: one failure that lists
-//! every violation. Deliberately absent: opinions; `runtime/ARCHITECTURE.md` states each rule, and each checking
+//! In: the dependency graph that `cargo tree` prints, and the sources of the runtime. Out: one failure that lists every
+//! violation. Deliberately absent: the reasons for the rules, which `runtime/ARCHITECTURE.md` states. Each checking
 //! function has a case with a violation.
 
 mod dependencies;

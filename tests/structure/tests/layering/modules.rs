@@ -1,7 +1,7 @@
-//! The order of the compiler's modules.
+//! Checks the order of the compiler's modules.
 //!
-//! In: the sources of the compiler. Out: file and line of each import of a later module, so that there are no cycles
-//! between modules. Not here: imports between files of one module.
+//! In: the sources of the compiler. Out: file and line of each import of a later module. Without such imports, there
+//! are no cycles between modules. Not here: imports between files of one module.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::phrases::{place, product_lines};
 
 const FOLDER: &str = "runtime/compiler/src";
 
-/// Each module may import the modules before it.
+/// The modules in their order. Each may import the modules before it.
 const ORDER: [&str; 23] = [
     "types",
     "ids",
@@ -38,7 +38,7 @@ const ORDER: [&str; 23] = [
     "explanation",
 ];
 
-/// An import of a later module.
+/// An import of a later module that is allowed.
 struct Exception {
     from: &'static str,
     to: &'static str,
@@ -51,7 +51,7 @@ const EXCEPTIONS: [Exception; 3] = [
     Exception { from: "model", to: "sql", reason: "SQL is text in one file, `sql/print.rs`" },
 ];
 
-/// Files that are tests as a whole.
+/// Files that contain only tests.
 const TESTS: [&str; 1] = ["project/documented.rs"];
 
 #[test]
@@ -100,7 +100,7 @@ fn later_imports(module: &str, source: &str) -> Vec<(usize, &'static str)> {
     found
 }
 
-/// Each check reports a violation.
+/// Checks that each rule reports a violation.
 mod violations {
     use super::*;
 

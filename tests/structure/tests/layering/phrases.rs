@@ -1,19 +1,19 @@
-//! Phrases that the sources of a crate must not contain.
+//! Checks that the sources of a crate do not contain forbidden phrases.
 //!
 //! In: the `.rs` files of a crate. Out: file and line of every such phrase. Deliberately absent: parsing Rust. Comments
-//! and the `#[cfg(test)]` module at the end of a file are cut off, and the rest is searched for words.
+//! and the `#[cfg(test)]` module at the end of a file are removed, and the rest is searched for words.
 
 use std::path::Path;
 
 use terrane_structure_tests::sources::{assert_none, files, read, root, shown};
 
-/// A phrase that must not appear in some crate.
+/// A phrase that the sources of some crates must not contain.
 struct Ban {
     phrase: &'static str,
     reason: &'static str,
 }
 
-/// The compiler is pure: its inputs are arguments.
+/// Phrases of I/O. The compiler is pure: it receives all inputs as arguments.
 const IMPURE: &[Ban] = &[
     Ban { phrase: "env::var", reason: "the environment is read by the cli" },
     Ban { phrase: "std::fs", reason: "files come in as a source tree" },
@@ -30,7 +30,7 @@ const IMPURE: &[Ban] = &[
     Ban { phrase: "println!", reason: "the compiler returns its results" },
 ];
 
-/// The clock is a port of the app, so that tests do not wait.
+/// Phrases that read the time. The clock is a port of the app, so that tests do not wait.
 const CLOCKS: &[Ban] = &[
     Ban { phrase: "SystemTime::now", reason: "time comes from the Clock port" },
     Ban { phrase: "Timestamp::now", reason: "time comes from the Clock port" },
@@ -38,13 +38,13 @@ const CLOCKS: &[Ban] = &[
     Ban { phrase: "env::var", reason: "the environment is read by the cli" },
 ];
 
-/// The app knows no wire format.
+/// Phrases of wire formats, which the app does not know.
 const WIRE_FORMATS: &[Ban] = &[
     Ban { phrase: "serde_json", reason: "JSON belongs to `wire` and to the adapters" },
     Ban { phrase: "json!(", reason: "JSON belongs to `wire` and to the adapters" },
 ];
 
-/// SQL is a tree until `sql/print.rs`.
+/// Phrases that build SQL as text. Only `sql/print.rs` prints the tree of a statement.
 const SQL_TEXT: &[Ban] = &[
     Ban { phrase: "format!(\"SELECT", reason: "SQL is printed by sql/print.rs alone" },
     Ban { phrase: "format!(\"WITH", reason: "SQL is printed by sql/print.rs alone" },
@@ -93,7 +93,7 @@ fn only_secure_makes_secured_plans() {
     }
 }
 
-/// Returns the violations in a folder, without those of the exempt files.
+/// Returns the violations in a folder, except those in the exempt files.
 fn search(folder: &str, bans: &[Ban], exempt: &[&str]) -> Vec<String> {
     let files = files(&root().join(folder));
     assert!(!files.is_empty(), "{folder} contains sources");
@@ -116,7 +116,7 @@ fn violations<'b>(source: &str, bans: &'b [Ban]) -> Vec<(usize, &'b Ban)> {
         .collect()
 }
 
-/// Returns the lines on which a value of the type is built or destructured.
+/// Returns the lines that build or destructure a value of the type.
 fn constructions(source: &str, name: &str) -> Vec<usize> {
     product_lines(source).filter(|(_, line)| builds(line, name)).map(|(number, _)| number).collect()
 }
@@ -130,7 +130,7 @@ fn builds(line: &str, name: &str) -> bool {
     })
 }
 
-/// Returns the fields of the struct that other modules could set.
+/// Returns an error for each field of the struct that other modules could set.
 fn public_fields(source: &str, name: &str) -> Vec<String> {
     let Some((_, after)) = source.split_once(&format!("pub struct {name}")) else {
         return vec![format!("{name} is not declared as `pub struct {name}`")];
@@ -151,7 +151,7 @@ pub(crate) fn product_lines(source: &str) -> impl Iterator<Item = (usize, &str)>
         .map(|(number, line)| (number, without_comment(line)))
 }
 
-/// Cuts a `//` comment, but not the `//` of an address in a string.
+/// Removes a `//` comment. The `//` of an address in a string stays.
 fn without_comment(line: &str) -> &str {
     if line.trim_start().starts_with("//") {
         return "";
@@ -163,7 +163,7 @@ pub(crate) fn place(file: &Path, line: usize) -> String {
     format!("{}:{line}", shown(file))
 }
 
-/// Each check reports a violation.
+/// Checks that each rule reports a violation.
 mod checks {
     use super::*;
 

@@ -13,7 +13,7 @@ use terrane_system_tests::builds::{BuildKills, Rows};
 use terrane_system_tests::engines::{Engine, Kind};
 use terrane_system_tests::jobs::{kills, memory, submissions};
 
-/// The largest memory above that of the idle server, in bytes.
+/// The largest allowed memory in bytes above the memory of the idle server.
 const MEMORY_GOAL: u64 = 200 << 20;
 
 fn main() -> Result<ExitCode> {

@@ -1,4 +1,4 @@
-//! `cargo xtask soak`: tests a server under attack and then with many clients, or beside a hook that loops.
+//! `cargo xtask soak`: attacks a server and then puts it under load by many clients, or runs it with a hook that loops.
 //!
 //! `soak REQUESTS SEED CLIENTS SECONDS`, or `soak looping-hook CLIENTS LOOPING SECONDS`. The exit code is 1 if a rule
 //! was violated.
@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result};
 use terrane_system_tests::soak::load::{self, BODIES, Crowd, QUERIES};
 use terrane_system_tests::soak::{self, Settings, looping, stage};
 
-/// The highest allowed ratio of the p99 of others, with and without a hook that loops.
+/// The highest allowed ratio of the other callers' p99 with a looping hook to their p99 without one.
 const WORST_RATIO: f64 = 1.5;
 
 fn main() -> Result<ExitCode> {

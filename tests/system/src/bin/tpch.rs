@@ -1,5 +1,5 @@
-//! `cargo xtask tpch`: measures the questions of `tests/load/tpch` as hand-written SQL, as Terrane's SQL, and over
-//! HTTP.
+//! `cargo xtask tpch`: measures the questions of `tests/load/tpch` in three ways: as hand-written SQL, as Terrane's
+//! SQL, and over HTTP.
 //!
 //! `tpch questions SCALE ROUNDS`, or `tpch rollup SCALE ROUNDS` for the pre-aggregation of the project. The exit code
 //! is 1 if the rows of a question differ from those of the hand-written SQL.
@@ -54,7 +54,7 @@ fn show_rollup(timing: &RollupTiming) {
     println!("build: {build:.0} ms, by hand {by_hand:.0} ms, ratio {:.2}", build / by_hand);
 }
 
-/// Returns the mean number of running processes of the last minute.
+/// Returns the mean number of running processes in the last minute.
 fn load() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ').next().filter(|load| !load.is_empty()).unwrap_or("unknown").to_owned()

@@ -1,7 +1,7 @@
-//! Clients of servers that are killed: they change rows and report it, request builds, and read answers from tables and
-//! from rows.
+//! Clients of servers that are killed. They change rows and report the change, request builds, and read answers from
+//! tables and from rows.
 //!
-//! In: addresses. Out: observations. An answer that a kill cut off proves nothing and is left out.
+//! In: addresses. Out: observations. An answer that a kill cut off proves nothing and is ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::rows::{COUNT, Rows};
 use crate::{request, request_as};
 
-/// The time within which all servers know an acknowledged change, with a margin for a busy machine.
+/// The time after which all servers must know an acknowledged change, with a margin for a busy machine.
 const AGREEMENT: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -29,9 +29,9 @@ pub(super) struct Observations {
     pub(super) invalidations: usize,
     pub(super) answers: usize,
     pub(super) faults: Vec<String>,
-    /// The changes whose report was acknowledged, with the time.
+    /// The changes whose report was acknowledged, each with the time of the acknowledgement.
     acknowledged: Vec<(Instant, u64)>,
-    /// The highest change that a table of each month was seen to have.
+    /// The highest change that a table was seen to have, by month.
     months: BTreeMap<String, u64>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Clients<'a> {
     observed: Mutex<Observations>,
 }
 
-/// The lowest and the highest change of some rows, by month.
+/// The lowest and the highest change in some rows, by month.
 type Spans = BTreeMap<String, (u64, u64)>;
 
 impl<'a> Clients<'a> {
@@ -59,7 +59,7 @@ impl<'a> Clients<'a> {
         self.observed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets clients ask all servers until `kill` has returned.
+    /// Runs clients that send requests to all servers until `kill` has returned.
     pub(super) fn while_running(&self, round: u64, addresses: &[SocketAddr], kill: impl FnOnce()) {
         let is_over = AtomicBool::new(false);
         let repeat = |work: &dyn Fn()| {
@@ -76,7 +76,7 @@ impl<'a> Clients<'a> {
                 scope.spawn(move || repeat(&|| self.request_build(*address)));
                 scope.spawn(move || {
                     let mut known = BTreeMap::new();
-                    // Each reader remembers what its server has answered.
+                    // Each reader remembers the answers of its own server.
                     let known = Mutex::new(&mut known);
                     repeat(&|| {
                         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +90,7 @@ impl<'a> Clients<'a> {
         });
     }
 
-    /// Checks that a server reads tables that are at least as new as those that others read before.
+    /// Checks that a new server reads tables that are at least as new as the tables that other servers have read.
     pub(super) fn check_start(&self, address: SocketAddr) {
         let wanted = self.observed().months.clone();
         let started = Instant::now();
@@ -107,7 +107,7 @@ impl<'a> Clients<'a> {
         }
     }
 
-    /// Changes all rows, reports it, and reads them from the same server.
+    /// Changes all rows, reports the change, and reads the rows from the same server.
     fn change(&self, address: SocketAddr) {
         let version = self.version.fetch_add(1, Ordering::Relaxed) + 1;
         if let Err(error) = self.rows.change(self.project, version) {
@@ -126,7 +126,7 @@ impl<'a> Clients<'a> {
         self.read_rows(address, version);
     }
 
-    /// Returns the newest change that all servers must know by now.
+    /// Returns the newest change that all servers must know now.
     fn agreed(&self) -> u64 {
         let observed = self.observed();
         let old = observed.acknowledged.iter().filter(|(at, _)| at.elapsed() > AGREEMENT);
@@ -148,7 +148,7 @@ impl<'a> Clients<'a> {
         thread::sleep(PAUSE * 10);
     }
 
-    /// Reads tables, and checks that the rows of each are from one moment, which never goes back.
+    /// Reads tables, and checks that the rows of each are from one moment, which is never before the last one seen.
     fn read_tables(&self, address: SocketAddr, known: &mut BTreeMap<String, u64>) {
         let Some(found) = self.tables(address) else { return };
         for (month, (low, high)) in found {
@@ -165,7 +165,7 @@ impl<'a> Clients<'a> {
         }
     }
 
-    /// Reads rows, possibly from the result cache, and records a fault if one is older than the change.
+    /// Reads rows, possibly from the result cache, and records a fault if a row is older than the change.
     fn read_rows(&self, address: SocketAddr, change: u64) {
         let query = json!({"measures": ["events.lowest", "events.highest"], "pre_aggregations": "off"});
         let Some(row) = self.ask(address, &query).and_then(|rows| rows.into_iter().next()) else { return };
@@ -190,7 +190,7 @@ impl<'a> Clients<'a> {
         Some(rows.iter().map(|row| (month(row), span(row))).collect())
     }
 
-    /// Returns the rows of an answer; `None` if the server was killed.
+    /// Returns the rows of an answer; `None` if the server was killed before it answered.
     fn ask(&self, address: SocketAddr, query: &Value) -> Option<Vec<Value>> {
         let answer = request(address, "POST", "/api/v1/query", Some(&query.to_string())).ok()?;
         if answer.status != 200 {
@@ -202,7 +202,7 @@ impl<'a> Clients<'a> {
     }
 
     fn unexpected(&self, request: &str, status: u16, body: &str) {
-        // A killed server closes the connection before it has written a status.
+        // Status 0 means that the server was killed, because it closes the connection before it has written a status.
         if status != 0 {
             self.fault(format!("{request} was answered with {status}: {body}"));
         }

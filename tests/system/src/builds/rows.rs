@@ -1,4 +1,4 @@
-//! Rows that change while servers build tables of them: all rows have the number of the last change.
+//! Rows that change while servers build tables from them. Each row contains the number of the last change.
 
 use std::fs;
 use std::path::Path;
@@ -9,11 +9,11 @@ use crate::engines::Engine;
 
 /// The number of rows of the cube.
 pub(super) const COUNT: u64 = 300;
-/// The file that DuckDB reads.
+/// The file of the rows, which DuckDB reads.
 const FILE: &str = "events.csv";
 const SCHEMA: &str = "terrane_preaggregations";
 
-/// The storage of the rows.
+/// The place where the rows are stored.
 #[derive(Debug)]
 pub enum Rows<'a> {
     /// A file of the project, which DuckDB reads.
@@ -39,7 +39,7 @@ impl Rows<'_> {
         }
     }
 
-    /// Returns the file of a cube whose rows count as changed once a day.
+    /// Returns the file of a cube whose data counts as changed once a day.
     pub(super) fn cube(&self) -> String {
         let relation = match self {
             Rows::File => "sql: SELECT * FROM read_csv('events.csv')",
@@ -70,7 +70,7 @@ cubes:
         )
     }
 
-    /// Makes the rows, with change 1.
+    /// Creates the rows with the number of change 1.
     pub(super) fn make(&self, project: &Path) -> Result<()> {
         if let Rows::Postgres(engine) = self {
             engine.ask(
@@ -85,7 +85,7 @@ cubes:
         self.change(project, 1)
     }
 
-    /// Writes the number of a change into all rows in one step.
+    /// Writes the number of a change into all rows at once, so that no reader sees two changes.
     pub(super) fn change(&self, project: &Path, version: u64) -> Result<()> {
         match self {
             Rows::File => {
@@ -110,7 +110,7 @@ cubes:
         Ok(())
     }
 
-    /// Returns the names of the tables of pre-aggregations. No server may run on DuckDB.
+    /// Returns the names of the tables of pre-aggregations. With DuckDB, no server may be running.
     pub(super) fn tables(&self, project: &Path) -> Result<Vec<String>> {
         match self {
             Rows::File => {

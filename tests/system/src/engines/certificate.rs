@@ -10,7 +10,7 @@ use super::{Missing, program};
 
 /// The file with the certificate of the authority, for clients.
 pub const AUTHORITY: &str = "authority.crt";
-/// An authority that signed nothing.
+/// The file with the certificate of an authority that has signed no server's certificate.
 pub const STRANGER: &str = "stranger.crt";
 pub(super) const CERTIFICATE: &str = "server.crt";
 pub(super) const KEY: &str = "server.key";
@@ -21,13 +21,13 @@ pub(super) fn missing() -> Option<Missing> {
     program(FOLDERS, "openssl").err()
 }
 
-/// Writes all of it into a folder; the server's own key belongs to `user`.
+/// Writes all certificates and keys into a folder. The server's own key belongs to `user`.
 pub(super) fn write_for(user: &str, folder: &Path) -> Result<()> {
     write(folder)?;
     [CERTIFICATE, KEY].iter().try_for_each(|file| give_to(user, &folder.join(file)))
 }
 
-/// Writes all of it into a folder.
+/// Writes all certificates and keys into a folder.
 pub(super) fn write(folder: &Path) -> Result<()> {
     for (certificate, key) in [(AUTHORITY, "authority.key"), (STRANGER, "stranger.key")] {
         request(folder, certificate, key, &[&format!("/CN={certificate}")])?;

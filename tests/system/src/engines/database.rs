@@ -11,7 +11,7 @@ use super::sample::Table;
 use super::{Missing, certificate, mariadb, postgres};
 
 impl Kind {
-    /// Returns the tool that this machine lacks to run the engine.
+    /// Returns the tool that the engine needs and this machine lacks; `None` if the engine can run.
     pub fn missing(self) -> Option<Missing> {
         let component = crate::path(&format!(".prepared/components/dialect-{}.wasm", self.warehouse()));
         if !component.is_file() {
@@ -25,18 +25,20 @@ impl Kind {
     }
 }
 
-/// An engine that runs.
+/// A running engine.
 #[derive(Debug)]
 pub struct Engine {
     pub kind: Kind,
-    /// The server; `None` if the engine runs in the program's own process.
+    /// The server; `None` if the engine runs in the process of the program under test.
     pub server: Option<Server>,
     state: TempDir,
 }
 
 impl Engine {
+    /// Starts an engine.
+    ///
     /// # Errors
-    /// Its server does not start.
+    /// The engine's server does not start.
     pub fn start(kind: Kind) -> Result<Self> {
         let server = match kind {
             Kind::DuckDb | Kind::Sqlite => None,
@@ -46,10 +48,10 @@ impl Engine {
         Ok(Engine { kind, server, state: tempfile::tempdir()? })
     }
 
-    /// Starts PostgreSQL with a certificate, or returns what this machine lacks for it.
+    /// Starts PostgreSQL with a certificate, or returns the tool that this machine lacks for it.
     ///
     /// # Errors
-    /// Its server does not start.
+    /// The server does not start.
     pub fn start_with_certificate() -> Result<Result<Self, Missing>> {
         if let Some(missing) = Kind::Postgres.missing().or_else(certificate::missing) {
             return Ok(Err(missing));
@@ -58,13 +60,13 @@ impl Engine {
         Ok(Ok(Engine { kind: Kind::Postgres, server, state: tempfile::tempdir()? }))
     }
 
-    /// Returns a file that its server was made with.
+    /// Returns the path of a file in the server's folder, such as a certificate.
     pub fn file(&self, name: &str) -> Option<PathBuf> {
         Some(self.server.as_ref()?.folder().join(name))
     }
 
-    /// Returns the settings that make a project use it and load the tables at its start, with further statements
-    /// behind them.
+    /// Returns the environment variables with which a project uses the engine and loads the tables when it starts. The
+    /// `further` statements run after the tables are loaded.
     pub fn variables(&self, tables: &[Table], further: &[String]) -> Vec<(String, String)> {
         let mut init: Vec<String> = tables.iter().flat_map(|table| table.statements(self.kind)).collect();
         init.extend_from_slice(further);
@@ -77,7 +79,7 @@ impl Engine {
         variables
     }
 
-    /// Returns the URL of the engine's server; `None` if the engine has none.
+    /// Returns the URL of the engine's server; `None` if the engine has no server.
     pub fn url(&self) -> Option<String> {
         let port = self.server.as_ref()?.port;
         match self.kind {
@@ -87,10 +89,10 @@ impl Engine {
         }
     }
 
-    /// Returns an empty database of its own on a PostgreSQL server; its URL.
+    /// Creates an empty database on the PostgreSQL server and returns its URL.
     ///
     /// # Errors
-    /// It cannot be created.
+    /// The database cannot be created.
     pub fn make_database(&self, name: &str) -> Result<String> {
         let server = self.server.as_ref().context("no server")?;
         postgres::ask(server.port, "createdb", &[name])?;
@@ -100,7 +102,7 @@ impl Engine {
     /// Returns the result of a statement in a database of a PostgreSQL server, one row per line.
     ///
     /// # Errors
-    /// The server refuses it.
+    /// The server refuses the statement.
     pub fn ask(&self, database: &str, statement: &str) -> Result<String> {
         let server = self.server.as_ref().context("no server")?;
         postgres::ask(server.port, "psql", &["-d", database, "-qtA", "-v", "ON_ERROR_STOP=1", "-c", statement])

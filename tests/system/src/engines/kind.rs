@@ -1,4 +1,4 @@
-//! The engines that the tests run projects on.
+//! The engines on which the tests run projects.
 //!
 //! In: nothing. Out: their names in a project. Deliberately absent: starting them.
 
@@ -11,7 +11,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns the name in `warehouse.type` and of the dialect.
+    /// Returns the name of the engine in `warehouse.type`, which is also the name of its dialect.
     pub fn warehouse(self) -> &'static str {
         match self {
             Kind::DuckDb => "duckdb",

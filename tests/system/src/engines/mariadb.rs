@@ -1,5 +1,5 @@
-//! MariaDB in a separate folder, with a collation that ignores case and trailing spaces, and without tables of time
-//! zones.
+//! Starts MariaDB in a separate folder, with a collation that ignores case and trailing spaces, and without tables of
+//! time zones.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ pub(super) fn start() -> Result<Server> {
     let mut install = as_user(USER, &path("mariadb-install-db")?);
     install.args(["--no-defaults", "--skip-test-db", "--auth-root-authentication-method=normal"]);
     install.arg(format!("--datadir={}", folder.path().join("data").display()));
-    // Two servers that are made at once would meet in the system's own.
+    // Two installations at the same time would use the same files in the system's temporary folder.
     install.arg(format!("--tmpdir={}", folder.path().display()));
     run(install)?;
     fs::write(folder.path().join("set-up.sql"), SET_UP)?;
@@ -44,7 +44,7 @@ fn command(folder: &Path, port: u16) -> Result<Command> {
     command.arg(format!("--pid-file={}", folder.join("pid").display()));
     command.arg(format!("--init-file={}", folder.join("set-up.sql").display()));
     command.args([&format!("--port={port}"), "--bind-address=127.0.0.1", "--skip-name-resolve"]);
-    // Sessions must not depend on what a server takes for its default.
+    // The project's sessions must not depend on the defaults of a server, so these defaults are unusual.
     command.args(["--default-time-zone=+09:00", "--character-set-server=latin1", "--sql-mode="]);
     Ok(command)
 }

@@ -1,4 +1,4 @@
-//! PostgreSQL in a separate folder, with a collation that is not by code point, and optionally with TLS.
+//! Starts PostgreSQL in a separate folder, with a collation that is not by code point, and optionally with TLS.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ pub(super) fn start() -> Result<Server> {
     start_over(folder_of(USER)?)
 }
 
-/// Starts a server with a certificate for 127.0.0.1, signed by an authority of its own.
+/// Starts a server with a certificate for 127.0.0.1 that its own authority has signed.
 pub(super) fn start_with_certificate() -> Result<Server> {
     let folder = folder_of(USER)?;
     certificate::write_for(USER, folder.path())?;
@@ -53,7 +53,7 @@ fn start_over(folder: TempDir) -> Result<Server> {
 fn command(folder: &Path, port: u16) -> Result<Command> {
     let mut command = as_user(USER, &path("postgres")?);
     command.arg("-D").arg(folder.join("data")).args(["-p", &port.to_string(), "-c", "listen_addresses=127.0.0.1"]);
-    // Sessions must not depend on what a server takes for its default.
+    // The project's sessions must not depend on the defaults of a server, so these defaults are unusual.
     command.args(["-c", "fsync=off", "-c", "timezone=Asia/Tokyo", "-c", "datestyle=SQL,DMY"]);
     if folder.join(certificate::CERTIFICATE).exists() {
         command.args(["-c", "ssl=on"]);
@@ -78,7 +78,7 @@ fn path(name: &str) -> Result<PathBuf> {
     tool(name).map_err(|Missing(why)| anyhow::anyhow!(why))
 }
 
-/// Returns the output of a program of PostgreSQL that is called for a server.
+/// Runs a program of PostgreSQL for a server and returns its output.
 pub(super) fn ask(port: u16, name: &str, arguments: &[&str]) -> Result<String> {
     let mut command = Command::new(path(name)?);
     command.args(["-h", "127.0.0.1", "-U", "terrane", "-p", &port.to_string()]).args(arguments);

@@ -1,4 +1,4 @@
-//! A database server as a child process.
+//! Runs a database server as a child process.
 
 use std::fs;
 use std::net::TcpListener;
@@ -14,13 +14,13 @@ use tempfile::TempDir;
 const LIMIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The commands that start a kind of server for a folder and a port, probe it and stop it.
+/// The commands of a kind of server: start it for a folder and a port, probe it, and stop it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Program {
     pub(super) start: fn(&Path, u16) -> Result<Command>,
-    /// A command that succeeds when the server answers.
+    /// Returns a command that succeeds if the server answers.
     pub(super) probe: fn(&Path, u16) -> Result<Command>,
-    /// The signal that leaves its clients no last word.
+    /// The signal that ends the server before it can answer or close its connections.
     pub(super) stop_at_once: &'static str,
 }
 
@@ -46,10 +46,10 @@ impl Server {
         Ok(server)
     }
 
-    /// Ends it without a word to its clients.
+    /// Ends the server without a message to its clients.
     ///
     /// # Errors
-    /// It can't be ended.
+    /// The server cannot be ended.
     pub fn kill(&mut self) -> Result<()> {
         signal(&self.child, self.program.stop_at_once)?;
         self.wait()
@@ -58,15 +58,15 @@ impl Server {
     /// Sends a signal, such as `STOP` or `CONT`.
     ///
     /// # Errors
-    /// It can't be sent.
+    /// The signal cannot be sent.
     pub(super) fn send_signal(&self, signal: &str) -> Result<()> {
         self::signal(&self.child, signal)
     }
 
-    /// Starts it again on the same port.
+    /// Starts the server again on the same port.
     ///
     /// # Errors
-    /// It can't be started.
+    /// The server cannot be started.
     pub fn restart(&mut self) -> Result<()> {
         self.child = spawn((self.program.start)(self.folder.path(), self.port)?, self.folder.path())?;
         self.wait_until_ready()
@@ -122,14 +122,14 @@ fn spawn(mut command: Command, folder: &Path) -> Result<Child> {
     command.spawn().with_context(|| format!("{command:?}"))
 }
 
-/// Runs a program of set-up to its end.
+/// Runs a program that sets up a server, and waits for its end.
 pub(super) fn run(mut command: Command) -> Result<()> {
     let output = command.stdin(Stdio::null()).output().with_context(|| format!("{command:?}"))?;
     ensure!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
     Ok(())
 }
 
-/// Returns a command for a program. If these tests run as root, which database servers refuse, it runs as another user.
+/// Returns a command for a program. Database servers refuse to run as root, so the command runs as `user` for root.
 pub(super) fn as_user(user: &str, program: &Path) -> Command {
     if !is_root() {
         return Command::new(program);
@@ -139,14 +139,14 @@ pub(super) fn as_user(user: &str, program: &Path) -> Command {
     command
 }
 
-/// Returns a folder that this user may write.
+/// Returns a temporary folder to which `user` may write.
 pub(super) fn folder_of(user: &str) -> Result<TempDir> {
     let folder = tempfile::tempdir()?;
     give_to(user, folder.path())?;
     Ok(folder)
 }
 
-/// Makes a file this user's own.
+/// Makes `user` the owner of a file.
 pub(super) fn give_to(user: &str, file: &Path) -> Result<()> {
     if is_root() {
         chown(file, Some(id("-u", user)?), Some(id("-g", user)?))?;

@@ -1,4 +1,4 @@
-//! Redis in memory, as the shared tier of the result cache.
+//! Starts Redis without persistence, as the shared tier of the result cache.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
@@ -30,7 +30,7 @@ impl Redis {
     /// Starts a server.
     ///
     /// # Errors
-    /// It does not start.
+    /// The server does not start.
     pub fn start() -> Result<Self> {
         let server = Server::start(TempDir::new()?, Program { start: command, probe, stop_at_once: "KILL" })?;
         Ok(Redis { server, is_tls: false })
@@ -52,39 +52,39 @@ impl Redis {
         Ok(Redis { server: Server::start(folder, program)?, is_tls: true })
     }
 
-    /// Returns the path of a file beside the server's certificate: of its authority, or of another one.
+    /// Returns the path of a file beside the server's certificate, such as the certificate of an authority.
     pub fn file(&self, name: &str) -> PathBuf {
         self.server.folder().join(name)
     }
 
-    /// Ends it without a word to its clients.
+    /// Ends the server without a message to its clients.
     ///
     /// # Errors
-    /// It cannot be ended.
+    /// The server cannot be ended.
     pub fn kill(&mut self) -> Result<()> {
         self.server.kill()
     }
 
-    /// Starts it again, empty, on the same port.
+    /// Starts the server again on the same port, without its data.
     ///
     /// # Errors
-    /// It cannot be started.
+    /// The server cannot be started.
     pub fn restart(&mut self) -> Result<()> {
         self.server.restart()
     }
 
-    /// Halts the process: its connections stay open, and nothing is answered.
+    /// Halts the process of the server. Its connections stay open, and it answers no request.
     ///
     /// # Errors
-    /// It cannot be halted.
+    /// The process cannot be halted.
     pub fn halt(&self) -> Result<()> {
         self.server.send_signal("STOP")
     }
 
-    /// Continues a halted process.
+    /// Continues the halted process.
     ///
     /// # Errors
-    /// It cannot be continued.
+    /// The process cannot be continued.
     pub fn proceed(&self) -> Result<()> {
         self.server.send_signal("CONT")
     }
@@ -93,7 +93,7 @@ impl Redis {
         format!("{}://127.0.0.1:{}/0", if self.is_tls { "rediss" } else { "redis" }, self.server.port)
     }
 
-    /// Sends a command of words without spaces, and returns the first line of its reply.
+    /// Sends a command whose words contain no spaces. Returns the first line of the reply.
     ///
     /// # Errors
     /// The server does not answer.

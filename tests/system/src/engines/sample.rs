@@ -1,7 +1,7 @@
 //! The rows of every engine, as statements for each engine.
 //!
-//! Values are defined once, as text, and converted to literals of each engine. The tables are created again at each
-//! start, because `warehouse.init` must support that.
+//! Values are defined once, as text, and converted to the literals of each engine. The tables are created again at each
+//! start, because `warehouse.init` may run several times on one database.
 
 use super::kind::Kind;
 
@@ -13,13 +13,13 @@ pub enum Type {
     Integer,
     /// A decimal of 38 digits.
     Huge,
-    /// A decimal with 18 digits, two of them after the point.
+    /// A decimal with 18 digits, two of them after the decimal point.
     Decimal,
     Double,
     Text,
     Boolean,
     Date,
-    /// A wall clock.
+    /// A local time without a time zone.
     Timestamp,
     /// An instant, written in UTC.
     Instant,
@@ -31,7 +31,7 @@ pub struct Column {
     pub ty: Type,
 }
 
-/// A value as text; `None` is null.
+/// A value as text. `None` is null.
 pub type Cell = Option<String>;
 
 #[derive(Debug, Clone)]
@@ -94,12 +94,12 @@ fn literal(kind: Kind, ty: Type, cell: Option<&str>) -> String {
         Type::Integer | Type::Huge | Type::Decimal | Type::Double | Type::Boolean => text.to_owned(),
         Type::Text if kind == Kind::MariaDb => format!("'{}'", quoted.replace('\\', "\\\\")),
         Type::Instant if matches!(kind, Kind::DuckDb | Kind::Postgres) => format!("'{quoted}+00'"),
-        // ISO 8601, whatever the server takes for the order of day and month.
+        // Times are in ISO 8601, which does not depend on the server's order of day and month.
         Type::Text | Type::Date | Type::Timestamp | Type::Instant => format!("'{quoted}'"),
     }
 }
 
-/// Returns two facts of different grain, and values that some engines change.
+/// Returns two facts of different grain, and tables with values that some engines change.
 pub fn small_tables() -> Vec<Table> {
     let rows = |rows: &[&[&str]]| -> Vec<Vec<Cell>> {
         let cell = |text: &&str| (*text != "NULL").then(|| (*text).to_owned());
@@ -131,7 +131,7 @@ pub fn small_tables() -> Vec<Table> {
         ),
         Table::new("things", THINGS, rows(THING_ROWS)),
         clicks(),
-        // Has the plain name of a query that the compiler adds.
+        // The table has the name that the compiler gives to one of its own subqueries.
         Table::new(
             "steps",
             &[("id", Type::Integer), ("day", Type::Date), ("number", Type::Integer)],
@@ -140,7 +140,7 @@ pub fn small_tables() -> Vec<Table> {
     ]
 }
 
-/// Returns instants in a column with time zones, if the engine supports the year, and in a column without.
+/// Returns a table of instants in two columns: one with time zones, if the engine supports the year, and one without.
 fn clicks() -> Table {
     let columns = [("id", Type::Integer), ("zoned", Type::Instant), ("stored", Type::Timestamp)];
     let row = |(id, text): (usize, &&str)| -> Vec<Cell> {
@@ -181,9 +181,9 @@ const THING_ROWS: &[&[&str]] = &[
     &["10", "äpfel", "12.34", "1", "2", "1.5", "2024-10-27", "2024-10-27 02:30:00", "2024-10-27 01:59:59", "TRUE"],
 ];
 
-/// Instants before and after the clock changes of 2024 in New York (2 o'clock on 10 March and 3 November) and on Lord
-/// Howe Island, whose clock moves by half an hour (2 o'clock on 7 April and 6 October); days of time zones with half
-/// hours; years with other rules.
+/// Instants around changes of the clock in 2024: in New York at 2 o'clock on 10 March and 3 November, and on Lord Howe
+/// Island, whose clock moves by half an hour, at 2 o'clock on 7 April and 6 October. Further instants are on days of
+/// time zones with half hours, and in years with other rules.
 const CLICKS: &[&str] = &[
     "2024-03-03 17:00:00",
     "2024-03-09 15:30:00",

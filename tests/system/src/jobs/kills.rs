@@ -1,8 +1,8 @@
-//! Servers that are killed at random moments while clients submit jobs.
+//! Kills servers at random moments while clients submit jobs.
 //!
-//! In: rounds and replicas. Out: numbers, and each violation of the promises: an acknowledged job is known for ever and
-//! ends; a complete one has every row; an attempt that is cut off is made once more and no further time; a repeated
-//! submission makes no second job; nothing is left in the folder of results but results.
+//! In: rounds and replicas. Out: numbers, and each violation of the promises: an acknowledged job stays known and ends;
+//! a complete job has every row; an attempt that is cut off is repeated once, and no more; a repeated submission
+//! creates no second job; the folder of results contains only results at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -20,25 +20,25 @@ use super::{World, read_result, state, submit};
 use crate::Unheard;
 use crate::soak::random::Random;
 
-/// The number of rows of each result, which is more than a page that is held in memory has.
+/// The number of rows of each result. It is larger than a page that a server holds in memory.
 const ROWS: u64 = 12_000;
-/// The largest number of jobs. One list shows all of them.
+/// The largest number of jobs, so that one list shows all of them.
 const MAX_JOBS: u64 = 9_500;
 const CLIENTS: u64 = 2;
 const DRAIN: Duration = Duration::from_secs(900);
-/// The time limit of cleaning up, longer than the period of the task that deletes unused records and files.
+/// The time limit of the cleanup, longer than the period of the task that deletes unused records and files.
 const SWEEP: Duration = Duration::from_secs(120);
 const MAX_FAULTS: usize = 20;
 
 #[derive(Debug, Clone, Copy)]
 pub struct KillSettings {
     pub rounds: u64,
-    /// The number of servers on one state database.
+    /// The number of servers that share one state database.
     pub replicas: usize,
     pub seed: u64,
 }
 
-/// The observations.
+/// The counts and faults of a run.
 #[derive(Debug, Default)]
 pub struct KillReport {
     pub rounds: u64,
@@ -56,7 +56,7 @@ pub struct KillReport {
 /// The submissions of all clients.
 #[derive(Default)]
 struct Submissions {
-    /// Ids by their keys.
+    /// The ids of acknowledged jobs, by their idempotency keys.
     acknowledged: Mutex<BTreeMap<String, String>>,
     unanswered: Mutex<BTreeSet<String>>,
     count: AtomicU64,
@@ -66,7 +66,7 @@ fn query() -> Value {
     json!({"measures": ["t.count"], "dimensions": ["t.id"], "limit": 20_000})
 }
 
-/// Kills servers for as many rounds, then waits for all jobs and checks them.
+/// Kills servers for the configured number of rounds, then waits for all jobs and checks them.
 ///
 /// # Errors
 /// A server does not start, or does not answer at the end.
@@ -87,7 +87,7 @@ pub fn run(binary: &str, state_url: &str, settings: KillSettings) -> Result<Kill
         submissions.while_running(round, &addresses, || {
             thread::sleep(pause);
             for (number, server) in servers.iter_mut().enumerate() {
-                // The number behind the last server stands for all.
+                // A number after the last server's means that all servers are killed.
                 if (number == victim || victim == settings.replicas)
                     && let Some(mut killed) = server.take()
                 {
@@ -114,7 +114,7 @@ fn start_missing(world: &World<'_>, servers: &mut [Option<Unheard>]) -> Result<(
 }
 
 impl Submissions {
-    /// Lets clients submit jobs until `kill` has returned.
+    /// Runs clients that submit jobs until `kill` has returned.
     fn while_running(&self, round: u64, addresses: &[SocketAddr], kill: impl FnOnce()) {
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
@@ -144,7 +144,7 @@ impl Submissions {
         }
     }
 
-    /// Submits again what was not answered: the job is the one that was stored, or a new one.
+    /// Repeats the submissions without an answer. Each leads to the job that was stored, or to a new one.
     fn repeat(&self, address: SocketAddr, report: &mut KillReport) -> Result<()> {
         let mut acknowledged = self.acknowledged.lock().expect("a lock");
         for key in self.unanswered.lock().expect("a lock").iter() {
@@ -188,7 +188,7 @@ fn check(world: &World<'_>, address: SocketAddr, submissions: &Submissions, repo
         match job["status"].as_str() {
             Some("complete") if (1..=2).contains(&attempts) => {
                 report.complete += 1;
-                // All rows of some, and the last row of each.
+                // Checks all rows of some results, and the last row of each result.
                 let is_whole = attempts == 2 || number % 10 == 0;
                 faults.extend(check_result(address, id, is_whole).err().map(|fault| format!("{id}: {fault:#}")));
             }
@@ -228,11 +228,11 @@ fn check_result(address: SocketAddr, id: &str, is_whole: bool) -> Result<()> {
     Ok(())
 }
 
-/// Returns the attempts of each job that the servers' logs report. A killed server may have lost its last lines.
+/// Returns the attempts of each job in the servers' logs. The last lines of a killed server may be missing.
 fn starts(world: &World<'_>) -> Result<BTreeMap<String, Vec<u64>>> {
     let mut starts: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     for line in fs::read_to_string(world.log())?.lines() {
-        // A killed server may have written the half of its last line.
+        // The last line of a killed server may be incomplete.
         let Ok(record) = serde_json::from_str::<Value>(line) else { continue };
         if record["event"] == "job_started"
             && let (Some(id), Some(attempt)) = (record["job_id"].as_str(), record["attempt"].as_u64())
@@ -243,8 +243,8 @@ fn starts(world: &World<'_>) -> Result<BTreeMap<String, Vec<u64>>> {
     Ok(starts)
 }
 
-/// Waits until the folder contains one file for each result. Returns the two numbers as text if they still differ after
-/// a while.
+/// Waits until the folder contains one file for each result. If the two numbers still differ after the time limit,
+/// returns them as text.
 fn unneeded_files(world: &World<'_>, results: usize) -> Result<Option<String>> {
     let started = Instant::now();
     loop {

@@ -1,6 +1,6 @@
-//! The memory of a server that writes a large result and reads it in pages.
+//! Measures the memory of a server that writes a large result and reads it in pages.
 //!
-//! The rows are made by DuckDB in the server's own process, so its memory counts too: `memory_limit` bounds it.
+//! DuckDB generates the rows in the process of the server, so its memory counts as well. `memory_limit` bounds it.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,13 +16,13 @@ use crate::soak::watch::memory_bytes;
 const COLUMNS: u64 = 8;
 const PAGE: u64 = 10_000;
 
-/// Memory in bytes above that of the idle server, and durations.
+/// Memory in bytes above the memory of the idle server, and durations.
 #[derive(Debug, Default)]
 pub struct MemoryReport {
     pub idle: u64,
     pub writing: u64,
     pub paging: u64,
-    /// The memory after reading the same pages again, which shows memory that grows with each page.
+    /// The memory after the same pages were read a second time. It shows whether memory grows with each page.
     pub paging_again: u64,
     pub streaming: u64,
     pub write_duration: Duration,
@@ -30,7 +30,7 @@ pub struct MemoryReport {
     pub result_bytes: u64,
 }
 
-/// Writes a result of as many rows of ten columns, reads it in pages of JSON, and once as a whole in CSV.
+/// Writes a result of `rows` rows with ten columns. Reads it in pages of JSON, and once as a whole in CSV.
 ///
 /// # Errors
 /// The server does not start, or the job fails.
@@ -65,7 +65,7 @@ pub fn run(binary: &str, rows: u64, memory_limit: &str) -> Result<MemoryReport> 
             thread::sleep(Duration::from_millis(100));
         }
     };
-    // The first small job loads what every job needs.
+    // A small job first loads the code and data that every job needs.
     let small = submit(20_000)?;
     read_result(address, "application/json", &small, "?limit=10000", |_| {})?;
     thread::sleep(Duration::from_secs(2));
@@ -107,7 +107,7 @@ pub fn run(binary: &str, rows: u64, memory_limit: &str) -> Result<MemoryReport> 
     })
 }
 
-/// Runs some work, and returns the largest memory of a process meanwhile.
+/// Runs some work, and returns the largest memory of the process while it ran.
 fn peak<T>(process: u32, work: impl FnOnce() -> T) -> (u64, T) {
     let (is_over, peak) = (AtomicBool::new(false), Mutex::new(0));
     thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! The rate at which a server stores jobs. Each is answered when it is on disk.
+//! Measures the rate at which a server stores jobs. A job is answered when it is on disk.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::soak::load::{self, Crowd, LoadReport};
 
 const QUERY: &str = r#"{"measures":["t.count"],"dimensions":["t.id"]}"#;
 
-/// Lets clients submit jobs as fast as they are answered. Returns the responses, and the stored jobs per second.
+/// Lets clients submit one job after another. Returns the responses, and the number of stored jobs per second.
 ///
 /// # Errors
 /// The server does not start.

@@ -1,7 +1,7 @@
-//! Harmful and malformed requests, each generated from its number.
+//! Generates harmful and malformed requests, each from its number.
 //!
-//! In: a seed, a number, and the credentials of the server under test. Out: the bytes of one connection, and its end.
-//! Not here: the rules for responses (`judge`).
+//! In: a seed, a number, and the credentials of the server under test. Out: the bytes of one connection, and the way in
+//! which the client ends it. Not here: the rules for responses (`rules`).
 
 use serde_json::{Value as Json, json};
 
@@ -18,11 +18,11 @@ pub struct Attack {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// Reads to the end.
+    /// The client reads to the end.
     Reads,
-    /// Closes the sending side, and reads to the end.
+    /// The client closes its sending side, and reads to the end.
     HangsUp,
-    /// Goes away without reading.
+    /// The client closes the connection without reading.
     GoesAway,
 }
 
@@ -99,7 +99,7 @@ const METHODS: &[&str] = &[
     "G\u{c9}T",
     "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
 ];
-/// Texts that have broken programs before.
+/// Strings that have broken programs before.
 const TEXTS: &[&str] = &[
     "",
     " ",
@@ -250,7 +250,7 @@ fn strange_headers(random: &mut Random, credentials: &Credentials) -> Attack {
         "TE",
         "Access-Control-Request-Method",
     ]);
-    // With these a server may wait for what never comes.
+    // With these headers, a server may wait for bytes that the client never sends.
     let waits = ["Content-Encoding", "Expect", "Upgrade", "Transfer-Encoding"].contains(&name);
     let ending = if waits { Ending::HangsUp } else { Ending::Reads };
     let mut headers = json_headers(&credentials.reader);
@@ -326,7 +326,7 @@ fn deep_body(random: &mut Random, credentials: &Credentials) -> Attack {
     post("deep body", random.one_of(POSTS), &credentials.reader, body.as_bytes())
 }
 
-/// Documents that are deep, wide, or spoiled. Parsers of documents recurse.
+/// Documents that are deep, wide, or invalid. Parsers of documents are recursive.
 fn odd_document(random: &mut Random, credentials: &Credentials) -> Attack {
     let depth = [10, 63, 64, 65, 500, 1_800, 3_600, 7_000, 9_000, 40_000][random.below(10)];
     let mut document = match random.below(6) {
@@ -412,7 +412,7 @@ fn address_query(random: &mut Random, credentials: &Credentials) -> Attack {
 
 fn cut_off(random: &mut Random, credentials: &Credentials) -> Attack {
     let whole = post("cut off", random.one_of(POSTS), &credentials.reader, query(random).to_string().as_bytes());
-    // Sometimes complete, so that the client leaves before the response.
+    // The request is sometimes complete, so that the client leaves before the response.
     let end = if random.once_in(2) { whole.bytes.len() } else { random.below(whole.bytes.len()) };
     let ending = if random.once_in(2) { Ending::GoesAway } else { Ending::HangsUp };
     Attack { bytes: whole.bytes[..end].to_vec(), ending, ..whole }
@@ -427,7 +427,7 @@ fn chunks(random: &mut Random, credentials: &Credentials) -> Attack {
         bytes.extend_from_slice(format!("{size}\r\n{{\"a\":\r\n").as_bytes());
     }
     if random.once_in(10) {
-        // More than a body may have, without saying so first.
+        // The chunks together exceed the limit of a body, which no header announces.
         for _ in 0..40 {
             bytes.extend_from_slice(b"4000\r\n");
             bytes.extend(std::iter::repeat_n(b' ', 0x4000));

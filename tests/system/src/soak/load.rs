@@ -1,6 +1,6 @@
-//! Measures how long each of many ordinary clients waits when they send requests at the same time.
+//! Measures how long each of many ordinary clients waits when all of them send requests.
 //!
-//! Every client keeps its connection and asks again as soon as it is answered, or after a pause.
+//! Every client keeps its connection. It sends the next request when it has received an answer, or after a pause.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,7 +19,7 @@ const REFUSED_PAUSE: Duration = Duration::from_millis(200);
 const STACK_BYTES: usize = 256 * 1_024;
 /// The route of queries.
 pub const QUERIES: &str = "/api/v1/query";
-/// A query of the example project.
+/// Queries of the example project.
 pub const BODIES: &[&str] = &[
     r#"{"measures":["flights.count"],"dimensions":["flights.origin"]}"#,
     r#"{"measures":["flights.count"],"dimensions":["flights.time_hour.month"],"filters":[{"dimension":"flights.origin","operator":"equals","value":"JFK"}]}"#,
@@ -28,9 +28,9 @@ pub const BODIES: &[&str] = &[
 
 #[derive(Debug, Default)]
 pub struct LoadReport {
-    /// The number of responses by status; status 0 stands for refused and broken connections.
+    /// The number of responses by status. Status 0 stands for connections that were refused or broken.
     pub answers: BTreeMap<u16, u64>,
-    /// The waiting times, sorted.
+    /// The waiting times, in ascending order.
     pub waits: Vec<Duration>,
     pub watched: Watched,
 }
@@ -47,7 +47,7 @@ pub struct Crowd<'a> {
     pub pause: Duration,
 }
 
-/// Lets the clients send requests for about this duration.
+/// Runs the clients for about this duration.
 pub fn run(address: SocketAddr, process: u32, crowd: Crowd<'_>, duration: Duration) -> LoadReport {
     let (stop, begun) = (AtomicBool::new(false), Instant::now());
     let collected = Mutex::new(LoadReport::default());
@@ -126,7 +126,7 @@ fn exchange(stream: &mut Option<TcpStream>, address: SocketAddr, request: &str) 
 }
 
 impl LoadReport {
-    /// Returns the longest wait of the given percentage of requests.
+    /// Returns the waiting time that the given percentage of requests does not exceed.
     pub fn percentile(&self, hundredths: usize) -> Duration {
         let at = (self.waits.len() * hundredths / 100).min(self.waits.len().saturating_sub(1));
         self.waits.get(at).copied().unwrap_or_default()

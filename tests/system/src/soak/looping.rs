@@ -1,7 +1,7 @@
-//! A hook that loops for one class of queries, and its effect on other callers.
+//! Measures the effect of a hook that loops for some callers on other callers.
 //!
-//! In: a program, callers, a time. Out: the waiting times of callers whom the hook answers, alone, and beside callers
-//! whose every query makes it loop until it is stopped. Each of these has its own credential, so that the circuit
+//! In: a program, callers, a time. Out: the waiting times of callers whom the hook answers, first alone, then beside
+//! callers for whom the hook loops until it is stopped. Each of the latter has its own credential, so that the circuit
 //! breaker of one caller never opens because of another. Not here: the acceptable ratio.
 
 use std::fmt;
@@ -30,10 +30,10 @@ const CUBES: &str = "cubes:
 const CALM: &[&str] = &[r#"{"measures":["calm.revenue"],"dimensions":["calm.kind"]}"#];
 const WILD: &[&str] = &[r#"{"measures":["wild.revenue"],"dimensions":["wild.kind"]}"#];
 
-/// The pause of callers for whom the hook loops, so that only the hook delays others.
+/// The pause between requests of callers for whom the hook loops. Only the hook then delays other callers.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The number of callers and the duration.
+/// The numbers of callers, and the duration.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     /// The number of callers whom the hook answers.
@@ -41,7 +41,7 @@ pub struct Settings {
     /// The number of callers for whom the hook loops.
     pub looping: usize,
     pub duration: Duration,
-    /// True if the hook is required and enforced; otherwise it is only monitored.
+    /// True if the hook is required and enforced. Otherwise its decisions are only monitored.
     pub is_required: bool,
 }
 
@@ -49,14 +49,14 @@ pub struct Settings {
 pub struct LoopingReport {
     pub alone: LoadReport,
     pub beside: LoadReport,
-    /// The number of callers for whom the hook loops.
+    /// The report of the callers for whom the hook loops.
     pub looping: LoadReport,
 }
 
-/// Starts a server with such a hook, and asks.
+/// Starts a server with a looping hook, and measures the callers.
 ///
 /// # Errors
-/// Something cannot be created or started.
+/// A file cannot be created, or the server cannot be started.
 pub fn run(binary: &str, settings: Settings) -> Result<LoopingReport> {
     let component = path(".prepared/components/examples/policy-probe.wasm").canonicalize();
     let component = component.context("run `cargo xtask components` first")?;
@@ -83,7 +83,7 @@ pub fn run(binary: &str, settings: Settings) -> Result<LoopingReport> {
         load::run(address, process, Crowd { bearer, path: load::QUERIES, bodies, clients, pause }, settings.duration)
     };
     let others = || ask(&calm, CALM, settings.clients, Duration::ZERO);
-    // What is made once, the first queries make.
+    // The first queries create values that later queries reuse, so they are not measured.
     drop(others());
     let alone = others();
     let (beside, looping) = thread::scope(|scope| {
@@ -104,7 +104,7 @@ pub fn run(binary: &str, settings: Settings) -> Result<LoopingReport> {
 }
 
 impl LoopingReport {
-    /// Returns the ratio of the waits of the given percentage of callers, with and without the loop.
+    /// Returns the ratio of the waiting times at a percentile: with the looping hook to those without it.
     pub fn ratio(&self, hundredths: usize) -> f64 {
         let [beside, alone] = [&self.beside, &self.alone].map(|report| report.percentile(hundredths).as_secs_f64());
         beside / alone.max(1e-9)

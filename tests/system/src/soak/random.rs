@@ -15,7 +15,7 @@ impl Random {
         number ^ (number >> 31)
     }
 
-    /// Returns a number from 0 to one below the limit.
+    /// Returns a number from 0 up to, but without, the limit.
     pub fn below(&mut self, limit: usize) -> usize {
         (self.number() % limit.max(1) as u64) as usize
     }
@@ -24,7 +24,7 @@ impl Random {
         all[self.below(all.len())]
     }
 
-    /// Returns true once in so many calls, on average.
+    /// Returns true once in `times` calls, on average.
     pub fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }

@@ -1,14 +1,14 @@
 //! The rules for a response to any request.
 //!
-//! In: the received bytes. Out: nothing, or the violated rule. A connection that is closed without a response is
-//! correct if no request was complete, which the caller knows.
+//! In: the received bytes. Out: nothing, or the violated rule. A connection may be closed without a response if no
+//! request was complete, which only the caller of this module knows.
 
 use serde_json::Value as Json;
 
 /// Returns the status of a response. Responses to HEAD have no body.
 ///
 /// # Errors
-/// A sentence about the violated rule.
+/// A sentence that describes the violated rule.
 pub fn check(is_head: bool, answer: &[u8], secrets: &[&str]) -> Result<Option<u16>, String> {
     let text = String::from_utf8_lossy(answer);
     if let Some(secret) = secrets.iter().find(|secret| text.contains(**secret)) {
@@ -21,12 +21,12 @@ pub fn check(is_head: bool, answer: &[u8], secrets: &[&str]) -> Result<Option<u1
         text.strip_prefix("HTTP/1.").and_then(|rest| rest.get(2..5)).and_then(|status| status.parse::<u16>().ok());
     let Some(status) = status else { return Err(format!("no HTTP: {}", shown(&text))) };
     let (head, rest) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
-    // What was meant as one request may have been two, and the other has an answer too.
+    // A server may read the bytes of one attack as two requests, and then answers both.
     let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok());
     let body = length.and_then(|length| rest.get(..length)).unwrap_or(rest);
     let is_json = head.to_ascii_lowercase().contains("content-type: application/json");
     match status {
-        // hyper answers a head that it can't read by itself.
+        // hyper itself answers a head that it cannot parse, with an empty body.
         400 | 414 | 431 if body.is_empty() => Ok(Some(status)),
         200..=399 => Ok(Some(status)),
         _ if is_head && body.is_empty() && status < 500 => Ok(Some(status)),

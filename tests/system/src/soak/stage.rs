@@ -1,4 +1,5 @@
-//! A server to attack: the example project, closed to anonymous callers, with a reader, an administrator and a user.
+//! Starts a server to attack: the example project with a reader, an administrator and a user. Anonymous callers may
+//! read, as in the example.
 
 use std::path::Path;
 
@@ -11,10 +12,10 @@ use crate::{FLIGHTS, Program, Server, path, request_as};
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 const PASSWORD: &str = "correct horse battery staple";
 
-/// Starts it; its state is in `folder`.
+/// Starts the server. Its state database is in `folder`.
 ///
 /// # Errors
-/// Something cannot be created or started.
+/// A file cannot be created, or the server cannot be started.
 pub fn start(binary: &str, folder: &Path, variables: &[(&str, &str)]) -> Result<(Server, Credentials)> {
     let state = format!("sqlite://{}", folder.join("state.db").display());
     let program = |call: &[&str]| Program::new(binary, call, &path(FLIGHTS)).variable("SERVICE_STATE__URL", &state);
@@ -25,7 +26,7 @@ pub fn start(binary: &str, folder: &Path, variables: &[(&str, &str)]) -> Result<
     };
     let (reader, admin) = (key("reader", "read")?, key("admin", "read,write,admin")?);
     program(&["auth", "create-user", "ada"]).arguments(&["--password-stdin"]).input(PASSWORD).run()?;
-    // The example is open to anonymous callers; this project is not.
+    // The sign-in of the user below needs a secret for tokens.
     let mut serve = program(&["serve"]).arguments(&["--port", "0"]).variable("SERVICE_SECURITY__JWT_SECRET", SECRET);
     for (name, value) in variables {
         serve = serve.variable(name, value);

@@ -13,14 +13,14 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The measurements.
 #[derive(Debug, Clone, Default)]
 pub struct Watched {
-    /// Resident bytes, each time.
+    /// The resident memory in bytes at each measurement.
     pub memory_bytes: Vec<u64>,
     pub probes: usize,
     pub slowest_probe: Duration,
     pub failed_probes: usize,
 }
 
-/// Measures periodically until it is stopped.
+/// Measures periodically until `stop` is true.
 pub fn watch(address: SocketAddr, process: u32, stop: &AtomicBool) -> Watched {
     let mut watched = Watched::default();
     while !stop.load(Ordering::Relaxed) {
@@ -35,7 +35,7 @@ pub fn watch(address: SocketAddr, process: u32, stop: &AtomicBool) -> Watched {
     watched
 }
 
-/// Returns the memory of the process as Linux reports it.
+/// Returns the resident memory of the process in bytes, as Linux reports it.
 pub fn memory_bytes(process: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

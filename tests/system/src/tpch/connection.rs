@@ -1,4 +1,4 @@
-//! One connection for many requests, used one after the other.
+//! One connection for many consecutive requests.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

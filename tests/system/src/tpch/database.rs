@@ -1,23 +1,23 @@
-//! DuckDB in this process, with the settings of the server's.
+//! DuckDB in this process, with the settings of the server's DuckDB.
 
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use duckdb::{AccessMode, Config, Connection};
 
-/// An open file of the tables.
+/// An open database file.
 pub(super) struct Database {
     connection: Connection,
 }
 
 impl Database {
-    /// Makes the file.
+    /// Creates the file with the tables.
     pub(super) fn make(file: &Path, scale: f64, tables: &str) -> Result<()> {
         let connection = Connection::open(file)?;
         connection.execute_batch(&format!("CREATE MACRO scale() AS {scale};\n{tables}")).context("making the tables")
     }
 
-    /// Opens the file for reading, as a server beside this process may.
+    /// Opens the file for reading only, so that a server can read it at the same time.
     pub(super) fn open(file: &Path) -> Result<Self> {
         let config = Config::default().threads(2)?.access_mode(AccessMode::ReadOnly)?;
         let connection = Connection::open_with_flags(file, config)?;
@@ -25,7 +25,7 @@ impl Database {
         Ok(Database { connection })
     }
 
-    /// Makes a new file, with the tables attached for reading as `tpch`.
+    /// Creates a new file, and attaches the file of the tables as `tpch` for reading.
     pub(super) fn attach(tables: &Path, file: &Path) -> Result<Self> {
         let connection = Connection::open_with_flags(file, Config::default().threads(2)?)?;
         let tables = tables.display().to_string().replace('\'', "''");
@@ -33,19 +33,19 @@ impl Database {
         Ok(Database { connection })
     }
 
-    /// Runs statements without rows.
+    /// Runs statements that return no rows.
     pub(super) fn execute(&self, statements: &str) -> Result<()> {
         Ok(self.connection.execute_batch(statements)?)
     }
 
-    /// Runs a statement and reads all of its rows in columns.
+    /// Runs a statement and reads all of its rows in Arrow batches.
     pub(super) fn run(&self, sql: &str) -> Result<()> {
         let mut statement = self.connection.prepare(sql)?;
         statement.query_arrow([])?.for_each(drop);
         Ok(())
     }
 
-    /// Returns whether two statements have the same rows; the first may also have the column `total_rows`.
+    /// Returns whether two statements have the same rows. The first one may also have a column `total_rows`.
     pub(super) fn has_same_rows(&self, sql: &str, by_hand: &str) -> Result<bool> {
         let columns = if sql.contains("AS total_rows") { "* EXCLUDE (total_rows)" } else { "*" };
         let [own, other] = [format!("SELECT {columns} FROM ({sql})"), format!("SELECT * FROM ({by_hand})")];

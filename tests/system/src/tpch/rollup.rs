@@ -1,8 +1,8 @@
-//! The benefit and the build cost of a pre-aggregation of days by region.
+//! Measures the benefit and the build of a pre-aggregation by day and region.
 //!
-//! In: a project with its tables. Out: the time of a query for a year by month from the rows and from the table, and of
-//! the build compared with a hand-written `CREATE TABLE AS`. Absent: the verification of its numbers, which is a part
-//! of each build.
+//! In: a project with its tables. Out: the time of a query for one year by month, from the rows and from the
+//! pre-aggregation's table, and the time of the build compared with a hand-written `CREATE TABLE AS`. Absent: the
+//! verification of the numbers, which is part of each build.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -19,7 +19,7 @@ use super::database::Database;
 use super::{WARM_UP, median, time};
 use crate::{Program, Scratch, request};
 
-/// The same groups and states in hand-written SQL.
+/// Hand-written SQL for the groups and states of the pre-aggregation.
 const BY_HAND: &str = "SELECT r_name, l_shipdate, count(*), sum(l_extendedprice * (1 - l_discount)), sum(l_quantity) \
     FROM tpch.raw.lineitem JOIN tpch.raw.orders ON l_orderkey = o_orderkey \
     JOIN tpch.raw.customer ON o_custkey = c_custkey JOIN tpch.raw.nation ON c_nationkey = n_nationkey \
@@ -30,17 +30,17 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// The times of a pre-aggregation.
 #[derive(Debug)]
 pub struct RollupTiming {
-    /// A year by month over HTTP, computed from rows.
+    /// The time of the query over HTTP, computed from the rows.
     pub rows: Duration,
-    /// The same from the table.
+    /// The time of the query over HTTP, computed from the pre-aggregation's table.
     pub table: Duration,
     /// The time from the start of the build to the publication, including the comparison with the rows.
     pub build: Duration,
-    /// The time of a handwritten `CREATE TABLE AS` of the same groups.
+    /// The time of a hand-written `CREATE TABLE AS` with the same groups.
     pub by_hand: Duration,
 }
 
-/// Builds the pre-aggregation and measures it. `file`: the tables, which the project's server opens for reading.
+/// Builds the pre-aggregation and measures it. `file` contains the tables, which the server opens for reading.
 pub(super) fn run(binary: &str, project: &Scratch, file: &Path, rounds: u64) -> Result<RollupTiming> {
     let by_hand = by_hand(file, &project.path().join("by_hand.duckdb"))?;
     let program = Program::new(binary, &["serve"], project.path());
@@ -72,7 +72,7 @@ pub(super) fn run(binary: &str, project: &Scratch, file: &Path, rounds: u64) -> 
     Ok(RollupTiming { rows, table, build, by_hand })
 }
 
-/// Waits for the first build and returns its duration.
+/// Waits for the first build and returns the duration of the build.
 fn built(address: SocketAddr) -> Result<Duration> {
     let mut waited = Duration::ZERO;
     loop {
@@ -92,7 +92,7 @@ fn built(address: SocketAddr) -> Result<Duration> {
 
 fn by_hand(tables: &Path, file: &Path) -> Result<Duration> {
     let database = Database::attach(tables, file)?;
-    // Once before, so that the pages of the tables are in memory as they are for the build.
+    // The query runs once before the measurement, so that the pages of the tables are in memory, as for the build.
     database.run(BY_HAND)?;
     let create = format!("CREATE TABLE by_hand AS {BY_HAND}; CHECKPOINT");
     Ok(time(std::process::id(), || database.execute(&create))?.0)

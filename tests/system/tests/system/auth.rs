@@ -1,5 +1,4 @@
-//! Tests that a real server follows the keys and users that are created and ended from the command line, and audits
-//! them.
+//! Tests that a real server follows changes of keys and users on the command line, and writes audit records about them.
 
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ const CUBE: &str = "cubes:\n  - name: t\n    sql_table: t\n    measures: [{name:
 const POLICY: &str =
     "policies:\n  - {name: own, cubes: [t], row_filter: \"{region} = {{ user.attributes.region }}\"}\n";
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
-/// The pause between two attempts. The server rereads the state database after two seconds.
+/// The pause between two attempts. The server reloads credentials from the state database after two seconds.
 const PAUSE: Duration = Duration::from_millis(100);
 const PASSWORD: &str = "correct horse battery staple";
 
@@ -187,7 +186,7 @@ fn denials_and_failed_sign_ins_are_in_the_log_and_the_audit_log() {
         request_as(server.address, bearer, "POST", path, Some(&body.to_string())).unwrap().status
     };
     let query = json!({"measures": ["t.count"], "filters": [{"dimension": "t.region", "operator": "set"}]});
-    // A mask covers what a filter would compare with.
+    // The query filters by a masked member, which is refused.
     assert_eq!(post(made["key"].as_str(), "/api/v1/query", query), 403);
     let token = "/api/v1/auth/token";
     assert_eq!(post(None, token, json!({"username": "ada", "password": "wrong and long"})), 401);

@@ -1,4 +1,4 @@
-//! Tests mistakes of users: each case ends with exit code 1, a place and a hint, and without a panic.
+//! Tests mistakes of users. Each must end with exit code 1, a place and a hint, and without a panic.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -251,7 +251,7 @@ fn configuration_that_nests_deeply_is_refused() {
     assert_explains(&output, &["SERVICE_WAREHOUSE__INIT"]);
 }
 
-/// Slips that only the warehouse can find: each at its own line, and the server still serves the rest.
+/// Tests mistakes that only the warehouse can find. Each is reported at its own line, and the server serves the rest.
 #[test]
 fn warehouse_errors_are_reported_at_their_place() {
     let cubes = "cubes:
@@ -309,7 +309,7 @@ fn an_expectation_of_a_member_that_does_not_exist() {
     let project = project
         .with("tests/a.yml", &case("{measures: [t.cuont]}").replace("rows: []", "error: {code: INVALID_MEASURE}"));
     assert_eq!(run("check", project.path(), &[]).code, Some(0));
-    // Members that are missing because of errors in the project are not reported as errors of its expectations.
+    // Members that are missing because of other errors in the project are not reported as errors of its expectations.
     let project = project
         .with("tests/a.yml", &case("{measures: [b.count]}"))
         .with("cubes/b.yml", "cubes:\n  - {name: b, sql_table: t, measures: [{name: count, type: cuont}]}\n");
@@ -382,12 +382,12 @@ fn what_sources_declare_and_the_warehouse_does_not_have() {
         assert!(output.stdout.contains(words), "{words}: {}", output.stdout);
     }
     assert!(output.stdout.contains("2 warnings"), "{}", output.stdout);
-    // Its readers are reported once.
+    // A missing column that a cube reads is reported at the cube only.
     let project = project.with("cubes/orders.yml", &cube("sise"));
     let output = run("check", project.path(), &[]);
     assert_explains(&output, &["cubes/orders.yml:4:", "dimension `orders.size`"]);
     assert!(!output.stdout.contains("sources/shop.yml:5:"), "{}", output.stdout);
-    // A table that does not exist is reported where the cube names it.
+    // A table that does not exist is reported at the place where the cube names it.
     let project = project.with("cubes/orders.yml", "cubes:\n  - name: orders\n    sql_table: shop.ordered\n");
     assert_explains(&run("check", project.path(), &[]), &["cubes/orders.yml:3:", "cannot describe cube `orders`"]);
 }

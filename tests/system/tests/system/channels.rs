@@ -1,6 +1,6 @@
-//! Tests channels of alerts with real receivers: HTTP servers that answer as a script says, and an SMTP server. Messages
-//! are checked against the published formats, kept in order through failures and `kill -9`, and never sent where they may
-//! not go.
+//! Tests channels of alerts with real receivers: HTTP servers that answer by a script, and an SMTP server. Messages
+//! must have the published formats, keep their order through failures and `kill -9`, and never go to forbidden
+//! addresses.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 #![allow(
@@ -29,14 +29,15 @@ use crate::monitors::{BAD_DAY, CUBE, MONITORS, POLICIES, definition, key, rows};
 use crate::received::{Received, read_request};
 
 const SECRET: &[u8; 32] = b"0123456789abcdef0123456789abcdef";
-/// The number of checks for a message. The worker looks every two seconds, and sends to a channel once a second.
+/// The number of checks for a message. The worker looks for messages every two seconds, and sends at most one message
+/// per second to a channel.
 const PATIENCE: u32 = 400;
 
-/// A receiver of HTTP requests.
+/// A receiver of HTTP requests, which answers by a script.
 struct Receiver {
     address: SocketAddr,
     received: Arc<Mutex<Vec<Received>>>,
-    /// The statuses and further headers of the next answers; afterwards 200.
+    /// The statuses and further headers of the next answers. After the last one, every answer has the status 200.
     script: Arc<Mutex<VecDeque<(u16, &'static str)>>>,
 }
 
@@ -79,7 +80,7 @@ impl Receiver {
     }
 }
 
-/// A project whose server sends to receivers.
+/// A project whose server sends messages to receivers.
 struct Shop {
     project: Scratch,
     server: Option<Server>,
@@ -128,7 +129,7 @@ impl Shop {
         (answer.status, answer.json().unwrap_or_default())
     }
 
-    /// Makes a monitor with channels, and evaluates March.
+    /// Creates a monitor with channels, and evaluates March. Returns the monitor's id.
     fn monitor(&self, caller: &str, alerts: &Value) -> String {
         let mut monitor = definition();
         monitor["alert_config"] = alerts.clone();
@@ -145,7 +146,7 @@ impl Shop {
         assert_eq!((status, &run["outcome"]), (200, &json!("scored")), "{run}");
     }
 
-    /// Moves the newest alert.
+    /// Moves the newest alert by a step, such as `resolve`.
     fn move_alert(&self, step: &str) -> String {
         let (_, alerts) = self.ask("boss", "GET", "/api/v1/anomaly/alerts", None);
         let id = alerts["alerts"][0]["id"].as_str().unwrap().to_owned();
@@ -160,7 +161,7 @@ impl Shop {
         list["deliveries"].as_array().unwrap().clone()
     }
 
-    /// Waits until as many deliveries have a status.
+    /// Waits until `count` deliveries have a status, and returns them.
     fn wait(&self, status: &str, count: usize) -> Vec<Value> {
         for _ in 0..PATIENCE {
             let found = self.deliveries(&format!("?status={status}"));
@@ -183,7 +184,7 @@ fn keys(value: &Value) -> Vec<&str> {
     keys
 }
 
-/// Checks a message by the format of Standard Webhooks.
+/// Checks that a message has the format of Standard Webhooks.
 fn assert_webhook(request: &Received, kind: &str, is_signed: bool) {
     let headers = &request.headers;
     let timestamp: i64 = headers["webhook-timestamp"].parse().unwrap();
@@ -198,11 +199,11 @@ fn assert_webhook(request: &Received, kind: &str, is_signed: bool) {
     assert_eq!(request.body["type"], format!("alert.{kind}"));
     let alert = &request.body["data"]["alerts"][0];
     assert_eq!(alert["first_step"], BAD_DAY);
-    // The named channel is cleared for numbers; a URL of a caller never is.
+    // Only the configured channel may receive values; a URL that a caller chose never may.
     assert_eq!(alert.get("value").is_some(), is_signed, "{alert}");
 }
 
-/// Checks a message by the limits of Slack's blocks.
+/// Checks that a message respects the limits of Slack's blocks.
 fn assert_slack(request: &Received) {
     assert_eq!(keys(&request.body), ["blocks", "text"]);
     let blocks = request.body["blocks"].as_array().unwrap();
@@ -215,7 +216,7 @@ fn assert_slack(request: &Received) {
     }
 }
 
-/// Checks an event by the format of PagerDuty's events API, version 2.
+/// Checks that an event has the format of PagerDuty's Events API, version 2.
 fn assert_pagerduty(request: &Received, action: &str, alert: &str) {
     let known = ["client", "client_url", "dedup_key", "event_action", "images", "links", "payload", "routing_key"];
     assert!(keys(&request.body).iter().all(|key| known.contains(key)), "{}", request.text);
@@ -268,7 +269,7 @@ fn messages_reach_channels_in_their_published_formats() {
     assert!(shop.deliveries("?status=waiting").is_empty() && shop.deliveries("?status=failed").is_empty());
     let ids = |request: &&Received| request.headers["webhook-id"].clone();
     assert!(delivered.iter().any(|delivery| delivery["id"] == ids(&by_path(&received, "/webhook")[0])));
-    // A round that is repeated is silent.
+    // A repeated round sends no message.
     let id = delivered[0]["monitor_id"].as_str().unwrap();
     shop.run("boss", id);
     thread::sleep(Duration::from_secs(3));
@@ -304,7 +305,7 @@ fn receivers_that_are_gone_disable_their_channel_until_a_message_is_sent_again()
     assert!(failed[0]["last_error"].as_str().unwrap().contains("status 410"), "{failed:?}");
     let (_, channels) = shop.ask("boss", "GET", "/api/v1/anomaly/channels", None);
     assert!(channels["channels"][0]["disabled"].as_str().unwrap().contains("410"), "{channels}");
-    // Nothing is sent to it.
+    // A disabled channel receives no message.
     shop.move_alert("resolve");
     assert!(shop.wait("failed", 2)[0]["last_error"].as_str().unwrap().contains("disabled"));
     assert_eq!(receiver.received().len(), 1);
@@ -321,7 +322,7 @@ fn receivers_that_are_gone_disable_their_channel_until_a_message_is_sent_again()
     assert_eq!(received[0].headers["webhook-id"], received[1].headers["webhook-id"]);
     let (_, channels) = shop.ask("boss", "GET", "/api/v1/anomaly/channels", None);
     assert_eq!(channels["channels"][0]["disabled"], Value::Null, "{channels}");
-    // Only those who may change a monitor see its deliveries.
+    // Only callers who may change a monitor see its deliveries.
     assert_eq!(shop.ask("eu", "GET", "/api/v1/anomaly/deliveries", None).1, json!({"deliveries": []}));
     assert_eq!(shop.ask("eu", "GET", &format!("/api/v1/anomaly/deliveries?monitor_id={id}"), None).0, 404);
 }
@@ -385,7 +386,7 @@ fn channels_that_cannot_be_used_are_refused_with_their_field() {
     assert_eq!(refused(rule), "alert_config.escalation_rules[0].notify");
     assert!(receiver.received().is_empty());
 
-    // A redirect is not followed, and a test is in the audit log.
+    // A redirect is not followed, and the test of a channel is in the audit log.
     receiver.answers(&[(302, "Location: http://127.0.0.1:1/inside\r\n")]);
     let test = json!({"type": "webhook", "target": "ops"});
     let (status, body) = shop.ask("boss", "POST", "/api/v1/anomaly/channels/test", Some(&test));
@@ -396,7 +397,7 @@ fn channels_that_cannot_be_used_are_refused_with_their_field() {
     assert_eq!(receiver.received().len(), 1);
 }
 
-/// The number of kills; `TERRANE_TEST_KILLS` sets another one.
+/// The number of kills. `TERRANE_TEST_KILLS` sets another number.
 const KILLS: usize = 2;
 
 #[test]
@@ -406,7 +407,7 @@ fn no_message_is_lost_when_the_server_is_killed() {
     let mut shop = Shop::new(&receiver, None);
     let mut expected = Vec::new();
     for round in 0..kills {
-        // Each kill meets another moment between the first message, the second one and the ends of their attempts.
+        // Each kill is at another moment between the first message, the second one, and the ends of both attempts.
         let before = receiver.received().len();
         shop.monitor("boss", &json!({"channels": [{"type": "webhook", "target": "ops"}]}));
         expected.push(shop.move_alert("resolve"));
@@ -420,14 +421,14 @@ fn no_message_is_lost_when_the_server_is_killed() {
     for alert in &expected {
         let of_alert = received.iter().filter(|request| request.body["data"]["alerts"][0]["id"] == **alert);
         let mut kinds: Vec<&str> = of_alert.map(|request| request.body["type"].as_str().unwrap()).collect();
-        // An attempt whose end was not written is repeated.
+        // An attempt is repeated if the server was killed before it stored the result.
         kinds.dedup();
         assert_eq!(kinds, ["alert.triggered", "alert.resolved"], "{alert}");
     }
     assert!(shop.deliveries("?status=failed").is_empty());
 }
 
-/// An SMTP server of its own process.
+/// An SMTP server in its own process.
 struct Smtp {
     process: Child,
     port: u16,

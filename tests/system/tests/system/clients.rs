@@ -1,8 +1,8 @@
-//! Clients of the interface: those that openapi-python-client and openapi-typescript generate from `/openapi.json`, and
-//! libraries that read Arrow.
+//! Tests clients of the interface: those that openapi-python-client and openapi-typescript generate from
+//! `/openapi.json`, and libraries that read Arrow.
 //!
 //! In: a real server over a real project; tools that `cargo xtask setup` installs. Out: clients are generated without a
-//! warning, compiled, and called. A test whose tool is missing is skipped by its name, and fails in CI.
+//! warning, compiled, and called. A test whose tool is missing reports itself as skipped, and fails in CI.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 
@@ -61,7 +61,7 @@ impl Service {
         &self.key
     }
 
-    /// Revokes the key by the command of the operator.
+    /// Revokes the key with the operator's command.
     pub(crate) fn revoke_key(&self) {
         let state_url = format!("sqlite://{}", self.folder.path().join("state.db").display());
         let program = Program::new(BINARY, &["auth", "revoke-key", &self.key_id], &path(FLIGHTS));
@@ -69,12 +69,12 @@ impl Service {
         assert_eq!(output.code, Some(0), "{output:?}");
     }
 
-    /// Returns a folder that is removed with the server.
+    /// Returns the server's folder, which is removed together with the server.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Returns the address and the key, as the scripts take them.
+    /// Returns the address and the key as arguments of the scripts.
     pub(crate) fn arguments(&self) -> [String; 2] {
         [self.base(), self.key.clone()]
     }
@@ -83,7 +83,7 @@ impl Service {
         format!("http://{}", self.server.address)
     }
 
-    /// Writes the server's description into its folder.
+    /// Writes the server's OpenAPI description into its folder.
     fn description(&self) -> PathBuf {
         let file = self.folder.path().join("openapi.json");
         fs::write(&file, request_as(self.server.address, None, "GET", "/openapi.json", None).unwrap().body).unwrap();
@@ -91,7 +91,7 @@ impl Service {
     }
 }
 
-/// Runs a command, and returns what it printed on both streams.
+/// Runs a command and returns its output on both streams.
 pub(crate) fn run(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -100,10 +100,10 @@ pub(crate) fn run(command: &mut Command) -> String {
     stdout + &stderr
 }
 
-/// Checks what the queries of a generated client printed.
+/// Checks the output of the script that queries through a generated client.
 fn assert_answers(printed: &str) {
     let answers: Value = serde_json::from_str(printed.trim()).unwrap_or_else(|error| panic!("{error}: {printed}"));
-    // The flights of January that are UA's, or neither UA's nor B6's.
+    // The number of flights in January by UA, or by neither UA nor B6.
     assert_eq!(answers["count"], 22_467, "{answers}");
     assert_eq!(answers["total"], 1);
     assert!(answers["sql"].as_str().unwrap().contains("SELECT"), "{answers}");
@@ -126,7 +126,7 @@ fn generated_python_client_queries_a_server() {
         .arg("--output-path")
         .arg(client.join("terrane_client"))
         .env("PATH", tools));
-    // The generator leaves out operations and schemas that it cannot express, with a warning.
+    // For operations and schemas that it cannot express, the generator prints a warning and omits them.
     assert!(!generated.to_lowercase().contains("warning"), "{generated}");
     run(Command::new(tools.join("python")).args(["-m", "compileall", "-q"]).arg(&client));
     let script = path("tests/system/clients/query.py");
@@ -176,13 +176,13 @@ fn data_frames_have_integers_and_doubles() {
     assert_eq!(types["sum"], 4_152_200, "{types}");
 }
 
-/// Returns a program that `cargo xtask setup` installed with pip.
+/// Returns the path of a program that `cargo xtask setup` installed with pip; `None` if it is missing.
 pub(crate) fn tool(program: &str) -> Option<PathBuf> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent()?;
     Some(target.join("tools").join(program)).filter(|program| program.is_file())
 }
 
-/// Returns a folder that `cargo xtask setup` installed with npm.
+/// Returns the path of a folder that `cargo xtask setup` installed with npm; `None` if it is missing.
 pub(crate) fn prepared(folder: &str) -> Option<PathBuf> {
     Some(path(".prepared").join(folder)).filter(|folder| folder.is_dir())
 }

@@ -1,7 +1,7 @@
-//! Tests `codegen`: definitions of the example, of hostile projects and of restricted callers, and what compilers and
-//! type checkers find in them.
+//! Tests `codegen`: definitions of the example, of hostile projects and of restricted callers, and the errors that
+//! compilers and type checkers find in queries over them.
 //!
-//! In: projects, and the tools that `cargo xtask setup` installs. Out: files; messages for arguments that are wrong.
+//! In: projects, and the tools that `cargo xtask setup` installs. Out: files, and messages for invalid arguments.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 
@@ -17,7 +17,7 @@ use crate::{BINARY, program};
 
 const SETTINGS: &str =
     "name: shop\nwarehouse: {type: duckdb, init: [\"CREATE TABLE t AS SELECT 1 AS id, 2 AS price, now() AS at\"]}\n";
-/// Titles and descriptions that try to end their comment or to direct a tool, and names that are words of Python.
+/// A cube whose titles and descriptions try to end their comment or to direct a tool. Its names are Python keywords.
 const CUBES: &str = r##"cubes:
   - name: orders
     sql_table: t

@@ -32,13 +32,13 @@ fn queries_of_dax_are_read_one_after_the_other() {
     let answers: Vec<Value> = output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let data: Vec<&Value> = answers.iter().map(|answer| &answer["data"]).collect();
     assert_eq!(data, [&json!([{"[a]": 1}]), &json!([{"orders[id]": 1}])], "{}", output.stderr);
-    // A script with a query that fails has failed; the others are answered.
+    // If one query of a script fails, the exit code is 1, and the other queries are still answered.
     assert_eq!(output.code, Some(1), "{}", output.stderr);
     assert!(output.stderr.contains("unknown table or variable `ordrs`"), "{}", output.stderr);
     on_a_terminal(&scratch);
 }
 
-/// Types queries into a pseudo-terminal, which `script` of util-linux makes.
+/// Types queries into a pseudo-terminal, which the program `script` of util-linux creates.
 fn on_a_terminal(scratch: &Scratch) {
     let command = format!("{BINARY} dax {}", scratch.path().display());
     let mut script = Command::new("script");
@@ -48,7 +48,7 @@ fn on_a_terminal(scratch: &Scratch) {
     };
     let (mut input, mut output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     let (mut shown, mut position) = (String::new(), 0);
-    // Keys that are typed while a query runs can be lost, so each line is typed at a prompt.
+    // Keys that are typed while a query runs can be lost, so each line is typed after the prompt.
     for (line, expected) in [("", "dax> "), ("EVALUATE orders;\r", " ms"), ("", "dax> "), ("exit\r", "exit")] {
         input.write_all(line.as_bytes()).unwrap();
         loop {

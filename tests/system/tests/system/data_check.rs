@@ -1,4 +1,4 @@
-//! Tests `check --data`: rows that contradict the project are reported at its place with counts and keys.
+//! Tests `check --data`: rows that contradict the project are reported at the project's place, with counts and keys.
 
 use serde_json::{Value, json};
 use terrane_system_tests::{FLIGHTS, Scratch, path};

@@ -1,4 +1,4 @@
-//! Tests data tests on a real server: on request, on a schedule, with callers of different rights.
+//! Tests data tests on a real server: runs on request and on a schedule, and callers with different rights.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -42,7 +42,7 @@ fn ask(server: &Server, key: &str, method: &str, path: &str) -> (u16, Value) {
     (answer.status, answer.json().unwrap_or_default())
 }
 
-/// Waits for a run that ended.
+/// Waits until a run has ended, and returns it.
 fn last(server: &Server, key: &str, id: Option<&str>) -> Value {
     for _ in 0..500 {
         let (status, tests) = ask(server, key, "GET", "/api/v1/data-tests");
@@ -88,7 +88,7 @@ fn requested_run_reports_each_test() {
     let lost = &last["results"][2];
     assert!(lost["message"].as_str().unwrap().contains("lost"), "{lost}");
     assert_eq!((&lost["file"], &lost["line"]), (&json!("cubes/orders.yml"), &json!(6)), "{lost}");
-    // Policies hide a column from this administrator, so it gets no values.
+    // Policies hide a column from this administrator, so the answer contains no values.
     let path = format!("/api/v1/data-tests/runs/{}", last["id"].as_str().unwrap());
     let (status, seen) = ask(&server, &seller, "GET", &path);
     assert_eq!((status, &seen["failed"]), (200, &json!(2)), "{seen}");

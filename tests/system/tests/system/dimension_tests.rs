@@ -1,5 +1,5 @@
-//! Tests rules for the values of dimensions, and cases of other callers: their outcomes, the report for CI servers, and
-//! mistakes in them.
+//! Tests rules for the values of dimensions, and cases with other callers: their outcomes, the report for CI servers,
+//! and mistakes in their files.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -1,6 +1,6 @@
-//! Tests real warehouses: each has the same rows, and reports its failures as documented.
+//! Tests real warehouses. Each has the same rows, and reports failures as documented.
 //!
-//! Tests of a missing engine are reported as skipped, and fail in CI.
+//! Tests of a missing engine report themselves as skipped, and fail in CI.
 
 mod answers;
 mod builds;

@@ -1,4 +1,4 @@
-//! Runs the expectations of every project in process, and compares their queries with hand-written SQL.
+//! Runs the expectations of every project in this process, and compares their queries with hand-written SQL.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use terrane_system_tests::{FLIGHTS, path};
 
 use crate::working_directory;
 
-/// Runs a project's cases; all that fail are shown.
+/// Runs the cases of a project, and fails with all failed cases.
 fn check(folder: &Path, at_least: usize) {
     let _directory = working_directory();
     let outcomes = on_large_stack(|| {

@@ -1,8 +1,8 @@
-//! A real hook over a real warehouse: data that it hides never leaves the server, and queries that it cannot allow are
-//! refused.
+//! Tests a real hook over a real warehouse: data that the hook hides never leaves the server, and queries that it
+//! cannot allow are refused.
 //!
-//! The oracle is the project's own policies: a hook that filters like a policy must lead to the same answers, byte for
-//! byte. Hidden rows contain a string that no answer may contain.
+//! The project's own policies are the oracle: a hook with the filters of a policy must lead to the same answers, byte
+//! for byte. Hidden rows contain a string that no answer may contain.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -79,7 +79,7 @@ metrics:
   - {name: average, type: ratio, numerator: orders.revenue, denominator: orders.count}
 "#;
 
-/// The obligations of the hook as policies of the project.
+/// Policies of the project that equal the obligations of the hook.
 const POLICIES: &str = "policies:\n  - {name: orders, cubes: [orders], row_filter: \"{orders}.region = 'EU'\"}\n  \
     - {name: customers, cubes: [customers], row_filter: \"{customers}.region = 'EU'\"}\n";
 
@@ -115,7 +115,7 @@ fn serve(project: &Scratch) -> Server {
     program("serve", project.path()).arguments(&["--port", "0"]).serve().expect("the server starts")
 }
 
-/// Returns every kind of query that there is.
+/// Returns queries of every kind.
 fn queries() -> Vec<Value> {
     vec![
         json!({"measures": ["orders.count", "orders.revenue", "orders.largest", "orders.last_status"]}),
@@ -146,7 +146,7 @@ fn queries() -> Vec<Value> {
     ]
 }
 
-/// Returns the parts of a result that must be equal: rows and counts.
+/// Returns the parts of an answer that must be equal: rows and counts.
 fn shown(answer: &Value) -> Value {
     json!([answer["data"], answer["meta"]["total_rows"], answer["meta"]["totals"], answer["meta"]["truncated"]])
 }
@@ -191,7 +191,7 @@ fn a_hook_filters_as_a_policy_does_on_every_way_to_rows() {
         compared += 1;
     }
     assert!(compared > 20);
-    // A cube over the same table, of which the hook says nothing.
+    // This cube is over the same table, and the hook has no obligation for it.
     let around = json!({"measures": ["all_orders.count"], "dimensions": ["all_orders.status"]}).to_string();
     let refused = request(by_hook.address, "POST", "/api/v1/query", Some(&around)).unwrap();
     assert_eq!(refused.status, 403, "{}", refused.body);
@@ -251,7 +251,7 @@ fn a_masked_member_shows_its_mask_and_nothing_else_leads_to_it() {
     assert!(output.stdout.contains("1990-01-01") && !output.stdout.contains("05-17"), "{}", output.stdout);
 }
 
-/// Checks that a query, its statement and its explanation are refused for the same reason.
+/// Checks that a query, its SQL and its explanation are refused for the same reason.
 #[track_caller]
 fn assert_refused(project: &Scratch, reason: &str) {
     let query = json!({"measures": ["orders.count"], "dimensions": ["orders.status"]}).to_string();
@@ -307,7 +307,7 @@ fn a_project_whose_required_plugin_can_not_be_used_is_not_in_order() {
         assert!(output.code == Some(1) && found.len() == 1, "{doctor:#}");
         assert!(found[0]["outcome"] == "fail" && found[0].to_string().contains("policy-probe"), "{doctor:#}");
     }
-    // One that need not be there is a warning.
+    // A missing optional hook is a warning.
     let mut optional = missing;
     optional["enforcement"] = json!("optional");
     let output = run("check", governed(&optional, &json!({})).path(), &[]);
@@ -327,7 +327,7 @@ fn the_fault_of_a_hook_is_reported_to_its_caller() {
     for words in ["policy-probe: error: ", "on purpose", "FORBIDDEN", "terrane doctor"] {
         assert!(asked.stderr.contains(words), "{asked:?}");
     }
-    // One problem for all cases, and the fault once.
+    // The report has one problem for all cases, and the hook's fault is logged once.
     let checked = run("check", project.path(), &[]);
     assert!(checked.code == Some(1) && checked.stdout.contains("case `n0` and of 4 more"), "{checked:?}");
     assert_eq!((checked.stdout.matches("error[").count(), checked.stderr.matches("on purpose").count()), (1, 1));
@@ -406,7 +406,7 @@ fn limits_times_and_callers_are_obeyed() {
     let csv = String::from_utf8(csv).unwrap();
     assert_eq!(csv.split("\r\n\r\n").nth(1).unwrap().trim().lines().count(), 3, "{csv}");
     let (_, log) = server.terminate().unwrap();
-    // The hook received the caller and the surface, and no values.
+    // The hook received the caller and the interface, but no values of the query.
     assert!(log.contains("policy_audit") && log.contains("anonymous Surface::Rest read"), "{log}");
     assert!(!log.contains("DateDays"), "{log}");
 
@@ -432,7 +432,7 @@ fn optional_and_monitored_hooks_close_nothing() {
         assert_eq!(output.code, Some(0), "{extra} {config}: {}", output.stderr);
         assert!(output.stdout.contains('5'), "{}", output.stdout);
     }
-    // An optional hook that answers is obeyed.
+    // The obligations of an optional hook apply if it answers.
     let output = run("query", governed(&json!({"enforcement": "optional"}), &filters()).path(), &[query, "--json"]);
     assert!(output.stdout.contains('3'), "{}", output.stdout);
 }

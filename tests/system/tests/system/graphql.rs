@@ -1,8 +1,8 @@
-//! Clients of GraphQL: the audits of GraphQL over HTTP, libraries from npm and PyPI, generated types, and the page in a
-//! browser.
+//! Tests clients of GraphQL: the audits of GraphQL over HTTP, libraries from npm and PyPI, generated types, and the
+//! page in a browser.
 //!
 //! In: a real server over a real project; tools that `cargo xtask setup` installs. Out: the results of each client. A
-//! test whose tool is missing is skipped by its name, and fails in CI.
+//! test whose tool is missing reports itself as skipped, and fails in CI.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 
@@ -18,10 +18,10 @@ use crate::clients::{Service, prepared, run, tool};
 use crate::{BINARY, program};
 
 const NPM: &str = "graphql-clients/node_modules";
-/// The audits that are recommendations, and that the server fails on purpose.
+/// The ids of recommended audits that the server fails on purpose.
 const DECLINED: &[&str] = &[];
 
-/// Returns a folder with the scripts of the tests and the packages that they import.
+/// Creates a folder with the scripts of the tests and the packages that the scripts import.
 fn scripts(modules: &Path, service: &Service) -> PathBuf {
     let folder = service.folder().join("graphql");
     fs::create_dir(&folder).unwrap();
@@ -53,7 +53,7 @@ fn document_is_executed_on_the_command_line() {
     assert_eq!(output.code, Some(0), "{output:?}");
     assert_eq!(answer["data"]["query"]["data"], json!([{"flights.count": 336_776}]), "{answer}");
     assert!(answer["data"]["query"]["query"]["sql"].as_str().unwrap().contains("SELECT"), "{answer}");
-    // From standard input and from a file, with variables and a chosen operation.
+    // The document comes from standard input and from a file, with variables and a selected operation.
     let several = "query Names($names: [String!]) { cubes(names: $names) { name } } query None { cubes { title } }";
     let options = ["--variables", r#"{"names": ["flights"]}"#, "--operation", "Names"];
     let scratch = Scratch::empty().with("names.graphql", several);
@@ -74,7 +74,7 @@ fn command_prints_the_schema_without_a_project() {
 
 #[test]
 fn wrong_inputs_of_the_command_are_reported() {
-    // The response is printed, also if it has errors.
+    // The response is printed even if it has errors.
     for (arguments, code) in [
         (vec!["{ cubes { nothing } }"], "GRAPHQL_VALIDATION_FAILED"),
         (vec!["{ cubes { name"], "GRAPHQL_SYNTAX_ERROR"),
@@ -122,18 +122,18 @@ fn generated_operations_have_no_internal_error() {
     let script = path("tests/system/graphql/generated.py");
     let answer = parsed(&run(Command::new(python).arg(script).args(service.arguments()).current_dir(service.folder())));
     assert_eq!(answer["faults"], json!([]), "{answer}");
-    // Each field of the roots that are not subscriptions.
+    // The number of fields of queries and mutations; subscriptions are not counted.
     let schema = fs::read_to_string(path("runtime/graphql/schema.graphql")).unwrap();
     assert_eq!(answer["operations"].as_u64().unwrap() as usize, root_fields(&schema), "{answer}");
     assert!(answer["codes"]["none"].as_u64().unwrap() > 50, "{answer}");
 }
 
-/// Returns the number of fields of queries and mutations.
+/// Returns the number of fields of the types of queries and mutations.
 fn root_fields(schema: &str) -> usize {
     let fields = |root: &str| {
         let (_, body) = schema.split_once(&format!("type {root} {{\n")).unwrap();
         let (body, _) = body.split_once("\n}").unwrap();
-        // A field is one tab deep: a name, then its arguments or its type.
+        // A field is on a line with one tab: its name, then its arguments or its type.
         let is_field = |line: &&str| {
             let rest = line.strip_prefix('\t').map(|line| line.trim_start_matches(char::is_alphanumeric));
             rest.is_some_and(|rest| rest.starts_with(['(', ':']) && !line.starts_with("\t("))
@@ -191,7 +191,7 @@ fn types_are_generated_from_the_schema() {
     let answer = parsed(&run(node(&folder, "typed.js").args([base, key])));
     assert_eq!(answer["names"], json!(["flights"]), "{answer}");
     assert!(answer["measures"].as_u64().unwrap() > 5, "{answer}");
-    // A field that the schema does not have is found before anything runs.
+    // A field that the schema lacks is found when the types are checked, before a query runs.
     let typed = fs::read_to_string(folder.join("typed.ts")).unwrap().replace("cube.name", "cube.nam");
     fs::write(folder.join("typed.ts"), typed).unwrap();
     let checked = node(&folder, modules.join("typescript/bin/tsc")).args(options).output().unwrap();

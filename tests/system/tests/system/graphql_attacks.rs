@@ -1,8 +1,8 @@
-//! Many clients of GraphQL, and clients that mean harm, on the real program: floods of sockets and subscriptions, slow
-//! readers, revoked keys, and documents that are made to cost much.
+//! Tests many clients and harmful clients of GraphQL on the real program: floods of sockets and subscriptions, slow
+//! readers, revoked keys, and documents that are made to be expensive.
 //!
 //! In: a server over a project. Out: no 5xx, a server that answers, memory that does not grow with the attacks, shared
-//! statements, and the close codes of the protocol. Limits of single documents are tested by the conformance tests.
+//! statements, and the close codes of the protocol. The conformance tests test the limits of single documents.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 
@@ -21,7 +21,7 @@ use crate::clients::Service;
 use crate::program;
 
 const MIB: u64 = 1024 * 1024;
-/// The largest growth of the resident memory. Pools, caches and the allocator's own pages need some.
+/// The largest growth of the resident memory in bytes. Pools, caches and the allocator's own pages need some memory.
 const MAX_GROWTH: u64 = 64 * MIB;
 const IDLE_SOCKETS: usize = 1_000;
 const PAUSE: Duration = Duration::from_millis(100);
@@ -31,7 +31,7 @@ const MANY_ROWS: &str = "subscription { queryResult(limit: 50000, dimensions: [\
                          \"flights.departs_at\"]) { data } }";
 const COUNT: &str = "subscription { queryResult(measures: [\"flights.count\"]) { data } }";
 
-/// Starts a server that allows as many sockets as the attacks open.
+/// Starts a server that allows the number of sockets that the attacks open.
 fn service() -> Service {
     let (all, own) = ((IDLE_SOCKETS + 100).to_string(), IDLE_SOCKETS.to_string());
     Service::with(&[
@@ -43,14 +43,14 @@ fn service() -> Service {
     ])
 }
 
-/// Returns the number of open sockets, as the server's metrics have it.
+/// Returns the number of open sockets in the server's metrics.
 fn open_sockets(address: SocketAddr) -> usize {
     let metrics = request(address, "GET", "/metrics", None).unwrap().body;
     let number = metrics.lines().find_map(|line| line.strip_prefix("service_graphql_sockets "));
     number.unwrap_or_else(|| panic!("{metrics}")).trim().parse().unwrap()
 }
 
-/// Waits until the server has as many open sockets.
+/// Waits until the server has `count` open sockets.
 fn wait_for_sockets(address: SocketAddr, count: usize) {
     for _ in 0..600 {
         if open_sockets(address) == count {
@@ -65,8 +65,8 @@ fn memory(service: &Service) -> u64 {
     memory_bytes(service.process()).unwrap()
 }
 
-/// Waits until the memory has fallen to what it may have grown to. The allocator returns pages of ended threads late on
-/// a machine under load.
+/// Waits until the memory has fallen to the allowed growth. On a busy machine, the allocator returns the pages of ended
+/// threads late.
 fn wait_for_memory(service: &Service, before: u64, cause: &str) {
     let mut growth = 0;
     for _ in 0..100 {
@@ -93,7 +93,7 @@ fn idle_sockets_are_bounded_and_cost_little_memory() {
     let open = || GraphQlSocket::acknowledged(address, service.key());
     let idle: Vec<GraphQlSocket> = (1..IDLE_SOCKETS).map(|_| open().unwrap()).collect();
     wait_for_sockets(address, IDLE_SOCKETS);
-    // One more of this caller is refused, and others are served.
+    // A further socket of this caller is refused, and other callers are still served.
     let mut surplus = GraphQlSocket::open(address).unwrap();
     let payload = json!({"authorization": format!("Bearer {}", service.key())});
     surplus.send(&json!({"type": "connection_init", "payload": payload})).unwrap();
@@ -112,7 +112,7 @@ fn idle_sockets_are_bounded_and_cost_little_memory() {
 fn slow_reader_is_dropped_and_others_are_served() {
     let service = service();
     let address = service.address();
-    // The rows are read once, so that what the query itself needs is not counted.
+    // The rows are read once before the measurement, so that the memory of the query itself does not count.
     let mut reader = GraphQlSocket::acknowledged(address, service.key()).unwrap();
     reader.subscribe("1", MANY_ROWS).unwrap();
     let rows = reader.receive().unwrap();
@@ -120,14 +120,14 @@ fn slow_reader_is_dropped_and_others_are_served() {
     reader.send(&json!({"type": "complete", "id": "1"})).unwrap();
     let before = memory(&service);
     let mut slow = GraphQlSocket::acknowledged(address, service.key()).unwrap();
-    // More than the buffers of the operating system take.
+    // These answers are larger than the buffers of the operating system.
     for id in 0..10 {
         slow.subscribe(&id.to_string(), MANY_ROWS).unwrap();
     }
     reader.subscribe("2", COUNT).unwrap();
     assert_eq!(reader.receive().unwrap()["payload"]["data"]["queryResult"]["data"][0]["flights.count"], 336_776);
     assert_eq!(request(address, "GET", "/health/live", None).unwrap().status, 200);
-    // Only the socket that reads stays, although the other one is still open on the side of its client.
+    // Only the socket of the reader stays open, although the slow client has not closed its socket.
     wait_for_sockets(address, 1);
     wait_for_memory(&service, before, "a slow reader");
     reader.subscribe("3", COUNT).unwrap();
@@ -148,7 +148,7 @@ fn revoked_key_ends_a_running_subscription() {
     assert_eq!(socket.receive().unwrap(), json!({"close": 4403}));
 }
 
-/// Returns documents that cost much if they are executed, or even read.
+/// Returns documents that are expensive to execute, or even to parse.
 fn documents() -> Vec<Value> {
     let repeated = |count: usize, field: &dyn Fn(usize) -> String| (0..count).map(field).collect::<String>();
     let mut bomb = "{ cubes { ...f30 } } fragment f0 on Cube { name }".to_owned();
@@ -181,7 +181,7 @@ fn documents() -> Vec<Value> {
     texts.into_iter().map(|text| json!({ "query": text })).chain([large, wide, too_large]).collect()
 }
 
-/// Sends a POST as a form of another site would.
+/// Sends a POST request like a form on a page of another site, and returns the status.
 fn forged(address: SocketAddr, content_type: &str) -> u16 {
     let mut stream = TcpStream::connect(address).unwrap();
     let body = r#"{"query": "mutation { invalidateCache { tenant } }"}"#;
@@ -197,7 +197,7 @@ fn forged(address: SocketAddr, content_type: &str) -> u16 {
     answer.split(' ').nth(1).unwrap().parse().unwrap()
 }
 
-/// Breaks the rules of the protocol of sockets, and returns the close codes.
+/// Opens sockets that break the rules of the protocol, and returns their close codes.
 fn unruly_sockets(service: &Service) -> Vec<Value> {
     let address = service.address();
     let (foreign, _) = GraphQlSocket::handshake(address, &[("Origin", "https://evil.example")]).unwrap();
@@ -206,7 +206,7 @@ fn unruly_sockets(service: &Service) -> Vec<Value> {
     let mut eager = GraphQlSocket::open(address).unwrap();
     eager.subscribe("1", COUNT).unwrap();
     let mut large = GraphQlSocket::open(address).unwrap();
-    // The server may close before all is sent.
+    // The server may close the socket before the client has sent everything.
     let _ = large.send(&json!({"type": "connection_init", "payload": {"x": "x".repeat(200_000)}}));
     let mut twice = acknowledged();
     twice.send(&json!({"type": "connection_init"})).unwrap();
@@ -216,7 +216,7 @@ fn unruly_sockets(service: &Service) -> Vec<Value> {
     [eager, large, twice, duplicate].into_iter().map(|socket| last(socket)["close"].clone()).collect()
 }
 
-/// Returns the message with which a socket ends.
+/// Returns the last message of a socket, which closes it.
 fn last(mut socket: GraphQlSocket) -> Value {
     loop {
         let message = socket.receive().unwrap();
@@ -226,7 +226,7 @@ fn last(mut socket: GraphQlSocket) -> Value {
     }
 }
 
-/// Carries out each attack once.
+/// Runs each attack once.
 fn attack(service: &Service) {
     let address = service.address();
     for document in documents() {
@@ -256,7 +256,7 @@ fn attack(service: &Service) {
 #[test]
 fn memory_stays_flat_under_attacks() {
     let service = service();
-    // The first rounds fill pools and caches.
+    // The first rounds fill pools and caches, so their memory does not count.
     for _ in 0..2 {
         attack(&service);
     }
@@ -275,13 +275,14 @@ fn memory_stays_flat_under_attacks() {
     assert!(growth <= MAX_GROWTH, "five rounds took {} MiB", growth / MIB);
 }
 
-/// The numbers of different queries that are subscribed to, and of subscribers of each.
+/// The number of different queries with subscriptions.
 const QUESTIONS: usize = 50;
+/// The number of subscribers of each query.
 const SUBSCRIBERS: usize = 100;
 /// The number of subscriptions of one socket.
 const PER_SOCKET: usize = 20;
 
-/// Returns a project whose only cube reads a file, and has a version that follows the file.
+/// Returns a project whose only cube reads a file. The version of the cube's data follows the file.
 fn project_of_a_file() -> Scratch {
     let cube = "cubes:\n  - name: t\n    sql_table: t\n    refresh: {sql: \"SELECT max(id) FROM t\"}\n    measures:\n\
                 \x20     - {name: count, type: count}\n    dimensions:\n\
@@ -291,7 +292,7 @@ fn project_of_a_file() -> Scratch {
     Scratch::empty().with("t.csv", &rows(1)).with("cubes/t.yml", cube).with("service_project.yml", settings)
 }
 
-/// Returns the rows of a round: each round has one more.
+/// Returns the rows of a round. Each round has one more row than the previous one.
 fn rows(round: usize) -> String {
     let ids: String = (0..QUESTIONS + round).map(|id| format!("{id}\n")).collect();
     format!("id\n{ids}")
@@ -336,7 +337,7 @@ fn subscribers_of_the_same_questions_share_statements() {
     let mut read = 0;
     for round in 1..=4 {
         if round > 1 {
-            // At once, so that no reader sees a part of the file.
+            // The file is replaced at once, so that no reader sees a part of it.
             let next = scratch.path().join("next.csv");
             fs::write(&next, rows(round)).unwrap();
             fs::rename(&next, scratch.path().join("t.csv")).unwrap();

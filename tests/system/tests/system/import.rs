@@ -1,5 +1,5 @@
-//! Tests `terrane import cube`: a shop in Cube's YAML becomes a project whose answers equal those of hand-written SQL,
-//! and every difference is reported at its place.
+//! Tests `terrane import cube`: a shop in Cube's YAML becomes a project whose answers equal those of hand-written SQL.
+//! Every difference from Cube's project is reported at its place.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 
@@ -82,7 +82,7 @@ fn a_shop_of_cube_becomes_a_project_and_tells_what_it_lacks() {
         );
     }
     assert!(findings.iter().all(|finding| finding["file"] != "cubes/suppliers.yml"), "{findings:#?}");
-    // Private members are as they were.
+    // Private members keep their visibility, so they are not reported.
     let is_private = |finding: &Value| finding["file"] == "cubes/users.yml" && finding["line"] == 13;
     assert!(!findings.iter().any(is_private), "{findings:#?}");
     assert!(

@@ -1,5 +1,5 @@
-//! Tests `terrane init`: projects from a DuckDB file, from files and from PostgreSQL load, hold on the rows, and give
-//! the same answers as hand-written SQL. Also tests the files that remain if a project cannot be created.
+//! Tests `terrane init`: projects from a DuckDB file, from files and from PostgreSQL must load, be valid for the rows,
+//! and give the same answers as hand-written SQL. Also tests the remaining files if a project cannot be created.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 
@@ -12,8 +12,8 @@ use terrane_system_tests::{FLIGHTS, Output, Scratch, path};
 
 use crate::{program, run};
 
-/// A shop with the difficulties of real databases: two references to one table, a reference to the own table, two paths
-/// to a table, names that need quotes, reserved words, and types that cubes do not support.
+/// A shop with the difficulties of real databases: two references to one table, a reference to the table itself, two
+/// paths to a table, names that need quotes, reserved words, and types that cubes do not support.
 const SHOP: &[&str] = &[
     "CREATE TABLE regions (id INTEGER PRIMARY KEY, name VARCHAR NOT NULL)",
     "CREATE TABLE customers (id INTEGER PRIMARY KEY, name VARCHAR, region_id INTEGER REFERENCES regions (id), \
@@ -32,7 +32,7 @@ const SHOP: &[&str] = &[
     "INSERT INTO \"Order Items\" VALUES (10, 1, 1, 2, 3.5), (10, 2, 1, 1, 3.5), (11, 1, 1, 9, 0.5), (12, 1, 3, 1, 7)",
 ];
 
-/// Returns a DuckDB file, made by the program itself.
+/// Creates a DuckDB file with the program itself, and returns its path.
 fn database(statements: &[&str]) -> (Scratch, PathBuf) {
     let init: Vec<&str> = statements.iter().copied().chain(["CHECKPOINT"]).collect();
     let settings = format!(
@@ -51,7 +51,7 @@ fn made(output: &Output) -> Value {
     serde_json::from_str(&output.stdout).unwrap()
 }
 
-/// Checks that the created project has no error on its rows, and answers each query like the SQL beside it.
+/// Checks that the created project has no error on its rows, and that each query has the same answer as its SQL.
 fn keeps_its_word(project: &Path, variables: &[(&str, &str)], cases: &[(&str, &str)]) {
     let with = |command: &str, arguments: &[&str]| {
         let program = variables.iter().fold(program(command, project), |p, (name, value)| p.variable(name, value));
@@ -84,7 +84,7 @@ fn texts(list: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// Returns everything below a folder, hidden files too.
+/// Returns all files below a folder, including hidden ones.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -206,7 +206,7 @@ fn a_folder_of_parquet_files_gets_its_keys_by_looking() {
     for name in ["total_distance", "average_dep_delay", "total_air_time", "distinct_planes"] {
         assert!(measures.contains(&name), "{name} is not in {measures:?}");
     }
-    // Years, hours, flight numbers and times of day add up to nothing.
+    // Columns of years, hours, flight numbers and times of day have no sum.
     for column in ["year", "month", "hour", "flight", "dep_time", "sched_arr_time"] {
         assert!(!measures.iter().any(|name| name.ends_with(&format!("_{column}"))), "{column} is in {measures:?}");
         assert!(texts(&flights["dimensions"]).contains(&column), "{column}");
@@ -234,7 +234,7 @@ fn a_folder_of_parquet_files_gets_its_keys_by_looking() {
 fn files_inside_the_project_stay_where_they_are() {
     let rows: String = (0..30_000).map(|n| format!("{n},{n}\n")).collect();
     let project = Scratch::empty()
-        // A string in the last row only.
+        // `code` has a string only in the last row.
         .with("data/orders.csv", "id,customer,code,amount\n1,7,12,5.5\n2,8,13,4.5\n3,7,x9,1\n")
         .with("data/customers.csv", "id,name\n7,Ann\n8,Bob\n9,Cas\n")
         .with("data/late.csv", &format!("n,code\n{rows}30000,x\n"))

@@ -10,7 +10,7 @@ use terrane_system_tests::{Program, Scratch, Server, request};
 use crate::BINARY;
 use crate::engines::start;
 
-/// The number of rounds; `cargo xtask jobs kills` makes 200.
+/// The number of rounds. `cargo xtask jobs kills` runs 200.
 const ROUNDS: u64 = 4;
 const JOBS: &str = "/api/v1/query/async";
 
@@ -50,7 +50,7 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// Returns the number of statements that DuckDB runs.
+/// Returns the number of statements that DuckDB is running, as a string from the metrics.
 fn active(server: &Server) -> String {
     let metrics = request(server.address, "GET", "/metrics", None).expect("an answer").body;
     let line = metrics.lines().find(|line| line.starts_with("service_warehouse_connections_active"));

@@ -1,4 +1,4 @@
-//! Tests the log of the real program: each setting, and outputs that cannot be written to.
+//! Tests the log of the real program: each setting, and outputs to which the program cannot write.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -12,8 +12,8 @@ use crate::program;
 
 const QUERY: &str = r#"{"measures": ["t.count"]}"#;
 
-/// Returns the standard output of a server with these variables while it answers a query, a query that
-/// is refused, and a stranger's scrape.
+/// Returns the standard output of a server with these variables. Meanwhile the server answers a query, refuses another
+/// query, and refuses an anonymous request for audit records.
 fn logged(variables: &[(&str, &str)]) -> String {
     let project = Scratch::project();
     let mut program = program("serve", project.path());
@@ -129,7 +129,7 @@ fn a_large_file_is_set_aside_as_often_as_wanted() {
         .serve_unheard(Stdio::null(), Stdio::inherit())
         .unwrap();
     let path = format!("/{}", "x".repeat(4_000));
-    // Two lines of four kilobytes each: 4.8 MB.
+    // Each request writes two lines of four kilobytes, together 4.8 MB.
     for _ in 0..600 {
         assert_eq!(request(server.address, "GET", &path, None).unwrap().status, 404);
     }
@@ -168,7 +168,7 @@ fn a_log_without_a_reader_does_not_delay_the_shutdown() {
     let project = Scratch::project();
     let server: Program = program("serve", project.path());
     let mut server = server.serve_unheard(Stdio::piped(), Stdio::inherit()).unwrap();
-    // Kept open and never read: a pipe holds 64 KiB.
+    // The pipe stays open and is never read. It holds 64 KiB.
     let unread = server.child.stdout.take();
     let path = format!("/{}", "x".repeat(4_000));
     for _ in 0..100 {

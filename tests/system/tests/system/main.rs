@@ -1,7 +1,7 @@
-//! The heavy tests: real warehouses, real components, the real program.
+//! The heavy tests, with real warehouses, real components and the real program.
 //!
-//! In: the built program, and the engines and tools of this machine. Out: one test binary, since linking it takes as
-//! long as running it. Deliberately absent: silence about missing tools; `skip` reports them, and fails in CI.
+//! In: the built program, and the engines and tools on this machine. Out: one test binary, because linking it takes as
+//! long as running it. Deliberately absent: ignoring missing tools. `skip` reports them, and fails in CI.
 
 mod alerts;
 mod auth;
@@ -56,8 +56,8 @@ use terrane_system_tests::{Output, Program, skip};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_terrane-under-test");
 
-/// Locks the working directory. DuckDB makes the folder of its project the working directory, so tests in this process
-/// use one project at a time.
+/// Locks the working directory. DuckDB makes the folder of its project the working directory, so the tests in this
+/// process use one project at a time.
 fn working_directory() -> MutexGuard<'static, ()> {
     static TAKEN: Mutex<()> = Mutex::new(());
     TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -69,7 +69,7 @@ fn program(command: &str, folder: &Path) -> Program {
 }
 
 fn run(command: &str, folder: &Path, arguments: &[&str]) -> Output {
-    // Tests run in parallel, so a server without a port takes a free one.
+    // Tests run in parallel, so a server without a chosen port uses a free one.
     let chooses_port = command == "serve" && !arguments.contains(&"--port");
     let port: &[&str] = if chooses_port { &["--port", "0"] } else { &[] };
     program(command, folder).arguments(arguments).arguments(port).run().expect("running the program")

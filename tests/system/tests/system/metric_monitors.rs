@@ -81,7 +81,7 @@ impl Shop {
         (answer.status, answer.json().unwrap_or_default())
     }
 
-    /// Makes a monitor and judges March. Returns its id.
+    /// Creates a monitor and evaluates March. Returns the monitor's id.
     fn monitor(&self, caller: &str, definition: &Value) -> String {
         let (status, monitor) = self.ask(caller, "POST", MONITORS, Some(definition));
         assert_eq!(status, 201, "{monitor}");
@@ -204,25 +204,25 @@ fn hidden_metrics_are_unknown() {
         assert_eq!(status, 400, "{refused}");
         refused["error"].clone()
     };
-    // The answer to a hidden name differs from that to another unknown one only by the name.
+    // The answers to a hidden name and to an unknown name differ only in the name itself.
     let (mut hidden, mut unknown) = (refusal("eu", "margin"), refusal("eu", "mergin"));
     for error in [&mut hidden, &mut unknown] {
         let error = error.as_object_mut().unwrap();
         error.remove("correlation_id");
         let message = error["message"].as_str().unwrap().replace("mergin", "margin");
         error.insert("message".to_owned(), message.into());
-        // The nearest names come first.
+        // The order of the names depends on the requested name, so they are sorted.
         let names = error["details"]["available_metrics"].as_array_mut().unwrap();
         names.sort_by_key(|name| name.to_string());
     }
     assert_eq!(hidden, unknown);
     assert_eq!(hidden["message"], "unknown metric `margin`");
     assert!(!hidden["details"]["available_metrics"].to_string().contains("margin"), "{hidden}");
-    // A caller who may see it gets its name.
+    // A caller who may see the metric gets its name as the nearest one.
     let near = refusal("boss", "mergin");
     assert_eq!(near["details"]["available_metrics"][0], "margin", "{near}");
     assert_eq!(shop.ask("eu", "GET", &format!("{MONITORS}/{id}"), None).0, 404);
-    // Each seller judges its own rows.
+    // Each seller evaluates its own rows.
     let of_eu = shop.monitor("eu", &definition("all_orders"));
     assert_eq!(shop.detections("eu", &of_eu).len(), 1);
     assert_eq!(shop.ask("us", "GET", &format!("{MONITORS}/{of_eu}"), None).0, 404);
@@ -266,7 +266,7 @@ fn removed_metrics_fail_the_round() {
     let (status, run) = shop.ask("boss", "POST", &path, None);
     assert_eq!((status, &run["outcome"]), (200, &json!("failed")), "{run}");
     assert_eq!(run["message"], "unknown metric `all_orders`", "{run}");
-    // Its owner may still change it.
+    // The owner of the monitor may still change it.
     let (status, _) = shop.ask("boss", "PUT", &format!("{MONITORS}/{id}"), Some(&definition("all_orders")));
     assert_eq!(status, 400);
     assert_eq!(shop.ask("boss", "DELETE", &format!("{MONITORS}/{id}"), None).0, 204);

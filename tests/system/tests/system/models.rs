@@ -1,5 +1,5 @@
 //! Tests models that `terrane run` and a server build: their diagnostics, the rows that queries read, and the callers
-//! who see them.
+//! who may see them.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 
@@ -80,7 +80,7 @@ fn a_run_tells_what_it_built_and_queries_read_it() {
     assert!(reported[1].starts_with("2/2 large  view  "), "{reported:?}");
     assert!(output.stderr.contains("2 models built"), "{}", output.stderr);
     assert!(sql(&project, "clean_orders").contains("\"analytics\".\"clean\""));
-    // The table is as of its build, and so is the view over it; the source has moved on.
+    // The source has changed, but the table has the rows of its build, and so has the view over the table.
     let project = project.with("service_project.yml", &source("DELETE FROM orders WHERE id > 8"));
     let counts =
         |project: &Scratch| ["orders", "clean_orders", "large_orders"].map(|cube| count(project, cube, None).unwrap());
@@ -94,11 +94,11 @@ fn a_run_tells_what_it_built_and_queries_read_it() {
         (&json!("clean"), &json!("built"), &json!(8))
     );
     assert_eq!(counts(&project), [8, 8, 3]);
-    // A definition that was not built is inlined.
+    // The changed definition was not built, so it is inlined.
     let project =
         project.with("models/clean.sql", "{{ config(materialized='table') }} SELECT * FROM orders WHERE id = 1");
     assert_eq!(counts(&project), [8, 1, 0]);
-    // Without `init` the file is opened for reading only, by queries.
+    // Without `init`, queries open the file for reading only.
     let project = project.with("service_project.yml", FILE);
     assert_eq!(counts(&project), [8, 1, 0]);
     assert_eq!(run("run", project.path(), &[]).code, Some(0));
@@ -127,14 +127,14 @@ fn hidden_rows_stay_hidden_whatever_was_built() {
         assert!(shown.is_err(), "`{made}` shows {shown:?} rows");
         assert!(count(&project, made, Some(BOSS)).is_ok_and(|rows| rows > 0), "{made}");
     }
-    // A cube over a built model has a filter of its own.
+    // A policy on the cube over the built model adds a row filter to it.
     let project = project.with("policies/own.yml", &policy("clean_orders"));
     assert!(sql(&project, "clean_orders").contains("\"analytics\".\"clean\""));
     assert_eq!(count(&project, "clean_orders", Some(NURSE)), Ok(5));
     for made in ["large_orders", "by_name", "in_query"] {
         assert!(count(&project, made, Some(NURSE)).is_err(), "{made}");
     }
-    // What is left of a model that is gone, or is another now, may hold anything.
+    // The relation of a removed or changed model may contain any rows, so the nurse must not read it by its name.
     let project = project.with("policies/own.yml", &policy("orders"));
     let project = project
         .with("models/clean.sql", "{{ config(materialized='table') }} SELECT 1 AS id, 'US' AS region, 60 AS amount");
@@ -169,7 +169,7 @@ fn a_run_that_fails_says_why_and_leaves_what_was_there() {
     let project = project.with("models/clean.sql", CLEAN);
     assert_eq!(count(&project, "clean_orders", None), Ok(10));
 
-    // A table of another owner is not replaced.
+    // A table that does not belong to the project is not replaced.
     let project =
         project.with("service_project.yml", &source("CREATE TABLE IF NOT EXISTS analytics.theirs AS SELECT 7 AS id"));
     let project = project.with("models/theirs.sql", "{{ config(materialized='table') }} SELECT 1 AS id");
@@ -229,7 +229,7 @@ fn a_run_that_is_killed_or_interrupted_leaves_what_was_there() {
     let project = project.with("models/clean.sql", CLEAN);
     assert!(sql(&project, "clean_orders").contains("\"analytics\".\"clean\""));
     assert_eq!(count(&project, "clean_orders", None), Ok(10));
-    // The killed one's lease ends by itself.
+    // The lease of the killed run expires by itself.
     let mut output = run("run", project.path(), &[]);
     for _ in 0..300 {
         if output.code == Some(0) {
@@ -280,7 +280,7 @@ fn a_server_builds_what_it_compiles() {
     let query = json!({"measures": ["clean_orders.count"]});
     let (_, answer) = send(server.address, &writer, "/api/v1/query", &query);
     assert_eq!(answer["data"][0]["clean_orders.count"], 10, "{answer}");
-    // A changed definition is inlined from its load on, and read where it is built from its build on.
+    // After the load, the changed definition is inlined. After its build, its relation is read.
     let project =
         project.with("models/clean.sql", "{{ config(materialized='table') }} SELECT * FROM orders WHERE id < 4");
     assert_eq!(send(server.address, &writer, "/api/v1/unified/load", &json!({})).0, 200);
@@ -290,7 +290,7 @@ fn a_server_builds_what_it_compiles() {
     assert_eq!(server.terminate().unwrap().0, Some(0));
     let audit = Program::new(BINARY, &["audit", "list"], project.path()).run().unwrap();
     assert!(audit.stdout.contains("models_built"), "{}", audit.stdout);
-    // Open for reading only, it compiles, and says that it builds nothing.
+    // With a file that is open for reading only, the project compiles, and a warning says that nothing is built.
     let project = project.with("service_project.yml", FILE);
     let server = serve(&project);
     let (status, compiled) = send(server.address, &writer, "/api/v1/unified/compile", &build);
@@ -309,7 +309,7 @@ fn a_full_compilation_reuses_nothing() {
     let server = serve(&project);
     let compile = |body: &Value| send(server.address, &writer, "/api/v1/unified/compile", body);
     assert_eq!(compile(&json!({})).0, 200);
-    // The model's text is as it was, and its file has lost a column.
+    // The text of the model is unchanged, but its file lacks a column now.
     let _project = project.with("data/returns.csv", "id\n1\n");
     assert_eq!(compile(&json!({})).0, 200);
     let (status, refusal) = compile(&json!({"full": true}));

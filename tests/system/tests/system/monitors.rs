@@ -36,7 +36,7 @@ const CALLERS: [(&str, &str, &str); 4] =
 /// The day on which the web channel of the EU sells nothing.
 pub(crate) const BAD_DAY: &str = "2024-03-20";
 
-/// Returns three months of orders: each day, region and channel has about as many.
+/// Returns three months of orders. Each day, region and channel has about the same number of orders.
 pub(crate) fn rows() -> String {
     let mut rows = "id,region,channel,secret,day,amount\n".to_owned();
     let (mut id, mut number) = (0, 7_u64);
@@ -79,7 +79,7 @@ impl Shop {
         (answer.status, answer.json().unwrap_or_default())
     }
 
-    /// Makes a monitor and evaluates March. Returns its id.
+    /// Creates a monitor and evaluates March. Returns the monitor's id.
     fn monitor(&self, caller: &str, definition: &Value) -> String {
         let (status, monitor) = self.ask(caller, "POST", MONITORS, Some(definition));
         assert_eq!(status, 201, "{monitor}");
@@ -158,12 +158,12 @@ fn alerts_are_moved_through_their_lifecycle() {
     let id = shop.monitor("boss", &definition());
     let alerts = shop.list("boss", "alerts");
     let [alert] = &alerts[..] else { panic!("{alerts:?}") };
-    // Normal days followed.
+    // Normal days have resolved the alert.
     assert_eq!((&alert["status"], &alert["detections"]), (&json!("RESOLVED"), &json!(1)), "{alert}");
     let path = format!("/api/v1/anomaly/alerts/{}", alert["id"].as_str().unwrap());
     let (status, refused) = shop.ask("boss", "POST", &format!("{path}/acknowledge"), None);
     assert_eq!((status, &refused["error"]["details"]["allowed_moves"]), (409, &json!([])), "{refused}");
-    // A round that is repeated changes nothing.
+    // A repeated round changes nothing.
     let range = json!({"from": "2024-03-01", "to": "2024-03-30"});
     shop.ask("boss", "POST", &format!("{MONITORS}/{id}/run"), Some(&range));
     assert_eq!(shop.list("boss", "alerts"), alerts);
@@ -193,7 +193,7 @@ fn alerts_are_moved_through_their_lifecycle() {
     assert_eq!(shop.list("boss", "alerts").len(), 1);
 }
 
-/// Returns the next alert of a subscription.
+/// Returns the next alert that a subscription sends.
 fn next_alert(socket: &mut GraphQlSocket) -> Value {
     loop {
         let message = socket.receive().unwrap();
@@ -221,7 +221,7 @@ fn alerts_are_sent_to_subscribers_who_may_see_them() {
     shop.ask("boss", "POST", &path, Some(&until_bad_day));
     let triggered = next_alert(&mut boss);
     assert_eq!((&triggered["status"], &triggered["version"]), (&json!("TRIGGERED"), &json!(1)), "{triggered}");
-    // An open alert is sent to a new subscriber at once.
+    // A new subscriber receives an open alert at once.
     assert_eq!(next_alert(&mut open("boss", ALERTS)), triggered);
     let path = format!("/api/v1/anomaly/alerts/{}", triggered["id"].as_str().unwrap());
     for (step, state) in [("acknowledge", "ACKNOWLEDGED"), ("resolve", "RESOLVED")] {
@@ -229,7 +229,7 @@ fn alerts_are_sent_to_subscribers_who_may_see_them() {
         let moved = next_alert(&mut boss);
         assert_eq!((&moved["status"], &moved["id"]), (&json!(state), &triggered["id"]), "{moved}");
     }
-    // The first message to a caller with another view is the refusal of an unknown monitor.
+    // A caller with another view receives no alert, so its first message is the refusal of an unknown monitor.
     stranger.subscribe("b", r#"subscription { alerts(monitorId: "none") { id } }"#).unwrap();
     let refused = stranger.receive().unwrap();
     assert_eq!(refused["id"], "b", "{refused}");
@@ -258,7 +258,7 @@ fn callers_see_what_their_own_view_shows() {
     for caller in ["us", "boss"] {
         assert_eq!(shop.ask(caller, "GET", &path, None).0, 404, "{caller}");
     }
-    // Another caller sees it, and may not change it.
+    // Another caller with the same view sees the monitor, but may not change it.
     let (status, refused) = shop.ask("eu2", "DELETE", &format!("{MONITORS}/{id}"), None);
     assert_eq!((status, &refused["error"]["code"]), (403, &json!("FORBIDDEN")), "{refused}");
     // A denied member cannot be watched.

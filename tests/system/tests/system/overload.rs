@@ -1,4 +1,4 @@
-//! Tests the server with a real engine that is busy: timeouts on time, clients that disconnect, a full queue; also a
+//! Tests the server with a busy real engine: timeouts, clients that disconnect, and a full queue. Also tests a
 //! certificate.
 
 use std::io::{Read as _, Write as _};
@@ -14,7 +14,7 @@ use crate::program;
 const LIMIT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Two cubes. A query over `slow` takes minutes; `rows` has many rows, which are sent as they are read.
+/// Two cubes. A query over `slow` takes minutes. `rows` has many rows, which are sent while they are read.
 const CUBES: &str = "\
 cubes:
   - name: slow
@@ -58,7 +58,7 @@ fn begin(address: SocketAddr, body: &str, accept: &str) -> TcpStream {
     stream
 }
 
-/// Returns a query that has a turn or waits for one: it is sent until it is not refused at once.
+/// Sends a query until it is not refused at once. It then has a permit, or waits for one.
 fn hold(address: SocketAddr) -> TcpStream {
     let mut held = None;
     eventually("a query is taken", || {
@@ -100,7 +100,7 @@ fn a_query_that_takes_minutes_is_answered_at_its_time() {
     assert_eq!(server.terminate().unwrap().0, Some(0));
 }
 
-/// Returns a project whose server and whose engine execute one query at a time. `queued` queries may wait.
+/// Returns a project whose server and engine run one query at a time. `queued` queries may wait.
 fn project_of_one(queued: usize) -> Scratch {
     project(&format!(
         "query: {{timeout: 600, export_timeout: 600}}\nwarehouse: {{type: duckdb, max_connections: 1}}\n\
@@ -112,7 +112,7 @@ fn project_of_one(queued: usize) -> Scratch {
 fn a_client_that_goes_away_stops_its_statement() {
     let project = project_of_one(0);
     let server = serve(&project);
-    // The engine runs at most one abandoned statement besides, so a third says that the first has ended.
+    // The engine runs at most one abandoned statement in addition. A third query runs only if the first has ended.
     for _ in 0..4 {
         let waiting = hold(server.address);
         assert_eq!(ask(&server, QUICK).status, 503, "the turn is taken");
@@ -138,7 +138,7 @@ fn a_client_that_goes_away_leaves_the_queue() {
     let project = project_of_one(1);
     let server = serve(&project);
     let running = hold(server.address);
-    // One after the other finds the one place in the queue free.
+    // Each query finds the only place in the queue free, because the previous one has left it.
     for _ in 0..3 {
         let waiting = hold(server.address);
         let refused = ask(&server, QUICK);

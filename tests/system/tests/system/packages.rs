@@ -1,8 +1,8 @@
-//! The client packages and the extension for VS Code in `sdk`: their own tests run against a real server or the language
-//! server over the flights example.
+//! Tests the client packages and the extension for VS Code in `sdk`: their own tests run against a real server or the
+//! language server over the flights example.
 //!
-//! In: tools that `cargo xtask setup` installs. A package whose tools are missing is skipped by its name, and fails in CI.
-//! The tests run in a copy, so that the clone stays as it is.
+//! In: tools that `cargo xtask setup` installs. The tests of a package whose tools are missing report themselves as
+//! skipped, and fail in CI. The tests run in a copy, so that they do not change the clone.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -59,7 +59,7 @@ impl Service {
     }
 }
 
-/// Copies the files of a package, without what its tools made.
+/// Copies the files of a package, without the files that its tools have created.
 pub(crate) fn copy(from: &Path, to: &Path) {
     const MADE: [&str; 6] = ["node_modules", "dist", "build", "__pycache__", ".pytest_cache", ".venv"];
     fs::create_dir_all(to).unwrap();

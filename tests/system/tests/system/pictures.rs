@@ -1,7 +1,7 @@
-//! Tests pictures on the command line: graphs, lineage, explanations, bars, and the page of `terrane report`, also in a
-//! browser.
+//! Tests pictures on the command line: graphs, lineage, explanations, bars, and the page of `terrane report`, which is
+//! also opened in a browser.
 //!
-//! In: the example and small projects. Out: trees, files and pages; messages for names and files that do not exist.
+//! In: the example and small projects. Out: trees, files and pages, and messages for names and files that do not exist.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 
@@ -78,7 +78,7 @@ fn joins_are_drawn_as_a_tree_and_in_files() {
     assert_eq!((&json["cubes"][0]["name"], &json["joins"]), (&json!("planes"), &json!([])), "{json}");
 }
 
-/// Runs a command in a pseudo-terminal, which `script` of util-linux makes.
+/// Runs a command in a pseudo-terminal, which the program `script` of util-linux creates.
 fn on_a_terminal(call: &str, locale: &str) -> Option<String> {
     let mut script = Command::new("script");
     script.args(["-qec", &format!("{BINARY} {call}"), "/dev/null"]);
@@ -111,7 +111,7 @@ fn lineage_leads_to_columns_and_back() {
     let affected: Value = serde_json::from_str(&affected).unwrap();
     let ids: Vec<&str> = affected["nodes"].as_array().unwrap().iter().filter_map(|node| node["id"].as_str()).collect();
     assert!(ids.contains(&"measure.shop.total") && ids.contains(&"metric.per_sale"), "{ids:?}");
-    // Names are accepted as they are printed.
+    // A name can be entered in the form in which it is printed.
     let column = run("lineage", scratch.path(), &["sales.amount", "--downstream"]).stdout;
     assert!(column.starts_with("sales.amount  (table column)\n") && column.contains("shop.total"), "{column}");
     let near = run("lineage", scratch.path(), &["shop.total", "--depth", "1", "--mermaid"]).stdout;

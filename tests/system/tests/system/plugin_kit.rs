@@ -1,4 +1,4 @@
-//! Tests `terrane plugin` from an author's view, from an empty folder to a signed component.
+//! Tests `terrane plugin` as an author uses it, from an empty folder to a signed component.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -67,7 +67,7 @@ fn a_new_plugin_is_the_template_under_its_own_name() {
         let folder = scratch.path().join(name);
         let output = plugin("new", &folder, &["--role", role]);
         assert_eq!(output.code, Some(0), "{}", output.stderr);
-        // The template itself is built and tested with the workspace.
+        // The files equal the template, which is built and tested with the workspace.
         for file in ["plugin.toml", "src/lib.rs"] {
             let (made, template) = (folder.join(file), path(&format!("sdk/templates/{role}/{file}")));
             let template = fs::read_to_string(template).unwrap();
@@ -103,7 +103,7 @@ fn a_new_plugin_is_the_template_under_its_own_name() {
 
 pub(crate) const NO_GUEST_TARGET: &str = "the toolchain has no wasm32-unknown-unknown";
 
-/// Returns whether cargo can build core modules: the toolchain has the target, or `cargo xtask test` names a sysroot.
+/// Returns whether cargo can build guests: the toolchain has the target, or `cargo xtask test` has set a sysroot.
 #[allow(clippy::disallowed_methods, reason = "tests are configured by their environment")]
 pub(crate) fn has_guest_target() -> bool {
     if std::env::var_os("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS").is_some() {
@@ -123,7 +123,7 @@ fn a_new_detector_is_built_tested_and_signed() {
     let scratch = Scratch::empty();
     let crate_folder = scratch.path().join("far-out");
     plugin("new", &crate_folder, &["--role", "detector"]);
-    // With this process's environment, and without the bound on time of other runs: it compiles a crate.
+    // This command has the environment of the test and no time limit, because it compiles a crate.
     let mut command = Command::new(BINARY);
     command.args(["plugin", "test"]).arg(&crate_folder).env("CARGO_NET_OFFLINE", "true").env_remove("CARGO_TARGET_DIR");
     let output = command.output().unwrap();
@@ -154,7 +154,7 @@ fn built(crate_folder: &Path) {
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
 }
 
-/// Checks that log lines and panics of a detector are shown to its author, and in a project.
+/// Checks that the author sees log lines and panics of a detector, both in the kit and in a project.
 fn logs_and_panics_are_shown(crate_folder: &Path, component: &Path) {
     let source = crate_folder.join("src/lib.rs");
     let judging = "        Ok(Detection::of_points(";
@@ -213,7 +213,7 @@ fn logs_and_panics_are_shown(crate_folder: &Path, component: &Path) {
     assert!(reported.contains(panicked) && reported.contains(": 58 points"), "{reported}");
     assert!(reported.contains("hint: it was judging half 0; half 1\n"), "{reported}");
 
-    // An unused component is reported wherever it is asked for, and cannot forge a line.
+    // A component with an invalid description is reported in every command, and cannot forge a line of output.
     let text = fs::read_to_string(&source).unwrap();
     fs::write(&source, text.replace("new(\"far_out\"", "new(\"far\\nok     out\\u{1b}[2J\"")).unwrap();
     built(crate_folder);
@@ -230,7 +230,7 @@ fn logs_and_panics_are_shown(crate_folder: &Path, component: &Path) {
     assert!(output.code == Some(1) && output.stderr.contains("not usable: component `detector-far-out`"), "{output:?}");
 }
 
-/// The function of each role in which a panic is placed, and the call that reaches it.
+/// For each role, the function in which a panic is placed, and the call that reaches the function.
 const PANICS: [(&str, &str, &str, &str); 4] = [
     ("dialect", "fn profile(_: &CallContext) -> Result<Profile, PluginError> {", "describe-dialect", "{}"),
     (
@@ -254,7 +254,7 @@ fn a_panic_of_a_release_component_is_reported_in_every_role() {
         return crate::skip("panics of release components", NO_GUEST_TARGET);
     }
     let scratch = Scratch::empty();
-    // One target folder, so that the SDK is compiled once.
+    // All roles share a target folder, so that the SDK is compiled once.
     let target = scratch.path().join("target");
     for (role, function, call, arguments) in PANICS {
         let folder = scratch.path().join(format!("{role}-loud"));
@@ -290,7 +290,7 @@ fn a_plugin_is_tested_with_a_configuration() {
     let test = |config: &str| plugin("test", &component, &["--config", config, "--cases", cases.to_str().unwrap()]);
     let tested = test(r#"{"see_all": ["finance"]}"#);
     assert_eq!(tested.code, Some(0), "{tested:?}");
-    // The caller of a case is a clerk, who would see nothing without.
+    // The caller of this case is a clerk, who must see no rows. With this configuration, a clerk sees all rows.
     let tested = test(r#"{"see_all": ["clerk"]}"#);
     assert!(tested.code == Some(1) && tested.stdout.contains("FAILED case no-manager.json"), "{tested:?}");
     let wrong = test(r#"{"see_al": 1}"#);
@@ -338,7 +338,7 @@ fn errors_are_reported_with_place_and_hint() {
     );
 }
 
-/// Returns a query's case for the probe, whose configuration contains the answer.
+/// Returns a case for the probe, whose configuration contains the answer.
 fn asked(config: &Value) -> String {
     let who = json!({"user-id": "ann", "tenant": "", "auth-method": "api_key"});
     let query = json!({"surface": "rest", "cubes": ["orders"]});
@@ -438,7 +438,7 @@ fn a_call_is_measured_and_shown() {
     assert!(wit.contains("on-query: func(ctx: call-context, who: principal, query: query-facts)"), "{wit}");
 }
 
-/// The same detector in C and in Rust gives the same answers for the same series, bit for bit.
+/// The same detector in C and in Rust must give the same answers for the same series, bit for bit.
 #[test]
 fn the_detector_in_c_answers_as_the_one_in_rust() {
     let series: Vec<Vec<f64>> =
@@ -462,7 +462,7 @@ fn the_detector_in_c_answers_as_the_one_in_rust() {
     assert_eq!(answer(&path("examples/detector-c/detector-c.wasm"), "z_score_c"), rust);
 }
 
-/// Checks that the component in the repository equals one built from the source beside it. Needs clang and wasm-ld.
+/// Checks that the component in the repository equals a build of the source beside it. Needs clang and wasm-ld.
 #[test]
 fn the_detector_in_c_is_built_from_its_source() {
     let is_there = |program: &str| Command::new(program).arg("--version").output().is_ok();
@@ -474,7 +474,7 @@ fn the_detector_in_c_is_built_from_its_source() {
     let script = path("examples/detector-c/build.sh");
     let output = Command::new("sh").arg(script).arg(&out).env("TERRANE", BINARY).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    // Another clang may choose other instructions; the cases and vectors hold for its component too.
+    // Another version of clang may choose other instructions. Its component must still pass the cases and vectors.
     let cases = path("examples/detector-c/cases");
     let output = plugin("test", &out, &["--cases", cases.to_str().unwrap()]);
     assert_eq!(output.code, Some(0), "{}", output.stdout);

@@ -1,5 +1,5 @@
-//! Tests policies over real rows: values from claims that an unsafe cast would accept, and hidden rows that no error
-//! message may reveal.
+//! Tests policies over real rows: values from claims that an unsafe cast would accept, and hidden rows that error
+//! messages must not reveal.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ const SETTINGS: &str = "name: wards\nsecurity: {anonymous: {scopes: [read]}}\nwa
     (3, 'x', NULL)) AS v(id, ward, day)\"\n";
 const CUBE: &str = "cubes:\n  - name: visits\n    sql_table: visits\n    dimensions:\n      \
     - {name: id, type: number, sql: id, primary_key: true}\n    measures:\n      - {name: count, type: count}\n";
-/// Policies over plain columns, whose types only the warehouse knows.
+/// Policies over plain columns, whose types are only known to the warehouse.
 const POLICIES: &str = "policies:\n  - {name: ward, cubes: [visits], when: {roles: [nurse]}, row_filter: \"{visits}.ward = {{ user.attributes.ward }}\"}\n  \
     - {name: ids, cubes: [visits], when: {roles: [clerk]}, row_filter: \"{visits}.id IN {{ user.attributes.ids }}\"}\n  \
     - {name: since, cubes: [visits], when: {roles: [archivist]}, row_filter: \"{visits}.day >= {{ user.attributes.since }}\"}\n";
@@ -42,7 +42,7 @@ fn claims_are_read_as_the_type_that_they_are_compared_with() {
     }
 }
 
-/// A project in which only rows that a policy shows have codes and days that can be cast.
+/// A project in which codes and days can be cast only in the rows that a policy shows.
 const CODES: &str = r#"name: codes
 security: {anonymous: {scopes: [read]}}
 warehouse:
@@ -86,8 +86,8 @@ const SHOWN: &str = r#"policies:
   - {name: district, cubes: [customers], when: {roles: [agent]}, row_filter: "{districts}.name = {{ user.attributes.district }}"}
 "#;
 
-/// Tests that a caller's condition is never evaluated on hidden rows, whose values a failure could disclose. An engine
-/// may evaluate it before the policy's condition.
+/// Tests that the conditions of a caller are never evaluated on hidden rows, because an error could disclose values.
+/// An engine is free to evaluate them before the condition of the policy.
 #[test]
 fn what_a_caller_asks_is_never_computed_of_hidden_rows() {
     let project = Scratch::empty().with("service_project.yml", CODES).with("cubes/orders.yml", CODED);

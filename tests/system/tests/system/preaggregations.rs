@@ -16,7 +16,7 @@ use terrane_system_tests::{Answer, Program, Scratch, request, request_as};
 
 use crate::BINARY;
 
-/// The time limit of a build, longer than any build on a busy machine.
+/// The time limit of a build, longer than any build takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -24,7 +24,7 @@ const ORDERS: &str = "\
 CREATE TABLE IF NOT EXISTS orders AS SELECT i AS id, CASE WHEN i % 3 = 0 THEN 'EU' ELSE 'US' END AS region, \
 (i * 7) % 100 AS amount, TIMESTAMP '2026-01-01' + INTERVAL (i) HOUR AS placed_at FROM range(2000) t(i)";
 
-/// Two pre-aggregations: one of days by region in tables of a month, and one without a time.
+/// A cube with two pre-aggregations: one of days by region with one table per month, and one without a time.
 pub(crate) const CUBE: &str = "\
 cubes:
   - name: orders
@@ -73,7 +73,7 @@ pub(crate) fn status(address: SocketAddr) -> Vec<Value> {
     answer.json().unwrap()["pre_aggregations"].as_array().unwrap().clone()
 }
 
-/// Waits until the state of all pre-aggregations is as wanted.
+/// Waits until `wanted` is true for the status of all pre-aggregations, and returns the status.
 pub(crate) fn wait_until(address: SocketAddr, wanted: impl Fn(&[Value]) -> bool) -> Vec<Value> {
     let mut waited = Duration::ZERO;
     loop {
@@ -129,7 +129,7 @@ fn key(project: &Scratch, scopes: &str) -> String {
     serde_json::from_str::<Value>(&output.stdout).unwrap()["key"].as_str().unwrap().to_owned()
 }
 
-/// Returns the tables of the file that no state knows, once nothing runs.
+/// Returns the tables in the file that the state database does not contain. No server may be running.
 fn orphans(project: &Scratch) -> Vec<String> {
     let file = project.path().join(".terrane/preaggregations.duckdb");
     let connection = duckdb::Connection::open(file).unwrap();
@@ -160,7 +160,7 @@ fn tables_are_built_and_answer_as_the_rows_do() {
         json!({"measures": ["orders.count"]}),
         json!({"measures": ["orders.mean"], "time_dimensions": [{
             "dimension": "orders.placed_at", "granularity": "day", "date_range": ["2026-01-20", "2026-02-10"]}]}),
-        // The edges of the range are read from the rows.
+        // The parts of days at both ends of the range are read from the rows.
         json!({"measures": ["orders.revenue"], "time_dimensions": [{
             "dimension": "orders.placed_at", "date_range": ["2026-01-20T05:00:00", "2026-02-10T07:00:00"]}]}),
     ] {
@@ -168,7 +168,7 @@ fn tables_are_built_and_answer_as_the_rows_do() {
         assert!(!reads_tables(server.address, &off(&query)), "{query}");
         let (from_tables, from_rows) = (answer(server.address, &query), answer(server.address, &off(&query)));
         assert_eq!(from_tables["data"], from_rows["data"], "{query}");
-        // An answer from tables is as old as they are.
+        // `as_of` of an answer from tables is the time at which the tables were built.
         assert!(from_tables["meta"]["as_of"].as_str().unwrap() < from_rows["meta"]["as_of"].as_str().unwrap());
     }
     let by_id = json!({"measures": ["orders.count"], "dimensions": ["orders.id"]});
@@ -189,7 +189,7 @@ fn a_restarted_server_reads_what_was_built() {
     let before = generation(&wait_until(server.address, are_ready));
     server.terminate().unwrap();
     let server = program(&project).serve().unwrap();
-    // From the first answer on, and without a build.
+    // The first answer already comes from tables, and no build has run.
     assert!(reads_tables(server.address, &by_month()));
     assert_eq!(generation(&status(server.address)), before);
 }
@@ -251,10 +251,10 @@ fn a_writer_refreshes_partitions_and_cancels_builds() {
         request_as(server.address, Some(&writer), "DELETE", &path, None).unwrap()
     };
     assert_eq!(cancel(&"0".repeat(32)).status, 404);
-    // One that ended stays as it is.
+    // A cancellation does not change a build that has ended.
     let ended = cancel(build["id"].as_str().unwrap());
     assert_eq!((ended.status, ended.json().unwrap()["status"].clone()), (200, json!("success")));
-    // Numbers of rows are for administrators.
+    // Only administrators see numbers of rows.
     let path = "/api/v1/preaggregations/status";
     let seen = |key: &str| request_as(server.address, Some(key), "GET", path, None).unwrap().json().unwrap();
     assert_eq!(seen(&writer)["pre_aggregations"][0]["rows"], Value::Null);
@@ -278,7 +278,7 @@ fn killed_builds_leave_no_half_generation_and_no_orphans() {
         let path = "/api/v1/preaggregations/refresh";
         let asked = request_as(running.address, Some(&writer), "POST", path, Some("{\"cube\": \"orders\"}")).unwrap();
         assert_eq!(asked.status, 202, "{}", asked.body);
-        // The worker looks every second; the build takes about as long.
+        // The worker looks for builds every second, and a build takes about as long.
         thread::sleep(Duration::from_millis(700 + round * 170));
         running.kill().unwrap();
         let again = program(&project).serve().unwrap();
@@ -289,19 +289,19 @@ fn killed_builds_leave_no_half_generation_and_no_orphans() {
         server = Some(again);
     }
     let server = server.unwrap();
-    // The lease of the killed process ends, and the request is served.
+    // After the lease of the killed process has expired, the requested build runs.
     let found = wait_until(server.address, |found| found.iter().all(|status| status["build"]["status"] == "success"));
     let served: usize = found.iter().map(|status| status["partitions"].as_array().unwrap().len()).sum();
     assert_eq!(answer(server.address, &by_month())["data"], expected);
     server.terminate().unwrap();
-    // What was retired is dropped later; nothing else is left besides.
+    // This build drops the retired tables. No other table may be left.
     let output =
         Program::new(BINARY, &["preagg", "build"], project.path()).arguments(&["orders.totals"]).run().unwrap();
     assert_eq!(output.code, Some(0), "{}", output.stderr);
     assert_eq!(orphans(&project), Vec::<String>::new(), "{served} are served");
 }
 
-/// The number of rounds; `cargo xtask jobs build-kills` makes 200.
+/// The number of rounds. `cargo xtask jobs build-kills` runs 200.
 const ROUNDS: u64 = 3;
 
 fn assert_survives(kills: &BuildKills<'_>) {
@@ -388,11 +388,11 @@ policies:
     assert_eq!(ask(&query), ask(&off(&query)));
     let regions: Vec<Value> = ask(&query).as_array().unwrap().iter().map(|row| row["orders.region"].clone()).collect();
     assert!(regions.iter().all(|region| region == "EU"), "{regions:?}");
-    // The table of totals has no region, so it does not answer callers with a filter.
+    // The table of totals has no region, so it cannot serve callers with a row filter by region.
     assert_eq!(ask(&json!({"measures": ["orders.count"]})), json!([{"orders.count": 667}]));
 }
 
-/// Serves a cube with other pre-aggregations and compares answers from tables with those from rows.
+/// Serves a cube with other pre-aggregations, and compares the answers from tables with those from rows.
 fn assert_equal_answers(pre_aggregations: &str, queries: &[Value]) {
     let at = CUBE.find("    pre_aggregations:").unwrap();
     let cube = format!("{}{pre_aggregations}", &CUBE[..at]);
@@ -430,7 +430,7 @@ fn days_of_a_zone_survive_a_change_of_clocks() {
         partition_granularity: week
         timezone: America/New_York
 ";
-    // Clocks go forward on 8 March 2026 in New York.
+    // In New York, clocks go forward on 8 March 2026.
     let by = |granularity: &str| {
         json!({"measures": ["orders.count", "orders.revenue"], "timezone": "America/New_York", "time_dimensions": [{
             "dimension": "orders.placed_at", "granularity": granularity, "date_range": ["2026-02-20", "2026-03-20"]}]})

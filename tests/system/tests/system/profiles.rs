@@ -86,7 +86,7 @@ fn callers_read_profiles_of_their_own_view_only() {
     assert_eq!((status, &made["row_count"], &made["changes"]), (200, &json!(4), &Value::Null), "{made}");
     assert!(names(&made).iter().any(|name| name.ends_with("secret")), "{made}");
     assert_eq!(shop.ask(&all, "GET", PROFILE, None), (200, made.clone()));
-    // A profile without policies is not shown to callers with some.
+    // A profile of all rows is not shown to callers with policies.
     assert_eq!(shop.ask(&eu, "GET", PROFILE, None).0, 404);
     assert_eq!(shop.ask(&us, "GET", SCORE, None).0, 404);
 
@@ -102,14 +102,14 @@ fn callers_read_profiles_of_their_own_view_only() {
     let mut columns = less["dimension_profiles"].as_array().unwrap().iter();
     assert!(columns.all(|column| column["histogram"] == json!([])) && less["insights"] == json!([]), "{less}");
     let (status, score) = shop.ask(&all, "GET", SCORE, None);
-    // A number that is read and written again may differ in its last digit.
+    // A number may differ in its last digit after it was written as JSON and parsed.
     let quality = |body: &Value| body["overall_quality_score"].as_f64().unwrap();
     assert!(status == 200 && (quality(&score) - quality(&made)).abs() < 1e-9, "{score}");
 
     let of = |name: &str| format!("/api/v1/profiling/dimensions/orders/{name}/profile");
     let (status, region) = shop.ask(&eu, "POST", &of("region"), Some(&json!({"config": {"top_n_values": 5}})));
     assert_eq!((status, &region["profile"]["top_values"]), (200, &json!([{"value": "EU", "count": 2}])), "{region}");
-    // A denied dimension, and one that does not exist.
+    // A denied dimension, and a dimension that does not exist, have the same answer.
     for name in ["secret", "nothing"] {
         let (status, refused) = shop.ask(&eu, "POST", &of(name), None);
         assert_eq!((status, &refused["error"]["code"]), (404, &json!("NOT_FOUND")), "{refused}");
@@ -125,7 +125,7 @@ fn a_profile_is_compared_with_the_one_before() {
     assert_eq!(shop.ask(&key, "POST", PROFILE, Some(&range)).0, 200);
     let rows = format!("{ROWS}5,ASIA,HIDDEN-5,2024-03-01,\n");
     std::fs::write(shop.project.path().join("orders.csv"), rows).unwrap();
-    // Another range has no profile before.
+    // The profile of another range has no previous profile for comparison.
     let (_, other) = shop.ask(&key, "POST", PROFILE, None);
     assert_eq!((&other["row_count"], &other["changes"]), (&json!(5), &Value::Null), "{other}");
     let (status, made) = shop.ask(&key, "POST", PROFILE, Some(&range));

@@ -1,4 +1,4 @@
-//! Tests changes of the served project while the real server runs: loads, reloads, registered cubes, and restarts.
+//! Tests changes of the served project while a real server runs: loads, reloads, registered cubes, and restarts.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 
@@ -45,7 +45,7 @@ fn sum(address: SocketAddr, key: &str, measure: &str) -> Value {
     send(address, key, "POST", "/api/v1/query", &json!({"measures": [measure]})).1["data"][0][measure].clone()
 }
 
-/// Repeats a request until the answer is as expected; on failure, shows the last answer.
+/// Repeats a request until it has the wanted answer. A failure shows the last answer.
 fn eventually(mut ask: impl FnMut() -> Value, wanted: &Value) {
     let mut found = Value::Null;
     for _ in 0..200 {
@@ -82,7 +82,7 @@ fn a_registered_cube_survives_a_crash_and_is_deleted() {
     assert_eq!(sum(server.address, &writer, "sales.half"), json!(30.0));
     let (status, again) = send(server.address, &writer, "POST", "/api/v1/query/meta/cubes", &new_cube());
     assert_eq!((status, again), (400, json!({"detail": "cube `sales` already exists"})));
-    // It is there after a load too, until it is deleted.
+    // The registered cube still exists after a load, until it is deleted.
     let (status, loaded) = send(server.address, &writer, "POST", "/api/v1/unified/load", &json!({}));
     assert_eq!((status, &loaded["cube_count"]), (200, &json!(2)), "{loaded}");
     assert_eq!(send(server.address, &writer, "DELETE", "/api/v1/query/meta/cubes/sales", &Value::Null).0, 204);
@@ -143,12 +143,12 @@ fn who_registers_a_cube_sees_no_more_than_before() {
         let cube = json!({"name": "spy", "sql_table": table, "measures": [{"name": "x", "type": "count"}]});
         assert_eq!(send(server.address, &writer, "POST", "/api/v1/query/meta/cubes", &cube).0, 403, "{table}");
     }
-    // Beside a table's name, a function's may stand for its whole rows.
+    // A function's name may stand for the whole rows of a table, as the table's name does, so it is refused.
     let cube =
         json!({"name": "spy", "sql_table": "t", "measures": [{"name": "x", "type": "max", "sql": "\"row_to_json\""}]});
     let (status, refusal) = send(server.address, &writer, "POST", "/api/v1/query/meta/cubes", &cube);
     assert_eq!((status, &refusal["error"]["code"]), (422, &json!("VALIDATION_ERROR")), "{refusal}");
-    // A table that isn't there is found whether or not a member reads a column of it.
+    // A missing table is reported, whether or not a member reads one of its columns.
     for measure in [json!({"name": "x", "type": "sum", "sql": "amount"}), json!({"name": "x", "type": "count"})] {
         let cube = json!({"name": "spy", "sql_table": "nothing_there", "measures": [measure]});
         let (status, refusal) = send(server.address, &writer, "POST", "/api/v1/query/meta/cubes", &cube);
@@ -169,7 +169,7 @@ fn another_project_does_not_take_policies_away() {
         assert_eq!((status, &refusal["error"]["details"]["required_scope"]), (403, &json!("admin")), "{refusal}");
     }
     assert_eq!(sum(server.address, &writer, "t.count"), json!(2));
-    // The project that is served may be loaded again.
+    // A writer may load the project that is served.
     assert_eq!(send(server.address, &writer, "POST", "/api/v1/unified/load", &json!({"project_path": "."})).0, 200);
     let admin = key(&project, &["--name", "admin", "--scopes", "admin"]);
     let (status, loaded) =
@@ -191,7 +191,7 @@ fn a_registered_cube_breaks_nothing_else() {
     let cube = json!({"name": "metric_time", "sql_table": "t", "measures": [{"name": "n", "type": "count"}]});
     let (status, refusal) = send(server.address, &writer, "POST", "/api/v1/query/meta/cubes", &cube);
     assert_eq!((status, &refusal["error"]["details"]["problems"][0]["code"]), (422, &json!("invalid-name")));
-    // A metric of the files that has come to use one keeps it; one of its name wins.
+    // If a metric in the files uses a registered cube, the cube cannot be deleted. A metric with the cube's name wins.
     assert_eq!(send(server.address, &writer, "POST", "/api/v1/query/meta/cubes", &new_cube()).0, 201);
     let over = "metrics:\n  - {name: over, type: simple, expression: sales.total}\n";
     fs::write(project.path().join("metrics/over.yml"), over).unwrap();
@@ -207,8 +207,8 @@ fn a_registered_cube_breaks_nothing_else() {
     assert_eq!(sum(serve(&project, &[]).address, &writer, "t.count"), json!(3));
 }
 
-/// The warehouse is asked for the columns of a star. A restricted caller does not learn names from it that appear in no
-/// SQL.
+/// The warehouse returns the columns of a star. A restricted caller must not learn the names of columns that no SQL of
+/// the project contains.
 #[test]
 fn lineage_expands_stars_by_the_warehouse_s_own_columns() {
     let project = project()
@@ -292,8 +292,8 @@ fn what_holds_of_a_broken_project_is_served_where_it_is_asked_for() {
     assert_eq!(standing()["status"], json!("ok"));
 }
 
-/// A cube that worked is not replaced by one that the warehouse refuses; a new one, and a table that went away,
-/// do not prevent a load.
+/// A cube that worked is not replaced by one that the warehouse refuses. A new cube with an error, and a table that was
+/// dropped, do not prevent a load.
 #[test]
 fn a_change_that_the_warehouse_refuses_leaves_the_old_project() {
     let project = project().with("cubes/more.yml", MORE);
@@ -347,7 +347,7 @@ fn a_watched_folder_is_loaded_when_it_changes() {
     let server = serve(&project, &["--watch"]);
     let project = project.with("cubes/more.yml", MORE);
     eventually(|| sum(server.address, &reader, "more.total"), &json!(60));
-    // A file that is written in steps, and one that is moved into place.
+    // A file may also be written under a temporary name and then moved to its place.
     fs::write(project.path().join("cubes/.more.tmp"), MORE.replace("amount", "amount * 2")).unwrap();
     fs::rename(project.path().join("cubes/.more.tmp"), project.path().join("cubes/more.yml")).unwrap();
     eventually(|| sum(server.address, &reader, "more.total"), &json!(120));
@@ -378,7 +378,7 @@ fn projects_lie_below_folders_that_the_operator_named() {
         assert_eq!((status, &refusal["error"]["code"]), (400, &json!("INVALID_PROJECT_PATH")), "{path}: {refusal}");
         reported.push(refusal["error"]["message"].as_str().unwrap().replace(path, "…"));
     }
-    // A file outside is reported like a missing file.
+    // A file outside of the folder is reported like a missing file.
     assert!(reported[..6].iter().all(|message| *message == reported[0]), "{reported:?}");
     assert_eq!(load("inner").1["project_name"], json!("inner"));
     let (status, loaded) = load(&root.display().to_string());
@@ -387,10 +387,10 @@ fn projects_lie_below_folders_that_the_operator_named() {
     assert_eq!(load("").1["project_name"], json!("scratch"));
 }
 
-/// An engine may take a plain name for a file: a name that the catalog does not list is not a table to a writer.
+/// An engine may read a plain name as a file. For a writer, only names in the catalog are tables.
 #[test]
 fn a_writer_registers_only_tables_of_the_catalog() {
-    // A view over a file leaves the data folder open to SQL.
+    // With a view over a file, SQL may read the data folder.
     let settings = SETTINGS.replace("init: [", "init: [\"CREATE VIEW seen AS SELECT * FROM 'customers.csv'\", ");
     let mut project = project().with("service_project.yml", &settings).with("data/customers.csv", "id,secret\n1,x\n");
     for ending in ["csv", "tsv", "ndjson", "json"] {
@@ -431,7 +431,7 @@ fn a_writer_registers_only_tables_of_the_catalog() {
     assert_eq!(sum(server.address, &admin, "file.n"), json!(1));
     server.kill().unwrap();
 
-    // A table that is not there any more is not read as a file, and the rest serves.
+    // A table that no longer exists is not read as a file, and the rest of the project is served.
     let without = settings.replace("CREATE VIEW seen AS SELECT * FROM 'customers.csv'", "SELECT 1");
     let project = project.with("service_project.yml", &without);
     let server = serve(&project, &[]);

@@ -1,4 +1,4 @@
-//! Tests a real identity provider with the real server: signing in, the provider's tokens, rotated keys, and an
+//! Tests a real identity provider with the real server: sign-in, the provider's tokens, rotated keys, and an
 //! unavailable provider.
 
 use std::time::Duration;
@@ -39,7 +39,7 @@ fn house() -> Result<Option<House>> {
     Ok(Some(House { project, callback, own_port, provider_port }))
 }
 
-/// Returns the settings of a project with a table of rows, whose tokens come from the provider.
+/// Returns the settings of a project that accepts the tokens of the provider, with the rows of a table.
 fn accepting(provider: &str, rows: &str) -> String {
     format!(
         r#"name: scratch
@@ -76,7 +76,7 @@ fn settings(own_port: u16, provider_port: u16) -> String {
     )
 }
 
-/// Returns a provider with the five fields of the specification, beside the external issuer of `security.jwt`.
+/// Returns a provider's settings with the five fields of the specification, beside the issuer in `security.jwt`.
 fn five_fields(provider_port: u16) -> String {
     let provider = format!("http://127.0.0.1:{provider_port}");
     let accepting = accepting(&provider, "(1, 'corp:ada'), (2, 'US')");
@@ -108,7 +108,7 @@ impl House {
         server.variable("SERVICE_SECURITY__JWT_SECRET", SECRET).variable("CLIENT_SECRET", CLIENT_SECRET).serve()
     }
 
-    /// Returns the whole way through the provider's pages. The answer of the callback.
+    /// Signs in through all pages of the provider. Returns the status and the body of the callback's answer.
     fn sign_in(&self, provider: &OidcProvider, user: &str) -> Result<(u16, Value)> {
         let mut browser = Browser::default();
         let login = format!("http://127.0.0.1:{}/api/v1/auth/oauth/corp/login", self.own_port);
@@ -125,7 +125,7 @@ fn count(server: &Server, bearer: &str) -> (u16, Value) {
     (answer.status, answer.json().expect("JSON")["data"][0]["t.count"].clone())
 }
 
-/// Repeats a request until the answer has this status.
+/// Repeats a request until its answer has the expected status.
 fn becomes(what: &str, expected: u16, ask: impl Fn() -> u16) {
     let is_it = (0..100).any(|_| {
         let found = ask() == expected;
@@ -196,7 +196,7 @@ fn a_provider_with_the_fields_of_the_specification_works() {
 #[test]
 fn a_providers_tokens_are_accepted_and_its_keys_rotate_without_a_restart() {
     let Some(house) = house().unwrap() else { return };
-    // The provider is down at the start.
+    // The provider is not running when the server starts.
     let server = house.serve().unwrap();
     let login = request_as(server.address, None, "GET", "/api/v1/auth/oauth/corp/login", None).unwrap();
     assert_eq!(login.status, 302, "a browser is sent away whether the provider is up or not");
@@ -215,7 +215,7 @@ fn a_providers_tokens_are_accepted_and_its_keys_rotate_without_a_restart() {
     assert_eq!(status, 200, "{pair}");
     assert_eq!(count(&server, pair["access_token"].as_str().unwrap()), (200, json!(1)));
 
-    // Down while a user is at the pages of the provider.
+    // The provider stops while a user is on its pages.
     let mut browser = Browser::default();
     let login = format!("http://127.0.0.1:{}/api/v1/auth/oauth/corp/login", house.own_port);
     let callback = provider.sign_in(&mut browser, &login, "bob").unwrap();

@@ -1,7 +1,7 @@
 //! Measures the suites of questions about the example project.
 //!
-//! In: questions with the queries that they mean. Out: the share that is read as meant, and the share that is read as
-//! another query. A question that is asked back is neither.
+//! In: questions with the queries that they mean. Out: the share of questions that are read as this query, and the
+//! share that are read as another query. A question that the program asks to clarify counts for neither.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 
@@ -10,7 +10,7 @@ use terrane_system_tests::{FLIGHTS, path};
 
 use crate::run;
 
-/// Returns the numbers of questions, of right ones and of wrong ones.
+/// Returns the number of questions, of right ones and of wrong ones, and the whole report.
 fn figures(suite: &str) -> (usize, usize, usize, String) {
     let suite = path(suite);
     let output = run("ask", &path(FLIGHTS), &["--suite", suite.to_str().unwrap(), "--json"]);

@@ -1,4 +1,4 @@
-//! Requests that servers of the tests receive.
+//! Requests that the servers of the tests have received.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -15,7 +15,7 @@ pub(crate) struct Received {
     pub(crate) text: String,
 }
 
-/// Reads a request with a JSON body; `None` if it is another one.
+/// Reads a request with a JSON body; `None` if the request has another form.
 pub(crate) fn read_request(reader: &mut BufReader<&TcpStream>) -> Option<Received> {
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;

@@ -1,5 +1,5 @@
-//! Tests the shared tier of the result cache on a real Redis server that is missing, lost, slow, full or emptied, or
-//! has values of another writer.
+//! Tests the shared tier of the result cache with a real Redis server that is missing, lost, slow, full or emptied, or
+//! that contains values of another writer.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 
@@ -23,12 +23,12 @@ use terrane_system_tests::{Scratch, request};
 
 use crate::program;
 
-/// The time limit of a test whose call waits for a server that never answers. A call of the cache gives up long before.
+/// The time limit of a call to a server that never answers. The cache itself gives up long before.
 const HANG: Duration = Duration::from_secs(30);
 const KEY: CacheKey = CacheKey([1; 32]);
 const OTHER: CacheKey = CacheKey([2; 32]);
 
-/// A clock that stands still until a test moves it.
+/// A clock that advances only if a test moves it.
 #[derive(Default)]
 struct FakeClock(AtomicU64);
 
@@ -79,13 +79,13 @@ impl Tier {
         self.cache.put(key, Arc::new(result), None).await;
     }
 
-    /// Returns the number of rows that are stored.
+    /// Returns the number of rows in the stored result; `None` without a stored result.
     async fn rows(&self, key: CacheKey) -> Option<usize> {
         let found = tokio::time::timeout(HANG, self.cache.get(&key)).await.expect("the cache waits for the server");
         found.map(|result| result.rows.batches.iter().map(RecordBatch::num_rows).sum())
     }
 
-    /// Waits until the tier works again: its breaker closes as time goes on.
+    /// Advances the clock and waits until the circuit breaker is closed and the tier works again.
     async fn recovers(&self) {
         for _ in 0..100 {
             self.clock.0.fetch_add(60, Ordering::Relaxed);
@@ -132,7 +132,7 @@ fn servers_with_tls_are_verified() {
     runtime.block_on(async {
         let (one, two) =
             (tier_trusting(Some(&authority), &redis.url(), 1), tier_trusting(Some(&authority), &redis.url(), 1));
-        // A handshake on a busy machine can take longer than a call may.
+        // On a busy machine, a handshake can take longer than the time limit of a call.
         one.recovers().await;
         one.put(OTHER, 10_000).await;
         two.recovers().await;

@@ -1,4 +1,4 @@
-//! Tests `schema`: the schemas accept the example's files, and report mistakes.
+//! Tests `schema`: the schemas accept the files of the example, and report mistakes.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 
@@ -17,7 +17,7 @@ fn schema(arguments: &[&str], last: &Path) -> Output {
     Program::new(BINARY, &arguments, last).run().unwrap()
 }
 
-/// Returns whether a schema of the folder accepts a file.
+/// Returns whether the schema of a kind of file accepts the content of a file.
 fn takes(folder: &Path, kind: &str, text: &str) -> bool {
     let file = fs::read_to_string(folder.join(format!("{kind}.json"))).unwrap();
     let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());

@@ -1,11 +1,11 @@
-//! Tests the server as clients and supervisors use it.
+//! Tests the server as clients and process supervisors use it.
 
 use serde_json::json;
 use terrane_system_tests::{FLIGHTS, Scratch, Server, path, request};
 
 use crate::program;
 
-/// Returns the example project, its state in a folder of the test's own.
+/// Serves the example project with its state in a separate folder.
 fn flights(state: &Scratch) -> Server {
     program("serve", &path(FLIGHTS))
         .arguments(&["--port", "0"])
@@ -101,7 +101,8 @@ fn what_is_written_without_effect_is_warned_of() {
     );
 }
 
-/// Returns a project with two orders with string keys, one of them without a time, and customers with number keys.
+/// Returns a project with two orders, one of them without a time, and customers. Orders have string keys, customers
+/// have numbers.
 fn undated_orders() -> Scratch {
     let settings = "name: a\nsecurity: {anonymous: {scopes: [read]}}\n\
         warehouse:\n  type: duckdb\n  path: a.duckdb\n  init:\n    \

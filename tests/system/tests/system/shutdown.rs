@@ -14,7 +14,7 @@ use terrane_system_tests::Scratch;
 use crate::BINARY;
 
 const CLIENTS: usize = 40;
-/// A query that takes so long that each client has one running when the signal comes.
+/// The table of a query that takes so long that each client has a running query when the signal arrives.
 const SLOW: &str = "CREATE TABLE n AS SELECT range AS id, range % 1000 AS a FROM range(40000)";
 const SETTINGS: &str = "name: scratch\nsecurity: {anonymous: {scopes: [read]}}\n";
 const CUBE: &str = "cubes:\n  - name: pairs\n    sql: SELECT x.id, y.a FROM n AS x JOIN n AS y ON x.a = y.a\n    \
@@ -25,7 +25,7 @@ const BODY: &str = r#"{"measures": ["pairs.total"], "dimensions": ["pairs.a"], "
 /// The outcome of one request.
 enum Outcome {
     Answered(u16),
-    /// No byte of a response arrived: the connection was not accepted any more, or was closed while it was idle.
+    /// No byte of a response arrived, because the connection was refused, or was closed while it was idle.
     NotTaken,
     CutOff(String),
 }
@@ -80,7 +80,7 @@ fn what_is_in_flight_at_sigterm_is_answered() {
                 })
             })
             .collect();
-        // Everybody has been answered once, so that everybody is waiting again.
+        // Each client has received an answer, so each of them is waiting for the next one.
         while answered.load(Ordering::Relaxed) < CLIENTS as u64 {
             thread::sleep(Duration::from_millis(10));
         }

@@ -1,4 +1,4 @@
-//! Runs a bounded sample of `cargo xtask soak`: no attack gets a 5xx or a secret, or ends the process.
+//! Runs a limited sample of `cargo xtask soak`. No attack may receive a 5xx or a secret, or end the process.
 
 use terrane_system_tests::soak::{self, Settings, stage};
 
@@ -12,7 +12,7 @@ fn no_request_ends_the_process_or_finds_a_fault() {
     let report = soak::run(server.address, server.process(), &credentials, settings);
     assert!(report.faults.is_empty(), "{report}");
     assert_eq!(report.watched.failed_probes, 0, "{report}");
-    // The attacks reached what they were for: some were answered well, some refused, some thrown out.
+    // The attacks reached different parts of the server: some succeeded, and others were refused in several ways.
     for status in [200, 400, 401, 404, 405] {
         assert!(report.answers.contains_key(&Some(status)), "{report}");
     }

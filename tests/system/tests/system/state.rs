@@ -1,6 +1,6 @@
 //! Tests the state database: one suite on both engines, and the program with databases that become unavailable.
 //!
-//! Without PostgreSQL, its tests are reported as skipped, and fail in CI.
+//! Without PostgreSQL, the tests that need it report themselves as skipped, and fail in CI.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -32,7 +32,7 @@ use terrane_system_tests::engines::{Engine, Kind};
 
 use crate::engines::start;
 
-/// A state database of a test.
+/// The state database of one test.
 struct Place {
     url: String,
     folder: Scratch,
@@ -54,7 +54,7 @@ impl Place {
         StateStore::open(&self.url, self.folder.path()).await.expect("the state database opens")
     }
 
-    /// Runs a statement without the store.
+    /// Runs a statement on the database directly, without the store.
     async fn run(&self, statement: &'static str) -> Result<(), sqlx::Error> {
         match &self.engine {
             None => {
@@ -72,7 +72,7 @@ impl Place {
     }
 }
 
-/// Runs a test on SQLite and, if available, on PostgreSQL.
+/// Runs a test on SQLite, and on PostgreSQL if it is available.
 fn on_both<F: Future<Output = ()>>(test: impl Fn(Place) -> F) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     runtime.block_on(test(Place::sqlite()));

@@ -103,7 +103,7 @@ fn each_value_of_a_dimension_is_a_series_and_short_ones_are_not_judged() {
 fn without_a_beginning_what_follows_the_history_is_judged() {
     let run = anomalies(&["--granularity", "month", "--training-size", "6"]);
     let points = run["series"][0]["points"].as_array().unwrap();
-    // 2013-01 to 2014-01.
+    // The data is from 2013-01 to 2014-01, and the first six months are the history.
     assert_eq!((points.len(), &points[0]["time"]), (7, &"2013-07-01".into()));
 }
 
@@ -219,6 +219,7 @@ fn a_profile_of_the_flights_agrees_with_numpy_and_sql() {
 fn a_profile_is_narrowed_by_time_and_by_its_configuration() {
     let config = r#"{"compute_histograms": false, "percentile_list": [50], "top_n_values": 1}"#;
     let found = profile(&path(FLIGHTS), "flights", &["--date-range", "2013-01-01", "--config", config]);
+    // The expected number is the result of:
     // SELECT count(*) FROM flights WHERE CAST(time_hour AS DATE) = DATE '2013-01-01'
     assert_eq!(found["row_count"], 709);
     let delay = column(&found, "dimension_profiles", "departure_delay");
@@ -261,7 +262,7 @@ fn policies_hold_for_profiles_and_runs() {
     assert_eq!(found["row_count"], 10);
     let fees = column(&found, "measure_profiles", "fees");
     assert_eq!((&fees["min"], &fees["max"]), (&0.into(), &360.into()));
-    // The mask lets measures read the column; a profile shows values, so it omits the column.
+    // The mask lets measures read the column. A profile shows values, so the profile omits the column.
     let text = found.to_string().to_lowercase();
     assert!(!text.contains("secret") && !text.contains("shouted") && !text.contains("\"name\":\"name\""), "{text}");
     assert!(!text.contains("south"), "{text}");
@@ -271,7 +272,7 @@ fn policies_hold_for_profiles_and_runs() {
     let output = call(&["anomaly", "run"], project.path(), &arguments);
     let run: Value = serde_json::from_str(&output.stdout).unwrap();
     let points = run["series"][0]["points"].as_array().unwrap();
-    // Every other day has one visit of the north; the days between are steps that nothing fell on.
+    // Every other day has one visit of the north. The days between are steps without a visit.
     assert_eq!(points.len(), 9);
     assert!(points.iter().all(|point| point["value"].as_f64().unwrap() <= 1.0), "{points:?}");
 

@@ -1,9 +1,9 @@
 //! Runs the documents as a reader would: every `sh` block of a page, in order, in one empty folder.
 //!
-//! In: Markdown pages. Out: a failure for each block that fails or prints something else. A `text` block after it is
+//! In: Markdown pages. Out: a failure for each block that fails or has another output. A `text` block after a block is
 //! its whole standard output; a `stderr` block contains words of its standard error. Deliberately absent: `console`
-//! blocks, which need a network or build the workspace, and the templates of plugins, which tests of the kit build and
-//! run.
+//! blocks, which need a network or build the workspace, and the templates of plugins, which the tests of the kit build
+//! and run.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 #![allow(clippy::disallowed_methods, reason = "the shell of the tutorial needs the tools of the user")]
@@ -42,7 +42,7 @@ fn steps(markdown: &str) -> Vec<Step> {
     steps
 }
 
-/// Runs one block in the folder in which the previous block ended, compares its output, and returns it.
+/// Runs a block in the folder in which the previous block ended, checks its output, and returns the output.
 fn run_in(step: &Step, home: &Path) -> String {
     let place = home.join("place");
     let script = format!("set -e\ncd \"$(cat {0})\"\n{1}\npwd > {0}\n", place.display(), step.script);
@@ -67,7 +67,7 @@ fn run_in(step: &Step, home: &Path) -> String {
     stdout.into_owned()
 }
 
-/// Puts the program on the search path of a home folder.
+/// Adds the program to the search path of a home folder.
 fn with_program(home: &Path) {
     if !home.join("bin").exists() {
         fs::create_dir_all(home.join("bin")).unwrap();
@@ -76,7 +76,7 @@ fn with_program(home: &Path) {
     }
 }
 
-/// Runs all blocks in one folder, which gets the program.
+/// Runs all blocks in one folder, in which the program is on the search path.
 fn run_all(steps: &[Step], scratch: &Scratch) {
     with_program(scratch.path());
     for step in steps {
@@ -84,7 +84,7 @@ fn run_all(steps: &[Step], scratch: &Scratch) {
     }
 }
 
-/// The pages whose blocks are run without further preparation, each with the number of its blocks and of its outputs.
+/// The pages that run without preparation, each with the number of its blocks and the number of its outputs.
 const PAGES: &[(&str, usize, usize)] = &[
     ("examples/flights/MODULES.md", 8, 8),
     ("examples/flights/PREAGGREGATIONS.md", 6, 5),
@@ -100,7 +100,7 @@ const PAGES: &[(&str, usize, usize)] = &[
     ("runtime/docs/tutorials/graphql.md", 5, 5),
 ];
 
-/// The pages that are run by other tests.
+/// The pages that other tests run, because they need preparation.
 const PREPARED: &[&str] = &[
     "README.md",
     "examples/flights/README.md",
@@ -172,7 +172,7 @@ fn the_tutorial_of_the_policy_works_as_it_is_written() {
     let scratch = Scratch::empty();
     run_all(&steps, &scratch);
     let home = scratch.path();
-    // The folder of the example is what the tutorial makes.
+    // The folder of the example must equal the files that the tutorial creates.
     for file in ["service_project.yml", "cubes/orders.yml", "data/orders.csv", "callers/ann.json", "callers/eve.json"] {
         let made = fs::read_to_string(home.join("shop").join(file)).unwrap();
         assert_eq!(made, fs::read_to_string(example.join(file)).unwrap(), "{file}");
@@ -181,13 +181,13 @@ fn the_tutorial_of_the_policy_works_as_it_is_written() {
     assert_eq!(manifest, fs::read_to_string(example.join("plugin/plugin.toml")).unwrap());
 }
 
-/// Ends the server of a page whose run was interrupted.
+/// Stops the server of a page when this value is dropped, because the run of the page may have been interrupted.
 struct ServerEnd(PathBuf);
 
 impl Drop for ServerEnd {
     fn drop(&mut self) {
         if let Ok(process) = fs::read_to_string(self.0.join("server.pid")) {
-            // The page ends it too.
+            // If the run was complete, the page itself has already stopped the server.
             let _ = Command::new("kill").arg(process.trim()).output();
         }
     }

@@ -1,7 +1,7 @@
-//! Clients of XMLA: a library from PyPI, and one for Java from Debian.
+//! Tests clients of XMLA: a library from PyPI, and a Java library from Debian.
 //!
 //! In: a real server over a real project, which needs a key; tools that `cargo xtask setup` installs. Out: the results
-//! of the client. A test whose tool is missing is skipped by its name, and fails in CI.
+//! of the clients. A test whose tool is missing reports itself as skipped, and fails in CI.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 
@@ -27,7 +27,7 @@ fn netas_xmla_from_pypi_reads_the_project_and_runs_dax() {
     assert!(found["cubes"].as_array().unwrap().contains(&json!("airports")), "{found}");
     assert_eq!(found["dimension"], "Airlines", "{found}");
     assert_eq!(found["levels"], json!(["(All)", "name"]), "{found}");
-    // The airlines, and the member above them.
+    // The children are the 16 airlines. The members also include the member above them.
     assert_eq!((&found["members"], &found["children"]), (&json!(17), &json!(16)), "{found}");
     assert!(found["measures"].as_array().unwrap().contains(&json!("cancellation_rate")), "{found}");
     assert!(found["rows"][0] == json!(["United Air Lines Inc.", "58665"]), "{found}");

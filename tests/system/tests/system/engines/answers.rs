@@ -18,7 +18,7 @@ use terrane_system_tests::{FLIGHTS, path};
 use super::{PROJECT, start};
 use crate::working_directory;
 
-/// A query, and the engines whose answer may differ, with the reason.
+/// A query, and the engines whose answer may differ from DuckDB's, each with the reason.
 struct Case {
     name: String,
     /// The caller; `null` for an anonymous caller.
@@ -43,7 +43,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// Returns the rows of each case and their number before paging, or the error.
+/// Returns the rows of each case with their number before paging, or the error.
 fn answers(engine: &Engine, tables: &[Table], cases: &[Case]) -> Vec<Result<(Rows, Option<u64>), String>> {
     let environment: Environment = engine.variables(tables, &[]).into_iter().collect();
     in_runtime(&path(PROJECT), &environment, async |engine| {
@@ -89,7 +89,7 @@ pub(super) fn in_runtime<T: Send>(
     done.and_then(|done| done).unwrap_or_else(|failure| panic!("{failure}"))
 }
 
-/// Returns some flights of the example, always the same ones, and their airlines.
+/// Returns the tables of some flights of the example and of their airlines. They are the same in each run.
 fn flights() -> Vec<Table> {
     const SOME: &str = "\
         SELECT row_number() OVER (ORDER BY time_hour, carrier, flight, origin)::VARCHAR, carrier, origin, tailnum, \
@@ -147,7 +147,7 @@ fn check(kind: Kind) {
             }
             (Ok((expected, _)), Ok((mut actual, _))) => {
                 if kind == Kind::Sqlite {
-                    // Its decimals are doubles.
+                    // SQLite's decimals are doubles.
                     actual.is_double.fill(true);
                 }
                 difference(&actual, &expected, RowOrder::Listed).map(|difference| difference.to_string())

@@ -1,5 +1,5 @@
-//! Tests builds of models in a real PostgreSQL: replacement, readers during a build, and relations that must not be
-//! changed.
+//! Tests builds of models in a real PostgreSQL: replaced relations, readers during a build, and relations that a build
+//! must not change.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -74,7 +74,7 @@ fn relations_of_postgres_are_replaced_whole() {
         );
         assert_eq!(text(&engine, "SELECT count(*) AS n FROM analytics.m").await, "[10]");
         assert_eq!(built(&engine).await, [("m".to_owned(), false, "one".to_owned())]);
-        // To a view, to another view, and back.
+        // Replaces the table by a view, the view by another view, and this view by a table.
         for (is_view, query, expected) in [
             (true, "SELECT 1 AS id, 2 AS other", "[1,2]"),
             (true, "SELECT 'text' AS id", "[\"text\"]"),
@@ -113,7 +113,7 @@ fn what_terrane_did_not_build_in_postgres_is_not_touched() {
         build(&engine, "m", false, "SELECT 7 AS id", &theirs).await.unwrap();
         let refused = build(&engine, "m", false, "SELECT 1 AS id", &marker("one")).await.unwrap_err();
         assert!(matches!(refused, BuildError::OtherProject { .. }), "{refused}");
-        // A foreign view over a relation of the project prevents its replacement.
+        // A view of another owner over a relation of the project prevents the replacement of the relation.
         build(&engine, "below", false, "SELECT 1 AS id", &marker("one")).await.unwrap();
         ask("CREATE VIEW public.theirs AS SELECT id FROM analytics.below");
         let refused = build(&engine, "below", false, "SELECT 2 AS id", &marker("two")).await.unwrap_err();
@@ -131,7 +131,7 @@ fn views_of_ours_follow_what_they_read() {
         build(&engine, "named", true, "SELECT name FROM analytics.below", &marker("one")).await.unwrap();
         build(&engine, "below", false, "SELECT 10 AS id, 'b' AS name", &marker("two")).await.unwrap();
         assert_eq!(text(&engine, "SELECT t.id, n.name FROM analytics.top t, analytics.named n").await, "[11,\"b\"]");
-        // A view that no longer fits is left out, with those over it; the others are made again.
+        // The new table lacks a column that a view reads. The build drops this view and recreates the others.
         build(&engine, "below", false, "SELECT 20 AS id", &marker("three")).await.unwrap();
         assert_eq!(text(&engine, "SELECT id FROM analytics.top").await, "[21]");
         let names: Vec<String> = built(&engine).await.into_iter().map(|(name, ..)| name).collect();

@@ -1,4 +1,4 @@
-//! Tests lookups in real catalogs: the tables that an unquoted name finds, and those that it never finds.
+//! Tests lookups in real catalogs: tables that an unquoted name must find, and tables that it must not find.
 
 use terrane_app::ports::warehouse::{CatalogTable, Warehouse};
 use terrane_cli::config::Environment;
@@ -13,7 +13,7 @@ async fn located(warehouse: &dyn Warehouse, name: &str) -> Option<CatalogTable> 
     warehouse.table(&parts).await.expect("the catalog answers")
 }
 
-/// Checks lookups. Each item of `found` is a name, the last two parts of its full name, and its columns.
+/// Checks lookups. Each item of `found` has a name, the last two parts of the full name, and the columns.
 fn catalog_lists(kind: Kind, init: &[&str], found: &[(&str, &str, &str)], absent: &[&str]) {
     let Some(engine) = start(kind) else { return };
     let init: Vec<String> = init.iter().map(ToString::to_string).collect();
@@ -28,7 +28,7 @@ fn catalog_lists(kind: Kind, init: &[&str], found: &[(&str, &str, &str)], absent
                 ((*full).into(), (*columns).into()),
                 "{name}"
             );
-            // The full name leads to the same table.
+            // A lookup by the full name finds the same table.
             assert_eq!(located(&*engine.warehouse, &parts.join(".")).await.map(|table| table.columns), Some(own));
         }
         for name in absent {

@@ -4,7 +4,7 @@ use terrane_system_tests::Scratch;
 
 use crate::program;
 
-/// Runs `terrane check` with variables, expects an error and returns its output.
+/// Runs `terrane check` with environment variables, expects an error and returns its output.
 fn error_text(variables: &[(&str, &str)]) -> String {
     let project = Scratch::project();
     let mut check = program("check", project.path());

@@ -1,6 +1,6 @@
-//! Random queries of DAX on PostgreSQL, compared with the evaluator of their definitions and with REST.
+//! Compares random queries of DAX on PostgreSQL with the evaluator of their definitions and with REST.
 //!
-//! A bounded part of what `terrane-fuzz --dax --postgres URL` runs.
+//! This is a limited part of the run of `terrane-fuzz --dax --postgres URL`.
 
 use terrane_oracle_tests::case::settings;
 use terrane_oracle_tests::dax::run::{Run, on_postgres, run};

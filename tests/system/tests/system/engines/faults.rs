@@ -15,7 +15,7 @@ use crate::program;
 const LIMIT: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Members over functions that only a server has.
+/// Cubes over the views and functions of [`faulty`], which only a database server has.
 const FAULTY: &str = "\
 cubes:
   - name: faulty
@@ -33,7 +33,8 @@ cubes:
       - {name: touched, type: max, sql: touch()}
 ";
 
-/// Returns a view that sleeps, one that counts the sleepers, and a function that writes.
+/// Returns statements that create a view that sleeps, a view that counts sleeping statements, and a function that
+/// writes.
 fn faulty(kind: Kind) -> Vec<String> {
     let statements: &[&str] = match kind {
         Kind::Postgres => &[
@@ -56,7 +57,7 @@ fn faulty(kind: Kind) -> Vec<String> {
     statements.iter().map(|statement| (*statement).to_owned()).collect()
 }
 
-/// Returns the suite's project with faulty members, served with a second for each query.
+/// Serves the suite's project with faulty members, with a time limit of one second for each query.
 fn serve(engine: &Engine) -> (Scratch, Server) {
     serve_with(engine, "1")
 }
@@ -94,7 +95,7 @@ fn connection_errors(server: &Server, kind: &str) -> f64 {
     line.rsplit(' ').next().and_then(|value| value.parse().ok()).expect("a number")
 }
 
-/// Repeats a request until the answer is as expected.
+/// Waits until `is_so` returns true.
 fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let mut waited = Duration::ZERO;
     while !is_so() {
@@ -122,7 +123,7 @@ fn a_slow_statement_is_stopped(kind: Kind) {
 
 fn a_client_goes_away(kind: Kind) {
     let Some(engine) = start(kind) else { return };
-    // No timeout explains what ends here.
+    // The time limit is so high that only the client's disconnection can end the statement.
     let (_project, server) = serve_with(&engine, "600");
     let sleepers = || ask(&server, "sleepers.asleep").json().expect("JSON")["data"][0]["sleepers.asleep"].clone();
     for _ in 0..2 {
@@ -155,7 +156,7 @@ fn a_server_may_die_and_come_back(kind: Kind) {
     let Some(mut engine) = start(kind) else { return };
     let (_project, server) = serve(&engine);
     assert_eq!(ask(&server, "orders.revenue").json().expect("JSON")["data"][0]["orders.revenue"], json!(62));
-    // One is asleep over there while it dies.
+    // The database server is killed while a statement of the product sleeps in it.
     thread::scope(|scope| {
         let sleeper = scope.spawn(|| ask(&server, "faulty.slow"));
         thread::sleep(PAUSE * 3);

@@ -1,4 +1,4 @@
-//! Tests that only those foreign keys of a real PostgreSQL are used that hold for every row that a statement reads.
+//! Tests that a foreign key of a real PostgreSQL is used only if it holds for every row that a statement reads.
 
 use terrane_app::ports::warehouse::Warehouse;
 use terrane_cli::config::Environment;
@@ -9,7 +9,7 @@ use terrane_system_tests::engines::Kind;
 use super::answers::in_runtime;
 use super::start;
 
-/// Returns the keys as texts, each with the shortest name of its table.
+/// Returns the foreign keys as strings, each with the shortest name of its table.
 async fn keys_of(warehouse: &dyn Warehouse) -> Vec<String> {
     let shown = |key: &ForeignKey| {
         let table = |names: &CatalogNames| names.0.last().expect("a name").join(".");
@@ -30,7 +30,7 @@ fn foreign_keys_of_postgres_hold_for_every_row() {
         "CREATE SCHEMA keyed",
         "DROP TABLE IF EXISTS visible_orders, visible CASCADE",
         "CREATE TABLE visible (id BIGINT PRIMARY KEY)",
-        // An integer is compared with a larger one as the key compares them.
+        // The foreign key compares an integer with a larger integer type, like a join does.
         "CREATE TABLE visible_orders (id INT NOT NULL REFERENCES visible (id))",
         "CREATE TABLE keyed.customers (id INT PRIMARY KEY, \"Code\" TEXT NOT NULL UNIQUE)",
         "CREATE TABLE keyed.hidden (id INT PRIMARY KEY)",

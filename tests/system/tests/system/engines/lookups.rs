@@ -1,4 +1,4 @@
-//! Tests that a filter on a string finds exactly its rows by the column's index, whatever the column's collation.
+//! Tests that a filter on a string uses the column's index and finds exactly its rows, whatever the column's collation.
 
 use terrane_app::ports::warehouse::Statement;
 use terrane_app::query::RequestContext;
@@ -23,7 +23,7 @@ cubes:
       - {name: label, type: string, sql: label}
 ";
 
-/// A filter, and how many rows pass: `Name 7` is there twice, beside `NAME 7` and `Name 7 `.
+/// A filter, and the number of rows that pass. `Name 7` occurs twice, beside `NAME 7` and `Name 7 `.
 const FILTERS: &[(&str, i64)] = &[
     (r#"{"member": "named.label", "operator": "equals", "value": "Name 7"}"#, 2),
     (r#"{"member": "named.label", "operator": "inList", "value": ["Name 7", "name 8"]}"#, 2),

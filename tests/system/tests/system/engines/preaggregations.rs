@@ -1,5 +1,5 @@
-//! Tests pre-aggregations in database servers: answers from tables equal those from rows; also late rows, kills and
-//! refusals.
+//! Tests pre-aggregations in database servers: answers from tables must equal those from rows. Also tests late rows,
+//! kills, and servers that refuse statements.
 
 use std::thread;
 use std::time::Duration;
@@ -19,8 +19,8 @@ security: {anonymous: {scopes: [read]}}
 pre_aggregations: {enabled: true}
 ";
 
-/// Days by region in tables of a month, rebuilt where rows changed, and a table over rows that change by
-/// themselves.
+/// A pre-aggregation of days by region with one table per month, of which those with changed rows are rebuilt. Another
+/// one reads a table whose rows change by themselves.
 const PREAGGREGATIONS: &str = "    pre_aggregations:
       - name: daily
         measures: [count, revenue, mean, largest]
@@ -36,7 +36,7 @@ const PREAGGREGATIONS: &str = "    pre_aggregations:
     pre_aggregations: [{name: all_rows, measures: [total], refresh: {every: 1 hour}}]
 ";
 
-/// Returns the cube of the tests of DuckDB over the table of this one, with another measure.
+/// Returns the cube of the DuckDB tests over the table of these tests, with a further measure.
 fn cubes() -> String {
     let members = CUBE.split("    pre_aggregations:").next().unwrap_or_default();
     let members = members.replace("sql_table: orders", "sql_table: preagg_orders");
@@ -86,7 +86,7 @@ fn is_ready(found: &[Value]) -> bool {
     are_ready(std::slice::from_ref(daily(found)))
 }
 
-/// Runs a statement that writes.
+/// Runs a statement that writes in the engine's server.
 fn ask(engine: &Engine, statement: &str) {
     let url = engine.url().expect("a server");
     let text = AssertSqlSafe(statement.to_owned());
@@ -112,7 +112,7 @@ fn builds_of(kind: Kind) {
     assert!(reads_tables(server.address, &by_month()));
     assert_eq!(answer(server.address, &by_month())["data"], answer(server.address, &off(&by_month()))["data"]);
 
-    // Late rows: their partition alone is made again.
+    // After rows arrive late, only the partition to which they belong is rebuilt.
     let late = "INSERT INTO preagg_orders SELECT id + 100000, region, amount + 1, placed_at FROM preagg_orders \
                 WHERE id BETWEEN 800 AND 900";
     ask(&engine, late);
@@ -125,14 +125,14 @@ fn builds_of(kind: Kind) {
     assert_eq!(built_at(&later, 0), built_at(&first, 0));
     assert_ne!(built_at(&later, 1), built_at(&first, 1));
 
-    // Rows that change by themselves are never published.
+    // A table built from rows that change by themselves is never published.
     let unstable = later.iter().find(|status| status["cube"] == "unstable").expect("the pre-aggregation").clone();
     assert_eq!(unstable["state"], "not_built", "{unstable:#}");
     let code = if kind == Kind::Postgres { "NOT_VERIFIED" } else { "ROWS_CHANGED" };
     assert_eq!(unstable["build"]["error_code"], code, "{unstable:#}");
     assert_eq!(unstable["build"]["error_message"], Value::Null);
 
-    // A killed build leaves the generation before it.
+    // A killed build does not affect the previous generation.
     let writer = writer(&project, &engine);
     let path = "/api/v1/preaggregations/refresh";
     let asked = request_as(server.address, Some(&writer), "POST", path, Some("{\"cube\": \"orders\"}"));
@@ -146,7 +146,7 @@ fn builds_of(kind: Kind) {
     wait_until(server.address, |found| daily(found)["build"]["status"] == "success");
     assert_eq!(answer(server.address, &by_month())["data"], expected);
 
-    // All rows go: the tables have none either.
+    // After all rows are deleted, the tables become empty as well.
     ask(&engine, "DELETE FROM preagg_orders");
     wait_until(server.address, |_| {
         let rows = answer(server.address, &json!({"measures": ["orders.count"], "pre_aggregations": "auto"}));
@@ -154,7 +154,7 @@ fn builds_of(kind: Kind) {
     });
 }
 
-/// Makes a key in the state that the servers of an engine use.
+/// Creates a key in the state database that the servers of an engine use.
 fn writer(project: &Scratch, engine: &Engine) -> String {
     let mut made = Program::new(BINARY, &["auth", "create-key"], project.path());
     for (name, value) in engine.variables(&[], &[]) {
@@ -176,7 +176,8 @@ fn mariadb_builds_and_serves_pre_aggregations() {
     builds_of(Kind::MariaDb);
 }
 
-/// Rows in three months. One pre-aggregation follows a query alone; another one builds the months of its window again.
+/// A cube with rows in three months. One of its pre-aggregations is rebuilt if the result of a query changes; the other
+/// one rebuilds the months of its window.
 const EVENTS: &str = "\
 cubes:
   - name: events
@@ -226,11 +227,11 @@ fn refreshes_follow_their_query_and_their_window() {
     let first = wait_until(server.address, are_ready);
     assert_eq!((totals(&total), totals(&by_month)), (vec![json!(30)], vec![json!(10), json!(10), json!(10)]));
 
-    // Rows change in place: their number stays the same, and they have no column of arrival.
+    // Rows are changed in place: their number stays the same, and no column shows that they changed.
     ask(&engine, "UPDATE preagg_events SET amount = 20");
     let reads_window = |_: &[Value]| totals(&by_month)[1] == 20;
     wait_until(server.address, reads_window);
-    // The window reaches from 15 March to 3 February, so January is not rebuilt.
+    // The window is from 3 February to 15 March, so January is not rebuilt.
     assert_eq!(totals(&by_month), [json!(10), json!(20), json!(20)]);
     assert_eq!(totals(&off(&by_month)), [json!(20), json!(20), json!(20)]);
     let later = status(server.address);
@@ -239,7 +240,7 @@ fn refreshes_follow_their_query_and_their_window() {
     assert_eq!(built_at(&later, 0), built_at(&first, 0));
     assert_ne!(built_at(&later, 1), built_at(&first, 1));
 
-    // Two more comparisons of the query's result change nothing, since it is the same.
+    // The result of the query stays the same, so the next two builds do not build a table.
     for _ in 0..2 {
         let before = named(&status(server.address), "marked");
         wait_until(server.address, |found| {
@@ -271,14 +272,14 @@ fn a_query_notices_that_its_table_is_gone() {
     let only = json!({
         "measures": ["orders.count"], "dimensions": ["orders.region"], "pre_aggregations": "only"
     });
-    // It takes nothing but tables, so it has no other statement.
+    // The query may read tables only, so it has no statement over rows to run instead.
     let refused = request(server.address, "POST", "/api/v1/query", Some(&only.to_string())).expect("an answer");
     assert_eq!(refused.status, 502, "{}", refused.body);
-    // A large answer is a stream; nothing of it was sent when the statement was refused.
+    // A large answer is a stream. The tables are refused before any part of it is sent, so rows are read instead.
     let large = json!({"measures": ["orders.count"], "dimensions": ["orders.region"], "limit": 20_000}).to_string();
     let rows = download(server.address, "text/csv", "/api/v1/query", &large).expect("an answer");
     assert!(String::from_utf8_lossy(&rows).contains("us,1333"), "{}", String::from_utf8_lossy(&rows));
-    // The next query does not try it again.
+    // The next query does not try the refused tables.
     assert!(!reads_tables(server.address, &by_month()));
     let writer = writer(&project, &engine);
     let path = "/api/v1/preaggregations/refresh";
@@ -305,7 +306,7 @@ fn a_warehouse_that_was_away_is_built_again() {
     let first = wait_until(server.address, is_ready);
     engine.server.as_mut().expect("a server").kill().expect("it ends");
     wait_until(server.address, |found| daily(found)["build"]["error_code"] == "WAREHOUSE_ERROR");
-    // The last good generation stays published.
+    // The last complete generation stays published.
     assert!(is_ready(&status(server.address)));
     engine.server.as_mut().expect("a server").restart().expect("it starts again");
     let writer = writer(&project, &engine);
@@ -334,7 +335,7 @@ fn two_servers_share_tables_that_one_of_them_builds() {
     };
     let (one, two) = (replica(), replica());
     wait_until(one.address, is_ready);
-    // The other one reads them within a second.
+    // The other server reads the tables within a second.
     thread::sleep(Duration::from_secs(1));
     assert!(reads_tables(two.address, &by_month()));
     let ended = |server: Server| server.terminate().expect("it ends").1;

@@ -1,4 +1,4 @@
-//! Tests connections to a server with TLS: which certificates are accepted, and the messages about others.
+//! Tests connections to a server with TLS: accepted certificates, and the messages about refused ones.
 
 use serde_json::json;
 use terrane_system_tests::Scratch;
@@ -7,7 +7,7 @@ use terrane_system_tests::engines::{AUTHORITY, Engine, Kind, STRANGER};
 use super::skip;
 use crate::program;
 
-/// Asks whether the session uses TLS.
+/// A cube whose dimension shows whether the session uses TLS.
 const CUBE: &str = "\
 cubes:
   - name: sessions
@@ -26,7 +26,7 @@ fn engine() -> Option<Engine> {
     }
 }
 
-/// Returns the output of `terrane query` with these parameters of the URL.
+/// Runs `terrane query` with these parameters in the URL. Returns the exit code and the output.
 fn ask(engine: &Engine, parameters: &str) -> (Option<i32>, String) {
     let project = Scratch::empty().with("service_project.yml", "name: tls\n").with("cubes/sessions.yml", CUBE);
     let url = format!("{}?{parameters}", engine.url().expect("a server's URL"));

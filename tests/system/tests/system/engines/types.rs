@@ -1,4 +1,4 @@
-//! Tests that every type of a server becomes JSON without loss.
+//! Tests that values of every type of a database server become JSON without loss.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::{PROJECT, start};
 
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Returns the single row of each statement, or what the server said.
+/// Returns the single row of each statement, or the kind and the text of the server's error.
 fn rows(engine: &Engine, statements: &[&str]) -> Vec<Result<Vec<Value>, (WarehouseErrorKind, String)>> {
     let environment: Environment = engine.variables(&small_tables(), &[]).into_iter().collect();
     in_runtime(&path(PROJECT), &environment, async |engine| {
@@ -30,7 +30,7 @@ fn rows(engine: &Engine, statements: &[&str]) -> Vec<Result<Vec<Value>, (Warehou
     })
 }
 
-/// Compares each statement's row with the text of a JSON array, so that all digits count.
+/// Compares the row of each statement with the text of a JSON array, so that all digits are compared.
 fn check(kind: Kind, cases: &[(&str, &str)]) {
     let Some(engine) = start(kind) else { return };
     let statements: Vec<&str> = cases.iter().map(|(statement, _)| *statement).collect();

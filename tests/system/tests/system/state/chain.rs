@@ -1,4 +1,4 @@
-//! Tests that the audit chain has one end and only grows, and that every manipulation is found.
+//! Tests that the audit chain has one end, that it only grows, and that every manipulation is found.
 
 use futures_util::future::join_all;
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog as _, ChainState};
@@ -66,7 +66,7 @@ fn what_was_changed_behind_its_back_shows() {
     }
 }
 
-/// Runs each case on SQLite, and the first one on PostgreSQL as well, because a server for each would take long.
+/// Runs each case on SQLite. Only the first case also runs on PostgreSQL, because a server for each would take long.
 fn on_both_quickly<F: Future<Output = ()>>(check: impl Fn(Place) -> F) {
     static ONCE: std::sync::Once = std::sync::Once::new();
     let runtime = tokio::runtime::Runtime::new().unwrap();

@@ -1,4 +1,4 @@
-//! Tests `state dump` and `restore`, `config show` and `doctor` as an operator calls them.
+//! Tests `state dump`, `state restore`, `config show` and `doctor` as an operator calls them.
 
 use std::fs;
 use std::net::TcpListener;
@@ -47,7 +47,7 @@ fn a_state_moves_from_sqlite_to_postgres_and_back() {
         assert!(listed.contains(&id), "{listed}");
         let refused = new.command(&["state", "restore"]).arguments(&["--input", "-"]).input(&text).run().unwrap();
         assert!(refused.code == Some(1) && refused.stderr.contains("nothing was restored"), "{}", refused.stderr);
-        // The next one gets what this one has.
+        // The dump of this database is restored into the next one.
         text = run(&new, &["state", "dump"], &["--output", "-"]).stdout;
         assert!(text.contains("state_restored"), "{text}");
     }
@@ -85,7 +85,7 @@ fn settings_are_shown_with_who_set_them_and_without_secrets() {
     assert!(output.code == Some(1) && output.stderr.contains("did you mean `port`"), "{}", output.stderr);
 }
 
-/// Returns the outcome of a check, and its finding.
+/// Returns the outcome and the finding of a check in the output of `doctor`.
 fn finding(json: &Value, check: &str) -> (String, String) {
     let all = json["checks"].as_array().unwrap();
     let worst = |found: &&Value| ["ok", "warn", "fail"].iter().position(|word| found["outcome"] == **word);

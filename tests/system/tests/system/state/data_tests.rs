@@ -41,7 +41,7 @@ fn requests_wait_until_their_run_is_written() {
         assert_eq!(store.waiting_data_tests().await.unwrap(), None);
         let first = run("a", 1, Some("ada"));
         assert_eq!(store.request_data_tests(&first, entry("request")).await.unwrap(), first);
-        // A second request gets the run that waits.
+        // A second request returns the run that is already waiting.
         assert_eq!(store.request_data_tests(&run("b", 2, Some("bob")), entry("request")).await.unwrap(), first);
         assert_eq!(store.waiting_data_tests().await.unwrap(), Some(first.clone()));
         let lease = store.acquire("data_tests", "one", Duration::from_secs(60)).await.unwrap().unwrap();
@@ -50,7 +50,7 @@ fn requests_wait_until_their_run_is_written() {
         let stored = store.data_test_run("a").await.unwrap().unwrap();
         assert_eq!(stored.count(TestOutcome::Failed), 1);
         assert_eq!(stored.results[0], ended(first).results[0]);
-        // A server that lost its lease writes nothing.
+        // A server that has lost its lease writes nothing.
         let mut stale = lease.clone();
         stale.fence -= 1;
         assert!(!store.write_data_tests(&ended(run("c", 3, None)), 100, &stale).await.unwrap());

@@ -1,4 +1,4 @@
-//! Tests dumps from one engine to the other and back, and data that must not be restored.
+//! Tests dumps from one engine to the other and back, and dumps that must not be restored.
 
 use terrane_app::ports::audit::{AuditLog as _, ChainState};
 use terrane_app::ports::credentials::Credentials as _;
@@ -53,7 +53,7 @@ fn a_dump_of_either_engine_fits_both() {
             assert_eq!(restored.session("s2").await.unwrap(), Some(guest_session("s2", "corp:bob")));
             let whole = restored.verify().await.unwrap();
             assert!(matches!(whole, ChainState::Whole { records: 1_107, .. }), "{whole:?}");
-            // It goes on where the other ended.
+            // The audit log continues after the last restored record.
             restored.append(vec![entry("a")]).await.unwrap();
             assert_eq!(records_of(&restored).await, 1_108);
             let again = restore(&restored, &bytes).await.unwrap_err();
@@ -62,7 +62,7 @@ fn a_dump_of_either_engine_fits_both() {
     });
 }
 
-/// Corrects the checksum, as a forger would.
+/// Replaces the checksum of a changed dump by a valid one, as a forger would.
 fn sealed(text: &str) -> Vec<u8> {
     use std::io::Write as _;
     let (body, _) = text.trim_end().rsplit_once('\n').unwrap();

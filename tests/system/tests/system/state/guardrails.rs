@@ -32,7 +32,7 @@ fn guardrails_are_written_in_turn_and_read_from_a_change_on() {
         let user = record(GuardrailSubject::User("a:da".into()), 1, Some(limits));
         let group = record(GuardrailSubject::Group("a:da".into()), 1, Some(Guardrails::default()));
         assert!(store.write_guardrails(0, user.clone(), entry("one")).await.unwrap());
-        // Decided on outdated records.
+        // This write expects an outdated version, so it is refused.
         assert!(!store.write_guardrails(0, group.clone(), entry("refused")).await.unwrap());
         assert!(store.write_guardrails(1, group.clone(), entry("two")).await.unwrap());
         assert_eq!(store.guardrails_since(0).await.unwrap(), [(1, user.clone()), (2, group.clone())]);

@@ -1,6 +1,6 @@
 //! Kills a process many times while it writes. Acknowledged changes must remain, and the audit chain must be valid.
 //!
-//! Ten rounds by default; `TERRANE_KILL_ROUNDS` sets another number.
+//! The default is ten rounds; `TERRANE_KILL_ROUNDS` sets another number.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ use super::world::{World, pair, post, sign_in};
 use crate::engines::start;
 
 const ROUNDS: u64 = 10;
-/// The number of rounds in which the database is also stopped at once.
+/// The number of rounds in which the database server is killed as well.
 const DATABASE_ROUNDS: u64 = 3;
 
 /// The changes that were acknowledged to clients.
@@ -31,7 +31,7 @@ struct Acknowledged {
     answers: u64,
 }
 
-/// Writes of all kinds until the server is gone.
+/// Clients that write in all ways until the server is gone.
 struct Writers<'a> {
     world: &'a World,
     server: &'a Server,
@@ -91,13 +91,14 @@ impl Writers<'_> {
     }
 }
 
-/// Starts a server, writes, and kills the server after a time that differs between rounds. `also` runs just before.
+/// Starts a server, writes, and kills the server after a time that differs between rounds. `also` runs just before the
+/// kill.
 fn round(world: &World, admin: &str, number: u64, also: impl FnOnce()) -> Acknowledged {
     let server = world.serve();
     let (is_over, acknowledged) = (AtomicBool::new(false), Mutex::default());
     let writers = &Writers { world, server: &server, is_over: &is_over, acknowledged: &acknowledged, admin };
     thread::scope(|scope| {
-        // Each ends with the error that the kill brings it.
+        // Each thread ends with the error that the kill causes.
         scope.spawn(move || writers.sign_in_and_refresh());
         scope.spawn(move || writers.revoke());
         scope.spawn(move || writers.make_keys());
@@ -149,7 +150,7 @@ fn kill_again_and_again(world: &World, rounds: u64, mut also: impl FnMut()) {
         all.ended.extend(acknowledged.ended);
         all.answers += acknowledged.answers;
     }
-    // At the end too: a later round must not lose what an earlier one had.
+    // All changes are checked again at the end, because a later round must not lose the changes of an earlier one.
     runtime.block_on(check(world, &all));
     eprintln!(
         "{rounds} rounds: {} keys, {} refresh tokens, {} ended sessions, {} answers acknowledged, none lost",

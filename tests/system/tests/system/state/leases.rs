@@ -29,7 +29,7 @@ fn one_of_many_holds_a_lease_and_fences_only_grow() {
         assert!(!here.renew(&held[0], LONG).await.unwrap(), "it is over");
         let next = here.acquire("prune", "h1", LONG).await.unwrap().unwrap();
         assert!(next.fence > held[0].fence);
-        // One that comes late takes nothing from the new holder.
+        // A late release by the former holder does not end the lease of the new holder.
         there.release(&held[0]).await.unwrap();
         assert!(there.acquire("prune", "h2", LONG).await.unwrap().is_none());
         here.release(&next).await.unwrap();
@@ -80,7 +80,7 @@ fn what_is_over_goes_and_nothing_else() {
         }
         assert_eq!(store.prune(&horizon, &lease).await.unwrap(), Some(Pruned::default()));
         assert_eq!(records_of(&store).await, records, "the audit log keeps all");
-        // Who lost the lease without knowing it changes nothing.
+        // A former holder that does not know that it lost the lease changes nothing.
         store.release(&lease).await.unwrap();
         store.acquire("prune", "another", LONG).await.unwrap().unwrap();
         assert_eq!(store.prune(&Horizon { ended: at(99), abandoned: at(99) }, &lease).await.unwrap(), None);

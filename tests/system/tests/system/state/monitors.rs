@@ -26,7 +26,7 @@ fn second(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-/// Returns a quota for all owners.
+/// Returns a quota of monitors for all owners together.
 fn quota(total: u32) -> MonitorQuota {
     MonitorQuota { total, of_owner: None }
 }
@@ -146,7 +146,7 @@ fn rounds_write_detections_and_alerts_in_one_transaction() {
         assert!(store.detections("m", "other view", &all).await.unwrap().is_empty());
         let alerts = store.alerts("m", "view", &any).await.unwrap();
         assert_eq!(alerts.iter().filter(|alert| alert.state == AlertState::Triggered).count(), 2, "{alerts:?}");
-        // Pages of one row are the rows of one page.
+        // Several pages of one row have the same alerts as one page.
         let mut page = AlertFilter { limit: 1, ..any.clone() };
         for alert in &alerts {
             assert_eq!(store.alerts("m", "view", &page).await.unwrap(), std::slice::from_ref(alert));
@@ -163,10 +163,10 @@ fn rounds_write_detections_and_alerts_in_one_transaction() {
         assert_eq!((revision.open, revision.monitors, revision.monitors_changed), (2, 1, Some(second(2))));
         let stored = store.monitor("m").await.unwrap().unwrap();
         assert_eq!((stored.judged_until_ms, stored.next_run_at), (Some(2 * 86_400_000), Some(second(300))));
-        // An earlier range does not move the newest evaluated step back.
+        // A round over an earlier range does not move the newest evaluated step back.
         store.write_round(&round(vec![step(Some("EU"), 0, false)], 300), None, &new_id).await.unwrap();
         assert_eq!(store.monitor("m").await.unwrap().unwrap().judged_until_ms, Some(2 * 86_400_000));
-        // Alerts are escalated twice, and normal steps resolve them.
+        // Open alerts are escalated twice. Normal steps then resolve them.
         let lease = store.acquire("monitors", "w1", Duration::from_secs(60)).await.unwrap().unwrap();
         for (at, escalated) in [(200 + 59, 0), (200 + 60, 2), (200 + 61, 0), (200 + 300, 2), (200 + 900, 0)] {
             assert_eq!(store.escalate_alerts(second(at), 10, &lease, &new_id).await.unwrap(), Some(escalated), "{at}");
@@ -178,14 +178,14 @@ fn rounds_write_detections_and_alerts_in_one_transaction() {
         let open = AlertFilter { is_open: true, ..any.clone() };
         assert!(store.alerts("m", "view", &open).await.unwrap().iter().all(|alert| alert.resolved_at.is_none()));
         assert_eq!(resolved.iter().map(|alert| (alert.escalations, alert.detections)).collect::<Vec<_>>(), [(2, 1)]);
-        // A stale lease and an unknown monitor write nothing.
+        // A round with a stale lease, or of an unknown monitor, writes nothing.
         store.release(&lease).await.unwrap();
         store.acquire("monitors", "w2", Duration::from_secs(60)).await.unwrap().unwrap();
         assert!(!store.write_round(&round(Vec::new(), 500), Some(&lease), &new_id).await.unwrap());
         assert_eq!(store.escalate_alerts(second(9_999), 10, &lease, &new_id).await.unwrap(), None);
         let unknown = MonitorRound { monitor_id: "x".into(), ..round(Vec::new(), 500) };
         assert!(!store.write_round(&unknown, None, &new_id).await.unwrap());
-        // A moved alert is written by its version.
+        // An alert is written only if its version has not changed.
         let alert = store.alerts("m", "view", &any).await.unwrap().remove(0);
         let mut moved = alert.clone();
         moved.version += 1;
@@ -202,7 +202,7 @@ fn channel(target: &str) -> Channel {
     Channel { kind: ChannelType::Webhook, target: target.into() }
 }
 
-/// Returns a monitor whose messages go to two channels, after ten minutes.
+/// Returns a monitor that sends its messages to two channels after ten minutes.
 fn sending(id: &str) -> Monitor {
     let mut monitor = monitor(id, 1);
     let alerts = &mut monitor.definition.alerts;
@@ -221,7 +221,7 @@ fn messages_are_written_with_their_alerts_and_sent_in_order() {
         let number = AtomicU32::new(0);
         let new_id = || -> Arc<str> { format!("{:03}", number.fetch_add(1, Ordering::Relaxed)).into() };
         let all = DeliveryFilter { limit: 100, ..DeliveryFilter::default() };
-        // The round is at second 200: both channels wait until 800, and a round within joins their messages.
+        // The round is at second 200, so both channels wait until second 800. A round before that joins its messages.
         store.write_round(&round(vec![step(Some("EU"), 1, true)], 300), None, &new_id).await.unwrap();
         store.write_round(&round(vec![step(Some("US"), 1, true)], 300), None, &new_id).await.unwrap();
         let waiting = store.deliveries("m", &all).await.unwrap();
@@ -230,7 +230,7 @@ fn messages_are_written_with_their_alerts_and_sent_in_order() {
         assert_eq!(waiting[0].message.alerts[0].expected, Some(1e300));
         assert_eq!(store.next_delivery().await.unwrap(), Some(second(800)));
         assert!(store.due_deliveries(second(799), 10).await.unwrap().is_empty());
-        // Normal steps resolve the alerts; these messages come after the first ones.
+        // Normal steps resolve the alerts. Messages about this are sent after the first messages.
         let normal = |day| vec![step(Some("EU"), day, false), step(Some("US"), day, false)];
         store.write_round(&round([normal(2), normal(3)].concat(), 300), None, &new_id).await.unwrap();
         assert_eq!(store.deliveries("m", &all).await.unwrap().len(), 4);
@@ -240,7 +240,7 @@ fn messages_are_written_with_their_alerts_and_sent_in_order() {
         assert_eq!(due.len(), 2, "the first message of each channel: {due:?}");
         let claimed = store.claim_deliveries(&due, &lease).await.unwrap().unwrap();
         assert!(claimed.iter().all(|claimed| claimed.delivery.attempts == 1));
-        // One is accepted; the other channel pauses, and its second message waits behind the first.
+        // One channel accepts its message. The other one pauses, and its second message waits for the first.
         let failed = Err(SendError::Temporary { reason: "busy".to_owned(), after: None });
         let results = [Ok(()), failed];
         let after: Vec<DueDelivery> = claimed
@@ -255,7 +255,7 @@ fn messages_are_written_with_their_alerts_and_sent_in_order() {
         assert_eq!(store.lanes(&channels).await.unwrap().len(), 1);
         let due = store.due_deliveries(second(910), 10).await.unwrap();
         assert_eq!(due.len(), 2, "{due:?}");
-        // A channel that refuses everything is disabled until a message is put back.
+        // A channel whose receiver is gone is disabled until one of its messages is sent again.
         let disabled = Err(SendError::Disabled { reason: "gone".to_owned() });
         let paused = due.iter().find(|due| due.lane.failures > 0).unwrap();
         let gone = after_attempt(paused, disabled, second(910), 0.5);
@@ -267,18 +267,18 @@ fn messages_are_written_with_their_alerts_and_sent_in_order() {
         assert!(replay(1_000).await.unwrap());
         assert!(!replay(1_001).await.unwrap(), "it waits already");
         assert!(store.lanes(&channels).await.unwrap().is_empty());
-        // A worker that lost its lease writes nothing.
+        // A worker that has lost its lease writes nothing.
         store.release(&lease).await.unwrap();
         let newer = store.acquire("deliveries", "w2", Duration::from_secs(60)).await.unwrap();
         assert!(newer.is_some());
         assert!(store.claim_deliveries(&due, &lease).await.unwrap().is_none());
         assert!(!store.write_attempts(&due, &lease).await.unwrap());
-        // A test takes the turn of a channel.
+        // The test of a channel takes the channel's turn.
         assert!(store.take_lane(&channel("t"), second(0), second(1), entry("test")).await.unwrap());
         assert!(!store.take_lane(&channel("t"), second(0), second(1), entry("test")).await.unwrap());
         assert!(store.take_lane(&channel("t"), second(1), second(2), entry("test")).await.unwrap());
         assert_eq!(store.prune_deliveries(second(901)).await.unwrap(), 1);
-        // Lanes of tests are deleted once they pause no more.
+        // The lanes of tests are deleted after their pause has ended.
         for second_of_test in 10..20 {
             let tested = channel(&format!("t{second_of_test}"));
             let until = second(second_of_test + 1);

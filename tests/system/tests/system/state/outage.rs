@@ -1,4 +1,4 @@
-//! Tests the program with a PostgreSQL that stops and returns, and two programs that share one.
+//! Tests the program with a PostgreSQL that stops and restarts, and two programs that share one PostgreSQL.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ fn readers_go_on_while_the_state_database_is_down() {
     assert_eq!(ask(&known).0, 200);
 
     engine.server.as_mut().unwrap().kill().unwrap();
-    // Beyond the two seconds for which an answer is fresh.
+    // These requests continue beyond the two seconds for which a credential lookup is cached.
     let mut slowest = Duration::ZERO;
     for _ in 0..30 {
         let (status, code, took) = ask(&known);
@@ -54,7 +54,7 @@ fn readers_go_on_while_the_state_database_is_down() {
     let (code, log) = server.terminate().unwrap();
     assert_eq!(code, Some(0));
     assert!(!log.contains("terrane:secret"), "{log}");
-    // What was answered meanwhile is in the log by now.
+    // After the restart, the audit log contains the requests that were answered during the outage.
     let counted = "SELECT sum(alike) >= 32 FROM audit_log WHERE event = 'authentication_success'";
     assert_eq!(engine.ask("state", counted).unwrap().trim(), "t");
     let verified = world.command(&["audit", "verify"]).run().unwrap();
@@ -94,7 +94,7 @@ fn of_two_servers_one_removes_what_is_over_and_the_other_takes_its_place() {
     eventually("and removes them", 10, || left() == "0");
     assert!(holder().ends_with(" 2"), "{}", holder());
     assert_eq!(second.terminate().unwrap().0, Some(0));
-    // Leases that the killed server held may still last.
+    // Leases of the killed server may not have expired yet, so only those of the second server are checked.
     let own = "SELECT DISTINCT expires_at FROM leases WHERE holder = (SELECT holder FROM leases WHERE name = 'prune')";
     assert_eq!(ask(own), "0", "it gave its leases back");
 }

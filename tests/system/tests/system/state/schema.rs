@@ -1,5 +1,5 @@
-//! Tests opening a state database: several processes at once create one schema, restarts find it, and a newer schema is
-//! left unchanged.
+//! Tests opening a state database: several processes at once create one schema, restarts find it, and a newer schema
+//! is not changed.
 
 use futures_util::future::join_all;
 use terrane_app::ports::store::Store as _;

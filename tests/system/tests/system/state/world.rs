@@ -1,4 +1,4 @@
-//! A project whose callers have keys and passwords, served with a separate state database for each test.
+//! A project whose callers have keys and passwords. Each test serves it with a separate state database.
 
 use std::thread;
 use std::time::Duration;
@@ -68,7 +68,7 @@ pub(super) fn code_of(answer: &Answer) -> String {
     body["error"]["code"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Returns the tokens of a sign-in: access, refresh.
+/// Signs in and returns the access token and the refresh token; `None` if the sign-in is refused.
 pub(super) fn sign_in(server: &Server, username: &str) -> anyhow::Result<Option<(String, String)>> {
     let body = json!({"username": username, "password": PASSWORD});
     pair(&post(server, None, "/api/v1/auth/token", &body)?)
@@ -83,7 +83,7 @@ pub(super) fn pair(answer: &Answer) -> anyhow::Result<Option<(String, String)>> 
     Ok(Some((text("access_token"), text("refresh_token"))))
 }
 
-/// Asks until it is so.
+/// Waits until `is_so` returns true, for at most `seconds`.
 pub(super) fn eventually(what: &str, seconds: u64, mut is_so: impl FnMut() -> bool) {
     let mut waited = Duration::ZERO;
     while !is_so() {

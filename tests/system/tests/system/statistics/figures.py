@@ -1,4 +1,4 @@
-"""What NumPy and SQL by hand say of the flights; the tests beside it compare with these figures.
+"""Prints the figures that NumPy and hand-written SQL compute for the flights. The tests compare with them.
 
     /tmp/venv/bin/pip install numpy duckdb
     /tmp/venv/bin/python figures.py            # from this folder

@@ -1,7 +1,7 @@
-//! Compares answers that pages show with those of a server.
+//! Compares the answers that pages show with the answers of a server.
 //!
 //! In: the README and the ten questions of the flights example. Out: a failure for each command whose answer differs
-//! from the JSON or the table after it. Deliberately absent: times and keys of caches, which differ in each run.
+//! from the JSON or the table after it. Deliberately absent: times and cache keys, which differ in each run.
 
 use serde_json::Value;
 use terrane_system_tests::{FLIGHTS, Scratch, Server, path};
@@ -9,7 +9,7 @@ use terrane_system_tests::{FLIGHTS, Scratch, Server, path};
 use super::{ServerEnd, Step, page, run_all, run_in, steps, with_program};
 use crate::program;
 
-/// Returns a server of the flights, and a scratch folder in which commands of its readers run.
+/// Serves the flights. Also returns a temporary folder in which the commands of readers run.
 fn flights() -> (Server, Scratch) {
     let scratch = Scratch::empty();
     with_program(scratch.path());
@@ -22,21 +22,21 @@ fn flights() -> (Server, Scratch) {
     (server, scratch)
 }
 
-/// Returns the standard output of a command that calls the server of a page, which is said to listen on port 8000.
+/// Returns the standard output of a command. The server of the page, whose port is 8000 there, is replaced by `server`.
 fn answer(step: &Step, server: &Server, scratch: &Scratch) -> Value {
     let script = step.script.replace("127.0.0.1:8000", &server.address.to_string());
     let output = run_in(&Step { script, ..Step::default() }, scratch.path());
     serde_json::from_str(&output).unwrap_or_else(|error| panic!("{error}\n{}\n{output}", step.script))
 }
 
-/// Returns the blocks of a language behind the command blocks of a page, in order.
+/// Returns the blocks of a language that follow the command blocks of a page, in order.
 fn blocks(markdown: &str, language: &str) -> Vec<Value> {
     let opening = format!("```{language}\n");
     let texts = markdown.split(&opening).skip(1).filter_map(|rest| rest.split("```").next());
     texts.map(|text| serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}\n{text}"))).collect()
 }
 
-/// Returns whether an answer contains everything that a page shows; `…` matches anything.
+/// Returns whether an answer contains everything that a page shows. `…` matches any value.
 fn fits(shown: &Value, actual: &Value) -> bool {
     match (shown, actual) {
         (Value::Object(shown), Value::Object(actual)) => shown
@@ -69,7 +69,7 @@ fn the_readme_works_as_it_is_written() {
     run_all(&local, &scratch);
 }
 
-/// Returns the rows of the table behind each command, with its columns' names.
+/// Returns the table after each command, as (names of the columns, rows).
 fn tables(markdown: &str) -> Vec<(Vec<String>, Vec<Vec<String>>)> {
     let cells = |line: &str| -> Vec<String> {
         line.trim().trim_matches('|').split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect()
@@ -80,7 +80,7 @@ fn tables(markdown: &str) -> Vec<(Vec<String>, Vec<Vec<String>>)> {
     rows.map(|mut rows| (rows.remove(0), rows.split_off(1))).collect()
 }
 
-/// Returns whether a cell of a table shows a value; numbers with a fraction have four digits after the point.
+/// Returns whether a cell of a table shows a value. Numbers with a fraction have four digits after the decimal point.
 fn shows(cell: &str, value: &Value) -> bool {
     match value {
         Value::Null => cell == "null",

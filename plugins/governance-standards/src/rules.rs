@@ -189,7 +189,7 @@ impl<'a> Reader<'a> {
         let found = self.config.at(path)?;
         let length = found.number().filter(|number| (1.0..=1_000.0).contains(number) && number.fract() == 0.0);
         if length.is_none() {
-            self.issue(path, "is a integer from 1 to 1000".to_owned());
+            self.issue(path, "is an integer from 1 to 1000".to_owned());
         }
         length.map(|number| number as usize)
     }

@@ -37,6 +37,11 @@ const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::Binary, "BLOB"),
 ];
 
+/// Converts a string with a time to the form of literals: `2024-01-31`, `2024-01-31T00:00:00Z` and `2024-01-31
+/// 00:00:00.000` are the same time. A number stays a number, and a string that is not a time becomes null.
+const TEXT_TIME: &str = "CASE typeof({0}) WHEN 'text' THEN strftime('%Y-%m-%d %H:%M:%S', substr({0}, 1, 19)) || \
+    rtrim(rtrim(rtrim(substr({0}, 20, 7), 'Z'), '0'), '.') ELSE {0} END";
+
 /// All words of sqlite.org/lang_keywords.html. SQLite accepts some of them as names, but only in some places.
 const RESERVED: &str = include_str!("reserved.txt");
 
@@ -53,6 +58,7 @@ pub fn profile() -> Profile {
         .without_features(Feature::GROUPING_SETS | Feature::INTERVAL_ARITHMETIC)
         .ops(OPS)
         .function("mask_partial", 2, "substr({0}, 1, 1) || {1}")
+        .function("text_time", 1, TEXT_TIME)
         // Converts a date to a timestamp by adding a time of day, because dates and timestamps are compared as strings.
         .op_for(Op::Cast, LogicalType::Date, "CAST({0} || substr(' 00:00:00', length({0}) - 9) AS {1})")
         .op_with(Op::Concat, 2, "{0} || {1}")

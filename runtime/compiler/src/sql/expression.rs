@@ -5,7 +5,7 @@
 use super::ast::{SqlExpr, TimeFunction};
 use super::dialect_profile::{DialectProfile, Op};
 use super::predicate::{Tested, lower_test};
-use super::scope::{LOOKUP, RowScope, Texts};
+use super::scope::{LOOKUP, RowScope, TIME, Texts};
 use super::template::Segment;
 use super::zone::{InstantRange, Zone, has_zones, in_zone, instant_range};
 use crate::model::{AggregateFunction, Dimension, DimensionId, DimensionType, Mask, Rollup, Snippet, TimeKind};
@@ -47,7 +47,7 @@ impl<'a> Expressions<'a> {
             masks: [HASH, PARTIAL].map(has),
             has_filter_clause: profile.features.filter_clause,
             has_unbounded_decimals: !profile.type_name(LogicalType::Decimal).contains('('),
-            texts: Texts { collates: collates(profile), looks_up: has(LOOKUP) },
+            texts: Texts { collates: collates(profile), looks_up: has(LOOKUP), are_times: has(TIME) },
             zone: Zone::of(plan, profile),
             has_zones: has_zones(profile),
             stored: None,

@@ -18,6 +18,8 @@ use crate::types::LogicalType;
 pub(super) const PASSES: &str = "terrane_passes";
 /// The form of a string column that its indexes use: equal for all strings that are equal by code point.
 pub(super) const LOOKUP: (&str, usize) = ("text_lookup", 1);
+/// The form that strings with times have in a dialect without types for times: equal for equal times.
+pub(super) const TIME: (&str, usize) = ("text_time", 1);
 
 /// The conversion of strings before a dialect compares them.
 #[derive(Debug, Clone, Copy, Default)]
@@ -25,6 +27,8 @@ pub(super) struct Texts {
     pub(super) collates: bool,
     /// True if the dialect has [`LOOKUP`].
     pub(super) looks_up: bool,
+    /// True if the dialect has [`TIME`].
+    pub(super) are_times: bool,
 }
 
 /// The joined rows of one fact, which the names in snippets refer to.
@@ -148,10 +152,15 @@ impl<'a> RowScope<'a> {
         self.value(owner, id, Evaluation::Infallible)
     }
 
-    /// Returns a dimension of the root's members; a string is comparable by code point.
+    /// Returns a dimension of the root's members. A string is comparable by code point. A time that is stored as a
+    /// string is comparable with literals and with other times.
     pub(super) fn comparable(&self, id: DimensionId) -> SqlExpr<'a> {
         let dimension = self.model.dimension(id);
-        self.by_code_point(dimension, self.value(0, id, Evaluation::Infallible.and(compares_as_it_is(dimension))))
+        let value = self.value(0, id, Evaluation::Infallible.and(compares_as_it_is(dimension)));
+        if self.texts.are_times && is_time_in_string(dimension) {
+            return SqlExpr::Call { name: TIME.0, args: vec![value] };
+        }
+        self.by_code_point(dimension, value)
     }
 
     /// Returns the value of a dimension; a string is converted so that it compares by code point.
@@ -351,6 +360,12 @@ impl Evaluation {
     fn and(self, is_infallible: bool) -> Evaluation {
         if is_infallible { self } else { Evaluation::Fallible }
     }
+}
+
+/// Returns whether a time comes from a column that may have strings: an engine without types for times also has columns
+/// of its types `DATE` and `TIMESTAMP`, which have one form.
+fn is_time_in_string(dimension: &Dimension) -> bool {
+    dimension.ty == DimensionType::Time && matches!(dimension.column_type, LogicalType::Text | LogicalType::Unknown)
 }
 
 /// Returns whether a dimension's column is compared without a cast. A query's values then have the column's own type,

@@ -23,6 +23,8 @@ pub enum Type {
     Timestamp,
     /// An instant, written in UTC.
     Instant,
+    /// A local time. SQLite stores it as a string in the form of the cell; the other engines have a timestamp.
+    TimeInText,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -76,12 +78,12 @@ fn type_name(kind: Kind, ty: Type) -> &'static str {
         (Type::Double, Kind::Postgres) => "DOUBLE PRECISION",
         (Type::Double, _) => "DOUBLE",
         (Type::Text, Kind::MariaDb) => "VARCHAR(200)",
-        (Type::Text, _) => "TEXT",
+        (Type::Text, _) | (Type::TimeInText, Kind::Sqlite) => "TEXT",
         (Type::Boolean, _) => "BOOLEAN",
         (Type::Date, _) => "DATE",
-        (Type::Timestamp, Kind::MariaDb) => "DATETIME(6)",
+        (Type::Timestamp | Type::TimeInText, Kind::MariaDb) => "DATETIME(6)",
         (Type::Timestamp, Kind::Sqlite) | (Type::Instant, Kind::Sqlite) => "DATETIME",
-        (Type::Timestamp, _) => "TIMESTAMP",
+        (Type::Timestamp | Type::TimeInText, _) => "TIMESTAMP",
         (Type::Instant, Kind::MariaDb) => "TIMESTAMP(6) NULL",
         (Type::Instant, _) => "TIMESTAMPTZ",
     }
@@ -95,7 +97,7 @@ fn literal(kind: Kind, ty: Type, cell: Option<&str>) -> String {
         Type::Text if kind == Kind::MariaDb => format!("'{}'", quoted.replace('\\', "\\\\")),
         Type::Instant if matches!(kind, Kind::DuckDb | Kind::Postgres) => format!("'{quoted}+00'"),
         // Times are in ISO 8601, which does not depend on the server's order of day and month.
-        Type::Text | Type::Date | Type::Timestamp | Type::Instant => format!("'{quoted}'"),
+        Type::Text | Type::Date | Type::Timestamp | Type::Instant | Type::TimeInText => format!("'{quoted}'"),
     }
 }
 
@@ -136,6 +138,19 @@ pub fn small_tables() -> Vec<Table> {
             "steps",
             &[("id", Type::Integer), ("day", Type::Date), ("number", Type::Integer)],
             rows(&[&["1", "2024-03-09", "4"], &["2", "2024-03-11", "8"], &["3", "2024-03-11", "16"]]),
+        ),
+        Table::new(
+            "notes",
+            &[("id", Type::Integer), ("written", Type::TimeInText)],
+            rows(&[
+                &["1", "2024-03-09"],
+                &["2", "2024-03-09 00:00:00"],
+                &["3", "2024-03-09T15:30:00"],
+                &["4", "2024-03-10"],
+                &["5", "2024-03-11 23:59:59.500"],
+                &["6", "2024-03-12 00:00:00.000"],
+                &["7", "NULL"],
+            ]),
         ),
     ]
 }

@@ -59,6 +59,8 @@ pub fn profile() -> Profile {
         .ops(OPS)
         .function("mask_partial", 2, "substr({0}, 1, 1) || {1}")
         .function("text_time", 1, TEXT_TIME)
+        // Without the keyword, SQLite 3.51 computes the steps of an axis again for each row that is joined with them.
+        .function("materialized", 1, "MATERIALIZED {0}")
         // Converts a date to a timestamp by adding a time of day, because dates and timestamps are compared as strings.
         .op_for(Op::Cast, LogicalType::Date, "CAST({0} || substr(' 00:00:00', length({0}) - 9) AS {1})")
         .op_with(Op::Concat, 2, "{0} || {1}")

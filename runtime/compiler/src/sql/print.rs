@@ -73,9 +73,15 @@ pub fn print_explain(
     printer.finish().map(Some)
 }
 
+/// The function by which a dialect says that it computes a named query once only if the query has the keyword
+/// `MATERIALIZED`.
+const MATERIALIZED: (&str, usize) = ("materialized", 1);
+
 struct Printer<'p> {
     profile: &'p DialectProfile,
     is_bound: bool,
+    /// True if named queries have the keyword `MATERIALIZED`.
+    is_materialized: bool,
     out: String,
     params: Vec<Value>,
     /// The indentation of the SELECT that is being printed.
@@ -85,7 +91,10 @@ struct Printer<'p> {
 
 impl<'p> Printer<'p> {
     fn new(profile: &'p DialectProfile, is_bound: bool) -> Self {
-        Printer { profile, is_bound, out: String::with_capacity(1024), params: Vec::new(), depth: 0, missing: None }
+        let (name, arity) = MATERIALIZED;
+        let is_materialized = profile.function(name, arity, None).is_some();
+        let out = String::with_capacity(1024);
+        Printer { profile, is_bound, is_materialized, out, params: Vec::new(), depth: 0, missing: None }
     }
 
     fn finish(self) -> Result<(String, Vec<Value>), QueryError> {
@@ -136,7 +145,7 @@ impl Printer<'_> {
         for (index, (name, query)) in select.with.iter().enumerate() {
             self.text(if index == 0 { "WITH " } else { ", " });
             self.text(name);
-            self.text(" AS ");
+            self.text(if self.is_materialized { " AS MATERIALIZED " } else { " AS " });
             self.nested(|printer| printer.query(query));
         }
         if !select.with.is_empty() {

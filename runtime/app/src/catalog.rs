@@ -147,7 +147,7 @@ pub async fn load(
     })
 }
 
-/// Marks the joins that find a row for every row of the joining cube, as the warehouse's foreign keys prove. If the
+/// Marks the joins for which the warehouse's foreign keys prove that every row of the joining cube finds a row. If the
 /// warehouse does not report its foreign keys, no join is marked; the results of queries are the same without marks.
 async fn with_foreign_keys(model: Model, profile: &DialectProfile, warehouse: &dyn Warehouse) -> Model {
     if !model.has_joins_to_prove() {

@@ -156,7 +156,7 @@ impl DataVersions {
         }
     }
 
-    /// Adds the facts that the rows of one cube depend on to the hash. Returns the time for which the rows may be
+    /// Adds to the hash the facts on which the rows of one cube depend. Returns the time for which the rows may be
     /// reused.
     async fn source_version(
         &self,

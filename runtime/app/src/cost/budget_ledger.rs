@@ -160,7 +160,8 @@ impl BudgetLedger {
         Ok((account, used))
     }
 
-    /// Renews the leases of accounts with reservations and returns what the other accounts hold. Never returns.
+    /// Renews the leases of all accounts periodically, with only the amounts that queries use. The rest of a lease goes
+    /// back to the budget, and an account without reservations is removed. Never returns.
     pub async fn keep_renewing(&self) {
         loop {
             tokio::time::sleep(RENEWAL).await;

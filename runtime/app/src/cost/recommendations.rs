@@ -75,8 +75,8 @@ struct Sum {
 }
 
 impl CostService {
-    /// Recommends changes for the queries of the last days. Within each kind, the change of the queries that took the
-    /// warehouse the most time comes first.
+    /// Recommends changes for the queries of the last days. Within each kind, changes are sorted by the time that the
+    /// warehouse took for their queries, longest first.
     ///
     /// # Errors
     /// `user_id` is not the caller and the caller lacks `admin`, or the state database is unavailable.

@@ -8,7 +8,7 @@
 //! slow holder may not notice that its lease has expired. So a task passes its lease to each change that depends on it,
 //! and the change is refused if the fence is stale.
 //!
-//! - After a take-over, the task runs at once. Several missed runs are made up by this one.
+//! - After a take-over, the task runs at once. This run makes up for all missed runs.
 //! - Periods are lengthened by up to a tenth, so that replicas and tasks do not run at the same moments.
 //! - A task that fails is run again after a delay that doubles up to a bound. A panic counts as a failure, and ends
 //!   neither the worker nor its other tasks.

@@ -242,7 +242,7 @@ impl Preaggregations {
             Err(error) => return Err(error.into()),
         }
         let made = new.made.len();
-        // Other processes read the generation within their interval. So does this one if the reload fails.
+        // Other processes read the generation within their interval. If the reload fails, this process does the same.
         if let Err(error) = self.reload().await {
             tracing::warn!(event = "preagg_state_unknown", error_message = %error);
         }
@@ -388,7 +388,8 @@ impl Preaggregations {
         }
     }
 
-    /// Returns the digest of the rows of the rollup's refresh query. A rollup without one uses that of its cube.
+    /// Returns the digest of the rows of the rollup's refresh query. A rollup without a refresh query uses the refresh
+    /// query of its cube.
     async fn refresh_digest(&self, rollup: &RollupOf<'_>) -> Result<Option<Arc<str>>, BuildFailure> {
         let refresh = rollup.rollup.refresh.as_ref().or(rollup.cube.refresh.as_ref());
         let Some(query) = refresh.and_then(|refresh| refresh.query.as_ref()) else { return Ok(None) };

@@ -148,7 +148,8 @@ impl CachedExecutor {
             return self.run_alone(&job, key, MissReason::Nondeterministic, Some(reading), caller, origin).await;
         }
         if control.bypass {
-            // The result must be newer than this request, so it does not come from an execution that began before.
+            // The result must be newer than this request, so it does not come from an execution that is already
+            // running.
             let done = job.run(&self.executor.runner, caller.tenant, origin).await?;
             let result = Arc::new(done.stored(reading.version, reading.as_of));
             self.executor.store(&self.settings.tiers, key, &result, &reading).await;

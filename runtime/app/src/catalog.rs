@@ -58,7 +58,7 @@ impl Snapshot {
     }
 
     /// Returns the lineage of columns and measures, which is computed on first use. If sources do not declare all
-    /// columns of a table, the warehouse is asked for them.
+    /// columns of a table, the warehouse is asked for the columns.
     pub async fn lineage(&self, warehouse: &dyn Warehouse) -> &Lineage {
         let make = async {
             let mut known = KnownColumns::declared(&self.definitions);

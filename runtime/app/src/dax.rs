@@ -292,7 +292,7 @@ fn ordered(plan: &SemanticPlan, batches: Vec<RecordBatch>) -> Result<Vec<RecordB
     Ok(vec![rows])
 }
 
-/// Returns the columns of an order, each with true if it descends.
+/// Returns the columns of an order, each with true if its order is descending.
 fn keys(order: &[OrderKey]) -> impl Iterator<Item = (usize, bool)> {
     order.iter().map(|key| (key.column, key.descending))
 }

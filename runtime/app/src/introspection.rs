@@ -148,7 +148,7 @@ struct TypeSource<'a> {
 /// The SQL of a probe, and the types of its columns.
 type ProbeAnswer = (Arc<str>, Arc<[LogicalType]>);
 
-/// A cube with its probe and the answer to it.
+/// A cube with its probe and the answer to the probe.
 type ProbedCube<'a> = (&'a Cube, Result<TypeProbe, QueryError>, Result<ProbeAnswer, Unread>);
 
 impl<'a> TypeSource<'a> {

@@ -38,8 +38,8 @@ use crate::ports::store::StoreError;
 const FIRST_BACKOFF: Duration = Duration::from_secs(5);
 /// The longest delay after a failure.
 const MAX_BACKOFF: Duration = Duration::from_secs(600);
-/// The shortest pause between two runs of a due-time task. It keeps a task whose due time does not change from running
-/// in a tight loop.
+/// The shortest pause between two runs of a due-time task. The pause prevents a tight loop if the due time of a task
+/// does not change.
 const MIN_PAUSE: Duration = Duration::from_millis(500);
 /// The time that a run has to end after the worker was asked to stop.
 const GRACE: Duration = Duration::from_secs(2);

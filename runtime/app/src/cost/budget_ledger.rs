@@ -65,9 +65,9 @@ struct AccountState {
     /// The sum of the costs of this server's queries since the account was opened.
     recorded: u64,
     limit: u64,
-    /// The reading of the clock's `elapsed` until which the lease holds.
+    /// The time until which the lease holds, as the clock's `elapsed`.
     valid_until: Duration,
-    /// The amount that was refused last, and the reading of the clock's `elapsed` until which this amount and larger
+    /// The amount that was refused last, and the time, as the clock's `elapsed`, until which this amount and larger
     /// ones are refused without a claim.
     refused: Option<(u64, Duration)>,
 }

@@ -91,7 +91,8 @@ impl GuardrailService {
     /// Returns the guardrails of a subject.
     ///
     /// # Errors
-    /// The subject has none, or it is not the caller and the caller lacks `admin`.
+    /// The subject has no guardrails; or it is neither the caller nor one of the caller's roles and groups, and the
+    /// caller lacks `admin`.
     pub async fn guardrails(
         &self,
         request: &RequestContext,

@@ -136,7 +136,7 @@ impl CostService {
 }
 
 /// Recommends a bound of time for cubes whose rows are read without one. A cube is left out if its queries with a bound
-/// take as long as those without.
+/// take as long as its queries without one.
 fn filters(access: &Access<'_>, totals: &[FilterTotals]) -> Vec<CostRecommendation> {
     let mut cubes: BTreeMap<&Arc<str>, (Sum, Sum)> = BTreeMap::new();
     for group in totals {

@@ -37,8 +37,8 @@ struct AlertStream {
 
 impl MonitorService {
     /// Returns a stream of alerts. It begins with the newest open alerts, at most [`MAX_LISTED`](super::MAX_LISTED).
-    /// Then follows each alert that is triggered or changes, among the open alerts and the newest ones. An error is the
-    /// last item.
+    /// Afterwards, it contains each alert that is triggered or changes, among the open alerts and the newest alerts in
+    /// any state. An error is the last item.
     pub fn follow_alerts(
         self: &Arc<Self>,
         followed: FollowedAlerts,

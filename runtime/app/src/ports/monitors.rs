@@ -208,7 +208,7 @@ pub struct DetectionFilter {
     /// The start of the first step that is not selected, in milliseconds since 1970-01-01T00:00:00.
     pub before_ms: Option<i64>,
     pub min_severity: Option<FindingSeverity>,
-    /// The step and the id of the last row of the page before; `None` for the first page.
+    /// The step and the id of the last row of the previous page; `None` for the first page.
     pub older_than: Option<(i64, Arc<str>)>,
     pub limit: u32,
 }
@@ -220,7 +220,7 @@ pub struct AlertFilter {
     /// Selects alerts that are not resolved.
     pub is_open: bool,
     pub min_severity: Option<FindingSeverity>,
-    /// The time and the id of the last row of the page before; `None` for the first page.
+    /// The time and the id of the last row of the previous page; `None` for the first page.
     pub older_than: Option<(Timestamp, Arc<str>)>,
     pub limit: u32,
 }

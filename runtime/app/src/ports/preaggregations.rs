@@ -255,7 +255,7 @@ pub trait PreaggregationState: Send + Sync {
     /// Removes the records of retired tables that were dropped.
     async fn forget(&self, lease: &Lease, tables: &[Arc<str>]) -> Result<bool, StoreError>;
 
-    /// Adds queries of a target that were computed from rows to the recorded ones.
+    /// Adds to the recorded queries of a target further queries that were computed from rows.
     async fn record_queries(&self, target: &str, queries: &[ComputedQueries]) -> Result<(), StoreError>;
 
     /// Returns the recorded queries of a target, the costliest first.

@@ -208,8 +208,8 @@ pub trait Warehouse: Send + Sync {
         None
     }
 
-    /// Returns the numbers of connections; `None` if the adapter does not count them. It is called for every scrape of
-    /// metrics, so it must be fast.
+    /// Returns the numbers of connections; `None` if the adapter does not count them. The function is called for every
+    /// scrape of metrics, so it must be fast.
     fn connections(&self) -> Option<Connections> {
         None
     }

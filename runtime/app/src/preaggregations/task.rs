@@ -195,7 +195,7 @@ impl Preaggregations {
         Ok(())
     }
 
-    /// Returns the time at which a rollup is next compared with its rows; `None` if it never is.
+    /// Returns the time at which a rollup is next compared with its rows; `None` if no comparison is due at any time.
     pub(super) fn due_at(
         &self,
         rollup: &RollupOf<'_>,

@@ -35,7 +35,7 @@ pub struct CacheSettings {
     pub tiers: Vec<Arc<dyn ResultCache>>,
     /// The secret for digests. All servers on one state database share it.
     pub secret: CacheSecret,
-    /// The id of the warehouse, which differs from those of all other warehouses that are used with this secret.
+    /// The id of the warehouse, unique among all warehouses that are used with this secret.
     pub warehouse: Arc<str>,
     /// The time for which results over cubes without a data version may be reused; zero for never.
     pub ttl: Duration,

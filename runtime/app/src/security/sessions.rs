@@ -226,8 +226,8 @@ impl Authenticator {
         Ok(())
     }
 
-    /// Reads a session with its rights. A session of an older version has no stored rights, so it gets those of its
-    /// user.
+    /// Reads a session with its rights. A session of an older version has no stored rights, so it gets the rights of
+    /// its user.
     pub(super) async fn read_session(&self, id: &str) -> Result<Option<Session>, StoreError> {
         match self.ports.credentials.session(id).await? {
             Some(session) if session.rights.is_none() && !session.is_guest => {

@@ -30,8 +30,8 @@ const MAX_ATTEMPTS: u32 = 5;
 const FIRST_BACKOFF: Duration = Duration::from_secs(30);
 /// The interval of checks whether a running build was cancelled.
 const CANCEL_INTERVAL: Duration = Duration::from_secs(1);
-/// One day: the margin by which more partitions are rebuilt, because the range of a partition and the times of the
-/// column may be in different zones.
+/// One day: the margin that is added to the update window, because the range of a partition and the times of the column
+/// may be in different zones.
 const DAY_MICROS: i64 = 86_400_000_000;
 
 /// The reason why a build publishes nothing.

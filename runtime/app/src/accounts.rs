@@ -40,7 +40,7 @@ pub struct AccountPorts {
     pub clock: Arc<dyn Clock>,
 }
 
-/// The administrator who makes a change; audit records name it.
+/// The administrator who makes a change, as the audit record of the change names them.
 #[derive(Debug, Clone, Default)]
 pub struct Actor {
     pub user_id: Arc<str>,
@@ -94,7 +94,7 @@ pub enum AccountError {
     Store(#[from] StoreError),
 }
 
-/// The use cases. All clones share the ports and the cache.
+/// The use cases of accounts. All clones share the ports and the cache.
 #[derive(Clone)]
 pub struct Accounts {
     ports: AccountPorts,

@@ -2,8 +2,9 @@
 //!
 //! In: a measure or metric, a granularity, the dimensions that distinguish series, a detector. Out: each point with its
 //! score, severity and bounds. [`QueryService`] computes the values, so the caller's policies and hooks apply as to any
-//! query. The baseline of a series is at most `training_size` steps before its first scored point; all points of the
-//! series are scored against this baseline. Absent: the mathematics (components), monitors and alerts (`monitors`).
+//! query. The baseline of a series consists of at most `training_size` steps before the first scored point. All points
+//! of the series are scored against this baseline. Absent: the mathematics (components), monitors and alerts
+//! (`monitors`).
 
 pub(crate) mod bucket;
 mod data_range;
@@ -31,7 +32,7 @@ pub use series::Unreadable;
 pub use value::SeriesValue;
 pub(crate) use value::{qualified, time_dimension_of, visible_metric};
 
-/// The default number of steps of history, from the specification.
+/// The default number of steps of history.
 pub const TRAINING_SIZE: u32 = 100;
 /// The largest number of steps of history that a run may request.
 const MAX_TRAINING_SIZE: u32 = 10_000;
@@ -82,7 +83,7 @@ pub struct JudgedSeries {
     pub points: Vec<Point>,
 }
 
-/// One point. A number is `None` if it does not exist.
+/// One scored point. A number is `None` if the series has no value in this step, or the detector computed no number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
     /// The start of the bucket in the local time of the query's zone, in milliseconds since 1970-01-01T00:00:00.
@@ -183,7 +184,7 @@ impl AnomalyService {
         Ok(AnomalyRun { detector, sensitivity, granularity: request.granularity, time_dimension: time, series })
     }
 
-    /// Returns the range of time in which the data have rows, if the requested range lies outside it.
+    /// Returns the range of time in which the data have rows, if the requested range lies outside of that range.
     ///
     /// # Errors
     /// As [`AnomalyService::run`].
@@ -317,8 +318,8 @@ fn range(request: &AnomalyRequest) -> Result<(Option<Bucket>, Option<Bucket>), A
     }
 }
 
-/// Returns the query for the values by step and dimensions, including steps without rows. With `from`, it begins
-/// `training_size` steps before that step.
+/// Returns the query for the values by step and dimensions, including steps without rows. With `from`, the range of the
+/// query begins `training_size` steps before `from`.
 fn query(request: &AnomalyRequest, time: &Arc<str>, from: Option<Bucket>) -> Result<SemanticQuery, AnomalyError> {
     let far = |text: &Arc<str>| AnomalyError::Moment { text: Arc::clone(text) };
     let start = match (from, &request.from) {

@@ -158,7 +158,8 @@ impl Builds {
         if let Err(error) = lease.release().await {
             tracing::warn!(event = "lease_not_released", name, error_message = %error);
         }
-        // `invalidated` is checked too: without it, other servers would serve old rows until their results expire.
+        // An error in `invalidated` is returned too: the other servers, which were not informed, serve old rows until
+        // their results expire.
         let builds = outcome?;
         invalidated?;
         Ok(builds)

@@ -58,7 +58,7 @@ impl Snapshot {
     }
 
     /// Returns the lineage of columns and measures, which is computed on first use. If sources do not declare all
-    /// columns of a table, the warehouse is asked for them.
+    /// columns of a table, the warehouse is asked for the columns.
     pub async fn lineage(&self, warehouse: &dyn Warehouse) -> &Lineage {
         let make = async {
             let mut known = KnownColumns::declared(&self.definitions);
@@ -147,7 +147,7 @@ pub async fn load(
     })
 }
 
-/// Marks the joins that find a row for every row of the joining cube, as the warehouse's foreign keys prove. If the
+/// Marks the joins for which the warehouse's foreign keys prove that every row of the joining cube finds a row. If the
 /// warehouse does not report its foreign keys, no join is marked; the results of queries are the same without marks.
 async fn with_foreign_keys(model: Model, profile: &DialectProfile, warehouse: &dyn Warehouse) -> Model {
     if !model.has_joins_to_prove() {

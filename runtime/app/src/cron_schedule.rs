@@ -2,7 +2,7 @@
 //!
 //! In: a cron expression of five fields and the name of a zone. Out: the next time. The library `croner` decides about
 //! changes to and from daylight saving time: if a time does not exist on a day, the run is at the first time after it;
-//! if a time exists twice, it is run once. Absent: the runs.
+//! if a time exists twice, there is one run. Absent: the runs.
 
 use croner::Cron;
 use croner::parser::{CronParser, Seconds, Year};

@@ -130,7 +130,7 @@ impl DataTestService {
         run
     }
 
-    /// Returns the time of the next scheduled run. It may be in the past: several missed times are made up by one run.
+    /// Returns the time of the next scheduled run. This time may be in the past; one run makes up for all missed times.
     async fn next_scheduled(&self) -> Result<Option<Timestamp>, StoreError> {
         let Some(schedule) = &self.settings.schedule else { return Ok(None) };
         let last = self.ports.records.last_scheduled_data_tests().await?;
@@ -181,7 +181,7 @@ fn outcome_of(problem: &Diagnostic) -> TestOutcome {
 }
 
 /// Returns the first time of the schedule after the last run; without a last run, after the start of the server.
-/// Several missed times are made up by one run.
+/// One run makes up for all missed times.
 fn next_run(times: &CronSchedule, last: Option<Timestamp>, started: Timestamp) -> Option<Timestamp> {
     times.next(last.unwrap_or(started))
 }

@@ -5,7 +5,7 @@
 //!
 //! - the reports of changes ([`Invalidations`]): a load of the project, a build, a caller's invalidation;
 //! - its `refresh:` key: the result of `sql`, or the number of the period of `every`;
-//! - without that key, the warehouse's own version of its data, if it has one.
+//! - without that key, the warehouse's own version of its data, if the warehouse has one.
 //!
 //! A cube without a key and without a version of the warehouse may be cached for a limited time only (`ttl`). All
 //! replicas that share a state database and a warehouse have the same versions. Read a version before the rows: if the
@@ -156,7 +156,7 @@ impl DataVersions {
         }
     }
 
-    /// Adds the facts that the rows of one cube depend on to the hash. Returns the time for which the rows may be
+    /// Adds to the hash the facts on which the rows of one cube depend. Returns the time for which the rows may be
     /// reused.
     async fn source_version(
         &self,

@@ -112,7 +112,8 @@ pub async fn execute(queries: &QueryService, context: &RequestContext, text: &st
     execute_with(queries, context, text, &Parameters::new()).await
 }
 
-/// Runs the first `EVALUATE` of a query with values for its parameters. A warning states that others were not run.
+/// Runs the first `EVALUATE` of a query with values for its parameters. If the query has further ones, the answer has a
+/// warning that they were not run.
 ///
 /// # Errors
 /// [`DaxError`]
@@ -168,7 +169,7 @@ async fn answer(
     let limit = (MAX_ROWS + 1).min(session.max_rows());
     plan.query.limit = Some(limit);
     let answer = async { session.prepare(&plan.query).await?.run().await }.await?;
-    // If a policy returned fewer rows than the limit, the first rows of these need not be the first rows of the result.
+    // A policy may have cut the rows off below `limit`. Then the first rows of `TOPN` may be missing.
     let is_cut = answer.truncated != Some(false);
     if is_cut && (answer.returned_rows >= limit || plan.top.is_some()) {
         return Err(too_many_rows(session, limit, answer.returned_rows));
@@ -291,7 +292,7 @@ fn ordered(plan: &SemanticPlan, batches: Vec<RecordBatch>) -> Result<Vec<RecordB
     Ok(vec![rows])
 }
 
-/// Returns the columns of an order, each with true if it descends.
+/// Returns the columns of an order, each with true if its order is descending.
 fn keys(order: &[OrderKey]) -> impl Iterator<Item = (usize, bool)> {
     order.iter().map(|key| (key.column, key.descending))
 }

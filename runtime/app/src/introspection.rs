@@ -52,8 +52,9 @@ struct Refused {
 
 impl SchemaIntrospection {
     /// Turns warnings about unreadable cubes into errors. A warning becomes an error if the warehouse could read the
-    /// cube in the project `before`, and the cube has changed since. It remains an error until the warehouse can read
-    /// the cube again. A new cube or a dropped table gives only a warning, so that it does not prevent other changes.
+    /// cube in the project `before`, and the cube has changed from that project to this one. It remains an error until
+    /// the warehouse can read the cube again. A new cube or a dropped table gives only a warning, so that it does not
+    /// prevent other changes.
     pub(crate) fn harden(
         &mut self,
         diagnostics: &mut [Diagnostic],
@@ -99,7 +100,8 @@ const READABLE_HINT: &str = "check the columns and functions that its `sql` name
 /// The largest number of concurrent statements. The limit leaves the warehouse free for queries.
 const AT_ONCE: usize = 4;
 
-/// The code of a cube that the warehouse cannot describe. It is a warning, because the other cubes can be served.
+/// The code of a cube that the warehouse cannot describe. The diagnostic is a warning, because the other cubes can be
+/// served.
 pub const UNREADABLE_CUBE: Code = Code::CubeNotDescribed;
 /// The code of a member that the warehouse cannot read.
 pub const NOT_READABLE: Code = Code::MemberNotReadable;
@@ -146,7 +148,7 @@ struct TypeSource<'a> {
 /// The SQL of a probe, and the types of its columns.
 type ProbeAnswer = (Arc<str>, Arc<[LogicalType]>);
 
-/// A cube with its probe and the answer to it.
+/// A cube with its probe and the answer to the probe.
 type ProbedCube<'a> = (&'a Cube, Result<TypeProbe, QueryError>, Result<ProbeAnswer, Unread>);
 
 impl<'a> TypeSource<'a> {
@@ -198,8 +200,8 @@ impl<'a> Introspector<'a> {
         }
     }
 
-    /// Asks the warehouse for the types of each cube's members. If it refuses a cube, this is a warning. Queries of
-    /// such members fail later with the warehouse's own message.
+    /// Asks the warehouse for the types of each cube's members. A member that the warehouse refuses gets a warning, and
+    /// queries of this member fail later with the warehouse's own message.
     pub(crate) async fn types(mut self, diagnostics: &mut Vec<Diagnostic>) -> (ColumnTypes, SchemaIntrospection) {
         let (model, profile, asked) = (self.model, self.profile, self.asked);
         let questions: Vec<BoxFuture<'_, _>> = model.cubes.iter().map(|cube| asked.of(model, cube, profile)).collect();
@@ -231,8 +233,8 @@ impl<'a> Introspector<'a> {
         (self.types, self.introspection)
     }
 
-    /// Reports a condition whose type cannot serve as a condition. Booleans and numbers can, since some engines have no
-    /// booleans.
+    /// Reports a condition whose type is a string, a date, a time or bytes. Numbers are accepted like booleans, because
+    /// some engines have no booleans.
     fn condition(&mut self, cube: &Cube, member: ProbedMember, ty: LogicalType) {
         let what = match ty {
             LogicalType::Text => "a string",
@@ -379,7 +381,7 @@ fn at_cube(diagnostic: Diagnostic, cube: &Cube) -> Diagnostic {
     }
 }
 
-/// Converts an Arrow type to the compiler's.
+/// Converts an Arrow type to the compiler's logical type.
 fn logical_type(ty: &DataType) -> LogicalType {
     match ty {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => LogicalType::Text,

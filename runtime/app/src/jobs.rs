@@ -44,7 +44,8 @@ pub const MAX_WAIT: Duration = Duration::from_secs(30);
 pub const MAX_LISTED: u32 = 100;
 /// The largest number of characters of an idempotency key.
 pub const MAX_KEY_CHARS: usize = 255;
-/// The time between two reads of a job that a request waits for. It is needed if another replica runs the job.
+/// The time between two reads of a job that a request waits for. The reads notice the end of a job that another replica
+/// runs.
 const WAIT_POLL: Duration = Duration::from_millis(500);
 
 /// The operator's settings of jobs.
@@ -319,13 +320,13 @@ fn job_context(maker: &Maker, request: &RequestContext) -> RequestContext {
     }
 }
 
-/// Returns the query without a total count of its rows. The rows of the result are counted when they are written,
-/// whereas an engine that counts first has to hold all rows.
+/// Returns the query without a total count of its rows. The rows of the result are counted while they are written. If
+/// the engine counted them first, it would have to hold all rows.
 fn without_total(query: SemanticQuery) -> SemanticQuery {
     SemanticQuery { skip_total: true, ..query }
 }
 
-/// Returns a digest of the statement that a query compiles to, and of its values. Policies affect both.
+/// Returns a digest of the statement that a query compiles to, and of the statement's values. Policies affect both.
 ///
 /// The statement is compiled without pre-aggregations: the names of pre-aggregated tables change with each build, and
 /// do not depend on policies.

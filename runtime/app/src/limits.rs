@@ -3,7 +3,7 @@
 //! In: a caller and its address, before the request is processed. Out: permission, or [`RateExceeded`]. Each limit is a
 //! bucket that fills evenly and allows a burst (GCRA). Time comes from the port, so that tests need not wait. Memory is
 //! bounded: a limit has at most [`MAX_SUBJECTS`] buckets, and full buckets are removed first. Callers for whom no
-//! bucket is free share one. Absent: the number of running queries (`query::limiter`), guesses of passwords
+//! bucket is free share one bucket. Absent: the number of running queries (`query::limiter`), guesses of passwords
 //! (`security`).
 //!
 //! [`quota`] limits the number of sockets and live queries that a caller has open.
@@ -84,8 +84,7 @@ pub enum Subject {
 
 impl Subject {
     /// Returns the subject of a caller: the key, the user with all tokens of the user, or the network of an anonymous
-    /// client.
-    /// `credential` is the id of the caller's key or session.
+    /// client. `credential` is the id of the caller's key or session.
     pub fn of(caller: &SecurityContext, credential: &Arc<str>, client: Option<IpAddr>) -> Self {
         match caller.auth_method {
             AuthMethod::Anonymous => Subject::of_address(client),
@@ -153,7 +152,7 @@ impl RateLimits {
         limit.take(Subject::Tenant(identity.tenant.clone().unwrap_or_default()))
     }
 
-    /// Checks whether an address may send another credential, although it may be invalid. Counts nothing.
+    /// Checks whether an address may send another credential, which may prove to be invalid. Counts nothing.
     ///
     /// # Errors
     /// [`RateExceeded`]: the address has sent too many invalid credentials.

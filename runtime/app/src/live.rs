@@ -7,9 +7,8 @@
 //!
 //! # Changes
 //! A query runs again if the project was replaced, or if the version of the data that it reads has changed
-//! ([`DataVersions`]). Over data without a version, it runs again after `refresh`. An answer is sent only if its rows
-//! differ from those of the last answer. Of the last answer, only a digest is stored.
-//! last one is not sent. Only a digest of the last answer is stored.
+//! ([`DataVersions`]). A query over data without a version runs again after `refresh`. An answer is sent only if its
+//! rows differ from those of the last answer. Of the last answer, only a digest is stored.
 
 mod digest;
 
@@ -76,8 +75,8 @@ impl LiveService {
         LiveService { catalog, queries, versions, clock, quota: Quota::new(quota) }
     }
 
-    /// Admits a stream of a caller. It counts until the permit is dropped. `credential` is the id of the caller's key
-    /// or session.
+    /// Admits a stream of a caller. The stream counts until the permit is dropped. `credential` is the id of the
+    /// caller's key or session.
     ///
     /// # Errors
     /// [`LiveError`]
@@ -95,7 +94,7 @@ impl LiveService {
     }
 
     /// Returns the answers of a query: the first one at once, and another one for each change. An error of the query
-    /// itself, or a denial, is the last item. Another error is sent once, and the query continues.
+    /// itself, or a denial, is the last item. Any other error is sent once, and the query continues.
     ///
     /// `refresh` is the interval at which a query over data without a version runs again, at least [`TICK`].
     pub fn query(
@@ -249,7 +248,7 @@ impl Followed {
     }
 }
 
-/// Returns the new last answer, and whether its rows differ from the rows of the answer before.
+/// Returns the new last answer, and whether its rows differ from the rows of the previous answer.
 async fn next_answer(before: Option<LastAnswer>, answer: &Arc<Answer>) -> (LastAnswer, bool) {
     match before {
         Some(before) if before.is_of(answer) => (before, false),

@@ -53,7 +53,7 @@ pub struct PreaggregationSettings {
     pub build_timeout: Duration,
     /// The time between two comparisons of a rollup with its rows, for rollups that state no interval.
     pub refresh_every: Duration,
-    /// The time after which a retired table is dropped. No statement may read it for longer.
+    /// The time after which a retired table is dropped. No statement may read a table for longer than this.
     pub drop_after: Duration,
     /// The time for which ended builds stay recorded.
     pub history: Duration,
@@ -157,7 +157,7 @@ impl PreaggregationBackend {
     }
 }
 
-/// Returns the time that is `wait` after `time`; the largest time if there is none so late.
+/// Returns the time that is `wait` after `time`, or the largest time if the sum exceeds it.
 fn after(time: Timestamp, wait: Duration) -> Timestamp {
     time.checked_add(wait).unwrap_or(Timestamp::MAX)
 }

@@ -72,7 +72,7 @@ pub struct ServedStatus {
     /// The number of errors in the served project. It is more than 0 only if the caller accepted the parts without
     /// errors.
     pub errors: usize,
-    /// The last load that was refused since then; `None` if no load was refused.
+    /// The last load that was refused since `loaded_at`; `None` if no load was refused.
     pub refused: Option<Refused>,
 }
 

@@ -6,13 +6,13 @@
 //!
 //! # Flow
 //! 1. [`QueryService::session`] fixes one snapshot of the project and one current time for a request. A
-//!    request with several statements (an explanation with its plan, a profile) uses one snapshot for all.
+//!    request with several statements (an explanation with its plan, a profile) uses one snapshot for all of them.
 //! 2. [`QuerySession::prepare`] authorizes the query (`authorization`): governance hooks decide, and their
-//!    obligations become part of the caller's rights. The limit of rows follows from the context's
-//!    [`QueryKind`](crate::domain::QueryKind), since hooks see the limit that will apply.
+//!    obligations become part of the caller's rights. The limit of rows is already known from the context's
+//!    [`QueryKind`](crate::domain::QueryKind), because hooks see the limit that will apply.
 //! 3. [`Prepared`] compiles the query under that authorization. [`Prepared::sql`],
 //!    [`Prepared::inline_sql`] and [`Prepared::explain`] end here.
-//! 4. [`Prepared::run`] and [`Prepared::open`] run it. The statement runner (`runner`) alone acquires a
+//! 4. [`Prepared::run`] and [`Prepared::open`] run the query. Only the statement runner (`runner`) acquires a
 //!    permit of the [`ConcurrencyLimiter`]; the main statement, its count and its totals share the permit
 //!    and the timeout. A large answer is read as a stream (`row_reader`), which keeps the permit.
 //! 5. `QuerySession::finish` is the only exit: it reports the outcome to the observer (`recorder`), logs

@@ -206,7 +206,7 @@ impl QuestionService {
         Ok(QuestionAnswer::of_grammar(None, reading))
     }
 
-    /// Looks up the words without a meaning among those values of searchable dimensions that the caller may see.
+    /// Looks up each word without a meaning in the searchable dimensions, among the values that the caller may see.
     async fn values(
         &self,
         request: &RequestContext,

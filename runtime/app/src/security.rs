@@ -151,8 +151,8 @@ impl Authenticator {
         self.ports.tokens.is_some()
     }
 
-    /// Returns whether a bearer can be checked without a lookup of a key that may not exist. This is so for a key that
-    /// this process has seen, and for a token, because its signature is checked first.
+    /// Returns whether a bearer can be checked without a lookup of a key that may not exist. This holds for a key that
+    /// this process has seen. It also holds for a token, because the signature of a token is checked first.
     pub fn is_cheap(&self, bearer: &str) -> bool {
         !api_key::is_key(bearer) || api_key::parse(bearer).is_some_and(|(id, _)| self.cache.keys.has(id))
     }

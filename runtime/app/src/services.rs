@@ -153,8 +153,8 @@ pub struct CostSettings {
     pub recommendation_days: u16,
 }
 
-/// The parts of costs that the path of a query uses. Without them, queries are not recorded, and guardrails of users do
-/// not limit them.
+/// The parts of costs that the path of a query uses. Without these parts, queries are not recorded, and guardrails of
+/// users do not limit queries.
 #[derive(Clone, Default)]
 struct CostHooks {
     executions: Option<Arc<ExecutionLog>>,
@@ -359,7 +359,7 @@ impl ServerServices {
         let audit_buffer = Arc::new(AuditBuffer::new(Arc::clone(&server.audit), Arc::clone(&clock)));
         let access = AccessRecorder::new(Arc::clone(&audit_buffer), Arc::clone(&observer), Arc::clone(&clock));
         let invalidations = Some(Arc::clone(&server.invalidations));
-        // Jobs have their own permits, so that they never use those of interactive queries.
+        // Jobs have their own permits, so that they never use the permits of interactive queries.
         let permits = settings.jobs.concurrency;
         let limiter =
             LimiterSettings { running: permits, queued: permits, running_per_tenant: None, queued_per_tenant: None };

@@ -8,7 +8,7 @@
 //! slow holder may not notice that its lease has expired. So a task passes its lease to each change that depends on it,
 //! and the change is refused if the fence is stale.
 //!
-//! - After a take-over, the task runs at once. Several missed runs are made up by this one.
+//! - After a take-over, the task runs at once. This run makes up for all missed runs.
 //! - Periods are lengthened by up to a tenth, so that replicas and tasks do not run at the same moments.
 //! - A task that fails is run again after a delay that doubles up to a bound. A panic counts as a failure, and ends
 //!   neither the worker nor its other tasks.
@@ -38,8 +38,8 @@ use crate::ports::store::StoreError;
 const FIRST_BACKOFF: Duration = Duration::from_secs(5);
 /// The longest delay after a failure.
 const MAX_BACKOFF: Duration = Duration::from_secs(600);
-/// The shortest pause between two runs of a due-time task. It keeps a task whose due time does not change from running
-/// in a tight loop.
+/// The shortest pause between two runs of a due-time task. The pause prevents a tight loop if the due time of a task
+/// does not change.
 const MIN_PAUSE: Duration = Duration::from_millis(500);
 /// The time that a run has to end after the worker was asked to stop.
 const GRACE: Duration = Duration::from_secs(2);

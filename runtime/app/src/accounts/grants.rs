@@ -22,7 +22,7 @@ const ITEM_BYTES: usize = 8;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Grants {
     pub scopes: Scopes,
-    /// The user id that policies see; without one, the account's own.
+    /// The user id that policies see; `None` for the account's own id.
     pub user_id: Option<Arc<str>>,
     pub email: Option<Arc<str>>,
     pub roles: Vec<Arc<str>>,

@@ -1,7 +1,7 @@
 //! Steps of time on the wall clock of a query's time zone.
 //!
-//! In: dates and timestamps as people write them. Out: the step that contains one, and the steps before it. Absent:
-//! time zones. The compiler interprets the strings that this module returns in the zone of the query.
+//! In: dates and timestamps as people write them. Out: the step that contains a date or timestamp, and earlier steps.
+//! Absent: time zones. This module returns strings, which the compiler interprets in the zone of the query.
 
 use std::sync::Arc;
 
@@ -45,8 +45,8 @@ impl Bucket {
         }
     }
 
-    /// Returns the start of the step that is `steps` before this one; `None` if it is before the beginning of the
-    /// calendar.
+    /// Returns the start of the step that is `steps` before this one; `None` if that start is before the beginning of
+    /// the calendar.
     pub(crate) fn earlier(self, steps: u32, granularity: Granularity) -> Option<Bucket> {
         let steps = i64::from(steps);
         let span = Span::new();

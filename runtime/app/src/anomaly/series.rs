@@ -24,7 +24,7 @@ pub(crate) struct Series {
     pub(crate) points: Vec<(i64, f64)>,
 }
 
-/// A column that cannot be cast to the type that the query requested. The error prevents that rows are left out
+/// A column that cannot be cast to the type that the query requested. The error prevents rows from being left out
 /// unnoticed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the warehouse's column {column} is of the type {found}, which cannot be read as {wanted}")]
@@ -75,8 +75,9 @@ pub(crate) fn newest_time(batches: &[RecordBatch]) -> Result<Option<i64>, Unread
     Ok(newest)
 }
 
-/// Removes the steps before the first step in which any series has a value other than 0. A query with both ends of its
-/// range counts 0 for steps before the data begin. If these zeros were history, the first real days would be anomalies.
+/// Removes the steps before the first step in which any series has a value other than 0. If a query has both ends of a
+/// range, its counts are 0 in the steps before the data begin. If these zeros were history, the first real days would
+/// be anomalies.
 pub(super) fn begun(mut all: Vec<Series>) -> Vec<Series> {
     let first_of = |series: &Series| {
         let begun = series.points.iter().find(|(_, value)| !value.is_nan() && *value != 0.0);

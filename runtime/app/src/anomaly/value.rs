@@ -108,7 +108,7 @@ impl SeriesValue {
         })
     }
 
-    /// Returns the error of a query as the caller may see it. If policies or hooks close the metric itself, the caller
+    /// Returns the error of a query as the caller may see it. If policies or hooks deny the metric itself, the caller
     /// gets the error of an unknown metric.
     pub(crate) async fn disclosed(&self, session: &QuerySession<'_>, error: QueryRunError) -> QueryRunError {
         let SeriesValue::Metric(metric) = self else { return error };
@@ -118,8 +118,8 @@ impl SeriesValue {
         error
     }
 
-    /// Returns whether policies and hooks close the values themselves. If not, they closed only a dimension of the
-    /// query.
+    /// Returns whether policies or hooks deny the metric even in a query without dimensions. If they do not, they
+    /// denied only a dimension of the failed query.
     async fn is_closed_alone(&self, session: &QuerySession<'_>) -> bool {
         let Ok(member) = METRIC_TIME.parse() else { return false };
         let time = TimeDimension { member, granularity: Some(Granularity::Year), range: None };
@@ -143,7 +143,7 @@ fn is_closed(error: &QueryRunError) -> bool {
 /// Returns a metric that the caller may see.
 ///
 /// # Errors
-/// It does not exist, or the project's policies hide the metric or a part of it.
+/// The metric does not exist, or the project's policies hide the metric or a part of it.
 pub(crate) fn visible_metric(session: &QuerySession<'_>, name: &Arc<str>) -> Result<MetricId, AnomalyError> {
     let model = &session.snapshot().model;
     let access = Access::of(model, session.caller());

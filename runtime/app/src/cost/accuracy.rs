@@ -11,7 +11,7 @@ const SHORTEST: f64 = 0.000_1;
 /// The accuracy of the predictions of some queries.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PredictionAccuracy {
-    /// The queries that had a prediction.
+    /// The number of queries that had a prediction.
     pub queries: usize,
     /// The median of the q-error; 1 is exact.
     pub median: f64,

@@ -65,9 +65,9 @@ struct AccountState {
     /// The sum of the costs of this server's queries since the account was opened.
     recorded: u64,
     limit: u64,
-    /// The reading of the clock's `elapsed` until which the lease holds.
+    /// The time until which the lease holds, as the clock's `elapsed`.
     valid_until: Duration,
-    /// The amount that was refused last, and the reading of the clock's `elapsed` until which this amount and larger
+    /// The amount that was refused last, and the time, as the clock's `elapsed`, until which this amount and larger
     /// ones are refused without a claim.
     refused: Option<(u64, Duration)>,
 }
@@ -160,7 +160,8 @@ impl BudgetLedger {
         Ok((account, used))
     }
 
-    /// Renews the leases of accounts with reservations and returns what the other accounts hold. Never returns.
+    /// Renews the leases of all accounts periodically, with only the amounts that queries use. The rest of a lease goes
+    /// back to the budget, and an account without reservations is removed. Never returns.
     pub async fn keep_renewing(&self) {
         loop {
             tokio::time::sleep(RENEWAL).await;

@@ -19,8 +19,8 @@ pub struct BudgetUsage {
 }
 
 impl GuardrailService {
-    /// Returns the amounts that a user has spent in the current day and month: the caller, or another user of its
-    /// tenant.
+    /// Returns the amounts that a user has spent in the current day and month. The user is the caller, or another user
+    /// of the caller's tenant.
     ///
     /// # Errors
     /// The user is not the caller, and the caller lacks `admin`; or the state database is unavailable.

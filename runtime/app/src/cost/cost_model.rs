@@ -28,7 +28,7 @@ pub struct CostModel {
 #[derive(Default)]
 struct Known {
     statements: HashMap<Arc<str>, Statement>,
-    /// The number of additions so far, which serves as the clock of `last`.
+    /// The number of additions so far. `Statement::last` is this number at the last addition to the statement.
     now: u64,
 }
 

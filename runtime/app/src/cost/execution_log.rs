@@ -50,14 +50,14 @@ pub struct Execution<'e> {
     pub filters: Option<&'e Arc<str>>,
 }
 
-/// Records that wait to be written. Each has the place of its first query.
+/// Records that wait to be written, in the order of the first query of each record.
 #[derive(Default)]
 struct Waiting {
     records: VecDeque<ExecutedQuery>,
     /// The number of records that were removed from the front so far.
     removed: u64,
-    /// The records that count further cached answers, by statement and caller. A position counts all records since the
-    /// start of the process.
+    /// The positions of the records to which further cached answers are added, by statement and caller. Positions are
+    /// numbered from the start of the process, so they include the removed records.
     open: HashMap<CachedStatement, u64>,
 }
 
@@ -78,7 +78,7 @@ pub struct ExecutionLog {
     prices: Prices,
     model: Arc<CostModel>,
     waiting: Mutex<Waiting>,
-    /// A number of this process, part of each record's id so that ids are unique among processes.
+    /// A random number that is part of each record's id, so that ids are unique among processes.
     process: u64,
     recorded: AtomicU64,
     dropped: AtomicU64,
@@ -243,8 +243,8 @@ impl Waiting {
         true
     }
 
-    /// Returns the first records. Later cached answers go to new records, so that these do not change while they are
-    /// written.
+    /// Returns the first records. From now on, cached answers are added to new records only, so that the returned
+    /// records do not change while they are written.
     fn front(&mut self, count: usize) -> Vec<ExecutedQuery> {
         self.open.clear();
         self.records.iter().take(count).cloned().collect()

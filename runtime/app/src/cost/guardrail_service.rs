@@ -28,7 +28,7 @@ const MAX_NAME_CHARS: usize = 256;
 /// The reason why guardrails are not shown or changed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum GuardrailError {
-    /// The guardrails of others need `admin`.
+    /// The caller lacks `admin`, which all changes and the guardrails of others require.
     #[error(transparent)]
     Other(#[from] ScopeError),
     #[error("{} `{}` has no guardrails", subject.kind(), subject.name())]
@@ -91,7 +91,8 @@ impl GuardrailService {
     /// Returns the guardrails of a subject.
     ///
     /// # Errors
-    /// The subject has none, or it is not the caller and the caller lacks `admin`.
+    /// The subject has no guardrails; or it is neither the caller nor one of the caller's roles and groups, and the
+    /// caller lacks `admin`.
     pub async fn guardrails(
         &self,
         request: &RequestContext,
@@ -114,8 +115,8 @@ impl GuardrailService {
     /// checked against the new guardrails.
     ///
     /// # Errors
-    /// The caller lacks `admin`, the record has another version, there is nothing to remove, limits of costs have no
-    /// price, or the state database is unavailable.
+    /// The caller lacks `admin`, the record has another version, there is nothing to remove, a cost is limited although
+    /// no price is configured, or the state database is unavailable.
     pub async fn change(
         &self,
         request: &RequestContext,
@@ -134,8 +135,8 @@ impl GuardrailService {
             let state = self.table.current().await?;
             let before = state.record(subject);
             let is_present = before.is_some_and(|record| record.limits.is_some());
-            // To clients, a removed record has version 0. Its last version is not reused: a new record continues from
-            // it.
+            // To clients, a removed record has version 0. Versions are not reused: a new record continues from the last
+            // version of the removed one.
             precondition.check(before.filter(|_| is_present).map_or(0, |record| record.version), false)?;
             if limits.is_none() && !is_present {
                 return Err(GuardrailError::Unknown { subject: subject.clone() });

@@ -16,9 +16,9 @@ use crate::ports::guardrails::Guardrails;
 pub enum GuardrailClass {
     /// The query is ended when it reaches the limit.
     Enforced,
-    /// The query is refused by its plan, before it runs.
+    /// The query is refused because of its plan, before it runs.
     Planned,
-    /// The query is refused by the cost of earlier queries with its statement.
+    /// The query is refused because of the cost of earlier queries with the same statement.
     Predicted,
 }
 

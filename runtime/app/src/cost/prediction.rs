@@ -1,4 +1,4 @@
-//! Predicts what a query will take, without running it.
+//! Predicts the time and the cost of a query, without running the query.
 //!
 //! In: a query. Out: its time and its cost with a range, and the source of the numbers: the same statement ran before,
 //! other queries of its cube ran before, or nothing is known. An unknown number is `None`, never zero. If a

@@ -75,8 +75,8 @@ struct Sum {
 }
 
 impl CostService {
-    /// Recommends changes for the queries of the last days. Within each kind, the change of the queries that took the
-    /// warehouse the most time comes first.
+    /// Recommends changes for the queries of the last days. Within each kind, changes are sorted by the time that the
+    /// warehouse took for their queries, longest first.
     ///
     /// # Errors
     /// `user_id` is not the caller and the caller lacks `admin`, or the state database is unavailable.
@@ -136,7 +136,7 @@ impl CostService {
 }
 
 /// Recommends a bound of time for cubes whose rows are read without one. A cube is left out if its queries with a bound
-/// take as long as those without.
+/// take as long as its queries without one.
 fn filters(access: &Access<'_>, totals: &[FilterTotals]) -> Vec<CostRecommendation> {
     let mut cubes: BTreeMap<&Arc<str>, (Sum, Sum)> = BTreeMap::new();
     for group in totals {

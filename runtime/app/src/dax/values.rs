@@ -127,8 +127,8 @@ pub(super) fn without_zeros(batch: &RecordBatch, counts: &[bool]) -> Result<Reco
     RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
 }
 
-/// Creates the batch of a result. A column of an open type gets the type of its values. Times in columns of `dates`
-/// become dates.
+/// Creates the batch of a result. A column of an open type gets the type of its values. Times become dates in the
+/// columns for which `dates` is true.
 pub(super) fn batch(
     types: &[Type],
     dates: &[bool],

@@ -26,7 +26,7 @@ impl Identity {
         self.caller.auth_method
     }
 
-    /// Returns an anonymous identity for the audit records of a failed sign-in; they name this method.
+    /// Returns an anonymous identity with the attempted method, for the audit records of a failed sign-in.
     pub(crate) fn unproven(auth_method: AuthMethod) -> Self {
         Identity { caller: SecurityContext { auth_method, ..SecurityContext::default() }, ..Identity::default() }
     }

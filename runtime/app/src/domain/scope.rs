@@ -28,7 +28,7 @@ impl Scope {
     }
 }
 
-/// A set of scopes. `admin` includes the others.
+/// A set of scopes. `admin` includes `read` and `write`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Scopes {
     pub read: bool,

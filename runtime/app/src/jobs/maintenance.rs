@@ -40,7 +40,7 @@ impl JobMaintenance {
                 return Ok(0);
             }
         };
-        // A name that is not that of an attempt belongs to a file of another program.
+        // A file belongs to another program if its name is not the name of an attempt.
         let attempts: Vec<Attempt<'_>> = names.iter().filter_map(|name| Attempt::of(name)).collect();
         let mut swept = 0;
         for attempts in attempts.chunks(JOBS_AT_ONCE) {

@@ -83,7 +83,8 @@ impl JobRunner {
         JobRunner { service, leases, lease_settings, id }
     }
 
-    /// Runs jobs until `stop`. Jobs that do not end within two seconds after that are left to another process.
+    /// Runs jobs until `stop` completes. Jobs that do not end within the following two seconds are left to another
+    /// process.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let runner = Arc::new(self);
         let mut submissions = runner.service.submissions.subscribe();
@@ -102,8 +103,8 @@ impl JobRunner {
                 () = &mut stop => break,
                 Some(_) = running.join_next() => {}
                 _ = poll.tick() => runner.count_pending().await,
-                // `changed` cannot fail, because the sender lives as long as the service. Without a free place, jobs
-                // wait anyway.
+                // `changed` cannot fail, because the sender lives as long as the service. Without a free place, a new
+                // job waits anyway, so submissions are not awaited.
                 _ = submissions.changed(), if free > 0 => {}
             }
         }

@@ -1,7 +1,7 @@
 //! Limits the number of sockets and live queries that callers have open.
 //!
-//! In: a subject that opens a further one. Out: a permit, which counts until it is dropped, or [`QuotaFull`]. Subjects
-//! without an open permit use no memory.
+//! In: a subject that opens a socket or live query. Out: a permit, which counts until it is dropped, or [`QuotaFull`].
+//! Subjects without an open permit use no memory.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

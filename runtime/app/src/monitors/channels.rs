@@ -1,7 +1,8 @@
 //! Channels and deliveries for callers: checks, test messages, lists, and repeated delivery.
 //!
 //! In: a caller and its request. Out: records. Only the owner of a monitor and callers with `admin` see the deliveries
-//! of the monitor, because these show targets. A test message obeys the pace of its channel, and has an audit record.
+//! of the monitor, because these show targets. A test message is refused while its channel is paused, and has an audit
+//! record.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

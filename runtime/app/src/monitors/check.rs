@@ -16,7 +16,7 @@ const MAX_TRAINING_SIZE: u32 = 10_000;
 const MAX_RESOLVE_STEPS: u32 = 1_000;
 const MAX_ESCALATIONS: usize = 10;
 const MAX_CHANNELS: usize = 10;
-/// The longest time of grouping: a day.
+/// The longest grouping window: a day.
 const MAX_GROUPING_MINUTES: u32 = 24 * 60;
 /// The longest time until an escalation: a week.
 const MAX_ESCALATION_MINUTES: u32 = 7 * 24 * 60;

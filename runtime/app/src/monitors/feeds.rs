@@ -2,7 +2,7 @@
 //!
 //! In: a caller, the alerts that it follows, and a revision of the state. Out: the versions of these alerts. Followers
 //! with the same rights and selection share one list per revision. At most [`MAX_LISTINGS`] lists of a process are read
-//! at once; others wait in order. A list has only ids and versions, at most twice [`MAX_LISTED`] of them.
+//! at once; other reads wait in order. A list contains the ids and versions of at most twice [`MAX_LISTED`] alerts.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -127,7 +127,8 @@ impl AlertIndex {
 }
 
 impl AlertFeed {
-    /// Returns the list of a revision, and reads it if it is not the newest one.
+    /// Returns the list of a revision. Reads the list from the state database if the newest list belongs to another
+    /// revision or is older than [`LIFETIME`].
     ///
     /// # Errors
     /// The caller may not see the monitor, or the state database cannot be read.

@@ -37,8 +37,8 @@ struct AlertStream {
 
 impl MonitorService {
     /// Returns a stream of alerts. It begins with the newest open alerts, at most [`MAX_LISTED`](super::MAX_LISTED).
-    /// Then follows each alert that is triggered or changes, among the open alerts and the newest ones. An error is the
-    /// last item.
+    /// Afterwards, it contains each alert that is triggered or changes, among the open alerts and the newest alerts in
+    /// any state. An error is the last item.
     pub fn follow_alerts(
         self: &Arc<Self>,
         followed: FollowedAlerts,
@@ -99,7 +99,8 @@ impl AlertStream {
         Ok(())
     }
 
-    /// Reads the next page of alerts of a list that the follower does not have yet.
+    /// Reads the next page of those alerts in a list that the follower does not have yet. `from` is an index in the
+    /// list.
     async fn read_page(&mut self, index: Arc<AlertIndex>, from: usize) -> Result<(), MonitorError> {
         let is_due = |alert: &AlertVersion| match &self.sent {
             None => alert.is_open,
@@ -124,8 +125,8 @@ impl AlertStream {
 type ViewedMonitor = (Arc<Monitor>, Arc<str>);
 
 impl MonitorService {
-    /// Returns those of these alerts that still have the given versions and that the caller may see. An alert that has
-    /// changed since then is sent with the next list.
+    /// Returns the given alerts that still have the given versions and that the caller may see. An alert whose version
+    /// has changed is sent with the next list.
     async fn followed_page(
         &self,
         request: &RequestContext,

@@ -66,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    /// Sources of the numbers below 1,000 times the number of sources. The numbers are dealt out in turns or in runs.
+    /// Sources whose rows are numbers. `loaded` counts the rows that were read from all sources.
     struct Numbers {
         sources: Vec<Vec<u32>>,
         loaded: AtomicUsize,

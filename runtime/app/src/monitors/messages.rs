@@ -149,7 +149,7 @@ impl Plan<'_> {
         false
     }
 
-    /// Adds new alerts to the message whose grouping window is open. Returns false if there is none.
+    /// Adds new alerts to the message whose grouping window is open. Returns false if the channel has no such message.
     fn join(&mut self, channel: &Channel, alerts: &[MessageAlert]) -> bool {
         let at = self.outbox.at;
         let mut open = self.outbox.open.iter_mut().zip(&mut self.changed);

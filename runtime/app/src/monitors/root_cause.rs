@@ -143,7 +143,8 @@ pub(super) async fn explain(
     let parts = parts::of(&access, &session, &definition.value)?;
     let cube = parts.cube;
     let (mut looked_at, mut left_out) = (Vec::new(), Vec::new());
-    // The column of a single key is left out. One of several key columns can be grouped by.
+    // If the key is a single column, it is left out, because each of its values is one row. If the key has several
+    // columns, rows can be grouped by each of them.
     let is_single_key = cube.dimensions.iter().filter(|dimension| dimension.primary_key).count() == 1;
     for dimension in metadata::dimensions(&access, cube) {
         let is_key = dimension.primary_key && is_single_key;

@@ -4,7 +4,6 @@
 //! present is incomplete, so it is not evaluated. The newest step with data is looked up first, so that late data
 //! counts as "no data yet" instead of a fall to 0. The newest step of the last round is evaluated again, because more
 //! of its rows may have arrived.
-//! data yet" and not a fall to 0. The newest evaluated step is evaluated again, since rows may have come late.
 
 use std::sync::Arc;
 
@@ -200,8 +199,8 @@ impl MonitorService {
         }
     }
 
-    /// Returns the newest complete step with rows. For a metric of several cubes, it is the oldest of the
-    /// newest steps of these cubes; `None` if one of them has no rows.
+    /// Returns the newest complete step with rows. For a metric of several cubes, takes the newest step of each cube,
+    /// and returns the oldest of these steps; `None` if one of the cubes has no rows.
     async fn newest_step(
         &self,
         session: &QuerySession<'_>,
@@ -229,9 +228,9 @@ impl MonitorService {
     }
 }
 
-/// Returns a query of the steps in which rows exist, for each cube of a metric. The values of the metric cannot be used
-/// for this, because some, such as a running total, exist in steps without rows. If the caller cannot query one of the
-/// cubes, returns the query of the values.
+/// Returns a query of the steps with rows for each cube of a metric. The values of the metric cannot show which steps
+/// have rows, because some metrics, such as running totals, have values in steps without rows. If the caller cannot
+/// query one of the cubes, returns the query of the values.
 fn of_each_cube(session: &QuerySession<'_>, value: &SeriesValue, query: SemanticQuery) -> Vec<SemanticQuery> {
     let model = &session.snapshot().model;
     let Some(metric) = value.metric().and_then(|metric| model.metric_named(metric)) else { return vec![query] };

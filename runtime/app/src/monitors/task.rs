@@ -1,7 +1,7 @@
 //! The worker's task: runs the monitors that are due, and escalates alerts.
 //!
 //! In: the worker's lease. Out: rounds. One server runs all monitors of a state database. It runs them one after
-//! another, so they take one permit of queries at a time. Several missed times of a monitor are made up by one run.
+//! another, so they take one permit of queries at a time. One run makes up for all missed times of a monitor.
 
 use std::sync::Arc;
 use std::time::Duration;

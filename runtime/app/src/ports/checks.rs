@@ -20,7 +20,8 @@ pub trait Checks: Send + Sync {
     /// a component that failed, returns its fault.
     async fn plans(&self, call: &CheckCall, columns: Arc<[ProfiledColumn]>) -> Vec<Result<CheckPlan, ComponentFault>>;
 
-    /// Passes the answers to a component's plan, one for each request in the same order, and returns the findings.
+    /// Passes to a component the answers for its plan, one for each request in the order of the plan, and returns the
+    /// findings.
     ///
     /// # Errors
     /// The fault of the component.
@@ -58,7 +59,7 @@ impl Checks for NoChecks {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckCall {
     pub facts: CallFacts,
-    /// The settings as a JSON object, with the names of the specification.
+    /// The settings as a JSON object, with the names that runtime/docs/reference/detectors-and-checks.md lists.
     pub profile_config_json: Arc<str>,
 }
 
@@ -90,9 +91,9 @@ pub enum CheckAggregate {
     Skewness,
     /// Quantiles of type 7 (linear interpolation) at fractions from 0 to 1.
     Quantiles(Vec<f64>),
-    /// The number of bins of equal width between the smallest and the greatest value.
+    /// A histogram with this number of bins of equal width, from the smallest to the greatest value.
     Histogram(u32),
-    /// The number of most frequent values.
+    /// The most frequent values, at most this number of them.
     Top(u32),
     /// The number of rows that meet the condition, independent of the column.
     Where(Filter),
@@ -116,7 +117,7 @@ pub struct CheckPlan {
     pub requests: Vec<CheckRequest>,
 }
 
-/// The warehouse's answer to one request. All fields are empty if the warehouse could not compute it.
+/// The warehouse's answer to one request. All fields are empty if the warehouse could not compute the aggregate.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CheckAnswer {
     pub values: Vec<Value>,

@@ -68,7 +68,7 @@ pub struct Lane {
     pub failures: u32,
     /// The time before which nothing is sent to the channel.
     pub resumes_at: Option<Timestamp>,
-    /// The reason why the receiver refuses all messages; `None` if it does not.
+    /// The reason why the receiver refuses all messages; `None` if it does not refuse them.
     pub disabled: Option<Arc<str>>,
 }
 
@@ -109,7 +109,8 @@ pub trait DeliveryRecords: Send + Sync {
     /// Returns the deliveries of a monitor.
     async fn deliveries(&self, monitor_id: &str, filter: &DeliveryFilter) -> Result<Vec<Delivery>, StoreError>;
     async fn delivery(&self, id: &str) -> Result<Option<Delivery>, StoreError>;
-    /// Schedules a failed delivery to be sent, and ends the pause of its channel. Returns false if it has not failed.
+    /// Schedules a failed delivery to be sent, and ends the pause of its channel. Returns false if the delivery has not
+    /// failed.
     async fn replay_delivery(
         &self,
         id: &str,
@@ -118,7 +119,7 @@ pub trait DeliveryRecords: Send + Sync {
         entry: AuditEntry,
     ) -> Result<bool, StoreError>;
 
-    /// Returns the states of those of these channels whose last attempt failed or that refuse all messages.
+    /// Returns the state of each given channel whose last attempt failed, or whose receiver refuses all messages.
     async fn lanes(&self, channels: &[Channel]) -> Result<Vec<Lane>, StoreError>;
     /// Pauses a channel until a time, for a test message. Also deletes the states of channels whose pause is over.
     /// Returns false if the channel is paused already.

@@ -127,8 +127,9 @@ pub trait ExecutedQueries: Send + Sync {
     async fn executed(&self, filter: &HistoryFilter) -> Result<Vec<ExecutedQuery>, StoreError>;
     /// Returns the totals of the statements that took the warehouse the most time since `since`, the costliest first.
     async fn statement_totals(&self, since: Timestamp, limit: u32) -> Result<Vec<StatementTotals>, StoreError>;
-    /// Returns the totals of the selected queries by cube and filters, those that took the warehouse the most time
-    /// first. Cached answers, answers from pre-aggregations, and queries with unknown filters do not count.
+    /// Returns the totals of the selected queries by cube and filters. The totals with the longest time on the
+    /// warehouse come first. Cached answers, answers from pre-aggregations, and queries with unknown filters do not
+    /// count.
     async fn filter_totals(&self, filter: &HistoryFilter) -> Result<Vec<FilterTotals>, StoreError>;
     /// Deletes a few records from before a time and returns their number. Returns `None` if another server has taken
     /// over the lease; then nothing was deleted.

@@ -81,7 +81,7 @@ pub struct NewJob {
     pub now: Timestamp,
     pub created_at: Timestamp,
     pub correlation_id: Option<Arc<str>>,
-    /// The name that the maker gave this request. Repeating it does not create another job.
+    /// The name that the maker gave this request. A repeated request with this name does not create another job.
     pub idempotency_key: Option<Arc<str>>,
     /// The digest of the request, which detects another request with the same key.
     pub request_hash: Arc<str>,
@@ -113,7 +113,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// Returns the job in its state at a time. Its result expires at `expires_at`, even if it is deleted later.
+    /// Returns the job in its state at a time. The result expires at `expires_at`, even if its file is deleted later.
     #[must_use]
     pub fn seen_at(self, now: Timestamp) -> Self {
         let is_over = self.expires_at.is_some_and(|at| at <= now);

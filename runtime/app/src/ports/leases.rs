@@ -11,7 +11,7 @@ use async_trait::async_trait;
 
 use super::store::StoreError;
 
-/// A lease that this process acquired. It may have expired since.
+/// A lease that this process acquired. It may have expired in the meantime.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
     pub name: Arc<str>,

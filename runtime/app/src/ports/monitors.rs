@@ -157,7 +157,7 @@ pub struct Alert {
     pub monitor_id: Arc<str>,
     pub series: SeriesKey,
     pub state: AlertState,
-    /// The highest severity of its detections.
+    /// The highest severity of the alert's detections.
     pub severity: FindingSeverity,
     /// The first and the last anomalous step, in milliseconds since 1970-01-01T00:00:00.
     pub first_step_ms: i64,
@@ -208,7 +208,7 @@ pub struct DetectionFilter {
     /// The start of the first step that is not selected, in milliseconds since 1970-01-01T00:00:00.
     pub before_ms: Option<i64>,
     pub min_severity: Option<FindingSeverity>,
-    /// The step and the id of the last row of the page before; `None` for the first page.
+    /// The step and the id of the last row of the previous page; `None` for the first page.
     pub older_than: Option<(i64, Arc<str>)>,
     pub limit: u32,
 }
@@ -220,7 +220,7 @@ pub struct AlertFilter {
     /// Selects alerts that are not resolved.
     pub is_open: bool,
     pub min_severity: Option<FindingSeverity>,
-    /// The time and the id of the last row of the page before; `None` for the first page.
+    /// The time and the id of the last row of the previous page; `None` for the first page.
     pub older_than: Option<(Timestamp, Arc<str>)>,
     pub limit: u32,
 }
@@ -244,7 +244,7 @@ pub struct AlertsRevision {
 /// The largest numbers of monitors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MonitorQuota {
-    /// For all owners.
+    /// The limit for all owners together.
     pub total: u32,
     /// The limit for the owner of a new monitor; `None` if only the total is limited.
     pub of_owner: Option<u32>,
@@ -321,8 +321,8 @@ pub trait MonitorRecords: Send + Sync {
         new_id: NewId<'_>,
     ) -> Result<Option<u64>, StoreError>;
 
-    /// Returns the detections of a monitor with this digest of a view. The newest step comes first, then the highest
-    /// id.
+    /// Returns the detections of a monitor whose view has the digest `view`. The newest step comes first, then the
+    /// highest id.
     async fn detections(
         &self,
         monitor_id: &str,
@@ -330,11 +330,12 @@ pub trait MonitorRecords: Send + Sync {
         filter: &DetectionFilter,
     ) -> Result<Vec<StoredDetection>, StoreError>;
     async fn detection(&self, id: &str) -> Result<Option<StoredDetection>, StoreError>;
-    /// Returns the alerts of a monitor with this digest of a view. The newest alert comes first, then the highest id.
+    /// Returns the alerts of a monitor whose view has the digest `view`. The newest alert comes first, then the highest
+    /// id.
     async fn alerts(&self, monitor_id: &str, view: &str, filter: &AlertFilter) -> Result<Vec<Alert>, StoreError>;
     async fn alert(&self, id: &str) -> Result<Option<Alert>, StoreError>;
     async fn alerts_revision(&self) -> Result<AlertsRevision, StoreError>;
-    /// Replaces an alert at a time, if the stored version is one less. Otherwise returns false.
+    /// Replaces an alert, if the stored version is one less. Otherwise returns false. `now` is the time of the change.
     async fn replace_alert(
         &self,
         alert: &Alert,

@@ -41,13 +41,13 @@ pub trait Plugins: Send + Sync {
     /// Disables a plugin, which is then not called until it is enabled. Queries that need a required hook are refused.
     ///
     /// # Errors
-    /// The plugin does not exist, or its state does not allow it.
+    /// The plugin does not exist, or its state does not allow the change.
     fn disable(&self, name: &str) -> Result<PluginStatus, ChangeError>;
 
     /// Enables a plugin and resets its circuit breakers. Does not reload the file.
     ///
     /// # Errors
-    /// The plugin does not exist, or its state does not allow it.
+    /// The plugin does not exist, or its state does not allow the change.
     fn enable(&self, name: &str) -> Result<PluginStatus, ChangeError>;
 
     /// Returns the number of calls of guest functions since the start. Queries without plugins must not increase it.
@@ -71,7 +71,7 @@ pub struct PluginStatus {
     pub state: PluginState,
     /// True if requests are refused while the plugin, which decides about them, is unavailable.
     pub is_required: bool,
-    /// True if its responses are logged but not enforced.
+    /// True if the plugin's responses are logged but not enforced.
     pub is_monitored: bool,
     /// True if the operator names the plugin; false if it was found in a component folder.
     pub is_listed: bool,

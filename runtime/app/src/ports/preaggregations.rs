@@ -1,9 +1,9 @@
 //! The port to the state of pre-aggregations: builds, and the tables that queries may read.
 //!
 //! A *target* is a place for tables: the warehouse with its schema, or a file. Several servers may share a target. A
-//! *generation* is the set of tables from which one rollup is answered from some time on. It is published as a whole,
-//! in one transaction, by the holder of the newest lease. Times are read from the callers' clocks. Absent: the tables
-//! themselves (`rollup_tables`).
+//! *generation* is the set of tables from which queries of one rollup are answered until the next generation is
+//! published. It is published as a whole, in one transaction, by the holder of the newest lease. Times are read from
+//! the callers' clocks. Absent: the tables themselves (`rollup_tables`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,7 +52,8 @@ pub struct RollupBuild {
     pub rollup: RollupName,
     pub state: BuildState,
     pub origin: BuildOrigin,
-    /// The partitions that a request names, each as a time in it, in microseconds since 1970. Empty for all partitions.
+    /// The partitions that a request names, each as a time within the partition, in microseconds since 1970. Empty for
+    /// all partitions.
     pub partitions: Vec<i64>,
     /// The user id of the caller who requested the build.
     pub requested_by: Option<Arc<str>>,
@@ -68,7 +69,8 @@ pub struct RollupBuild {
     pub tables_total: Option<u32>,
     /// The number of rows in the built tables.
     pub rows: Option<u64>,
-    /// The generation that the build published; `None` if it has published none, also if nothing had changed.
+    /// The generation that the build published; `None` if it has published none, for example because the data had not
+    /// changed.
     pub generation: Option<u64>,
     /// The code of the last failure.
     pub error_code: Option<Arc<str>>,
@@ -133,7 +135,7 @@ pub struct PublishedTable {
     pub rows: u64,
     /// The size on disk in bytes; `None` if the warehouse does not report it.
     pub bytes: Option<u64>,
-    /// The time before the rows of the table were read.
+    /// The time just before the rows of the table were read.
     pub built_at: Timestamp,
     /// The digest of the change marks of the table's rows.
     pub mark: Arc<str>,
@@ -196,9 +198,9 @@ pub trait PreaggregationState: Send + Sync {
 
     async fn build(&self, id: &str) -> Result<Option<RollupBuild>, StoreError>;
 
-    /// Adds a pending build. If the same rollup has a pending build already, the two are merged and the result is
-    /// returned. It is a request if either is one, and is due at the earlier time. It builds all partitions, unless
-    /// both builds name some.
+    /// Adds a pending build and returns it. If the same rollup has a pending build already, merges the two. The merged
+    /// build is a request if one of the two is a request, and is due at the earlier of their times. It builds all
+    /// partitions, unless both builds name partitions.
     async fn enqueue(&self, build: &RollupBuild, entry: Option<AuditEntry>) -> Result<RollupBuild, StoreError>;
 
     /// Returns the time at which the next pending build is due.
@@ -213,8 +215,8 @@ pub trait PreaggregationState: Send + Sync {
     /// Records the progress of a running build, and returns its state: `Cancelled` if a caller has cancelled the build.
     async fn advance(&self, lease: &Lease, id: &str, done: u32, total: u32) -> Result<Option<BuildState>, StoreError>;
 
-    /// Publishes a generation, retires the tables that it no longer contains, and ends the build, if it is still
-    /// running.
+    /// Publishes the generation of a build that is still running, retires the tables that the new generation no longer
+    /// contains, and ends the build.
     async fn publish(
         &self,
         lease: &Lease,
@@ -253,7 +255,7 @@ pub trait PreaggregationState: Send + Sync {
     /// Removes the records of retired tables that were dropped.
     async fn forget(&self, lease: &Lease, tables: &[Arc<str>]) -> Result<bool, StoreError>;
 
-    /// Adds queries of a target that were computed from rows to the recorded ones.
+    /// Adds to the recorded queries of a target further queries that were computed from rows.
     async fn record_queries(&self, target: &str, queries: &[ComputedQueries]) -> Result<(), StoreError>;
 
     /// Returns the recorded queries of a target, the costliest first.

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::store::StoreError;
 use crate::profiling::{CubeProfile, ProfileChanges, ProfileSummary};
 
-/// The profile of a cube for callers with one view of it.
+/// The profile of a cube for all callers who may see the same rows and columns of the cube.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredProfile {
     pub cube: Arc<str>,

@@ -54,7 +54,8 @@ pub enum ProviderFault {
 pub trait IdentityProvider: Send + Sync {
     /// Returns the name of the provider in the routes.
     fn name(&self) -> &str;
-    /// Returns the `iss` that a callback must have, if it has one (RFC 9207).
+    /// Returns the value that the parameter `iss` of a callback must have, if the callback has this parameter (RFC
+    /// 9207).
     fn issuer(&self) -> Option<&str>;
     /// Returns the URL to redirect the caller's browser to.
     fn login_url(&self, request: &LoginRequest<'_>) -> String;

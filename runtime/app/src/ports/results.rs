@@ -23,7 +23,7 @@ pub enum ResultsError {
 
 /// A part of a result.
 pub struct ResultPage {
-    /// The meanings of the first columns of the batches, in order.
+    /// The columns of the query, which describe the first columns of the batches in order.
     pub columns: Vec<ResultColumn>,
     pub schema: SchemaRef,
     pub rows: BoxStream<'static, Result<RecordBatch, ResultsError>>,

@@ -43,7 +43,7 @@ impl Pruned {
 /// Deletes expired records.
 #[async_trait]
 pub trait Retention: Send + Sync {
-    /// Deletes a few records, so that writers do not wait. It is called until no records are left to delete. Returns
-    /// `None` if another server has taken over the lease; then nothing was deleted.
+    /// Deletes a few records, so that writers do not wait. The caller repeats the call until no records are left to
+    /// delete. Returns `None` if another server has taken over the lease; then nothing was deleted.
     async fn prune(&self, horizon: &Horizon, lease: &Lease) -> Result<Option<Pruned>, StoreError>;
 }

@@ -143,7 +143,7 @@ pub struct Connections {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EngineVersion {
     pub digest: [u8; 32],
-    /// The time of the newest change; `None` if it was before anything that this process can have read.
+    /// The time of the newest change; `None` if the change happened before this process can have read any data.
     pub changed_at: Option<Timestamp>,
 }
 
@@ -208,8 +208,8 @@ pub trait Warehouse: Send + Sync {
         None
     }
 
-    /// Returns the numbers of connections; `None` if the adapter does not count them. It is called for every scrape of
-    /// metrics, so it must be fast.
+    /// Returns the numbers of connections; `None` if the adapter does not count them. The function is called for every
+    /// scrape of metrics, so it must be fast.
     fn connections(&self) -> Option<Connections> {
         None
     }

@@ -30,7 +30,8 @@ const MAX_ATTEMPTS: u32 = 5;
 const FIRST_BACKOFF: Duration = Duration::from_secs(30);
 /// The interval of checks whether a running build was cancelled.
 const CANCEL_INTERVAL: Duration = Duration::from_secs(1);
-/// The margin for a partition in another zone than the column that its range is compared with: one day.
+/// One day: the margin that is added to the update window, because the range of a partition and the times of the column
+/// may be in different zones.
 const DAY_MICROS: i64 = 86_400_000_000;
 
 /// The reason why a build publishes nothing.
@@ -242,7 +243,7 @@ impl Preaggregations {
             Err(error) => return Err(error.into()),
         }
         let made = new.made.len();
-        // Other processes read the generation within their interval. So does this one if the reload fails.
+        // Other processes read the generation within their interval. If the reload fails, this process does the same.
         if let Err(error) = self.reload().await {
             tracing::warn!(event = "preagg_state_unknown", error_message = %error);
         }
@@ -388,7 +389,8 @@ impl Preaggregations {
         }
     }
 
-    /// Returns the digest of the rows of the rollup's refresh query. A rollup without one uses that of its cube.
+    /// Returns the digest of the rows of the rollup's refresh query. A rollup without a refresh query uses the refresh
+    /// query of its cube.
     async fn refresh_digest(&self, rollup: &RollupOf<'_>) -> Result<Option<Arc<str>>, BuildFailure> {
         let refresh = rollup.rollup.refresh.as_ref().or(rollup.cube.refresh.as_ref());
         let Some(query) = refresh.and_then(|refresh| refresh.query.as_ref()) else { return Ok(None) };

@@ -55,8 +55,8 @@ impl Preaggregations {
         }
     }
 
-    /// Records the queries that were computed from rows. If the state database does not take them, they are lost,
-    /// because recommendations need no exact numbers.
+    /// Records the queries that were computed from rows. If the state database does not take them, they are lost. This
+    /// is acceptable, because recommendations need no exact numbers.
     pub async fn record_queries(&self) {
         let queries = self.ports.queries.iter();
         let computed: Vec<ComputedQueries> = queries.flat_map(|queries| queries.take_computed_queries()).collect();

@@ -195,7 +195,7 @@ impl Preaggregations {
         Ok(())
     }
 
-    /// Returns the time at which a rollup is next compared with its rows; `None` if it never is.
+    /// Returns the time at which a rollup is next compared with its rows; `None` if no comparison is due at any time.
     pub(super) fn due_at(
         &self,
         rollup: &RollupOf<'_>,
@@ -222,7 +222,8 @@ impl Preaggregations {
         let Some(snapshot) = self.progress().snapshot.clone() else { return };
         let now = self.ports.clock.now();
         let due = RollupOf::all(&snapshot.model).filter_map(|rollup| self.due_at(&rollup, &snapshot, None));
-        // A rollup whose build failed counts as due here, because its builds are not read. A later run corrects this.
+        // This function does not read the builds, so a rollup whose build failed counts as due. A later run corrects
+        // the time.
         let next = due.map(|due| if due <= now { after(now, MAINTENANCE / 4) } else { due }).min();
         self.progress().next_check = next;
     }

@@ -1,7 +1,7 @@
 //! Compiles a project: the warehouse checks the SQL of every model, then the project replaces the served one.
 //!
-//! If the warehouse has accepted a model and its text has not changed since, the model is not checked again. A full
-//! compilation checks all models. On request, the models are also built (`build`).
+//! If the warehouse has accepted a model with the same text before, the model is not checked again. A full compilation
+//! checks all models. On request, the models are also built (`build`).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -83,7 +83,7 @@ impl ProjectService {
     /// Compiles a project. If it has no errors, serves it from now on.
     ///
     /// # Errors
-    /// [`ProjectError`]: for example, a model refers to a model that does not exist, or does not compile. The previous
+    /// [`ProjectError`]: for example, a model does not compile, or refers to a model that does not exist. The previous
     /// project is still served.
     pub async fn compile(
         &self,
@@ -171,7 +171,7 @@ impl ProjectService {
             if let Some(error) = errors.first() {
                 return Err(failed(error));
             }
-            // A model that this model reads has the problem, which is reported there.
+            // Without `text`, a model that this model reads has a problem, which is reported for that model.
             let Some(text) = text else { continue };
             if !known.accepts(&text) {
                 self.describe(model, &text, &warnings).await?;

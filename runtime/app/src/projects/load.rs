@@ -28,7 +28,8 @@ impl ProjectService {
     pub async fn load(&self, load: &LoadRequest, request: &RequestContext) -> Result<Loaded, ProjectError> {
         let mut held = self.changing.lock().await;
         let loaded = self.load_into(&mut held, load, request).await;
-        // A refusal because of errors is recorded where the errors are known.
+        // `load_into` has recorded a refusal because of the project's errors. A request without the rights to replace
+        // the project is not recorded as a failure.
         if let Err(error) = &loaded
             && load.path.is_none()
             && !matches!(error, ProjectError::Invalid { .. } | ProjectError::Guarded)

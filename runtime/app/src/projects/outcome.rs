@@ -15,8 +15,8 @@ use crate::ports::store::StoreError;
 pub enum ProjectError {
     #[error(transparent)]
     NoProject(#[from] NoProject),
-    /// The project has errors, and its caller accepts none. `missing` is the first reference to a model or source that
-    /// does not exist.
+    /// The project has errors, and the caller accepts only projects without errors. `missing` is the first reference to
+    /// a model or source that does not exist.
     #[error("the project has errors")]
     Invalid { diagnostics: Vec<Diagnostic>, missing: Option<MissingRef> },
     /// The caller lacks `admin`, and the change would replace the policies of the served project.

@@ -221,8 +221,8 @@ fn is_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Returns the error for a name that cannot be used. A name that belongs to something hidden from the caller gets the
-/// same error, so that the error does not disclose that it exists.
+/// Returns the error for a name that cannot be used. The name of a cube or metric that is hidden from the caller gets
+/// the same error, so that the error does not disclose the hidden cube or metric.
 fn unusable_name(name: &str) -> RegisterError {
     let message = format!("invalid cube name `{name}`");
     let hint = "Write another name in snake_case: letters, digits, `_`.";
@@ -291,8 +291,8 @@ fn check(cube: &NewCube, warehouse: &str, is_operator: bool) -> Result<(), Regis
     Ok(())
 }
 
-/// Checks that a cube names only columns of its table. In some engines, another name behind a table's prefix calls a
-/// function on whole rows. The masks of columns do not apply to such a function.
+/// Checks that a cube names only columns of its table. In some engines, `table.name` calls the function `name` on whole
+/// rows if the table has no such column. The masks of columns do not apply to such a function.
 fn check_columns(snapshot: &Snapshot, new: &NewCube) -> Result<(), RegisterError> {
     let name = &new.name;
     let Some(cube) = snapshot.model.cube_named(name) else { return Ok(()) };

@@ -58,7 +58,7 @@ pub struct Freshness {
     pub as_of: Timestamp,
     /// True if the rows come from the cache.
     pub is_cached: bool,
-    /// True if the data has changed since, or the time for which the rows may be reused has passed.
+    /// True if the data has changed since `as_of`, or the time for which the rows may be reused has passed.
     pub is_stale: bool,
     /// The time since `as_of`.
     pub age: Duration,
@@ -109,8 +109,8 @@ pub enum Piece {
     End { returned_rows: u64, truncated: Option<bool>, duration: Duration },
 }
 
-/// The answer to an opened query. A small answer is whole, so a late failure is still an error. A large answer is read
-/// as a stream, in bounded memory.
+/// The answer to an opened query. A small answer is read whole before it is returned, so that a failure in its last
+/// rows is still an error. A large answer is read as a stream, in bounded memory.
 #[derive(Debug)]
 pub enum Opened {
     Whole(Answer),

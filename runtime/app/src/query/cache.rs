@@ -35,7 +35,7 @@ pub struct CacheSettings {
     pub tiers: Vec<Arc<dyn ResultCache>>,
     /// The secret for digests. All servers on one state database share it.
     pub secret: CacheSecret,
-    /// The id of the warehouse, which differs from those of all other warehouses that are used with this secret.
+    /// The id of the warehouse, unique among all warehouses that are used with this secret.
     pub warehouse: Arc<str>,
     /// The time for which results over cubes without a data version may be reused; zero for never.
     pub ttl: Duration,
@@ -148,7 +148,8 @@ impl CachedExecutor {
             return self.run_alone(&job, key, MissReason::Nondeterministic, Some(reading), caller, origin).await;
         }
         if control.bypass {
-            // The result must be newer than this request, so it does not come from an execution that began before.
+            // The result must be newer than this request, so it does not come from an execution that is already
+            // running.
             let done = job.run(&self.executor.runner, caller.tenant, origin).await?;
             let result = Arc::new(done.stored(reading.version, reading.as_of));
             self.executor.store(&self.settings.tiers, key, &result, &reading).await;

@@ -3,7 +3,8 @@
 //! In: a job with its key and the version of its data. Out: its result, for all callers who wait. The execution is a
 //! task of its own. If a caller stops waiting, the execution continues for the others. When the last caller stops
 //! waiting, the execution ends, and its statement is interrupted. Waiting callers hold no permit, and each has its own
-//! time limit. All waiting callers get a failure, and it is not stored. Absent: lookups (`cache`).
+//! time limit. If the execution fails, all waiting callers get the failure, and it is not stored. Absent: lookups
+//! (`cache`).
 
 use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
@@ -24,7 +25,8 @@ use crate::ports::result_cache::{CacheKey, ResultCache, StoredResult};
 
 type FlightKey = (CacheKey, DataVersion);
 
-/// The largest number of concurrent refreshes of outdated results. Above it, a later query starts the refresh.
+/// The largest number of concurrent refreshes of outdated results. Once it is reached, further refreshes are left to
+/// later queries.
 const MAX_REFRESHES: usize = 64;
 
 /// The shared executions that are running.
@@ -120,7 +122,8 @@ impl Executor {
         Waiter { flights: Arc::clone(&self.flights), key: flight_key, id, outcome }
     }
 
-    /// Computes the result of a job for later callers, unless its refresh or [`MAX_REFRESHES`] others are running.
+    /// Computes the result of a job for later callers, unless a refresh of this result or [`MAX_REFRESHES`] other
+    /// refreshes are running.
     pub(super) fn refresh(
         &self,
         key: CacheKey,
@@ -163,7 +166,8 @@ impl Executor {
             FlightOutcome::Result(Ok(result)) => Some(Arc::clone(result)),
             _ => None,
         };
-        // Stored in the first tier before the execution is removed, so that the next caller finds one or the other.
+        // Stores the result in the first tier before the execution is removed, so that the next caller finds either the
+        // result or the execution.
         if let Some(result) = &result {
             self.store(first, key.0, result, &reading).await;
         }
@@ -213,7 +217,7 @@ impl Waiter {
         };
         match outcome {
             Some(FlightOutcome::Result(result)) => result,
-            // The panic was reported where it happened. It continues here, and the edge turns it into a response.
+            // The panic was reported where it happened. It is resumed here, and the server turns it into a response.
             Some(FlightOutcome::Panicked) | None => std::panic::resume_unwind(Box::new("a shared execution panicked")),
         }
     }

@@ -26,7 +26,7 @@ pub(super) struct QueryJob {
     pub(super) main: CompiledSql,
     /// The statement that counts the groups; `None` if their number follows from a row or from the page.
     pub(super) count: Option<Result<CompiledSql, QueryError>>,
-    /// The statement for each measure without dimensions; `None` if the query does not request totals.
+    /// The statement for the totals, each measure without dimensions; `None` if the query does not request totals.
     pub(super) totals: Option<CompiledSql>,
     /// True if the query does not request the number of groups.
     pub(super) skip_total: bool,

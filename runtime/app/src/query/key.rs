@@ -49,7 +49,8 @@ impl CacheSecret {
         CacheKey(hash.finalize().into_bytes().into())
     }
 
-    /// Returns the tag for some bytes and a purpose. It proves that a server with this secret wrote the bytes for it.
+    /// Returns the tag for some bytes and a purpose. The tag proves that a server with this secret wrote the bytes for
+    /// this purpose.
     pub fn tag(&self, purpose: &[u8], parts: &[&[u8]]) -> [u8; 32] {
         let mut hash = self.0.clone();
         field(&mut hash, b'p', purpose);

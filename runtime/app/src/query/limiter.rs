@@ -43,7 +43,7 @@ pub struct Permit {
     tenant: Arc<str>,
 }
 
-/// A place in the queue. It is left when it is dropped or a permit is granted.
+/// A query that waits in the queue. It leaves the queue when the waiter is dropped or a permit is granted.
 struct Waiter {
     limiter: ConcurrencyLimiter,
     tenant: Arc<str>,

@@ -37,7 +37,8 @@ use crate::ports::observer::QueryOutcome;
 use crate::ports::result_cache::CacheKey;
 use crate::ports::warehouse::WarehouseErrorKind;
 
-/// An authorized query. It is run or shown once. Dropping it before counts as an abandoned query.
+/// An authorized query. It is run or shown once. If it is dropped without being run or shown, the query counts as
+/// abandoned.
 pub struct Prepared<'q> {
     pub(super) session: &'q QuerySession<'q>,
     pub(super) query: &'q SemanticQuery,
@@ -78,7 +79,7 @@ struct Beginning {
     totals: Option<Vec<RecordBatch>>,
     waited: Duration,
     permit: Permit,
-    /// The time before the statement began.
+    /// The time just before the statement began.
     as_of: Timestamp,
 }
 
@@ -509,7 +510,7 @@ fn with_columns(columns: Option<Vec<ResultColumn>>, batches: Option<Vec<RecordBa
     columns.zip(batches).map(|(columns, batches)| Totals { columns, batches })
 }
 
-/// Removes from facts the reasons that come from policies. Only explanations contain those.
+/// Removes from facts the reasons that come from policies. Only explanations contain such reasons.
 fn visible(facts: Vec<FactMatch>) -> Vec<FactMatch> {
     facts.into_iter().map(FactMatch::without_policies).collect()
 }

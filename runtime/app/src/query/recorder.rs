@@ -205,7 +205,7 @@ impl QueryRecorder {
 impl StatementOrigin {
     /// Begins the record of a statement.
     pub(super) fn statement(&self, text: &str, limit: Duration) -> StatementRecorder {
-        // Only spans show the hash, so it is not computed otherwise.
+        // Only spans show the hash, so it is computed only for sampled traces.
         let sql_hash = match self.trace {
             Some(trace) if trace.is_sampled => key::sql_hash(text),
             _ => String::new(),

@@ -82,8 +82,8 @@ impl QuerySession<'_> {
         self.environment.max_limit.min(self.guardrails.max_rows_returned.unwrap_or(u64::MAX))
     }
 
-    /// Returns the error for an answer that needs all rows but has more than `limit`; `None` unless a guardrail set
-    /// `limit`.
+    /// Returns the error for an answer that needs all rows but has more than `limit`; `None` unless a guardrail allows
+    /// at most `limit` rows.
     pub fn exceeded_rows(&self, limit: u64) -> Option<QueryRunError> {
         let limit = self.guardrails.max_rows_returned.filter(|allowed| *allowed <= limit)?;
         Some(GuardrailExceeded::Rows { limit, requested: None }.into())
@@ -107,7 +107,7 @@ impl QuerySession<'_> {
     /// Authorizes a query: asks the governance hooks for their decisions.
     ///
     /// # Errors
-    /// A policy or a hook denies the query. If hooks are configured, also that the query does not resolve.
+    /// A policy or a hook denies the query; or, if hooks are configured, the query does not resolve.
     pub async fn prepare<'q>(&'q self, query: &'q SemanticQuery) -> Result<Prepared<'q>, QueryRunError> {
         let mut recorder = self.recorder(query, self.context.kind);
         let authorization = self.authorize(query, &recorder).await;

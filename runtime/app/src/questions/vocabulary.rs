@@ -68,7 +68,8 @@ pub(super) fn entries(access: &Access<'_>, artifacts: &[Arc<ArtifactText>]) -> V
 }
 
 /// Returns the members that a language model may use for a question, at most `limit`. Members that share the most words
-/// with the question come first. Members that share equally many are ordered by the number for their whole cube.
+/// with the question come first. Of members with the same number of shared words, those of the cube whose members share
+/// the most words together come first.
 pub(super) fn offered(
     access: &Access<'_>,
     artifacts: &[Arc<ArtifactText>],

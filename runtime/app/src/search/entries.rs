@@ -1,7 +1,7 @@
 //! The searchable texts of a project, with the index over them.
 //!
 //! In: a snapshot and the governed records. Out: one entry for each cube, member and metric that metadata can list for
-//! some caller. Values that were set at run time replace those of the files.
+//! some caller. Values that were set at run time replace the values of the files.
 
 use std::sync::{Arc, Weak};
 
@@ -165,7 +165,7 @@ fn of_presentation(reference: ArtifactRef, cube: Option<Arc<str>>, presentation:
     }
 }
 
-/// Returns an entry in which governed values have replaced those of the files.
+/// Returns an entry in which governed values have replaced the values of the files.
 fn entry(mut text: ArtifactText, artifact: ArtifactId, cube: Option<CubeId>, state: &GovernanceState) -> Entry {
     if let Some(set) = state.metadata.get(&text.reference) {
         text.description = set.description.clone().or(text.description);

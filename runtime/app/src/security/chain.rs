@@ -1,7 +1,7 @@
 //! The hash that chains audit records.
 //!
-//! In: a record and the hash of the record before. Out: SHA-256 over the previous hash and every field. The length of a
-//! field is hashed before the field, so that different records add different bytes. Changing, removing or inserting a
+//! In: a record and the hash of the previous record. Out: SHA-256 over the previous hash and every field. The length of
+//! a field is hashed before the field, so that different records add different bytes. Changing, removing or inserting a
 //! record changes every later hash.
 
 use std::sync::Arc;

@@ -3,7 +3,6 @@
 //! In: the caller as it was verified when the work was stored. Out: the caller with its present rights, or `None` if
 //! the account is gone. Rights of keys and users are read anew, so that work never runs with more rights than its owner
 //! has.
-//! owner has.
 
 use jiff::Timestamp;
 use terrane_compiler::SecurityContext;

@@ -151,7 +151,7 @@ impl Authenticator {
         let record = from(origin, entry("session_started", now, &identity, format!("session:{}", session.id)));
         let session = Session { rights: Some(rights), ..session };
         let is_begun = self.ports.credentials.begin_session(&session, &token, user.as_ref(), record).await?;
-        // The session did not begin, because the user's password or rights changed while the hash was computed.
+        // If the session did not begin, the user's password or rights changed while the hash was computed.
         is_begun.then_some(pair).ok_or(AuthError::WrongPassword)
     }
 
@@ -226,8 +226,8 @@ impl Authenticator {
         Ok(())
     }
 
-    /// Reads a session with its rights. A session of an older version has no stored rights, so it gets those of its
-    /// user.
+    /// Reads a session with its rights. A session of an older version has no stored rights, so it gets the rights of
+    /// its user.
     pub(super) async fn read_session(&self, id: &str) -> Result<Option<Session>, StoreError> {
         match self.ports.credentials.session(id).await? {
             Some(session) if session.rights.is_none() && !session.is_guest => {
@@ -331,7 +331,7 @@ pub(crate) fn from(origin: &RequestOrigin, entry: AuditEntry) -> AuditEntry {
     }
 }
 
-/// Returns the end of a lifetime; the largest time if there is none so late.
+/// Returns the end of a lifetime, or the largest time if the end would be later.
 fn after(start: Timestamp, lifetime: Duration) -> Timestamp {
     start.checked_add(lifetime).unwrap_or(Timestamp::MAX)
 }

@@ -99,7 +99,8 @@ impl<T: Clone> TtlCache<T> {
 
     fn keep(&self, id: &str, value: T, now: Duration, era: u64) {
         let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
-        // An entry was removed while this answer was being read, and it may be this one.
+        // An entry was removed while this answer was being read. If it was the entry of this answer, the answer may be
+        // outdated.
         if self.forgotten.load(Ordering::Acquire) != era {
             return;
         }

@@ -1,5 +1,5 @@
-//! Tests two workers on one state database, with a clock that the tests advance. They test which worker runs a task,
-//! when it runs, and how a run ends.
+//! Tests two workers on one state database, with a clock that the tests advance. The tests check which worker runs a
+//! task, when the task runs, and how a run ends.
 
 use std::collections::HashMap;
 use std::sync::Mutex;

@@ -83,7 +83,8 @@ fn of_metric<'m>(access: &Access<'m>, id: MetricId) -> Result<Parts<'m>, NotExpl
         }
         _ => return Err(NotExplained::Calculation),
     };
-    // The metric applies its own filters in any case. The weight needs the same filters, and the reader may lack them.
+    // The metric applies its own filters in any case. The weight needs the same filters. If the reader may not filter
+    // by one of their members, slices are not weighed.
     match filters(access, &outer) {
         Some(filters) => Ok(Parts { filters, ..parts }),
         None => Ok(Parts { weight: None, ..parts }),
@@ -111,7 +112,7 @@ fn of_ratio<'m>(access: &Access<'m>, numerator: &Snippet, divisor: &Snippet) -> 
     }
     let cube = shown_cube(access, divisor)?;
     let weight = match below {
-        // A metric as weight has its own filters.
+        // If the weight is a metric, it applies its own filters.
         SqlPart::Metric(id) => Some(Arc::clone(&model.metric(*id).name)),
         _ => {
             let name = &model.measure(divisor).name;

@@ -98,7 +98,8 @@ impl FairQueue {
         while self.running < self.settings.running && self.start_next() {}
     }
 
-    /// Starts the oldest query of the next tenant that is below its limit. Returns false if there is none.
+    /// Starts the oldest query of the next tenant that is below its limit. Returns false if no waiting tenant is below
+    /// its limit.
     fn start_next(&mut self) -> bool {
         let limit = self.running_per_tenant();
         let may_run = |name: &Arc<str>| self.tenants.get(name).is_some_and(|tenant| tenant.running < limit);
@@ -120,8 +121,8 @@ impl FairQueue {
         true
     }
 
-    /// Removes the newest query of the tenant with the most waiting queries, in favor of a tenant with at least two
-    /// fewer (`waiting_of_tenant`). Returns false if no query was removed.
+    /// Makes room for a query of a tenant that has `waiting_of_tenant` waiting queries: removes the newest query of the
+    /// tenant with the most waiting queries, if that tenant has at least two more. Returns whether a query was removed.
     fn evict_newest(&mut self, waiting_of_tenant: usize) -> bool {
         let longest = self.rotation.iter().max_by_key(|name| self.tenants.get(*name).map_or(0, |t| t.waiting.len()));
         let Some(name) = longest.cloned() else { return false };

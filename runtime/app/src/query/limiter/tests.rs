@@ -78,7 +78,8 @@ fn full_queue_evicts_the_tenant_with_most() {
     let pushed_out = poll(&mut of_a[2]);
     assert!(matches!(pushed_out, Poll::Ready(Err(Overloaded { running: 1, .. }))), "{pushed_out:?}");
     assert!(poll(&mut of_a[0]).is_pending() && poll(&mut of_a[1]).is_pending());
-    // After the exchange, both tenants would have as many waiting queries, so nothing is exchanged.
+    // `a` has two waiting queries, and `b` has one. Another exchange would only swap these numbers, so the new query of
+    // `b` is refused.
     assert!(is_refused(&limiter, "b"));
     assert_eq!(limiter.queue().counts(), (1, 3));
     drop(permit);

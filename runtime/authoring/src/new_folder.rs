@@ -87,7 +87,7 @@ impl NewFolder {
     /// Puts all files in place.
     ///
     /// # Errors
-    /// A file exists already, or the disk refuses one. Nothing is changed in both cases.
+    /// A file exists already, or the disk refuses a file. In both cases, nothing is changed.
     pub fn finish(self) -> Result<(), AuthoringError> {
         if self.is_new {
             return fs::rename(&self.staging, &self.target).map_err(|error| {

@@ -1,8 +1,8 @@
 //! The part of a model that its policies leave visible to one caller.
 //!
 //! In: a model and a [`SecurityContext`]. Out: an [`Access`]: the members that exist for the caller, the columns that
-//! are covered, and the rows that are hidden. Names are resolved against it, and `plan::secure` applies it. Not here:
-//! SQL.
+//! are covered, and the rows that are hidden. `resolve` resolves names against an [`Access`], and `plan::secure`
+//! applies its restrictions. Not here: SQL.
 
 mod authorized;
 mod columns;
@@ -44,10 +44,11 @@ pub struct Access<'a> {
     /// The hooks' obligations, if hooks were called.
     obligations: Option<&'a MergedObligations>,
     denied: HashSet<Member>,
-    /// Columns behind masked and denied members, and whether measures may still read them.
+    /// The columns behind masked and denied members. The value is true if measures may still read the column.
     covered: HashMap<Column, bool>,
-    /// Columns behind denied measures, which no other member shows to the caller. Cubes of the project's files may
-    /// compute other measures from them; registered cubes, which callers define, may not read them.
+    /// The columns behind denied measures, except columns that a dimension shows to the caller unchanged. Cubes of the
+    /// project's files may compute other measures from these columns. Registered cubes, which callers define, may not
+    /// read them.
     behind_measures: HashSet<Column>,
 }
 
@@ -61,7 +62,7 @@ pub enum Closed {
 }
 
 impl<'a> Access<'a> {
-    /// Applies only the project's own policies. Use it to show metadata; SQL is compiled with an
+    /// Applies only the project's own policies. Use this function to show metadata; SQL is compiled with an
     /// [`Authorized`](crate::Authorized).
     pub fn of(model: &'a Model, caller: &'a SecurityContext) -> Self {
         let applying: Vec<_> = model.policies.iter().filter(|policy| applies(policy.when.as_ref(), caller)).collect();
@@ -106,7 +107,7 @@ impl<'a> Access<'a> {
         access
     }
 
-    /// Returns whether the caller sees everything.
+    /// Returns whether no policy and no hook restricts the caller.
     pub fn is_open(&self) -> bool {
         self.effects.is_empty() && !self.obligations.is_some_and(MergedObligations::hides_something)
     }

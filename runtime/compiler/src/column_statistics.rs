@@ -33,7 +33,7 @@ pub struct StatisticsColumn {
     pub ty: LogicalType,
     pub is_measure: bool,
     pub is_primary_key: bool,
-    /// The part of its `meta` that governance hooks see.
+    /// The part of the member's `meta` that governance hooks see.
     pub governed: Governed,
 }
 

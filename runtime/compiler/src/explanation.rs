@@ -1,9 +1,9 @@
 //! Explains how a query becomes SQL.
 //!
 //! In: the inputs of `compile`. Out: an [`Explanation`]: the member of each key, the joins of each fact and the reason
-//! for each path (semantics, rule 6), the plan, the statement, and the statement that asks the warehouse for its own
-//! plan. Cubes that are not public are named only if the SQL names them too. Not here: running statements, and the form
-//! in which the explanation is shown.
+//! for each path, the plan, the statement, and the statement that asks the warehouse for its own plan. Cubes that are
+//! not public are named only if the SQL names them too. Not here: running statements, and the form in which the
+//! explanation is shown.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ pub struct ExplainedFact {
     /// True if the fact's groups are groups of the result; false if it is only looked up, for a filter or an order.
     pub is_selected: bool,
     pub joins: Vec<ExplainedJoin>,
-    /// The pre-aggregation that the fact reads, and the reasons against the others.
+    /// The pre-aggregation that the fact reads, and the reasons against the other pre-aggregations.
     pub rollups: FactMatch,
 }
 

@@ -164,10 +164,10 @@ pub struct Refresh {
 /// A query whose result changes if the rows of a cube change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RefreshQuery {
-    /// The models that it refers to in dependency order, each once.
+    /// The models that the query refers to in dependency order, each once.
     pub(crate) models: Vec<(Arc<str>, Arc<str>)>,
     pub(crate) sql: Arc<str>,
-    /// The statement that runs.
+    /// The complete statement that runs: the query after the models that it refers to.
     pub text: Arc<str>,
 }
 
@@ -365,13 +365,14 @@ impl Dimension {
 }
 
 impl Cube {
-    /// Returns whether the cube was registered at run time, by an author who must not define the names of a policy.
+    /// Returns whether the cube was registered at run time. Its author may be a caller, so its members must not replace
+    /// the members that a policy names.
     pub(crate) fn is_registered(&self) -> bool {
         self.span.as_ref().is_some_and(is_registered)
     }
 
     /// Returns the time kind of an aggregate that returns a time, such as a minimum. Unless the type of the argument
-    /// decides, it is the kind of the time dimension over the same column.
+    /// decides, the kind is that of the time dimension over the same column.
     pub fn time_kind_of(&self, aggregate: &Aggregate) -> TimeKind {
         let is_same = |d: &&Dimension| d.ty == DimensionType::Time && Some(&d.sql) == aggregate.argument.as_ref();
         match (self.dimensions.iter().find(is_same), aggregate.argument_type) {

@@ -4,7 +4,7 @@
 //! The threads end before the call returns. Not here: work whose items depend on one another.
 //!
 //! 1,000 cubes of 30 members have to load in 200 ms. On two cores they load in 163 to 175 ms with these threads and in
-//! 258 ms on one (`benches/project.rs`).
+//! 258 ms on one thread (`benches/project.rs`).
 
 use std::num::NonZeroUsize;
 use std::thread::{self, Builder};

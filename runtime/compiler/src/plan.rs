@@ -56,7 +56,7 @@ pub struct LogicalPlan<'m> {
     /// The time axis, if rows are added for its steps or values are summed up along it.
     pub axis: Option<Axis>,
     pub fill_gaps: bool,
-    /// The shifts of the groups of facts over the compared period.
+    /// The shifts of time groups, for the facts that aggregate the compared period.
     pub shifts: Vec<GroupShift>,
     /// True if the result is rows instead of groups.
     pub ungrouped: bool,
@@ -194,7 +194,7 @@ pub enum PlannedTarget<'m> {
 
 impl LogicalPlan<'_> {
     /// Returns whether each combination of the groups outside the axis has a row for every step of the axis. If not,
-    /// its rows begin at its own first step.
+    /// the rows of each combination begin at the first step of that combination.
     pub fn has_all_steps(&self) -> bool {
         let is_bounded = self.axis.as_ref().is_some_and(|axis| axis.bounds.is_some());
         self.fill_gaps || (is_bounded && self.facts.iter().any(|fact| fact.period.window.is_some()))

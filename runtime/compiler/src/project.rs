@@ -64,13 +64,14 @@ pub struct Inputs {
     pub warehouse: Arc<str>,
     /// The environment variables that `env_var` may read. They were checked against the allow-list.
     pub env: BTreeMap<String, String>,
-    /// The statements that run on each new connection to the warehouse. Policies follow the views that they create.
+    /// The statements that run on each new connection to the warehouse. Policies on tables also apply to the views that
+    /// these statements create over them.
     pub init: Vec<Arc<str>>,
     /// Cubes that no file defines, oldest first.
     pub registered: Vec<RegisteredCube>,
     /// Places of files and folders of the project that could not be read and may contain policies.
     pub unread_files: Vec<Span>,
-    /// The words in such files that may be names of items.
+    /// The words in unread files that may be names of items.
     pub unread: BTreeSet<Arc<str>>,
     /// The schema of the tables of pre-aggregations, which the project's SQL must not name.
     pub reserved_schema: Option<Arc<str>>,
@@ -206,7 +207,7 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
     (definitions, diagnostics)
 }
 
-/// Removes incomplete definitions. Returns all definitions if there are any incomplete ones.
+/// Removes incomplete definitions. If there are any, returns all definitions, including the removed ones.
 fn separate(
     cubes: &mut Vec<CubeDefinition>,
     metrics: &mut Vec<MetricDefinition>,

@@ -25,7 +25,7 @@ use crate::types::{Granularity, METRIC_TIME, Value};
 
 /// The deepest nesting of filters.
 pub const MAX_FILTER_DEPTH: usize = 32;
-/// The largest number of steps for which rows are added (semantics, rule 8).
+/// The largest number of steps for which rows are added.
 pub(crate) const MAX_STEPS: u64 = 100_000;
 
 /// A query, the same for every surface. Names are unresolved; `values` contains measures and metrics.
@@ -53,7 +53,7 @@ pub struct SemanticQuery {
     pub totals: bool,
     /// The other period for which the measures are computed as well, as `<measure>.previous`.
     pub compare: Option<CompareRange>,
-    /// True to add a row for each step of time without one.
+    /// True to add a row for each step of time that has no row.
     pub fill_gaps: bool,
     /// True to return the rows of one cube without grouping and aggregation.
     pub ungrouped: bool,

@@ -43,7 +43,7 @@ pub struct ReadyRollups {
     planted: PlantedFlaw,
 }
 
-/// A published generation, with what matching computed from it before.
+/// A published generation, and its timeline, which matching computes at first use.
 #[derive(Debug, Clone)]
 pub(crate) struct ReadyTables {
     pub(crate) rollup: ReadyRollup,
@@ -239,7 +239,8 @@ impl ReadyRollups {
 }
 
 impl ReadyTables {
-    /// Returns the partitions in time. They are computed once for the steps of a rollup, which its fingerprint decides.
+    /// Returns the partitions as stretches of time. The timeline for the steps of the first call is cached. Later calls
+    /// normally have the same steps, because the rollup's fingerprint decides them.
     pub(crate) fn timeline(
         &self,
         steps: TimeSteps<'_>,
@@ -279,7 +280,8 @@ impl Timeline {
         is_zone && self.step == steps.step
     }
 
-    /// Returns the partitions that may have rows of a stretch, and perhaps others. `None` if `partitions` is `None`.
+    /// Returns all partitions that may have rows of a stretch. The result may contain other partitions too. `None` if
+    /// `partitions` is `None`.
     pub(crate) fn near(&self, wanted: Stretch) -> Option<&[TimedPartition]> {
         let mut near = &self.partitions.as_ref()?[..];
         if let Some(end) = wanted.end {

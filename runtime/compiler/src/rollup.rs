@@ -1,9 +1,9 @@
 //! Pre-aggregations: their tables, the statements that fill and check them, and the tables that are ready.
 //!
 //! In: a model, a dialect profile, and the state of builds as plain data. Out: statements about the table of one
-//! partition, the partitions of a time range, fingerprints. Everything is pure: the builder of tables runs the
-//! statements and records the ready tables as [`ReadyRollups`]. Absent: tables, schedules, the choice of a rollup for a
-//! query (`plan::rules`).
+//! partition, the partitions of a time range, fingerprints, and the choice of a rollup for each fact of a query
+//! (`matching`). Everything is pure: the builder of tables runs the statements and records the ready tables as
+//! [`ReadyRollups`]. Absent: creating tables, schedules.
 
 mod coverage;
 mod matching;

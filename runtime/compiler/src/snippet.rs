@@ -82,8 +82,8 @@ pub struct UserPart {
     pub compared: Option<Box<Compared>>,
 }
 
-/// The other side of a comparison. The caller's value is converted to its type, so that no engine casts one of the two
-/// (semantics, rule 13).
+/// The other side of a comparison. The caller's value is converted to the type of this side, so that no engine casts
+/// one of the two sides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compared {
     pub sql: Snippet,

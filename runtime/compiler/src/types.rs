@@ -113,7 +113,7 @@ pub fn is_utc(zone: &jiff::tz::TimeZone) -> bool {
     zone.iana_name().is_none_or(|name| NAMES.contains(&name))
 }
 
-/// The word is not one of the eight granularities.
+/// The error for a word that is not one of the eight granularities.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown granularity `{0}`")]
 pub struct UnknownGranularity(pub String);

@@ -65,7 +65,8 @@ fn without_a_mistake_the_policy_holds_and_the_rest_is_open() {
     assert!(!is_protected(&model, "customers"));
 }
 
-/// Columns of a query cannot be matched with the columns of its table.
+/// Columns of a query cannot be matched with the columns of its table. A mask on `orders`, which is a query here,
+/// therefore closes `orders_again`, which reads the table.
 #[test]
 fn masks_of_a_query_close_cubes_over_its_table() {
     let cubes = CUBES.replacen("sql_table: raw.orders", "sql: \"SELECT * FROM raw.orders\"", 1);
@@ -79,7 +80,8 @@ fn masks_of_a_query_close_cubes_over_its_table() {
     }
 }
 
-/// Engines may take a quoted name with a slash for a file, which gives one table several names.
+/// Engines may take a quoted name with a slash for a file, so the table has several canonical names. The filter on the
+/// query `orders` must still reach `orders_again`, which reads the table through a model.
 #[test]
 fn row_filters_of_a_query_reach_models_over_a_table_with_several_names() {
     for table in ["\"raw\".\"/x\"", "\"raw\".\"a\\x\"", "\"raw\".\"/*x*/\"", "\"raw\".\"[x]\""] {
@@ -622,7 +624,7 @@ fn registered_cubes_do_not_read_the_columns_of_denied_measures() {
         let cube = model.cube_named("mine").unwrap();
         let found = [0, 1, 2].map(|index| access.check(&cube.dimensions[index].sql, ColumnUse::Aggregate).is_err());
         assert_eq!(found, closed, "{policy}");
-        // Members of the files are the author's decision.
+        // The members of the project's files stay open, unless denied: their author has decided what they show.
         let own = model.cube_named("staff").unwrap();
         let is_offered = access.offers(own.member("highest").unwrap());
         assert_eq!(is_offered, !policy.contains("highest"), "{policy}");
@@ -641,7 +643,7 @@ fn a_filter_for_all_cubes_filters_each_cube_by_its_own_rows() {
     assert!(found.iter().all(|found| found.code != Code::ClosedCube));
 }
 
-/// Tests a writer who defines members with the names in a policy, over a protected table.
+/// Tests registered cubes over a protected table. Their author gives members the names that the policy's SQL uses.
 #[test]
 fn no_member_of_a_registered_cube_stands_for_one_that_a_policy_means() {
     let shadows = "{\"name\": \"tenant\", \"type\": \"string\", \"sql\": \"'mine'\"}, \
@@ -780,7 +782,8 @@ impl Random {
     }
 }
 
-/// Tests that a policy for all cubes hides and closes all that equal policies for the named cubes hide and close.
+/// Tests that a policy for `"*"` hides and closes at least as much as one policy that names all cubes with the masked
+/// or denied member, and as one such policy for each of these cubes.
 #[test]
 fn a_policy_for_all_cubes_hides_at_least_what_policies_for_each_cube_hide() {
     let mut random = Random(7);
@@ -828,8 +831,8 @@ fn a_policy_for_all_cubes_hides_at_least_what_policies_for_each_cube_hide() {
     assert!(hidden > 100, "{hidden}");
 }
 
-/// A row filter for all cubes filters or closes each cube that a policy naming all cubes of the files filters or
-/// closes, and each registered cube.
+/// Tests that a row filter for `"*"` filters or closes every cube, also registered ones. A cube that it does not close
+/// has at least as many filters as under a policy that names all cubes of the files.
 #[test]
 fn a_row_filter_for_all_cubes_filters_at_least_what_one_for_each_cube_filters() {
     let mut random = Random(11);

@@ -129,7 +129,7 @@ fn fingerprints_differ_by_what_decides_the_rows() {
     {
         assert_ne!(first.0, of(&BY_DAY.replace("indexes: [status]", "").replace(from, to)).0, "{from}");
     }
-    // The rule for recomputing a rollup does not decide its rows.
+    // The rule for recomputing a rollup does not affect its rows, so the fingerprint is the same.
     assert_eq!(first.0, of(&BY_DAY.replace("arrival: inserted_at", "refresh: {every: 1 hour}")).0);
 }
 

@@ -1,8 +1,9 @@
 //! Tests common mistakes of authors, each added to a project without mistakes.
 //!
 //! A case is a file under `tests/seeded/cases`: what it changes in the project of `tests/seeded/base`,
-//! and every diagnostic that must be reported for it. `⟦…⟧` marks the place, which the project doesn't contain: the n-th
-//! mark, in the order of files and lines, is the place of the n-th diagnostic. A new case is a new file.
+//! and every diagnostic that must be reported for it. `⟦…⟧` marks a place; the marks are removed before the project is
+//! loaded. The n-th mark, in the order of files and lines, is the place of the n-th diagnostic. A new case is a new
+//! file.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -1,8 +1,8 @@
 //! The members that a question can name.
 //!
 //! In: members with their names, titles and synonyms. Out: the members that the words at a place can mean. A full
-//! phrase takes precedence over a part of a phrase, and that over a word with a typing mistake. The matches depend only
-//! on the given members, so members that the caller may not see have no influence.
+//! phrase takes precedence over a part of a phrase, and a part over a word with a typing mistake. The matches depend
+//! only on the given members, so members that the caller may not see have no influence.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const MAX_WORDS: usize = 8;
 /// The kinds of members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemberKind {
-    /// A cube. A question for its rows counts them.
+    /// A cube. If a question names a cube and no measure, the rows of the cube are counted.
     Cube,
     Measure,
     Metric,

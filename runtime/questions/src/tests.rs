@@ -215,7 +215,7 @@ fn known_values_are_conditions() {
     assert_eq!(reading.unknown, ["XY"]);
 }
 
-/// Interprets a question. Its unknown words were looked up among the values of some dimensions.
+/// Interprets a question, given the results of looking up its unknown words among the values of four dimensions.
 fn read_with_values(question: &str) -> Interpretation {
     let english = Language::named("en").unwrap();
     let known = |(member, value): (&str, &str)| KnownValue { member: member.into(), value: value.into() };
@@ -405,7 +405,7 @@ fn numbers_are_compared_with_the_member_of_their_unit() {
     assert_eq!(filters(&found), [("flights.distance", "gt", vec![DraftValue::Number(2_000.0)])]);
     let found = draft("flights over 2 hours");
     assert_eq!(filters(&found), [("flights.departure_delay", "gt", vec![DraftValue::Number(120.0)])]);
-    // A total must not be compared with a number.
+    // Without groups, the number of flights is a total, which must not be compared with a number.
     assert_eq!(unclear(&read_in("en", "flights over 60")), ["flights over 60"]);
     assert_ne!(unclear(&read_in("en", "flights over 60 feet")), Vec::<&str>::new());
 }

@@ -43,7 +43,8 @@ pub(crate) fn unit(meaning: Meaning) -> Option<&'static str> {
     })
 }
 
-/// Returns the range of time that the words begin with. `before` is the year of the time that it is compared with.
+/// Returns the range of time that the words begin with. `before` is the year of the time that the range is compared
+/// with.
 pub(crate) fn range(tokens: &[Token], language: &Language, today: Date, before: Option<i16>) -> Option<FoundTime> {
     let stems: Vec<&str> = tokens.iter().map(|token| &*token.stem).collect();
     let words =

@@ -16,7 +16,7 @@ pub(super) struct DraftMeasures {
     pub(super) format: Option<&'static str>,
 }
 
-/// Last words of names whose numbers are labels, positions in an order, or parts of a date.
+/// The last words of the names of columns whose numbers are labels, positions in an order, or parts of a date.
 const LABELS: &[&str] = &[
     "id",
     "ids",
@@ -107,7 +107,7 @@ const LABELS: &[&str] = &[
     "bucket",
     "generation",
 ];
-/// First words of flags.
+/// The first words of the names of flags.
 const FLAGS: &[&str] = &["is", "has", "was", "can", "did", "should"];
 /// The first words of the names of counts.
 const COUNTS: &[&str] = &["num", "n", "number", "count", "total", "nb", "qty"];
@@ -156,9 +156,9 @@ const RATES: &[&str] = &[
     "multiplier",
     "per",
 ];
-/// Words for parts of a whole at any position: the sum of `percent_off` has no meaning.
+/// Words for parts of a whole. They may be at any position in a name: the sum of `percent_off` has no meaning.
 const PARTS: &[&str] = &["pct", "percent", "percents", "percentage", "percentages", "ratio", "ratios", "share"];
-/// Last words of numbers from 0 to 1.
+/// The last words of the names of columns with numbers from 0 to 1.
 const PERCENTS: &[&str] = &["ratio", "share", "probability", "rate"];
 /// Words for amounts of money.
 const MONEY: &[&str] = &[
@@ -217,7 +217,8 @@ fn is_label(column: &Column, words: &[&str]) -> bool {
     }
     let is_flag = numbers.distinct <= 2 && numbers.min >= 0.0 && numbers.max <= 1.0;
     let is_year = (words.contains(&"year") || words.contains(&"yr")) && numbers.min >= 1000.0 && numbers.max <= 2999.0;
-    // 1745 for 17:45: the last two digits never exceed 59, unlike those of counts and durations.
+    // A clock time may be a number, such as 1745 for 17:45. Its last two digits never exceed 59, unlike the last two
+    // digits of counts and durations.
     let is_clock = last == "time"
         && numbers.min >= 0.0
         && numbers.max > 100.0

@@ -70,7 +70,7 @@ struct Record {
     line: u64,
     /// The number of occurrences of each delimiter outside of quotes.
     counts: [usize; DELIMITERS.len()],
-    /// A quote is not closed yet.
+    /// True while a quoted value is not closed.
     is_open: bool,
     is_blank: bool,
 }

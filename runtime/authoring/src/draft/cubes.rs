@@ -82,8 +82,9 @@ fn model_of(files: &[(String, String)], warehouse: &str) -> Model {
     model::build(&project::read(&tree, &inputs).0).0
 }
 
-/// Returns the index of the cube and the name of its join that end a second join path of the same length. Paths through
-/// a role are not returned: each role has a path of its own to a cube behind it, and the first join is used there.
+/// Finds two join paths of the same length between two cubes. Returns the last join of the second path: the index of
+/// the cube that has the join, and the join's name. Paths through a role are left out: each role has a path of its own
+/// to a cube behind it, and the first join is used there.
 fn second_path(model: &Model, cubes: &[String], joins: &[Vec<Join>]) -> Option<(usize, String)> {
     let mut ties = model.cubes.iter().filter(|cube| cube.alias_of.is_none()).flat_map(|cube| model.ties(cube.id));
     ties.find_map(|tie| {

@@ -107,7 +107,7 @@ fn alias_candidates(of: &str, column: &str, target: &str) -> Vec<String> {
     let full = if role == one || role.ends_with(&format!("_{one}")) { role.clone() } else { format!("{role}_{one}") };
     let of_owner = format!("{owner}_{full}");
     let is_noun = role != snake(column);
-    // A role that only repeats the target's name is qualified with the name of its owner.
+    // A role that only repeats the target's name is qualified with the name of the cube that has the join.
     match (is_noun, role == one) {
         (_, true) => vec![of_owner],
         (true, false) => vec![role, full, of_owner],

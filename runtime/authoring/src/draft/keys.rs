@@ -142,8 +142,9 @@ pub(super) async fn find_references(warehouse: &dyn Warehouse, tables: &mut [Tab
             }
         };
         let (all, contained) = (count(&counts, 0), count(&counts, 1));
-        // With a matching name, some values may be missing, as is common in files. Without one, nearly all of at
-        // least three values must match: flags or the numbers 1 to 9 occur in many keys by accident.
+        // With a matching name, some values may be missing, as is common in files. Without a matching name, there must
+        // be at least three values, and nearly all of them must match: flags or the numbers 1 to 9 occur in many keys
+        // by accident.
         let is_reference = if candidate.is_named {
             contained > 0 && contained * 2 >= all
         } else {

@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(problems(files.clone()), Vec::<String>::new());
         let customers =
             "cubes:\n  - name: customers\n    sql_table: raw.customers\n    measures: [{name: count, type: count}]\n";
-        // The text behind the comment signs, from the name of the list on.
+        // Returns the text after the comment signs, beginning with the name of the list.
         let uncommented = |text: &str| {
             let lines = text.lines().skip_while(|line| !line.ends_with(':')).filter_map(|line| line.strip_prefix("# "));
             lines.collect::<Vec<_>>().join("\n")

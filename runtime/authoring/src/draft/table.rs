@@ -54,7 +54,7 @@ pub(super) struct Reference {
 /// The evidence for a key or a reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evidence {
-    /// The database enforces it.
+    /// The database enforces the key or the reference.
     Declared,
     /// `found` of `of` sampled values were found. For a key, all rows were read.
     Sampled { found: u64, of: u64 },

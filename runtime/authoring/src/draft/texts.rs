@@ -18,7 +18,7 @@ use crate::names::identifier;
 const COLUMNS_AT_ONCE: usize = 50;
 /// The number of values for each column in a row of the statement.
 const VALUES_PER_COLUMN: usize = statements::TEXT_FORMS.len() + 4;
-/// The smallest percentage of a column's values in one form from which the other values are exceptions.
+/// The percentage of a column's values that must have one form, so that the other values count as exceptions.
 const MOST_PERCENT: u64 = 90;
 /// The largest number of distinct values of a column of categories. A column with more contains names or sentences.
 const MAX_CATEGORIES: u64 = 1_000;

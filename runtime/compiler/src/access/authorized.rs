@@ -1,4 +1,5 @@
-//! A caller together with the obligations of all governance hooks. Every function that produces SQL takes it.
+//! The authorization of a caller: the caller together with the obligations of all governance hooks. Every function that
+//! produces SQL takes an authorization.
 //!
 //! In: a caller; obligations that were checked. Out: an [`Authorized`], and the [`AuthorizedAccess`] that
 //! `plan::secure` takes. No function produces SQL for a caller alone, so no path can omit the hooks.

@@ -1,7 +1,7 @@
 //! Converts a hook's condition to a predicate of the plan.
 //!
 //! In: a [`HookCondition`] over one cube. Out: a [`Predicate`] whose values have their members' types, or the fault of
-//! the hook. Values are never cast silently (semantics, rule 13).
+//! the hook. Values are never cast silently.
 
 use std::sync::Arc;
 

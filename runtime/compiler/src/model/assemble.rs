@@ -1,7 +1,8 @@
 //! Assembles the names, cubes and joins of a model before any snippet is read.
 //!
-//! In: merged cubes. Out: a [`Model`] whose snippets are empty, and for each of its cubes the definition that its SQL
-//! comes from. A join that renames its target adds a cube, one for each name in the project.
+//! In: merged cubes. Out: a [`Model`] whose snippets are empty, and for each cube of this model the definition from
+//! which the cube's SQL is read. A join that renames its target adds an alias: a cube with the new name. Joins with the
+//! same new name share one alias.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};

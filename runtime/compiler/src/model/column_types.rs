@@ -1,7 +1,7 @@
 //! Adds the column types that the warehouse reports to a model.
 //!
-//! In: types by member. Out: the model with them. A DATE column has no time of day, so its dimension
-//! is a wall clock, whatever the project declares (semantics, rule 16).
+//! In: types by member. Out: the model with these types. A DATE column has no time of day, so its dimension is a wall
+//! clock, whatever the project declares.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,7 @@
 //! Adds the tests of dimensions to a model.
 //!
 //! In: the merged definitions of cubes, and the model without broken items. Out: the tests of each dimension with their
-//! names resolved, and a diagnostic for each that cannot be used. Not here: the statements (`sql::data_check`).
+//! names resolved, and a diagnostic for each test that cannot be used. Not here: the statements (`sql::data_check`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

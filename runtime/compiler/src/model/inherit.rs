@@ -131,8 +131,8 @@ fn joins_of<'d>(line: &[&'d CubeDefinition]) -> Vec<Inherited<'d, JoinDefinition
     joins
 }
 
-/// Returns the `refresh` that applies to the rows of the last cube: the nearest one between this cube and the cube that
-/// defines the rows.
+/// Returns the `refresh` that applies to the rows of the last cube of `line`: the nearest `refresh` between this cube
+/// and the cube that defines the rows.
 fn refresh_of<'d>(line: &[&'d CubeDefinition]) -> Option<&'d RefreshDefinition> {
     let source = line.iter().rposition(|cube| cube.relation.is_some()).unwrap_or_default();
     line[source..].iter().rev().find_map(|cube| cube.refresh.as_ref())

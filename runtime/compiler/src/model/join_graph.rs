@@ -1,4 +1,4 @@
-//! Reachability between cubes: the cubes that a cube can join, and the path to each (semantics, rule 6).
+//! Reachability between cubes: the cubes that a cube can join, and the path to each.
 //!
 //! In: the joins of a model. Out: a [`JoinPaths`] per starting cube. A path of to-one joins is preferred, then the path
 //! with the fewest joins, then the position of each join in its cube's `joins:`.
@@ -23,7 +23,7 @@ pub struct Hop {
 #[derive(Debug, Clone)]
 pub struct JoinPaths {
     pub start: CubeId,
-    /// Reached by to-one hops, in the order in which they were found: by depth, then by position.
+    /// The cubes that to-one hops reach, in the order in which they were found: by depth, then by position.
     pub order: Vec<CubeId>,
     to_one: HashMap<CubeId, Hop>,
     /// The last joins to cubes that are reached only through a to-many join.
@@ -176,7 +176,7 @@ pub(super) fn ties(model: &Model, start: CubeId) -> Vec<Tie> {
     ties
 }
 
-/// Warns of ties that only the order of `joins:` decides (semantics, rule 6).
+/// Warns of ties that only the order of `joins:` decides.
 pub(super) fn warn_of_ties(model: &Model, diagnostics: &mut Vec<Diagnostic>) {
     for cube in model.cubes.iter().filter(|cube| cube.alias_of.is_none() && cube.joins.len() > 1) {
         for tie in model.ties(cube.id) {

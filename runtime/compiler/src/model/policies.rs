@@ -66,8 +66,8 @@ pub(super) fn add(
     }
 }
 
-/// Warns of cubes of the project's files that policies close although their author may not know: by `cubes: "*"`, or
-/// because the tables that a cube reads are unknown.
+/// Warns of cubes of the project's files that a policy closes although it does not name them, or because the tables
+/// that they read are unknown. The author of such a cube may not know that it is closed.
 pub(super) fn warn_of_closed_cubes(model: &Model, definitions: &Definitions, diagnostics: &mut Vec<Diagnostic>) {
     let mut is_reported = vec![false; model.cubes.len()];
     for (policy, definition) in model.policies.iter().zip(&definitions.policies) {
@@ -111,7 +111,7 @@ pub(super) fn warn_of_closed_cubes(model: &Model, definitions: &Definitions, dia
 }
 
 /// Warns of a policy on a joined cube that leaves the rows of the joining cube open: orders of a hidden customer stay
-/// visible unless a policy on orders hides them (semantics, rule 20).
+/// visible unless a policy on orders hides them.
 pub(super) fn warn_of_open_facts(model: &Model, diagnostics: &mut Vec<Diagnostic>) {
     let mut filters: Vec<Option<&Policy>> = vec![None; model.cubes.len()];
     for policy in model.policies.iter().rev() {
@@ -216,8 +216,8 @@ impl PolicyReader<'_> {
         if is_of_writer {
             return Some(effect);
         }
-        // The policy filters the rows of `reader` as a cube that it names itself, and covered columns are covered in
-        // all cubes over the same rows. A cube with other rows or columns must be closed.
+        // Under `"*"`, `reader` is itself a named cube, whose own effect filters its rows. Columns that are covered in
+        // `origin` are covered in every cube over the same rows. Only a cube with other rows or columns must be closed.
         let is_closed =
             !self.model.has_rows_of(reader.id, origin.id) || !self.model.has_columns_of(reader.id, origin.id);
         is_closed.then_some(CubePolicy { is_closed, row_filter: None, ..effect })
@@ -288,7 +288,7 @@ impl PolicyReader<'_> {
         }
     }
 
-    /// Reports each constant once that does not fit the type of a dimension that it masks.
+    /// Reports the constants of masks that do not fit the types of the masked dimensions, each constant once.
     fn constants(&self) -> Vec<Diagnostic> {
         let named = self.named(&mut Vec::new());
         let masks = self.policy.masks.iter().filter_map(|(member, mask)| match mask {

@@ -177,7 +177,7 @@ pub(super) fn built_relation(model: &ModelDefinition, dialect: &dyn Dialect) -> 
     Some([quoted(schema, dialect), quoted(name, dialect)].join("."))
 }
 
-/// Returns `models` with the SQL of some replaced by `rows`, which selects their rows from elsewhere. Models that
+/// Returns `models`, in which the SQL that `rows` returns for a model's name replaces the model's own SQL. Models that
 /// `reader` then does not use are removed. A model stays if its name appears anywhere in one of the remaining texts, so
 /// that the name keeps its meaning.
 pub(super) fn over_built(models: &Named, reader: &Arc<str>, rows: impl Fn(&str) -> Option<Arc<str>>) -> Named {
@@ -311,7 +311,7 @@ fn clean(sql: &SqlText, is_relation: bool, dialect: &dyn Dialect) -> Result<(Arc
             Token::Whitespace(Whitespace::SingleLineComment { .. }) => printed.push('\n'),
             Token::Whitespace(Whitespace::MultiLineComment(_)) => printed.push(' '),
             _ => {
-                // As written, from the text: a token's own printing may change its quotes.
+                // The token is copied from the text, because printing a token may change its quotes.
                 let (from, to) = (offsets.advance(token.span.start), offsets.advance(token.span.end));
                 printed.push_str(text.get(from..to).unwrap_or_default());
             }

@@ -1,14 +1,14 @@
 //! Joins by the columns that they compare.
 //!
-//! In: a column of a cube and one of a cube that it joins, perhaps under an alias. Out: the join between them. Absent:
-//! paths of several joins (`join_graph`).
+//! In: a column of a cube, and a column of another cube that it joins, perhaps under an alias. Out: the join that
+//! compares these columns. Absent: paths of several joins (`join_graph`).
 
 use super::join_columns::equalities;
 use super::{DimensionId, Join, Model};
 
 impl Model {
-    /// Returns the to-one join of a cube that compares its column `many` with the column `one` of a cube, or of an alias
-    /// of that cube.
+    /// Returns the to-one join of a cube that compares the cube's column `many` with the column `one` of a cube, or of
+    /// an alias of the latter cube.
     pub fn join_over(&self, many: DimensionId, one: DimensionId) -> Option<&Join> {
         let leads_there = |join: &&Join| {
             let target = self.cube(join.target);

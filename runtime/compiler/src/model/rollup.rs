@@ -61,9 +61,9 @@ pub struct Rollup {
     /// The conditions of its rows, ANDed.
     pub filters: Vec<Snippet>,
     pub time: Option<RollupTime>,
-    /// The rule for recomputing the rollup; `None` without one.
+    /// The rule for recomputing the rollup; `None` if the definition has no `refresh`.
     pub refresh: Option<Refresh>,
-    /// The length of the period before the newest row in which rows may still change.
+    /// The length of the period in which rows may still change. The period ends at the newest row.
     pub update_window: Option<Duration>,
     /// True if only partitions whose rows changed are rebuilt.
     pub is_incremental: bool,
@@ -73,7 +73,7 @@ pub struct Rollup {
     pub build_range: [Option<Date>; 2],
     /// The column with the time at which a row arrived.
     pub arrival: Option<Snippet>,
-    /// The positions in `dimensions` of the indexed ones.
+    /// The positions of the indexed dimensions in `dimensions`.
     pub indexes: Vec<usize>,
     /// The stored aggregate states. The first is the number of rows.
     pub states: Vec<Aggregate>,
@@ -145,7 +145,7 @@ impl Rollup {
         self.time.as_ref().filter(|time| time.dimension == id && !self.dimensions.contains(&id))
     }
 
-    /// Returns the position of the state of a function over an argument, under the given filters.
+    /// Returns the position in `states` of the state with this function, argument and filters.
     pub fn state(&self, function: AggregateFunction, argument: Option<&Snippet>, filters: &[Snippet]) -> Option<usize> {
         let is_it = |state: &Aggregate| {
             state.function == function && state.argument.as_ref() == argument && state.filters == filters

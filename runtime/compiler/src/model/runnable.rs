@@ -1,7 +1,8 @@
 //! Makes runnable queries of SQL models.
 //!
-//! In: [`Definitions`]. Out: the SQL of each model with the models that it reads as named queries before it, in
-//! dependency order, or read from the tables that they were built as. Not here: running anything.
+//! In: [`Definitions`]. Out: a complete query for each model. The models that it reads are named queries before its own
+//! SQL, in dependency order. They contain the models' SQL, or select all rows of the tables that the models were built
+//! as. Not here: running anything.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

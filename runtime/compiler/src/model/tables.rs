@@ -32,7 +32,7 @@ pub(crate) struct Tables {
     read: Option<BTreeSet<String>>,
     /// The names of the tables that the models behind it are built as.
     built: BTreeSet<String>,
-    /// The name of the table that its only model builds.
+    /// The name of the table that the model is built as, if the relation has exactly one model.
     only_model: Option<String>,
 }
 
@@ -84,8 +84,8 @@ impl Tables {
         are_named || !origin.protected().any(is_file)
     }
 
-    /// Returns whether two relations name the same table. A pattern of files is the same only as an equal pattern,
-    /// because its columns may come from any of its files.
+    /// Returns whether two relations name the same table. If one of them is a pattern of files, the names must be
+    /// equal, because the columns of a pattern may come from any of its files.
     fn is_named_as(&self, origin: &Tables) -> bool {
         let is_one = !is_pattern(&self.exactly) && !is_pattern(&origin.exactly);
         self.exactly == origin.exactly || (is_one && is_same(&self.exactly, &origin.exactly))

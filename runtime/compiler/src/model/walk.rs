@@ -205,7 +205,7 @@ impl<'w> Walk<'w> {
             self.report(Problem::new(Code::MissingBraces, message, hint), first);
             return None;
         }
-        // A field of a structured column.
+        // The name is a field of a structured column.
         let head = self.bare(first)?;
         let mut idents: Vec<Ident> = with_rest(head);
         idents.insert(1, Ident { value: format!("{PLAIN}{}", second.value), ..second.clone() });

@@ -1,8 +1,9 @@
-//! The joins that a fact needs, and no others (semantics, rules 2, 3, 5 and 6).
+//! The joins that a fact needs, and no others.
 //!
 //! In: the cubes that the groups, filters and measures of one fact refer to. Out: a [`JoinTree`] in dependency order,
 //! or the cube that cannot be reached. A cube that is reached by two different paths is joined twice under two names.
-//! This happens if a member of a joined cube refers to it from that cube.
+//! This happens if the fact joins the cube, and a member of another joined cube refers to it along that cube's own
+//! joins.
 
 use std::sync::Arc;
 

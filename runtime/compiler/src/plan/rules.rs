@@ -1,8 +1,8 @@
 //! Rewrites of secured plans, as a list of small functions.
 //!
-//! In: a [`SecuredPlan`]. Out: a plan with the same rows, which more engines accept or answer faster. A rule changes
-//! the plan and never its protection. Not here: decisions that are made while joins are planned, because the joins
-//! depend on them, such as semi-joins (`semi_join`).
+//! In: a [`SecuredPlan`]. Out: a plan that returns the same rows, and that more engines accept or that engines answer
+//! faster. A rule changes the plan and never its protection. Not here: decisions that are made while joins are planned,
+//! because the joins depend on them, such as semi-joins (`semi_join`).
 
 mod constant_order;
 

@@ -2,8 +2,8 @@
 //! rows (`without_policies`); all others apply the policies of a caller.
 //!
 //! In: a [`LogicalPlan`] and a caller's [`Access`]. Out: the plan with that caller's policies: row filters on every
-//! cube that it reads, masks, and no use of a covered column (semantics, rules 20 and 21). To review access control, it
-//! is enough to read [`secure`].
+//! cube that it reads, masks, and no use of a covered column (`runtime/architecture/security.md`, "Policies in the
+//! plan"). To review access control, it is enough to read [`secure`].
 
 use std::collections::HashMap;
 
@@ -20,8 +20,8 @@ use crate::types::{LogicalType, Value};
 /// The deepest nesting of row filters that name cubes with row filters of their own. Beyond it, no row is visible.
 const MAX_GUARD_DEPTH: usize = 8;
 
-/// A plan that may run for the caller that it was secured for. Only [`secure`] creates one, and [`without_policies`]
-/// for builds; `sql::lower` takes nothing else.
+/// A plan that may run for the caller that it was secured for. Only [`secure`] and, for builds, [`without_policies`]
+/// create one; `sql::lower` takes nothing else.
 #[derive(Debug)]
 pub struct SecuredPlan<'m> {
     plan: LogicalPlan<'m>,
@@ -93,8 +93,9 @@ impl<'m> Protection<'m> {
         self.rows.iter().map(|(cube, guard)| (*cube, guard))
     }
 
-    /// Returns whether each row of a tree's root has a row of a node. After a left join, even a key that always has a
-    /// joined row can be null. A join to filtered rows may find no row.
+    /// Returns whether each row of a tree's root has a joined row of a node: every join on the path to the node must
+    /// find a row. If an earlier left join finds no row, the key of the next join is null. A join to filtered rows may
+    /// find no row either.
     pub(crate) fn is_always_joined(&self, tree: &JoinTree<'_>, node: NodeId) -> bool {
         node.checked_sub(1).is_none_or(|index| {
             let planned = &tree.joins[index];

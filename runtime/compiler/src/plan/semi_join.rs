@@ -1,4 +1,4 @@
-//! Filters behind to-many joins as semi-joins, if nothing else is read behind them (semantics, rule 11).
+//! Filters behind to-many joins as semi-joins, if nothing else is read behind these joins.
 //!
 //! In: a fact's row filters. Out: the filters that require a joined row of one branch, as semi-joins over a set of
 //! keys, so that rows of the fact are neither repeated nor counted twice. A filter stays in the join tree if a row of

@@ -1,8 +1,8 @@
 //! A caller's values, converted to the types that a policy compares them with.
 //!
 //! In: attributes from claims, and the type of the compared expression. Out: values of this type, or nothing if one of
-//! them does not fit; the row filter is then false. An engine that casts silently would take `'5 or so' = 5` for true
-//! (semantics, rules 13 and 20). Not here: the identity of the caller.
+//! them does not fit; the row filter is then false. An engine that casts silently would take `'5 or so' = 5` for true.
+//! Not here: the identity of the caller.
 
 use crate::model::{Compared, DimensionType, Model, SqlPart};
 use crate::resolve::{number, time_point};

@@ -63,7 +63,7 @@ pub(super) fn cube(
         is_complete,
     };
     for list in ["measures", "dimensions", "segments", "joins"] {
-        // A mapping by name instead of a list; the mistake is reported below.
+        // If the value is a mapping by name instead of a list, `fields.list` reports this mistake below.
         if let Some(node) = fields.nullable(list)
             && let NodeValue::Map(entries) = &node.value
         {
@@ -99,7 +99,8 @@ pub(super) fn cube(
     Some(cube)
 }
 
-/// Returns the names by which others may refer to a cube whose name cannot be read: its table's, or its file's.
+/// Returns the names by which other items may refer to a cube whose name cannot be read: the names of the cube's table
+/// and of its file.
 fn names_it_may_have(node: &Node) -> Vec<Arc<str>> {
     let NodeValue::Map(map) = &node.value else { return Vec::new() };
     let file = node.origin.file.path.rsplit('/').next().and_then(|name| name.split('.').next());

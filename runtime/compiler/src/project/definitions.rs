@@ -32,7 +32,7 @@ pub struct Definitions {
     pub policies: Vec<PolicyDefinition>,
     /// True if a policy could not be read in full, so that it is unknown which rows it hides.
     pub has_broken_policies: bool,
-    /// The first problem of each file that could not be read and may contain policies.
+    /// The place of the first problem of each file that could not be read and may contain policies.
     pub unread_files: Vec<Span>,
     /// Models whose SQL could not be rendered.
     pub broken_models: Vec<Text>,
@@ -40,9 +40,10 @@ pub struct Definitions {
     pub unread: BTreeSet<Arc<str>>,
     /// All definitions, if some are incomplete. They are only checked.
     pub(crate) recovered: Option<Box<Recovered>>,
-    /// True if parts of the files were left out, so that a missing item may be one of those.
+    /// True if parts of the files were left out, so that a missing item may be in one of these parts.
     pub has_errors: bool,
-    /// The models that the warehouse contains. Set by the caller who asked the warehouse, not by the files.
+    /// The models that the warehouse contains. The files do not set this field; the caller asks the warehouse and sets
+    /// it.
     pub built: Built,
 }
 
@@ -64,7 +65,7 @@ impl Definitions {
 }
 
 /// The definitions of a project including incomplete ones, which have placeholders for the parts that could not be
-/// read. A check of these finds the problems of the remaining parts.
+/// read. They are checked to find the problems of the remaining parts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Recovered {
     pub(crate) cubes: Vec<CubeDefinition>,
@@ -171,7 +172,7 @@ impl Materialization {
     }
 }
 
-/// The schema of built models without a declared one.
+/// The schema of built models that declare no schema.
 pub const MODEL_SCHEMA: &str = "analytics";
 
 #[derive(Debug, Clone, PartialEq)]
@@ -415,7 +416,7 @@ pub struct PolicyCondition {
     /// Attributes, each with the values of which the caller must have one.
     pub attributes: Vec<(Arc<str>, Vec<Value>)>,
     pub unless_attributes: Vec<(Arc<str>, Vec<Value>)>,
-    /// The effect of `attributes` on callers without one of them.
+    /// The effect of `attributes` on callers who lack one of these attributes.
     pub missing: MissingAttribute,
 }
 
@@ -449,7 +450,7 @@ pub struct Governed {
     pub owner: Option<Arc<str>>,
     pub documentation_url: Option<Arc<str>>,
     pub refresh_frequency: Option<Arc<str>>,
-    /// The unit of its numbers, such as `minutes`.
+    /// The unit of the member's numbers, such as `minutes`.
     pub unit: Option<Arc<str>>,
     /// True if questions in words may look up the values of the dimension.
     pub searchable: bool,

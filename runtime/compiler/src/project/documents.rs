@@ -173,7 +173,7 @@ fn document(
     unread: &mut BTreeSet<Arc<str>>,
 ) -> Option<Document> {
     match yaml::parse(file) {
-        // An empty file, or one of comments only.
+        // The file is empty or contains only comments.
         Ok(Node { value: NodeValue::Null, .. }) => {
             if file.text.trim().is_empty() {
                 let message = format!("the file {} is empty", file.path);

@@ -180,7 +180,7 @@ impl<'n, 'd> Fields<'n, 'd> {
         self.shape.key(key).is_some()
     }
 
-    /// Returns whether the mapping lacks all keys of which the shape requires one.
+    /// Returns whether the mapping has none of the keys of which its shape requires at least one.
     pub(super) fn lacks_all(&self) -> bool {
         !self.shape.one_of.is_empty() && !self.shape.one_of.iter().any(|key| self.has(key))
     }
@@ -276,7 +276,7 @@ impl<'n, 'd> Fields<'n, 'd> {
             }
         }
         self.report(wrong_boolean(key, &self.what, node));
-        // The most likely value, so that items that depend on it are not reported as well.
+        // The most likely value is returned, so that items that depend on this value are not reported as well.
         match &node.value {
             NodeValue::Scalar { text, .. } => likely(text, BOOLEANS).map_or(default, |word| word == "true"),
             _ => default,

@@ -59,7 +59,7 @@ struct Record {
 /// A call that failed. Its place in the text is found by its argument.
 struct Problem {
     code: Code,
-    /// The content of a string in quotes, or a word.
+    /// The text to find in the template: first as a string in quotes, then as a word inside a tag.
     argument: String,
     /// The model or table that does not exist.
     missing: Option<String>,
@@ -196,7 +196,8 @@ fn references(names: &[Arc<str>], sql: &SqlText) -> Vec<Reference> {
     first_uses.map(|name| Reference { name: Arc::clone(name), span: place_of_argument(sql, name) }).collect()
 }
 
-/// Returns the place of an argument in the source before rendering, or its beginning if the argument is computed.
+/// Returns the place of an argument in the source before rendering, or the beginning of the source if it does not
+/// contain the argument, because the argument is computed.
 fn place_of_argument(sql: &SqlText, argument: &str) -> crate::diagnostic::Span {
     let source = sql.template.as_ref().unwrap_or(&sql.text);
     let quoted = ['\'', '"'].iter().find_map(|quote| source.find(&format!("{quote}{argument}{quote}")));

@@ -264,7 +264,7 @@ fn nesting(tokens: &[&str]) -> usize {
     deepest.max(unary)
 }
 
-/// Counts lists, tuples and mappings that contain a name. Each can double the size of the value of the name.
+/// Counts lists, tuples and mappings that contain a name. Each of them can double the size of the named value.
 fn lists_with_names(tokens: &[&str]) -> usize {
     let opens = tokens.iter().enumerate().filter(|(index, token)| match **token {
         "{" => true,

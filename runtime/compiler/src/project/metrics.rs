@@ -129,8 +129,8 @@ fn calculation(fields: &mut Fields, renderer: &Renderer) -> Option<MetricBody> {
     expression(fields, "expression", renderer).map(MetricBody::Expression)
 }
 
-/// Reports a key that belongs to another type of metric. Returns whether the mapping has it, so that a key that this
-/// type requires is not reported as well.
+/// Reports a key that belongs to another type of metric. Returns whether the mapping has this key. If so, a missing key
+/// that this type requires is not reported as well.
 fn misplaced(fields: &mut Fields, key: &str, hint: &str) -> bool {
     let Some(origin) = fields.key_origin(key) else { return false };
     let message = format!("{} has `{key}`, which its type does not use", fields.what());

@@ -87,7 +87,7 @@ pub fn parse(file: &Arc<SourceFile>) -> Result<Node, Diagnostic> {
 struct Open {
     origin: Origin,
     anchor: usize,
-    /// The number of nodes before it.
+    /// The number of nodes before this list or mapping.
     nodes_before: usize,
     content: Content,
 }
@@ -100,7 +100,7 @@ enum Content {
 struct Tree<'f> {
     file: &'f Arc<SourceFile>,
     open: Vec<Open>,
-    /// The node of each anchor, and its number of nodes.
+    /// The node of each anchor, and the number of nodes in it.
     anchors: HashMap<usize, (Node, usize)>,
     root: Option<Node>,
     nodes: usize,
@@ -246,7 +246,7 @@ impl Tree<'_> {
     }
 }
 
-/// Resolves `<<: *shared`: adds the entries of other mappings whose names the mapping does not have.
+/// Resolves `<<: *shared`: adds those entries of the shared mappings whose keys the mapping itself does not have.
 fn merged(entries: Vec<(Key, Node)>) -> Vec<(Key, Node)> {
     if !entries.iter().any(|(key, _)| &*key.text == "<<") {
         return entries;

@@ -1,5 +1,4 @@
-//! The time axis of a query: the groups along it, its steps, and the period that a range is compared with (semantics,
-//! rules 8 and 19).
+//! The time axis of a query: the groups along it, its steps, and the period that a range is compared with.
 //!
 //! In: groups, and the tests that ranges became. Out: an [`Axis`], moved tests, [`GroupShift`]s. Not here: reading
 //! dates (`time`), SQL.
@@ -132,10 +131,11 @@ impl Clock<'_> {
     }
 }
 
-/// Returns the time dimension of the axis. `what` is the feature that needs it.
+/// Returns the axis along the only time dimension that the query groups by a granularity. `what` is the feature that
+/// needs the axis.
 ///
 /// # Errors
-/// The query has no such dimension, or several.
+/// The query has no such dimension or several, or the axis has more than [`MAX_STEPS`] steps.
 pub(super) fn axis(
     what: &str,
     groups: &[Group],
@@ -173,7 +173,7 @@ pub(super) fn axis(
     }
 }
 
-/// Returns the finest granularity, or a day if weeks and months occur, which do not nest.
+/// Returns the finest granularity, or a day if weeks occur together with longer buckets, in which weeks do not nest.
 fn step(granularities: &[Granularity]) -> Granularity {
     let finest = granularities[0];
     let nests = finest != Granularity::Week || granularities.iter().all(|g| *g == Granularity::Week);

@@ -1,7 +1,7 @@
 //! Filters: checks operators and values against the types of their members.
 //!
 //! In: a [`Filter`] tree with values as they were sent. Out: a [`Predicate`] whose values have the members' types.
-//! Values are never cast silently (semantics, rule 13).
+//! Values are never cast silently.
 
 use std::sync::Arc;
 

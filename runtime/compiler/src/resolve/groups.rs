@@ -74,8 +74,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Refuses `metric_time` below a day if the facts have instants and wall-clock times, which are comparable only by
-    /// day.
+    /// Refuses `metric_time` with a granularity shorter than a day, or without one, if the primary time of one fact is
+    /// an instant and that of another is a wall-clock time. Such times can be compared only by day.
     fn check_metric_time(&self, groups: &[Group], facts: &[CubeId]) -> Result<(), QueryError> {
         let is_fine = |g: &Group| g.by == GroupBy::MetricTime && g.granularity.is_none_or(Granularity::is_sub_day);
         if !groups.iter().any(is_fine) {
@@ -118,8 +118,8 @@ impl Resolver<'_> {
         dimension.map_or(TimeKind::Utc, |id| model.dimension(id).time)
     }
 
-    /// Returns the group of `time_range.granularity` without a dimension. It is the primary time of the only fact under
-    /// its own name, or `metric_time` for several facts.
+    /// Returns the group of a `time_range` with a granularity and without a dimension: the primary time of the only
+    /// fact, under its own name, or `metric_time` if there are several facts.
     fn shared_time(&self, facts: &[CubeId]) -> Result<MemberRef, QueryError> {
         let model = self.names.model;
         match facts {

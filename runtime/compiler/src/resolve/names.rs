@@ -104,8 +104,8 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Returns the error for an unknown name that may be meant as a dimension or a value. The error is of the kind of
-    /// which the name is most likely a misspelling.
+    /// Returns the error for an unknown name that may be meant as a dimension or a value. The error is about the kind
+    /// of member whose name was most likely misspelt.
     fn unknown_operand(&self, name: &MemberRef) -> QueryError {
         let is_likely = |error: &QueryError| {
             let names = error.nearest().iter().map(|name| &**name);

@@ -1,4 +1,5 @@
-//! Reads times: dates, timestamps, labels and phrases as bounds on a dimension (semantics, rules 16 to 18).
+//! Reads times: dates, timestamps, labels and phrases as bounds on a dimension (`runtime/docs/reference/query.md`,
+//! "Time").
 //!
 //! In: text, the query's time zone, the current time. Out: [`Test`]s whose bounds have the type of the compared column,
 //! so that the column itself is never converted.
@@ -155,7 +156,8 @@ impl TimeAxis<'_> {
         Some(match moment {
             Moment::Stretch { end, .. } => Bound { value: self.local(self.ceiling((*end)?)?), inclusive: false },
             Moment::Local(point) => match self.granularity {
-                // The value's bucket starts at or before the point if the value is before the next bucket's start.
+                // A value's bucket starts at or before the point if the value is before the first bucket start after
+                // the point.
                 Some(_) => {
                     let after = point.checked_add(1.microsecond()).ok()?;
                     Bound { value: self.local(self.ceiling(after)?), inclusive: false }

@@ -15,11 +15,11 @@ use crate::plan::StoredTable;
 use crate::query::{Bound, MissReason, Operand, Predicate, Test};
 use crate::ready_rollups::{Flaw, PlantedFlaw, ReadyPartition, ReadyTables, Stretch, TimedPartition, Timeline};
 
-/// The reason for which a rollup does not serve a fact, and the members that it is about.
+/// The reason for which a rollup does not serve a fact, and the members that the reason is about.
 pub(super) struct Refusal {
     pub(super) reason: MissReason,
     pub(super) members: Vec<String>,
-    /// The line of the definition that would help, if it does not follow from the members.
+    /// The line that would help in the rollup's definition, if this line does not follow from the members.
     pub(super) fix: Option<String>,
 }
 

@@ -11,7 +11,7 @@ use crate::resolve::{bucket_start, span_of};
 /// The largest number of partitions of a rollup.
 pub const MAX_PARTITIONS: usize = 1_000;
 
-/// The rollup would have more than [`MAX_PARTITIONS`] partitions.
+/// The error for a rollup that would have more than [`MAX_PARTITIONS`] partitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the pre-aggregation has more than {MAX_PARTITIONS} partitions")]
 pub struct TooManyPartitions;

@@ -58,7 +58,8 @@ pub struct TotalColumn {
     pub is_exact: bool,
 }
 
-/// The statement that reports which rows changed: a row for each step with its number of rows and the newest arrival.
+/// A statement whose results of two runs differ for the steps in which rows changed. It returns a row for each step,
+/// with the number of rows in the step and their newest arrival.
 #[derive(Debug, Clone)]
 pub struct ChangeMarks {
     pub text: String,
@@ -117,7 +118,8 @@ impl<'m> RollupOf<'m> {
         self.base(profile, None, None, false, &ends).map(Some)
     }
 
-    /// Makes the statement that reports which rows of a range changed since it ran before.
+    /// Makes the statement that shows, compared with its result of an earlier run, in which steps of a range rows
+    /// changed.
     ///
     /// # Errors
     /// [`RollupError`].
@@ -128,8 +130,8 @@ impl<'m> RollupOf<'m> {
     ) -> Result<ChangeMarks, RollupError> {
         let step = self.rollup.time.as_ref().and_then(|time| {
             let (step, partition) = (time.step(self.model), time.partition?);
-            // Partitions begin at edges of buckets. If an edge may differ from the calendar's own, rows are counted by
-            // bucket.
+            // Partitions begin at edges of buckets. If such an edge may differ from the start of a calendar period, as
+            // for weeks in months or in a time zone, rows are counted by bucket.
             let is_simple = step.nests_in(partition) && !Calendar::new(self.model, time).has_zone();
             Some(if is_simple { partition } else { step })
         });

@@ -102,7 +102,7 @@ const FILE_FORMATS: &[&str] = &[
     "text",
     "xml",
 ];
-/// The warehouses whose engines read such schemas as file formats.
+/// The warehouses whose engines read the schemas in [`FILE_FORMATS`] as file formats.
 const READS_PATHS: &[&str] = &["databricks", "spark"];
 
 /// A reason to refuse SQL of a registered cube.

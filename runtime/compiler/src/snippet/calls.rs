@@ -184,7 +184,7 @@ fn parameters(names: &Expr) -> Option<OneOrManyWithParens<LambdaFunctionParamete
     }
 }
 
-/// Returns whether an argument of the function may be a lambda. Its name is in lower case.
+/// Returns whether an argument of the function may be a lambda. The function's name is in lower case.
 fn takes_lambda(function: &str) -> bool {
     const TAKE_LAMBDA: [&str; 22] = [
         "any_match",

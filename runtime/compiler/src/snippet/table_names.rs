@@ -104,7 +104,7 @@ pub(crate) fn is_file(name: &str) -> bool {
 }
 
 /// Returns whether a canonical name may stand for several tables or files. In names of tables, only `*` is a pattern.
-/// A name is only the name of a file if it has a folder or the suffix of a file.
+/// A name counts as the name of a file only if it has a folder or the suffix of a file.
 pub(crate) fn is_pattern(name: &str) -> bool {
     if is_file(name) || has_file_suffix(name) { has_glob(name) } else { name.contains('*') }
 }
@@ -225,7 +225,7 @@ fn symbols(pattern: &str) -> Vec<Symbol> {
                 if characters.clone().any(|c| c == close) {
                     characters.by_ref().find(|c| *c == close);
                 } else {
-                    // Never closed: the rest may be anything.
+                    // The bracket is never closed, so the rest may be anything.
                     characters.by_ref().for_each(drop);
                 }
                 Symbol::Any

@@ -1,6 +1,6 @@
 //! Bare words for units of time in calls: `date_trunc(day, created_at)`.
 
-/// Returns whether an argument of the function may be a bare word such as `day`. Its name is in lower case.
+/// Returns whether an argument of the function may be a bare word such as `day`. The function's name is in lower case.
 pub fn takes_unit(function: &str) -> bool {
     TAKES_UNIT.contains(&function)
 }

@@ -130,7 +130,8 @@ fn verb_of(aggregate: &Aggregate) -> Option<&'static str> {
     }
 }
 
-/// Returns the column's type in words, and the type of a dimension over it; `None` if it may be one of `fitting`.
+/// Returns the column's type in words, and the type of a dimension over the column. `None` if the column's type may be
+/// one of `fitting`, or is unknown, geographic or binary.
 fn mismatch(
     found: LogicalType,
     fitting: &[LogicalType],

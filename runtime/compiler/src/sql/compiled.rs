@@ -16,9 +16,9 @@ pub struct CompiledSql {
     pub params: Vec<Value>,
     /// The columns a client sees: the first `columns.len()` of the result set, in this order.
     pub columns: Vec<ResultColumn>,
-    /// The index of another column, which contains the number of groups before paging in each row.
+    /// The index of a further column. In each row, it contains the number of groups before paging.
     pub total_column: Option<usize>,
-    /// The index of another column, which contains the number of added rows in each row. If it exceeds
+    /// The index of a further column. In each row, it contains the number of all added rows. If this number exceeds
     /// [`MAX_ADDED_ROWS`], the query is refused.
     pub added_column: Option<usize>,
     /// The requested page. `total_rows` follows from it if the page is not full.
@@ -36,7 +36,7 @@ pub struct CompiledSql {
     pub warnings: Vec<String>,
 }
 
-/// The largest number of rows that may be added to a result for steps of time without rows (semantics, rule 8).
+/// The largest number of rows that may be added to a result for steps of time without rows.
 pub const MAX_ADDED_ROWS: u64 = crate::query::MAX_STEPS;
 
 /// One column of the answer.
@@ -50,7 +50,7 @@ pub struct ResultColumn {
     pub format: ColumnFormat,
 }
 
-/// The format of a column's values (semantics, rules 16 and 18).
+/// The format of a column's values.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ColumnFormat {
     /// The value as its Arrow type represents it.

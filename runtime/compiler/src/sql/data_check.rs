@@ -34,7 +34,7 @@ const ROW_COUNT: &str = "row_count";
 const KEY_COUNT: &str = "key_count";
 const ALL_ROWS: &str = "all_rows";
 
-/// The claim about the cube of the check.
+/// A claim about a cube, which a check tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claim {
     /// No part of the primary key is null.
@@ -47,7 +47,7 @@ pub enum Claim {
     FindsAtMostOne { target: CubeId, relationship: Relationship },
     /// Each row has a row of the target.
     FindsOne { target: CubeId },
-    /// Each row of the target belongs to at most one row.
+    /// Each row of the target belongs to at most one row of the cube.
     IsFoundOnce { target: CubeId, relationship: Relationship },
     /// The rows of a model or a query can be read.
     IsReadable,
@@ -75,9 +75,8 @@ pub struct DataCheck {
     pub cube: CubeId,
     /// The place of the dimension, join or cube that makes the claim.
     pub span: Option<Span>,
-    /// The names of the statement's first columns, which are an offending key. The columns after them, from
-    /// [`DataCheck::counts_at`], are the number of rows with this key, of offending keys, and of rows with any of
-    /// these.
+    /// The names of the statement's first columns, which contain an offending key. Three columns of counts begin at
+    /// [`DataCheck::counts_at`]: the rows with this key, the offending keys, and the rows with any offending key.
     pub key: Vec<Arc<str>>,
     pub counts_at: usize,
     /// The meanings of the first columns; empty if only the warehouse knows them.
@@ -302,8 +301,8 @@ impl<'m> OfCube<'m> {
         checks
     }
 
-    /// Returns the check of a one-to-many join, unless the columns that it compares contain the own primary key, which
-    /// has a check of its own.
+    /// Returns the check of a one-to-many join. No check is needed if the compared columns contain the cube's primary
+    /// key, because the key has a check of its own.
     fn to_many_join(&self, join: &'m Join) -> Vec<Result<DataCheck, QueryError>> {
         let (target, relationship) = (join.target, join.relationship);
         let own: Vec<&ColumnName> = equalities(&join.on, target)
@@ -323,8 +322,8 @@ impl<'m> OfCube<'m> {
         }
     }
 
-    /// Returns whether the columns contain the target's primary key, which has a check of its own, or have been checked
-    /// already.
+    /// Returns whether the compared columns contain the target's primary key, which has a check of its own, or were
+    /// already checked for another join.
     fn is_proven(
         &self,
         pairs: &[[JoinOperand<'m>; 2]],
@@ -365,7 +364,8 @@ impl<'m> OfCube<'m> {
         self.check(claim, join.span.clone(), parts)
     }
 
-    /// Creates a claim about pairs of rows. Its key is the columns of the offending row that the condition reads.
+    /// Creates a claim about pairs of rows. Its key consists of the columns that the condition reads from the offending
+    /// row.
     fn joined(
         &self,
         join: &'m Join,

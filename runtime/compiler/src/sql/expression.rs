@@ -25,7 +25,7 @@ pub(super) struct Expressions<'a> {
     zone: Option<Zone<'a>>,
     /// True if the engine stores instants with a time zone, and returns them in UTC only on request.
     has_zones: bool,
-    /// True if the dialect has [`HASH`] and [`PARTIAL`].
+    /// True, in this order, if the dialect has [`HASH`] and if it has [`PARTIAL`].
     masks: [bool; 2],
     /// The pre-aggregation whose table the expressions read; `None` for rows of cubes.
     stored: Option<&'a Rollup>,
@@ -209,9 +209,10 @@ impl<'a> Expressions<'a> {
         }
     }
 
-    /// Returns the expression to truncate, and the granularity. Under a mask of buckets, the coarser of the two
-    /// granularities is applied to the time itself, in the query's time zone, if its buckets consist of the finer ones.
-    /// Otherwise the masked time is truncated.
+    /// Returns the expression to truncate, and the granularity. If a mask shows only buckets, the coarser of the
+    /// requested granularity and the mask's granularity is applied to the time itself, in the query's time zone. This
+    /// requires that its buckets consist of whole buckets of the finer granularity. Otherwise the masked time is
+    /// truncated.
     fn bucketed(&self, scope: RowScope<'a>, id: DimensionId, requested: Granularity) -> (SqlExpr<'a>, Granularity) {
         if let Some(Mask::Truncate(most)) = self.protection.mask_of(id) {
             let (dimension, coarser) = (self.plan.model.dimension(id), requested.max(*most));
@@ -249,7 +250,7 @@ impl<'a> Expressions<'a> {
     }
 
     /// Returns the type of a group, in which the values of all facts are merged. Times of different types are merged as
-    /// timestamps: days of an instant are timestamps, days of a date are dates.
+    /// timestamps. For example, days of an instant are timestamps, and days of a date are dates.
     fn group_type(&self, index: usize) -> LogicalType {
         let granularity = self.plan.groups[index].granularity;
         let type_in = |fact: &Fact<'_>| {
@@ -274,7 +275,7 @@ impl<'a> Expressions<'a> {
         }
     }
 
-    /// Returns the coarser bucket of a step that is itself a bucket.
+    /// Returns the bucket of a coarser granularity that contains a step of the axis.
     pub(super) fn bucket_of_step(
         &self,
         step: SqlExpr<'a>,

@@ -1,4 +1,4 @@
-//! Lowers a secured plan to a SQL tree (semantics, "Shape of the SQL").
+//! Lowers a secured plan to a SQL tree (`runtime/architecture/compiler.md`, "How measures become SQL").
 //!
 //! One fact becomes one flat SELECT … GROUP BY, as a person would write it. Several facts are grouped separately; their
 //! groups are stacked by UNION ALL, with nulls for the aggregates of all other facts, and merged by an outer GROUP BY.
@@ -267,12 +267,12 @@ impl<'a> Lowering<'a> {
         let ty = Some(aggregate.argument_type).filter(|ty| is_extreme && *ty == LogicalType::Boolean);
         let part = SqlExpr::Derived(MERGED, Name::Numbered('a', index));
         let merged = SqlExpr::Op { op: Op::Max, ty, args: vec![part] };
-        // Rule 4: if one fact lacks a group, its counts are 0 there, and its other values are null.
+        // If one fact lacks a group, the fact's counts are 0 in the group, and its other values are null.
         if counts(aggregate.function) { SqlExpr::op(Op::Coalesce, vec![merged, SqlExpr::Integer(0)]) } else { merged }
     }
 
-    /// Returns the null that stands for another fact's aggregate, in the aggregate's type. If the engine's decimals
-    /// have a scale, the engine infers the type.
+    /// Returns the null that stands for another fact's aggregate, in the aggregate's type. The engine infers the type
+    /// if it is unknown, or if it is a decimal and the engine's decimals have a fixed scale.
     fn null_of(&self, aggregate: &Aggregate) -> SqlExpr<'a> {
         let ty = match aggregate.function {
             function if counts(function) => LogicalType::Integer,

@@ -40,7 +40,7 @@ fn of_measure(cube: &Cube, measure: &Measure, profile: &DialectProfile) -> Optio
     })
 }
 
-/// Returns the aggregates over rows of a measure. Other measures that it names are reported themselves.
+/// Returns the aggregates that a measure itself computes over rows. Measures that it names are reported separately.
 fn aggregates(kind: &MeasureKind) -> Vec<&Aggregate> {
     match kind {
         MeasureKind::Aggregate(aggregate)

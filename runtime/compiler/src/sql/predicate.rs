@@ -1,8 +1,8 @@
-//! Converts tests to SQL conditions in two-valued logic (semantics, rules 11 and 13).
+//! Converts tests to SQL conditions in two-valued logic: every test is true or false, also for null.
 //!
-//! In: a [`Test`] and the tested expression. Out: a condition that is true exactly for the values that pass. It may be
-//! null instead of false, which is the same in a WHERE. Therefore negation is applied to the tests themselves, which
-//! handle nulls.
+//! In: a [`Test`] and the tested expression. Out: a condition that is true exactly for the values that pass. The
+//! condition may be null instead of false, which is the same in a WHERE. Therefore negation is applied to the tests
+//! themselves, which handle nulls.
 
 use super::ast::SqlExpr;
 use super::dialect_profile::Op;
@@ -12,7 +12,7 @@ use crate::types::Value;
 
 /// The operand of a test, in the forms that tests need.
 pub(super) struct Tested<'a> {
-    /// Compared by code point.
+    /// The value. A string is in the form that compares by code point.
     pub(super) value: SqlExpr<'a>,
     /// The value without a conversion around it; null if the value is null.
     pub(super) bare: Option<SqlExpr<'a>>,

@@ -189,8 +189,8 @@ fn expressions(model: &Model, cube: CubeId) -> Vec<(ProbedMember, &Snippet)> {
     found
 }
 
-/// Returns the policies' SQL on the cube without values of the caller. SQL with such values cannot be described; only
-/// the expressions that they are compared with can.
+/// Returns the SQL of policies on the cube, except SQL that contains values of the caller. Such SQL cannot be
+/// described; only the expressions that the values are compared with can.
 fn policy_texts(model: &Model, cube: CubeId) -> impl Iterator<Item = (ProbedMember, &Snippet)> {
     let effects = (0u32..).zip(&model.policies).flat_map(move |(index, policy)| {
         policy.cubes.iter().filter(move |effect| effect.cube == cube && !effect.is_closed).map(move |of| (index, of))

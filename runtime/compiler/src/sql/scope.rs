@@ -18,10 +18,10 @@ use crate::types::LogicalType;
 pub(super) const PASSES: &str = "terrane_passes";
 /// The form of a string column that its indexes use: equal for all strings that are equal by code point.
 pub(super) const LOOKUP: (&str, usize) = ("text_lookup", 1);
-/// The form that strings with times have in a dialect without types for times: equal for equal times.
+/// The form to which a dialect without types for times converts strings that contain times: equal for equal times.
 pub(super) const TIME: (&str, usize) = ("text_time", 1);
 
-/// The conversion of strings before a dialect compares them.
+/// The conversions that strings need before a dialect compares them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Texts {
     pub(super) collates: bool,
@@ -122,7 +122,7 @@ impl<'a> RowScope<'a> {
         }
     }
 
-    /// Returns an expression over a cube's rows; null if a row is hidden.
+    /// Returns an expression over a cube's rows, which is null on hidden rows.
     pub(super) fn where_visible(&self, cube: CubeId, make: impl FnOnce(RowScope<'a>) -> SqlExpr<'a>) -> SqlExpr<'a> {
         let node = self.node_of(cube);
         match self.guard(node) {
@@ -190,9 +190,9 @@ impl<'a> RowScope<'a> {
         }
     }
 
-    /// Returns the conditions on the root's rows, which are ANDed. Conditions that cannot fail come first. Each other
-    /// condition is evaluated only on rows that passed those before it, so that no row that one filter hides makes
-    /// another fail.
+    /// Returns the conditions on the root's rows, which are ANDed. Conditions that cannot fail come first. Every other
+    /// condition is evaluated only on rows that passed the conditions before it. A row that one filter hides can
+    /// therefore not make another filter fail.
     pub(super) fn row_filters(&self, all: &[&'a Snippet], predicates: &[&'a Predicate]) -> Vec<SqlExpr<'a>> {
         let (mut certain, mut others) = (Vec::new(), Vec::new());
         for sql in all {
@@ -362,8 +362,8 @@ impl Evaluation {
     }
 }
 
-/// Returns whether a time comes from a column that may have strings: an engine without types for times also has columns
-/// of its types `DATE` and `TIMESTAMP`, which have one form.
+/// Returns whether a time comes from a column that may contain strings in several forms. Even in an engine without
+/// types for times, columns may be declared as `DATE` or `TIMESTAMP`; their values have one form.
 fn is_time_in_string(dimension: &Dimension) -> bool {
     dimension.ty == DimensionType::Time && matches!(dimension.column_type, LogicalType::Text | LogicalType::Unknown)
 }

@@ -216,7 +216,7 @@ fn check_holes(text: &str, tokens: &[Token<'_>], allowed: Option<u8>) -> Result<
         let before = token.at.checked_sub(1).map(|b| bytes[b]);
         let is_cast = |j: Option<&Token<'_>>| j.is_some_and(|t| t.kind == Kind::Cast);
         let left_is_free = match before {
-            // Not `-`, `/` or `.`, which could form a comment or a longer name together with the hole's text.
+            // `-`, `/` and `.` are not allowed: with the hole's text, they could form a comment or a longer name.
             None | Some(b' ' | b'(' | b'[' | b',' | b'=' | b'<' | b'>' | b'+' | b'*' | b'|' | b'%') => true,
             _ => is_cast(i.checked_sub(1).map(|b| &tokens[b])),
         };

@@ -17,7 +17,7 @@ use crate::plan::{Fact, LogicalPlan};
 use crate::query::{AxisBounds, Operand, Predicate, Test};
 use crate::types::{Granularity, LogicalType, Value, is_utc};
 
-/// The last time of which offsets are listed, 2100-01-01, in seconds since the Unix epoch.
+/// The last time up to which changes of offsets are listed, 2100-01-01, in seconds since the Unix epoch.
 const HORIZON: i64 = 4_102_444_800;
 /// The largest number of changes of a zone's offset in one statement, for any range of filters.
 const MAX_CHANGES: usize = 1_000;

@@ -13,7 +13,7 @@ use terrane_compiler::project::{SourceFile, SourceTree};
 
 use crate::case::{areas, base, cases};
 
-/// The compiled schemas. Compiling checks each by the schema of its dialect.
+/// The compiled schemas. Compiling a schema checks it against the meta-schema of its dialect.
 struct Checks {
     schemas: Schemas,
     project: SchemaIndex,
@@ -75,7 +75,7 @@ fn files_of(folder: &Path) -> SourceTree {
     fn add(root: &Path, folder: &Path, tree: &mut SourceTree) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            // Expectations have keys of their own.
+            // The folder `tests` contains expectations, which have keys of their own.
             if path.is_dir() && !path.ends_with("tests") {
                 add(root, &path, tree);
             } else if path.extension().is_some_and(|extension| extension == "yml") {

@@ -37,7 +37,7 @@ pub(super) struct Reader<'r> {
     alternatives: Vec<Arc<str>>,
     clarifications: Vec<Clarification>,
     certainties: Vec<f64>,
-    /// The cube of most members, counting members that can only belong to one cube.
+    /// The cube that most items belong to, among the items whose members all have the same cube.
     main_cube: Option<Arc<str>>,
     state: State,
 }
@@ -145,8 +145,8 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Returns whether a number limits the rows: a string dimension follows, and the number is not compared with a
-    /// numeric dimension.
+    /// Returns whether a number limits the rows: the next item may be a string dimension. If a value was selected
+    /// before and the next item may also be a numeric dimension, the number is compared with this dimension instead.
     fn counts_rows(&self, at: usize) -> bool {
         let is_number_of_row = !self.draft.values.is_empty() && self.is_before(at, MemberKind::Number);
         self.is_before(at, MemberKind::Text) && !is_number_of_row

@@ -47,7 +47,7 @@ impl Level {
     }
 }
 
-/// The end of the line before.
+/// The way in which the previous line ends.
 #[derive(Clone, Copy)]
 enum Last {
     /// A key or dash whose value may follow in the next lines.
@@ -249,12 +249,12 @@ impl LineReader<'_> {
         None
     }
 
-    /// Returns the mistake of a line that is neither a key with its value nor continues a string above.
+    /// Returns the mistake of a line that is neither a key with its value nor the continuation of a string above.
     fn no_key(&mut self, at: usize, column: usize, content: &str) -> Option<SyntaxMistake> {
         let deepest = self.levels.iter().rev().find(|level| matches!(level, Level::Key(_))).map(|level| level.column());
         let is_rest = match self.last {
             Last::Plain => deepest.is_none_or(|key| column > key),
-            // An item of a list, or a value below its key.
+            // The line is an item of a list, or a value below its key.
             Last::Opened => true,
             Last::SkipTo(_) => false,
         };

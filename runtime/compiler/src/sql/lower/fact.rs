@@ -1,4 +1,4 @@
-//! Lowers one fact: its rows, joins, groups and aggregates (semantics, rules 1 to 3 and 11).
+//! Lowers one fact: its rows, joins, groups and aggregates.
 //!
 //! If joins repeat the fact's rows, an inner select first reduces each row to one per group, and an outer select
 //! aggregates.
@@ -184,7 +184,7 @@ pub(super) fn any_of_row<'a>(planned: &PlannedAggregate<'_>, value: SqlExpr<'a>)
     SqlExpr::Op { op: Op::Max, ty, args: vec![value] }
 }
 
-/// Combines the values of an aggregate in several steps.
+/// Combines the values that an aggregate has in several steps of time to one value.
 fn bucket_total<'a>(planned: &'a PlannedAggregate<'a>, index: usize) -> SqlExpr<'a> {
     let part = SqlExpr::Derived(ROWS, Name::Numbered('v', index));
     match planned.aggregate.function {

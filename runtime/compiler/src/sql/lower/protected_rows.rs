@@ -1,4 +1,4 @@
-//! Applies row filters to cubes: only rows that pass exist, wherever the cube occurs (semantics, rule 20).
+//! Applies row filters to cubes: only rows that pass exist, wherever the cube occurs.
 //!
 //! A filter on the cube's own columns becomes a part of the WHERE or ON of the select that reads the cube. A filter
 //! that names other cubes becomes a select of its own around the cube, so that its joins affect nothing else.

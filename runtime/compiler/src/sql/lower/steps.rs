@@ -1,8 +1,8 @@
-//! Adds rows for steps of time without rows, and sums values up along the steps (semantics, rule 8, and `fill_gaps`).
+//! Adds rows for steps of time without rows (`fill_gaps`), and sums values up along the steps (running totals).
 //!
-//! The branches are stacked as the named query `parts`. The steps are made from numbers, from the query's range or from
-//! the first to the last step in `parts`. Each combination of the other groups gets a row of nulls for its steps, and
-//! the merge adds the values of the facts.
+//! The branches are stacked as the named query `parts`. The steps are made from numbers; they cover the query's range,
+//! or lead from the first to the last step in `parts`. Each combination of the groups outside the axis gets a row of
+//! nulls for each of its steps, and the merge adds the values of the facts.
 
 use super::{ADDED, GROUPED, IS_SELECTED, Lowering, MERGED, Name, Query, Select, Source, SqlExpr};
 use crate::model::Dimension;
@@ -23,7 +23,7 @@ const BOUNDS: &str = "bounds";
 const STEP: &str = "step";
 const FIRST: &str = "first_step";
 const LAST: &str = "last_step";
-/// One name for each decimal place.
+/// The aliases of [`DIGITS`] in `numbers`, one for each decimal place.
 const PLACES: [&str; 5] = ["d0", "d1", "d2", "d3", "d4"];
 
 impl<'a> Lowering<'a> {
@@ -107,7 +107,8 @@ impl<'a> Lowering<'a> {
         for index in 0..self.plan.aggregates.len() {
             items.push((self.merged(index), Name::Numbered('a', index)));
         }
-        // A row that a fact also has does not count as added. If the axis was cut, every row is over the limit.
+        // A group counts as added only if no fact has it. If the axis was cut, the number in every row exceeds the
+        // limit.
         let extreme = |op| SqlExpr::op(op, vec![column(Name::Fixed(ADDED))]);
         let was_there = SqlExpr::op(Op::Eq, vec![extreme(Op::Min), SqlExpr::Integer(0)]);
         let is_whole = SqlExpr::op(Op::Le, vec![extreme(Op::Max), SqlExpr::Integer(1)]);
@@ -129,7 +130,8 @@ impl<'a> Lowering<'a> {
         columns.chain([(added, Name::Fixed(ADDED))]).collect()
     }
 
-    /// Selects the steps of each key: all steps, or those from the key's first one.
+    /// Selects the steps of each combination that `keys` returns: all steps, or those from the combination's first
+    /// step.
     fn added_rows(&self) -> Select<'a> {
         let mut items = Vec::new();
         for index in 0..self.plan.groups.len() {
@@ -174,7 +176,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Selects the combinations of the other groups, each with its first step.
+    /// Selects the combinations of the groups outside the axis, each with its first step.
     fn keys(&self) -> Select<'a> {
         let others = (0..self.plan.groups.len()).filter(|index| !self.is_on_axis(*index));
         let mut items: Vec<_> = others
@@ -187,7 +189,7 @@ impl<'a> Lowering<'a> {
             let step = SqlExpr::Derived(PARTS, Name::Numbered('g', *group));
             items.push((SqlExpr::op(Op::Min, vec![step]), Name::Numbered('f', *group)));
         }
-        // The groups of the axis have one time, so they are null in the same rows.
+        // The groups of the axis are buckets of the same time, so they are null in the same rows.
         filters.extend(
             starting
                 .first()

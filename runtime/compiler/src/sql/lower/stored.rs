@@ -1,4 +1,5 @@
-//! Lowers a fact that is read from the tables of a pre-aggregation (caching, "Pre-aggregations").
+//! Lowers a fact that is read from the tables of a pre-aggregation (`runtime/architecture/caching.md`,
+//! "Pre-aggregations").
 //!
 //! In: a fact with its stored rows. Out: a SELECT over the UNION ALL of its parts, one for each table and one for the
 //! rows that no table covers. A part has the columns of the groups, `g0`, `g1` …, and of the states, `v0`, `v1` …; a
@@ -176,7 +177,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Returns a stored minimum or maximum of strings in the form that compares by code point.
+/// Returns a stored column. A minimum or maximum of strings is converted to the form that compares by code point.
 fn by_code_point<'a>(over: &Expressions<'a>, planned: &PlannedAggregate<'_>, column: SqlExpr<'a>) -> SqlExpr<'a> {
     let is_extreme = matches!(planned.aggregate.function, AggregateFunction::Min | AggregateFunction::Max);
     match is_extreme && planned.aggregate.argument_type == LogicalType::Text {

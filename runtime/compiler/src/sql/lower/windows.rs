@@ -1,4 +1,4 @@
-//! Aggregates rows over a range of time around each step (semantics, rule 10b).
+//! Aggregates rows over a range of time around each step.
 //!
 //! The rows of each fact with a window are a named query, which comes before the steps, so that no table of the project
 //! can be mistaken for the steps. If the ends of windows are ends of steps, counts, sums and extremes are first
@@ -213,7 +213,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Returns the start of a step, the start of the next step, and their type. For a fact of the compared period, the
-    /// step is the one beside which the result shows the value.
+    /// step is moved back into that period. The result shows the value beside the step that was not moved.
     fn ends_of_step(&self, fact: &'a Fact<'a>) -> (SqlExpr<'a>, SqlExpr<'a>, LogicalType) {
         let steps = self.axis_granularity();
         let own = self.own_bucket_type(fact);

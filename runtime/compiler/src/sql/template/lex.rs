@@ -31,8 +31,8 @@ pub(super) fn lex(text: &str) -> Result<Vec<Token<'_>>, TemplateError> {
     if let Some((at, found)) = text.char_indices().find(|(_, c)| !matches!(c, ' '..='~')) {
         return Err(TemplateError::Character { at, found });
     }
-    // Refused even inside quotes: engines differ in what a backslash does there, and drivers in how
-    // they look for the end of a statement.
+    // `;` and a backslash are refused even inside quotes: engines differ in the meaning of a backslash there, and
+    // drivers in how they look for the end of a statement.
     if let Some((at, found)) = text.char_indices().find(|(_, c)| matches!(c, ';' | '\\')) {
         return Err(TemplateError::Character { at, found });
     }

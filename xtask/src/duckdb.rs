@@ -41,7 +41,7 @@ const PLATFORMS: &[Platform] = &[
         library: "libduckdb.so",
         archives: &[
             Archive {
-                // npm's own integrity value for it: sha512-IXcrZJE6kEqM0Z4wwdVnGBHX/frOS33VPNAwDXQ/Q+Fs84b058Qe94chrCCIcNJlG8Y3UHIUU4eBeCQxW5mN1Q==
+                // The integrity value that npm lists for this archive: sha512-IXcrZJE6kEqM0Z4wwdVnGBHX/frOS33VPNAwDXQ/Q+Fs84b058Qe94chrCCIcNJlG8Y3UHIUU4eBeCQxW5mN1Q==
                 download: Download {
                     origin: Origin::Npm("@duckdb/node-bindings-linux-x64@1.5.6-r.1"),
                     file_name: "duckdb-node-bindings-linux-x64-1.5.6-r.1.tgz",

@@ -279,7 +279,7 @@ async fn members_that_the_caller_may_not_see_change_nothing() {
         }
     }
     assert!(found > 20, "{found}");
-    // The policies hide them from analysts only.
+    // The policies hide the members from analysts only.
     assert!(!hidden.found("writer", "secret").await.is_empty());
 }
 

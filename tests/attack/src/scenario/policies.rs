@@ -63,8 +63,8 @@ pub(super) fn add(generator: &mut Generator, world: &mut World, has_star: bool, 
     extras
 }
 
-/// Removes row filters that read a cube whose rows another policy hides. The semantics do not define which rows such
-/// a filter reads.
+/// Removes row filters that read a cube whose rows another policy hides. It is not defined which rows such a filter
+/// reads.
 fn drop_filters_over_hidden_cubes(world: &mut World) {
     let hidden: Vec<String> = world.policies.iter().map(|policy| policy.cube.clone()).collect();
     let policies = std::mem::take(&mut world.policies);

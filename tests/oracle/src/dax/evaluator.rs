@@ -26,7 +26,8 @@ struct Context {
 /// The rows of a table expression.
 struct Rows {
     columns: Vec<Column>,
-    /// The columns by which the rows filter. For a fact table, they include the columns of its customer.
+    /// The columns that the rows restrict if they are used as a filter. For a fact table, these include the columns of
+    /// the customer.
     expanded: Vec<Column>,
     rows: Vec<Row>,
 }

@@ -1,4 +1,4 @@
-//! Consistency: the share of strings in a consistent form among the existing ones.
+//! Consistency: the share of consistent strings among the strings that are not null.
 //!
 //! A string is inconsistent if it begins or ends with a space: it looks like the string without the space, but the two
 //! are not equal.

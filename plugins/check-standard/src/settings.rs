@@ -4,7 +4,8 @@ use terrane_sdk::check::{QualityDimension, Severity};
 use terrane_sdk::json::Json;
 use terrane_sdk::{CallContext, PluginError};
 
-/// The score below which more than half of a column is wrong. It applies whatever the thresholds are.
+/// The score below which more than half of a column is wrong. A score below this value and below the threshold has the
+/// severity high.
 const HALF: f64 = 0.5;
 
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -16,7 +16,7 @@ pub(crate) enum Rule {
     Mad,
 }
 
-/// The ordinary values by one rule over one sample.
+/// The range of ordinary values that a rule derives from a sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Baseline {
     /// The center: the mean or the median.

@@ -1,4 +1,4 @@
-//! The robust seasonal detector, which compares a value with those at the same position of earlier seasons.
+//! The robust seasonal detector, which compares a value with the values at the same position in earlier seasons.
 //!
 //! In: the history of one series, the number of points of a season. Out: a [`Baseline`] for each position in the
 //! season. The center of a position is the median of its values, so a few odd days do not move it. The unit is the

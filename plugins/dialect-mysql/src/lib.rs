@@ -37,7 +37,7 @@ const OPS: &[(Op, &str)] = &[
     (Op::Stddev, "stddev_pop(CAST({0} AS DOUBLE))"),
 ];
 
-/// The types as MySQL writes them in a CAST.
+/// The names of types in a CAST.
 const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::Text, "CHAR"),
     (LogicalType::Integer, "SIGNED"),

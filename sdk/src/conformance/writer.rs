@@ -97,7 +97,7 @@ impl<'p> Writer<'p> {
         self.cast(self.text_literal(text), LogicalType::Text)
     }
 
-    /// Returns a decimal as plain digits, or by the profile's template if the engine would read these as a double.
+    /// Returns a decimal as plain digits, or by the profile's template if the engine reads plain digits as a double.
     pub(super) fn decimal_literal(&self, digits: &str) -> Expr {
         let quoted = [self.text_literal(digits)];
         let typed = self.profile.ops.iter().find(|t| t.op == Op::Literal && t.ty == Some(LogicalType::Decimal));

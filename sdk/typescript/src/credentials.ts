@@ -22,7 +22,7 @@ export interface CredentialOptions {
   password?: string | undefined;
 }
 
-/** Returns the credentials of the arguments of a client, or throws. */
+/** Returns the credentials that the arguments of a client describe, or throws. */
 export function chooseCredentials({ apiKey, token, username, password }: CredentialOptions): Credentials {
   if ((username === undefined) !== (password === undefined)) {
     throw new TypeError("username and password belong together");

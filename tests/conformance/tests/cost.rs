@@ -1,4 +1,4 @@
-//! Tests the history of executed queries and guardrails over HTTP: two users, and an administrator.
+//! Tests guardrails, budgets and the history of executed queries over HTTP, with two users and an administrator.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -92,7 +92,7 @@ impl House {
         StartedLogin { cookie: cookie.to_owned(), query: parameters(query) }
     }
 
-    /// Sets the provider's answer for the next code, which contains this ID token.
+    /// Makes the provider answer the next code with this ID token.
     fn will_vouch(&self, id_token: &str) {
         let answer = json!({"access_token": "opaque", "token_type": "Bearer", "expires_in": 60, "id_token": id_token});
         self.provider.answer("/token", 200, &answer);

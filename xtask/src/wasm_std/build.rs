@@ -19,7 +19,7 @@ pub(super) fn private_sysroot(context: &Context, key: &str) -> PathBuf {
     context.cache.join("wasm-std").join(key)
 }
 
-/// Returns whether the sysroot is complete: it has the library, and the link to the host's part with the linker.
+/// Returns whether the sysroot is complete: it has the library, and a link to the folder of the host with the linker.
 pub(super) fn is_usable(sysroot: &Path, host: &str) -> bool {
     has_standard_library(sysroot) && sysroot.join("lib/rustlib").join(host).is_dir()
 }

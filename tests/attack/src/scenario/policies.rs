@@ -1,4 +1,5 @@
-//! Policies beyond those of the oracle's worlds: `when` by attributes of every type, `"*"`, masks that are SQL.
+//! Policies beyond those of the oracle's worlds: conditions (`when`) on attributes of every type, policies on all cubes
+//! (`"*"`), and masks that are SQL.
 //!
 //! In: a world and its policies as JSON. Out: other policies that hide at least as much from the caller, and the world
 //! that they describe.

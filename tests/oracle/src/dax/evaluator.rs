@@ -336,8 +336,8 @@ impl Evaluator {
     }
 }
 
-/// Returns whether a filter by a column restricts a table. The column belongs to the table itself, or to the customers,
-/// which both facts join.
+/// Returns whether a filter by a column restricts a table. A filter restricts the table of the column. Filters by
+/// columns of the customers also restrict both facts, which join the customers.
 fn applies((of, _): Column, table: &str) -> bool {
     of == table || of == "customers"
 }
@@ -360,7 +360,7 @@ impl Rows {
 }
 
 impl Context {
-    /// Returns the filters that restrict a table, each with the columns that belong to the table.
+    /// Returns the filters that restrict a table, each reduced to the columns that restrict the table.
     fn reaching(&self, table: &str) -> Vec<Restriction> {
         let mut context = self.clone();
         context.remove(&|column| !applies(column, table));

@@ -11,7 +11,7 @@
 use crate::baseline::{Baseline, MAD_SCALE};
 use crate::statistics::{median, median_deviation};
 
-/// The smallest number of earlier seasons with a value at a position for which the position is scored.
+/// The smallest number of earlier seasons that must have a value at a position, so that the position is scored.
 const FEWEST_SEASONS: usize = 2;
 
 /// Returns one baseline for each position in the season, beginning with the position of the first point after the

@@ -3,7 +3,7 @@
  * In: the contract's lists, laid into memory by the host as the component model's canonical ABI says. Out: a
  * detection, laid out the same way. A record is a struct, a list or string a pointer and a length, an option a
  * byte and a value, a result or variant a byte and a payload. Every call has an instance of its own, so memory
- * is handed out and never taken back.
+ * is allocated and never freed.
  */
 #include <stdint.h>
 
@@ -16,7 +16,7 @@ typedef struct { uint32_t *items; uint32_t length; } list_u32;
 typedef struct { int64_t *items; uint32_t length; } list_s64;
 typedef struct { double *items; uint32_t length; } list_f64;
 typedef struct { uint8_t *items; uint32_t length; } list_bool;
-/* Of what this plugin neither reads nor writes. */
+/* A list whose items this plugin neither reads nor writes. */
 typedef struct { void *items; uint32_t length; } list_any;
 typedef struct { uint8_t is_some; double value; } option_f64;
 typedef struct { uint8_t is_some; uint32_t value; } option_u32;
@@ -53,7 +53,7 @@ typedef struct { uint8_t is_err; union { detection ok; plugin_error err; } is; }
 typedef struct { uint8_t is_err; union { list_any ok; plugin_error err; } is; } train_result;
 typedef struct { uint8_t is_err; struct { issue *items; uint32_t length; } issues; } check_config_result;
 
-/* The layouts are the ABI: a padding that differs would be an answer to another question. */
+/* The layouts must equal those of the ABI. With other padding, the host and the plugin would access other fields. */
 _Static_assert(sizeof(call_context) == 48, "call-context");
 _Static_assert(sizeof(series_batch) == 40, "series-batch");
 _Static_assert(sizeof(detect_arguments) == 184, "the arguments of detect");

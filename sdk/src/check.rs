@@ -56,7 +56,7 @@ pub use crate::bindings::terrane::types::ir::{Arena, Scalar};
 use crate::bindings::check::exports::terrane::profiling::check as wire;
 use crate::{CallContext, Issue, PluginError, PluginInfo};
 
-/// A check of columns, which rates them by numbers that the warehouse computes.
+/// A check that rates columns by numbers that the warehouse computes.
 pub trait Check {
     const INFO: PluginInfo;
 
@@ -92,7 +92,7 @@ impl<C: Check> wire::Guest for C {
 }
 
 /// Exports a type that implements [`Check`](crate::check::Check) as a component. On targets other than
-/// WebAssembly it does nothing.
+/// WebAssembly, the macro does nothing.
 #[macro_export]
 macro_rules! export_check {
     ($check:ident) => {

@@ -32,7 +32,7 @@ pub use self::expected::Expected;
 use self::writer::{Expr, Writer};
 use crate::dialect::Profile;
 
-/// A row of a warehouse's answer: `None` is null, everything else its text. Booleans may be `true`, `t` or `1`; times
+/// A row of a warehouse's answer, with each cell as text and `None` for null. Booleans may be `true`, `t` or `1`; times
 /// `2024-01-31 15:00:00` with or without a fraction, a `T` or a zone `Z`.
 pub type Row = Vec<Option<String>>;
 

@@ -119,7 +119,7 @@ impl<D: Detector> wire::Guest for D {
 }
 
 /// Exports a type that implements [`Detector`](crate::detector::Detector) as a component. On targets
-/// other than WebAssembly it does nothing.
+/// other than WebAssembly, the macro does nothing.
 #[macro_export]
 macro_rules! export_detector {
     ($detector:ident) => {

@@ -95,7 +95,7 @@ impl<D: Dialect> wire::Guest for D {
 }
 
 /// Exports a type that implements [`Dialect`](crate::dialect::Dialect) as a component. On targets
-/// other than WebAssembly it does nothing, so that several dialects can be linked into one test.
+/// other than WebAssembly, the macro does nothing, so that several dialects can be linked into one test.
 #[macro_export]
 macro_rules! export_dialect {
     ($dialect:ident) => {

@@ -117,7 +117,7 @@ impl<H: Hook> wire::Guest for H {
 }
 
 /// Exports a type that implements [`Hook`](crate::governance::Hook) as a component. On targets other
-/// than WebAssembly it does nothing.
+/// than WebAssembly, the macro does nothing.
 #[macro_export]
 macro_rules! export_hook {
     ($hook:ident) => {

@@ -32,7 +32,7 @@ impl Json {
     /// ```
     ///
     /// # Errors
-    /// A message with the problem and the position of its byte.
+    /// A message with the problem and the byte offset at which it was found.
     pub fn parse(text: &str) -> Result<Json, String> {
         let mut reader = Reader { text, at: 0 };
         let value = reader.value(0)?;

@@ -6,7 +6,7 @@ use crate::bindings::terrane::types::common::{CallContext, Issue};
 /// The contract that this SDK is built from.
 pub const API: &str = "terrane:plugins@0.1.0";
 
-/// The identity of a plugin, which must equal that in its `plugin.toml`.
+/// The identity of a plugin, which must equal the identity in the manifest `plugin.toml`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PluginInfo {
     /// The id: `[a-z][a-z0-9_-]*`, at most 64 bytes.

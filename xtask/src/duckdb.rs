@@ -1,9 +1,9 @@
 //! Prepares the prebuilt libduckdb in `.prepared/lib/`, where builds find it by `.cargo/config.toml`.
 //!
-//! In: the table of platforms and pinned checksums. Out: one shared library, and a stamp with the archive that it came
-//! from. Deliberately absent: unverified checksums. The maintainers fetched and hashed the npm package, and several
-//! independent projects pin the checksums of the release archives. For a platform without an entry, the feature
-//! `bundled` builds DuckDB from its sources.
+//! In: the table of platforms and pinned checksums. Out: one shared library, and a stamp with the checksums of the
+//! archive and of the library. Deliberately absent: unverified checksums. The maintainers fetched and hashed
+//! the npm package, and several independent projects pin the checksums of the release archives. For a platform without
+//! an entry, the feature `bundled` builds DuckDB from its sources.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ const PLATFORMS: &[Platform] = &[
         library: "libduckdb.so",
         archives: &[
             Archive {
-                // npm's own integrity value for it: sha512-IXcrZJE6kEqM0Z4wwdVnGBHX/frOS33VPNAwDXQ/Q+Fs84b058Qe94chrCCIcNJlG8Y3UHIUU4eBeCQxW5mN1Q==
+                // The integrity value that npm lists for this archive: sha512-IXcrZJE6kEqM0Z4wwdVnGBHX/frOS33VPNAwDXQ/Q+Fs84b058Qe94chrCCIcNJlG8Y3UHIUU4eBeCQxW5mN1Q==
                 download: Download {
                     origin: Origin::Npm("@duckdb/node-bindings-linux-x64@1.5.6-r.1"),
                     file_name: "duckdb-node-bindings-linux-x64-1.5.6-r.1.tgz",

@@ -88,7 +88,7 @@ def case(seed: int, length: int) -> dict:
     models = [model_bytes(level, trend, deviation, season)]
     about = f"NumPy, compared with statsmodels' ExponentialSmoothing: {length} points, a season of {SEASON}"
     detect = {**shared, "models": models, "points": {"series": [points.tolist()]}}
-    # The detector adds numbers in another order, which changes their last digits. Raw distances show this the most.
+    # The detector adds the numbers in another order than NumPy, so the last digits differ, mostly in raw distances.
     return {"about": about, "call": "detect", "args": detect, "expect": {"ok": judgement}, "tolerance": 1e-6}
 
 

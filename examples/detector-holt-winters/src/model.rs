@@ -24,7 +24,8 @@ pub struct Model {
 }
 
 impl Model {
-    /// Learns from a history. The model is empty if the history is shorter than two seasons or its first two have gaps.
+    /// Learns from a history. The model is empty if the history is shorter than two seasons or if the first two seasons
+    /// have gaps.
     pub fn fit(values: &[f64], season: usize, smoothing: Smoothing) -> Model {
         let nothing = Model { level: f64::NAN, trend: f64::NAN, season: vec![], deviation: f64::NAN };
         let start = values.get(..2 * season).filter(|start| start.iter().all(|value| !value.is_nan()));
@@ -48,7 +49,7 @@ impl Model {
         model
     }
 
-    /// Advances by one point; returns its distance from the forecast.
+    /// Advances by one point. Returns the distance of the value from the forecast; `None` for a missing value.
     fn follow(&mut self, value: f64, smoothing: Smoothing) -> Option<f64> {
         let Smoothing { alpha, beta, gamma } = smoothing;
         let season = self.season.remove(0);

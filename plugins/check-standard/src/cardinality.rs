@@ -1,8 +1,8 @@
 //! Cardinality: the number of distinct values divided by the number of rows. Above 0.9 it is high, below 0.001 very
 //! low.
 //!
-//! Three kinds of columns are not checked: keys, which should be high; booleans, which cannot be high; and columns of
-//! measures.
+//! Three kinds of columns are not checked: keys, whose cardinality should be high; booleans, whose cardinality cannot
+//! be high; and columns of measures.
 
 use terrane_sdk::LogicalType;
 use terrane_sdk::check::{Aggregate, Column, Finding, Planner, QualityDimension, Severity};

@@ -1,7 +1,7 @@
-//! Consistency: the share of strings in a consistent form among the existing ones.
+//! Consistency: the share of consistent strings among the strings that are not null.
 //!
-//! The specification does not define consistency. This check counts strings that begin or end with a space: they look
-//! like other strings but are not equal to them.
+//! A string is inconsistent if it begins or ends with a space: it looks like the string without the space, but the two
+//! are not equal.
 
 use terrane_sdk::LogicalType;
 use terrane_sdk::check::{Column, Finding, QualityDimension};

@@ -1,9 +1,9 @@
 //! The distribution of numbers: accuracy, outliers, skewness.
 //!
-//! Outliers are beyond Q1 − 1.5 · IQR and Q3 + 1.5 · IQR, and a skewness with an absolute value above 2 is high. The
-//! specification defines both. It does not define accuracy, for which this check uses John Tukey's outer fences: values
-//! beyond 3 · IQR are more likely wrong than rare. A column whose quartiles are equal has no fences. Keys are not
-//! checked: they are names, even if they are numbers.
+//! Outliers are below Q1 − 1.5 · IQR or above Q3 + 1.5 · IQR, and a skewness with an absolute value above 2 is high.
+//! Accuracy is the share of values within John Tukey's outer fences, Q1 − 3 · IQR and Q3 + 3 · IQR: values outside of
+//! them are more likely wrong than rare. A column whose quartiles are equal has no fences. Keys are not checked: they
+//! are names, even if they are numbers.
 
 use terrane_sdk::check::{Aggregate, Column, Finding, Planner, QualityDimension, Severity};
 
@@ -36,7 +36,7 @@ pub(crate) fn assess(look: &Look<'_>) -> Vec<Finding> {
     [accuracy(look), outliers(look), skewness(look)].into_iter().flatten().collect()
 }
 
-/// Returns both quartiles; `None` if they are equal or missing.
+/// Returns the first and the third quartile; `None` if they are equal or missing.
 fn spread(look: &Look<'_>) -> Option<(f64, f64)> {
     let answer = look.answers.get(look.index, &quartiles())?;
     let number = |at: usize| terrane_sdk::check::number(answer.values.get(at)?);

@@ -2,8 +2,8 @@
 //! cardinality.
 //!
 //! In: a cube's columns, then the warehouse's numbers about them. Out: a score for each quality dimension that applies
-//! to a column, even if it is 1, and observations without a score. Rules and thresholds are the interface
-//! specification's "Profiling rules" and `quality_thresholds`; each module documents its choices beyond it.
+//! to a column, even if the score is 1, and observations without a score. Each module documents its rules. The default
+//! thresholds (`quality_thresholds`) are listed in `runtime/docs/reference/detectors-and-checks.md`.
 
 mod cardinality;
 mod completeness;

@@ -4,7 +4,8 @@ use terrane_sdk::check::{QualityDimension, Severity};
 use terrane_sdk::json::Json;
 use terrane_sdk::{CallContext, PluginError};
 
-/// The score below which more than half of a column is wrong. It applies whatever the thresholds are.
+/// The score below which more than half of a column is wrong. A score below this value and below the threshold has the
+/// severity high.
 const HALF: f64 = 0.5;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -15,7 +16,7 @@ pub(crate) struct Thresholds {
 }
 
 impl Thresholds {
-    /// Returns the specification's defaults, replaced by those of the profile's configuration.
+    /// Returns the default thresholds, replaced by those of the profile's configuration.
     ///
     /// # Errors
     /// The configuration is not a JSON object, or a threshold is not from 0 to 1.
@@ -36,8 +37,8 @@ impl Thresholds {
         })
     }
 
-    /// Returns the severity of a score. The specification has no threshold for consistency and accuracy, so the
-    /// threshold of validity applies to both.
+    /// Returns the severity of a score. Consistency and accuracy have no thresholds of their own, so the threshold of
+    /// validity applies to both.
     pub(crate) fn severity(&self, dimension: QualityDimension, score: f64) -> Severity {
         let warning = match dimension {
             QualityDimension::Completeness => self.completeness,

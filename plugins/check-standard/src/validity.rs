@@ -1,7 +1,7 @@
-//! Validity: the share of valid values among the existing ones.
+//! Validity: the share of valid values among the values that are not null.
 //!
-//! The specification does not define valid values. This check counts as invalid: strings that people write for a
-//! missing value, and dates before 1900 or more than a hundred years ahead, which sources use for "never".
+//! Two kinds of values are invalid: strings that people write for a missing value, and dates before 1900 or more than a
+//! hundred years ahead, which sources use for "never".
 
 use terrane_sdk::check::{Column, Finding, QualityDimension, Scalar};
 use terrane_sdk::filter::{Filter, any, column};

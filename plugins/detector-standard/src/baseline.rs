@@ -1,14 +1,14 @@
 //! Scores one value against a sample: its distance, and the bounds of ordinary values.
 //!
-//! In: a kind, a sample of history, a sensitivity. Out: a [`Baseline`], which scores each point. The rules are the
-//! interface specification's "Detector rules". Not here: series and seasons.
+//! In: a kind, a sample of history, a sensitivity. Out: a [`Baseline`], which scores each point. The rules are
+//! described in the crate's documentation. Not here: series and seasons.
 
 use crate::statistics::{mean_and_deviation, median, median_deviation, quantile, sort};
 
 /// The median absolute deviation of a normal distribution, in units of its standard deviation.
 pub(crate) const MAD_SCALE: f64 = 0.6745;
 
-/// The three rules of the specification.
+/// The rules for a single sample. The kind `seasonal` has its own module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rule {
     ZScore,
@@ -16,7 +16,7 @@ pub(crate) enum Rule {
     Mad,
 }
 
-/// The ordinary values by one rule over one sample.
+/// The range of ordinary values that a rule derives from a sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Baseline {
     /// The center: the mean or the median.

@@ -9,7 +9,7 @@
 //! | `z_score` | (value − mean) / standard deviation of the population | \|raw\| > sensitivity | mean | mean ± sensitivity · deviation |
 //! | `iqr` | distance beyond the nearer quartile / IQR, 0 between them | \|raw\| > sensitivity, that is outside of the bounds | median | Q1 − sensitivity · IQR, Q3 + sensitivity · IQR |
 //! | `mad` | 0.6745 · (value − median) / MAD | \|raw\| > sensitivity | median | median ± sensitivity · MAD / 0.6745 |
-//! | `seasonal` | as `mad`, over what is left when the median of the place in the season is taken away | \|raw\| > sensitivity | median of the place | that ± sensitivity · MAD / 0.6745 |
+//! | `seasonal` | as `mad`, over residuals: value − median of the position in the season | \|raw\| > sensitivity | median of the position | this median ± sensitivity · MAD / 0.6745 |
 
 mod baseline;
 mod seasonal;

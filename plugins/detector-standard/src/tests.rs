@@ -47,7 +47,7 @@ fn the_z_score_by_hand() {
     let found = detect("z_score", &[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0], &[5.0, 10.0, 10.5, 0.0, -6.0]);
     assert_close(&found.raw, &[0.0, 2.5, 2.75, -2.5, -5.5], "raw");
     assert_close(&found.scores, &[0.0, 0.5, 0.55, 0.5, 1.0], "score");
-    // A value equal to the bound is ordinary, because the specification says "exceeds".
+    // The values 10 and 0 equal the bounds, so they are ordinary: only values beyond a bound are anomalous.
     assert_eq!(found.anomalous, [false, false, true, false, true]);
     assert_close(&found.expected, &[5.0; 5], "expected");
     assert_close(&found.lower_bound, &[0.0; 5], "low");

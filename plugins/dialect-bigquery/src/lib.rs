@@ -56,7 +56,7 @@ pub fn profile() -> Profile {
             quoting.ident_open = "`".to_owned();
             quoting.ident_close = "`".to_owned();
             quoting.ident_escape = "\\`".to_owned();
-            // `''` does not escape a quote here, and a string on one line contains no line feed.
+            // In BigQuery, `''` does not escape a quote, and a string on one line contains no line feed.
             quoting.string_escape = "\\u0027".to_owned();
             quoting.string_escape_backslash = true;
             quoting.folding = CaseFolding::Keep;

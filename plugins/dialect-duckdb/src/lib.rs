@@ -14,7 +14,7 @@ pub struct DuckDb;
 
 /// The differences from the standard. `/` divides integers to a double, `avg` is a double, sums of integers are HUGEINT
 /// and sums of decimals have 38 digits. Text compares by code point. `approx_count_distinct` is wrong by up to 25 % in
-/// 1.5.6, so that the exact count is used.
+/// 1.5.6, so the exact count is used.
 const OPS: &[(Op, &str)] = &[
     (Op::Contains, "contains({0}, {1})"),
     (Op::StartsWith, "starts_with({0}, {1})"),
@@ -75,7 +75,7 @@ pub fn profile() -> Profile {
         .build()
 }
 
-/// The kinds of errors, with which DuckDB's messages begin, with the class and the message for the caller.
+/// The kinds of errors, each with its class and the message for the caller. DuckDB's messages begin with the kind.
 const ERROR_KINDS: &[(&str, ErrorClass, &str)] = &[
     ("Parser Error", ErrorClass::Syntax, "the statement was not understood"),
     ("Binder Error", ErrorClass::MissingObject, "a column or function does not exist in the warehouse"),

@@ -37,7 +37,7 @@ const OPS: &[(Op, &str)] = &[
     (Op::Stddev, "stddev_pop(CAST({0} AS DOUBLE))"),
 ];
 
-/// The types as MySQL writes them in a CAST.
+/// The names of types in a CAST.
 const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::Text, "CHAR"),
     (LogicalType::Integer, "SIGNED"),
@@ -104,7 +104,7 @@ fn time(unit: &str, time: &mut TimeTemplate) {
         *instant = format!("DATE_SUB({{0}}, INTERVAL TIMESTAMPDIFF(MICROSECOND, {local}, {{1}}) MICROSECOND)");
     }
     time.add = format!("DATE_ADD({{0}}, INTERVAL {{1}} {})", unit.to_uppercase());
-    // The whole units between the starts of both buckets are the borders between both times.
+    // The number of whole units between the starts of the two buckets equals the number of borders between the times.
     time.diff = format!("TIMESTAMPDIFF({}, {}, {})", unit.to_uppercase(), trunc(unit, "{0}"), trunc(unit, "{1}"));
     if unit == "week" {
         time.part = "WEEK({0}, 3)".to_owned();

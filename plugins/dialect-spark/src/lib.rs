@@ -85,7 +85,7 @@ fn time(unit: &str, time: &mut TimeTemplate) {
         *instant = format!("{{0}} - ({{1}} - {})", trunc("{1}"));
     }
     time.add = format!("timestampadd({}, CAST({{1}} AS INT), CAST({{0}} AS TIMESTAMP_NTZ))", unit.to_uppercase());
-    // The whole units between the starts of both buckets are the borders between both times.
+    // The number of whole units between the starts of the two buckets equals the number of borders between the times.
     time.diff = format!("timestampdiff({}, {}, {})", unit.to_uppercase(), trunc("{0}"), trunc("{1}"));
     time.part = match unit {
         "week" => "weekofyear({0})".to_owned(),

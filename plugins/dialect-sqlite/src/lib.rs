@@ -70,8 +70,8 @@ pub fn profile() -> Profile {
         .without_op(Op::Percentile)
         .times(time)
         .type_names(TYPES)
-        // Removes trailing zeros of the fraction, as columns store times. Otherwise `15:00:00` would sort before the
-        // literal `15:00:00.000`.
+        // Removes trailing zeros of the fraction, because columns store times without them. Otherwise `15:00:00` would
+        // sort before the literal `15:00:00.000`.
         .literals("{0}", "rtrim(rtrim({0}, '0'), '.')", "rtrim(rtrim(substr({0}, 1, 26), '0'), '.')")
         .explain("EXPLAIN QUERY PLAN {0}")
         .build()
@@ -79,7 +79,7 @@ pub fn profile() -> Profile {
 
 /// Returns the template for the start of a bucket of `hole`. The template removes the fraction first, because SQLite
 /// would round `59.9999` up to the next minute. The start of a bucket of a day or more has a time of day if the value
-/// has one: the two are compared as strings, also with bound values.
+/// has one, because starts, values and bound values are compared as strings.
 fn trunc(unit: &str, hole: &str) -> String {
     let time = format!("substr({hole}, 1, 19)");
     let midnight = format!("|| substr(' 00:00:00', 1, length({hole}) - 10)");

@@ -51,7 +51,8 @@ pub fn profile() -> Profile {
         .quoting(|quoting| quoting.max_ident_bytes = 65_535)
         .reserved(RESERVED)
         .placeholders(PlaceholderStyle::None, 0)
-        // Trino has `OFFSET` before `LIMIT`, unlike other engines. The standard's form has one order in all of them.
+        // Trino requires `OFFSET` before `LIMIT`, unlike other engines. The standard's form, `OFFSET … FETCH`, has the
+        // same order in every engine that supports it.
         .limit(LimitStyle::FetchFirst)
         .null_order(NullOrder::NullsLast)
         .with_features(Feature::LATERAL | Feature::EXPLAIN_JSON)
@@ -84,7 +85,7 @@ fn time(unit: &str, time: &mut TimeTemplate) {
         *instant = format!("date_add('second', {seconds}, date_trunc('second', {{0}}))");
     }
     time.add = format!("date_add('{unit}', {{1}}, {{0}})");
-    // The whole units between the starts of both buckets are the borders between both times.
+    // The number of whole units between the starts of the two buckets equals the number of borders between the times.
     time.diff = format!("date_diff('{unit}', date_trunc('{unit}', {{0}}), date_trunc('{unit}', {{1}}))");
 }
 

@@ -1,4 +1,4 @@
-//! The rules, as the operator sets them.
+//! The rules that the operator configures.
 //!
 //! In: the configuration. Out: findings about one artifact. An unknown key and a value of another type are issues with
 //! their path, because a rule that the plugin does not understand must not count as fulfilled.

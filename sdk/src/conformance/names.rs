@@ -80,7 +80,8 @@ pub(super) fn cases(suite: &mut Suite<'_>) {
     suite.push("a name in lower case", sql, vec![vec![Expected::number(1)]]);
 
     suite.group = "plain words as names";
-    // If the dialect folds names, it quotes lower-case names, and only upper-case names show which words it reserves.
+    // If the dialect folds names to upper case, all lower-case names are quoted, and only upper-case names show which
+    // words the dialect reserves.
     let folds = w.name("x") != "x";
     for word in WORDS.split_whitespace() {
         let name = if folds { w.name(&word.to_ascii_uppercase()) } else { w.name(word) };

@@ -111,7 +111,8 @@ fn search(suite: &mut Suite<'_>) {
         let test = w.op(op, &[x(), y()]);
         let columns = [w.null(LogicalType::Text), w.text("a")];
         suite.condition(format!("{op:?} of null"), &columns, test.clone(), None);
-        // Columns without the collation, because some strings are not dimensions, such as the greatest name of a group.
+        // The columns have no collation, because the host adds none to strings that are not dimensions, such as the
+        // greatest name of a group.
         suite.condition(format!("{op:?} of columns"), &[w.text("Ab"), w.text("AB")], test, Some(false));
     }
     let joined = w.op(Op::Concat, &[x(), w.text_literal("-"), y()]);

@@ -223,7 +223,7 @@ fn steps(suite: &mut Suite<'_>) {
                 Expected::Time(to),
             );
         }
-        // A number of steps that is an expression, so it must be put in parentheses.
+        // The number of steps is an expression, so it must be put in parentheses.
         let sum = w.op(Op::Sub, &[y(), Expr::closed("1")]);
         let later = sum.map(|sum| super::writer::fill(&templates.add, &[x(), sum]));
         let columns = [w.timestamp(&full), w.integer(count + 1)];

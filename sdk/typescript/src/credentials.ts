@@ -10,7 +10,7 @@ const RENEWAL_MARGIN_MS = 30_000;
 export interface Credentials {
   /** True if a refused token can be replaced. */
   readonly renewable: boolean;
-  /** Returns the token of the next request, which is not the one that the server refused. */
+  /** Returns the token of the next request. A renewable source never returns `refused`, which the server refused. */
   token(session: Session, refused: string | undefined): Promise<string | undefined>;
 }
 
@@ -22,7 +22,7 @@ export interface CredentialOptions {
   password?: string | undefined;
 }
 
-/** Returns the credentials of the arguments of a client, or throws. */
+/** Returns the credentials that the arguments of a client describe, or throws. */
 export function chooseCredentials({ apiKey, token, username, password }: CredentialOptions): Credentials {
   if ((username === undefined) !== (password === undefined)) {
     throw new TypeError("username and password belong together");

@@ -25,7 +25,7 @@ export class TerraneError extends Error {
   readonly nearest: readonly string[];
   /** The id of the request in the log of the server. */
   readonly correlationId: string | undefined;
-  /** The time to wait before the next request, as the server asks for. */
+  /** The time that the server asks the client to wait before the next request. */
   readonly retryAfterMs: number | undefined;
 
   constructor(message: string, fields: ErrorFields = {}) {

@@ -148,7 +148,10 @@ export class Query<P extends ProjectTypes, C extends CubeName<P>, S extends Sele
     return this.#append("time_dimensions", [{ ...options, dimension, date_range: ends }]);
   }
 
-  /** Adds each value over another range as `<key>.previous`: a range, or a shift back such as `{ shift: "1 month" }`. */
+  /**
+   * Adds the value of each measure over another range, as `<key>.previous`. The other range is given by its ends or in
+   * words, or as a shift back such as `{ shift: "1 month" }`.
+   */
   compare(range: TimeSpan | { shift: string }) {
     const isSpan = typeof range === "string" || Array.isArray(range);
     const other = isSpan ? span(range as TimeSpan) : (range as { shift: string });

@@ -38,7 +38,10 @@ export class Reply {
   }
 }
 
-/** True in Node and similar runtimes. Browsers forbid a user agent, and limit the headers to other origins. */
+/**
+ * True in Node and similar runtimes. Browsers do not let pages set the user agent, and limit the headers of requests to
+ * other origins.
+ */
 export const isServerRuntime =
   (globalThis as { process?: { versions?: { node?: string } } }).process?.versions?.node !== undefined;
 

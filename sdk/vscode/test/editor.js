@@ -279,7 +279,7 @@ class Editor {
     this.event("onDidChangeTextDocument").fire({ document, contentChanges, reason: undefined });
   }
 
-  /** Waits for a value of a function, which is tried after every message. */
+  /** Calls a function after every message until it returns a value, and returns this value. */
   async until(read) {
     const deadline = Date.now() + 30_000;
     for (let value = read(); ; value = read()) {

@@ -24,7 +24,7 @@ use crate::scenario::{CANARY, Constructs, ERROR, Sabotage, Scenario};
 use crate::server::{Server, Stage};
 use crate::surface::{SURFACES, listed_paths};
 
-/// The number of cases of one scenario. Starting two servers takes as long as many requests.
+/// The number of cases of one scenario. It is large, because starting the two servers takes as long as many requests.
 pub const CASES_PER_SCENARIO: usize = 100;
 /// The largest number of faults of one scenario. Further ones most likely have the same cause.
 const MAX_FAULTS_PER_SCENARIO: usize = 2;

@@ -130,8 +130,8 @@ fn context() -> SecurityContext {
     }
 }
 
-/// Returns the context of a visitor, to whom fewer `when` apply. The visitor sees other rows, because only the last
-/// value of each list of attribute values remains.
+/// Returns the context of a visitor, to whom fewer conditions (`when`) apply. The visitor sees other rows, because only
+/// the last value of each list of attribute values remains.
 fn visitor() -> SecurityContext {
     let names = TEXT_ATTRIBUTES.iter().chain(NUMBER_ATTRIBUTES).chain(BOOLEAN_ATTRIBUTES);
     let last = |name: &&str| match compared_with_rows(name)? {

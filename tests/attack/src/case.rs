@@ -155,7 +155,7 @@ pub fn shrink_project(stage: &Stage, mut case: Case) -> Case {
         }
         case = smaller;
     }
-    // Removes the files that no cube reads from both sides.
+    // Removes from both sides the files that no cube reads.
     let mut smaller = case.clone();
     let is_read = |path: &str| path == "service_project.yml" || path.starts_with("data/");
     smaller.left.retain(|path, _| is_read(path));

@@ -147,7 +147,8 @@ fn executed_queries(answer: &Answer) -> Option<ExecutedPage> {
     Some(ExecutedPage { records, is_last })
 }
 
-/// Returns whether two pages have the same records, as far as both of them go.
+/// Returns whether two pages have the same records up to the end of the shorter page, which must not be the last page
+/// of its history.
 fn is_same_history(left: &ExecutedPage, right: &ExecutedPage) -> bool {
     let common = match (left.is_last, right.is_last) {
         (true, true) => return left.records == right.records,

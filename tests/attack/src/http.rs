@@ -107,7 +107,7 @@ fn wire_text(address: SocketAddr, request: &Request) -> String {
     let accept = accept.as_deref().map(|accept| format!("Accept: {accept}\r\n")).unwrap_or_default();
     let body = body.as_deref().unwrap_or_default();
     let content = if body.is_empty() { "" } else { "Content-Type: application/json\r\n" };
-    // `Host` has no port, because a port would be a difference between the sides that the harness causes.
+    // `Host` has no port. The servers have different ports, so the harness itself would cause a difference.
     let host = address.ip();
     format!(
         "{method} {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {}\r\nX-Correlation-ID: {CORRELATION_ID}\r\n\

@@ -204,7 +204,7 @@ impl Drop for Server {
     }
 }
 
-/// Sends the address in the log record of the start, and collects the lines after that record.
+/// Reads the address from the log record of the start and sends it to `address`. Collects the lines after this record.
 fn follow(stdout: ChildStdout, log: &Mutex<Vec<String>>, address: &mpsc::Sender<SocketAddr>) {
     for line in BufReader::new(stdout).lines().map_while(Result::ok) {
         if let Ok(record) = serde_json::from_str::<Json>(&line)

@@ -27,8 +27,8 @@ use crate::surface::SURFACES;
 const QUERIES_PER_SCENARIO: usize = 25;
 const CALLERS: [Caller; 4] = [Caller::Reader, Caller::Acme, Caller::Globex, Caller::Visitor];
 const DATABASE: &str = "shared.duckdb";
-/// The file of the database while it is written. The connection holds the file's lock until it ends, which is some time
-/// after it is dropped. The servers therefore read a copy.
+/// The file of the database while it is written. The connection holds the file's lock until some time after it is
+/// dropped, so the servers read a copy.
 const WRITTEN_DATABASE: &str = "written.duckdb";
 const SETTINGS: &str = "service_project.yml";
 /// Fields that report whether an answer is cached.
@@ -42,7 +42,7 @@ pub struct Report {
     pub answers: usize,
     /// The number of answers from a cache.
     pub hits: usize,
-    /// The number of first answers, for each query, caller and server, that came from the cache.
+    /// The number of answers from the cache among the first answers to a query for each caller on each server.
     pub shared_hits: usize,
     /// The number of queries to which callers receive different rows.
     pub distinguishing: usize,

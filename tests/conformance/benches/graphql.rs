@@ -1,8 +1,8 @@
 //! Measures the cost of a GraphQL request compared with the same request over REST.
 //!
 //! Runs a query over one cube whose rows are cached, without HTTP: the body is parsed, the query is run and the
-//! response is written. Budget: GraphQL takes 60 µs more than REST. Also runs the introspection document that tools
-//! send, uncached and cached. Budget: 2 ms.
+//! response is written. Budget: GraphQL takes at most 60 µs more than REST. Also runs the introspection document
+//! that tools send, uncached and cached. Budget: 2 ms.
 
 use std::hint::black_box;
 

@@ -537,7 +537,8 @@ impl Expected {
         out
     }
 
-    /// Checks that an error has one of the four forms, with the correlation id of the response header.
+    /// Checks that an error has the form of REST, GraphQL or XMLA with the correlation id of the response header, or
+    /// has the field `detail`.
     fn error_form(&self, answered: &Answered, text: &str) -> Option<String> {
         if answered.status.as_u16() < 400 || answered.body.is_empty() {
             return None;

@@ -1,5 +1,5 @@
 //! Monitors in memory, whose alerts follow the same rules as those of the state database. They send no messages to
-//! channels, which the system tests do.
+//! channels; the system tests test messages.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

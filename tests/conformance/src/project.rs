@@ -33,7 +33,7 @@ pub fn snapshot_with(policies: &str) -> Snapshot {
 /// Returns the project with further files, which may cause warnings.
 ///
 /// # Panics
-/// The project has an error, or a warning without further files.
+/// The project has an error, or it has a warning although `files` is empty.
 pub fn snapshot_with_files(files: &BTreeMap<String, String>) -> Snapshot {
     let mut tree = tree();
     tree.files.extend(files.iter().map(|(path, text)| (path.as_str().into(), text.as_str().into())));

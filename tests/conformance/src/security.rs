@@ -47,7 +47,7 @@ impl Security {
         Security::of(Arc::new(EmptyStore { is_broken: true }), None)
     }
 
-    /// Returns credentials for a server whose state database does not answer and that accepts tokens.
+    /// Returns credentials for a server that accepts tokens and whose state database does not answer.
     pub fn of_a_broken_store_with(tokens: Arc<dyn Tokens>) -> Self {
         Security::of(Arc::new(EmptyStore { is_broken: true }), Some(tokens))
     }

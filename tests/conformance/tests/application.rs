@@ -412,7 +412,7 @@ async fn no_application_claims_a_session_of_this_server() {
         // The token of an older server, which issued no proof of the session.
         let older = changed(session.clone(), &json!({"session_proof": null}));
         assert_eq!(house.get(CUBES, &sign(&older)).await, refused());
-        // Session ids in claims that do not identify a session in an application's token.
+        // These claims contain a session id, but they do not identify a session in an application's token.
         for change in
             [json!({"jti": id}), json!({"sid": id}), json!({"sub": format!("session:{id}")}), json!({"sub": id})]
         {

@@ -474,7 +474,7 @@ async fn a_refresh_token_is_good_once() {
     let (access, second) = pair(&answered);
     assert_ne!(first, second);
     assert_eq!(house.status_with(&access).await.0, 200);
-    // A refresh token that is used twice may have been copied, so the session ends for both users of it.
+    // A refresh token that is used twice may have been copied, so the session ends for both users of the token.
     assert_eq!(code(&refresh(first).await), "INVALID_TOKEN");
     assert_eq!(code(&refresh(second).await), "INVALID_TOKEN");
     assert_eq!(house.status_with(&access).await, (401, "INVALID_TOKEN".to_owned()));

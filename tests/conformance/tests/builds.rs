@@ -100,7 +100,7 @@ async fn each_model_is_built_over_those_before_it() {
     assert_eq!(all, ["clean built Some(3)", "large built None", "people built Some(3)", "report built Some(3)"]);
     assert_eq!(builder.schemas(), ["analytics", "marts"]);
     assert_eq!(builder.query("analytics.clean").unwrap(), "SELECT id, amount FROM raw.orders");
-    // The query reads built models from their relations, and inlines models that are never built as CTEs.
+    // The query reads built models from their relations. Models that are never built are inlined, as CTEs.
     let large = builder.query("analytics.large").unwrap();
     assert!(large.contains("clean AS (\nSELECT * FROM \"analytics\".\"clean\"\n)"), "{large}");
     assert!(large.contains("positive AS (\nSELECT * FROM clean WHERE amount > 0\n)"), "{large}");

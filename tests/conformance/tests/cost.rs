@@ -1,4 +1,4 @@
-//! Tests the history of executed queries and guardrails over HTTP: two users, and an administrator.
+//! Tests guardrails, budgets and the history of executed queries over HTTP, with two users and an administrator.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -398,7 +398,7 @@ async fn a_spent_budget_refuses_queries_until_it_is_raised() {
     assert_eq!(house.limited_query(&ada, 10).await.0, 200);
     house.history(&ada, "").await;
     house.history.queries.lock().unwrap()[0].cost_micros = Some(9_999_999);
-    // The server spends the amount that it has claimed first. After the budget is changed, it must claim anew.
+    // The server first spends the amount that it has already claimed. A change of the budget makes it claim again.
     set(json!({"daily_budget": 9.5, "monthly_budget": 1000, "alert_at_percent": 80})).await;
     let body = json!({"metrics": ["orders.count"], "dimensions": ["orders.status"], "cache": false});
     let (status, refused) = house.ask(&ada, "POST", "/api/v1/query", Some(body)).await;
@@ -453,7 +453,7 @@ async fn recommendations_are_made_from_the_queries_that_the_caller_may_read() {
     assert_eq!(recommended(&bob, "").await, []);
     assert_eq!(recommended(&admin, "?user_id=ada").await, found);
     assert_eq!(recommended(&admin, "?user_id=bob").await, []);
-    // Queries with a time range took a fourth of the time of the others.
+    // Queries with a time range take a fourth of the time of queries without one.
     for limit in 1..=3 {
         let mut body = json!({"metrics": ["orders.count"], "limit": limit, "cache": false});
         body["time_range"] = json!({"start": "2024-01-01", "end": "2024-01-31"});

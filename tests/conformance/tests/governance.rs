@@ -1,4 +1,4 @@
-//! Tests that hooks are recorded in the audit log, and that their findings open or close a step of certification.
+//! Tests the audit records of hooks, and that a finding of a hook blocks a step of certification.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

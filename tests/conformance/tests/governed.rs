@@ -1,5 +1,5 @@
-//! Tests governance over HTTP with a real state database: certification, glossary, owners, metadata, history and report,
-//! with good and bad input, for callers with and without policies.
+//! Tests governance over HTTP with a real state database: certification, glossary, owners, metadata, history and
+//! report, with good and bad input, for callers with and without policies.
 //!
 //! The tests are in one file, because they share one world of artifacts and callers, and most follow a record through
 //! several areas.
@@ -265,7 +265,7 @@ async fn reviewers_certify_and_not_what_they_submitted() {
     assert_eq!((stranger.code(), &stranger.details()["reason"]), ((403, "FORBIDDEN"), &json!("reviewer_required")));
     assert!(house.events().await.iter().any(|(event, _)| event == "access_denied"));
     assert_eq!(house.step("reader", "certify", "orders.revenue", json!({})).await.status, 403);
-    // The groups of the caller make it a steward of the artifact, and stewards are reviewers.
+    // A steward of the artifact may review it. The group of the caller `steward` is not assigned yet.
     assert_eq!(house.step("steward", "reject", "orders.revenue", json!({"reason": "no"})).await.status, 403);
     let steward = json!({
         "artifact_type": "measure", "artifact_id": "orders.revenue",
@@ -532,7 +532,8 @@ async fn owners_are_changed_by_owners_and_reviewers() {
     assert!(denials > 0, "a denial is audited");
     assert_eq!(house.step("writer", "archive", "orders.count", json!({})).await.code(), (403, "FORBIDDEN"));
 
-    // Owners may assign others, whether the files name them or an administrator assigned them.
+    // Owners may assign other users. The files make `ada` an owner of `stock.pieces`, and the administrator makes
+    // `writer` an owner of `orders.count`.
     assert_eq!(assign("ada", "stock.pieces", "user", "ada", "data_steward").await, refused("own_stewardship"));
     assert_eq!(assign("ada", "stock.pieces", "user", "grace", "data_owner").await, accepted);
     assert_eq!(assign("admin", "orders.count", "user", "writer", "data_owner").await, accepted);

@@ -1,5 +1,5 @@
-//! Tests the log: the events of the specification with their fields, one correlation id for each request, and that
-//! callers cannot forge log records.
+//! Tests the log: the events of `runtime/docs/reference/operations.md` with their fields, one correlation id for each
+//! request, and that callers cannot forge log records.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

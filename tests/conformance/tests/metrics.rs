@@ -113,7 +113,7 @@ impl Scrape {
     }
 }
 
-/// The specified metrics that the server measures, each with its type and its labels.
+/// Metrics of `runtime/docs/reference/operations.md`, each with its type and its labels.
 const METRICS: &[(&str, &str, &[&str])] = &[
     ("service_http_requests_total", "counter", &["method", "endpoint", "status"]),
     ("service_http_request_duration_seconds", "histogram", &["method", "endpoint"]),

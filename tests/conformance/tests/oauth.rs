@@ -92,7 +92,7 @@ impl House {
         StartedLogin { cookie: cookie.to_owned(), query: parameters(query) }
     }
 
-    /// Sets the provider's answer for the next code, which contains this ID token.
+    /// Makes the provider answer the next code with this ID token.
     fn will_vouch(&self, id_token: &str) {
         let answer = json!({"access_token": "opaque", "token_type": "Bearer", "expires_in": 60, "id_token": id_token});
         self.provider.answer("/token", 200, &answer);
@@ -377,7 +377,8 @@ async fn an_id_token_is_of_this_sign_in_and_this_client() {
         let answered = house.sign_in(change.clone()).await;
         assert_eq!(refusal(&answered), (401, "INVALID_TOKEN".to_owned()), "{change}: {}", text(&answered));
     }
-    // Tokens of another signer, without a signature or signed with the client's secret, and an access token.
+    // Refused ID tokens: signed by another key, unsigned, signed with the client's secret, of the type of access
+    // tokens, empty, and too long.
     let begun = house.begin("corp").await;
     let claims = claims(&begun, &json!({}));
     let none = format!("{}.{}.", base64url(br#"{"alg":"none"}"#), base64url(claims.to_string().as_bytes()));

@@ -81,7 +81,7 @@ impl House {
         House { edge, keys, _folder: folder }
     }
 
-    /// Returns the same project without the members that policies close to analysts.
+    /// Returns the same project without the members that policies hide from analysts.
     async fn without_hidden_members() -> House {
         let without = |text: &str, words: &[&str]| {
             let remaining = text.lines().filter(|line| !words.iter().any(|word| line.contains(word)));
@@ -231,7 +231,7 @@ async fn certified_members_come_first_and_terms_are_synonyms() {
     assert_eq!(certified, [&json!({"name": "weight", "certification": badge})]);
 }
 
-/// A caller finds the same in a project with members that policies hide as in a project without these members.
+/// Hidden members must not affect a search: a caller finds the same in a project that lacks these members.
 #[tokio::test]
 async fn members_that_the_caller_may_not_see_change_nothing() {
     let hidden = House::new(CUBES, METRICS, POLICIES).await;
@@ -279,11 +279,11 @@ async fn members_that_the_caller_may_not_see_change_nothing() {
         }
     }
     assert!(found > 20, "{found}");
-    // The policies hide them from analysts only.
+    // The policies hide the members from analysts only.
     assert!(!hidden.found("writer", "secret").await.is_empty());
 }
 
-/// A question has the same interpretation in a project with members that policies hide and in one without them.
+/// Hidden members must not affect the interpretation of a question: it is the same in a project that lacks them.
 #[tokio::test]
 async fn questions_of_a_caller_do_not_depend_on_hidden_members() {
     const WORDS: [&str; 24] = [

@@ -44,7 +44,7 @@ impl Receiver {
         Receiver { endpoint, bodies }
     }
 
-    /// Returns all received bodies. The collector must be closed before.
+    /// Returns all received bodies. The collector must be closed first.
     fn all(&mut self) -> Vec<Vec<u8>> {
         let mut all = Vec::new();
         while let Ok(body) = self.bodies.try_recv() {

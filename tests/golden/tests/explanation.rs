@@ -1,5 +1,4 @@
-//! Tests the reported reasons for the path of each join (semantics, rule 6), and the statement that requests the
-//! warehouse's plan.
+//! Tests the reported reasons for the path of each join, and the statement that requests the warehouse's plan.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

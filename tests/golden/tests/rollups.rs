@@ -1,5 +1,5 @@
-//! Tests queries over pre-aggregations: which pre-aggregation serves each fact, the reasons against the others, and the
-//! SQL.
+//! Tests queries over pre-aggregations: which pre-aggregation serves each fact, the reasons why the other
+//! pre-aggregations do not, and the SQL.
 //!
 //! In: `rollups/cases.yml` over `rollups/project.yml`. Out: snapshots. The tables were built one hour ago.
 

@@ -1,8 +1,8 @@
 //! Compares the answers of the product and of the oracle to one query.
 //!
 //! In: both answers. Out: nothing, or a description of the first difference. Integers and decimals are compared with
-//! all their digits, doubles with a tolerance of 1e-9. Doubles within 1e-12 of zero count as zero, because a variance
-//! minus an equal number may leave its last bits.
+//! all their digits, doubles with a tolerance of 1e-9. Doubles within 1e-12 of zero count as zero, because the
+//! difference of a variance and an equal number may be a rounding error.
 
 use serde_json::Value as Json;
 

@@ -28,9 +28,9 @@ pub const QUERIES_PER_WORLD: usize = 30;
 /// The largest age of pre-aggregated rows, in seconds.
 const MAX_AGE: u64 = 3_600;
 
-/// DuckDB 1.5.6 fails internally under three conditions: it inlines a named query of several facts, finds that a branch
-/// has no rows (two ranges that do not meet), and the statement has a LIMIT. A case shows it. `AS MATERIALIZED` would
-/// prevent the failure, but a dialect's profile cannot express it.
+/// DuckDB 1.5.6 fails internally if three conditions hold at once: it inlines a named query of several facts, it finds
+/// that a branch has no rows (two ranges that do not meet), and the statement has a LIMIT. A case in `cases/` shows the
+/// failure. `AS MATERIALIZED` would prevent it, but a dialect's profile cannot express this clause.
 const ENGINE_FAILURE: &str = "INTERNAL Error: Attempted to dereference unique_ptr that is NULL";
 
 /// The largest integer in the data. It is so small that the sum over all rows of a join fits into 64 bits.
@@ -101,7 +101,7 @@ fn one_world(run: &Run, product: &Product, seed: u64, report: &mut Report) -> Re
     let mut world = world(&mut generator);
     limit_sums(&mut world);
     if run.features.foreign_keys {
-        // A generator of its own, so that a seed makes the same queries with and without foreign keys.
+        // Foreign keys have a separate generator, so that a seed makes the same queries with and without them.
         enforce(&mut Generator::new(seed.rotate_left(32), run.features), &mut world);
     }
     if run.features.policies && generator.random.chance(30) {

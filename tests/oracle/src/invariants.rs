@@ -1,7 +1,7 @@
 //! Invariants that need no oracle: the product is compared with itself.
 //!
-//! In: queries with a correct answer. Out: the queries that break an invariant. I4 is in `cached`, I7 in `surfaces`. I9
-//! needs a second warehouse, and I3 is tested by the comparison with the oracle.
+//! In: queries with a correct answer. Out: the queries that break an invariant. I4 is checked in `cached`, I7 in
+//! `surfaces`. I9 is not checked, because it needs a second warehouse. The comparison with the oracle checks I3.
 
 pub mod cached;
 
@@ -146,12 +146,13 @@ impl Within<'_, '_> {
     /// Checks I5: if a query has no filter on a measure, an additional filter never adds rows.
     fn one_more_filter(&mut self, body: &Json, answer: &Answered, other: &Json) {
         let Answered::Rows { total_rows: Some(before), .. } = answer else { return };
-        // With fewer rows, a measure may come under a bound that excluded its group before.
+        // An additional filter may lower a measure, so that the group passes a filter on the measure that it failed
+        // before.
         if mentions_values(&body["filters"], self.world) {
             return;
         }
         let Some(filter) = other["filters"].as_array().and_then(|filters| filters.first()) else { return };
-        // A running total adds the steps of its axis, even if only a filter names it.
+        // A running total adds the steps of its axis, even if only a filter names the running total.
         let runs = |cube: &Cube| cube.measures.iter().any(Measure::runs);
         if mentions_values(filter, self.world) && self.world.cubes.iter().any(runs) {
             return;

@@ -1,8 +1,9 @@
-//! The oracle: evaluates a query row by row, by the text of the semantics.
+//! The oracle: evaluates a query row by row, by the definition of its result.
 //!
 //! In: a [`World`] and a [`SemanticQuery`] as data. Out: the rendered rows, the allowed errors, or the statement that
-//! the semantics leave the result open. The oracle shares no code with the planner, uses no SQL, and is slow on
-//! purpose. Numbers of rules refer to the semantics document.
+//! the semantics leave the result open. The semantics of queries, projects and policies are described in `query.md`,
+//! `project.md` and `policies.md` in `runtime/docs/reference`. The oracle shares no code with the planner, uses no SQL,
+//! and is slow on purpose.
 
 mod calc;
 mod facts;
@@ -155,7 +156,8 @@ fn evaluate(evaluation: &Evaluation<'_>, settings: &Settings) -> Option<Answer> 
     let selected_rolling = calculation.rolling.len();
     let group_tests = filters::group_tests(evaluation, &group_filters, &groups, &mut calculation);
     let order = order::keys(evaluation, &groups, &values, &mut calculation);
-    // Groups come only from the cubes of selected values (rule 12). Further cubes must still reach the columns.
+    // Groups come only from the cubes of selected values. Cubes of values that only filters or sort keys name must
+    // still reach the group-by columns.
     for fact in calculation.facts() {
         if !facts.contains(&fact) {
             facts.push(fact);
@@ -204,7 +206,7 @@ fn evaluate(evaluation: &Evaluation<'_>, settings: &Settings) -> Option<Answer> 
         keys.extend(all.flat_map(|fact| fact.groups.keys().cloned()));
     }
     if groups.is_empty() {
-        // Without groups, the result is one row, even if no row passes (rule 9).
+        // Without groups, the result is one row, even if no row passes.
         keys = BTreeSet::from([Vec::new()]);
     }
     let mut windows = Windows::default();
@@ -263,7 +265,7 @@ fn evaluate(evaluation: &Evaluation<'_>, settings: &Settings) -> Option<Answer> 
     })
 }
 
-/// Leaves the result of a query open if its axis mixes instants and local times in steps shorter than a day (rule 16).
+/// Leaves the result of a query open if its axis mixes instants and local times in steps shorter than a day.
 fn note_mixed_times(evaluation: &Evaluation<'_>, facts: &[String], groups: &[Group]) {
     let axes: Vec<_> =
         facts.iter().filter_map(|fact| evaluation.axis_of(fact, evaluation.primary_time(fact)?)).collect();

@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-/// A value. Null is the smallest value. The order of answers places null last on its own.
+/// A value. Null is the smallest value here, although answers have it last (see `oracle::order`).
 #[derive(Debug, Clone)]
 pub enum Value {
     Null,

@@ -192,7 +192,8 @@ pub struct Join {
     pub relationship: Relationship,
     pub left: usize,
     pub right: usize,
-    /// True if the warehouse has a foreign key for the join. It has the key only if every row finds a joined row.
+    /// True if the warehouse should have a foreign key for the join. The key is created only if every row finds a
+    /// joined row.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_enforced: bool,
 }

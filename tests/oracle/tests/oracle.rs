@@ -1,4 +1,4 @@
-//! Tests the oracle with the examples that the semantics document describes in words.
+//! Tests the oracle with small worlds and answers that were computed by hand.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -46,7 +46,7 @@ struct Declaration {
 
 /// The target of a path.
 enum Target {
-    /// A module, with which further paths may begin.
+    /// A module. If a `use` declaration imports it, other paths can begin with its name.
     Module(ModulePath),
     /// An item that the module at this path declares.
     Item(ModulePath),

@@ -2,8 +2,8 @@
 //!
 //! In: rounds and replicas over a state database and rows. Out: numbers, and each violation of four promises. An
 //! acknowledged build succeeds, or a later build replaces it. A table has the rows of one moment, which is never before
-//! the moment of the previous table. After an acknowledged invalidation, no answer has older rows. No table stays that
-//! the state does not know. Absent: starting database servers.
+//! the moment of the previous table. After an acknowledged invalidation, no answer has older rows. No table
+//! remains that is unknown to the state database. Absent: starting database servers.
 
 #![allow(clippy::disallowed_methods, reason = "the moments of kills are real time")]
 
@@ -158,9 +158,10 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Returns the faults of the state: acknowledged builds that did not succeed, and tables that it does not know.
+    /// Returns the faults of the state: acknowledged builds that did not succeed, and tables that the state
+    /// database does not know.
     async fn check_state(&self, builds: &BTreeSet<String>) -> Result<Vec<String>> {
-        // A builder without others beside it drops the tables that killed builders left.
+        // If no other builder is running, a builder drops the tables that killed builders left.
         let built = self.command(&["preagg", "build"]).run()?;
         ensure!(built.code == Some(0), "{}", built.stderr);
         let store = StateStore::open(self.kills.state_url, self.project.path()).await?;

@@ -1,8 +1,8 @@
 //! Builds the guests' standard library from its sources, into a private sysroot.
 //!
-//! In: the `library` folder of the compiler's exact version. Out: a sysroot in the cache, keyed by the compiler's commit
-//! and shared by all clones. Deliberately absent: changes to a toolchain. The variable `__CARGO_TESTS_ONLY_SRC_ROOT`
-//! sets the folder of the sources for cargo.
+//! In: the `library` folder of the compiler's exact version. Out: a sysroot in the cache, keyed by the compiler's
+//! commit and shared by all clones. Deliberately absent: changes to a toolchain. The variable
+//! `__CARGO_TESTS_ONLY_SRC_ROOT` sets the folder of the sources for cargo.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub(super) fn private_sysroot(context: &Context, key: &str) -> PathBuf {
     context.cache.join("wasm-std").join(key)
 }
 
-/// Returns whether the sysroot is complete: it has the library, and the link to the host's part with the linker.
+/// Returns whether the sysroot is complete: it has the library, and a link to the folder of the host with the linker.
 pub(super) fn is_usable(sysroot: &Path, host: &str) -> bool {
     has_standard_library(sysroot) && sysroot.join("lib/rustlib").join(host).is_dir()
 }

@@ -21,7 +21,7 @@ class Credentials(Protocol):
     renewable: bool
 
     def token(self, session: Session, refused: str | None) -> Operation[str | None]:
-        """Return the token of the next request, which is not the one that the server refused."""
+        """Return the token of the next request. A renewable source never returns `refused`, which the server refused."""
 
 
 class StaticToken:

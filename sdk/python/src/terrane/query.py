@@ -73,7 +73,7 @@ class Query:
         return self._append("measures", members)
 
     def filter(self, *filters: FilterLike) -> Query:
-        """Keep what meets all filters: conditions on dimensions filter rows, those on measures finished groups."""
+        """Filter. Conditions on dimensions filter rows; conditions on measures filter groups. All of them must hold."""
         for item in filters:
             if not isinstance(item, (Filter, Mapping)):
                 raise TypeError(f"expected a filter, found {type(item).__name__}")
@@ -120,7 +120,10 @@ class Query:
         return self._set("time_range", _without_none({**ends, "dimension": dimension, "granularity": granularity}))
 
     def compare(self, start: Moment | None = None, end: Moment | None = None, *, shift: str | None = None) -> Query:
-        """Add each value over another range as `<member>.previous`: a range, or a shift back such as `1 month`."""
+        """Add the value of each measure over another range, as `<member>.previous`.
+
+        The other range is given by its ends or in words, or as a shift back such as `1 month`.
+        """
         return self._set("compare_range", {"shift": shift} if shift is not None else date_range(start, end))
 
     def options(self, **options: Unpack[QueryOptions]) -> Query:

@@ -15,7 +15,8 @@ const PREFIX: &str = "canary_";
 /// The message of the error that a hidden row raises. Callers may see it, because it is part of the members' SQL.
 pub(crate) const ERROR: &str = "hidden row";
 
-/// Adds the members with harmless SQL, for the generator of queries. [`write_members`] replaces it by SQL that fails.
+/// Adds the members with harmless SQL, for the generator of queries. [`write_members`] replaces this SQL with SQL that
+/// fails on hidden rows.
 pub(super) fn add_members(cube: &mut Cube) {
     let code = Expr::own(cube.columns.len() - 1);
     for (name, kind) in [

@@ -1,7 +1,7 @@
 //! Cubes over the data of a protected cube: over the same table, over queries or models, or with renamed columns.
 //!
-//! In: a world. Out: cubes for the generator of queries, and the relations in their files. By the semantics, each cube
-//! shows the same rows as the protected cube, or nothing.
+//! In: a world. Out: cubes for the generator of queries, and the relations in their files. Each cube must show the
+//! same rows as the protected cube, or nothing.
 
 use serde_json::{Value as Json, json};
 use terrane_oracle_tests::random::Random;
@@ -38,9 +38,9 @@ const SPELLINGS: &[&str] = &[
 /// A cube over the data of another cube.
 pub(super) struct Derived {
     pub(super) cube: Cube,
-    /// The cube whose table it reads.
+    /// The name of the cube whose data this cube reads.
     pub(super) origin: String,
-    /// The keys `sql` or `sql_table`, or `extends`.
+    /// The part of the cube's file that defines its rows: an object with the key `sql`, `sql_table` or `extends`.
     pub(super) relation: Json,
     /// The model that the cube reads, if it reads one.
     pub(super) files: Files,

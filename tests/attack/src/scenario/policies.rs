@@ -1,4 +1,5 @@
-//! Policies beyond those of the oracle's worlds: `when` by attributes of every type, `"*"`, masks that are SQL.
+//! Policies beyond those of the oracle's worlds: conditions (`when`) on attributes of every type, policies on all cubes
+//! (`"*"`), and masks that are SQL.
 //!
 //! In: a world and its policies as JSON. Out: other policies that hide at least as much from the caller, and the world
 //! that they describe.
@@ -63,8 +64,8 @@ pub(super) fn add(generator: &mut Generator, world: &mut World, has_star: bool, 
     extras
 }
 
-/// Removes row filters that read a cube whose rows another policy hides. The semantics do not define which rows such
-/// a filter reads.
+/// Removes row filters that read a cube whose rows another policy hides. It is not defined which rows such a filter
+/// reads.
 fn drop_filters_over_hidden_cubes(world: &mut World) {
     let hidden: Vec<String> = world.policies.iter().map(|policy| policy.cube.clone()).collect();
     let policies = std::mem::take(&mut world.policies);

@@ -1,9 +1,9 @@
 //! The data of the other side: equal in everything that the caller may see.
 //!
 //! In: a world whose cubes have a last column of tags ([`CODE`]). Out: the same world with other hidden rows and other
-//! masked values. These values stay: the rows that the caller sees; the columns that the semantics show through joins,
-//! row filters and distinct keys (rules 20 and 21); the first character of a partial mask; strings under a hash mask.
-//! After each change, the oracle's own filter checks that the same rows are visible.
+//! masked values. These values stay: the rows that the caller sees; the columns that joins, row filters and distinct
+//! keys read unmasked; the first character of a partial mask; strings under a hash mask. After each change,
+//! the oracle's own filter checks that the same rows are visible.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -184,7 +184,7 @@ fn id_of(row: &[Cell]) -> Option<i64> {
 }
 
 fn unused(used: &mut BTreeSet<i64>) -> i64 {
-    // The generator's foreign keys are at most 11, so a visible row may refer to a new hidden row.
+    // Takes the smallest unused id. Foreign keys are at most 11, so a visible row may refer to the new hidden row.
     let id = (0..).find(|id| !used.contains(id)).unwrap_or_default();
     used.insert(id);
     id
@@ -271,7 +271,7 @@ fn reads(sql: &Expr, column: usize) -> bool {
     }
 }
 
-/// Returns the columns of join keys and row filters. By the semantics, answers depend on their raw values.
+/// Returns the columns of join keys and row filters. Answers may depend on the raw values of these columns.
 fn raw_columns(world: &World, cube: &Cube) -> BTreeSet<usize> {
     let mut raw = BTreeSet::new();
     for other in &world.cubes {

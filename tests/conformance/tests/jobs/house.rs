@@ -102,7 +102,7 @@ pub(crate) fn status_and_code(answered: &Answered) -> (u16, String) {
     (answered.status.as_u16(), body(answered)["error"]["code"].as_str().unwrap_or_default().to_owned())
 }
 
-/// Waits until a condition holds, which another task changes.
+/// Waits until another task has made a condition true.
 pub(crate) async fn until(mut is_true: impl FnMut() -> bool) {
     let wait = async {
         while !is_true() {

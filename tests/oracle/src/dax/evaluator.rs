@@ -26,7 +26,8 @@ struct Context {
 /// The rows of a table expression.
 struct Rows {
     columns: Vec<Column>,
-    /// The columns by which the rows filter. For a fact table, they include the columns of its customer.
+    /// The columns that the rows restrict if they are used as a filter. For a fact table, these include the columns of
+    /// the customer.
     expanded: Vec<Column>,
     rows: Vec<Row>,
 }
@@ -335,8 +336,8 @@ impl Evaluator {
     }
 }
 
-/// Returns whether a filter by a column restricts a table. The column belongs to the table itself, or to the customers,
-/// which both facts join.
+/// Returns whether a filter by a column restricts a table. A filter restricts the table of the column. Filters by
+/// columns of the customers also restrict both facts, which join the customers.
 fn applies((of, _): Column, table: &str) -> bool {
     of == table || of == "customers"
 }
@@ -359,7 +360,7 @@ impl Rows {
 }
 
 impl Context {
-    /// Returns the filters that restrict a table, each with the columns that belong to the table.
+    /// Returns the filters that restrict a table, each reduced to the columns that restrict the table.
     fn reaching(&self, table: &str) -> Vec<Restriction> {
         let mut context = self.clone();
         context.remove(&|column| !applies(column, table));

@@ -65,7 +65,7 @@ pub enum Table {
     All(Column),
     /// FILTER by a condition on the columns of the row.
     Filter(Box<Table>, Condition),
-    /// FILTER by an expression, for which the row becomes filters.
+    /// FILTER by an expression. When the expression is evaluated, the values of the row are filters.
     FilterBy(Box<Table>, Test),
     /// SUMMARIZE of the table `orders`.
     Summarize(Vec<Column>),

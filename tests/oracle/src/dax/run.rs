@@ -248,7 +248,8 @@ impl World<'_, '_> {
     }
 }
 
-/// Returns whether a policy refused the query. Here the audit log does not accept denials, which is its own error.
+/// Returns whether a policy refused the query. In these tests, the audit log accepts no denial, which is
+/// reported as an error of the state database.
 fn is_denial(error: &ErrorBody) -> bool {
     matches!(error.code, Code::Forbidden | Code::StateUnavailable)
 }

@@ -19,7 +19,7 @@ pub(super) fn add(generator: &mut Generator, world: &mut World, names: &mut Name
             cube.segments.push(Segment { name: names.member(generator, &format!("segment{number}")), sql });
         }
     }
-    // Columns read across a join must be reached by to-one hops, which direct to-one joins always are.
+    // A column of another cube must be reached by to-one hops. A direct to-one join is such a hop.
     for (index, taken) in taken.iter_mut().enumerate() {
         let measures = measures(generator, world, index, taken);
         world.cubes[index].measures = measures;

@@ -137,8 +137,8 @@ impl Names {
         self.unique(base, " ")
     }
 
-    /// Returns an unused name of a table, without characters of paths or patterns. Policies treat names with these as
-    /// files, so a policy on one table would also close the cubes over other tables.
+    /// Returns an unused name of a table, without characters of paths or patterns. Policies treat names with such
+    /// characters as files, so a policy on one table would also close the cubes over other tables.
     pub(super) fn table(&mut self, generator: &mut Generator, plain: &str) -> String {
         let name = self.column(generator, plain);
         if name.contains(['/', '\\', '*']) { self.unique(plain.to_owned(), " ") } else { name }

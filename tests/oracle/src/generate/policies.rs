@@ -32,7 +32,7 @@ pub fn policies(generator: &mut Generator, world: &World) -> Vec<Policy> {
         let is_for_others = generator.random.chance(10);
         policies.push(Policy { cube: cube.name.clone(), row_filter, is_for_others });
     }
-    // The semantics do not define a filter that reads a cube whose rows another policy hides.
+    // The result of a filter that reads a cube whose rows another policy hides is not defined.
     let hidden: Vec<String> = policies.iter().map(|policy| policy.cube.clone()).collect();
     policies.retain(|policy| match &policy.row_filter {
         RowPolicy::Attribute { column: Expr::Column { cube: Some(joined), .. }, .. } => {

@@ -34,7 +34,7 @@ pub fn rollups(generator: &mut Generator, world: &World) -> Vec<Rollup> {
     rollups
 }
 
-/// Returns a cube whose last rows arrive late: one with pre-aggregations to which no other cube joins.
+/// Returns a cube whose last rows arrive late. The cube has pre-aggregations, and no other cube joins it.
 pub fn late_cube(generator: &mut Generator, world: &World) -> Option<String> {
     if !generator.random.chance(25) {
         return None;

@@ -1,4 +1,4 @@
-//! Computes values from finished aggregates (rules 4, 7, 9 and 10).
+//! Computes values from finished aggregates.
 //!
 //! In: measures and metrics. Out: the aggregates that they need, and their values once the aggregates are known.
 
@@ -77,7 +77,7 @@ impl<'r, 'w> Calculation<'r, 'w> {
 
     fn measure(&mut self, cube: &str, name: &str, around: &[RowFilter]) -> Calc {
         if self.evaluation.world.is_denied(cube, name) {
-            // The value depends on a denied measure. The semantics do not define which of both errors is reported.
+            // The value depends on a denied measure. The semantics do not define which of the two errors is reported.
             self.evaluation.refuse(Code::InvalidMeasure);
             self.evaluation.refuse(Code::Forbidden);
         }
@@ -171,7 +171,7 @@ impl<'r, 'w> Calculation<'r, 'w> {
         !self.running.is_empty() || !self.rolling.is_empty()
     }
 
-    /// Returns every aggregate in one group. If a cube lacks the group, it has no rows for it (rule 4).
+    /// Returns every aggregate in one group. If a cube lacks the group, its aggregates are computed over no rows.
     pub(crate) fn aggregates(&self, key: &[Value], facts: &Facts, history: &Facts, windows: &Windows) -> Vec<Value> {
         let of = |(index, wanted): (usize, &Wanted<'_>)| {
             if self.rolling.iter().any(|(rolling, _)| *rolling == index) {

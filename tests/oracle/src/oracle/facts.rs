@@ -1,5 +1,4 @@
-//! Evaluates the groups of one cube: which rows pass the filters, and in which groups they count (rules 1 to 3, 5, 11
-//! and 15).
+//! Evaluates the groups of one cube: which rows pass the filters, and in which groups they count.
 //!
 //! In: a cube, group-by columns and filters. Out: for each group, its rows with the inputs of all aggregates.
 
@@ -29,7 +28,8 @@ pub(crate) struct Measured {
     pub(crate) inputs: Vec<Option<Value>>,
 }
 
-/// Returns the cube that owns one of the dimensions and reaches all others by to-one joins (rule 15).
+/// Returns the cube that owns one of the dimensions and reaches the cubes of all others by to-one
+/// joins.
 pub(crate) fn owner_of_dimensions(evaluation: &Evaluation<'_>, groups: &[Group]) -> Option<String> {
     if let Some(cube) = &evaluation.query.cube {
         return Some(cube.to_string());
@@ -146,7 +146,7 @@ pub(crate) fn placed<'w>(
         let mut places = BTreeSet::new();
         let tuples = tree.tuples(row);
         for tuple in &tuples {
-            // If no row joins, a condition is evaluated on a row of nulls (rule 11).
+            // If no row joins, a condition is evaluated on a row of nulls.
             let in_segments = segments.iter().all(|(cube, sql)| sql.passes(&*tree.view(tuple).of(Some(cube))));
             if in_segments && filters.iter().all(|filter| filter.passes(evaluation, &tree, tuple)) {
                 places.insert(place(evaluation, &tree, tuple, groups, period));
@@ -283,7 +283,7 @@ pub(crate) fn group_value(evaluation: &Evaluation<'_>, tree: &Tree<'_, '_>, tupl
     }
 }
 
-/// Returns the value of a dimension. It is null if no row joins, even if the SQL replaces null (rules 2 and 3).
+/// Returns the value of a dimension. It is null if no row joins, even if the SQL replaces null.
 pub(crate) fn dimension_value(
     evaluation: &Evaluation<'_>,
     tree: &Tree<'_, '_>,

@@ -1,4 +1,4 @@
-//! Filters: on rows and on finished groups, in two-valued logic (rules 11 to 13).
+//! Filters: on rows and on finished groups, in two-valued logic: a comparison with null is false.
 //!
 //! In: filter trees with values as sent. Out: trees of tests. A filter that does not fit is reported as a problem.
 
@@ -44,7 +44,7 @@ pub(crate) enum GroupFilter {
     Broken,
 }
 
-/// Splits the filters: conditions without a measure apply to rows, the others to groups (rule 12).
+/// Splits the filters: those without a measure apply to rows, those with a measure to groups.
 pub(crate) fn split(evaluation: &Evaluation<'_>) -> (Vec<RowFilter>, Vec<Filter>) {
     let (mut rows, mut on_groups) = (Vec::new(), Vec::new());
     let mut conjuncts: Vec<&Filter> = evaluation.query.filters.iter().collect();
@@ -200,7 +200,7 @@ impl RowFilter {
     }
 }
 
-/// Checks a comparison with a bucket, for which additional limits apply.
+/// Records two constructs in comparisons with a bucket: a value with an offset, and the last year of the calendar.
 fn note_bucket(evaluation: &Evaluation<'_>, values: &[Sent]) {
     let texts = || values.iter().filter_map(|value| if let Sent::Text(text) = value { Some(text) } else { None });
     if texts().any(|text| has_offset(text)) {

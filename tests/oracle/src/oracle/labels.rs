@@ -1,4 +1,4 @@
-//! Buckets of time, and the rendering of values (rules 16 and 18).
+//! Buckets of time, and the rendering of values.
 //!
 //! In: a time and a time zone. Out: the start of its bucket, and the label. A finished answer contains only strings,
 //! numbers, booleans and nulls.

@@ -1,4 +1,4 @@
-//! The effects of masks and denied members on a query (rule 21).
+//! The effects of masks and denied members on a query.
 //!
 //! In: the members that a query reads, and the world's mask policies. Out: masked values, and a problem for each
 //! forbidden use. Joins, row filters of policies and distinct keys read raw values.

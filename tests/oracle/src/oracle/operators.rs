@@ -1,4 +1,4 @@
-//! Operators with values, in two-valued logic (rule 13).
+//! Operators with values, in two-valued logic: a comparison with null is false.
 //!
 //! In: an operator and values as sent. Out: a test of one value. A value that does not fit is reported as a problem.
 

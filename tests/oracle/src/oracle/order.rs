@@ -1,5 +1,5 @@
-//! The order of an answer: the caller's keys or the default order, then further columns to break ties. Nulls are last
-//! (rule 14 and "Order" of the decisions).
+//! The order of an answer: the caller's keys or the default order, then further columns to break ties. Nulls are last.
+//! The order is described in `runtime/docs/reference/query.md`, "Order and page".
 
 use std::cmp::Ordering;
 

@@ -47,11 +47,11 @@ pub enum Construct {
     Steps,
     /// Two paths with to-many joins that have the same length.
     ToManyTie,
-    /// An axis that has more steps than rows may be added.
+    /// An axis with so many steps that the limit of added rows is exceeded.
     ManySteps,
     /// A filter on a bucket with a value that has an offset.
     BucketAndInstant,
-    /// A filter on a bucket with the last day of the calendar.
+    /// A filter on a bucket with a value in the last year of the calendar, 9999.
     BucketAndLastDay,
     /// Steps of one time dimension by several granularities.
     TwoGranularities,

@@ -1,4 +1,4 @@
-//! Finds join paths by rule 6: lists every path without a cycle and takes the best one.
+//! Finds join paths: lists every path without a cycle and takes the best one (see [`Merit`]).
 //!
 //! In: a world's joins. Out: the best path between two cubes, by name. Finding a path is slow, so paths are cached.
 

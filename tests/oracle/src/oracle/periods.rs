@@ -1,5 +1,4 @@
-//! The periods of a query: its ranges, the time before them, and the periods with which they are compared (rules 8, 17
-//! and 19).
+//! The periods of a query: its ranges, the time before them, and the periods with which they are compared.
 //!
 //! In: the ranges as they were sent. Out: row filters for one cube, and the groups of the compared period. These groups
 //! are moved to the groups of the query with which they are compared.
@@ -167,7 +166,7 @@ impl Ranged<'_> {
     }
 }
 
-/// Reports the problems of a comparison, and whether the semantics leave it open.
+/// Reports the problems of a comparison, and records whether the semantics leave its result open.
 pub(crate) fn check_compared(
     evaluation: &Evaluation<'_>,
     facts: &[String],
@@ -230,7 +229,7 @@ fn is_moved(evaluation: &Evaluation<'_>, ranged: &Ranged<'_>, facts: &[String], 
     }
 }
 
-/// Moves the steps of the compared period to the steps with the same position in the range (rule 19).
+/// Moves the steps of the compared period to the steps with the same position in the range.
 pub(crate) fn shifted(
     evaluation: &Evaluation<'_>,
     fact: &str,

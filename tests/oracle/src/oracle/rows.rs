@@ -1,4 +1,4 @@
-//! Joins the rows of one cube (rules 2, 3 and 11): every row with every combination of joined rows.
+//! Joins the rows of one cube: every row with every combination of joined rows.
 //!
 //! In: a cube and the other cubes that are needed. Out: the tuples of each row. If no row of a cube joins, the cube has
 //! no row in the tuple. In the SQL of a member, a cube's name means the cube that the member's own cube reaches. A cube

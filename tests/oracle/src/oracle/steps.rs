@@ -1,4 +1,5 @@
-//! Adds the periods without data, and computes running totals over them (rule 8, and `fill_gaps` of the decisions).
+//! Adds the periods without data, and computes running totals over all periods (see `fill_gaps` in
+//! `runtime/docs/reference/query.md`).
 //!
 //! In: the groups that have data. Out: these groups and the added ones, with running totals instead of sums. Periods
 //! shorter than a day are not supported.
@@ -108,7 +109,7 @@ fn range(evaluation: &Evaluation<'_>, facts: &[String], group: &Group) -> Option
 }
 
 impl Along {
-    /// Returns the index of one column of the axis. All of them have the same time dimension.
+    /// Returns the index of one column of the axis. All columns of the axis have the same time dimension.
     pub(crate) fn column(&self) -> usize {
         self.columns[0].0
     }

@@ -1,4 +1,5 @@
-//! The stretches of time that dates, timestamps and phrases cover (rule 17 and "TimeRange" of the decisions).
+//! The stretches of time that dates, timestamps and phrases cover (see "Time" in
+//! `runtime/docs/reference/query.md`).
 //!
 //! In: a string, the axis on which it is compared, the query's time zone. Out: a stretch on this axis.
 
@@ -76,7 +77,7 @@ pub(crate) fn range(range: &DateRange, axis: Axis, zone: &TimeZone, now: Timesta
 }
 
 /// Returns the range moved back by calendar units. The day of an end is at most the last day of the month, and whole
-/// months stay whole months (rule 19). `None` if an end is unbounded.
+/// months stay whole months. `None` if an end is unbounded.
 pub(crate) fn moved(
     range: &DateRange,
     shift: Shift,

@@ -1,4 +1,4 @@
-//! Rolling windows: the rows around each step (rule 10b).
+//! Rolling windows: the rows around each step (see "Rolling windows" in `runtime/docs/reference/project.md`).
 //!
 //! In: the rows of a fact, without the range of the axis, each with its groups and times. Out: the inputs of each
 //! aggregate, for each group whose window contains rows.

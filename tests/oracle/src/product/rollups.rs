@@ -111,7 +111,7 @@ impl Served<'_> {
         Ok(format!("{:?}", rows.batches))
     }
 
-    /// Returns the constructs of a run that stand for the pre-aggregations that a query reads.
+    /// Returns one construct, under which a run is counted, for each pre-aggregation that a query reads.
     pub fn rollups_of(&self, query: &SemanticQuery) -> Vec<&'static str> {
         let context = context(Asker::Usual);
         let session = self.services.queries.session(&context);

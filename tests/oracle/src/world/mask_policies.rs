@@ -1,4 +1,4 @@
-//! Masks and denied members: their form in a project, and their effects (semantics, rule 21).
+//! Masks and denied members: their form in a project, and their effects.
 //!
 //! In: a [`World`]. Out: the masks of dimensions, the members that do not exist for the caller, and the columns that no
 //! other member may read. Not here: the errors of a query (`oracle`).

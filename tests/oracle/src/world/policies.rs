@@ -1,4 +1,4 @@
-//! Row filters of policies: their form in a project, and the rows that they hide (semantics, rule 20).
+//! Row filters of policies: their form in a project, and the rows that they hide.
 //!
 //! Some row filters come from a governance hook instead of the project. They hide rows in the same way.
 //!

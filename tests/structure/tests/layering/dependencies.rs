@@ -180,7 +180,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "terrane-importers",
-        // The writer of YAML, the names and the new folder come from the crate of drafts.
+        // `terrane-authoring` has the writer of YAML, the names, and the creation of the new folder.
         may_use: &["terrane-authoring", "terrane-compiler"],
         must_not_reach: &["axum", "hyper", "duckdb", "libduckdb-sys", "wasmtime", "sqlx", "reqwest", "clap"],
     },

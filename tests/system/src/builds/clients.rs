@@ -148,7 +148,8 @@ impl<'a> Clients<'a> {
         thread::sleep(PAUSE * 10);
     }
 
-    /// Reads tables, and checks that the rows of each are from one moment, which is never before the last one seen.
+    /// Reads tables, and checks that the rows of each table are from one moment. This moment must not be before the
+    /// last moment at which rows of the same month were read.
     fn read_tables(&self, address: SocketAddr, known: &mut BTreeMap<String, u64>) {
         let Some(found) = self.tables(address) else { return };
         for (month, (low, high)) in found {

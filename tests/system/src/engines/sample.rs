@@ -1,4 +1,4 @@
-//! The rows of every engine, as statements for each engine.
+//! The sample tables that every engine contains, and the statements that create them in each engine.
 //!
 //! Values are defined once, as text, and converted to the literals of each engine. The tables are created again at each
 //! start, because `warehouse.init` may run several times on one database.
@@ -155,7 +155,8 @@ pub fn small_tables() -> Vec<Table> {
     ]
 }
 
-/// Returns a table of instants in two columns: one with time zones, if the engine supports the year, and one without.
+/// Returns a table with instants in two columns. The column `zoned` has time zones, and is null in years that some
+/// engine does not support. The column `stored` has none.
 fn clicks() -> Table {
     let columns = [("id", Type::Integer), ("zoned", Type::Instant), ("stored", Type::Timestamp)];
     let row = |(id, text): (usize, &&str)| -> Vec<Cell> {

@@ -1,6 +1,7 @@
 //! Measures the memory of a server that writes a large result and reads it in pages.
 //!
-//! DuckDB generates the rows in the process of the server, so its memory counts as well. `memory_limit` bounds it.
+//! DuckDB generates the rows in the process of the server, so DuckDB's memory counts as well. `memory_limit` is its
+//! bound.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};

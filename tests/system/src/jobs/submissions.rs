@@ -1,4 +1,4 @@
-//! Measures the rate at which a server stores jobs. A job is answered when it is on disk.
+//! Measures the rate at which a server stores jobs. A submission is answered once the job is on disk.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! Measures the effect of a hook that loops for some callers on other callers.
 //!
 //! In: a program, callers, a time. Out: the waiting times of callers whom the hook answers, first alone, then beside
-//! callers for whom the hook loops until it is stopped. Each of the latter has its own credential, so that the circuit
-//! breaker of one caller never opens because of another. Not here: the acceptable ratio.
+//! callers for whom the hook loops until it is stopped. Each caller of the second kind has its own credential, so
+//! that the circuit breaker of one caller never opens because of another caller. Not here: the acceptable ratio.
 
 use std::fmt;
 use std::process::Stdio;
@@ -104,7 +104,7 @@ pub fn run(binary: &str, settings: Settings) -> Result<LoopingReport> {
 }
 
 impl LoopingReport {
-    /// Returns the ratio of the waiting times at a percentile: with the looping hook to those without it.
+    /// Returns the waiting time at a percentile beside the looping hook, divided by the waiting time without it.
     pub fn ratio(&self, hundredths: usize) -> f64 {
         let [beside, alone] = [&self.beside, &self.alone].map(|report| report.percentile(hundredths).as_secs_f64());
         beside / alone.max(1e-9)

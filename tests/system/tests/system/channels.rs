@@ -199,7 +199,7 @@ fn assert_webhook(request: &Received, kind: &str, is_signed: bool) {
     assert_eq!(request.body["type"], format!("alert.{kind}"));
     let alert = &request.body["data"]["alerts"][0];
     assert_eq!(alert["first_step"], BAD_DAY);
-    // Only the configured channel may receive values; a URL that a caller chose never may.
+    // Only the configured channel may receive values. A URL that a caller chose must not receive values.
     assert_eq!(alert.get("value").is_some(), is_signed, "{alert}");
 }
 

@@ -126,7 +126,7 @@ fn generated_python_client_queries_a_server() {
         .arg("--output-path")
         .arg(client.join("terrane_client"))
         .env("PATH", tools));
-    // For operations and schemas that it cannot express, the generator prints a warning and omits them.
+    // The generator prints a warning about each operation or schema that it cannot express, and omits it.
     assert!(!generated.to_lowercase().contains("warning"), "{generated}");
     run(Command::new(tools.join("python")).args(["-m", "compileall", "-q"]).arg(&client));
     let script = path("tests/system/clients/query.py");

@@ -1,5 +1,5 @@
-//! Tests a real hook over a real warehouse: data that the hook hides never leaves the server, and queries that it
-//! cannot allow are refused.
+//! Tests a real hook over a real warehouse: data that the hook hides never leaves the server, and queries to which
+//! the obligations of the hook cannot be applied are refused.
 //!
 //! The project's own policies are the oracle: a hook with the filters of a policy must lead to the same answers, byte
 //! for byte. Hidden rows contain a string that no answer may contain.

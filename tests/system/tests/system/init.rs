@@ -1,5 +1,5 @@
 //! Tests `terrane init`: projects from a DuckDB file, from files and from PostgreSQL must load, be valid for the rows,
-//! and give the same answers as hand-written SQL. Also tests the remaining files if a project cannot be created.
+//! and give the same answers as hand-written SQL. Also tests which files remain if a project cannot be created.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 

@@ -139,7 +139,7 @@ fn unclear_questions_are_read_by_the_model() {
         assert!(!sent[0].text.contains(hidden), "{hidden}: {}", sent[0].text);
     }
 
-    // The stored query serves this caller. Another caller may see more members, so the model is asked for it.
+    // The stored query serves the caller `eu`. The caller `boss` may see more members, so the model is asked again.
     shop.ask("eu", &json!({"query": QUESTION}));
     assert_eq!(model.received().len(), 1);
     let (_, answer) = shop.ask("boss", &json!({"query": QUESTION, "run": true}));

@@ -87,7 +87,7 @@ const SHOWN: &str = r#"policies:
 "#;
 
 /// Tests that the conditions of a caller are never evaluated on hidden rows, because an error could disclose values.
-/// An engine is free to evaluate them before the condition of the policy.
+/// Without a protection, an engine may evaluate these conditions before the condition of the policy.
 #[test]
 fn what_a_caller_asks_is_never_computed_of_hidden_rows() {
     let project = Scratch::empty().with("service_project.yml", CODES).with("cubes/orders.yml", CODED);

@@ -24,7 +24,7 @@ const ORDERS: &str = "\
 CREATE TABLE IF NOT EXISTS orders AS SELECT i AS id, CASE WHEN i % 3 = 0 THEN 'EU' ELSE 'US' END AS region, \
 (i * 7) % 100 AS amount, TIMESTAMP '2026-01-01' + INTERVAL (i) HOUR AS placed_at FROM range(2000) t(i)";
 
-/// A cube with two pre-aggregations: one of days by region with one table per month, and one without a time.
+/// A cube with two pre-aggregations: one by day and region with one table per month, and one without a time.
 pub(crate) const CUBE: &str = "\
 cubes:
   - name: orders

@@ -191,7 +191,8 @@ fn a_registered_cube_breaks_nothing_else() {
     let cube = json!({"name": "metric_time", "sql_table": "t", "measures": [{"name": "n", "type": "count"}]});
     let (status, refusal) = send(server.address, &writer, "POST", "/api/v1/query/meta/cubes", &cube);
     assert_eq!((status, &refusal["error"]["details"]["problems"][0]["code"]), (422, &json!("invalid-name")));
-    // If a metric in the files uses a registered cube, the cube cannot be deleted. A metric with the cube's name wins.
+    // If a metric in the files uses a registered cube, the cube cannot be deleted. If a metric in the files has the
+    // name of the cube, the metric takes precedence.
     assert_eq!(send(server.address, &writer, "POST", "/api/v1/query/meta/cubes", &new_cube()).0, 201);
     let over = "metrics:\n  - {name: over, type: simple, expression: sales.total}\n";
     fs::write(project.path().join("metrics/over.yml"), over).unwrap();

@@ -76,7 +76,8 @@ fn settings(own_port: u16, provider_port: u16) -> String {
     )
 }
 
-/// Returns a provider's settings with the five fields of the specification, beside the issuer in `security.jwt`.
+/// Returns the settings of a project whose provider has a name, client credentials and two URLs. The issuer is in
+/// `security.jwt`.
 fn five_fields(provider_port: u16) -> String {
     let provider = format!("http://127.0.0.1:{provider_port}");
     let accepting = accepting(&provider, "(1, 'corp:ada'), (2, 'US')");

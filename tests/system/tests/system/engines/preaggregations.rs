@@ -19,8 +19,8 @@ security: {anonymous: {scopes: [read]}}
 pre_aggregations: {enabled: true}
 ";
 
-/// A pre-aggregation of days by region with one table per month, of which those with changed rows are rebuilt. Another
-/// one reads a table whose rows change by themselves.
+/// A pre-aggregation by day and region with one table per month. The tables of months with changed rows are rebuilt.
+/// Another pre-aggregation reads rows that change by themselves.
 const PREAGGREGATIONS: &str = "    pre_aggregations:
       - name: daily
         measures: [count, revenue, mean, largest]

@@ -221,7 +221,8 @@ fn messages_are_written_with_their_alerts_and_sent_in_order() {
         let number = AtomicU32::new(0);
         let new_id = || -> Arc<str> { format!("{:03}", number.fetch_add(1, Ordering::Relaxed)).into() };
         let all = DeliveryFilter { limit: 100, ..DeliveryFilter::default() };
-        // The round is at second 200, so both channels wait until second 800. A round before that joins its messages.
+        // The round is at second 200, so both channels wait until second 800. The second
+        // round is before second 800, so its alerts join the waiting messages.
         store.write_round(&round(vec![step(Some("EU"), 1, true)], 300), None, &new_id).await.unwrap();
         store.write_round(&round(vec![step(Some("US"), 1, true)], 300), None, &new_id).await.unwrap();
         let waiting = store.deliveries("m", &all).await.unwrap();
@@ -230,7 +231,7 @@ fn messages_are_written_with_their_alerts_and_sent_in_order() {
         assert_eq!(waiting[0].message.alerts[0].expected, Some(1e300));
         assert_eq!(store.next_delivery().await.unwrap(), Some(second(800)));
         assert!(store.due_deliveries(second(799), 10).await.unwrap().is_empty());
-        // Normal steps resolve the alerts. Messages about this are sent after the first messages.
+        // Normal steps resolve the alerts. Messages about resolved alerts are sent after the first messages.
         let normal = |day| vec![step(Some("EU"), day, false), step(Some("US"), day, false)];
         store.write_round(&round([normal(2), normal(3)].concat(), 300), None, &new_id).await.unwrap();
         assert_eq!(store.deliveries("m", &all).await.unwrap().len(), 4);

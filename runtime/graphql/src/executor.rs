@@ -150,7 +150,7 @@ impl GraphQl {
         // The executor uses the parsed document, so the request needs no text.
         let mut request = Request::new("").variables(parts.variables.clone()).data(Arc::new(state));
         request.operation_name = parts.name.clone();
-        // If introspection is switched off, such operations were refused before.
+        // If introspection is switched off, operations with introspection fields were refused before.
         request.introspection_mode = IntrospectionMode::Enabled;
         request.set_parsed_query(parts.document.clone());
         request

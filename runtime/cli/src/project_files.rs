@@ -23,7 +23,7 @@ const MAX_ENTRIES: usize = 20_000;
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 const MAX_TOTAL_BYTES: u64 = 256 * 1024 * 1024;
 const MAX_DEPTH: usize = 16;
-/// Folders of a project without definitions.
+/// The folders of a project that contain no definitions.
 const OTHER_FOLDERS: [&str; 3] = ["data", "plugins", TESTS];
 const TESTS: &str = terrane_expectations::FOLDER;
 const ENDINGS: [&str; 3] = ["yml", "yaml", "sql"];

@@ -41,7 +41,7 @@ impl OAuthConfig {
 /// The settings of one provider, unchecked.
 #[derive(Debug, Clone)]
 pub struct ProviderConfig {
-    /// The place of its name, or of another key.
+    /// The place of the key `name`, or of another key of the provider.
     pub place: Option<Place>,
     pub name: Option<String>,
     pub client_id: Option<String>,

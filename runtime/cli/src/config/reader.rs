@@ -21,7 +21,7 @@ use super::environment::{Environment, PREFIX};
 use super::place::Place;
 use super::settings::{ReadKeys, ValueKind};
 
-/// The keys whose variable has a name that the interface fixes, besides the regular name.
+/// Keys with two variables: one has the regular name, and the other a name that the interface fixes, listed here.
 pub(super) const SPELLED: &[(&str, &str)] = &[
     ("security.jwt.secret", "SERVICE_SECURITY__JWT_SECRET"),
     ("security.jwt.algorithm", "SERVICE_SECURITY__JWT_ALGORITHM"),

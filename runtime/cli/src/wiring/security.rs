@@ -59,12 +59,12 @@ pub(super) async fn open(
     })
 }
 
-/// Returns whether tokens are accepted, with usable keys and providers. Sends no request.
+/// Returns whether tokens are accepted, and checks that their keys and providers can be used. Sends no request.
 pub(super) fn accepts_tokens(project: &Project, clock: &Arc<dyn Clock>) -> Result<bool, Failure> {
     let (config, root) = (&project.config, project.folder.root());
     let key = config.security.jwt.has_own_key().then(|| key(&config.security.jwt, root)).transpose()?;
     let providers = Providers::new(config, root, clock)?;
-    // No token is signed or verified here.
+    // The last argument is a secret. Any value will do, because this function signs and verifies no token.
     Ok(tokens(config, key, providers.external()?, [0; 32])?.is_some())
 }
 

@@ -179,8 +179,8 @@ impl QueryResult {
         QueryResult { answer, parts, cube, is_written: AtomicBool::new(is_repeated) }
     }
 
-    /// Counts the rows if they are written more than once. The limit `executions` does not cover that, because it
-    /// counts only different queries.
+    /// Counts the rows if they are written more than once. The limit `executions` does not cover repeated rows, because
+    /// it counts only different queries.
     fn count_repeated(&self, context: &Context<'_>) -> Result<(), Failure> {
         let is_repeated = self.is_written.swap(true, Ordering::Relaxed);
         let rows = if is_repeated { self.answer.returned_rows } else { 0 };

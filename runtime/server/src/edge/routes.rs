@@ -108,8 +108,8 @@ impl Routes {
         self.add_exempting(route, |_| false, unknown, handler)
     }
 
-    /// Adds a route. `is_public` selects its requests that need no credential, such as those for a page, or those whose
-    /// credential comes in a later message.
+    /// Adds a route. `is_public` selects the requests of the route that need no credential, such as those for a page,
+    /// or those whose credential comes in a later message.
     ///
     /// # Panics
     /// If HTTP does not define the method, or the path already has a route for it.

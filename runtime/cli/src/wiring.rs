@@ -98,7 +98,7 @@ pub struct Checked {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WarehouseUse {
     Read,
-    /// Models are built in it.
+    /// Models are built in the warehouse.
     Build,
     /// Tables of pre-aggregations are built at this place, and read.
     Rollups(RollupPlace),

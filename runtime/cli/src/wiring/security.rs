@@ -111,7 +111,7 @@ fn own_tokens(config: &Config, key: SigningKey, proof_key: [u8; 32]) -> Result<J
 }
 
 /// Returns the requirements on tokens of applications. If a provider is configured, the settings `issuer` and
-/// `audience` belong to it, and applications use `own_issuer`.
+/// `audience` describe the provider's tokens, and tokens of applications name `own_issuer`.
 fn applications(jwt: &JwtConfig, mapping: ClaimsMapping) -> ApplicationSettings {
     let own = jwt.own_issuer.clone();
     let (issuer, audience) =

@@ -3,7 +3,7 @@
 //! In: the target and `DUCKDB_LIB_DIR`. Out: two search paths for libduckdb: `lib/` next to the binary, for shipped
 //! programs, and the prepared folder of the clone, for development. On Linux the linker also compresses line tables and
 //! relocations and merges functions with the same code, which makes the debug binary 40 % smaller. Deliberately absent:
-//! a check that the library exists; the build script of the warehouse crate makes it.
+//! a check that the library exists, which is in the build script of the warehouse crate.
 #![allow(clippy::disallowed_methods, reason = "a build script is configured by its environment")]
 
 use std::env;
@@ -51,8 +51,9 @@ fn links_with_lld() -> bool {
     is_default && env::var_os("RUSTC_LINKER").is_none() && !flags.contains("link")
 }
 
-/// Returns whether the program may contain packed relocations: it is a debug build for this machine, whose dynamic
-/// loader reads them (glibc 2.36). Shipped programs must also run with older loaders.
+/// Returns whether the program may contain packed relocations. Dynamic loaders support them since glibc 2.36, and
+/// shipped programs must also run with older loaders. So the build must be a debug build for this machine, and this
+/// machine must have glibc 2.36 or later.
 fn has_packed_relocations() -> bool {
     let is_local = env::var("PROFILE").as_deref() == Ok("debug") && env::var("HOST") == env::var("TARGET");
     if !is_local || !links_with_lld() {

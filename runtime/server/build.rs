@@ -16,7 +16,8 @@ fn main() -> io::Result<()> {
     };
     let (package, out) = (PathBuf::from(package), PathBuf::from(out));
     let prepared = package.join("../../.prepared/lib");
-    // Cargo would run this script in every build if it watched a missing folder. This parent exists after any set-up.
+    // The parent folder is watched, because it exists after any set-up. If Cargo watched a missing folder, it would run
+    // this script in every build.
     if prepared.is_dir() {
         println!("cargo::rerun-if-changed={}", prepared.display());
     }
@@ -24,8 +25,8 @@ fn main() -> io::Result<()> {
     fs::write(out.join("playground.rs"), list(if copied.is_ok() { &FILES } else { &[] }))
 }
 
-/// Copies the files to the output folder. They are not included from their own folder, since clones can share a target
-/// folder.
+/// Copies the files to the output folder. The program includes the copies, because clones of the repository can share a
+/// target folder, and each clone has the original files at another path.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     for name in FILES {
         fs::copy(from.join(format!("{name}.gz")), to.join(format!("{name}.gz")))?;

@@ -2,7 +2,7 @@
 //!
 //! In: the value of `--from`. Out: an open warehouse, and the settings with which the project opens it again. Files
 //! outside the project are copied into it, since a project reads nothing outside its folder. Files that are too
-//! large for that are refused with a hint.
+//! large to be copied are refused with a hint.
 
 mod files;
 mod server;
@@ -167,7 +167,7 @@ fn check_size(copies: &[(PathBuf, String)], folder: &NewFolder) -> Result<(), Fa
         .hint(format!("Move the data to {0} (mkdir -p {0}), then name it there with --from.", data.display())))
 }
 
-/// Opens DuckDB over a project's folder. Returns it with the folder that it created there, if any.
+/// Opens DuckDB over a project's folder. Returns the warehouse, and the state folder if the project had none before.
 async fn open_duckdb(
     path: Option<PathBuf>,
     project: &Path,

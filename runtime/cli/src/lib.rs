@@ -55,8 +55,8 @@ use terrane_pictures::Glyphs;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The stack of worker threads and of the thread that reads a project, in bytes. Deeply nested SQL must not overflow
-/// it, because an overflow ends the process.
+/// The size of the stack of worker threads and of the thread that reads a project, in bytes. Deeply nested SQL must not
+/// overflow the stack, because an overflow ends the process.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
 
 #[derive(Debug, Parser)]

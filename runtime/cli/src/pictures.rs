@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::output_file::OutputFile;
 use crate::report::plural;
 
-/// The largest number of nodes of a picture. Larger ones are not readable.
+/// The largest number of nodes of a picture. Larger pictures are not readable.
 const MAX_NODES: usize = 400;
 /// The largest number of lines of a tree.
 const MAX_LINES: usize = 2_000;

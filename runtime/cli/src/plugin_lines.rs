@@ -1,8 +1,9 @@
 //! Shows plugins' log lines and the faults of hooks on standard error while a command runs.
 //!
-//! In: events of the target `terrane::plugin` of level `info` and above, and `policy_fault`. Out: one line for each,
-//! which begins with the plugin's name; secrets are masked. An author who tries a plugin in a project sees its output
-//! there. A fault and a warning are reported once. Not here: the server's log, which also has these events.
+//! In: events of the target `terrane::plugin` of level `info` and above, and the event `policy_fault`. Out: one line
+//! for each event, so that an author who tries a plugin in a project sees the plugin's output. The line begins with the
+//! plugin's name, and secrets are masked. Equal faults and equal warnings are reported once. Not here: the server's
+//! log, which also has these events.
 
 use std::collections::HashSet;
 use std::fmt::{self, Write as _};

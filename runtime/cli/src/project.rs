@@ -24,9 +24,9 @@ pub struct Project {
     /// The texts to compile. The environment may change the definitions of the project file.
     pub source: SourceTree,
     pub inputs: Inputs,
-    /// The environment, to read the project again.
+    /// The environment, for reloading the project.
     pub environment: Environment,
-    /// Problems of the configuration and the files. Those of the compiler come with the snapshot.
+    /// Problems of the configuration and the files. The compiler's problems come with the snapshot.
     pub problems: Vec<Diagnostic>,
 }
 
@@ -47,8 +47,8 @@ impl Project {
         let unread =
             found.iter().filter(|problem| problem.code == Code::NotUtf8).filter_map(|problem| problem.span.as_ref());
         let mut unread: BTreeSet<Arc<str>> = unread.flat_map(|span| folder.names_in(&span.file)).collect();
-        // The names that an unreadable file defines are unknown. Most files have the name of their cube, so it is
-        // assumed.
+        // The names that an unreadable file defines are unknown. Most files have the name of their cube, so the name of
+        // the file counts as one of them.
         let closed = found.iter().filter(|problem| problem.code == Code::UnreadableFile);
         let closed = closed.filter_map(|problem| Path::new(&*problem.span.as_ref()?.file).file_stem()?.to_str());
         unread.extend(closed.map(Arc::from));

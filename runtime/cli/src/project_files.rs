@@ -23,7 +23,7 @@ const MAX_ENTRIES: usize = 20_000;
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 const MAX_TOTAL_BYTES: u64 = 256 * 1024 * 1024;
 const MAX_DEPTH: usize = 16;
-/// Folders of a project without definitions.
+/// The folders of a project that contain no definitions.
 const OTHER_FOLDERS: [&str; 3] = ["data", "plugins", TESTS];
 const TESTS: &str = terrane_expectations::FOLDER;
 const ENDINGS: [&str; 3] = ["yml", "yaml", "sql"];
@@ -168,8 +168,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Reports folders that are not read although their names resemble a folder that is read. A folder that may contain
-    /// policies is an error, because the project would be open without them.
+    /// Reports folders that are not read although their names resemble the name of a folder that is read. A folder that
+    /// may contain policies is an error, because the project would be open without these policies.
     fn misnamed(&mut self, folders: &Folders) {
         let plain = |name: &str| name.trim_start_matches("./").trim_end_matches('/').to_owned();
         let read = [&folders.sources, &folders.models, &folders.cubes, &folders.metrics, &folders.policies];

@@ -92,7 +92,7 @@ fn draw_one(diagnostic: &Diagnostic, tree: &SourceTree, style: Style) -> String 
     text
 }
 
-/// Draws the source line with carets under the place. Long lines are cut around it.
+/// Draws the source line with carets under the place. Long lines are cut to the part around the place.
 fn draw_line(text: &mut String, line: &str, span: &Span, severity: Severity, style: Style) {
     let line = line.strip_prefix('\u{FEFF}').unwrap_or(line);
     let offset = |column: usize| line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);

@@ -61,7 +61,7 @@ pub fn refusals(config: &Config) -> Vec<Diagnostic> {
 /// show load and the names of cubes, so the address must be local unless `metrics.public` is set.
 ///
 /// # Errors
-/// The host has no address, or other machines can reach its address although `is_public` is not set.
+/// The host has no address, or other machines can reach its address although `metrics.public` is not set.
 pub fn metrics_address(config: &Config) -> Result<Option<SocketAddr>, Diagnostic> {
     let metrics = &config.metrics;
     let Some((host, port)) = metrics.address.as_ref().filter(|_| metrics.enabled) else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Queries as REST reads, refuses and explains them.
+//! Reads, refuses and explains queries in the same way as the REST interface.
 //!
 //! In: JSON. Out: a query for the app, an answer, or a refusal as the server would send it.
 

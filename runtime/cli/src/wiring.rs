@@ -98,7 +98,7 @@ pub struct Checked {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WarehouseUse {
     Read,
-    /// Models are built in it.
+    /// Models are built in the warehouse.
     Build,
     /// Tables of pre-aggregations are built at this place, and read.
     Rollups(RollupPlace),
@@ -254,7 +254,8 @@ fn query_settings(config: &Config) -> QuerySettings {
 
 fn job_settings(config: &Config) -> JobSettings {
     let jobs = &config.jobs;
-    // Jobs share less than half of the connections, but at least one. The others remain for interactive queries.
+    // Jobs share less than half of the connections, but at least one. The other connections remain for interactive
+    // queries.
     let share = (warehouse::connections(&config.warehouse).saturating_sub(1) / 2).max(1);
     JobSettings {
         concurrency: jobs.concurrency.min(share),
@@ -510,7 +511,7 @@ pub fn process_id() -> Arc<str> {
     hex::encode(random).into()
 }
 
-/// Returns whether tokens are accepted, with usable keys.
+/// Returns whether tokens are accepted, and checks that their keys can be used.
 ///
 /// # Errors
 /// A key file cannot be read or used, or others may read it.

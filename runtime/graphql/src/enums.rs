@@ -1,4 +1,4 @@
-//! The enums of the interface specification.
+//! The enums of the schema for the model, queries, lineage and search.
 
 use async_graphql::Enum;
 

@@ -67,7 +67,8 @@ impl GraphQl {
     /// Parses one operation of a document, and checks the document against the limits.
     ///
     /// # Errors
-    /// The document is not GraphQL, exceeds a limit, or has no such operation. [`Response::refused`] renders it.
+    /// The document is not GraphQL, exceeds a limit, or has no such operation. [`Response::refused`] renders the
+    /// refusal.
     pub fn read(
         &self,
         document: &str,
@@ -116,7 +117,7 @@ impl GraphQl {
     /// ends; dropping the stream ends the subscription. A query or a mutation is a stream of one response.
     ///
     /// # Errors
-    /// The caller or the server has too many subscriptions. [`Response::refused`] renders it.
+    /// The caller or the server has too many subscriptions. [`Response::refused`] renders the refusal.
     pub fn subscribe(
         &self,
         operation: Operation,
@@ -150,7 +151,7 @@ impl GraphQl {
         // The executor uses the parsed document, so the request needs no text.
         let mut request = Request::new("").variables(parts.variables.clone()).data(Arc::new(state));
         request.operation_name = parts.name.clone();
-        // If introspection is switched off, such operations were refused before.
+        // If introspection is switched off, operations with introspection fields were refused before.
         request.introspection_mode = IntrospectionMode::Enabled;
         request.set_parsed_query(parts.document.clone());
         request

@@ -31,8 +31,8 @@ pub(crate) use request::RequestState;
 
 pub(crate) type GraphQlSchema = Schema<query::Query, mutation::Mutation, subscription::Subscription>;
 
-/// Returns the schema. With `ValidationMode::Fast` it does not check the rules of validation, for operations that are
-/// known to follow them.
+/// Returns the schema. With `ValidationMode::Fast`, the schema does not check the rules of validation; this mode is for
+/// operations that are known to follow the rules.
 pub(crate) fn build(validation: ValidationMode) -> GraphQlSchema {
     // The library's limits are not set: this crate's own rules check documents before they reach the schema.
     Schema::build(query::Query::default(), mutation::Mutation::default(), subscription::Subscription::default())

@@ -3,7 +3,7 @@
 //!
 //! In: an operation with its variables, and the types of the schema. Out: a [`ResultShape`] after checking its limits:
 //! aliases, executions, complexity, and the depth of introspection. The response is written along the shape. A field
-//! that the schema does not have is a part of the shape without a type, and validation refuses it later.
+//! that is not in the schema has no type in the shape. Validation refuses such a field later.
 
 mod cost;
 mod types;

@@ -20,7 +20,7 @@ pub use terrane_app::security::{Scope, Scopes};
 /// The settings of HTTP.
 #[derive(Debug, Clone)]
 pub struct HttpSettings {
-    /// Shown in the health status.
+    /// The version of the program, which the health status reports.
     pub version: Arc<str>,
     pub body_limit_bytes: usize,
     /// The timeout for receiving a request's body.
@@ -45,7 +45,7 @@ pub struct HttpSettings {
 pub struct MetricsRoute {
     /// An absolute path that no other route has.
     pub path: &'static str,
-    /// True if every caller may read it; false if only callers with `admin` may.
+    /// True if every caller may read the metrics; false if only callers with the scope `admin` may.
     pub is_public: bool,
 }
 

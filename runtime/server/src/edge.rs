@@ -1,9 +1,9 @@
 //! The part of HTTP that all protocols share: correlation ids, the request log, preflights, panics, compression,
 //! security headers, authentication, limits, bodies.
 //!
-//! In: a request and its connection, the protocols, and a router. Out: a response, in every case. Most of it is one
-//! plain function, because a stack of layers would cost time in every request; only compression is a layer. Absent on
-//! purpose: sockets (`serve`), and the protocols (`rest`, `graphql`, `xmla`), which render errors.
+//! In: a request and its connection, the protocols, and a router. Out: a response, in every case. One plain function
+//! does most of the work, because a stack of layers would cost time in every request; only compression is a layer.
+//! Absent on purpose: sockets (`serve`), and the protocols (`rest`, `graphql`, `xmla`), which render errors.
 
 mod accept;
 mod admission;

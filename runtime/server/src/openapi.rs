@@ -1,8 +1,8 @@
 //! The description of the interface: OpenAPI 3.1, made from the routes as they are registered.
 //!
 //! In: every [`Route`] with its [`Doc`], and whether anonymous callers may read. Out: one JSON document. Schemas are
-//! derived from the types of the wire. What all operations share is added here: credentials, and the errors of
-//! bodies, callers and a busy server. Absent on purpose: names of the served project.
+//! derived from the types of the wire. This module adds the parts that all operations share: credentials, and the
+//! errors of bodies, callers and a busy server. Absent on purpose: names of the served project.
 
 mod doc;
 

@@ -1,4 +1,4 @@
-//! The log: structured events, one on a line (specification, "Events").
+//! The log: structured events, one on a line (`runtime/docs/reference/operations.md`, "Log").
 //!
 //! In: settings, a clock, and every `tracing` event of the process. Out: lines with `timestamp`, `level`, `event`,
 //! `correlation_id` and the event's own fields. A separate thread writes them from a bounded buffer. If the log cannot
@@ -106,7 +106,7 @@ pub struct UnknownWord {
 impl std::str::FromStr for LogLevel {
     type Err = UnknownWord;
 
-    /// Reads a word of the specification in any case.
+    /// Reads the name of a level, in upper or lower case.
     fn from_str(word: &str) -> Result<Self, UnknownWord> {
         Ok(match word.to_ascii_uppercase().as_str() {
             "DEBUG" => LogLevel::Debug,

@@ -1,8 +1,8 @@
 //! The server's certificate: read from files, checked, and reloaded when the files change.
 //!
-//! In: two PEM files. Out: the configuration of handshakes. Open connections keep the certificate that they began with.
-//! TLS 1.2 and 1.3 by rustls and ring, HTTP/1.1 within. If a new certificate cannot be used, the log reports it and the
-//! old one stays. Absent on purpose: sockets (`serve`).
+//! In: two PEM files. Out: the configuration of handshakes: TLS 1.2 or 1.3 by rustls and ring, with HTTP/1.1 as the
+//! protocol inside. Open connections keep the certificate that they began with. If a new certificate cannot be used,
+//! the log reports the reason, and the old certificate stays. Absent on purpose: sockets (`serve`).
 
 mod validity;
 
@@ -37,7 +37,7 @@ pub enum TlsError {
     Unusable { certificate: PathBuf, key: PathBuf, error: rustls::Error },
 }
 
-/// A certificate with its key; a clone is the same one.
+/// A certificate with its key. Clones share the certificate.
 #[derive(Clone)]
 pub struct Tls(Arc<Files>);
 

@@ -1,7 +1,7 @@
 //! Sends a request to the collector.
 //!
-//! The operator configures the endpoint, so it may be in a private network. Requests go directly to it, without proxies
-//! of the environment, and redirects are not followed.
+//! The operator configures the endpoint, so it may be in a private network. Requests go directly to the endpoint:
+//! proxies that the environment names are not used, and redirects are not followed.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl Client {
     }
 }
 
-/// Returns the message of the root cause. The errors above it contain the address.
+/// Returns the message of the root cause. The errors that wrap the root cause contain the address.
 fn root_cause(error: reqwest::Error) -> String {
     if error.is_timeout() {
         return format!("no answer within {} seconds", TIMEOUT.as_secs());

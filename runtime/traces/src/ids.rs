@@ -25,7 +25,7 @@ impl Ids {
     }
 
     pub(crate) fn span(&self) -> SpanId {
-        // Zero is not a valid id. The bijection `spread` yields it once in all 2^64 numbers.
+        // Zero is not a valid id. The bijection `spread` returns zero for exactly one of the 2^64 numbers.
         SpanId(spread(self.number().wrapping_add(self.process)).max(1).to_be_bytes())
     }
 

@@ -31,11 +31,13 @@ const MAX_WAITING: usize = 4_096;
 /// The operator's settings (`SERVICE_TELEMETRY__…`).
 #[derive(Clone)]
 pub struct TraceSettings {
-    /// The address, such as `http://collector:4318`. `/v1/traces` is added if it has no path. May contain a password.
+    /// The address, such as `http://collector:4318`. If the address has no path, `/v1/traces` is added. The address may
+    /// contain a password.
     pub endpoint: String,
     pub service_name: String,
     pub version: String,
-    /// The share of traces to sample, from 0 to 1, if they begin here. A caller decides about its own traces.
+    /// The share of the traces begun by this process that are sampled, from 0 to 1. If a request continues a caller's
+    /// trace, the caller's decision applies.
     pub sample_ratio: f64,
 }
 
@@ -48,7 +50,7 @@ pub enum TraceError {
     Client(String),
 }
 
-/// Sends spans to a collector until it is closed or dropped.
+/// Sends spans to a collector. Sending ends when this value is closed or dropped.
 pub struct Collector {
     ids: Ids,
     sample_ratio: f64,

@@ -1,4 +1,4 @@
-//! Requests that create and change API keys and users, and the accounts of answers.
+//! Requests that create and change API keys and users, and the keys and users in answers.
 //!
 //! In: a body; keys and users. Out: a request for `app::accounts`, or a [`FieldError`]; the accounts without secrets.
 //! Absent: the rules for names and passwords, which `app::accounts` checks.
@@ -43,8 +43,8 @@ fn attribute_map(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "additionalProperties": true })
 }
 
-/// Makes the fields `scopes` and `attributes` optional, which schemas of their own make required, and removes null from
-/// the types of fields that the readers refuse as null.
+/// Makes the fields `scopes` and `attributes` optional: a field with a schema of its own is required by default. Also
+/// removes null from the types of fields that the readers refuse as null.
 fn optional_fields(schema: &mut Schema) {
     const OPTIONAL: [&str; 2] = ["scopes", "attributes"];
     const NEVER_NULL: [&str; 5] = ["name", "password", "disabled", "roles", "groups"];
@@ -303,7 +303,7 @@ pub fn user_change_from_wire(body: &[u8]) -> Result<UserChange, FieldError> {
     })
 }
 
-/// Returns the rights of a new account. A missing field and null are the default.
+/// Returns the rights of a new account. A field that is missing or null has its default.
 fn grants(fields: &Fields<'_>) -> Result<Grants, FieldError> {
     let text = |name| Ok::<_, FieldError>(fields.string(name, STRING)?.map(Arc::from));
     Ok(Grants {

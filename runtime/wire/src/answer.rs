@@ -1,8 +1,8 @@
 //! Writes answers of queries as JSON: rows, and the facts about them.
 //!
-//! In: the rows' encoder, the facts that are known before the rows, and those at their end. Out: `{data, query, meta}`.
-//! CSV and Arrow contain only rows. The text around the rows is not written by serde, because rows are streamed in
-//! between.
+//! In: the rows' encoder, the facts that are known before the rows, and the facts that are known after them. Out:
+//! `{data, query, meta}`. CSV and Arrow contain only rows. The text around the rows is not written by serde, because
+//! rows are streamed in between.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Audit records, and the filters of a page of them.
+//! Audit records, and the filters of a page of records.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;

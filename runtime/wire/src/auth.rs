@@ -1,4 +1,4 @@
-//! Bodies of the authentication routes (specification, "Authentication endpoints").
+//! Bodies of the authentication routes, and their answers.
 
 use std::borrow::Cow;
 

@@ -1,7 +1,8 @@
 //! Reads a caller from JSON, so that the operator can try policies as another caller.
 //!
-//! In: JSON such as `{"user_id": "u1", "roles": ["manager"], "attributes": {"region": "EU"}}`. Out: the context of its
-//! requests. Without `auth_method`, the request is the operator's, who acts as this caller. Not here: reading files.
+//! In: JSON such as `{"user_id": "u1", "roles": ["manager"], "attributes": {"region": "EU"}}`. Out: the context of the
+//! caller's requests. Without `auth_method`, a request counts as one of the operator, who acts as this caller. Not
+//! here: reading files.
 
 use serde_json::Value as Json;
 use terrane_app::domain::{RequestContext, Scopes};

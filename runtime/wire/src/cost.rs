@@ -1,8 +1,8 @@
 //! The costs of queries: the history of executed queries, the totals of statements, guardrails, predictions, budgets
 //! and recommendations.
 //!
-//! In: parameters, and the use case's records. Out: filters, and JSON. Costs are integers of millionths inside, and
-//! numbers of the currency of `optimization.prices` in JSON.
+//! In: parameters, and the use case's records. Out: filters, and JSON. Inside the program, costs are integers in
+//! millionths of the currency. In JSON, costs are numbers in the currency of `optimization.prices`.
 
 mod budget;
 mod guardrails;

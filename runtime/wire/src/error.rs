@@ -2,8 +2,9 @@
 //!
 //! In: errors of the compiler, of the use cases and of the readers of bodies. Out: an [`ErrorBody`] in one of the
 //! interface's two shapes, `{error: {code, message, details?, …extra, correlation_id}}` and `{detail}`. Fields are
-//! beside `message` or inside `details` exactly as in the specification's table of errors. Absent on purpose: status
-//! lines and headers (server), and the text of a [`QueryError`] (compiler), whose `Display` is the message.
+//! beside `message` or inside `details` exactly as in the table of errors in `runtime/docs/reference/query.md`. Absent
+//! on purpose: status lines and headers (server), and the text of a [`QueryError`] (compiler), whose `Display` is the
+//! message.
 
 mod use_cases;
 
@@ -164,7 +165,7 @@ pub struct RateLimit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BodyShape {
     Standard,
-    /// `{detail}`, on the metadata routes of cubes for which the specification requires it.
+    /// `{detail}`, for two errors of the metadata routes of cubes: an unknown cube, and a name that already exists.
     Detail,
 }
 
@@ -304,7 +305,8 @@ impl ErrorBody {
     }
 }
 
-/// Reports a limit with its name, its class, the value that the query asked for, and a query that passes.
+/// Reports an exceeded limit: the names of the guardrail and its class, the limit, the value that the query requested
+/// if it is known, and a change with which the query passes.
 fn from_guardrail(error: &GuardrailExceeded) -> ErrorBody {
     let body = ErrorBody::new(Code::GuardrailExceeded, error.to_string())
         .detail("guardrail", error.guardrail())

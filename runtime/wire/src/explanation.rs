@@ -17,7 +17,7 @@ use crate::{schema, value};
 pub enum WarehousePlan {
     /// The warehouse's own plan, which may be JSON.
     Shown(String),
-    /// The reason why there is none.
+    /// The reason why no plan is shown.
     Withheld(&'static str),
 }
 

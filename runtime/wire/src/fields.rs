@@ -18,7 +18,7 @@ pub struct FieldError {
 
 #[derive(Debug)]
 enum FieldProblem {
-    /// The text isn't JSON.
+    /// The text is not JSON.
     Syntax {
         message: String,
         line: usize,
@@ -175,7 +175,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Returns the fields of an object, and the problem of each unknown one.
+    /// Returns the fields of an object, and a problem for each unknown field.
     pub(crate) fn with_unknown(
         value: &'a Json,
         path: &'a Path<'a>,
@@ -275,7 +275,7 @@ impl FieldError {
         &self.path
     }
 
-    /// Returns whether the request has a form that the interface does not support, so that no field is invalid.
+    /// Returns whether the request has a form that the interface does not support. In this case, no field is invalid.
     pub(crate) fn is_unsupported(&self) -> bool {
         matches!(self.problem, FieldProblem::Unsupported(_))
     }

@@ -1,4 +1,5 @@
-//! Asynchronous queries: jobs as JSON (specification, "Async job"), and the text around the pages of their results.
+//! Asynchronous queries: jobs as JSON, and the text around the pages of their results. See "Asynchronous queries" in
+//! `runtime/docs/reference/query.md`.
 //!
 //! In: a [`Job`], parameters, headers. Out: bodies and numbers. The query of a job is the body of a query
 //! (`query`), stored as it was sent.

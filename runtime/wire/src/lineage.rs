@@ -1,4 +1,4 @@
-//! Writes the lineage that a caller may see (specification, "Lineage" endpoints and `LineageResult`).
+//! Writes the lineage that a caller may see, for the routes of lineage.
 //!
 //! In: the lineage of a project, and the nodes that the caller may see. Out: nodes, and edges from each node to the
 //! nodes that read it.
@@ -12,7 +12,7 @@ use terrane_lineage::{Lineage, NodeType, Reached, Sight};
 use crate::body::parse;
 use crate::fields::{FieldError, Fields, Path};
 
-/// The number of unresolved nodes that an impact lists.
+/// The largest number of unresolved nodes that an impact lists.
 const MAX_UNRESOLVED: usize = 100;
 
 /// The column whose impact is requested.
@@ -159,7 +159,7 @@ pub enum Direction {
     Downstream,
 }
 
-/// Returns the nodes that a walk reaches within a number of edges, with the start, and the edges among them.
+/// Returns the nodes that a walk reaches within a number of edges, the start included, and the edges among these nodes.
 pub fn walk<'a>(
     lineage: &'a Lineage,
     start: u32,

@@ -1,7 +1,7 @@
-//! The model as clients see it (specification, "Cube", "Measure", "Dimension", metadata form).
+//! The model as clients see it: the answers of the metadata routes.
 //!
-//! In: the model, what the caller may see of it (`terrane_app::metadata`), and certifications. Out: cubes, measures,
-//! dimensions and metrics.
+//! In: the model, the parts of it that the caller may see (`terrane_app::metadata`), and certifications. Out: cubes,
+//! measures, dimensions and metrics.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;

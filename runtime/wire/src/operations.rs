@@ -1,4 +1,4 @@
-//! Answers of the routes for operators: health (specification, "Health status") and links.
+//! Answers of the routes for operators: health (`runtime/docs/reference/operations.md`, "Health") and links.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;

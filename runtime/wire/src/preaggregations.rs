@@ -1,7 +1,7 @@
 //! Pre-aggregations: their state, requests to build them, and builds.
 //!
-//! In: bodies of requests, and the use case's records. Out: the same as JSON. Numbers of rows, sizes and messages of
-//! the warehouse are for administrators; others get null.
+//! In: bodies of requests, and the use case's records. Out: requests to build, and the records as JSON. Numbers of
+//! rows, sizes and messages of the warehouse are for administrators; other callers get null.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,6 +1,6 @@
-//! Profiles of cubes (specification, "Cube profile").
+//! Profiles of cubes as JSON.
 //!
-//! Statistics that were not computed are null, and their lists are empty.
+//! Single statistics that were not computed are null, and lists that were not computed are empty.
 
 pub(crate) mod stored;
 

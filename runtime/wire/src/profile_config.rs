@@ -1,4 +1,4 @@
-//! The configuration of a profile, under the specification's names.
+//! The configuration of a profile, under the names of the interface.
 //!
 //! In: a JSON object. Out: a [`ProfileConfig`]. The checks read `quality_thresholds` from the object itself. Every row
 //! is counted, so `sample_size` and `sampling_strategy` lead to a warning.

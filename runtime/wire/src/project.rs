@@ -1,5 +1,4 @@
-//! Projects: requests to load and compile, and their results (specification, "Project endpoints", "Project load
-//! result", "Compile result", "Dependency graph").
+//! Projects: requests to load and compile, their results, and the dependency graph.
 //!
 //! In: bodies; results of the use cases. Out: requests; results for one [`Audience`]. Problems are listed twice: as
 //! strings in `errors` and `warnings`, and as objects in `problems`.

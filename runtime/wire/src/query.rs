@@ -1,4 +1,4 @@
-//! The body of a query (specification, "Query request").
+//! The body of a query (`runtime/docs/reference/query.md`, "The body").
 //!
 //! In: bytes. Out: a [`QueryRequest`], or a [`FieldError`] that names the field. Unknown fields are rejected with the
 //! nearest known one, so that a misspelt filter does not go unnoticed.

@@ -1,4 +1,4 @@
-//! The registration of a cube (specification, "Cube registration body").
+//! The registration of a cube: the body of `POST /api/v1/query/meta/cubes`.
 
 use schemars::JsonSchema;
 use serde_json::{Map, Value as Json, json};

@@ -60,8 +60,8 @@ impl RowFormat {
 #[derive(Debug)]
 pub struct RowEncoder {
     rows: Rows,
-    /// The largest mean size of a row, in bytes, in the pieces so far. It lets the next piece be allocated once,
-    /// because the memory that a growing piece leaves behind stays with its encoding thread.
+    /// The largest mean size of a row, in bytes, in the pieces so far. The next piece is allocated with this size, so
+    /// that it need not grow: the memory that a growing piece leaves behind stays with its encoding thread.
     row_bytes: AtomicUsize,
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::error::{self, Code};
 
-/// Returns a reference to a type's schema, and adds the schema to the generator.
+/// A function that adds the schema of a type to the generator, and returns a reference to the schema.
 pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
 /// Returns the [`SchemaOf`] of a type.
@@ -109,7 +109,7 @@ pub(crate) fn words(words: &[&str]) -> Schema {
     json_schema!({ "type": "string", "enum": words })
 }
 
-/// Returns the schema of an integer of 64 bits, 0 or more.
+/// An integer of 64 bits, 0 or more.
 #[derive(Debug)]
 pub struct Integer;
 

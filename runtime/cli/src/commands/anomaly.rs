@@ -320,7 +320,8 @@ fn judging(fault: &PluginFault, series: &[SeriesKey]) -> Option<String> {
     let names: Vec<String> = series.iter().filter(|key| !key.is_empty()).take(NAMED).map(key).collect();
     let more = series.len().saturating_sub(NAMED);
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-    // The limit covers all series of the call, so the message names these series only as the place where it ended.
+    // The limit covers all series of the call, so the message names these series only as the place where the call
+    // ended.
     let until = if matches!(fault, PluginFault::Limit { .. }) { "it had come to" } else { "it was judging" };
     (!names.is_empty()).then(|| format!("{until} {}{more}", names.join("; ")))
 }

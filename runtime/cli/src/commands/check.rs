@@ -63,9 +63,9 @@ struct CheckJson<'a> {
     problems: Vec<DiagnosticJson<'a>>,
 }
 
-/// Applies the warehouse's decisions to syntax warnings about models. The warning about a model that the warehouse
-/// refuses is removed, since the refusal has its own diagnostic. The warning about a model that it accepts mentions
-/// lineage only.
+/// Applies the warehouse's decisions to syntax warnings about models. If the warehouse refuses a model, the warning is
+/// removed, since the refusal has its own diagnostic. If the warehouse accepts the model, the warning is changed to one
+/// about lineage only.
 fn resolve_syntax(problems: &mut Vec<Diagnostic>, refused: &RefusedModels) {
     let is_in = |problem: &Diagnostic, files: &HashSet<Arc<str>>| {
         let file = problem.span.as_ref().map(|span| &span.file);
@@ -88,8 +88,8 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
     if let Some(engine) = &engine {
         problems.extend(start_rules::unused_definitions(&project.config, &engine.catalog.snapshot().definitions));
     }
-    // Refusals without a place in the project file, such as that no caller could read, concern only a server. The
-    // settings in the file must be valid.
+    // The settings in the project file must be valid. Refusals without a place in the file, for example because no
+    // caller could read anything, concern only a server and are left out.
     problems.extend(start_rules::refusals(&project.config).into_iter().filter(|refusal| refusal.span.is_some()));
     let (expected, found) = project.folder.collect_folder(expectations::FOLDER);
     problems.extend(found);

@@ -158,7 +158,7 @@ pub fn run(arguments: &ImportArguments, terminal: Terminal) -> Result<bool, Fail
     Ok(!is_empty)
 }
 
-/// Returns the text of the project file, without the location of the tables, which its owner adds.
+/// Returns the text of the project file. The owner of the project adds the location of the tables.
 fn settings(name: &str, warehouse: &str) -> String {
     let settings = WarehouseSettings { kind: warehouse.to_owned(), ..WarehouseSettings::default() };
     project_file::settings(name, &settings)

@@ -168,7 +168,7 @@ fn show(job: &Job, is_json: bool) {
     print(&lines(&shown));
 }
 
-/// Returns a job as lines of a name and a value each.
+/// Returns a job as lines, each with a name and a value.
 fn lines(shown: &OperatorJob) -> String {
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
     let job = &shown.job;

@@ -263,15 +263,16 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// Acquires the lease of builds. Returns `None` while another process holds it, which then also has DuckDB's file
-    /// of the tables open.
+    /// Acquires the lease of builds. Returns `None` while another process holds the lease. With DuckDB, that process
+    /// also has the file of the tables open.
     async fn acquire(&self) -> Result<Option<HeldLease>, Failure> {
         let leases: Arc<dyn Leases> = self.store.clone();
         let lease = HeldLease::acquire(&leases, BUILDING, &wiring::process_id(), LeaseSettings::default()).await;
         lease.map_err(|error| Failure::new(error.to_string()))
     }
 
-    /// Waits until builds have ended. Returns the lease if its holder released it or let it expire before that.
+    /// Waits until builds have ended. Returns the lease if its holder releases it, or lets it expire, before the builds
+    /// have ended.
     async fn wait(&self, requested: &[RollupBuild]) -> Result<Option<HeldLease>, Failure> {
         let renewal = LeaseSettings::default().renewal;
         let mut waited = Duration::ZERO;

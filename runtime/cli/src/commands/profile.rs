@@ -156,7 +156,8 @@ fn tables(profile: &profiling::CubeProfile, glyphs: Option<Glyphs>) -> String {
 fn distribution(column: &profiling::ColumnProfile, glyphs: Glyphs) -> String {
     let bins = column.histogram.iter().map(|bin| bin.count);
     let most_frequent = column.top_values.iter().map(|(_, count)| *count).filter(|_| column.histogram.is_empty());
-    // A 0 is added, so that the lowest character stands for no rows; its own character is cut off below.
+    // A count of 0 is added, so that the lowest character stands for no rows. The last line cuts off the character of
+    // the added count.
     let counts: Vec<Option<f64>> =
         bins.chain(most_frequent).map(|count| Some(count as f64)).chain([Some(0.0)]).collect();
     let line = sparkline(&counts, glyphs);

@@ -1,8 +1,8 @@
 //! Settings that have no effect without another setting.
 //!
-//! In: the configuration and the keys that were set. Out: each such key, with the setting that it needs. Absent: a key
-//! whose switch is set explicitly, as in `metrics: {enabled: false}`, since its author chose so; and settings that
-//! refuse a start (`start_rules`).
+//! In: the configuration and the keys that were set. Out: each key without effect, with the setting that it needs.
+//! Absent: a key whose switch is set explicitly, as in `metrics: {enabled: false}`, since the author chose so; and
+//! settings that prevent a start (`start_rules`).
 
 use terrane_server::telemetry::LogOutput;
 

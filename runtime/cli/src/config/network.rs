@@ -37,7 +37,7 @@ pub struct LimitsConfig {
     pub max_queued_per_tenant: Option<usize>,
 }
 
-/// The default rate of failed credentials per address. A misconfigured dashboard stays below it; an attacker who
+/// The default rate of failed credentials per address. A misconfigured dashboard stays below this rate; an attacker who
 /// guesses credentials exceeds it.
 const FAILED: Rate = Rate { requests_per_second: 10.0, burst: NonZeroU32::new(100).expect("100 is not 0") };
 const RATES: std::ops::RangeInclusive<f64> = 0.01..=100_000.0;

@@ -10,7 +10,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Adds the place to a diagnostic. For a variable, the message names it.
+    /// Adds the place to a diagnostic. If the place is a variable, the message names the variable.
     pub(crate) fn mark(&self, mut diagnostic: Diagnostic) -> Diagnostic {
         match self {
             Place::File(span) => diagnostic.at(span.clone()),

@@ -104,8 +104,8 @@ fn entry(s: &mut Section<'_>) -> Option<PluginConfig> {
     let enforcement = s.choice("enforcement", &[("required", true), ("optional", false)]);
     let mode_place = s.place("mode");
     let is_monitored = s.choice("mode", &[("protect", false), ("monitor", true)]).unwrap_or(false);
-    // A governance hook is required by default: an operator who lists one relies on its protection even when it fails.
-    // A hook in the mode `monitor` only observes, so it is optional.
+    // A governance hook is required by default, because an operator who lists a hook relies on its protection even when
+    // the hook fails. A hook in the mode `monitor` only observes, so it is optional.
     let is_required = enforcement.unwrap_or(role == Some(PluginRole::Governance) && !is_monitored);
     if let (true, Some(true), Some(place)) = (is_monitored, enforcement, enforcement_place) {
         let message = "a plugin in the mode `monitor` cannot be `required`: nothing that it says is obeyed";

@@ -41,7 +41,7 @@ impl OAuthConfig {
 /// The settings of one provider, unchecked.
 #[derive(Debug, Clone)]
 pub struct ProviderConfig {
-    /// The place of its name, or of another key.
+    /// The place of the key `name`, or of another key of the provider.
     pub place: Option<Place>,
     pub name: Option<String>,
     pub client_id: Option<String>,
@@ -69,8 +69,8 @@ pub struct OpenIdConfig<'c> {
 }
 
 impl ProviderConfig {
-    /// Returns the provider's own settings of ID tokens. A provider without them uses those of the external issuer of
-    /// `security.jwt`.
+    /// Returns the issuer, keys and algorithms of the provider's ID tokens: the provider's own, or those of
+    /// `security.jwt` if the provider uses the issuer there. Returns `None` for other providers.
     pub fn openid<'c>(&'c self, jwt: &'c JwtConfig) -> Option<OpenIdConfig<'c>> {
         if let (Some(issuer), Some(jwks_url)) = (&self.issuer, &self.jwks_url) {
             let algorithms = self.algorithms.as_deref().unwrap_or(DEFAULT_ALGORITHMS);

@@ -21,7 +21,8 @@ use super::environment::{Environment, PREFIX};
 use super::place::Place;
 use super::settings::{ReadKeys, ValueKind};
 
-/// The keys whose variable has a name that the interface fixes, besides the regular name.
+/// Keys with two variables: one with the regular name, and one whose name the interface fixes. This table lists the
+/// second name.
 pub(super) const SPELLED: &[(&str, &str)] = &[
     ("security.jwt.secret", "SERVICE_SECURITY__JWT_SECRET"),
     ("security.jwt.algorithm", "SERVICE_SECURITY__JWT_ALGORITHM"),
@@ -187,7 +188,7 @@ impl<'a> Section<'a> {
         self.variable_below(key).map(Place::Variable)
     }
 
-    /// Returns a variable that sets a key below this one.
+    /// Returns a variable that sets a key below the given one.
     fn variable_below(&self, key: &str) -> Option<String> {
         let path = format!("{}.", self.full(key));
         let level = format!("{}__", self.variables(key).pop()?);

@@ -33,7 +33,7 @@ pub fn project_schema() -> Schema {
             put(&mut whole, &setting.key, value);
         }
     }
-    // `plugins` may be its list itself.
+    // The value of `plugins` may also be the list itself, without the key `list`.
     if let Some(plugins) = whole.properties.get_mut("plugins") {
         plugins.items = plugins.properties.get("list").and_then(|list| list.items.clone());
     }

@@ -47,7 +47,8 @@ pub struct JwtConfig {
     /// The issuer of the external provider if one is configured, otherwise the issuer of this server.
     pub issuer: Option<String>,
     pub audience: Option<String>,
-    /// The issuer and audience of this server's own tokens beside those of an external provider.
+    /// The issuer and audience of this server's own tokens, needed if `issuer` and `audience` are those of an external
+    /// provider.
     pub own_issuer: Option<String>,
     /// The URL of the keys of an external provider.
     pub external_jwks_url: Option<WithPlace<String>>,

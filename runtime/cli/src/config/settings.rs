@@ -16,7 +16,7 @@ const REFERENCE: &str = include_str!("../../../docs/reference/settings.md");
 const HIDDEN: &str = "***";
 /// Words in the names of keys whose values are secret.
 const SECRET_WORDS: [&str; 4] = ["secret", "password", "token", "private"];
-/// Endings of names that contain such a word although their values are not secret.
+/// Endings of names whose values are not secret, although the names contain one of [`SECRET_WORDS`].
 const NO_SECRETS: [&str; 6] = ["_age", "_auth", "_expiry", "_path", "_tokens", "_url"];
 /// The key whose SQL statements may contain a credential, so that only their number is shown.
 const COUNTED: &str = "warehouse.init";

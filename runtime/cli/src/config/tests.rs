@@ -180,7 +180,7 @@ fn plugins_are_folders_or_a_list() {
         assert_eq!(plugin.sha256, Some("ab".repeat(32)));
         assert!(plugin.grants.memo && plugin.grants.query_values && !plugin.grants.sample_rows);
         assert_eq!((plugin.limits.time_ms, plugin.limits.fuel), (Some(5), None));
-        // `server.allowed_hosts` is a setting too, so this looks for a value.
+        // `hush` comes from the plugin's own `config`, whose values must not be listed among the settings.
         assert!(!format!("{:?}", config.settings).contains("hush"));
     }
 }
@@ -230,8 +230,8 @@ fn problems_of_a_plugin_have_a_place() {
 /// The defaults that `config show` lists are the effective ones: setting all of them explicitly changes nothing.
 #[test]
 fn the_defaults_of_the_reference_are_those_that_are_used() {
-    // A set value of these keys differs from a missing one, or their default is applied after the configuration is
-    // read.
+    // These keys are not compared. For some of them, the configuration distinguishes a value that is set from a missing
+    // one. For the others, the default is applied only after the configuration is read.
     let left_out = [
         "security.anonymous",
         "security.jwt.claims",
@@ -254,7 +254,7 @@ fn the_defaults_of_the_reference_are_those_that_are_used() {
     let plain = |config: &Config| {
         let config = Config { settings: Vec::new(), ineffective: Vec::new(), definitions: None, ..config.clone() };
         let text = format!("{config:#?}");
-        // The places of the values differ, so they are not compared.
+        // The places of the values differ between the configurations, so the fields with places are not compared.
         let mut lines: Vec<&str> = Vec::new();
         let mut skipped = None;
         for line in text.lines() {

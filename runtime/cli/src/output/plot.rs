@@ -1,4 +1,4 @@
-//! Bars and lines of the rows of an answer, from block characters.
+//! Draws the rows of an answer as bars and lines of block characters.
 //!
 //! In: rows. Out: a bar for each row by the first measure, and a line for each measure over the first column of time.
 

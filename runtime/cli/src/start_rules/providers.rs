@@ -268,7 +268,7 @@ mod tests {
         assert!(check("{oauth: {enabled: false, providers: [{name: half}]}}").is_empty());
     }
 
-    /// The five fields of the specification.
+    /// The five keys that every provider needs.
     const FIVE: &str = "name: idp, client_id: c, client_secret: hush-hush, authorize_url: \"https://idp.example/a\", \
                         token_url: \"https://idp.example/t\"";
 

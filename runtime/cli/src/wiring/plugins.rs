@@ -129,7 +129,8 @@ fn idle(root: &Path, search: &SearchPath, config: &PluginsConfig) -> Vec<Diagnos
     files.filter_map(|file| idle_file(root, &file)).collect()
 }
 
-/// Returns the warning for a component file that no plugin uses; `None` if it is found by its name.
+/// Returns the warning for a component file that is not listed. Returns `None` if the host uses the file without a list
+/// entry, because of the file's name.
 fn idle_file(root: &Path, file: &ComponentFile) -> Option<Diagnostic> {
     let ComponentFile { name, path, role, id } = file;
     let (id, shown) = (id.as_ref().unwrap_or(name), path.display());

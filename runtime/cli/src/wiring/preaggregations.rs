@@ -73,7 +73,7 @@ pub(super) fn settings(config: &Config) -> PreaggregationSettings {
     PreaggregationSettings {
         build_timeout: Duration::from_secs(config.pre_aggregations.build_timeout_seconds),
         refresh_every: Duration::from_secs(config.pre_aggregations.refresh_seconds),
-        // A response begins within the longest limit, and is read within the same limit again.
+        // A response begins within the longest time limit. Reading the response may take the same time once more.
         drop_after: Duration::from_secs_f64(longest * 2.0) + GRACE,
         history: Duration::from_secs(config.pre_aggregations.history_days * 86_400),
     }

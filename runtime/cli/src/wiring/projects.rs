@@ -1,5 +1,5 @@
-//! The adapter of `ProjectFiles` on the file system: the served project, and others in the folders that the operator
-//! named.
+//! The adapter of `ProjectFiles` on the file system: the served project, and other projects in the folders that the
+//! operator named.
 //!
 //! Only the definitions of another project are used: its SQL is read in the grammar of the served warehouse, and its
 //! configuration has no effect.

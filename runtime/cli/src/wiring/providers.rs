@@ -37,7 +37,7 @@ impl<'a> Providers<'a> {
         Ok(Providers { config, clock, outgoing: outgoing(config, root)? })
     }
 
-    /// Returns the verifier of tokens of an external provider, if they are accepted.
+    /// Returns the verifier of an external provider's tokens, or `None` if such tokens are not accepted.
     pub(super) fn external(&self) -> Result<Option<Arc<ExternalTokens>>, Failure> {
         let security = &self.config.security;
         let jwt = &security.jwt;

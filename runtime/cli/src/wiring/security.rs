@@ -59,12 +59,12 @@ pub(super) async fn open(
     })
 }
 
-/// Returns whether tokens are accepted, with usable keys and providers. Sends no request.
+/// Returns whether tokens are accepted, and checks that their keys and providers can be used. Sends no request.
 pub(super) fn accepts_tokens(project: &Project, clock: &Arc<dyn Clock>) -> Result<bool, Failure> {
     let (config, root) = (&project.config, project.folder.root());
     let key = config.security.jwt.has_own_key().then(|| key(&config.security.jwt, root)).transpose()?;
     let providers = Providers::new(config, root, clock)?;
-    // No token is signed or verified here.
+    // The last argument is a secret. Any value will do, because this function signs and verifies no token.
     Ok(tokens(config, key, providers.external()?, [0; 32])?.is_some())
 }
 
@@ -111,7 +111,7 @@ fn own_tokens(config: &Config, key: SigningKey, proof_key: [u8; 32]) -> Result<J
 }
 
 /// Returns the requirements on tokens of applications. If a provider is configured, the settings `issuer` and
-/// `audience` belong to it, and applications use `own_issuer`.
+/// `audience` describe the provider's tokens, and tokens of applications name `own_issuer`.
 fn applications(jwt: &JwtConfig, mapping: ClaimsMapping) -> ApplicationSettings {
     let own = jwt.own_issuer.clone();
     let (issuer, audience) =

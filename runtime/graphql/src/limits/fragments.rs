@@ -112,8 +112,8 @@ impl<'d> Measure<'d> {
         first.map_or(Ok(()), |first| Err(Exceeded::new("directives", self.limits.directives, Some(first.pos))))
     }
 
-    /// Measures a selection set. The recursion is as deep as the brackets of the text are nested, which `scan` limits;
-    /// in addition, it enters each fragment once.
+    /// Measures a selection set. The depth of the recursion is bounded by the nesting of brackets, which `scan` limits,
+    /// and by the number of fragments, each of which is entered once.
     fn set(&mut self, set: &'d Positioned<SelectionSet>) -> Result<Size, Refusal> {
         let mut size = Size::default();
         for selection in &set.node.items {

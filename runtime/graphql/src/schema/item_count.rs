@@ -12,8 +12,8 @@ use async_graphql::{Context, SelectionField};
 
 use crate::limits::Exceeded;
 
-/// The weight of a field that runs a query. If a document runs too many queries, the weight bounds the number of its
-/// errors.
+/// The weight of a field that runs a query. If a document runs too many queries, each further field is an error, and
+/// the weight bounds the number of these errors.
 const QUERY_WEIGHT: u64 = 20;
 
 /// The number of items that a request has resolved, and its limit.
@@ -41,7 +41,7 @@ impl ItemCount {
 }
 
 /// Returns the number of fields in a list that the current field returns, including those of the lists below it.
-/// `lists` returns the total number of items of all lists below that have a name.
+/// `lists` takes the name of a list, and returns the total number of items in all lists of this name below the field.
 pub(crate) fn of_list(context: &Context<'_>, items: usize, lists: &dyn Fn(&str) -> Option<usize>) -> u64 {
     fields(context.field(), items as u64, lists)
 }

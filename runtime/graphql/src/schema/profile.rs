@@ -10,7 +10,8 @@ use super::json::Json;
 use super::request::state;
 use crate::failure::Failure;
 
-/// Returns the newest profile of a cube that was made with the caller's view, or `None` if there is none.
+/// Returns the newest profile of a cube that was made with the caller's view of the cube, or `None` if no such profile
+/// is stored.
 ///
 /// # Errors
 /// Profiling is switched off, or the caller may not see the cube.

@@ -298,7 +298,7 @@ async fn rows(state: &RequestState, question: Question) -> Result<QueryResult, F
     Ok(QueryResult::new(answer, Arc::clone(&state.parts), cube, is_repeated))
 }
 
-/// Returns the statement of a query. If `inline` is true, it contains its values as literals.
+/// Returns the statement of a query. If `inline` is true, the SQL contains the values as literals.
 async fn statement(state: &RequestState, question: Question, inline: Option<bool>) -> Result<SqlStatement, Failure> {
     let (parts, query) = (&state.parts, question.into_query()?);
     let request = parts.statement_request(QueryKind::Sql);

@@ -50,8 +50,8 @@ impl RequestState {
         RequestState { parts, limits, items: ItemCount::new(limits.items), executions: Mutex::default() }
     }
 
-    /// Counts the fields in a list that the current field returns, including those of the lists below it. `lists`
-    /// returns the total number of items of all lists below that have a name.
+    /// Counts the fields in a list that the current field returns, including those of the lists below it. `lists` takes
+    /// the name of a list, and returns the total number of items in all lists of this name below the field.
     ///
     /// # Errors
     /// The document resolves too many fields.
@@ -64,7 +64,7 @@ impl RequestState {
         self.count_items(item_count::of_list(context, items, lists))
     }
 
-    /// Counts items. With 0, it fails only if the document has resolved too many items before.
+    /// Counts items. A call with 0 items fails only if the document has resolved too many items before.
     pub(crate) fn count_items(&self, items: u64) -> Result<(), Failure> {
         self.items.add(items).map_err(|exceeded| ErrorBody::from(exceeded).into())
     }
@@ -72,7 +72,8 @@ impl RequestState {
     /// Returns the answer of a query, and whether another field of the document has requested it before. Equal queries
     /// share one execution.
     pub(crate) async fn run(&self, mut query: SemanticQuery) -> Result<(Arc<Answer>, bool), Failure> {
-        // If all members name their cubes, the query is the same for every cube.
+        // If every member names its cube, `query.cube` has no effect. It is removed, so that equal queries from the
+        // fields of different cubes share one execution.
         if !uses_cube(&query) {
             query.cube = None;
         }
@@ -97,7 +98,7 @@ impl RequestState {
 }
 
 impl RequestParts {
-    /// Returns the parts for the same request and another snapshot, when a subscription has a changed answer.
+    /// Returns the parts of the same request with another snapshot, for a subscription whose answer has changed.
     pub(crate) fn over(&self, snapshot: Arc<Snapshot>, now: Timestamp) -> Self {
         RequestParts { services: self.services.clone(), context: self.context.clone(), snapshot, now }
     }

@@ -29,7 +29,8 @@ pub(crate) struct QueryResult {
     parts: Arc<RequestParts>,
     /// The cube to which members without a cube belong.
     cube: Option<String>,
-    /// True if another field of the document writes these rows too.
+    /// True after one field has written the rows, and from the start if another field of the document has requested an
+    /// equal query. Rows that are then written count as items.
     is_written: AtomicBool,
 }
 
@@ -178,8 +179,8 @@ impl QueryResult {
         QueryResult { answer, parts, cube, is_written: AtomicBool::new(is_repeated) }
     }
 
-    /// Counts the rows if they are written more than once. The limit `executions` does not cover that, because it
-    /// counts only different queries.
+    /// Counts the rows if they are written more than once. The limit `executions` does not cover repeated rows, because
+    /// it counts only different queries.
     fn count_repeated(&self, context: &Context<'_>) -> Result<(), Failure> {
         let is_repeated = self.is_written.swap(true, Ordering::Relaxed);
         let rows = if is_repeated { self.answer.returned_rows } else { 0 };

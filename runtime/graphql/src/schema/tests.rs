@@ -14,7 +14,7 @@ fn text_is_the_golden_file() {
     assert_eq!(text.trim_end(), GOLDEN.trim_end());
 }
 
-/// The types, fields and arguments that the interface specification writes.
+/// Checks types, fields and arguments that the schema must have, even if the golden file is replaced.
 #[test]
 fn text_has_what_the_specification_writes() {
     for (object, fields) in [

@@ -18,8 +18,9 @@ use super::protocol::{Protocol, protocol_of};
 use super::routes::RouteAccess;
 use crate::app::{App, Scope};
 
-/// The access that a route requires of one request. Contains only those parts of the request that the check needs, and
-/// not the body, so that the check can wait for the store.
+/// The access that a route requires of one request. It contains only the parts of the request that the check needs. It
+/// does not borrow the body, because a future that holds a reference to a body while it waits for the store is not
+/// `Send`.
 pub(super) struct AuthRequirement<'a> {
     app: &'a App,
     access: RouteAccess,

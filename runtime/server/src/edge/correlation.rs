@@ -51,7 +51,7 @@ fn is_sane(id: &str) -> bool {
     (1..=MAX_BYTES).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// Returns the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
+/// Applies the finalizer of SplitMix64 (Steele, Lea, Flood 2014), which is a bijection.
 fn spread(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,8 +1,9 @@
 //! Cross-origin requests (the Fetch standard, "CORS protocol").
 //!
 //! In: the origins that the operator listed. Out: answers to preflights, which reach no handler and need no credential,
-//! and headers on every other answer, including errors. Cookies are never credentials here, so no answer allows them: a
-//! page sends its own `Authorization`. Absent on purpose: checking the syntax of an origin (configuration).
+//! and headers on every other answer, including errors. The server accepts no cookie as a credential, so no answer
+//! allows browsers to send cookies: a page sets the header `Authorization` itself. Absent on purpose: checking the
+//! syntax of an origin (configuration).
 
 use axum::body::Body;
 use axum::extract::Request;

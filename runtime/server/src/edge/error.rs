@@ -111,8 +111,8 @@ impl ApiError {
             .detail("limit", serde_json::to_value(limit).unwrap_or_default())
     }
 
-    /// Reports a host name that anonymous callers may not use, because its owner could make browsers send requests
-    /// here.
+    /// Reports a host name that anonymous callers may not use, because the owner of the name could make browsers send
+    /// requests to this server (see `hosts`).
     pub(crate) fn misdirected() -> Self {
         let message = "anonymous callers must use this server's address or `localhost`; send a credential, or let the \
                        operator add this host to `server.allowed_hosts`";
@@ -165,7 +165,7 @@ impl ApiError {
         ApiError::new(Code::PluginFault, message).component(error)
     }
 
-    /// Adds the component of a fault, with the limit that it reached and the call.
+    /// Adds the component of a fault. If the component reached a limit, adds the limit and the call too.
     pub(crate) fn component(self, error: &PluginError) -> Self {
         let named = self.detail("component", &*error.component());
         match error {

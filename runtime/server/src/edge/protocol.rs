@@ -1,7 +1,8 @@
-//! Protocols: the properties of surfaces that the edge needs.
+//! The properties of a protocol that the edge needs.
 //!
-//! In: the head of a request. Out: the protocol that answers it. It renders errors in its own form, including those of
-//! the edge: admission, limits, bodies, CORS, panics. Absent on purpose: the protocols themselves (`rest`).
+//! In: the head of a request. Out: the protocol that answers the request. A protocol renders errors in its own form,
+//! including the errors of the edge: admission, limits, bodies, CORS, panics. Absent on purpose: the protocols
+//! themselves (`rest`, `graphql`, `xmla`).
 
 use std::sync::Arc;
 

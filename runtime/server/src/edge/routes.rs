@@ -1,8 +1,8 @@
 //! The only way to register a route: with the access that it requires and with its description.
 //!
 //! In: handlers `async fn(App, Call) -> Result<Response, ApiError>`, which run only for admitted requests. Out: a
-//! router, and the list of its routes, so that a test can find one without a case. Errors are rendered by the
-//! protocol of the request.
+//! router, and the list of its routes, with which a test finds routes that no test case covers. Errors are rendered by
+//! the protocol of the request.
 
 use std::future::Future;
 
@@ -108,8 +108,8 @@ impl Routes {
         self.add_exempting(route, |_| false, unknown, handler)
     }
 
-    /// Adds a route. `is_public` selects its requests that need no credential, such as those for a page, or those whose
-    /// credential comes in a later message.
+    /// Adds a route. `is_public` selects the requests of the route that need no credential, such as those for a page,
+    /// or those whose credential comes in a later message.
     ///
     /// # Panics
     /// If HTTP does not define the method, or the path already has a route for it.

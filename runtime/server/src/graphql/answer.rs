@@ -2,7 +2,8 @@
 //!
 //! In: the executor's response, or an error. Out: an HTTP response with the status that its media type demands (GraphQL
 //! over HTTP, section 6.4). A response of `application/graphql-response+json` has the status of its errors if nothing
-//! was executed. A response of `application/json` always has 200, since one with another status may come from a proxy.
+//! was executed. A response of `application/json` always has 200, because clients cannot know whether a response of
+//! this type with another status comes from a proxy.
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, VARY};

@@ -18,8 +18,8 @@ use super::check_enabled;
 use crate::app::App;
 use crate::edge::{ApiError, Call};
 
-/// The content security policy: only resources of this server. The editor sets styles of single elements, and its style
-/// sheet contains its fonts.
+/// The content security policy: only resources of this server. Two exceptions are needed: the editor sets styles of
+/// single elements (`'unsafe-inline'`), and its style sheet contains the fonts (`data:`).
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
      font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -35,7 +35,7 @@ struct Packaged {
 // Defines `PACKAGED`, which is empty if the packages were not prepared.
 include!(concat!(env!("OUT_DIR"), "/playground.rs"));
 
-/// The files of this folder: name and content.
+/// The files in the folder `page`, each with its name and its content.
 const OWN: [(&str, &str); 2] = [("page.js", include_str!("page/page.js")), ("page.css", include_str!("page/page.css"))];
 
 /// Returns the page.

@@ -1,9 +1,9 @@
 //! Sockets of the subprotocol `graphql-transport-ws`.
 //!
 //! In: a handshake, and the client's messages. Out: the server's messages, until one side closes the socket. The rules
-//! of the protocol are in [`session`]; this file has its sockets, time limits and authentication. One task runs all
-//! operations of a socket. It polls an operation only if the client reads, so a slow client gets the newest result, and
-//! a socket holds one message in memory. Absent on purpose: shared queries of subscriptions (`app`).
+//! of the protocol are in [`session`]; sockets, time limits and authentication are in this file. One task runs all
+//! operations of a socket. The task polls an operation only if the client reads, so a slow client gets the newest
+//! result, and a socket holds one message in memory. Absent on purpose: shared queries of subscriptions (`app`).
 
 mod credentials;
 mod handshake;

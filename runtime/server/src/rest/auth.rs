@@ -1,4 +1,4 @@
-//! Sessions: begin one with a password, go on with it, end it.
+//! Sessions: signing in with a password, refreshing the tokens, ending a session; and revoking tokens of applications.
 
 use axum::http::HeaderValue;
 use axum::http::header::CACHE_CONTROL;

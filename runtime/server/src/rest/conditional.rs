@@ -49,8 +49,8 @@ pub(super) fn precondition(headers: &HeaderMap) -> Result<Precondition, ApiError
     Ok(Precondition::Versions(versions))
 }
 
-/// Reads a list of entity tags (RFC 9110, section 8.8.3), each as a mark for a weak tag and the tag without quotes.
-/// Returns `None` if the list is malformed or empty. Empty items of the list are ignored (section 5.6.1).
+/// Reads a list of entity tags (RFC 9110, section 8.8.3). Returns for each whether the tag is weak, and the tag without
+/// quotes. Returns `None` if the list is malformed or empty. Empty items of the list are ignored (section 5.6.1).
 fn entity_tags(list: &[u8]) -> Option<Vec<(bool, &[u8])>> {
     let mut tags = Vec::new();
     let mut rest = list.trim_ascii();

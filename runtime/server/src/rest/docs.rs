@@ -55,8 +55,8 @@ async fn description(app: App, call: Call) -> Result<Response, ApiError> {
     Ok(json_response(body.to_vec()))
 }
 
-/// Returns the page. Its files are in a folder beside it, so `docs/` is added to the addresses in the page. They stay
-/// relative, so that they also work behind a proxy that serves this server under a path.
+/// Returns the page. Its files are in a folder beside it, so `docs/` is added to the addresses in the page. The
+/// addresses stay relative, so that they also work behind a proxy that serves this server under a path.
 async fn page(app: App, call: Call) -> Result<Response, ApiError> {
     offered(&app, call.path())?;
     let (bytes, _) = asset("index.html").ok_or_else(|| ApiError::not_found(call.path()))?;

@@ -1,6 +1,7 @@
 //! The format of rows, by the client's `Accept`.
 //!
-//! In: headers. Out: a [`RowFormat`], or an error that names the supported ones. Without a preference it is JSON.
+//! In: headers. Out: a [`RowFormat`], or an error that names the supported formats. A client without a preference gets
+//! JSON.
 
 use axum::http::HeaderMap;
 use terrane_wire::Code;

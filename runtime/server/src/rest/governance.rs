@@ -1,7 +1,7 @@
 //! Governance: certification, glossary, owners, metadata of artifacts, history and the compliance report.
 //!
-//! In: the use cases. Out: records with their versions as entity tags. A change may name the version that it replaces
-//! in `If-Match`. The module's routes exist only if `governance.enabled` is on.
+//! In: the use cases. Out: records with their versions as entity tags. In `If-Match`, a change may name the version
+//! that it replaces. The module's routes exist only if `governance.enabled` is on.
 
 mod docs;
 

@@ -108,7 +108,7 @@ async fn status(app: App, _: Call) -> Result<Response, ApiError> {
 }
 
 /// Returns whether the state database and the warehouse answer. One check serves all probes within [`FRESH`], so
-/// that a flood of probes neither floods the warehouse nor delays the load balancer's own.
+/// that a flood of probes neither floods the warehouse nor delays the probes of the load balancer.
 async fn check_dependencies(app: &App) -> (bool, bool) {
     let mut last = app.dependencies.lock().await;
     let now = app.services.clock.elapsed();

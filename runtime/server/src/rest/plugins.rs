@@ -61,7 +61,8 @@ async fn change(app: App, mut call: Call, change: Change) -> Result<Response, Ap
     Ok(json_answer(&Plugin::from(&status)))
 }
 
-/// Returns the status of all plugins. It runs on a blocking thread, because finding a plugin may compile it.
+/// Returns the status of all plugins. The plugins are searched on a blocking thread, because finding a plugin may
+/// compile it.
 async fn inventory(app: &App) -> Result<Vec<PluginStatus>, ApiError> {
     let plugins = Arc::clone(&app.services.plugins);
     tokio::task::spawn_blocking(move || plugins.inventory()).await.map_err(|_| broken())

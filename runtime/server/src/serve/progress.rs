@@ -31,7 +31,7 @@ pub(super) struct Progress<S> {
     stream: S,
     _guard: ConnectionGuard,
     timeout: Duration,
-    /// Runs while a write waits.
+    /// The timer of a write that waits; `None` if no write waits.
     deadline: Option<Pin<Box<Sleep>>>,
 }
 

@@ -43,7 +43,7 @@ impl LogLayer {
         LogLayer { settings, clock, sink }
     }
 
-    /// Returns whether events of a place in the code are written. It is decided once for each place.
+    /// Returns whether events of a place in the code are written. The decision is made once for each place.
     fn writes(&self, metadata: &Metadata<'_>) -> bool {
         if metadata.is_span() {
             return is_ours(metadata.target()) && metadata.fields().field(CORRELATION_ID).is_some();

@@ -1,4 +1,4 @@
-//! Metrics for Prometheus (specification, "Operations endpoints").
+//! Metrics for Prometheus (`runtime/docs/reference/operations.md`, "Metrics").
 //!
 //! In: the events of the observer and the edge, and at each scrape a [`ScrapedValues`] with values that are read only
 //! then. Out: the text format. Every label value is bounded: registered routes, cubes of the model, words of this
@@ -18,8 +18,8 @@ use terrane_app::ports::observer::{BuiltRollup, EndedQuery, QueryOutcome, TaskOu
 use families::{Families, Pulled};
 pub use scraped_values::ScrapedValues;
 
-/// The largest number of cubes with a label of their own. Others share one, so that repeated loads of projects cannot
-/// fill the memory.
+/// The largest number of cubes with a label of their own. All other cubes share one label, so that repeated loads of
+/// projects cannot fill the memory.
 const MAX_CUBES: usize = 1_000;
 const OTHER: &str = "other";
 
@@ -41,7 +41,8 @@ pub struct MetricsSettings {
 pub struct Metrics {
     registry: Registry,
     families: Families,
-    /// Allows one scrape at a time: it sets values before it writes them.
+    /// The metrics that scrapes set. The lock allows one scrape at a time, because a scrape sets the metrics before it
+    /// writes them.
     pulled: Mutex<Pulled>,
     cubes: RwLock<HashSet<Box<str>>>,
 }

@@ -1,7 +1,7 @@
 //! Rowsets: rows of the snapshot, sent part by part.
 //!
 //! In: a Discover, or a query of a rowset. Out: a body whose rows are made while it is read, so that a large project
-//! costs no memory. The rows of MDSCHEMA_MEMBERS are read by a query before.
+//! costs no memory. The rows of MDSCHEMA_MEMBERS come from a query that runs before the body begins.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -14,10 +14,10 @@ pub(super) fn limit(text: &str, path: &Path<'_>) -> Result<u32, FieldError> {
     limit.ok_or_else(|| path.invalid_value(text, format!("an integer from 1 to {MAX_LISTED}")))
 }
 
-/// Checks the body of a route that takes none.
+/// Checks the body of a route whose requests have no fields.
 ///
 /// # Errors
-/// It has a field.
+/// The body is not JSON, is not an object, or has a field.
 pub fn no_fields_from_wire(body: &[u8]) -> Result<(), FieldError> {
     if body.is_empty() {
         return Ok(());

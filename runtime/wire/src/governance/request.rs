@@ -157,7 +157,7 @@ pub struct GlossaryTermPatch {
     pub status: Option<String>,
 }
 
-/// Makes the field `status` optional, which its own schema makes required.
+/// Makes the field `status` optional: a field with a schema of its own is required by default.
 fn optional_status(schema: &mut schemars::Schema) {
     if let Some(required) = schema.get_mut("required").and_then(Json::as_array_mut) {
         required.retain(|name| name != "status");
@@ -204,7 +204,7 @@ pub struct ArtifactMetadataPatch {
     pub pii_flag: Option<bool>,
 }
 
-/// Converts a word with `read`. The error of an unknown word describes the `expected` ones.
+/// Converts a word with `read`. The error of an unknown word contains `expected`, a description of the valid words.
 fn word<T>(
     path: &Path<'_>,
     value: &str,

@@ -112,7 +112,7 @@ pub fn next(id: &str, response: &str) -> String {
     message
 }
 
-/// Writes the errors of an operation that was not executed, which end it.
+/// Writes the errors of an operation that was not executed. This message ends the operation.
 pub fn error(id: &str, errors: &Json) -> String {
     json!({ "id": id, "type": "error", "payload": errors }).to_string()
 }

@@ -1,4 +1,4 @@
-//! Writes times in the form of the interface (semantics, rules 16 and 18).
+//! Writes times in the form of the interface, which is described under "Time" in `runtime/docs/reference/query.md`.
 //!
 //! In: microseconds since the Unix epoch, as an instant or a wall-clock time, and a [`ColumnFormat`]. Out: a quoted
 //! label. Weeks follow ISO 8601, so 2021-01-03 belongs to `2020-W53`.
@@ -81,8 +81,9 @@ fn local(micros: i64, zone: &TimeZone) -> Option<(DateTime, Offset)> {
     Some((civil(micros.checked_add(i64::from(offset.seconds()) * 1_000_000)?)?, offset))
 }
 
-/// Returns the local start of a bucket, with the offset of its values. If the clock changes by less than an hour within
-/// a bucket, the bucket does not start at a full hour of the old offset. Then the offset at its end applies.
+/// Returns the local start of a bucket, with the offset of the bucket's values. If the clock changes by less than an
+/// hour within a bucket, the bucket may not start at a full hour or minute of the old offset. Then the offset at the
+/// end of the bucket applies.
 fn bucket(micros: i64, granularity: Granularity, zone: &TimeZone) -> Option<(DateTime, Offset)> {
     let (at, offset) = local(micros, zone)?;
     let (is_start, length) = match granularity {

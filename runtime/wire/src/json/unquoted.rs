@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 use super::column::{Column, Scratch, Values};
 
 impl Column<'_> {
-    /// Appends the cell, and returns whether it has a value. Null has none, and neither has a number that JSON cannot
-    /// express.
+    /// Appends the cell, and returns whether it has a value. Null, and a number that JSON cannot express, count as
+    /// cells without a value.
     pub(crate) fn write_unquoted(&self, row: usize, out: &mut Vec<u8>, scratch: &mut Scratch) -> bool {
         if self.has_nulls && self.array.is_null(row) {
             return false;

@@ -145,7 +145,7 @@ pub struct ProfileParts {
     pub insights: bool,
 }
 
-/// Reads the body of a request. An empty body is one without fields.
+/// Reads the body of a request. An empty body means a request without fields.
 ///
 /// # Errors
 /// Names the field that is unknown or invalid.

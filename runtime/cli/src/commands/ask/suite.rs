@@ -1,4 +1,4 @@
-//! Measures a suite of questions: the numbers of those that are read as meant, that need a clarification, and that are
+//! Measures a suite of questions: how many questions are read as meant, how many need a clarification, and how many are
 //! read wrongly.
 //!
 //! In: a file of questions with the queries that they mean. Out: the figures, with the questions that are not read as

@@ -86,7 +86,8 @@ fn version_served(address: SocketAddr) -> Option<String> {
     Some(body["version"].as_str()?.to_owned())
 }
 
-/// Checks the limit of open files, since each connection is one. `serve` raises its soft limit.
+/// Checks the limit of open files, since each connection is an open file. The hard limit counts, because `serve` raises
+/// the soft limit to it.
 pub(super) fn open_files(project: &Project, findings: &mut Findings) {
     let connections = project.config.server.max_connections as u64;
     let warehouse = project.config.warehouse.max_connections.unwrap_or(8);

@@ -14,7 +14,8 @@ use crate::project::Project;
 use crate::report::Style;
 use crate::wiring;
 
-/// The number of newest runs among which the newest ended run is searched. At most one run waits.
+/// The number of newest runs that are searched for one that has ended. At most one run is waiting at any time, so this
+/// number is more than enough.
 const NEWEST: u32 = 10;
 
 /// Prints the newest run that ended. Returns true if all of its tests passed.

@@ -98,7 +98,7 @@ impl Handshake {
     }
 }
 
-/// Returns whether a header with a list of tokens has one, in upper or lower case.
+/// Returns whether the list of tokens in a header contains `token`, in upper or lower case.
 fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> bool {
     let mut values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
     values.any(|value| value.split(',').any(|own| own.trim().eq_ignore_ascii_case(token)))

@@ -41,9 +41,9 @@ struct FrameScan {
     limit: u64,
     /// The header of the current frame, as far as it is read.
     header: Vec<u8>,
-    /// The bytes of the payload that are still to come.
+    /// The number of bytes of the frame's payload that are still to come.
     remaining: u64,
-    /// The bytes of the current message in the frames so far.
+    /// The number of bytes of the current message in the frames that were read so far.
     message: u64,
 }
 
@@ -158,7 +158,8 @@ mod tests {
         [header(is_last, opcode, length as u64), vec![0xff; length]].concat()
     }
 
-    /// Returns whether bytes pass, and checks that the sizes of their parts make no difference.
+    /// Returns whether the scan accepts the bytes, and checks that the result does not depend on the sizes of the
+    /// pieces in which the bytes arrive.
     fn passes(bytes: &[u8]) -> bool {
         let results = [1, 2, 3, 7, 500, bytes.len()].map(|size| {
             let mut frames = FrameScan::new(LIMIT as u64);

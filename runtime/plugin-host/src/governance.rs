@@ -138,7 +138,7 @@ fn said<T>(
     HookResponse { hook: hook_of(configured), answer: answer.map_err(|fault| HookFault { message: fault.to_string() }) }
 }
 
-/// Makes one call on behalf of a caller. A call that the guest declines and an error of `check` are faults.
+/// Makes one call on behalf of a caller. A declined call counts as a fault, and so does an error of `check`.
 fn call<T, U>(
     plugin: &Plugin<PolicyGuest>,
     (caller, export): (&Caller, &'static str),

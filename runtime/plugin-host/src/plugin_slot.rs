@@ -25,7 +25,7 @@ const NOT_FOR_QUERIES: &[&str] = &["on-certify", "on-metadata-change"];
 /// The slot of a plugin that the operator lists, or that was found in a folder.
 pub(crate) struct PluginSlot<R: Role> {
     pub(crate) settings: PluginSettings,
-    /// Held during a change, so that changes follow one another even if creating a plugin takes long.
+    /// The lock that is held during a change, so that changes follow one another even if creating a plugin takes long.
     changing: Mutex<()>,
     state: RwLock<SlotState<R>>,
 }

@@ -135,7 +135,8 @@ fn default_path(target_folder: &Path, manifest: &Manifest) -> Result<PathBuf, Ki
     Ok(folder.join(format!("{}.wasm", manifest.id)))
 }
 
-/// Returns the differences between the component and its manifest. It does not check a configuration, as `check` does.
+/// Returns the differences between the component and its manifest. Unlike `check`, this function checks no
+/// configuration.
 fn problems(bench: &TestBench) -> Vec<String> {
     let Some(role) = bench.facts().role else { return Vec::new() };
     let mut problems = Vec::new();

@@ -2,7 +2,7 @@
 //!
 //! In: drafts of cubes and metrics. Out: the files of a project without errors, and a finding for each removed part.
 //! The compiler decides: a part with an error is removed and reported with the compiler's message, and the rest is
-//! compiled again. Parts that need something that the importer left out are removed before. Their findings name the
+//! compiled again. Parts that need something that the importer left out are removed first. Their findings name the
 //! missing part, so that the compiler's messages are only about mistakes of the author.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

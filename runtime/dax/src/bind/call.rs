@@ -16,7 +16,7 @@ use crate::problem::ProblemKind;
 use crate::tree::{Expression, ExpressionKind, Literal, Name, Number};
 use crate::types::Type;
 
-/// The arguments of a call. The function takes this number of arguments.
+/// The arguments of a call, whose number is valid for the function.
 #[derive(Clone, Copy)]
 pub(super) struct Arguments<'q> {
     pub function: &'static Function,

@@ -41,8 +41,8 @@ enum Replaced {
 struct Surroundings {
     /// The pins into which the call turns the current rows. The filters of the call are evaluated without them.
     fresh: Vec<Pin>,
-    /// True if the filters around the call stay: no other filter of the call replaces or removes them, and its
-    /// expression changes none.
+    /// True if the filters around the call stay: no other filter of the call replaces or removes them, and the call's
+    /// expression does not change them.
     is_stable: bool,
 }
 
@@ -356,8 +356,8 @@ impl<'q> Evaluator<'q> {
         }
     }
 
-    /// Evaluates a logical filter. The result is a condition if that is the same for all rows, and otherwise the list
-    /// of the values that meet it.
+    /// Evaluates a logical filter. If the condition is the same for all rows, the result is the condition. Otherwise
+    /// the result is the list of the values that meet the condition.
     fn condition(
         &self,
         columns: &[DimensionId],

@@ -333,8 +333,8 @@ impl Parser {
     }
 }
 
-/// Adds an operator and its right operand to the chain on the left if that has the same precedence. Otherwise starts a
-/// new chain.
+/// Adds an operator and its right operand to the chain on the left if the chain has the operator's precedence.
+/// Otherwise starts a new chain.
 fn chained(left: Expression, operator: Operator, right: Expression) -> Expression {
     let place = left.place.to(right.place);
     let precedence = left.precedence();

@@ -90,8 +90,8 @@ impl Sight {
         Sight { seen: Some(seen) }
     }
 
-    /// Returns true if the SQL of models may be shown. A caller with policies must not see it, because it may name
-    /// hidden columns.
+    /// Returns true if the SQL of models may be shown. A caller with policies must not see this SQL, because it may
+    /// name hidden columns.
     pub fn shows_sql(&self) -> bool {
         self.seen.is_none()
     }

@@ -30,16 +30,16 @@ const PREFIX: &str = "terrane:result:";
 pub struct RedisSettings {
     /// The address: `redis://user:password@host:6379/0`, or `rediss://` for TLS.
     pub url: String,
-    /// The certificate authorities for servers with TLS, as PEM. If `None`, the public authorities.
+    /// The certificate authorities for servers with TLS, as PEM. If `None`, the public authorities are trusted.
     pub authorities: Option<Vec<u8>>,
     pub secret: CacheSecret,
     /// The largest size of the columns of a result, in bytes.
     pub max_entry: u64,
-    /// The time after its maximum age for which an outdated result may still be used.
+    /// The time for which a result may still be used after its maximum age.
     pub stale: Duration,
 }
 
-/// The address of the server cannot be used. The message contains no password.
+/// The error for an address that cannot be used. The message contains no password.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("the address of the Redis server is invalid: {reason}")]
 pub struct RedisUrlError {

@@ -1,4 +1,4 @@
-//! Argon2id, with the parameters of RFC 9106's second recommendation cut to OWASP's 19 MiB profile.
+//! Argon2id with the parameters of OWASP's 19 MiB profile.
 //!
 //! A hash takes 19 MiB and some tens of milliseconds, so at most [`AT_ONCE`] are computed at a time, on
 //! threads that answer no requests.
@@ -23,7 +23,8 @@ const LANES: u32 = 1;
 #[derive(Debug, Clone)]
 pub struct Argon2Passwords {
     turns: Arc<Semaphore>,
-    /// The hash of a random password. It is verified if the user is unknown, so that both cases take equal time.
+    /// The hash of a random password. It is verified if the user is unknown, so that a sign-in takes the same time for
+    /// known and unknown users.
     decoy: Arc<str>,
 }
 

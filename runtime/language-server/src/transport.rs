@@ -7,7 +7,7 @@ use std::io::{self, BufRead, Read as _, Write};
 
 use serde_json::Value;
 
-/// The largest size of a message in bytes. A file has at most 4 MiB, and JSON writes up to six bytes for one.
+/// The largest size of a message in bytes. A file has at most 4 MiB, and JSON writes up to six bytes for a byte of it.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 /// The largest size of a header line in bytes.
 const MAX_HEADER_BYTES: u64 = 8 * 1024;

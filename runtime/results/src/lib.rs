@@ -41,7 +41,7 @@ impl ResultFolder {
     /// The folder cannot be created or written.
     pub fn open(folder: &Path, floor: u64) -> Result<Self, ResultsError> {
         std::fs::create_dir_all(folder).map_err(unavailable)?;
-        // Reports a folder that cannot be written now instead of in the first job.
+        // A folder that cannot be written is reported here, and not only by the first job.
         let probe = folder.join(".probe.tmp");
         std::fs::write(&probe, []).and_then(|()| std::fs::remove_file(&probe)).map_err(unavailable)?;
         Ok(ResultFolder { folder: folder.into(), floor })

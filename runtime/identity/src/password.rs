@@ -31,7 +31,7 @@ pub struct Argon2Passwords {
 impl Default for Argon2Passwords {
     fn default() -> Self {
         let mut random = [0; 16];
-        // Without random bytes, the decoy is still a hash that takes as long to verify.
+        // Without random bytes, the decoy is the hash of a known string. Verifying it takes the same time.
         let _ = getrandom::fill(&mut random);
         let decoy = hash(&hex::encode(random));
         Argon2Passwords { turns: Arc::new(Semaphore::new(AT_ONCE)), decoy }

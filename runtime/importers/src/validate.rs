@@ -398,7 +398,7 @@ fn by_part(drafts: &Drafts, files: &[(String, String)], problems: Vec<Diagnostic
     parts
 }
 
-/// Returns the index of the item at a place, in the list of a document with the given key.
+/// Returns the index of the item that contains a place, in the list under the key `key` of a document.
 fn index_at(text: &str, key: &str, span: &Span) -> Option<usize> {
     let file = Arc::new(SourceFile { path: span.file.clone(), text: text.into() });
     let node = yaml::parse(&file).ok()?;
@@ -419,7 +419,8 @@ fn problems_of(files: &[(String, String)], env: BTreeMap<String, String>, wareho
     problems
 }
 
-/// Returns the place of the item in a cube's lists at a place of its file, or `None` if it is the cube itself.
+/// Returns the list and the index of the cube's item that contains a place of the cube's file. Returns `None` for a
+/// place before all items.
 fn item_at(text: &str, span: &Span) -> Option<Place> {
     let file = Arc::new(SourceFile { path: span.file.clone(), text: text.into() });
     let node = yaml::parse(&file).ok()?;

@@ -195,7 +195,7 @@ mod tests {
             fs::write(&entry, &whole[..length]).unwrap();
             assert!(cache.get(&engine, "aa").is_none(), "{length} bytes");
         }
-        // The right content under another component's name.
+        // The entry of `bb` has the content of the entry of `aa`, so it is refused.
         fs::write(&entry, &whole).unwrap();
         let other = entry.to_str().unwrap().replace("/aa-", "/bb-");
         fs::copy(&entry, other).unwrap();

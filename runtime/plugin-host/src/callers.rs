@@ -98,7 +98,7 @@ impl Callers {
         outcome: CallOutcome,
     ) -> (Change, AffectedCallers) {
         let probe_change = self.common.finish_probe(now, &admission.common, outcome);
-        // The caller's state was removed during the call.
+        // The state is missing if it was removed during the call.
         let Some(by_caller) = self.by_caller.get_mut(caller) else { return (probe_change, AffectedCallers::All) };
         let change = by_caller.breaker.leave(now, &admission.by_caller, outcome);
         match outcome {

@@ -1,8 +1,8 @@
 //! The slot of one plugin: the serving version, the previous one, and the operator's changes.
 //!
-//! In: settings, and the factory. Out: a plugin to call, or the reason why there is none; a status. A new version is
-//! loaded while the old one serves, and replaces it in one step. If the new version cannot be loaded, the old one
-//! continues to serve. Not here: the list of plugins (`registry`).
+//! In: settings, and the factory. Out: a status, and a plugin to call or the reason why it cannot be called. A new
+//! version is loaded while the old one serves, and replaces it in one step. If the new version cannot be loaded, the
+//! old one continues to serve. Not here: the list of plugins (`registry`).
 
 use std::mem;
 use std::path::Path;

@@ -432,7 +432,8 @@ impl<'q> Evaluator<'q> {
         }
         let is_blank = |row: &Rc<[Datum]>| wanted.iter().all(|(at, _)| row[*at].is_blank());
         if rows_of.is_some() && key.is_empty() && rows.rows.iter().any(is_blank) {
-            // Without its key, such a row looks like the blank row, which does not belong to the table.
+            // Without its key, a row whose visible values are all BLANK looks like the blank row, which does not belong
+            // to the table.
             return Err(not_supported("a filter by a row without visible values", place));
         }
         let values = |row: &Rc<[Datum]>| wanted.iter().map(|(at, _)| row[*at].clone()).collect();
@@ -483,8 +484,8 @@ impl<'q> Evaluator<'q> {
         }
     }
 
-    /// Returns FILTER over a table or over columns of the model as a condition, and the filters that it replaces.
-    /// Returns `None` if only a list of rows can represent it.
+    /// Converts a FILTER over a table or over columns of the model to a condition. Also returns the filters that the
+    /// condition replaces. Returns `None` if only a list of rows can represent the FILTER.
     fn condition_of_table(
         &self,
         table: &'q Table,

@@ -275,8 +275,8 @@ impl Parser {
         items
     }
 
-    /// Reports the current token, which is neither a comma nor the closing bracket, and skips to the next token that
-    /// is.
+    /// Reports the current token, which is neither a comma nor the closing bracket, and skips to the next comma or
+    /// closing bracket.
     fn pass_to_separator(&mut self, open: Place, close: Symbol) {
         let ends = |parser: &Parser| parser.is_at_end() || parser.keyword().is_some();
         if ends(self) || self.is_symbol(Symbol::Semicolon) {

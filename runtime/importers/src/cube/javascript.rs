@@ -183,7 +183,7 @@ impl Reader<'_> {
                     _ => self.report_code(call.span),
                 }
             }
-            // `module.exports = …`
+            // An assignment such as `module.exports = …` is ignored.
             Expression::AssignmentExpression(_) => {}
             other => self.report_code(other.span()),
         }

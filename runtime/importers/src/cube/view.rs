@@ -242,7 +242,7 @@ fn own_members(root: &Part<'_>, draft: &mut CubeDraft, view: &Entry<'_>, finding
             }
             let mut yaml = member.yaml.clone();
             yaml.set("name", Yaml::text(&*name));
-            // The member under its own name is inherited, and is the primary key already.
+            // The view also inherits the member under its original name, which is the primary key already.
             if name != member.name && list == DIMENSIONS {
                 yaml = without(&yaml, "primary_key");
             }

@@ -1,8 +1,9 @@
 //! The tier that several servers share: a Redis server. It is not trusted, and may be unavailable at any time.
 //!
-//! `rediss://` is TLS. The server's certificate must be signed by a public authority, or by the operator's authorities
-//! if those are configured. Every call ends within [`TIMEOUT`], which includes the time to connect. A server that fails
-//! several times in a row is not called for a while. A value that does not verify counts as a failure, and as a miss.
+//! A URL with `rediss://` uses TLS. The server's certificate must be signed by a public authority, or by the operator's
+//! authorities if those are configured. Every call ends within [`TIMEOUT`], which includes the time to connect. A
+//! server that fails several times in a row is not called for a while. A value that does not verify counts as a
+//! failure, and as a miss.
 
 use std::fmt::Display;
 use std::sync::Arc;

@@ -334,7 +334,8 @@ type PartProblem = (Part, Diagnostic);
 /// Returns the parts of the drafts that do not compile, in order.
 ///
 /// The files are compiled once for each placeholder. If only one compilation accepts a cube as a whole, the problems
-/// that this compilation finds in the cube are returned. If both do, the problems that both find are returned.
+/// that this compilation finds in the cube are returned. If both compilations accept the cube, the problems that both
+/// find are returned. If neither does, the problems of the first compilation are returned.
 fn problems(drafts: &Drafts, files: &[(String, String)], validation: &Validation<'_>) -> Vec<PartProblem> {
     let variables = &validation.declared.variables;
     let runs = if variables.is_empty() { 1 } else { PLACEHOLDERS.len() };
@@ -363,7 +364,7 @@ fn problems(drafts: &Drafts, files: &[(String, String)], validation: &Validation
     let wholes: BTreeSet<Part> = first.keys().filter(is_whole).copied().collect();
     first.retain(|part, _| match part {
         Part::Cube(cube, Some(_)) | Part::Policy(cube, _) => !wholes.contains(&Part::Cube(*cube, None)),
-        // Metrics of a removed cube are reported together with the cube.
+        // The problem of a metric may be caused by a removed cube, so it is returned only if no whole cube is removed.
         Part::Metric(_) => wholes.is_empty(),
         Part::Cube(_, None) => true,
     });

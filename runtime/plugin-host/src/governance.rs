@@ -1,8 +1,8 @@
 //! The adapter of the `Governance` port: calls every configured hook, one after another, in the order of ids.
 //!
 //! In: the caller, and the facts of a query. Out: the answer of each hook, checked against the contract, or the fault
-//! of an unavailable hook. The hooks of one query run as one piece of work of the hooks' `CallLimiter`, so that a hook
-//! that loops never blocks a worker of the server. If the limiter has no permit in time, each hook has the fault
+//! of an unavailable hook. The hooks of one query run together under one permit of the hooks' `CallLimiter`, so that a
+//! hook that loops never blocks a worker of the server. If the limiter has no permit in time, each hook has the fault
 //! `Busy`. Not here: the consequence of a fault for the query (the app decides), and whether cubes and members exist
 //! (the compiler checks).
 

@@ -1,7 +1,7 @@
 //! Reads explores, and turns their joins into joins of cubes.
 //!
 //! In: merged explores. Out: the views of each explore, with their aliases and the fields that the explore shows; and
-//! the joins. A join adds a view to an explore. It is added to the cube that its condition connects with that view.
+//! the joins. Each join is added to the cube that its condition connects with the joined view.
 
 use terrane_authoring::yaml::Yaml;
 use terrane_compiler::diagnostic::{Diagnostic, Span};

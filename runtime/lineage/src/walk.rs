@@ -21,7 +21,7 @@ pub struct Reached {
     pub node: u32,
     /// The number of edges from the start.
     pub depth: u32,
-    /// The previous node on the shortest path. The start has its own number here.
+    /// The previous node on the shortest path. For the start, this is the start itself.
     pub by: u32,
     /// The use on the edge from the previous node.
     pub usage: Use,

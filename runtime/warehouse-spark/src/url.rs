@@ -92,7 +92,7 @@ impl Address {
                 "sslrootcert" => root_certificate = Some(value),
                 "user_id" => user = value,
                 "session_id" => return Err(UrlError::Session { name }),
-                // The adapter sets these parameters itself, because its time limits need its own values.
+                // The adapter sets its own user agent and keepalive. Its time limits depend on the keepalive.
                 "user_agent" => {}
                 _ if name.starts_with("grpc_keepalive_") => {}
                 _ => headers.push(header(&name, &value)?),

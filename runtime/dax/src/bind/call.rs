@@ -347,7 +347,7 @@ impl<'q> Binder<'q> {
         Scalar { kind, ty, place }
     }
 
-    /// Checks that the type of each value of SWITCH is comparable with the type of its expression.
+    /// Checks that the type of each value of SWITCH is comparable with the type of the compared expression.
     fn are_comparable(&mut self, scalars: &[Option<Scalar>]) -> bool {
         let Some((Some(expression), rest)) = scalars.split_first() else { return true };
         let values = rest.chunks_exact(2).filter_map(|pair| pair[0].as_ref());

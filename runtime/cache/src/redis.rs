@@ -1,8 +1,9 @@
 //! The tier that several servers share: a Redis server. It is not trusted, and may be unavailable at any time.
 //!
-//! `rediss://` is TLS. The server's certificate must be signed by a public authority, or by the operator's authorities
-//! if those are configured. Every call ends within [`TIMEOUT`], which includes the time to connect. A server that fails
-//! several times in a row is not called for a while. A value that does not verify counts as a failure, and as a miss.
+//! A URL with `rediss://` uses TLS. The server's certificate must be signed by a public authority, or by the operator's
+//! authorities if those are configured. Every call ends within [`TIMEOUT`], which includes the time to connect. A
+//! server that fails several times in a row is not called for a while. A value that does not verify counts as a
+//! failure, and as a miss.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -30,16 +31,16 @@ const PREFIX: &str = "terrane:result:";
 pub struct RedisSettings {
     /// The address: `redis://user:password@host:6379/0`, or `rediss://` for TLS.
     pub url: String,
-    /// The certificate authorities for servers with TLS, as PEM. If `None`, the public authorities.
+    /// The certificate authorities for servers with TLS, as PEM. If `None`, the public authorities are trusted.
     pub authorities: Option<Vec<u8>>,
     pub secret: CacheSecret,
     /// The largest size of the columns of a result, in bytes.
     pub max_entry: u64,
-    /// The time after its maximum age for which an outdated result may still be used.
+    /// The time for which a result may still be used after its maximum age.
     pub stale: Duration,
 }
 
-/// The address of the server cannot be used. The message contains no password.
+/// The error for an address that cannot be used. The message contains no password.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("the address of the Redis server is invalid: {reason}")]
 pub struct RedisUrlError {

@@ -1,7 +1,7 @@
 //! Stored results as bytes: Arrow IPC streams, compressed above a size, under a tag of the servers' secret.
 //!
 //! In: a result and its key. Out: bytes, and the result that they contain. The store of the bytes is not trusted. The
-//! tag covers the key, so that a value stored under another key does not verify. It is checked before the value is
+//! tag covers the key, so that a value stored under another key does not verify. The tag is checked before the value is
 //! decoded.
 
 use std::io::Cursor;

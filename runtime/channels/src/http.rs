@@ -21,8 +21,8 @@ impl Sender {
         checked.map_err(|error| ChannelError::Target { problem: error.to_string() })
     }
 
-    /// Sends a body with headers that may depend on it. The address is checked again, because its name may resolve to
-    /// another host now.
+    /// Sends a body with headers that may depend on the body. The address is checked again, because the host name may
+    /// resolve to another machine now.
     pub(super) async fn post(
         &self,
         url: &str,

@@ -1,8 +1,9 @@
 //! Writes the Python module of a project: a class for each cube with its members as constants, and a class `Metrics`.
 //!
-//! In: the visible project. Out: the text. A constant is a `Member` of the package `terrane`, which its query builder
-//! takes; type checkers report attributes that do not exist. Titles and descriptions are strings below the constants,
-//! where editors look for them. They are not comments, because comments could contain directives for a type checker.
+//! In: the visible project. Out: the text. A constant is a `Member` of the package `terrane`, which the package's query
+//! builder takes; type checkers report attributes that do not exist. Titles and descriptions are strings below the
+//! constants, where editors look for them. They are not comments, because comments could contain directives for a type
+//! checker.
 
 use crate::identifiers::identifiers;
 use crate::text::{escape_point, line, quote};
@@ -72,8 +73,8 @@ fn metrics_class(metrics: &[Caption<'_>]) -> String {
     class_of(METRICS, "\"\"\"The metrics of the project.\"\"\"", [("", constants.collect())])
 }
 
-/// Returns a class with groups of constants. A group with a heading follows a comment with it. Identifiers are unique
-/// in the whole class, not only in their group.
+/// Returns a class with groups of constants. If a group has a heading, a comment with the heading precedes the group.
+/// Identifiers are unique in the whole class, not only in their group.
 fn class_of<'m, const N: usize>(class: &str, docstring: &str, groups: [(&str, Vec<Constant<'m>>); N]) -> String {
     let names: Vec<_> = groups.iter().flat_map(|(_, group)| group).map(|constant| constant.caption.name).collect();
     let mut identifiers = identifiers(&names).into_iter();

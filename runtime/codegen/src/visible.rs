@@ -14,7 +14,7 @@ pub(crate) enum ValueType {
     Number,
     String,
     Boolean,
-    /// The type of a value whose column has a type that the model does not know.
+    /// The type of values whose column has a type that the model does not know.
     Any,
 }
 

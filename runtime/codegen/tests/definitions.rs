@@ -1,4 +1,4 @@
-//! Tests the definitions of projects: of the example project, whose files the client packages test, and of hostile
+//! Tests the definitions of the example project, whose files the client packages test, and of projects with hostile
 //! text.
 //!
 //! In: projects as text. Out: the generated modules. `sdk/typescript/test/project.ts` is also compared with the types

@@ -1,7 +1,8 @@
 //! Measures the planning of DAX queries to SQL with the real DuckDB profile.
 //!
-//! Budget on a quiet core: 100 µs for a usual SUMMARIZECOLUMNS, and 5 ms for a query of 200 lines with 40 measures. The
-//! time of the latter ends with the SQL statements of the first round of its evaluation.
+//! Budget on a quiet core: 100 µs for a usual SUMMARIZECOLUMNS, and 5 ms for a query of 200 lines with 40 measures. For
+//! the query with 40 measures, the time is measured until the SQL statements of the first round of its evaluation are
+//! planned.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark stops at its first fault")]
 

@@ -284,7 +284,8 @@ impl<'q> Binder<'q> {
         bound
     }
 
-    /// Calls `bind` in a filter context into which the current row contexts were turned; they are not visible there.
+    /// Calls `bind` in a filter context that contains the current row contexts as filters. These row contexts are not
+    /// visible there.
     fn in_filter_context<T>(&mut self, bind: impl FnOnce(&mut Self) -> T) -> T {
         let hidden = std::mem::replace(&mut self.hidden, self.scopes.len());
         let bound = bind(self);

@@ -187,7 +187,7 @@ pub enum BlankRule {
     Zero,
     EmptyText,
     False,
-    /// The zero of the type of the other side's value, which is known only for each value.
+    /// The zero of the type of the other side's value. This type is known only when the values are compared.
     ByValue,
     /// BLANK is not replaced, and equals only BLANK.
     Strict,
@@ -350,8 +350,8 @@ pub struct Filter {
 #[derive(Debug, Clone, PartialEq)]
 pub enum FilterKind {
     Table(Table),
-    /// A logical filter. It allows the combinations of values of its columns that meet the condition, evaluated without
-    /// the filters of the query. The columns are those of the row context.
+    /// A logical filter. It allows those combinations of values of its columns that meet the condition. The condition
+    /// is evaluated without the filters of the query, in a row context that consists of these columns.
     Condition {
         columns: Vec<DimensionId>,
         context: u32,

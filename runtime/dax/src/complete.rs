@@ -306,7 +306,7 @@ impl<'a> List<'a> {
             self.add(CompletionKind::Variable, name.to_string(), name.to_string(), None);
         }
         self.tables();
-        // Before a word begins, only the tables are offered, from which the columns are reached.
+        // Before a word begins, only tables are offered, because the name of a table leads to its columns.
         if wanted == Wanted::Column || wanted == Wanted::Any && !self.written.is_empty() {
             let tables: Vec<&Cube> = self.names.tables().collect();
             for cube in tables {

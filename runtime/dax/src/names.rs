@@ -44,8 +44,8 @@ impl<'a> Names<'a> {
         self.model().cubes.iter().filter(|cube| self.is_visible(cube))
     }
 
-    /// Returns the table with this name. If several names differ only in case, the one that is written exactly so is
-    /// used.
+    /// Returns the table with this name. If the names of several tables differ only in case, the one with exactly this
+    /// spelling is returned.
     pub(crate) fn table(&self, name: &Arc<str>) -> Result<&'a Cube, ProblemKind> {
         if let Some(cube) = self.model().cube_named(name).filter(|cube| self.is_visible(cube)) {
             return Ok(cube);
@@ -192,7 +192,7 @@ impl<'a> Names<'a> {
         nearest(name, names.map(|name| &**name), MAX_NEAREST).into_iter().map(Arc::from).collect()
     }
 
-    /// Returns whether `to` is the table `from`, or a table that its joins reach on the one side.
+    /// Returns whether `to` is the table `from`, or a table that the joins of `from` reach on the one side.
     pub(crate) fn is_to_one(&self, from: CubeId, to: CubeId) -> bool {
         self.model().join_paths(from).is_to_one(to)
     }

@@ -1,9 +1,8 @@
 //! Planning: turns bound tables into semantic queries.
 //!
-//! In: an evaluation of a bound query, and the values of its parameters. Out: a [`SemanticPlan`]: the query, the result
-//! columns, and the order and the number of first rows that are applied to the finished result. If a semantic query
-//! would give a table another meaning, the table is refused with the name and the place of the construct. Absent on
-//! purpose: SQL.
+//! In: an evaluation of a bound query, and the values of its parameters. Out: a [`SemanticPlan`] with the query, the
+//! result columns, and the TOPN and the order that are applied to the finished result. If a semantic query would give a
+//! table another meaning, the table is refused with the name and the place of the construct. Absent on purpose: SQL.
 
 mod condition;
 mod measures;

@@ -19,7 +19,7 @@ pub enum Type {
     DateTime,
     /// The type of an expression that is always BLANK.
     Blank,
-    /// A type that is known only for each value, such as the type of a parameter.
+    /// A type that may differ from value to value, such as the type of a parameter.
     Variant,
 }
 

@@ -1,4 +1,4 @@
-//! Tests with random changes of queries that no text of a client makes the parser, the binder or completions panic.
+//! Tests that random changes of queries make neither the parser nor the binder nor the completions panic.
 //!
 //! The original queries resemble those that people write. They are changed by removing, doubling, exchanging and
 //! inserting parts. The same seed always creates the same texts.

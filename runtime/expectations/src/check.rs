@@ -17,7 +17,7 @@ use crate::read::{Expectation, refused_problem};
 use crate::refusal::{Refusal, compile, parse};
 use crate::run::{by_hand, other_refusal};
 
-/// The codes of refusals that depend on the model alone. Others may occur when a query runs.
+/// The codes of refusals that depend on the model alone. Refusals with other codes may occur only when a query runs.
 const MODEL_CODES: [&str; 4] = ["INVALID_MEASURE", "INVALID_DIMENSION", "INVALID_FILTER", "NO_JOIN_PATH"];
 
 /// Returns a diagnostic for each case that can't pass.

@@ -21,7 +21,7 @@ use crate::claims::{Claims, ClaimsMapping};
 /// The accepted values of the header `typ`. Tokens of other types, such as ID tokens, are refused.
 const TYPES: &[&str] = &["JWT", "at+jwt"];
 
-/// The largest length of `jti`, `sub` and the user id, in bytes. A revocation cannot name a longer one.
+/// The largest length of `jti`, `sub` and the user id, in bytes. A revocation cannot name a longer id.
 const MAX_ID_BYTES: usize = 256;
 
 /// Requirements on the tokens of applications.

@@ -178,7 +178,7 @@ impl ClaimsMapping {
     }
 }
 
-/// Returns true unless `email_verified` says otherwise. Some providers write the boolean as a string.
+/// Returns true if `email_verified` is missing or true. Some providers write the boolean as a string.
 fn is_verified(claims: &Claims) -> bool {
     match claims.get("email_verified") {
         None | Some(Json::Bool(true)) => true,

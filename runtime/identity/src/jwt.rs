@@ -130,7 +130,7 @@ impl Jwt {
         };
         let validation = signature_only(algorithm);
         if let Some(key) = &encoding {
-            // Finds keys that do not belong together at start instead of at the first sign-in.
+            // Detects keys that are not a pair when the server starts, instead of at the first sign-in.
             let probe =
                 jsonwebtoken::encode(&Header::new(algorithm), &json!({}), key).map_err(|_| JwtError::WeakKey)?;
             jsonwebtoken::decode::<Claims>(&probe, &decoding, &validation).map_err(|_| JwtError::OtherPair)?;

@@ -1,4 +1,4 @@
-//! Argon2id, with the parameters of RFC 9106's second recommendation cut to OWASP's 19 MiB profile.
+//! Argon2id with the parameters of OWASP's 19 MiB profile.
 //!
 //! A hash takes 19 MiB and some tens of milliseconds, so at most [`AT_ONCE`] are computed at a time, on
 //! threads that answer no requests.
@@ -23,14 +23,15 @@ const LANES: u32 = 1;
 #[derive(Debug, Clone)]
 pub struct Argon2Passwords {
     turns: Arc<Semaphore>,
-    /// The hash of a random password. It is verified if the user is unknown, so that both cases take equal time.
+    /// The hash of a random password. It is verified if the user is unknown, so that a sign-in takes the same time for
+    /// known and unknown users.
     decoy: Arc<str>,
 }
 
 impl Default for Argon2Passwords {
     fn default() -> Self {
         let mut random = [0; 16];
-        // Without random bytes, the decoy is still a hash that takes as long to verify.
+        // Without random bytes, the decoy is the hash of a known string. Verifying it takes the same time.
         let _ = getrandom::fill(&mut random);
         let decoy = hash(&hex::encode(random));
         Argon2Passwords { turns: Arc::new(Semaphore::new(AT_ONCE)), decoy }

@@ -80,7 +80,7 @@ pub(crate) struct Member {
     pub(crate) is_masked: bool,
     /// The cubes and members that the member needs.
     pub(crate) needs: Vec<Reference>,
-    /// The drill members, each with its text in the model.
+    /// The drill members, each with the text that is written to `drill_members`.
     pub(crate) drills: Vec<(Reference, String)>,
 }
 

@@ -8,7 +8,7 @@
 //! dbt      MetricFlow        ├──read──▶ drafts ──validate──▶ files, findings, totals
 //! lookml   views, explores  ─┘
 //! ```
-//! Two rules hold for all formats. No part of a model is dropped without a finding. Nothing that was closed becomes
+//! Three rules hold for all formats. No part of a model is dropped without a finding. Nothing that was closed becomes
 //! open; a value that cannot be read counts as closed. Nothing of a model is executed. Not here: command-line
 //! arguments, output, and the place of the files (cli, authoring).
 

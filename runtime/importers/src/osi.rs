@@ -37,7 +37,7 @@ pub fn export(model: &Model, warehouse: &str) -> Export {
     let datasets: Vec<Yaml> = cubes.iter().map(|cube| writer.dataset(cube)).collect();
     let mut relationships: Vec<Yaml> = Vec::new();
     let mut taken = Taken::default();
-    // An alias repeats the joins of its cube, which start from the rows of that cube, so it is skipped.
+    // An alias repeats the joins of its cube. These joins start from the rows of the cube, so the alias is skipped.
     for mut yaml in cubes.iter().filter(|cube| cube.alias_of.is_none()).flat_map(|cube| writer.relationships(cube)) {
         // If two cubes join each other over the same columns, both joins are one relationship.
         let is_same = |known: &Yaml| {
@@ -145,7 +145,7 @@ impl<'m> Writer<'m> {
         match dimension.ty {
             DimensionType::String => yaml.set("datatype", Yaml::text("String")),
             DimensionType::Boolean => yaml.set("datatype", Yaml::text("Boolean")),
-            // No datatype is written for these, because the warehouse knows their exact types.
+            // No datatype is written for values of these types, because the warehouse knows their exact types.
             DimensionType::Number | DimensionType::Time | DimensionType::Geo => {}
         }
         set_context(&mut yaml, &presentation.governed.synonyms);

@@ -2,7 +2,7 @@
 //!
 //! In: drafts of cubes and metrics. Out: the files of a project without errors, and a finding for each removed part.
 //! The compiler decides: a part with an error is removed and reported with the compiler's message, and the rest is
-//! compiled again. Parts that need something that the importer left out are removed before. Their findings name the
+//! compiled again. Parts that need something that the importer left out are removed first. Their findings name the
 //! missing part, so that the compiler's messages are only about mistakes of the author.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -334,7 +334,8 @@ type PartProblem = (Part, Diagnostic);
 /// Returns the parts of the drafts that do not compile, in order.
 ///
 /// The files are compiled once for each placeholder. If only one compilation accepts a cube as a whole, the problems
-/// that this compilation finds in the cube are returned. If both do, the problems that both find are returned.
+/// that this compilation finds in the cube are returned. If both compilations accept the cube, the problems that both
+/// find are returned. If neither does, the problems of the first compilation are returned.
 fn problems(drafts: &Drafts, files: &[(String, String)], validation: &Validation<'_>) -> Vec<PartProblem> {
     let variables = &validation.declared.variables;
     let runs = if variables.is_empty() { 1 } else { PLACEHOLDERS.len() };
@@ -363,7 +364,7 @@ fn problems(drafts: &Drafts, files: &[(String, String)], validation: &Validation
     let wholes: BTreeSet<Part> = first.keys().filter(is_whole).copied().collect();
     first.retain(|part, _| match part {
         Part::Cube(cube, Some(_)) | Part::Policy(cube, _) => !wholes.contains(&Part::Cube(*cube, None)),
-        // Metrics of a removed cube are reported together with the cube.
+        // The problem of a metric may be caused by a removed cube, so it is returned only if no whole cube is removed.
         Part::Metric(_) => wholes.is_empty(),
         Part::Cube(_, None) => true,
     });
@@ -398,7 +399,7 @@ fn by_part(drafts: &Drafts, files: &[(String, String)], problems: Vec<Diagnostic
     parts
 }
 
-/// Returns the index of the item at a place, in the list of a document with the given key.
+/// Returns the index of the item that contains a place, in the list under the key `key` of a document.
 fn index_at(text: &str, key: &str, span: &Span) -> Option<usize> {
     let file = Arc::new(SourceFile { path: span.file.clone(), text: text.into() });
     let node = yaml::parse(&file).ok()?;
@@ -419,7 +420,8 @@ fn problems_of(files: &[(String, String)], env: BTreeMap<String, String>, wareho
     problems
 }
 
-/// Returns the place of the item in a cube's lists at a place of its file, or `None` if it is the cube itself.
+/// Returns the list and the index of the cube's item that contains a place of the cube's file. Returns `None` for a
+/// place before all items.
 fn item_at(text: &str, span: &Span) -> Option<Place> {
     let file = Arc::new(SourceFile { path: span.file.clone(), text: text.into() });
     let node = yaml::parse(&file).ok()?;

@@ -1,8 +1,8 @@
 //! The index of a project's names, with the places that define and use each name.
 //!
 //! In: definitions, including incomplete ones, and test files. Out: an [`Index`] of [`Occurrence`]s. If several cubes
-//! of one `extends` chain declare a member, it is one symbol, so that a rename changes all declarations. Not here:
-//! whether a reference is allowed at its place.
+//! of one `extends` chain declare a member, the member is one symbol, so that a rename changes all declarations. Not
+//! here: whether a reference is allowed at its place.
 
 mod sql;
 mod tests_files;

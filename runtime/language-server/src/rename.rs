@@ -39,7 +39,7 @@ pub enum Refusal {
     WouldBreak {
         first: String,
     },
-    /// Some references would then refer to another definition.
+    /// After the change, some references would refer to another definition.
     WouldChangeMeaning {
         name: String,
     },
@@ -166,7 +166,8 @@ fn edits(analysis: &Analysis, symbol: &Symbol, new_name: &str) -> BTreeMap<Arc<s
     edits
 }
 
-/// Applies edits to a tree. Each file is edited from its end, so that the places before stay valid.
+/// Applies edits to a tree. Each file is edited from its end to its beginning, so that the places of the remaining
+/// edits stay valid.
 fn apply(tree: &SourceTree, edits: &BTreeMap<Arc<str>, Vec<TextEdit>>) -> SourceTree {
     let mut tree = tree.clone();
     for (path, edits) in edits {

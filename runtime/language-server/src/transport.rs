@@ -7,7 +7,8 @@ use std::io::{self, BufRead, Read as _, Write};
 
 use serde_json::Value;
 
-/// The largest size of a message in bytes. A file has at most 4 MiB, and JSON writes up to six bytes for one.
+/// The largest size of a message in bytes. A file has at most 4 MiB, and JSON writes up to six bytes for each byte of
+/// the file.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 /// The largest size of a header line in bytes.
 const MAX_HEADER_BYTES: u64 = 8 * 1024;
@@ -16,7 +17,7 @@ const MAX_HEADER_BYTES: u64 = 8 * 1024;
 #[derive(Debug)]
 pub(crate) enum Incoming {
     Message(Value),
-    /// The reason why the content could not be used: it is not JSON, or too large.
+    /// A message that is not JSON or is too large. The string is the reason.
     Malformed(String),
 }
 

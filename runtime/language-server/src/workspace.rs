@@ -188,7 +188,8 @@ impl Workspace {
         let (model, found) = build(&definitions);
         diagnostics.extend(found);
         diagnostics.extend(self.files.check(tree, &definitions, &model));
-        // The compiler and the settings both report a project file that is not YAML.
+        // The compiler and the settings both report a project file that is not YAML. Only one of two equal problems is
+        // returned.
         let mut unique: Vec<Diagnostic> = Vec::with_capacity(diagnostics.len());
         for diagnostic in diagnostics {
             if !unique.contains(&diagnostic) {

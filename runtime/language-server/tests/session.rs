@@ -253,7 +253,7 @@ fn keys_and_words_complete_from_the_schema() {
     let found = labels(&mut client, "policies/p.yml", &format!("{policy}    row_filter: \"{{CUBE}}.x = {{{{ us¦"));
     assert!(found.contains(&"user.roles".to_owned()), "{found:?}");
     let found = labels(&mut client, "tests/x.yml", "tests:\n  - name: a\n    query: {measures: [¦");
-    // The open file has no other metric.
+    // The metrics file is still open with the text above, so `x` is the only metric.
     assert!(found.contains(&"flights.count".to_owned()) && found.contains(&"x".to_owned()), "{found:?}");
     let found = labels(&mut client, "models/x.sql", "SELECT * FROM {{ ref('we¦");
     assert!(found.contains(&"ref('weather_hourly')".to_owned()), "{found:?}");

@@ -19,7 +19,7 @@ fn benchmark(c: &mut Criterion) {
         let (model, _) = model::build(&definitions);
         let known = KnownColumns::declared(&definitions);
         let lineage = Lineage::build(&definitions, &model, &known);
-        // Of a sample of nodes, the one with the most downstream nodes.
+        // The start is the node of a sample that has the most downstream nodes.
         let some = (0..lineage.nodes.len() as u32).step_by(50).chain(lineage.find("table.raw.wide.column.amount"));
         let start = some.max_by_key(|at| lineage.downstream(*at, &everything()).len()).unwrap();
         let reached = lineage.downstream(start, &everything()).len();

@@ -466,8 +466,8 @@ impl Building<'_> {
     }
 
     /// Adds the node of a row filter, with edges from the columns that the filter reads. A dimension in the filter is
-    /// replaced by its columns. A dimension itself depends on the cube's rows and therefore on the filter, which would
-    /// be a cycle.
+    /// replaced by its columns. The dimension itself depends on the cube's rows and therefore on the filter, so an edge
+    /// from it to the filter would create a cycle.
     fn row_filter(&mut self, sql: &Snippet, policy: &Arc<str>, cube: CubeId, to: u32) {
         let model = self.model;
         let cube = model.cube(cube);

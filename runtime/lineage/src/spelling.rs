@@ -16,7 +16,7 @@ pub(super) enum Spelling {
     Exact,
     /// Unquoted names are folded to lower case: PostgreSQL.
     FoldedToLower,
-    /// Unquoted names are folded to upper case: Snowflake. The keys of such names are in lower case here.
+    /// Unquoted names are folded to upper case: Snowflake. The keys of unquoted names are nevertheless in lower case.
     FoldedToUpper,
 }
 

@@ -21,7 +21,7 @@ pub struct Reached {
     pub node: u32,
     /// The number of edges from the start.
     pub depth: u32,
-    /// The previous node on the shortest path. The start has its own number here.
+    /// The previous node on the shortest path. For the start, this is the start itself.
     pub by: u32,
     /// The use on the edge from the previous node.
     pub usage: Use,
@@ -90,8 +90,8 @@ impl Sight {
         Sight { seen: Some(seen) }
     }
 
-    /// Returns true if the SQL of models may be shown. A caller with policies must not see it, because it may name
-    /// hidden columns.
+    /// Returns true if the SQL of models may be shown. A caller with policies must not see this SQL, because it may
+    /// name hidden columns.
     pub fn shows_sql(&self) -> bool {
         self.seen.is_none()
     }

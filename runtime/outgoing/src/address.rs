@@ -63,7 +63,7 @@ fn of_v6(address: Ipv6Addr) -> AddressClass {
         [0, 0, 0, 0, 0, 0, 0, 1] => AddressClass::Loopback,
         // Unique local.
         [first, ..] if first & 0xfe00 == 0xfc00 => AddressClass::Private,
-        // 6to4, Teredo and the other assignments of the IETF, documentation.
+        // 6to4, Teredo, the IETF's other special assignments, and prefixes for documentation.
         [0x2002, ..] | [0x3fff, ..] => AddressClass::Forbidden,
         [0x2001, second, ..] if second < 0x200 || second == 0xdb8 => AddressClass::Forbidden,
         // Only addresses in 2000::/3 are assigned as global unicast. All others are link-local, site-local, multicast,

@@ -148,7 +148,7 @@ impl OutgoingClient {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(OutgoingError::HasCredentials);
         }
-        // The resolver is not called for an address, so it is checked here.
+        // The resolver is not called for an address, so the address is checked here.
         let literal = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().ok();
         if literal.is_some_and(|address| !self.allow_list.allows(&host, address)) {
             return Err(OutgoingError::NotAllowed { host });

@@ -12,9 +12,9 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::allow_list::AllowList;
 
-/// The only host name that http is allowed for. Only its loopback addresses are accepted.
+/// The only host name for which http is allowed. Only its loopback addresses are accepted.
 pub(super) const LOCALHOST: &str = "localhost";
-/// The largest number of addresses of a host name that are used. Others are ignored.
+/// The largest number of addresses that are used for one host name. Further addresses are ignored.
 const MAX_ADDRESSES: usize = 32;
 
 /// Resolves host names.

@@ -109,7 +109,7 @@ async fn closed_ports_are_unreachable() {
     assert!(matches!(get(address).await.unwrap_err(), OutgoingError::Unreachable { .. }));
 }
 
-/// A resolver that returns other addresses for each lookup.
+/// A resolver that returns different addresses at each lookup.
 struct Rebinding {
     answers: Mutex<Vec<Vec<SocketAddr>>>,
 }

@@ -1,8 +1,8 @@
 //! The cost of a governance hook for a query. One benchmark measures the call alone. Another one compares a compilation
 //! with a hook and a compilation with the same filter as a policy of the project.
 //!
-//! Target: a call over 20 members, in a fresh instance, under 50 µs p50. The call runs on a thread of the blocking
-//! pool, as it does for a query. `cargo xtask components` builds the hook.
+//! Target: a call over 20 members in a fresh instance takes less than 50 µs at p50. The call runs on a thread of the
+//! blocking pool, as it does for a query. `cargo xtask components` builds the hook.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark stops at its first fault")]
 

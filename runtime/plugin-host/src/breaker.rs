@@ -1,12 +1,12 @@
 //! A circuit breaker for one function of a plugin.
 //!
 //! In: the outcome of each call, and the time. Out: whether the next call may run. Five faults within a minute open the
-//! breaker for a second; so do faults of a fifth of the calls, if there were at least 20 calls. Then one call is
-//! permitted as a probe, and each failed probe doubles the wait, up to a minute. Three openings within ten minutes
-//! quarantine the plugin until an operator resets it. Openings by timeouts alone do not count towards the quarantine,
-//! because the machine may be busy. Failed probes do not count either: if only some calls make a guest fail, the guest
-//! recovers after those calls end. Not here: clocks, the callers that share a breaker (`callers`), and the definition
-//! of a fault (`health`).
+//! breaker for a second. Faults in at least a fifth of the calls open it too, if there were at least 20 calls. Then one
+//! call is permitted as a probe, and each failed probe doubles the wait, up to a minute. Three openings within ten
+//! minutes quarantine the plugin until an operator resets it. Openings by timeouts alone do not count towards the
+//! quarantine, because the machine may be busy. Failed probes do not count either: if only some calls make a guest
+//! fail, the guest recovers after those calls end. Not here: clocks, the callers that share a breaker (`callers`), and
+//! the definition of a fault (`health`).
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -14,7 +14,8 @@ use std::time::Duration;
 /// The time for which calls count.
 pub(crate) const WINDOW: Duration = Duration::from_secs(60);
 const FAULTS: u64 = 5;
-/// The smallest number of calls for which the share of faults counts: one fault in [`SHARE`] calls opens the breaker.
+/// The smallest number of calls for which the share of faults counts. The breaker then opens if one of [`SHARE`] calls
+/// failed.
 const MIN_CALLS: u64 = 20;
 const SHARE: u64 = 5;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -39,7 +40,7 @@ pub(crate) struct Breaker {
     seconds: VecDeque<Second>,
     /// The times at which the breaker opened because of a fault other than a timeout.
     openings: VecDeque<Duration>,
-    /// The wait before the probe that closed the breaker. The end of the next call removes it.
+    /// The wait before the probe that closed the breaker. `None` from the end of the next call on.
     last_probe_wait: Option<Duration>,
     /// A number that increases when the breaker opens and when a probe begins. Results of calls that began under an
     /// earlier number are ignored.

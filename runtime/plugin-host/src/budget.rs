@@ -27,7 +27,8 @@ pub struct HostLimits {
     pub waiting: usize,
 }
 
-/// The upper bounds of [`HostLimits`] for calls at once. The engine's pool has one instance for each such call.
+/// The upper bounds of the numbers of concurrent calls in [`HostLimits`]. The engine's pool has one instance for each
+/// of these calls.
 const MAX_SHORT_CALLS: usize = 48;
 pub(crate) const MAX_LONG_CALLS: usize = 16;
 

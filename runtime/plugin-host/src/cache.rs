@@ -3,8 +3,8 @@
 //! In: a folder that only this user can access. Out: a component that this machine has compiled before, or nothing. The
 //! files are native code, so three conditions must hold. Only this user can write to the folder. Each file begins with
 //! a MAC by a key in the same folder. The MAC also covers the file's name, which contains the component's digest and
-//! everything that the compilation depends on. If a condition does not hold, the component is compiled again, which is
-//! never an error. Not here: files in a project's folder, which may come from others.
+//! everything that the compilation depends on. If a condition does not hold, the component is compiled again, and no
+//! error is returned. Not here: files in a project's folder, which may come from others.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -39,7 +39,7 @@ impl Cache {
     /// Opens the folder, or creates it.
     ///
     /// # Errors
-    /// It cannot be written, or other users can write to it.
+    /// The folder cannot be written, or other users can write to it.
     pub(crate) fn open(folder: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let found = fs::symlink_metadata(folder)?;
@@ -195,7 +195,7 @@ mod tests {
             fs::write(&entry, &whole[..length]).unwrap();
             assert!(cache.get(&engine, "aa").is_none(), "{length} bytes");
         }
-        // The right content under another component's name.
+        // The entry of `bb` has the content of the entry of `aa`, so it is refused.
         fs::write(&entry, &whole).unwrap();
         let other = entry.to_str().unwrap().replace("/aa-", "/bb-");
         fs::copy(&entry, other).unwrap();

@@ -1,8 +1,8 @@
 //! Runs guest calls on threads that may block, and bounds how many run at once.
 //!
-//! In: work that calls guests. Out: a future of the work's result, or of [`PluginFault::Busy`]. The time that a caller
-//! waits is bounded, and so is the number of waiting callers. Detectors and checks share one limiter, and hooks have
-//! another one, so that calls that take seconds never delay the hooks of a query. Not here: limits of a single call
+//! In: work that calls guests. Out: the result of the work, or [`PluginFault::Busy`]. The time that a caller waits is
+//! bounded, and so is the number of waiting callers. Detectors and checks share one limiter, and hooks have another
+//! one, so that calls that take seconds never delay the hooks of a query. Not here: limits of a single call
 //! (`sandbox_limits`).
 
 use std::sync::Arc;

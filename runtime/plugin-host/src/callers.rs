@@ -44,7 +44,7 @@ pub(crate) struct Admission {
 pub(crate) enum AffectedCallers {
     /// One caller. Calls of other callers still succeed.
     One,
-    /// All callers of the last minute: none of them was answered and has a closed breaker.
+    /// All callers of the last minute. Each of them was not answered, or has an open breaker.
     Active,
     All,
 }
@@ -98,7 +98,7 @@ impl Callers {
         outcome: CallOutcome,
     ) -> (Change, AffectedCallers) {
         let probe_change = self.common.finish_probe(now, &admission.common, outcome);
-        // The caller's state was removed during the call.
+        // The state is missing if it was removed during the call.
         let Some(by_caller) = self.by_caller.get_mut(caller) else { return (probe_change, AffectedCallers::All) };
         let change = by_caller.breaker.leave(now, &admission.by_caller, outcome);
         match outcome {
@@ -236,7 +236,8 @@ mod tests {
         }
         assert_eq!(call(&mut callers, at(0), "e", CallOutcome::Fault), (Change::Opened, AffectedCallers::All));
         assert_eq!(callers.enter(at(0), &"new".into()).err(), Some(at(1)));
-        // One call is the probe for all.
+        // The wait is over, so this call is the probe of the common breaker. Its success permits the calls of all
+        // callers.
         assert_eq!(call(&mut callers, at(1), "new", CallOutcome::Success), (Change::Closed, AffectedCallers::All));
         assert!(callers.enter(at(1), &"other".into()).is_ok());
     }

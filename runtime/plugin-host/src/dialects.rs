@@ -75,11 +75,11 @@ impl Dialects {
     }
 
     fn components(&self) -> MutexGuard<'_, BTreeMap<String, Component>> {
-        // Entries are inserted whole.
+        // An entry is inserted in one step, so a panic leaves the map consistent.
         self.components.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Loads a dialect. Returns its status, which contains a failure too, and its profile.
+    /// Loads a dialect. Returns its status, which also reports a failure, and its profile.
     fn load(&self, dialect: &str, name: &str) -> (PluginStatus, Result<DialectProfile, PluginError>) {
         let found = match self.listed.get(name) {
             Some(settings) => Ok(settings.clone()),

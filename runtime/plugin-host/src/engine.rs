@@ -19,9 +19,9 @@ use crate::watchdog::{RunningCall, Watchdog};
 const GUEST_STACK_BYTES: usize = 512 * 1024;
 /// The number of instances in the pool, one for each permit (`budget`, `call_limiter`).
 const POOL_INSTANCES: u32 = 64;
-/// The memory per slot that stays resident between calls; 32 MiB for all slots together. It is 0 if the kernel cannot
-/// report which pages were touched, because then all of it would have to be cleared after each call. The number of
-/// points in a detector's call is chosen to fit into this memory (`detector::batches`).
+/// The memory per slot that stays resident between calls; 32 MiB for all slots together. Nothing stays resident if the
+/// kernel cannot report which pages were touched, because then the whole memory would have to be cleared after each
+/// call. The number of points in a detector's call is chosen to fit into this memory (`detector::batches`).
 const RESIDENT_BYTES: usize = 512 * 1024;
 
 /// The error if this machine cannot run WebAssembly.
@@ -95,7 +95,7 @@ fn config(strategy: InstanceAllocationStrategy, guest: &GuestLimits) -> Config {
         .epoch_interruption(true)
         .max_wasm_stack(GUEST_STACK_BYTES)
         .wasm_component_model(true)
-        // Guests return the same results on every machine, and have no other guest to share memory with.
+        // Relaxed SIMD may give other results on another machine. The memory of a guest is 32-bit.
         .wasm_relaxed_simd(false)
         .wasm_memory64(false);
     config

@@ -129,7 +129,8 @@ impl PluginFactory {
         SandboxLimits { name, limits, budget: Some(Arc::clone(&self.budget)), throttle, memo }
     }
 
-    /// Returns the operator's limits, or the role's defaults without them. The author's limits can only reduce them.
+    /// Returns the limits of a plugin. A limit that the operator does not set is the role's or the host's default. The
+    /// author's limits can only reduce these limits.
     fn limits(
         &self,
         role: PluginRole,

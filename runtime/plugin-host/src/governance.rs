@@ -1,8 +1,8 @@
 //! The adapter of the `Governance` port: calls every configured hook, one after another, in the order of ids.
 //!
 //! In: the caller, and the facts of a query. Out: the answer of each hook, checked against the contract, or the fault
-//! of an unavailable hook. The hooks of one query run as one piece of work of the hooks' `CallLimiter`, so that a hook
-//! that loops never blocks a worker of the server. If the limiter has no permit in time, each hook has the fault
+//! of an unavailable hook. The hooks of one query run together under one permit of the hooks' `CallLimiter`, so that a
+//! hook that loops never blocks a worker of the server. If the limiter has no permit in time, each hook has the fault
 //! `Busy`. Not here: the consequence of a fault for the query (the app decides), and whether cubes and members exist
 //! (the compiler checks).
 
@@ -138,7 +138,7 @@ fn said<T>(
     HookResponse { hook: hook_of(configured), answer: answer.map_err(|fault| HookFault { message: fault.to_string() }) }
 }
 
-/// Makes one call on behalf of a caller. A call that the guest declines and an error of `check` are faults.
+/// Makes one call on behalf of a caller. A declined call counts as a fault, and so does an error of `check`.
 fn call<T, U>(
     plugin: &Plugin<PolicyGuest>,
     (caller, export): (&Caller, &'static str),

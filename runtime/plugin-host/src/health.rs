@@ -15,8 +15,8 @@ use crate::call_statistics::CallStatistics;
 use crate::callers::{Admission, AffectedCallers, Callers};
 use crate::monotonic_clock::MonotonicClock;
 
-/// The number of calls of a new version, over all its functions. If a breaker opens for all callers within these calls,
-/// a reload is reverted.
+/// The number of first calls of a new version, counted over all its functions. If a breaker opens for all callers
+/// during these calls, the reload is reverted.
 const FIRST_CALLS: u64 = 20;
 /// The largest number of quarantined callers. Beyond it, the plugin is quarantined for all.
 const MAX_QUARANTINED: usize = 1_024;

@@ -96,8 +96,8 @@ pub struct ComponentFile {
     /// The file's name without its extension.
     pub name: String,
     pub path: PathBuf,
-    /// The role, by the interface that the component exports. `None` if it exports the interface of no role, or if the
-    /// file is not a component.
+    /// The role, by the interface that the component exports. `None` if the component exports no role's interface, or
+    /// if the file is not a component.
     pub role: Option<PluginRole>,
     /// The id in the component's `plugin.toml`, or `None` if it has none.
     pub id: Option<String>,

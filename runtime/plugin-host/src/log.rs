@@ -205,8 +205,8 @@ fn word(level: Level) -> &'static str {
     }
 }
 
-/// Returns one field as `key=value`. The value is in quotes if it has characters that would end it, so that masking of
-/// secrets covers all of it.
+/// Returns one field as `key=value`. The value is in quotes if it contains characters that would end an unquoted value,
+/// so that the masking of secrets covers the whole value.
 fn pair(key: &str, value: &str) -> String {
     match value.contains(|letter: char| letter.is_whitespace() || "&;,\"'<>)}]`|\\".contains(letter)) {
         true => format!("{key}=\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\"")),

@@ -58,7 +58,8 @@ impl Capability {
     }
 }
 
-/// Limits that an author or an operator sets. The smaller of both applies, and never exceeds the host's own.
+/// Limits that an author or an operator sets. If both set a limit, the smaller one applies. The limit of the memory
+/// never exceeds the host's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AskedLimits {
     /// The limit of the processor time of a call, in milliseconds.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use terrane_app::ports::clock::Clock;
 
-/// A clock whose zero has no meaning; only differences of its times do.
+/// A clock whose zero has no meaning. Only differences between its times have a meaning.
 #[derive(Clone)]
 pub struct MonotonicClock(Arc<dyn Fn() -> Duration + Send + Sync>);
 

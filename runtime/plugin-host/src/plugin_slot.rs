@@ -1,8 +1,8 @@
 //! The slot of one plugin: the serving version, the previous one, and the operator's changes.
 //!
-//! In: settings, and the factory. Out: a plugin to call, or the reason why there is none; a status. A new version is
-//! loaded while the old one serves, and replaces it in one step. If the new version cannot be loaded, the old one
-//! continues to serve. Not here: the list of plugins (`registry`).
+//! In: settings, and the factory. Out: a status, and a plugin to call or the reason why it cannot be called. A new
+//! version is loaded while the old one serves, and replaces it in one step. If the new version cannot be loaded, the
+//! old one continues to serve. Not here: the list of plugins (`registry`).
 
 use std::mem;
 use std::path::Path;
@@ -25,7 +25,7 @@ const NOT_FOR_QUERIES: &[&str] = &["on-certify", "on-metadata-change"];
 /// The slot of a plugin that the operator lists, or that was found in a folder.
 pub(crate) struct PluginSlot<R: Role> {
     pub(crate) settings: PluginSettings,
-    /// Held during a change, so that changes follow one another even if creating a plugin takes long.
+    /// The lock that is held during a change, so that changes follow one another even if creating a plugin takes long.
     changing: Mutex<()>,
     state: RwLock<SlotState<R>>,
 }

@@ -51,7 +51,7 @@ impl<R: Role> Default for Table<R> {
 
 impl<R: Role> Table<R> {
     fn slots(&self) -> Vec<Arc<PluginSlot<R>>> {
-        // Entries are pushed whole, so a panic leaves the list consistent.
+        // An entry is added in one step, so a panic leaves the list consistent.
         self.slots.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -123,9 +123,9 @@ impl Registry {
         }
     }
 
-    /// Loads the files in the component folders whose name begins with the prefix. If a plugin of the same name exists
-    /// already, it stays: a listed plugin, or one from a folder that comes earlier. The further file is ignored if the
-    /// plugin is listed or the file is a copy, and refused otherwise.
+    /// Loads the files in the component folders whose name begins with the prefix. If a plugin with a file's name
+    /// exists already, that plugin stays: a listed plugin, or one from an earlier folder. The file is then ignored if
+    /// the plugin is listed or the file is a copy, and otherwise refused.
     fn search_folders<R: RegisteredRole>(&self, prefix: &str) {
         for (name, source) in self.search.files().into_iter().filter(|(name, _)| name.starts_with(prefix)) {
             let slots = R::table(self).slots();

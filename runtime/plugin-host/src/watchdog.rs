@@ -5,9 +5,9 @@
 //! once per shortest limit, so that a new call need not wake it; waking it would cost more than a short call. After a
 //! second without calls, it sleeps until the next call.
 //!
-//! A limit is processor time. On a busy machine a thread may have to wait for longer than a hook may take, which is not
-//! the hook's fault. A guest never waits for anything else, so a call also ends after [`CLOCK_FACTOR`] times its limit
-//! by the clock.
+//! A limit is processor time. On a busy machine, a thread may wait for a core for longer than a hook may take, and that
+//! is not the hook's fault. A guest never waits for anything else. Therefore a call also ends after [`CLOCK_FACTOR`]
+//! times its limit by the clock.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;

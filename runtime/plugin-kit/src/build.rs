@@ -109,7 +109,7 @@ fn component_of_crate(folder: &Path, profile: Profile) -> Result<(Vec<u8>, PathB
     Ok((component, target_folder))
 }
 
-/// Makes a component from a core module without WIT metadata. Its type is the world of its role.
+/// Makes a component from a core module without WIT metadata. The component's type is the world of its role.
 fn component_of_module(module: &Path, manifest: &Manifest) -> Result<Vec<u8>, KitError> {
     let world = match manifest.roles.first() {
         Some(PluginRole::Dialect) => "dialect-plugin",
@@ -135,7 +135,8 @@ fn default_path(target_folder: &Path, manifest: &Manifest) -> Result<PathBuf, Ki
     Ok(folder.join(format!("{}.wasm", manifest.id)))
 }
 
-/// Returns the differences between the component and its manifest. It does not check a configuration, as `check` does.
+/// Returns the differences between the component and its manifest. Unlike `check`, this function checks no
+/// configuration.
 fn problems(bench: &TestBench) -> Vec<String> {
     let Some(role) = bench.facts().role else { return Vec::new() };
     let mut problems = Vec::new();

@@ -117,7 +117,7 @@ fn expand_series(batch: &mut Value, ends_ms: Option<&[i64]>) -> Result<Option<Ve
     Ok(Some(ends))
 }
 
-/// Compares an answer with the expected one. Of an object, only the expected fields are compared; of a list, all items.
+/// Compares an answer with the expected one. In an object, only the expected fields are compared; in a list, all items.
 fn compare(expected: &Value, found: &Value, path: &str, tolerance: f64, differences: &mut Vec<String>) {
     match (expected, found) {
         (Value::Object(fields), Value::Object(answer)) => {

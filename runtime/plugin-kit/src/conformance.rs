@@ -40,7 +40,7 @@ enum Reply {
 impl ConformanceOutcome {
     pub(crate) fn new(name: impl Into<String>, result: Result<Vec<String>, String>) -> ConformanceOutcome {
         let problems = result.unwrap_or_else(|problem| vec![problem]);
-        // The name may contain the name of a kind, which is any text of the plugin.
+        // The name may contain the name of a kind, which may be any string that the plugin returned.
         ConformanceOutcome { name: plain(&name.into()), problems, log: Vec::new(), reply: None }
     }
 

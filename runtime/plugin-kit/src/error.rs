@@ -16,7 +16,7 @@ use crate::toolchain::TARGET;
 /// The largest number of field errors that a message lists.
 const SHOWN_FIELD_ERRORS: usize = 10;
 
-/// A failure because of which a command cannot do its work.
+/// A failure that prevents a command from doing its work.
 #[derive(Debug, thiserror::Error)]
 pub enum KitError {
     #[error("cannot read {}: {source}", path.display())]

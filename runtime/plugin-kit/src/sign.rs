@@ -22,8 +22,8 @@ pub struct SignedComponent {
     pub key: PublicKey,
 }
 
-/// Writes a new secret key to `out` and returns its public key. An existing file is never overwritten, because nothing
-/// could be signed with its key any more.
+/// Writes a new secret key to `out` and returns its public key. An existing file is never overwritten, because the key
+/// in it would be lost.
 ///
 /// # Errors
 /// The file exists already, or it cannot be created.

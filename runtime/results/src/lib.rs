@@ -1,9 +1,9 @@
 //! The adapter of the port `JobResults` on files: each result is one Arrow IPC file in a folder.
 //!
-//! In: record batches of a job. Out: a file that is on disk before its manifest exists, and pages of it. A result is
-//! written under a temporary name, synced and renamed, so that readers only see complete files. All chunks of a result
-//! have the same number of rows, so a page only reads the chunks that it needs. Absent: which job has which result
-//! (store).
+//! In: record batches of a job. Out: a file that is on disk before its manifest exists, and pages of the result. A
+//! result is written under a temporary name, synced and renamed, so that readers only see complete files. All chunks of
+//! a result have the same number of rows, so a page only reads the chunks that it needs. Absent: which job has which
+//! result (store).
 
 mod columns;
 mod reader;
@@ -41,7 +41,7 @@ impl ResultFolder {
     /// The folder cannot be created or written.
     pub fn open(folder: &Path, floor: u64) -> Result<Self, ResultsError> {
         std::fs::create_dir_all(folder).map_err(unavailable)?;
-        // Reports a folder that cannot be written now instead of in the first job.
+        // A folder that cannot be written is reported here, and not only by the first job.
         let probe = folder.join(".probe.tmp");
         std::fs::write(&probe, []).and_then(|()| std::fs::remove_file(&probe)).map_err(unavailable)?;
         Ok(ResultFolder { folder: folder.into(), floor })

@@ -104,7 +104,8 @@ impl IndexBuilder {
                 }
                 let places = self.words.entry(word.text).or_default();
                 let place = Place { entry, field };
-                // The texts of an entry are added together, so a repeated place is the last one.
+                // The texts of an entry are added together, so a repeated place would follow its first occurrence
+                // directly.
                 if places.last() != Some(&place) {
                     places.push(place);
                 }
@@ -215,7 +216,7 @@ impl EntryScores {
 
     fn add(&mut self, places: &[Place], likeness: Likeness) {
         for place in places {
-            // At most 800, which is 80 times 10.
+            // The score is at most 800: the largest weight, 80, times the largest factor, 10.
             let score = (place.field.weight() * likeness.factor()) as u16;
             let best = &mut self.best[place.entry as usize];
             if *best == 0 {

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use levenshtein_automata::{DFA, LevenshteinAutomatonBuilder};
 
 /// The length from which a typed word may match the beginning of a longer word. The last word of an unfinished question
-/// may always.
+/// may match the beginning at any length.
 const MIN_PREFIX_CHARS: usize = 3;
 /// The length in characters from which a word may have one typing mistake.
 const MIN_CHARS_OF_ONE_MISTAKE: usize = 4;

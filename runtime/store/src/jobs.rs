@@ -280,7 +280,7 @@ fn stored(row: &Row) -> Result<Job, StoreError> {
 
 #[cfg(test)]
 mod tests {
-    /// Statements that find free jobs contain the prefix of a lease's name, so it must not change.
+    /// Statements that find free jobs contain the prefix of a lease's name, so the prefix must not change.
     #[test]
     fn lease_has_the_name_that_statements_spell() {
         assert_eq!(terrane_app::ports::jobs::lease_name("1"), "job:1");

@@ -382,7 +382,7 @@ impl PreaggregationState for StateStore {
     }
 }
 
-/// Returns a pending build that includes the partitions of a new one. No partitions mean all.
+/// Returns a pending build that includes the partitions of a new one. An empty list of partitions means all partitions.
 fn merged(pending: RollupBuild, new: &RollupBuild) -> RollupBuild {
     let mut partitions = Vec::new();
     if !pending.partitions.is_empty() && !new.partitions.is_empty() {

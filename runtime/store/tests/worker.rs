@@ -108,7 +108,8 @@ async fn second_worker_takes_over_when_the_first_stops() {
     second.abort();
 }
 
-/// Checks one lease if it runs by itself. The test below starts it as the process that is killed.
+/// Acquires a lease, and checks that no other holder can acquire it. The test below starts this test in the process
+/// that it kills. In that process, the folder is set, and this test holds the lease until it is killed.
 #[tokio::test]
 async fn holder_keeps_its_lease() {
     #[allow(clippy::disallowed_methods, reason = "the parent process passes the folder")]

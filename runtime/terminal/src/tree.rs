@@ -44,7 +44,8 @@ impl Tree {
     }
 }
 
-/// The characters before a line, and before the lines below it, for the last line of a branch and for the others.
+/// The characters before a line, and the characters before the lines below it. The last line of a branch has other
+/// characters than the lines before it.
 struct Branches {
     last: (&'static str, &'static str),
     other: (&'static str, &'static str),

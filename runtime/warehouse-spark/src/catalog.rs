@@ -22,8 +22,8 @@ const SYSTEM: &[&str] = &["global_temp", "information_schema", "sys", "system"];
 /// The largest length of a name that is looked up, in bytes over all its parts.
 const MAX_NAME_BYTES: usize = 1_024;
 
-/// The indexes of columns in the results: of a list of tables, of a list of columns, and of a description. Columns are
-/// found by index, because their names differ between servers.
+/// The indexes of columns in three kinds of results: the list of tables, the list of columns, and the description.
+/// Columns are found by index, because their names differ between servers.
 const NAME: usize = 0;
 const CATALOG: usize = 1;
 const NAMESPACE: usize = 2;
@@ -100,7 +100,7 @@ async fn call(pool: &Pool, call: CatalogCall) -> Result<ResultSet, WarehouseErro
     pool.run(plan(OpType::Root(Relation { rel_type: Some(catalog) })), PROBE_TIMEOUT).await
 }
 
-/// Converts a refusal to `None`. It means that a part of the name does not exist or may not be read.
+/// Converts a refusal to `None`. A refusal means that a part of the name does not exist or may not be read.
 fn unless_missing<T>(outcome: Result<T, WarehouseError>) -> Result<Option<T>, WarehouseError> {
     match outcome {
         Ok(value) => Ok(Some(value)),

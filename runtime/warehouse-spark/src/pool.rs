@@ -35,7 +35,8 @@ const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time after the start of a statement during which it is not interrupted. Spark 4.3 confirms an interruption while
 /// it submits the first stage, but then runs this stage to its end, and no client can stop it.
 const UNINTERRUPTED: Duration = Duration::from_secs(1);
-/// The time limit of opening a session with its `init`. The time limit of a statement that waits for it is shorter.
+/// The time limit of opening a session with its `init`. The time limit of a statement that waits for the session is
+/// shorter.
 const INIT_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// A pool of sessions. Clones share the sessions.

@@ -141,7 +141,7 @@ impl Session {
             interrupt: Some(Interrupt::OperationId(operation.to_owned())),
         };
         let _: InterruptResponse = self.connection.call(INTERRUPT, request).await?;
-        // This may fail, because Spark refuses it while the operation changes its state.
+        // The release may fail, because Spark refuses a release while the operation changes its state.
         let _ = self.release(operation).await;
         Ok(())
     }

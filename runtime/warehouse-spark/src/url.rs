@@ -46,7 +46,7 @@ pub(crate) struct Address {
     pub(crate) host: String,
     pub(crate) port: u16,
     pub(crate) is_tls: bool,
-    /// The file of the certificate authority. If `None`, the public authorities.
+    /// The file of the certificate authority. If `None`, the public authorities are trusted.
     pub(crate) root_certificate: Option<String>,
     pub(crate) user: String,
     /// The headers of every request, including the token.
@@ -92,7 +92,7 @@ impl Address {
                 "sslrootcert" => root_certificate = Some(value),
                 "user_id" => user = value,
                 "session_id" => return Err(UrlError::Session { name }),
-                // The adapter sets these itself, because its time limits need its own values.
+                // The adapter sets its own user agent and keepalive. Its time limits depend on the keepalive.
                 "user_agent" => {}
                 _ if name.starts_with("grpc_keepalive_") => {}
                 _ => headers.push(header(&name, &value)?),

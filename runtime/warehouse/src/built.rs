@@ -8,7 +8,7 @@ use terrane_app::ports::builder::{BuildError, BuiltRelation, Marker, NewRelation
 use terrane_app::ports::warehouse::ResultSet;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The largest number of builds that run at once. Others wait.
+/// The largest number of builds that run at once. Further builds wait.
 const MAX_RUNNING: u32 = 64;
 /// The longest time to wait for the end of interrupted builds.
 const SETTLING: Duration = Duration::from_secs(5);

@@ -60,7 +60,7 @@ impl DuckDb {
     /// # Errors
     /// [`OpenError`] names the file or the statement that failed.
     pub fn open(settings: &DuckDbSettings) -> Result<Self, OpenError> {
-        // This is checked before opening, which creates a missing file.
+        // This is checked before the database is opened, because opening creates a missing file.
         let reads_only = open::reads_only(settings);
         let (root, files) = open::open(settings)?;
         let pool = Arc::new(Pool::new(root, settings.connections));

@@ -1,9 +1,9 @@
 //! Reads the foreign keys in an engine's catalog.
 //!
 //! In: rows of strings, one for each pair of columns, sorted by key. A row has the key, then the database, schema,
-//! table, shortest name and column of the referencing side, and then these five of the referenced side. The shortest
-//! name is `database`, `schema` or `table`: the outermost part of the name that a statement needs. Out: the keys.
-//! Absent: the selection of keys that hold for all rows, which the statement of each engine makes.
+//! table, shortest name and column of the referencing side, and then the same five values of the referenced side. The
+//! shortest name is `database`, `schema` or `table`: the outermost part of the name that a statement needs. Out: the
+//! keys. Absent: the selection of keys that hold for all rows, which the statement of each engine makes.
 
 use std::sync::Arc;
 

@@ -34,8 +34,8 @@ const FAILED: Failed = Failed { warehouse: NAME, kind_of };
 const READER: Reader<sqlx::MySql> = Reader { failed: FAILED, kind_of: cell::kind_of, append: cell::append };
 
 /// The settings of sessions that read. sqlx sets the time zone `+00:00` and the character set utf8mb4. `ANSI_QUOTES`
-/// stays off, so that `"x"` is a string for the server as it is for the compiler. It must never be a column, which
-/// would bypass the column's mask.
+/// stays off, so that `"x"` is a string for the server as it is for the compiler. If the server read `"x"` as a column,
+/// the query would bypass the column's mask.
 const READING: &str = "\
     SET SESSION sql_mode = 'PIPES_AS_CONCAT,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'; \
     SET SESSION TRANSACTION READ ONLY";

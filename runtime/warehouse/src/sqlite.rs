@@ -161,7 +161,8 @@ impl Engine for File {
 /// Returns the kind of an error, by SQLite's primary result codes.
 fn kind_of(error: &dyn DatabaseError) -> WarehouseErrorKind {
     const INTERRUPTED: u32 = 9;
-    // Busy, locked, a failing disk, a damaged file, full, no file, no database.
+    // Busy, locked, a failing disk, a damaged file, a full disk, a file that cannot be opened, a file that is not a
+    // database.
     const UNAVAILABLE: [u32; 7] = [5, 6, 10, 11, 13, 14, 26];
     match error.code().and_then(|code| code.parse::<u32>().ok()).map(|code| code & 0xff) {
         Some(INTERRUPTED) => WarehouseErrorKind::Timeout,

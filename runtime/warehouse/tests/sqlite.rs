@@ -128,7 +128,7 @@ async fn connections_are_counted_as_they_are() {
     tokio::pin!(running);
     assert!(tokio::time::timeout(Duration::from_millis(50), &mut running).await.is_err());
     assert_eq!(now(), (1, 0, 0));
-    // A second connection is needed, but cannot be opened.
+    // The only session is busy, so another statement needs a second one, which cannot be opened without the file.
     std::fs::remove_file(&path).unwrap();
     assert!(run(&sqlite, "SELECT 1", &[]).await.is_err());
     assert_eq!(now(), (1, 0, 1));

@@ -1,8 +1,8 @@
 //! Requests of XMLA: Discover and Execute in a SOAP envelope.
 //!
 //! In: the bytes of an envelope. Out: a typed [`Request`], or the [`Fault`] to send as the answer. Unknown properties
-//! and elements are ignored, as the specification demands. Unknown restrictions are passed on to their rowset. Absent:
-//! the meaning of sessions and statements, which are passed on unchanged.
+//! and elements are ignored, as the specification of XMLA demands. Unknown restrictions are passed on to their rowset.
+//! Absent: the meaning of sessions and statements, which are passed on unchanged.
 
 use crate::element::Element;
 use crate::fault::{Fault, FaultCode};

@@ -47,7 +47,7 @@ pub struct Member {
     pub children: u32,
 }
 
-/// A dimension of a cube: the cube's measures, the cube itself, or a cube that it reaches by to-one joins.
+/// A dimension of a cube: the cube's measures, the cube itself, or a cube that the cube reaches by to-one joins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DimensionRef {
     Measures,

@@ -113,7 +113,7 @@ impl Tokens {
         token
     }
 
-    /// Skips the next token if it is this keyword. Returns true if it was.
+    /// Skips the next token and returns true if the token is this keyword.
     fn next_is(&mut self, keyword: &str) -> bool {
         let found = matches!(self.peek(), Some(Token::Word(word)) if word.eq_ignore_ascii_case(keyword));
         self.at += usize::from(found);

@@ -16,7 +16,7 @@ use crate::problem::ProblemKind;
 use crate::tree::{Expression, ExpressionKind, Literal, Name, Number};
 use crate::types::Type;
 
-/// The arguments of a call. The function takes this number of arguments.
+/// The arguments of a call, whose number is valid for the function.
 #[derive(Clone, Copy)]
 pub(super) struct Arguments<'q> {
     pub function: &'static Function,
@@ -347,7 +347,7 @@ impl<'q> Binder<'q> {
         Scalar { kind, ty, place }
     }
 
-    /// Checks that the type of each value of SWITCH is comparable with the type of its expression.
+    /// Checks that the type of each value of SWITCH is comparable with the type of the compared expression.
     fn are_comparable(&mut self, scalars: &[Option<Scalar>]) -> bool {
         let Some((Some(expression), rest)) = scalars.split_first() else { return true };
         let values = rest.chunks_exact(2).filter_map(|pair| pair[0].as_ref());

@@ -193,8 +193,8 @@ impl<'q> Binder<'q> {
         Scalar { kind: ScalarKind::Measure(call), ty, place }
     }
 
-    /// Returns whether the current expression is the condition of a logical filter, and reports the measure or the
-    /// CALCULATE in it, because a logical filter cannot compare its value.
+    /// Returns whether the current expression is a part of a logical filter's condition. If it is, reports the measure
+    /// or the CALCULATE named `name`, because a logical filter cannot compare its value.
     pub(super) fn is_refused_in_filter(&mut self, name: &str, place: Place) -> bool {
         let is_inside = self.logical_filters.last().is_some_and(|filter| filter.scope >= self.hidden);
         if is_inside {

@@ -320,7 +320,8 @@ impl<'q> Binder<'q> {
         Some(Table { kind, columns: columns.into(), place })
     }
 
-    /// Checks that a group of SUMMARIZE is a column of its table, or of a table that its joins reach on the one side.
+    /// Checks that a group column of SUMMARIZE is in the summarized table, or in a table that the joins of that table
+    /// reach on the one side.
     fn is_reached(&mut self, table: &Table, id: DimensionId, place: Place) -> bool {
         let is_reached = table.is_invalid()
             || table

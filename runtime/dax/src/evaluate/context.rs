@@ -39,7 +39,7 @@ pub(super) struct FilterList {
 pub(super) struct Pin {
     pub column: DimensionId,
     pub value: Datum,
-    /// The table if the column is a part of its key. The key then stands for all columns of the row.
+    /// The column's table, if the column is a part of that table's key. The key then stands for all columns of the row.
     pub row_of: Option<CubeId>,
 }
 
@@ -47,8 +47,8 @@ pub(super) struct Pin {
 #[derive(Debug, PartialEq)]
 pub(super) struct Restriction {
     pub columns: Vec<DimensionId>,
-    /// The table if the filter allows rows of a table, which it identifies by their key. A filter on one column of the
-    /// table does not split it.
+    /// The table, if the filter allows rows of a table, which it identifies by their key. If only some of the filter's
+    /// columns in this table lose their filters, the whole filter stays.
     pub rows_of: Option<CubeId>,
     pub allowed: Allowed,
 }

@@ -95,7 +95,8 @@ fn span(number: i64, unit: Option<&str>, place: Place) -> Result<Span> {
     span.map_err(|_| invalid_value("interval out of range", place))
 }
 
-/// Moves dates by a span, and returns those of `all` that result. A complete month is moved to a complete month.
+/// Moves dates by a span, and returns the resulting dates that `all` contains. A complete month is moved to a complete
+/// month.
 fn shifted(all: &[DateTime], current: &[DateTime], span: Span) -> Vec<DateTime> {
     let moves_months = span.get_months() != 0 || span.get_years() != 0;
     let chosen: HashSet<Date> = current.iter().map(|moment| moment.date()).collect();

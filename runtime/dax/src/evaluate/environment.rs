@@ -55,8 +55,8 @@ impl Environment {
         Environment { context, selected, frames: Rc::from([]), hidden: 0, variables: None }
     }
 
-    /// Returns the environment of a row of a table. In the outermost row, the filters that ALLSELECTED restores are
-    /// set.
+    /// Returns the environment of a row of a table. For the outermost row, also sets the filters that ALLSELECTED
+    /// restores.
     pub(super) fn in_row(&self, number: u32, table: &Rc<Rows>, row: &Rc<[Datum]>) -> Self {
         let mut frames = self.frames.to_vec();
         frames.resize(number as usize, None);

@@ -41,8 +41,8 @@ enum Replaced {
 struct Surroundings {
     /// The pins into which the call turns the current rows. The filters of the call are evaluated without them.
     fresh: Vec<Pin>,
-    /// True if the filters around the call stay: no other filter of the call replaces or removes them, and its
-    /// expression changes none.
+    /// True if the filters around the call stay: no other filter of the call replaces or removes them, and the call's
+    /// expression does not change them.
     is_stable: bool,
 }
 
@@ -356,8 +356,8 @@ impl<'q> Evaluator<'q> {
         }
     }
 
-    /// Evaluates a logical filter. The result is a condition if that is the same for all rows, and otherwise the list
-    /// of the values that meet it.
+    /// Evaluates a logical filter. If the condition is the same for all rows, the result is the condition. Otherwise
+    /// the result is the list of the values that meet the condition.
     fn condition(
         &self,
         columns: &[DimensionId],
@@ -432,7 +432,8 @@ impl<'q> Evaluator<'q> {
         }
         let is_blank = |row: &Rc<[Datum]>| wanted.iter().all(|(at, _)| row[*at].is_blank());
         if rows_of.is_some() && key.is_empty() && rows.rows.iter().any(is_blank) {
-            // Without its key, such a row looks like the blank row, which does not belong to the table.
+            // Without its key, a row whose visible values are all BLANK looks like the blank row, which does not belong
+            // to the table.
             return Err(not_supported("a filter by a row without visible values", place));
         }
         let values = |row: &Rc<[Datum]>| wanted.iter().map(|(at, _)| row[*at].clone()).collect();
@@ -483,8 +484,8 @@ impl<'q> Evaluator<'q> {
         }
     }
 
-    /// Returns FILTER over a table or over columns of the model as a condition, and the filters that it replaces.
-    /// Returns `None` if only a list of rows can represent it.
+    /// Converts a FILTER over a table or over columns of the model to a condition. Also returns the filters that the
+    /// condition replaces. Returns `None` if only a list of rows can represent the FILTER.
     fn condition_of_table(
         &self,
         table: &'q Table,

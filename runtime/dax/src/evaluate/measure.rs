@@ -67,8 +67,8 @@ impl<'q> Evaluator<'q> {
         Ok(if is_empty_count { Datum::Blank } else { value })
     }
 
-    /// Returns the aggregation that combines the values of a measure over parts of the rows to its value over all of
-    /// them. Returns `None` if the measure is not additive.
+    /// Returns the aggregation by which the values of a measure for parts of the rows are combined into its value for
+    /// all rows. Returns `None` if the measure is not additive.
     fn additive(&self, source: MeasureSource) -> Option<Aggregation> {
         let MeasureSource::Model(id) = source else { return None };
         let MeasureKind::Aggregate(aggregate) = &self.model.measure(id).kind else { return None };

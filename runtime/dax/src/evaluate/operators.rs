@@ -98,7 +98,7 @@ pub(super) fn add(left: &Datum, right: &Datum, place: Place) -> Result<Datum> {
     Ok(Datum::Double(to_number(&left, place)? + to_number(&right, place)?))
 }
 
-/// Returns an exact result. It is an integer if no operand is a decimal and it fits, and otherwise a decimal.
+/// Returns an exact result. It is an integer if no operand is a decimal and the result fits, and otherwise a decimal.
 fn exact(value: super::Decimal, left: &Datum, right: &Datum) -> Datum {
     let is_decimal = [left, right].iter().any(|operand| matches!(operand, Datum::Decimal(_)));
     match value.to_integer() {

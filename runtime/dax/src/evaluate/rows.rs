@@ -21,11 +21,11 @@ use crate::problem::{Problem, ProblemKind};
 #[derive(Debug, Clone)]
 pub(super) struct Rows {
     pub columns: Arc<[TableColumn]>,
-    /// For each column, true if its values were fetched. `None` if all were.
+    /// For each column, true if its values were fetched. `None` if the values of all columns were fetched.
     pub fetched: Option<Rc<[bool]>>,
     /// The columns of tables on the one side of joins. Their values follow the own values of each row.
     pub related: Rc<[DimensionId]>,
-    /// The table of the model, if the rows are rows of one.
+    /// The table of the model, if the rows are rows of a table of the model.
     pub rows_of: Option<CubeId>,
     pub rows: Vec<Rc<[Datum]>>,
     /// The memory that was counted for the rows.

@@ -52,8 +52,8 @@ impl<'q> Evaluator<'q> {
         Rc::new(FilterList { id, filters })
     }
 
-    /// Returns the pins that apply to the rows of all tables, without those that apply to none. A pin that applies to
-    /// some of the tables is refused.
+    /// Returns the pins that apply to the rows of all these tables. Pins that apply to none of the tables are left out.
+    /// A pin that applies to only some of them is refused.
     pub(super) fn pins_of(&self, facts: &[CubeId], context: &FilterContext, place: Place) -> Result<Vec<Pin>> {
         let mut pins = Vec::new();
         for pin in context.pins.iter() {
@@ -146,8 +146,8 @@ impl<'q> Evaluator<'q> {
         Ok((query, layout))
     }
 
-    /// Returns the condition that a row has no partner in a table. It reads no member, so it needs no right to see the
-    /// key.
+    /// Returns the condition that a row has no partner in a table. The condition reads no member, so the caller needs
+    /// no right to see the key.
     pub(super) fn no_row(&self, table: CubeId, place: Place) -> Result<Filter> {
         let cube = self.model.cube(table);
         if cube.primary_key.is_empty() {
@@ -195,8 +195,8 @@ impl<'q> Evaluator<'q> {
         Ok(all)
     }
 
-    /// Refuses a filter by rows of a table if the aggregated tables share a table on the one side of its joins. In DAX,
-    /// the filter restricts that table as well.
+    /// Refuses a filter by rows of a table if the joins of that table and of an aggregated table reach a common table
+    /// on the one side. In DAX, the filter restricts the common table as well.
     fn check_expanded(&self, table: CubeId, facts: &[CubeId], place: Place) -> Result<()> {
         let shares = |cube: CubeId| {
             cube != table

@@ -113,7 +113,7 @@ impl<'q> Evaluator<'q> {
     }
 
     /// Returns the combinations of group columns in the rows of a table expression. The columns may be in tables that
-    /// it reaches on the one side.
+    /// the expression's table reaches on the one side.
     fn groups_of(&self, of: &'q Table, groups: &[DimensionId], environment: &Environment) -> Result<Vec<Vec<Datum>>> {
         let own = |id: &DimensionId| of.columns.iter().position(|column| column.lineage == Some(*id));
         let mut scan = Scan::default();

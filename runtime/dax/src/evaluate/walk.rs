@@ -52,7 +52,7 @@ impl Scan {
     }
 }
 
-/// The columns of a table that its user needs.
+/// The columns that the reader of a table needs.
 #[derive(Debug, Clone)]
 pub(super) enum Need {
     All,

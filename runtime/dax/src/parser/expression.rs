@@ -275,8 +275,8 @@ impl Parser {
         items
     }
 
-    /// Reports the current token, which is neither a comma nor the closing bracket, and skips to the next token that
-    /// is.
+    /// Reports the current token, which is neither a comma nor the closing bracket, and skips to the next comma or
+    /// closing bracket.
     fn pass_to_separator(&mut self, open: Place, close: Symbol) {
         let ends = |parser: &Parser| parser.is_at_end() || parser.keyword().is_some();
         if ends(self) || self.is_symbol(Symbol::Semicolon) {
@@ -333,8 +333,8 @@ impl Parser {
     }
 }
 
-/// Adds an operator and its right operand to the chain on the left if that has the same precedence. Otherwise starts a
-/// new chain.
+/// Adds an operator and its right operand to the chain on the left if the chain has the operator's precedence.
+/// Otherwise starts a new chain.
 fn chained(left: Expression, operator: Operator, right: Expression) -> Expression {
     let place = left.place.to(right.place);
     let precedence = left.precedence();

@@ -15,7 +15,7 @@ pub(crate) struct Aggregates {
     pub facts: Vec<CubeId>,
     /// True if one of the aggregates is a count, which is 0 for groups without rows.
     pub counts: bool,
-    /// The kind of the measure that needs the time axis of a query, if one of them does.
+    /// The kind of a measure that needs the time axis of a query. `None` if no measure needs it.
     pub along_time: Option<&'static str>,
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn may_lack_partners(model: &Model, table: CubeId) -> bool {
 }
 
 /// Returns whether filters and groups of a column apply to the rows of a table. The column must be in that table, or in
-/// a table that its joins reach on the one side.
+/// a table that the joins of that table reach on the one side.
 pub(crate) fn applies(model: &Model, column: DimensionId, fact: CubeId) -> bool {
     model.join_paths(fact).is_to_one(column.cube)
 }

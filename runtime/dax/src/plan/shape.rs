@@ -23,7 +23,7 @@ pub(super) struct Context {
 #[derive(Debug, Clone)]
 pub(super) struct PlannedFilter {
     pub filter: Filter,
-    /// The columns that it compares.
+    /// The columns that the filter compares.
     pub columns: Vec<DimensionId>,
     pub place: Place,
 }
@@ -62,8 +62,8 @@ pub(super) struct SemanticTable {
     pub columns: Vec<ShapeColumn>,
     /// The groups of the query, including those that are not columns of the table.
     pub groups: Vec<DimensionId>,
-    /// The values of the query. They include values that are not columns of the table, because they decide which groups
-    /// exist.
+    /// The values of the query. They include values that are not columns of the table, because all values together
+    /// decide which groups exist.
     pub values: Vec<MeasureSource>,
     pub filters: Vec<PlannedFilter>,
     /// Filters that apply to finished groups.

@@ -391,7 +391,7 @@ impl Planner<'_> {
     /// Plans a table as filters. A table that restricts nothing has none.
     fn filter_table(&self, table: &Table, place: Place) -> Result<Vec<PlannedFilter>, Problem> {
         match &table.kind {
-            // The table has all existing values, and the BLANK of rows without a partner.
+            // The table has all existing values, and the BLANK of rows without a partner, so it restricts nothing.
             TableKind::Values { has_unmatched: true, .. } | TableKind::All { of: AllOf::Columns(_), .. } => {
                 Ok(Vec::new())
             }

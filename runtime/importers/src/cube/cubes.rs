@@ -144,7 +144,7 @@ fn relation<'k>(text: &str, key: &'k str, scope: &ImportScope) -> Result<Relatio
 }
 
 /// Reads the access to a cube. Policies of the model grant access, while policies of the project restrict it. So no
-/// policy is translated, and the cube is closed until the author writes one.
+/// policy is translated, and a cube with policies is closed until the author writes one.
 fn access(entry: &Entry<'_>, findings: &mut Vec<Diagnostic>) -> CubeAccess {
     let has_policy = entry.has("access_policy");
     if has_policy {

@@ -32,7 +32,8 @@ const MAX_DEPTH: usize = 200;
 /// The largest number of characters of code that a finding shows.
 const MAX_SHOWN: usize = 40;
 
-/// The keys of collections, whose items have names as keys. They are lists in YAML.
+/// The keys of collections. In JavaScript, a collection is an object with the names of its items as keys. In YAML, it
+/// is a list.
 const COLLECTIONS: [&str; 5] = ["measures", "dimensions", "segments", "joins", "pre_aggregations"];
 /// Keys whose values are names of cubes and members.
 const REFERENCES: [&str; 11] = [
@@ -182,7 +183,7 @@ impl Reader<'_> {
                     _ => self.report_code(call.span),
                 }
             }
-            // `module.exports = …`
+            // An assignment such as `module.exports = …` is ignored.
             Expression::AssignmentExpression(_) => {}
             other => self.report_code(other.span()),
         }

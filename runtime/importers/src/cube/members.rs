@@ -16,7 +16,7 @@ pub(super) struct MemberReader<'r> {
     pub(super) cube: &'r str,
     pub(super) scope: &'r ImportScope,
     pub(super) findings: &'r mut Vec<Diagnostic>,
-    /// The references that the member that is being read has so far.
+    /// The references that were collected so far for the member that is being read.
     needs: Vec<Reference>,
 }
 

@@ -1,8 +1,8 @@
 //! Reads views.
 //!
-//! In: an item of `views:`. Out: a cube with the view's name over the rows of the view's first cube. It has the members
-//! of that cube, and dimensions of the cubes that the view joins. Measures of joined cubes are not imported, because a
-//! measure aggregates the rows of its own cube. A query may name both cubes instead.
+//! In: an item of `views:`. Out: a cube with the view's name over the rows of the view's first cube. The new cube has
+//! the members of the first cube, and dimensions of the cubes that the view joins. Measures of joined cubes are not
+//! imported, because a measure aggregates the rows of its own cube. A query may name both cubes instead.
 
 use terrane_authoring::names::snake;
 use terrane_authoring::yaml::Yaml;
@@ -224,8 +224,8 @@ impl Part<'_> {
     }
 }
 
-/// Adds the members of the first cube. The view inherits all of them. Those that it does not include become private;
-/// those with another name in the view are added under that name.
+/// Adds the members of the first cube. The new cube inherits all of them. Members that the view does not include become
+/// private. Members with another name in the view are added under that name.
 fn own_members(root: &Part<'_>, draft: &mut CubeDraft, view: &Entry<'_>, findings: &mut Vec<Diagnostic>) {
     for list in [DIMENSIONS, MEASURES, SEGMENTS] {
         for member in &root.draft.lists[list] {
@@ -242,7 +242,7 @@ fn own_members(root: &Part<'_>, draft: &mut CubeDraft, view: &Entry<'_>, finding
             }
             let mut yaml = member.yaml.clone();
             yaml.set("name", Yaml::text(&*name));
-            // The member under its own name is inherited, and is the primary key already.
+            // The view also inherits the member under its original name, which is the primary key already.
             if name != member.name && list == DIMENSIONS {
                 yaml = without(&yaml, "primary_key");
             }
@@ -254,7 +254,8 @@ fn own_members(root: &Part<'_>, draft: &mut CubeDraft, view: &Entry<'_>, finding
 
 /// Adds the dimensions of a joined cube.
 fn joined_members(part: &Part<'_>, draft: &mut CubeDraft, view: &Entry<'_>, findings: &mut Vec<Diagnostic>) {
-    // The path may matter only if it has at least two joins: the first cube has one join to each cube.
+    // The path may matter only if it has at least two joins, because the first cube has only one join to each other
+    // cube.
     if part.path.split('.').count() > 2 {
         let cube = &part.draft.original;
         let what =

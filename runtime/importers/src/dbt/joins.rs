@@ -91,8 +91,8 @@ fn joins_to(
     });
 }
 
-/// Returns one side of a join's condition. If the entity is a column, it is the column, because foreign keys of the
-/// warehouse can confirm only joins over columns. Otherwise it is the dimension of the entity.
+/// Returns one side of a join's condition. If the entity is a column, the side is the column, because foreign keys of
+/// the warehouse can confirm only joins over columns. Otherwise the side is the dimension of the entity.
 fn side(cube: &str, entity: &Entity, member: Option<&String>) -> String {
     let expr = entity.expr.as_deref().unwrap_or(&entity.name);
     match member {

@@ -137,7 +137,7 @@ pub(super) fn expr(entry: &Entry<'_>, key: &str, findings: &mut Vec<Diagnostic>)
     }
 }
 
-/// Returns a word of the specification in lower case, because projects write it in either case.
+/// Returns the word under a key in lower case, because projects write such words in upper or lower case.
 pub(super) fn kind(entry: &Entry<'_>, key: &str) -> Option<String> {
     entry.word(key).map(|word| word.to_lowercase())
 }
@@ -215,7 +215,7 @@ pub(super) fn measure(node: &Node, model: &str, findings: &mut Vec<Diagnostic>) 
     Some(Measure { creates_metric, ..measure })
 }
 
-/// Reads the keys of an aggregation. A measure or, in the newer specification, a simple metric has them.
+/// Reads the keys of an aggregation. Measures have these keys; in dbt's newer specification, simple metrics have them.
 pub(super) fn aggregated(entry: &Entry<'_>, name: String, findings: &mut Vec<Diagnostic>) -> Option<Measure> {
     let Some(aggregation) = kind(entry, "agg") else {
         reject(entry, "it has no `agg`", "Write its aggregation: `agg: sum`.", findings);

@@ -116,7 +116,7 @@ fn measure_input(entry: &Entry<'_>, parameters: &Entry<'_>, findings: &mut Vec<D
         reject(entry, "it has no `measure`", "Name the measure below `type_params`.", findings);
         return None;
     };
-    // Older projects have the key beside `measure`, newer ones have it below `measure`.
+    // Older projects have `fill_nulls_with` beside `measure`, newer ones have it below `measure`.
     let own = fill(parameters, findings);
     if let NodeValue::Scalar { text, .. } = &node.value {
         return Some(MeasureInput { name: text.to_string(), filters: Vec::new(), fill_nulls_with: own });

@@ -1,7 +1,7 @@
 //! Reads `semantic_model:` of dbt models, the newer specification, in which columns define entities and dimensions.
 //!
-//! In: an item of `models:`. Out: its semantic model and metrics, if it has one. Keys of the dbt model itself, such as
-//! tests, are not read.
+//! In: an item of `models:`. Out: the semantic model and the metrics of the item, if it has a semantic model. Keys of
+//! the dbt model itself, such as tests, are not read.
 
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::yaml::{Node, NodeValue};

@@ -1,7 +1,7 @@
 //! Reads explores, and turns their joins into joins of cubes.
 //!
-//! In: merged explores. Out: the views of each explore, with their aliases and the fields that the explore shows. Also
-//! out: the joins, each added to the cube that its condition joins to the new view.
+//! In: merged explores. Out: the views of each explore, with their aliases and the fields that the explore shows; and
+//! the joins. Each join is added to the cube that its condition connects with the joined view.
 
 use terrane_authoring::yaml::Yaml;
 use terrane_compiler::diagnostic::{Diagnostic, Span};

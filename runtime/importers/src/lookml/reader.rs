@@ -20,7 +20,7 @@ pub(super) struct ViewReader<'r> {
     pub(super) findings: &'r mut Vec<Diagnostic>,
     /// True if fields without `hidden` are hidden.
     pub(super) is_hidden: bool,
-    /// The references that the field that is being read has so far.
+    /// The references that were collected so far for the field that is being read.
     pub(super) needs: Vec<Reference>,
 }
 

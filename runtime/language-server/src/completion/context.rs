@@ -29,7 +29,7 @@ pub(super) struct Context {
 
 #[derive(Debug, Default, PartialEq)]
 pub(super) enum Place {
-    /// A key of a mapping. `present` are the keys that it already has.
+    /// A key of a mapping. `present` are the keys that the mapping already has.
     Key { present: BTreeSet<String> },
     #[default]
     Value,

@@ -51,7 +51,7 @@ fn place(text: &Text, offset: usize, name: &str) -> terrane_compiler::diagnostic
     SqlText::plain(text).locate(offset, name.chars().count())
 }
 
-/// Visits the keys and values below a node. The parser limits the depth.
+/// Visits the keys and values below a node. The recursion is bounded, because the parser limits the depth.
 fn walk(node: &Node, cube: Option<&str>, is_bare: bool, builder: &mut Builder<'_>) {
     match &node.value {
         NodeValue::Null => {}

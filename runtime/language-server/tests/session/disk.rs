@@ -1,4 +1,4 @@
-//! Projects in folders, without settings. It replaces the port that the program implements, for tests.
+//! An implementation of the port for tests: projects in folders, without settings.
 
 use std::collections::BTreeMap;
 use std::fs;

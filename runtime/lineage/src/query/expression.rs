@@ -109,7 +109,7 @@ impl Analysis<'_, '_> {
             open.push(Open::Expr(&by.expr));
         }
         if picks_columns(&function.name) {
-            // A pattern selects the columns.
+            // A pattern selects the columns, so they are unknown.
             let ident = idents(&function.name).last().map(|ident| (*ident).clone());
             origins.extend(self.unresolved(Reason::NotFollowed("COLUMNS"), ident.as_ref()));
             return Ok(());

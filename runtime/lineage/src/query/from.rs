@@ -74,7 +74,8 @@ impl Analysis<'_, '_> {
         Ok(frame)
     }
 
-    /// Analyzes one item of a FROM with its joins. Lateral relations can refer to the items before, in `around`.
+    /// Analyzes one item of a FROM with its joins. Lateral relations can refer to the earlier items, which are in
+    /// `around`.
     fn joined(&mut self, item: &TableWithJoins, around: &mut Frame) -> AnalysisResult<Frame> {
         let mut frame = self.factor(&item.relation, around, &mut Frame::default())?;
         for join in &item.joins {
@@ -284,7 +285,7 @@ impl Analysis<'_, '_> {
         }
     }
 
-    /// Analyzes another relation, and returns a relation whose columns depend on it in an unknown way.
+    /// Analyzes `table`, and returns a relation whose columns depend on it in an unknown way.
     fn opaque(
         &mut self,
         table: &TableFactor,
@@ -452,7 +453,7 @@ pub(crate) fn as_relation(mut slots: Vec<Slot>, warehouse: &str) -> Vec<Slot> {
     slots
 }
 
-/// The sides of a join whose columns it returns, and the side whose value a column of `USING` has.
+/// The sides of a join whose columns the join returns, and the side from which a column of `USING` takes its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keeps {
     Left,

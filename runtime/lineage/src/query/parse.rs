@@ -16,7 +16,7 @@ use terrane_compiler::snippet::{is_space, tokenize};
 
 const MAX_BYTES: usize = 256 * 1024;
 const MAX_TOKENS: usize = 4_000;
-/// The deepest nesting of brackets, and of joins whose conditions follow all of them.
+/// The deepest nesting of brackets, and of chained joins whose conditions all follow the last join.
 const MAX_LEVELS: usize = 40;
 const MAX_RECURSION: usize = 60;
 

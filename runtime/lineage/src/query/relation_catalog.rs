@@ -1,7 +1,7 @@
 //! The tables and models that a query may read.
 //!
 //! In: known columns, and the models that were analyzed before. Out: the slots of a named relation. If a model and a
-//! table have the name, it refers to the model, because models are inlined under their names.
+//! table have the same name, the name refers to the model, because models are inlined under their names.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

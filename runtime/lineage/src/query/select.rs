@@ -95,8 +95,8 @@ impl Analysis<'_, '_> {
         Ok(())
     }
 
-    /// Analyzes a recursive query. It begins with the columns of the first part, and adds the origins of the recursive
-    /// part until no new origin appears.
+    /// Analyzes a recursive query. The analysis begins with the columns of the first part, and adds the origins of the
+    /// recursive part until no new origin appears.
     fn recursive(&mut self, cte: &Cte, name: &Arc<str>) -> AnalysisResult<Vec<Slot>> {
         let before = self.ctes.len();
         for inner in cte.query.with.iter().flat_map(|with| &with.cte_tables) {

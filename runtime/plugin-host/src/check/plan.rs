@@ -13,14 +13,14 @@ use crate::plugin::Grants;
 pub(super) const CALL: &str = "make-plan";
 
 const MAX_REQUESTS: usize = 4_096;
-/// The largest number of requests of a plan, divided by the number of its columns.
+/// The largest number of a plan's requests per column, on average over the columns.
 const MAX_REQUESTS_PER_COLUMN: usize = 64;
 const MAX_QUANTILES: usize = 100;
 const MAX_BINS: u32 = 1_000;
 /// The largest sum of bins, quantiles and values over all requests of a plan.
 const MAX_NUMBERS: usize = 10_000;
-/// The largest sum of nodes and values over the conditions of all requests. A condition of several requests counts once
-/// for each of them.
+/// The largest sum of nodes and values over the conditions of all requests. A condition that several requests use
+/// counts once for each of these requests.
 const MAX_TERMS: usize = 65_536;
 
 pub(super) fn fault(message: impl Into<String>) -> PluginFault {

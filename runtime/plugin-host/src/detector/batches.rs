@@ -17,10 +17,10 @@ struct Size {
 }
 
 /// The largest size of one turn, and of a single series. A guest returns 41 bytes for each evaluated point, and a call
-/// may transfer 4 MiB; 16 bytes of each point are written into the guest's memory.
+/// may transfer 4 MiB to the host. The host writes 16 bytes of each point into the guest's memory.
 const TURN: Size = Size { first: 60_000, all: 500_000 };
-/// The largest size of one call, unless it consists of a single larger series. The guest's memory needs 60 bytes for
-/// each evaluated point, twice as many for each point of history, and the guest's own values.
+/// The largest size of one call, unless it consists of a single larger series. The guest's memory must hold 60 bytes
+/// for each evaluated point, 120 bytes for each point of history, and the guest's own values.
 const CALL: Size = Size { first: 6_000, all: 18_000 };
 
 /// Splits batches with the same number of series into turns.

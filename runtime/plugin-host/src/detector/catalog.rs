@@ -1,7 +1,7 @@
 //! The kinds of all detector components, each checked and unique.
 //!
 //! In: the configured detectors. Out: their kinds, sorted by name, and a fault for each component whose kinds are
-//! invalid. Only Terrane's own component may define the kinds of the specification.
+//! invalid. Only Terrane's own component may define the kinds `z_score`, `iqr`, `mad` and `seasonal`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -64,7 +64,7 @@ impl DetectorCatalog {
 
     fn kinds(&self, plugin: &Plugin<DetectorPlugin>) -> Answer {
         let key = (Arc::clone(&plugin.digest), plugin.config_json.clone());
-        // Entries are inserted whole.
+        // An entry is inserted in one step, so a panic leaves the map consistent.
         if let Some(known) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return Ok(known.clone());
         }

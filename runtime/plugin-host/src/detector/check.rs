@@ -9,7 +9,7 @@ use super::{DETECT, TRAIN};
 use crate::bindings::detector::exports::terrane::anomaly::detector as wire;
 
 const MAX_MODEL_BYTES: usize = 64 * 1024;
-/// The largest size of the models of one turn, in bytes.
+/// The largest total size, in bytes, of the models that are trained for the series of one turn (see `batches`).
 const MAX_MODELS_BYTES: usize = 4 * 1024 * 1024;
 
 fn fault(call: &'static str, message: String) -> PluginFault {

@@ -3,7 +3,7 @@
 use crate::bindings::dialect::exports::terrane::dialect::dialect as wire;
 use terrane_compiler::sql::dialect_profile as host;
 use terrane_compiler::types::{Granularity, LogicalType};
-// Types shared by interfaces are generated where they are defined.
+// A type that several interfaces share is generated in the module of the interface that defines it.
 use crate::bindings::common::LogicalType as WireType;
 
 pub(super) fn raw_profile(profile: wire::Profile) -> host::RawProfile {

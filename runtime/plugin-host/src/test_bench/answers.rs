@@ -1,7 +1,7 @@
 //! Checks an answer as a server does, for a call with values of any type.
 //!
-//! In: a function, its arguments and its answer. Out: the fault that a server would report. A declined call has none.
-//! Not here: whether the names in an answer exist in a project, which the compiler checks.
+//! In: a function, its arguments and its answer. Out: the fault that a server would report. A declined call has no
+//! fault. Not here: whether the names in an answer exist in a project, which the compiler checks.
 
 use serde::Deserialize;
 use serde::de::value::{Error, MapDeserializer, SeqDeserializer, StrDeserializer};

@@ -1,5 +1,5 @@
 //! Tests the first-party components that `cargo xtask components` built: each returns the same profile as the native
-//! dialect, and is called only once.
+//! dialect, and is called only when it is loaded.
 
 use crate::standard::components;
 use terrane_app::ports::plugins::{PluginRole, PluginState, Plugins};

@@ -82,7 +82,7 @@ fn memory_within_its_limit_may_be_filled_and_does_not_buy_more_time() {
 #[test]
 fn a_guest_that_wants_too_much_from_the_start_is_not_run() {
     let bytes = Guest { pages: 4096, ..Guest::default() }.component();
-    // An engine with a pool refuses the component when it compiles it, other engines when they instantiate it.
+    // An engine with a pool refuses the component during the compilation, other engines during the instantiation.
     let found = fault(&bytes, NO_TIME_LIMIT);
     let is_memory = PluginFault::Limit { call: "describe", limit: Limit::Memory };
     assert!(found == is_memory || matches!(found, PluginFault::Malformed { .. }), "{found}");

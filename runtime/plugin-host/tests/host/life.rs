@@ -196,7 +196,7 @@ fn a_component_is_what_it_was_listed_as() {
     assert!(matches!(fault(&only(&house.host(house.settings()))), PluginFault::Mismatch { what: "id", .. }));
     let house = House::new(&RoleGuest::new(PluginRole::Check, ID).component());
     assert!(matches!(fault(&only(&house.host(house.settings()))), PluginFault::WrongWorld { .. }));
-    // The result `ok` has a list of kinds, which is empty.
+    // The memory at 4096 is all zeros, so it is read as the result `ok` with an empty list of kinds, which is refused.
     let house = House::new(&detector().with("detectors", "(i32.const 4096)").component());
     assert!(matches!(fault(&only(&house.host(house.settings()))), PluginFault::Answer { call: "detectors", .. }));
     let house = House::new(&detector().with("detectors", "unreachable").component());

@@ -1,5 +1,5 @@
-//! Shared by tests of Terrane's own components, as `cargo xtask components` built them. The detectors are compared with
-//! the same code that runs natively.
+//! Code that the tests of Terrane's own components share. `cargo xtask components` builds the components. The detectors
+//! are compared with the same code that runs natively.
 
 #![allow(dead_code, reason = "each test uses its part")]
 

@@ -185,7 +185,7 @@ fn header(lines: &mut Lines<'_>, own: i64) -> Result<Header, RestoreError> {
     }
 }
 
-/// Inserts every row. Returns their number and the checksum, after comparing it with the one in the last line.
+/// Inserts every row. Checks the checksum in the last line, and returns the number of rows and the checksum.
 async fn read_rows(lines: &mut Lines<'_>, change: &mut Transaction) -> Result<(u64, String), RestoreError> {
     let (mut waiting, mut rows) = (Waiting::default(), 0);
     loop {

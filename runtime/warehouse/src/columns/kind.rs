@@ -70,7 +70,7 @@ impl Kind {
             Kind::Unsigned => DataType::UInt64,
             Kind::Single => DataType::Float32,
             Kind::Double => DataType::Float64,
-            // A scale other than 0 means that there may be a fraction.
+            // The nominal scale is not 0, because the values may have a fraction.
             Kind::Decimal => DataType::Decimal128(38, 9),
             Kind::Text => DataType::Utf8,
             Kind::Binary => DataType::Binary,

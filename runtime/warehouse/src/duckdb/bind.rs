@@ -1,7 +1,7 @@
 //! Converts bound values to DuckDB's types.
 //!
 //! Dates and times are bound as numbers, and decimals as scaled integers. None of them is bound as text. An instant is
-//! bound as a TIMESTAMP in UTC, which is the session's time zone, and is converted where it is compared with an
+//! bound as a TIMESTAMP in UTC, which is the session's time zone, and DuckDB converts it where it is compared with an
 //! instant.
 
 use duckdb::ToSql;

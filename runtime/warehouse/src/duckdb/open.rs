@@ -33,14 +33,14 @@ pub struct DuckDbSettings {
     pub init: Vec<String>,
     /// The largest number of statements that run at the same time.
     pub connections: usize,
-    /// The memory limit, such as `4GB`. If `None`, DuckDB's default of 80 % of the machine's memory.
+    /// The memory limit, such as `4GB`. If `None`, DuckDB's default applies, which is 80 % of the machine's memory.
     pub memory_limit: Option<String>,
-    /// The number of threads. If `None`, one for each core.
+    /// The number of threads. If `None`, DuckDB uses one for each core.
     pub threads: Option<u32>,
     pub file_access: FileAccess,
     /// True if the file is opened for writing even without `init`.
     pub is_written: bool,
-    /// The file with the tables of pre-aggregations, which no other process may have open. `None` without
+    /// The file with the tables of pre-aggregations, which no other process may have open. `None` if the project has no
     /// pre-aggregations.
     pub rollups: Option<RollupStore>,
 }
@@ -56,7 +56,7 @@ pub struct RollupStore {
 /// The files that SQL may read after the engine is locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileAccess {
-    /// If a view or a macro of the database reads files, the same files as `Project`. Otherwise none.
+    /// The same files as for `Project` if a view or a macro of the database reads files, and otherwise none.
     Views,
     /// The data folders and data files of the project.
     Project,

@@ -2,8 +2,9 @@
 //!
 //! In: requests with a time limit. Out: all rows or a stream, or a timeout at the time limit. If a caller times out or
 //! goes away, its statement is interrupted and its session is abandoned; another session is started on demand. The
-//! engine may ignore an interrupt for a long time. Therefore only as many orphaned statements as statements may run
-//! release their permit at once. Each further orphaned statement holds its permit until it ends.
+//! engine may ignore an interrupt for a long time. Therefore only a limited number of orphaned statements release their
+//! permit at once: the number of statements that may run. Each further orphaned statement holds its permit until it
+//! ends.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -23,7 +23,7 @@ pub(super) fn arguments(params: &[Value]) -> Result<MySqlArguments, BoxDynError>
             Value::Decimal(digits) => arguments.add(digits.parse::<BigDecimal>()?)?,
             Value::Text(text) => arguments.add(&**text)?,
             Value::Date(days) => arguments.add(instants::date(*days)?)?,
-            // The session is in UTC, so an instant is its wall clock there.
+            // The session is in UTC, so the session's wall clock shows an instant in UTC.
             Value::Timestamp(micros) | Value::TimestampTz(micros) => arguments.add(instants::clock(*micros)?)?,
         }
     }

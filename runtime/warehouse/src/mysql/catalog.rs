@@ -4,7 +4,7 @@
 
 use crate::catalog::Lookup;
 
-// Both catalog tables are filtered by the names, so that the server opens one table instead of all.
+// Both catalog tables are filtered by the schema's and the table's name, so that the server opens one table, not all.
 macro_rules! lookup {
     ($schema:literal) => {
         concat!(

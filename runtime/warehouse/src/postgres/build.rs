@@ -106,8 +106,8 @@ async fn replace(
     // This is also checked before the build, so that no caller waits for a build that will be refused.
     existing(connection, new).await?;
     let mut rows = None;
-    // The name is unused: no other process has the id of this server process, and its earlier builds have been
-    // committed or rolled back.
+    // The name is unused: no other process has the id of this server process, and the earlier builds of this process
+    // have been committed or rolled back.
     let beside = format!("terrane_new_{process}");
     let beside_whole = [quoted(new.schema), quoted(&beside)].join(".");
     if !new.is_view {

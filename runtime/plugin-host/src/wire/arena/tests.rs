@@ -100,7 +100,7 @@ fn literals_are_what_they_say() {
 
 #[test]
 fn a_small_arena_can_not_stand_for_a_huge_tree() {
-    // Each node has its predecessor twice as a child, so the tree has 2^24 nodes.
+    // Each of the 24 new nodes has its predecessor twice as a child, so the tree has more than 2^24 nodes.
     refused(
         |arena| {
             for _ in 0..24 {
@@ -180,7 +180,7 @@ fn references_to_literals_count_as_values() {
     assert!(conditions(&roots, Room::PLAIN).is_ok());
     roots.roots = vec![2; 5];
     assert!(conditions(&roots, Room::PLAIN).unwrap_err().contains("nodes and values"));
-    // Several parents share one tree.
+    // One node has the same tree five times as a child.
     let mut shared = list(long(), 1_000);
     shared.nodes.push(node(Op::Or, 1_001, 5, 0));
     shared.args.extend([2; 5]);

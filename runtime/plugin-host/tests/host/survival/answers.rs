@@ -78,14 +78,14 @@ fn so_do_those_of_who_a_guest_is() {
 
 #[tokio::test]
 async fn a_small_arena_that_stands_for_a_huge_tree_is_a_fault() {
-    // Each node has its predecessor twice as a child, so the tree has 2^30 tests.
+    // Each node has its predecessor twice as a child, so the tree has 2^30 - 1 nodes.
     let mut verdict = image::Image::new(80);
     verdict.byte(8, 1);
     let filter = verdict.room(56);
     verdict.text(filter, "orders");
     let nodes = verdict.room(30 * 16);
     let args = verdict.room(30 * 8);
-    // The nodes are the literal `true`, then 30 times `and`.
+    // The nodes are the literal `true`, then 29 times `and`.
     let literal = verdict.room(16);
     verdict.byte(literal, 1);
     verdict.byte(literal + 8, 1);

@@ -42,7 +42,8 @@ async fn a_note_is_found_by_its_own_tenant_alone() {
 async fn another_component_or_another_configuration_finds_nothing() {
     let body = format!("{GET} (if (i32.load8_u (i32.const 5120)) (then unreachable)) {PUT} {ABSTAIN}");
     let folder = tempfile::tempdir().unwrap();
-    // The second guest differs only in its id, and the third also in its version, so that both are different files.
+    // The second guest differs from the first in its id, and the third in its id and its version, so all three files
+    // differ.
     let other = noting("policy-other", &body);
     let newer = RoleGuest { version: "1.0.1".to_owned(), ..noting("policy-newer", &body) };
     let stage = Stage::of(&noting("policy-test", &body), |settings| {

@@ -1,10 +1,10 @@
-//! Tests that each call has a fresh instance: no state of one call reaches the next, whether that is a call of the same
-//! caller or of another tenant, or follows a call that was interrupted.
+//! Tests that each call has a fresh instance: no state of one call reaches the next one. The next call may be by the
+//! same caller or by another tenant, or may follow an interrupted call.
 
 use super::*;
 
-/// A function that divides by zero if a global, a table or the memory has a value of an earlier call, and then sets
-/// them.
+/// A function that divides by zero if a global, a table or the memory contains a value of an earlier call. Otherwise it
+/// writes a value to each of them.
 const ONCE: &str = "(global $used (mut i32) (i32.const 0))
     (table $t 4 funcref)
     (elem declare func $once)

@@ -1,10 +1,10 @@
 //! Shared execution: equal queries that arrive at the same time run once.
 //!
 //! In: a job with its key and the version of its data. Out: its result, for all callers who wait. The execution is a
-//! task of its own. If a caller stops waiting, the execution continues for the others. When the last caller stops
+//! future that the waiting callers share: it runs in the task of one of them, so a single caller needs no second task.
+//! If a caller stops waiting, the execution continues in the task of another caller. When the last caller stops
 //! waiting, the execution ends, and its statement is interrupted. Waiting callers hold no permit, and each has its own
-//! time limit. If the execution fails, all waiting callers get the failure, and it is not stored. Absent: lookups
-//! (`cache`).
+//! time limit. All waiting callers get a failure, and it is not stored. Absent: lookups (`cache`).
 
 use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
@@ -12,8 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt as _;
-use tokio::sync::watch;
-use tokio::task::AbortHandle;
+use futures_util::future::{BoxFuture, Shared};
 use tracing::Instrument as _;
 
 use super::QueryRunError;
@@ -24,6 +23,8 @@ use crate::data_versions::{DataVersion, VersionReading};
 use crate::ports::result_cache::{CacheKey, ResultCache, StoredResult};
 
 type FlightKey = (CacheKey, DataVersion);
+/// An execution. The task of any waiting caller can continue it.
+type SharedOutcome = Shared<BoxFuture<'static, FlightOutcome>>;
 
 /// The largest number of concurrent refreshes of outdated results. Once it is reached, further refreshes are left to
 /// later queries.
@@ -45,9 +46,8 @@ struct RefreshPermit {
 }
 
 struct Flight {
-    outcome: watch::Receiver<Option<FlightOutcome>>,
+    outcome: SharedOutcome,
     waiters: usize,
-    task: AbortHandle,
     /// A number that distinguishes this execution from a later one with the same key.
     id: u64,
 }
@@ -64,7 +64,7 @@ pub(super) struct Waiter {
     flights: Arc<Flights>,
     key: FlightKey,
     id: u64,
-    outcome: watch::Receiver<Option<FlightOutcome>>,
+    outcome: SharedOutcome,
 }
 
 /// Executes jobs and stores their results. Clones share the executions.
@@ -114,11 +114,10 @@ impl Executor {
                 outcome: flight.outcome.clone(),
             };
         }
-        let (sender, outcome) = watch::channel(None);
         let id = self.flights.next_id.fetch_add(1, Ordering::Relaxed);
-        let leader = self.clone().lead(flight_key, id, job, reading, tenant.cloned(), origin.clone(), sender);
-        let task = tokio::spawn(leader.instrument(tracing::Span::current())).abort_handle();
-        flights.insert(flight_key, Flight { outcome: outcome.clone(), waiters: 1, task, id });
+        let execution = self.clone().execute(flight_key, id, job, reading, tenant.cloned(), origin.clone());
+        let outcome = execution.instrument(tracing::Span::current()).boxed().shared();
+        flights.insert(flight_key, Flight { outcome: outcome.clone(), waiters: 1, id });
         Waiter { flights: Arc::clone(&self.flights), key: flight_key, id, outcome }
     }
 
@@ -145,8 +144,8 @@ impl Executor {
         });
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the task owns all that it needs")]
-    async fn lead(
+    /// Runs a job, and stores its result in all tiers.
+    async fn execute(
         self,
         key: FlightKey,
         id: u64,
@@ -154,29 +153,28 @@ impl Executor {
         reading: VersionReading,
         tenant: Option<Arc<str>>,
         origin: StatementOrigin,
-        sender: watch::Sender<Option<FlightOutcome>>,
-    ) {
+    ) -> FlightOutcome {
         let run = AssertUnwindSafe(job.run(&self.runner, tenant.as_ref(), &origin)).catch_unwind();
         let outcome = match run.await {
             Ok(done) => FlightOutcome::Result(done.map(|done| Arc::new(done.stored(reading.version, reading.as_of)))),
             Err(_) => FlightOutcome::Panicked,
         };
-        let (first, others) = self.tiers.split_at(1.min(self.tiers.len()));
-        let result = match &outcome {
-            FlightOutcome::Result(Ok(result)) => Some(Arc::clone(result)),
-            _ => None,
-        };
-        // Stores the result in the first tier before the execution is removed, so that the next caller finds either the
-        // result or the execution.
-        if let Some(result) = &result {
+        // Stored in the first tier before the execution is removed, so that the next caller finds one or the other.
+        if let FlightOutcome::Result(Ok(result)) = &outcome {
+            let (first, others) = self.tiers.split_at(1.min(self.tiers.len()));
             self.store(first, key.0, result, &reading).await;
+            if !others.is_empty() {
+                self.clone().store_in_background(key.0, Arc::clone(result), reading);
+            }
         }
         self.flights.remove(&key, id);
-        // Sending fails only if all callers have stopped waiting.
-        let _ = sender.send(Some(outcome));
-        if let Some(result) = &result {
-            self.store(others, key.0, result, &reading).await;
-        }
+        outcome
+    }
+
+    /// Stores a result in all tiers but the first, for which no caller waits.
+    fn store_in_background(self, key: CacheKey, result: Arc<StoredResult>, reading: VersionReading) {
+        let store = async move { self.store(&self.tiers[1..], key, &result, &reading).await };
+        tokio::spawn(store.instrument(tracing::Span::current()));
     }
 }
 
@@ -210,15 +208,11 @@ impl Drop for RefreshPermit {
 
 impl Waiter {
     /// Waits for the result of the execution.
-    pub(super) async fn outcome(mut self) -> Result<Arc<StoredResult>, QueryRunError> {
-        let outcome = match self.outcome.wait_for(Option::is_some).await {
-            Ok(outcome) => outcome.clone(),
-            Err(_) => None,
-        };
-        match outcome {
-            Some(FlightOutcome::Result(result)) => result,
+    pub(super) async fn outcome(self) -> Result<Arc<StoredResult>, QueryRunError> {
+        match self.outcome.clone().await {
+            FlightOutcome::Result(result) => result,
             // The panic was reported where it happened. It is resumed here, and the server turns it into a response.
-            Some(FlightOutcome::Panicked) | None => std::panic::resume_unwind(Box::new("a shared execution panicked")),
+            FlightOutcome::Panicked => std::panic::resume_unwind(Box::new("a shared execution panicked")),
         }
     }
 }
@@ -229,7 +223,7 @@ impl Drop for Waiter {
         let Some(flight) = flights.get_mut(&self.key).filter(|flight| flight.id == self.id) else { return };
         flight.waiters -= 1;
         if flight.waiters == 0 {
-            flight.task.abort();
+            // The execution ends with the waiter's own copy, after the lock is released.
             flights.remove(&self.key);
         }
     }

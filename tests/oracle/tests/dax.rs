@@ -95,7 +95,7 @@ const ANSWERS: &[(&str, &str)] = &[
         "EVALUATE SUMMARIZECOLUMNS(orders[id], TREATAS({\"EU\", BLANK()}, customers[region]), \"n\", [orders]) ORDER BY orders[id]",
         "[[3, 1], [4, 1], [5, 1], [6, 1]]",
     ),
-    // A filter by the rows of a table excludes rows of other tables that have no partner in it.
+    // A filter that is a set of rows of `customers` also excludes the orders that belong to no customer (5 and 6).
     (
         "EVALUATE SUMMARIZECOLUMNS(orders[id], FILTER(customers, customers[region] <> \"US\"), \"n\", [orders]) ORDER BY orders[id]",
         "[[3, 1], [4, 1]]",

@@ -83,7 +83,8 @@ fn distance(wanted: &str, candidate: &str) -> u32 {
     edits + 50 - prefix.min(50)
 }
 
-/// Returns a name without its case, `_` and `-`, which people often confuse.
+/// Returns the first 200 characters of a name in lower case, with `_` for each `-` and space, because people often
+/// confuse these.
 pub(crate) fn fold(name: &str) -> String {
     name.chars().map(|c| if c == '-' || c == ' ' { '_' } else { c.to_ascii_lowercase() }).take(200).collect()
 }

@@ -21,7 +21,8 @@ const MAX_STRING: usize = 1024 * 1024;
 /// The number of steps after which the flag for cancellation is checked again.
 const CHECK_INTERVAL: u64 = 1_024;
 
-/// The remaining work of an evaluation. All its rounds share the budget, as does the caller, who can cancel it.
+/// The remaining work of an evaluation. All rounds of the evaluation share the budget. The caller holds it too, to
+/// cancel the evaluation.
 #[derive(Debug)]
 pub struct Budget {
     max_steps: u64,

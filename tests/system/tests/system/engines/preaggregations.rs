@@ -154,7 +154,8 @@ fn builds_of(kind: Kind) {
     });
 }
 
-/// Creates a key in the state database that the servers of an engine use.
+/// Creates an API key with the scopes `read` and `write`, in the state database of the Terrane servers that use this
+/// engine.
 fn writer(project: &Scratch, engine: &Engine) -> String {
     let mut made = Program::new(BINARY, &["auth", "create-key"], project.path());
     for (name, value) in engine.variables(&[], &[]) {

@@ -126,8 +126,8 @@ impl BudgetLedger {
         Ok(reservations)
     }
 
-    /// Returns the budgets that have too little left for a query. Reserves nothing. `estimate` is in millionths. With
-    /// `None`, a budget suffices if anything of it is left.
+    /// Returns the budgets that have too little left for a query. Reserves nothing. `estimate` is in millionths. If
+    /// it is `None`, a budget suffices if any amount is left.
     ///
     /// # Errors
     /// The state database is unavailable.
@@ -147,7 +147,7 @@ impl BudgetLedger {
         Ok(exceeded)
     }
 
-    /// Returns what a user spent in a period.
+    /// Returns a user's account for the current period, and the amount that the user spent in this period.
     ///
     /// # Errors
     /// The state database is unavailable.

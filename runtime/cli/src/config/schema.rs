@@ -18,7 +18,7 @@ security: {anonymous: {}, oauth: {providers: [{}]}}
 anomaly: {channels: [{}]}
 ";
 
-/// The keys of the compiler, which its schema contains.
+/// The keys that the compiler reads. The compiler's own schema contains them already.
 const DEFINITIONS: [&str; 5] = ["name", "version", "paths", "models", "vars"];
 
 /// Returns the schema of the project file.

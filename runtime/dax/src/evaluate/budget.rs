@@ -85,8 +85,8 @@ impl<'q> Evaluator<'q> {
         self.can_hold(rows.saturating_mul(row_bytes(width)), place)
     }
 
-    /// Checks that this number of bytes fits into the memory limit. Drops the cached tables if it does not fit
-    /// otherwise.
+    /// Checks that this number of bytes fits into the memory limit. If it does not fit, drops the cached tables and
+    /// checks again.
     fn can_hold(&self, bytes: usize, place: Place) -> Result<()> {
         if self.held.get().saturating_add(bytes) <= MAX_BYTES {
             return Ok(());

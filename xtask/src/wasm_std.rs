@@ -66,8 +66,8 @@ impl GuestToolchain {
         command.env_remove("RUSTFLAGS").env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
     }
 
-    /// Makes a cargo that plugin authors call find the standard library. This does not work for a second compiler,
-    /// because cargo would build the host's crates with it too.
+    /// Sets the environment in which a plugin author's `cargo` finds the standard library. If guests need a second
+    /// compiler, nothing is set, because cargo would use that compiler for the host's crates too.
     pub(crate) fn configure_authors(&self, command: &mut Command) {
         if let Some(sysroot) = &self.sysroot {
             command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", format!("--sysroot={}", sysroot.display()));

@@ -180,7 +180,8 @@ impl Builds {
         let mut builds = plan.inlined.clone();
         let of = plan.wanted().count();
         let mut over = 0;
-        // `there`: models whose relations can be read. `missing`: models without one, each with the model that failed.
+        // `there` contains the models whose relations can be read. `missing` contains the models that failed or were
+        // skipped, each with the model that failed.
         let mut there = plan.current.clone();
         let mut missing: BTreeMap<usize, Arc<str>> = BTreeMap::new();
         for batch in &plan.batches {

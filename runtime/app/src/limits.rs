@@ -83,8 +83,9 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// Returns the subject of a caller: the key, the user with all tokens of the user, or the network of an anonymous
-    /// client. `credential` is the id of the caller's key or session.
+    /// Returns the subject under which a caller's requests are counted: the API key; the user, so that all tokens of a
+    /// user count together; or the network of an anonymous client. `credential` is the id of the caller's key or
+    /// session.
     pub fn of(caller: &SecurityContext, credential: &Arc<str>, client: Option<IpAddr>) -> Self {
         match caller.auth_method {
             AuthMethod::Anonymous => Subject::of_address(client),

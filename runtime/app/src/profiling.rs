@@ -1,11 +1,11 @@
 //! The use case of a cube's profile: statistics of its columns, and the findings of checks.
 //!
 //! In: a cube, a range of time, a configuration. Out: the specification's cube profile. The statistics that the profile
-//! and all checks need are merged into few statements. One computes plain statistics. One computes statistics that
-//! depend on the first (moments about the mean, bins, fences). One per dimension reads its most frequent values. All of
-//! them run in one query session, so they use one snapshot of the project, and the caller's policies apply. All rows
-//! are counted. If a caller requests a sample, a warning states that nothing is sampled. Absent: SQL (compiler), rules
-//! of quality (components).
+//! and all checks need are merged into few statements. One statement computes plain statistics. A second statement
+//! computes the statistics that depend on these (moments about the mean, bins, fences). One further statement per
+//! dimension reads the dimension's most frequent values. All statements run in one query session, so they use one
+//! snapshot of the project, and the caller's policies apply. All rows are counted. If a caller requests a sample, a
+//! warning states that nothing is sampled. Absent: SQL (compiler), rules of quality (components).
 
 mod answers;
 mod archive;

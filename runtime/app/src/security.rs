@@ -230,7 +230,7 @@ pub(crate) fn entry(event: &'static str, at: Timestamp, identity: &Identity, res
     }
 }
 
-/// Returns the user id of a key that was given none.
+/// Returns the user id of a key whose creator chose no user id.
 pub fn key_user(id: &str) -> Arc<str> {
     format!("key:{id}").into()
 }

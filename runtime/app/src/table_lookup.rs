@@ -35,7 +35,7 @@ pub(crate) type FoundTables = HashMap<Arc<str>, Arc<CatalogTable>>;
 enum LookupAnswer {
     Table(Arc<CatalogTable>),
     Absent,
-    /// The catalog could not be read; with the warehouse's own message.
+    /// The catalog could not be read. The field is the warehouse's own message.
     Unknown(String),
 }
 

@@ -9,7 +9,7 @@ use crate::identifiers::identifiers;
 use crate::text::{escape_point, line, quote};
 use crate::visible::{Caption, VisibleCube, VisibleMember, VisibleProject};
 
-/// The name of the class of metrics. Names of cubes have no capitals.
+/// The name of the class of metrics. No cube's class has this name, because names of cubes have no capitals.
 const METRICS: &str = "Metrics";
 
 /// Returns the module.

@@ -56,8 +56,8 @@ pub(crate) struct CubeDraft {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CubeAccess {
     pub(crate) visibility: CubeVisibility,
-    /// True if the access depends on the caller in the model. The cube gets a policy that closes it until the author
-    /// writes another one.
+    /// True if the access depends on the caller in the model. The cube then gets a policy that closes the cube until
+    /// the author writes another policy.
     pub(crate) has_policy: bool,
 }
 

@@ -79,7 +79,7 @@ impl<'n> Entry<'n> {
         self.span_of(if self.has("public") { "public" } else { "shown" })
     }
 
-    /// Returns the items of a list. The mapping by name that older models have yields no items.
+    /// Returns the items of a list. Older models have a mapping by name instead of the list; it yields no items.
     pub(crate) fn list(&self, key: &str) -> &'n [Node] {
         match self.node(key).map(|node| &node.value) {
             Some(NodeValue::List(items)) => items,

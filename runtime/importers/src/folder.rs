@@ -127,7 +127,7 @@ impl Search<'_> {
             match self.root.metadata(&path) {
                 Ok(found) if found.is_dir() => self.walk(&path, depth + 1)?,
                 Ok(_) if (self.selection.is_wanted)(&name) => self.paths.push(path),
-                // These are files with other names, links to missing files, and links out of the folder.
+                // Files with other names, links to missing files, and links out of the folder are skipped.
                 Ok(_) | Err(_) => {}
             }
         }

@@ -333,9 +333,10 @@ type PartProblem = (Part, Diagnostic);
 
 /// Returns the parts of the drafts that do not compile, in order.
 ///
-/// The files are compiled once for each placeholder. If only one compilation accepts a cube as a whole, the problems
-/// that this compilation finds in the cube are returned. If both compilations accept the cube, the problems that both
-/// find are returned. If neither does, the problems of the first compilation are returned.
+/// The files are compiled once for each placeholder. A compilation accepts a cube if no problem concerns the cube
+/// itself; members and policies of the cube may still have problems. If only one compilation accepts a cube, its
+/// problems in the cube are returned; if both accept the cube, the problems that both find; if neither accepts it, the
+/// problems of the first compilation.
 fn problems(drafts: &Drafts, files: &[(String, String)], validation: &Validation<'_>) -> Vec<PartProblem> {
     let variables = &validation.declared.variables;
     let runs = if variables.is_empty() { 1 } else { PLACEHOLDERS.len() };

@@ -40,7 +40,8 @@ pub struct SearchPath {
     /// The file of a component, by a component name such as `dialect-duckdb`. Other files of that name are not used.
     pub files: BTreeMap<String, PathBuf>,
     pub folders: Vec<PathBuf>,
-    /// The folders of the program. A file of the same name in another folder is refused unless the operator lists it.
+    /// The folders of the components that come with the program. A detector or check in another folder that has the
+    /// name of a file here, but other content, is refused, unless the operator lists a plugin of that name.
     pub program_folders: Vec<PathBuf>,
 }
 

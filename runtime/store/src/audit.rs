@@ -56,7 +56,8 @@ pub(crate) async fn append_in(change: &mut Transaction, entries: Vec<AuditEntry>
     Ok(())
 }
 
-/// Returns the encoded details of an entry that is storable or was read from a row.
+/// Returns the encoded details of an entry. The entry must come from `storable_entry` or from a row of the table,
+/// because only then its details are encoded.
 pub(crate) fn stored_details(entry: &AuditEntry) -> StoredDetails<'_> {
     StoredDetails {
         before: entry.before.as_ref().and_then(Details::encoded),

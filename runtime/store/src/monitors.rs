@@ -332,7 +332,8 @@ async fn write_alerts(
     Ok(changes)
 }
 
-/// Deletes the oldest detections and resolved alerts of a monitor beyond the largest numbers.
+/// Deletes the oldest detections and the oldest resolved alerts of a monitor that has more than the largest number of
+/// them.
 async fn prune(change: &mut Transaction, monitor_id: &str) -> Result<(), StoreError> {
     let detections = Statement::new(
         "DELETE FROM detections WHERE monitor_id = $1 AND step < (SELECT min(step) FROM (SELECT step FROM detections \

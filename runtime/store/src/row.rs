@@ -117,7 +117,7 @@ pub(crate) fn session(row: &Row) -> Result<Session, StoreError> {
         username: text(row, "username")?,
         created_at: time(row.integer("created_at")?)?,
         ended_at: maybe_time(row.maybe_integer("ended_at")?)?,
-        // Older versions stored rights only for guests, and no column `is_guest`.
+        // Older versions did not write the column `is_guest`. They stored rights for guests only.
         is_guest: row.maybe_integer("is_guest")?.map_or(rights.is_some(), |is_guest| is_guest != 0),
         rights,
     })

@@ -44,7 +44,8 @@ pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 #[async_trait]
 pub(crate) trait Engine: Send + Sync + 'static {
     const FAILED: Failed;
-    /// The query for relations with a marker. `None` if the engine builds no models.
+    /// The query for the relations that Terrane built, which have a marker in their comment. `None` if the engine
+    /// builds no models.
     const BUILT: Option<&'static str> = None;
     /// The query for foreign keys that hold for every row. `None` if the engine does not guarantee any keys.
     const FOREIGN_KEYS: Option<&'static str> = None;

@@ -33,8 +33,8 @@ pub fn check_types<D: Dialect>(text: &str) {
     }
 }
 
-/// Checks lines of `class = message` or `class = CODE: message`, where CODE has no space and at least one digit. The
-/// word `secret` is text that no caller may read.
+/// Checks lines of `class = message` or `class = CODE: message`, where CODE has no space and at least one digit. In a
+/// message, the word `secret` stands for text that callers must not see, so the public message must not contain it.
 ///
 /// # Panics
 /// A message has another class, or its public text repeats the secret.

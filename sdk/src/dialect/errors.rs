@@ -14,7 +14,7 @@ pub enum Sign {
     Message(&'static str),
 }
 
-/// Returns the class of the first matching sign; [`ErrorClass::Other`] without one.
+/// Classifies an error by the first sign that matches it. If no sign matches, the class is [`ErrorClass::Other`].
 ///
 /// ```
 /// use terrane_sdk::dialect::{ErrorClass, Sign, WarehouseError, classify};

@@ -95,7 +95,7 @@ const ANSWERS: &[(&str, &str)] = &[
         "EVALUATE SUMMARIZECOLUMNS(orders[id], TREATAS({\"EU\", BLANK()}, customers[region]), \"n\", [orders]) ORDER BY orders[id]",
         "[[3, 1], [4, 1], [5, 1], [6, 1]]",
     ),
-    // A filter by the rows of a table excludes rows of other tables that have no partner in it.
+    // A filter that is a set of rows of `customers` also excludes the orders that belong to no customer (5 and 6).
     (
         "EVALUATE SUMMARIZECOLUMNS(orders[id], FILTER(customers, customers[region] <> \"US\"), \"n\", [orders]) ORDER BY orders[id]",
         "[[3, 1], [4, 1]]",
@@ -405,7 +405,7 @@ fn callers_without_keys_get_answers_without_them() {
         for policies in [&open, &denied, &masked] {
             let mut found = answers(policies, query).unwrap_or_else(|message| panic!("{query}: {message}"));
             if query.contains("ADDCOLUMNS") {
-                // Removes the key and the day.
+                // The expected rows lack the day, and the key that only some of the callers see.
                 let width = found[0].len();
                 found.iter_mut().for_each(|row| {
                     row.remove(width - 2);

@@ -2,10 +2,10 @@
 //!
 //! In: a caller, its limits, and the estimate of a query. Out: a [`Reservation`], or the budget that is spent. A server
 //! claims a twentieth of a budget at a time from the state database, under a lease, and admits queries from this part.
-//! So most queries wait for nothing. When a query is in the log of executed queries, its cost replaces its reservation;
-//! a query that fails returns its reservation. A query of unknown cost reserves a whole part. The costs of a period can
-//! exceed the budget by the amount that running queries cost more than they reserved. Absent: the history, from which
-//! the port computes the amount spent (`ports::budgets`).
+//! So most queries need not wait for the state database. When a query is in the log of executed queries, its cost
+//! replaces its reservation; a query that fails returns its reservation. A query of unknown cost reserves a whole part.
+//! If running queries cost more than they reserved, the costs of a period exceed the budget by at most the difference.
+//! Absent: the history, from which the port computes the amount spent (`ports::budgets`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,11 +23,13 @@ use crate::ports::store::StoreError;
 
 /// The number of parts into which a budget is divided.
 const PARTS: u64 = 20;
-/// The time after which the part of a server that died returns to the budget.
+/// The time without renewal after which the part of a budget that a server holds returns to the budget, because the
+/// server may have died.
 const LEASE: Duration = Duration::from_secs(120);
 /// The time between two renewals of the leases.
 const RENEWAL: Duration = Duration::from_secs(30);
-/// The time for which an account refuses queries after the state database refused one, without a new claim.
+/// After a claim left too little for a query, the time for which the account refuses the query's amount and larger ones
+/// without another claim in the state database.
 const REFUSAL: Duration = Duration::from_secs(1);
 
 /// The reason why a query is not admitted.
@@ -124,8 +126,8 @@ impl BudgetLedger {
         Ok(reservations)
     }
 
-    /// Returns the budgets that have too little left for a query. Reserves nothing. `estimate` is in millionths. With
-    /// `None`, a budget suffices if anything of it is left.
+    /// Returns the budgets that have too little left for a query. Reserves nothing. `estimate` is in millionths. If
+    /// it is `None`, a budget suffices if any amount is left.
     ///
     /// # Errors
     /// The state database is unavailable.
@@ -145,7 +147,7 @@ impl BudgetLedger {
         Ok(exceeded)
     }
 
-    /// Returns what a user spent in a period.
+    /// Returns a user's account for the current period, and the amount that the user spent in this period.
     ///
     /// # Errors
     /// The state database is unavailable.

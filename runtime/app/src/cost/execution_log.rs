@@ -1,7 +1,7 @@
 //! Collects executed queries and writes them in batches, outside of the path of a query.
 //!
 //! In: one [`Execution`] for each answered query. Out: records in the history. A query adds its record to a queue in
-//! memory and waits for nothing. Cached answers to the same statement and caller are added to one record until that
+//! memory and does not wait. Cached answers to the same statement and caller are added to one record until that
 //! record is written, so that a busy dashboard does not fill the database. The queue is bounded: if the state database
 //! accepts no records for long, further queries are counted and dropped. A batch stays in the queue until it is
 //! written, so an interrupted write loses nothing. A process that is killed loses the records since its last batch.

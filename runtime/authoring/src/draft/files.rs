@@ -126,7 +126,7 @@ fn stem(name: &str) -> Option<&str> {
 /// The view over a file.
 #[derive(Debug)]
 pub struct FileView {
-    /// The statement that creates it.
+    /// The statement that creates the view.
     pub statement: String,
     /// Facts about the file that a person should know.
     pub notes: Vec<String>,

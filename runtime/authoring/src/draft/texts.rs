@@ -79,7 +79,8 @@ impl Sample {
     /// Returns a note about a column whose values are dates or numbers, all of them or nearly all.
     fn form_note(&self, column: &str) -> Option<String> {
         let forms = self.forms.iter().zip(statements::TEXT_FORMS);
-        // `max_by_key` returns the last of equal counts. The order is reversed, because the first form counts.
+        // Of several forms with the same count, `max_by_key` returns the last. The order is reversed, so that the first
+        // form is taken.
         let (found, form) = forms.rev().max_by_key(|(found, _)| **found)?;
         let is_label = form.is_number && is_label_name(column);
         if self.values < 2 || found * 100 < self.values * MOST_PERCENT || is_label {

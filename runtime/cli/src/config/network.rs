@@ -94,7 +94,7 @@ fn is_bracketed(name: &str) -> bool {
     inner.is_some_and(|address| address.parse::<std::net::Ipv6Addr>().is_ok())
 }
 
-/// Returns true for a host name of letters, digits, hyphens and dots. Names in other scripts are written as `xn--…`.
+/// Returns true for a host name of letters, digits, `-`, `_` and dots. Names in other scripts are written as `xn--…`.
 fn is_host(name: &str) -> bool {
     let is_label = |label: &str| {
         (1..=63).contains(&label.len())

@@ -29,7 +29,7 @@ pub struct PluginsConfig {
     /// True if components that are not part of the program must be signed.
     pub must_be_signed: bool,
     pub place: Option<Place>,
-    /// The cache folder for compiled components. `None`: the environment names none.
+    /// The cache folder for compiled components. `None` if the environment names no cache folder.
     pub cache: Option<PathBuf>,
 }
 

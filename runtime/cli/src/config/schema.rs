@@ -18,7 +18,7 @@ security: {anonymous: {}, oauth: {providers: [{}]}}
 anomaly: {channels: [{}]}
 ";
 
-/// The keys of the compiler, which its schema contains.
+/// The keys that the compiler reads. The compiler's own schema contains them already.
 const DEFINITIONS: [&str; 5] = ["name", "version", "paths", "models", "vars"];
 
 /// Returns the schema of the project file.
@@ -93,8 +93,8 @@ fn default(key: &str, kinds: &[ValueKind]) -> Option<Literal> {
     is_of_one.then(|| literal(&text))
 }
 
-/// Adds a key at its path, such as `security.oauth.providers[0].name`. Levels have keys or items, but no type, since a
-/// variable may replace mappings and lists.
+/// Adds a key at its path, such as `security.oauth.providers[0].name`. The schemas on the way to the key get
+/// `properties` or `items` but no `type`, because a string with `${NAME}` may replace a mapping or list.
 fn put(level: &mut Schema, path: &str, value: Schema) {
     let (key, rest) = path.split_once('.').map_or((path, None), |(key, rest)| (key, Some(rest)));
     let (name, is_list) = key.strip_suffix("[0]").map_or((key, false), |name| (name, true));

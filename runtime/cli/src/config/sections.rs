@@ -218,8 +218,8 @@ fn governance(s: &mut Section<'_>) -> GovernanceConfig {
     }
 }
 
-/// Reads the name of a schema. Only names are accepted whose case no engine changes, and that are so long that other
-/// SQL is unlikely to contain the name by accident.
+/// Reads the name of a schema. The name must be in lower case, so that no engine changes it, and at least six
+/// characters long, so that unrelated SQL is unlikely to contain it by accident.
 fn schema_name(text: &str) -> Option<String> {
     let is_plain = text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     let is_name = text.starts_with(|c: char| c.is_ascii_lowercase()) && (6..=48).contains(&text.len());

@@ -25,7 +25,7 @@ const COUNTED: &str = "warehouse.init";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     pub key: String,
-    /// The value, never a secret. `None`: not set and without a default.
+    /// The value, never a secret. `None` if the key is not set and has no default.
     pub value: Option<String>,
     pub source: Source,
 }

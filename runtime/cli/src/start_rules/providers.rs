@@ -67,7 +67,8 @@ pub(super) fn default_public_url(host: &str, bound: SocketAddr, is_tls: bool) ->
     })
 }
 
-/// Refuses providers without a public URL on an address that others can reach.
+/// Refuses identity providers if `public_url` is not set and the server listens on an address that other machines can
+/// reach.
 pub(super) fn check_public_url(oauth: &OAuthConfig, address: SocketAddr) -> Result<(), Diagnostic> {
     if !oauth.is_on() || oauth.public_url().is_some() || address.ip().to_canonical().is_loopback() {
         return Ok(());

@@ -1,6 +1,6 @@
 //! The facts of a query that hooks decide on: names and typed values, without ids and borrowed data.
 //!
-//! In: made by `inspect`. Out: plain data for the host's adapter.
+//! In: facts that `inspect` collects. Out: plain data for the host's adapter.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub struct QueryFacts {
     /// Every cube whose rows the query reads: also cubes that it only joins through, cubes that a policy of the project
     /// joins, and cubes whose table it reads under another cube's name. Sorted.
     pub cubes: Vec<Arc<str>>,
-    /// One entry a member and usage.
+    /// One entry for each member and usage.
     pub members: Vec<MemberUse>,
     /// The query's conditions on rows, which are ANDed.
     pub filters: Vec<Condition>,
@@ -42,7 +42,7 @@ pub struct MemberUse {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Usage {
-    /// Shown, or grouped by.
+    /// The query shows the member, or groups by it.
     Selected,
     Filtered,
     Ordered,

@@ -31,8 +31,8 @@ pub struct Inspection<'m> {
     facts: QueryFacts,
     /// The cubes in `facts`.
     read: HashSet<CubeId>,
-    /// The cubes that the query reads under their own names. Of all other cubes in `read`, the query reads only the
-    /// tables, through other cubes.
+    /// The cubes that the query reads under their own names. The remaining cubes in `read` are there because they use
+    /// the same tables as cubes in `named`.
     named: HashSet<CubeId>,
 }
 

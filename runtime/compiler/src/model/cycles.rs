@@ -109,7 +109,7 @@ pub(super) struct References<'e> {
     /// For each cube, the numbers of its first dimension, measure, segment and join.
     starts: Vec<[usize; 4]>,
     first_metric: usize,
-    /// The edge of each item, by the item's number.
+    /// For each item, by its number, the index of its edge in `edges`. `None` if the item refers to no other item.
     found: Vec<Option<u32>>,
 }
 
@@ -158,7 +158,7 @@ impl<'e> References<'e> {
     }
 }
 
-/// Reports cycles, and adds all items to `broken` that depend on a broken one.
+/// Reports cycles. Adds to `broken` the items of each cycle, and all items that depend on a broken one.
 pub(super) fn report(
     model: &Model,
     source_text: &SourceText<'_, '_>,
@@ -170,7 +170,7 @@ pub(super) fn report(
     spread(references.edges, broken);
 }
 
-/// Adds every item to `broken` that depends on a broken one.
+/// Adds to `broken` every item that depends on a broken one.
 pub(super) fn spread(edges: &[Edge], broken: &mut Items) {
     if broken.is_empty() {
         return;

@@ -1,8 +1,8 @@
 //! Limits the size of a member's SQL with all its references expanded.
 //!
-//! In: a model without cycles among its sound items. Out: diagnostics for members whose SQL exceeds the limits, so that
-//! no query does, and for join conditions that need further joins. These items, and those that depend on them, are
-//! added to the broken items.
+//! In: a model without cycles among its sound items. Out: diagnostics for members whose SQL exceeds the limits, and for
+//! join conditions that need further joins. These items, and those that depend on them, are added to the broken items,
+//! so that the SQL of no query exceeds the limits.
 
 use super::cycles::{self, Item, Items, References};
 use super::source_text::SourceText;

@@ -216,8 +216,9 @@ impl PolicyReader<'_> {
         if is_of_writer {
             return Some(effect);
         }
-        // Under `"*"`, `reader` is itself a named cube, whose own effect filters its rows. Columns that are covered in
-        // `origin` are covered in every cube over the same rows. Only a cube with other rows or columns must be closed.
+        // A policy for `"*"` names `reader` too, and the effect on `reader` as a named cube already filters its rows.
+        // Columns that the policy covers in `origin` are covered in every cube over the same rows. So `reader` is
+        // closed only if it has other rows or columns than `origin`.
         let is_closed =
             !self.model.has_rows_of(reader.id, origin.id) || !self.model.has_columns_of(reader.id, origin.id);
         is_closed.then_some(CubePolicy { is_closed, row_filter: None, ..effect })

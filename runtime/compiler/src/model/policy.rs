@@ -1,6 +1,6 @@
 //! The effects of policies on cubes, ready to be applied to a caller.
 //!
-//! In: made by `policies`. Out: the effects that `Access` matches with a caller. A policy has one effect for
+//! In: effects that `policies` makes. Out: the effects that `Access` matches with a caller. A policy has one effect for
 //! each cube that it applies to: the cubes that it names, their aliases, and cubes over the same table.
 
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub struct Policy {
     /// The condition that selects callers; `None` for all callers.
     pub when: Option<PolicyCondition>,
     pub cubes: Vec<CubePolicy>,
-    /// The place of its row filter.
+    /// The place of the policy's row filter.
     pub row_filter_span: Option<Span>,
     /// The place of each masked member's name.
     pub mask_spans: Vec<(Arc<str>, Span)>,

@@ -1,7 +1,8 @@
 //! The compiled definition of a pre-aggregation.
 //!
-//! In: made by `pre_aggregations` when a project loads. Out: the groups and aggregate states that its table stores, and
-//! the times of its builds. Absent: statements (`crate::rollup`), the state of builds, policies.
+//! In: a definition that `pre_aggregations` resolves when a project loads. Out: the groups and aggregate states that
+//! the table of the pre-aggregation stores, and the times of its builds. Absent: statements (`crate::rollup`), the
+//! state of builds, policies.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};

@@ -41,12 +41,13 @@ impl Model {
         self.shared_rows[id.0 as usize].get_or_init(|| SharedRows::of(self, id))
     }
 
-    /// Returns whether a cube has the same rows and columns as the table of another cube.
+    /// Returns whether a condition on rows of the cube `origin` can be applied to the cube `id`, because both have the
+    /// rows of the same table.
     pub(crate) fn has_rows_of(&self, id: CubeId, origin: CubeId) -> bool {
         self.tables[id.0 as usize].are_rows_of(&self.tables[origin.0 as usize])
     }
 
-    /// Returns whether columns that are masked in one cube have the same names in another.
+    /// Returns whether columns that are masked in the cube `origin` have the same names in the cube `id`.
     pub(crate) fn has_columns_of(&self, id: CubeId, origin: CubeId) -> bool {
         self.tables[id.0 as usize].are_columns_of(&self.tables[origin.0 as usize])
     }

@@ -15,7 +15,7 @@ use crate::query::resolved::{Axis, AxisBounds, Bound, Group, GroupShift, RangeFi
 use crate::query::{GroupBy, MAX_STEPS, QueryError};
 use crate::types::{Granularity, Value};
 
-/// The ends of a range in microseconds: UTC for instants, else of the wall clock. The end is exclusive.
+/// The start and the exclusive end of a range, in microseconds: of UTC for instants, otherwise of the wall clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stretch {
     start: i64,

@@ -87,7 +87,7 @@ impl Filters<'_> {
         }
     }
 
-    /// Returns whether a filter refers to `metric_time`, which is another column in each fact.
+    /// Returns whether a filter refers to `metric_time`, which stands for a different column in each fact.
     pub(super) fn has_metric_time(filter: &Filter) -> bool {
         match filter {
             Filter::Condition { member, .. } => member.is_metric_time(),

@@ -68,7 +68,8 @@ pub(crate) fn boolean(value: &Value) -> Option<bool> {
     }
 }
 
-/// Returns whether an unquoted number of a project's file would be a string in a claim: `+7`, `1e2`.
+/// Returns whether an unquoted number in a project file is not a plain decimal number, such as `+7` or `1e2`. In a
+/// claim, the same characters may be a string, so the author's meaning is unclear.
 pub(crate) fn is_ambiguous(source: &str) -> bool {
     !is_plain_number(source)
 }

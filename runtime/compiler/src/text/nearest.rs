@@ -1,7 +1,7 @@
 //! Finds the names that are most similar to an unknown one.
 //!
 //! In: a name and the names that are allowed at its place. Out: candidates, nearest first, and phrases made of them.
-//! Every message about something unknown uses them.
+//! Messages about unknown names use these phrases.
 
 use std::fmt::Write as _;
 
@@ -21,8 +21,8 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>, ma
 
 /// Returns the candidate of which `name` is most likely a misspelling, if exactly one has the fewest mistakes.
 ///
-/// A name of up to 4 characters may have one mistake, of up to 8 two, and a longer one three, but fewer than half of
-/// its characters.
+/// A name of up to 4 characters may have one mistake, a name of up to 8 characters two, and a longer name three. In any
+/// case, the mistakes must be fewer than half of the characters of the longer of the two names.
 pub fn likely<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = fold(name);
     let length = wanted.chars().count();
@@ -46,7 +46,8 @@ pub fn likely<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> 
     best.next().is_none().then_some(*candidate)
 }
 
-/// Returns the candidate that is most similar to `name`, if it shares a part with it or many of its letters.
+/// Returns the nearest candidate that contains `name`, is contained in `name`, or differs from `name` in few
+/// characters.
 pub fn resembling<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = fold(name);
     let allowed = 200 + 100 * (wanted.chars().count() as u32 / 3).min(3);
@@ -83,7 +84,8 @@ fn distance(wanted: &str, candidate: &str) -> u32 {
     edits + 50 - prefix.min(50)
 }
 
-/// Returns a name without its case, `_` and `-`, which people often confuse.
+/// Returns the first 200 characters of a name in lower case, with `_` for each `-` and space, because people often
+/// confuse these.
 pub(crate) fn fold(name: &str) -> String {
     name.chars().map(|c| if c == '-' || c == ' ' { '_' } else { c.to_ascii_lowercase() }).take(200).collect()
 }

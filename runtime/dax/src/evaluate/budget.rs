@@ -21,7 +21,8 @@ const MAX_STRING: usize = 1024 * 1024;
 /// The number of steps after which the flag for cancellation is checked again.
 const CHECK_INTERVAL: u64 = 1_024;
 
-/// The remaining work of an evaluation. All its rounds share the budget, as does the caller, who can cancel it.
+/// The remaining work of an evaluation. All rounds of the evaluation share the budget. The caller holds it too, to
+/// cancel the evaluation.
 #[derive(Debug)]
 pub struct Budget {
     max_steps: u64,
@@ -84,8 +85,8 @@ impl<'q> Evaluator<'q> {
         self.can_hold(rows.saturating_mul(row_bytes(width)), place)
     }
 
-    /// Checks that this number of bytes fits into the memory limit. Drops the cached tables if it does not fit
-    /// otherwise.
+    /// Checks that this number of bytes fits into the memory limit. If it does not fit, drops the cached tables and
+    /// checks again.
     fn can_hold(&self, bytes: usize, place: Place) -> Result<()> {
         if self.held.get().saturating_add(bytes) <= MAX_BYTES {
             return Ok(());

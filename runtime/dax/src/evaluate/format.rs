@@ -19,7 +19,8 @@ enum Part {
     Point,
     Comma,
     Percent,
-    /// An exponent. `E+` always writes its sign, `E-` only a minus. `digits` is its least number of digits.
+    /// An exponent. `E+` always writes the exponent's sign, while `E-` writes it only for a negative exponent. `digits`
+    /// is the least number of digits of the exponent.
     Exponent {
         has_plus: bool,
         digits: usize,

@@ -1,7 +1,8 @@
 //! Finds the relations that a FROM makes visible.
 //!
 //! In: tables, subqueries, joins. Out: a [`Frame`]: the relations by name, and the columns that a star selects.
-//! Conditions of joins become uses. If only the warehouse knows a relation's columns, the relation has a star.
+//! Columns in join conditions are recorded as uses. If only the warehouse knows a relation's columns, a `Star` stands
+//! for them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

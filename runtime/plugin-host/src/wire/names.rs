@@ -7,8 +7,8 @@ pub(crate) fn is_id(id: &str) -> bool {
     is_name(id, |byte| byte == b'_' || byte == b'-')
 }
 
-/// Returns whether the text is a code of a denial or a finding, a rule, or a kind of detector: `[a-z][a-z0-9_]*`, at
-/// most 64 bytes.
+/// Returns whether the text has the form of a code (of a denial or a finding), of a finding's rule, or of a detector's
+/// kind: `[a-z][a-z0-9_]*`, at most 64 bytes.
 pub(crate) fn is_code(code: &str) -> bool {
     is_name(code, |byte| byte == b'_')
 }

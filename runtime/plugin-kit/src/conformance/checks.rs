@@ -1,5 +1,5 @@
-//! Vectors of the check role: without columns, with one column of each type, with many columns; each with answers and
-//! without.
+//! Vectors of the check role: without columns, with one column of each type, with many columns, and with unusual names.
+//! Each plan is evaluated twice: with answers to its requests, and with the result that nothing could be computed.
 
 use serde_json::{Value, json};
 use terrane_plugin_host::test_bench::TestBench;

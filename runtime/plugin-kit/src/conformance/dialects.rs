@@ -1,5 +1,6 @@
-//! Vectors of the dialect role, for the functions other than the profile. The host checks the profile when it loads the
-//! dialect. Tests against an engine check the meaning of its SQL (`terrane_sdk::conformance`, `cargo xtask dialects`).
+//! The conformance vectors (test calls) of the dialect role, for all functions except the profile. The host checks the
+//! profile when it loads the dialect. Tests against an engine check whether the dialect's SQL means the right thing
+//! (`terrane_sdk::conformance`, `cargo xtask dialects`).
 
 use serde_json::{Value, json};
 use terrane_app::ports::plugins::PluginRole;

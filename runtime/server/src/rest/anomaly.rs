@@ -47,7 +47,7 @@ pub(super) fn register(routes: Routes) -> Routes {
         .get("/api/v1/anomaly/detectors", READ, &DETECTORS, detectors)
 }
 
-/// Returns the use cases, without which the routes do not exist.
+/// Returns the use cases. If the server has none, the routes do not exist.
 fn service(app: &App, call: &Call) -> Result<Arc<MonitorService>, ApiError> {
     app.services.monitors.clone().ok_or_else(|| ApiError::not_found(call.path()))
 }

@@ -44,7 +44,7 @@ pub(super) fn register(routes: Routes) -> Routes {
 /// Converts a name to a subject of guardrails: a user or a group.
 type SubjectOf = fn(Arc<str>) -> GuardrailSubject;
 
-/// Returns the use cases. A server without the module does not have these routes.
+/// Returns the use cases. If the server has none, the routes do not exist.
 fn guardrails<'a>(app: &'a App, path: &str) -> Result<&'a Arc<GuardrailService>, ApiError> {
     app.services.guardrails.as_ref().ok_or_else(|| ApiError::not_found(path))
 }

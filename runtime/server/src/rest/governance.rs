@@ -63,7 +63,7 @@ pub(super) fn register(routes: Routes) -> Routes {
         .get("/api/v1/governance/report", READ, &REPORT, report)
 }
 
-/// Returns the use cases, without which the routes do not exist.
+/// Returns the use cases. If the server has none, the routes do not exist.
 fn service(app: &App) -> Result<&Arc<GovernanceService>, ApiError> {
     app.services.governance.as_ref().ok_or_else(|| ApiError::new(Code::NotFound, "governance is switched off"))
 }

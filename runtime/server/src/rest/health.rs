@@ -28,7 +28,8 @@ pub(super) fn register(routes: Routes) -> Routes {
         .get("/api/v1/health", RouteAccess::Public, &HEALTH, status)
 }
 
-/// Reports the checks that failed. The body has them beside the error.
+/// Returns the error of a server that is not ready. Its message names the checks that failed; the body has all checks
+/// and the status, beside the error.
 fn not_ready(checks: &ReadyChecks) -> ApiError {
     let code = if checks.warehouse == CheckStatus::Ok { Code::Overloaded } else { Code::WarehouseUnavailable };
     let message = format!("the server is not ready: {}; the log has the causes", checks.failed().join(", "));

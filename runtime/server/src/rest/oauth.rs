@@ -55,7 +55,7 @@ async fn callback(app: App, mut call: Call) -> Result<Response, ApiError> {
     Ok(response)
 }
 
-/// Keeps the address of the page, which contains a code, from caches and other sites.
+/// Prevents caches from storing the page, and other sites from seeing its address, which contains a code.
 fn keep_to_yourself(headers: &mut HeaderMap) {
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));

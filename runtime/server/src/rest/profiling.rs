@@ -30,7 +30,7 @@ fn archive(app: &App, call: &Call) -> Result<Arc<ProfileArchive>, ApiError> {
     app.services.profiles.clone().ok_or_else(|| ApiError::not_found(call.path()))
 }
 
-/// Returns the answer for a stored text that cannot be read.
+/// Returns the error for a stored profile that cannot be read.
 fn damaged() -> ApiError {
     ErrorBody::new(Code::InternalError, "the stored profile cannot be read").into()
 }

@@ -79,8 +79,8 @@ fn refusal(error: ProjectError, audience: Audience) -> ApiError {
                         missing.kind.as_str(),
                         missing.missing_ref
                     );
-                    // In the interface, the detail `model` names the definition with the reference, even if it is a
-                    // cube.
+                    // The interface defines that the detail `model` names the definition that contains the reference,
+                    // even if this definition is a cube.
                     let refusal = ApiError::new(Code::ValidationError, message)
                         .detail("model", name)
                         .detail("missing_ref", missing.missing_ref);

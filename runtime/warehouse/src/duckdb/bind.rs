@@ -1,8 +1,8 @@
 //! Converts bound values to DuckDB's types.
 //!
 //! Dates and times are bound as numbers, and decimals as scaled integers. None of them is bound as text. An instant is
-//! bound as a TIMESTAMP in UTC, which is the session's time zone, and DuckDB converts it where it is compared with an
-//! instant.
+//! bound as a TIMESTAMP in UTC, which is the session's time zone. Where it is compared with a TIMESTAMP WITH TIME ZONE,
+//! DuckDB converts it to that type.
 
 use duckdb::ToSql;
 use duckdb::types::{Decimal, TimeUnit, ToSqlOutput, Value as Duck};

@@ -20,7 +20,7 @@ use super::pool::Pool;
 use super::session::STACK_BYTES;
 use crate::built::{Running, literal, may_replace, quoted};
 
-/// Selects the relations with a marker.
+/// Selects the relations that Terrane built, which have a marker in their comment.
 pub(super) const BUILT: &str = "\
     SELECT schema_name, table_name, 'table', comment FROM duckdb_tables() \
     WHERE database_name = current_database() AND starts_with(comment, 'Built by Terrane') \

@@ -18,7 +18,7 @@ use super::{FAILED, Server};
 use crate::built::{literal, may_replace, quoted};
 use crate::sessions::{PROBE_TIMEOUT, WarehouseSession, Writers};
 
-/// Selects the relations with a marker.
+/// Selects the relations that Terrane built, which have a marker in their comment.
 pub(super) const BUILT: &str = "\
     SELECT n.nspname::text, c.relname::text, CASE c.relkind WHEN 'v' THEN 'view' ELSE 'table' END, d.description \
     FROM pg_description d JOIN pg_class c ON c.oid = d.objoid JOIN pg_namespace n ON n.oid = c.relnamespace \

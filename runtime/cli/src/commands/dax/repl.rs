@@ -78,7 +78,7 @@ fn is_command(text: &str) -> bool {
 /// The source of queries.
 enum Input {
     Terminal(Box<Editor<DaxHelper, FileHistory>>),
-    /// A file or a pipe, with the lines of a query so far.
+    /// The lines of standard input that are not yet read, if it is a file or a pipe.
     Lines(std::io::Lines<std::io::StdinLock<'static>>),
 }
 

@@ -15,7 +15,7 @@ use crate::program;
 const LIMIT: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Cubes over the views and functions of [`faulty`], which only a database server has.
+/// Cubes over the views and the function that [`faulty`] creates in a database server.
 const FAULTY: &str = "\
 cubes:
   - name: faulty

@@ -36,7 +36,8 @@ const PREAGGREGATIONS: &str = "    pre_aggregations:
     pre_aggregations: [{name: all_rows, measures: [total], refresh: {every: 1 hour}}]
 ";
 
-/// Returns the cube of the DuckDB tests over the table of these tests, with a further measure.
+/// Returns the cube of the DuckDB tests, which here reads `preagg_orders` and has the further measure `largest`, and
+/// the cube `unstable`.
 fn cubes() -> String {
     let members = CUBE.split("    pre_aggregations:").next().unwrap_or_default();
     let members = members.replace("sql_table: orders", "sql_table: preagg_orders");
@@ -154,7 +155,8 @@ fn builds_of(kind: Kind) {
     });
 }
 
-/// Creates a key in the state database that the servers of an engine use.
+/// Creates an API key with the scopes `read` and `write`, in the state database of the Terrane servers that use this
+/// engine.
 fn writer(project: &Scratch, engine: &Engine) -> String {
     let mut made = Program::new(BINARY, &["auth", "create-key"], project.path());
     for (name, value) in engine.variables(&[], &[]) {
@@ -240,7 +242,7 @@ fn refreshes_follow_their_query_and_their_window() {
     assert_eq!(built_at(&later, 0), built_at(&first, 0));
     assert_ne!(built_at(&later, 1), built_at(&first, 1));
 
-    // The result of the query stays the same, so the next two builds do not build a table.
+    // The result of the refresh query of `marked` stays the same, so the next two builds do not build a table.
     for _ in 0..2 {
         let before = named(&status(server.address), "marked");
         wait_until(server.address, |found| {

@@ -7,6 +7,7 @@
 pub mod records;
 pub mod report;
 pub(crate) mod request;
+pub mod transfer;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;

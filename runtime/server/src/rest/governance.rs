@@ -4,6 +4,7 @@
 //! in `If-Match`. The module's routes exist only if `governance.enabled` is on.
 
 mod docs;
+mod transfer;
 
 use std::sync::Arc;
 
@@ -55,6 +56,7 @@ pub(super) fn register(routes: Routes) -> Routes {
         .get("/api/v1/governance/ownership", READ, &OWNERS, owners)
         .on(Method::DELETE, "/api/v1/governance/ownership", WRITE, &REMOVE_OWNER, remove_owner)
         .get("/api/v1/governance/ownership/by-owner", READ, &BY_OWNER, by_owner);
+    let routes = transfer::register(routes);
     routes
         .get("/api/v1/governance/artifacts/search", READ, &SEARCH_ARTIFACTS, search_artifacts)
         .get("/api/v1/governance/artifacts/{type}/{id}", READ, &ARTIFACT, artifact)

@@ -428,7 +428,7 @@ pub fn artifact_of_path(kind: &str, id: &str) -> Result<ArtifactRef, FieldError>
 }
 
 /// Reads query parameters one by one. The caller's key is left out.
-fn each(
+pub(super) fn each(
     query: &str,
     known: &'static [&'static str],
     mut read: impl FnMut(&str, &str, &Path<'_>) -> Result<(), FieldError>,

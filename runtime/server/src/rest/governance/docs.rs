@@ -1,6 +1,7 @@
 //! The description of governance.
 
 use terrane_wire::governance::report::GovernanceReport;
+use terrane_wire::governance::transfer::GovernanceImport;
 use terrane_wire::governance::{
     ArtifactMetadataPatch, ArtifactOwners, Certification, CertificationApproval, CertificationDeprecation,
     CertificationRejection, CertificationStep, CertificationSubmission, Certifications, GlossaryLink, GlossaryTerm,
@@ -360,5 +361,39 @@ pub(super) static REPORT: Doc = Doc {
         &[Content::Json(schema::of::<GovernanceReport>()), Content::Text("text/csv"), Content::Text("text/html")],
     )],
     errors: &[Code::UnsupportedMediaType],
+    detail_errors: &[],
+};
+
+pub(super) static EXPORT: Doc = Doc {
+    id: "export_governance",
+    tag: TAG,
+    summary: "All governed records as YAML, in a fixed order",
+    parameters: &[],
+    body: None,
+    answers: &[described(200, "the records", &[Content::Text("application/yaml")])],
+    errors: &[Code::NotFound],
+    detail_errors: &[],
+};
+
+pub(super) static IMPORT: Doc = Doc {
+    id: "import_governance",
+    tag: TAG,
+    summary: "Import governed records in one transaction; the body is the YAML of an export, as `application/yaml`",
+    parameters: &[Parameter::query(
+        "dry_run",
+        ParameterKind::Boolean,
+        "true to validate the records and write nothing; false without it",
+    )],
+    // Clients are generated for bodies in JSON only.
+    body: None,
+    answers: &[described(200, "the numbers of records", &[Content::Json(schema::of::<GovernanceImport>())])],
+    errors: &[
+        Code::NotFound,
+        Code::Conflict,
+        Code::ValidationError,
+        Code::RequestTimeout,
+        Code::PayloadTooLarge,
+        Code::UnsupportedMediaType,
+    ],
     detail_errors: &[],
 };

@@ -5,6 +5,8 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
+mod transfer;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -133,6 +135,10 @@ impl House {
         if let Some(body) = body {
             asked["json"] = body;
         }
+        self.ask(asked).await
+    }
+
+    async fn ask(&self, asked: Json) -> Response {
         let Answered { status, headers, body } = ask(&self.edge, &serde_json::from_value(asked).unwrap()).await;
         let header = |name: &str| headers.get(name).map(|value| value.to_str().unwrap().to_owned());
         Response {
@@ -646,7 +652,11 @@ async fn every_changing_route_refuses_a_stale_version() {
         })
         .collect();
     let routes = terrane_server::routes().into_iter().filter(|route| route.path.starts_with(BASE));
-    let changing = routes.filter(|route| route.method != "GET").map(|route| format!("{} {}", route.method, route.path));
+    // An import has no versions, and a bulk request has one for each operation.
+    let has_header = |path: &str| !["/import", "/bulk"].iter().any(|end| path.ends_with(end));
+    let changing = routes
+        .filter(|route| route.method != "GET" && has_header(route.path))
+        .map(|route| format!("{} {}", route.method, route.path));
     assert_eq!(walked, changing.collect(), "the walk has every changing route");
     for (method, path, body) in &changes {
         for tag in ["\"99\"", "W/\"1\"", "\"x\""] {

@@ -8,6 +8,7 @@
 mod approvals;
 mod artifacts;
 mod badges;
+mod bulk;
 mod certification;
 mod definition;
 mod details;
@@ -33,6 +34,7 @@ pub use approvals::{Approval, ApprovalService, HookFinding};
 pub use artifacts::{ArtifactView, Origin, Sourced};
 pub(crate) use artifacts::{GovernedCubes, Sight};
 pub use badges::{Badge, Badges};
+pub use bulk::GovernanceOperation;
 pub use certification::{
     CertificationFilter, CertificationMove, CertificationPage, CertificationView, DefinitionChange, allowed_moves,
     next_status,

@@ -4,6 +4,7 @@
 //! certifications, terms, owners, artifacts and the history as JSON. Absent: rules for texts and moves, which
 //! `app::governance` checks; the report (`report`).
 
+pub mod bulk;
 pub mod records;
 pub mod report;
 pub(crate) mod request;

@@ -3,6 +3,7 @@
 //! In: the use cases. Out: records with their versions as entity tags. A change may name the version that it replaces
 //! in `If-Match`. The module's routes exist only if `governance.enabled` is on.
 
+mod bulk;
 mod docs;
 mod transfer;
 
@@ -56,7 +57,7 @@ pub(super) fn register(routes: Routes) -> Routes {
         .get("/api/v1/governance/ownership", READ, &OWNERS, owners)
         .on(Method::DELETE, "/api/v1/governance/ownership", WRITE, &REMOVE_OWNER, remove_owner)
         .get("/api/v1/governance/ownership/by-owner", READ, &BY_OWNER, by_owner);
-    let routes = transfer::register(routes);
+    let routes = bulk::register(transfer::register(routes));
     routes
         .get("/api/v1/governance/artifacts/search", READ, &SEARCH_ARTIFACTS, search_artifacts)
         .get("/api/v1/governance/artifacts/{type}/{id}", READ, &ARTIFACT, artifact)

@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
+mod bulk;
 mod transfer;
 
 use std::collections::{BTreeMap, BTreeSet};

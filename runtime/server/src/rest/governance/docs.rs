@@ -1,5 +1,6 @@
 //! The description of governance.
 
+use terrane_wire::governance::bulk::{GovernanceBulk, GovernanceBulkResults};
 use terrane_wire::governance::report::GovernanceReport;
 use terrane_wire::governance::transfer::GovernanceImport;
 use terrane_wire::governance::{
@@ -395,5 +396,16 @@ pub(super) static IMPORT: Doc = Doc {
         Code::PayloadTooLarge,
         Code::UnsupportedMediaType,
     ],
+    detail_errors: &[],
+};
+
+pub(super) static BULK: Doc = Doc {
+    id: "change_governance",
+    tag: TAG,
+    summary: "Make up to 100 changes one after another, each with its own status; a failed one does not undo others",
+    parameters: &[],
+    body: Some(RequestBody::required(schema::of::<GovernanceBulk>())),
+    answers: &[described(200, "the results", &[Content::Json(schema::of::<GovernanceBulkResults>())])],
+    errors: &[Code::NotFound],
     detail_errors: &[],
 };

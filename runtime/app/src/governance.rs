@@ -47,7 +47,7 @@ pub use metadata::MetadataRequest;
 pub use ownership::{OwnedArtifact, OwnerRequest, OwnerView, OwnershipView};
 pub use page::Page;
 pub use report::{ArtifactFinding, ComplianceReport, ReportRow};
-pub use search::{ArtifactQuery, ArtifactsFound};
+pub use search::{ArtifactOrder, ArtifactQuery, ArtifactsFound};
 pub use service::{GovernancePorts, GovernanceService, GovernanceSettings, OnChange};
 pub use state::GovernanceState;
 pub use task::GovernanceMaintenance;

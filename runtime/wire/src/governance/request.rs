@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use terrane_app::accounts::Change;
 use terrane_app::domain::Precondition;
 use terrane_app::governance::{
-    ArtifactQuery, CertificationFilter, CertificationMove, LinkRequest, MetadataRequest, NewTerm,
+    ArtifactOrder, ArtifactQuery, CertificationFilter, CertificationMove, LinkRequest, MetadataRequest, NewTerm,
     OwnerRequest, Page, TermChange, TermFilter,
 };
 use terrane_app::ports::governance::Transition;
@@ -632,6 +632,28 @@ pub fn artifact_query_from_parameters(query: &str) -> Result<ArtifactQuery, Fiel
             }
             "certification_status" => wanted.status = Some(word(path, value, STATUS, CertificationStatus::named)?),
             "artifact_type" => wanted.artifact_type = Some(word(path, value, ARTIFACT_TYPE, ArtifactType::named)?),
+            "limit" => wanted.limit = number(path, value, 1, MAX_LIMIT as u64)? as usize,
+            _ => wanted.offset = number(path, value, 0, u64::from(u32::MAX))? as usize,
+        }
+        Ok(())
+    })?;
+    Ok(wanted)
+}
+
+/// Reads `type`, `cube`, `tag` (may be repeated), `certification`, `owner`, `limit` and `offset`.
+///
+/// # Errors
+/// Names the parameter that is invalid.
+pub fn catalog_query_from_parameters(query: &str) -> Result<ArtifactQuery, FieldError> {
+    const KNOWN: &[&str] = &["type", "cube", "tag", "certification", "owner", "limit", "offset"];
+    let mut wanted = ArtifactQuery { order: ArtifactOrder::Artifact, limit: DEFAULT_LIMIT, ..ArtifactQuery::default() };
+    each(query, KNOWN, |name, value, path| {
+        match name {
+            "type" => wanted.artifact_type = Some(word(path, value, ARTIFACT_TYPE, ArtifactType::named)?),
+            "cube" => wanted.cube = Some(value.to_owned()),
+            "tag" => wanted.tags.push(value.to_owned()),
+            "certification" => wanted.status = Some(word(path, value, STATUS, CertificationStatus::named)?),
+            "owner" => wanted.owner_id = Some(value.to_owned()),
             "limit" => wanted.limit = number(path, value, 1, MAX_LIMIT as u64)? as usize,
             _ => wanted.offset = number(path, value, 0, u64::from(u32::MAX))? as usize,
         }

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
 mod bulk;
+mod catalog;
 mod transfer;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -717,6 +718,8 @@ async fn denied_members_do_not_exist() {
         "/glossary/search?query=takings".to_owned(),
         "/ownership/by-owner?owner_id=ada".to_owned(),
         "/artifacts/search".to_owned(),
+        "/catalog".to_owned(),
+        "/catalog?cube=orders".to_owned(),
         "/artifacts/search?query=revenue".to_owned(),
         "/artifacts/measure/orders.count".to_owned(),
         "/history".to_owned(),

@@ -307,6 +307,29 @@ pub(super) static SEARCH_ARTIFACTS: Doc = Doc {
     detail_errors: &[],
 };
 
+pub(super) static CATALOG: Doc = Doc {
+    id: "governance_catalog",
+    tag: TAG,
+    summary: "The artifacts that the caller may see, by type and id",
+    parameters: &[
+        Parameter::query("type", ParameterKind::String, "`cube`, `measure`, `dimension`, `metric` or `model`"),
+        Parameter::query("cube", ParameterKind::String, "a cube: it and its members"),
+        Parameter::query("tag", ParameterKind::String, "a tag that the artifact has; may be repeated"),
+        Parameter::query(
+            "certification",
+            ParameterKind::String,
+            "`draft`, `pending_review`, `certified`, `deprecated` or `archived`",
+        ),
+        Parameter::query("owner", ParameterKind::String, "a user id, or the name of a group"),
+        LIMIT,
+        OFFSET,
+    ],
+    body: None,
+    answers: &[described(200, "a page of artifacts", &[Content::Json(schema::of::<GovernedArtifacts>())])],
+    errors: &[],
+    detail_errors: &[],
+};
+
 const TYPE: Parameter = Parameter::path("type", "`cube`, `measure`, `dimension`, `metric` or `model`");
 const ID: Parameter = Parameter::path("id", "such as `orders` or `orders.revenue`");
 const GOVERNED_ARTIFACT: Content = Content::Json(schema::of::<GovernedArtifact>());

@@ -8,6 +8,7 @@
 mod approvals;
 mod artifacts;
 mod badges;
+mod breaking;
 mod bulk;
 mod certification;
 mod definition;
@@ -35,6 +36,7 @@ pub use approvals::{Approval, ApprovalService, HookFinding};
 pub use artifacts::{ArtifactView, Origin, Sourced};
 pub(crate) use artifacts::{GovernedCubes, Sight};
 pub use badges::{Badge, Badges};
+pub use breaking::{BreakingChanges, breaking_changes};
 pub use bulk::GovernanceOperation;
 pub use certification::{
     CertificationFilter, CertificationMove, CertificationPage, CertificationView, DefinitionChange, allowed_moves,

@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
+mod breaking;
 mod bulk;
 mod catalog;
 mod transfer;

@@ -9,6 +9,8 @@
 mod approvals;
 mod artifacts;
 mod badges;
+mod breaking;
+mod bulk;
 mod certification;
 mod definition;
 mod details;
@@ -17,6 +19,7 @@ mod error;
 mod glossary;
 mod history;
 mod metadata;
+mod notes;
 mod ownership;
 mod page;
 mod report;
@@ -34,6 +37,8 @@ pub use approvals::{Approval, ApprovalService, HookFinding};
 pub use artifacts::{ArtifactView, Origin, Sourced};
 pub(crate) use artifacts::{GovernedCubes, Sight};
 pub use badges::{Badge, Badges};
+pub use breaking::{BreakingChanges, breaking_changes};
+pub use bulk::GovernanceOperation;
 pub use certification::{
     CertificationFilter, CertificationMove, CertificationPage, CertificationView, DefinitionChange, allowed_moves,
     next_status,
@@ -43,10 +48,11 @@ pub use error::GovernanceError;
 pub use glossary::{LinkRequest, NewTerm, TermChange, TermFilter, TermPage, TermView};
 pub use history::HistoryPage;
 pub use metadata::MetadataRequest;
+pub use notes::ArtifactNotes;
 pub use ownership::{OwnedArtifact, OwnerRequest, OwnerView, OwnershipView};
 pub use page::Page;
 pub use report::{ArtifactFinding, ComplianceReport, ReportRow};
-pub use search::{ArtifactQuery, ArtifactsFound};
+pub use search::{ArtifactOrder, ArtifactQuery, ArtifactsFound};
 pub use service::{GovernancePorts, GovernanceService, GovernanceSettings, OnChange};
 pub use state::GovernanceState;
 pub use task::GovernanceMaintenance;

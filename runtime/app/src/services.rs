@@ -21,7 +21,8 @@ use crate::data_versions::DataVersions;
 use crate::dax::sessions::DaxSessions;
 use crate::domain::RequestContext;
 use crate::governance::{
-    ApprovalService, Badges, GovernanceMaintenance, GovernancePorts, GovernanceService, GovernanceSettings,
+    ApprovalService, ArtifactNotes, Badges, GovernanceMaintenance, GovernancePorts, GovernanceService,
+    GovernanceSettings,
 };
 use crate::invalidation::InvalidationService;
 use crate::jobs::{JobMaintenance, JobPorts, JobRunner, JobService, JobSettings};
@@ -574,6 +575,14 @@ impl ServerServices {
         match &self.governance {
             Some(governance) => governance.badges(snapshot, request).await,
             None => Badges::default(),
+        }
+    }
+
+    /// Returns the lines about governance below descriptions; none if governance is switched off.
+    pub async fn notes(&self, snapshot: &Arc<Snapshot>, request: &RequestContext) -> ArtifactNotes {
+        match &self.governance {
+            Some(governance) => governance.notes(snapshot, request).await,
+            None => ArtifactNotes::default(),
         }
     }
 

@@ -3,15 +3,18 @@
 //! In: bodies of requests; problems, completions and functions of the DAX language; rows of queries. Out: queries,
 //! positions, and JSON. Positions count characters from the start of the query; lines and columns count from 1.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 use terrane_app::dax::{DaxAnswer, DaxError, Parameters, sessions};
+use terrane_app::governance::ArtifactNotes;
+use terrane_app::ports::governance_records::ArtifactType;
 use terrane_app::security::Scopes;
 use terrane_compiler::Access;
-use terrane_compiler::model::Model;
+use terrane_compiler::model::{Dimension, Measure, Metric, Model, Presentation};
 use terrane_compiler::types::Value;
 use terrane_dax::functions::{FUNCTIONS, Presence};
 use terrane_dax::listing::{self, Listing};
@@ -175,7 +178,7 @@ pub struct DaxCubes<'m> {
 pub struct DaxCube<'m> {
     pub name: &'m str,
     pub title: &'m str,
-    pub description: Option<&'m str>,
+    pub description: Option<Cow<'m, str>>,
     pub columns: Vec<DaxMember<'m>>,
     pub measures: Vec<DaxMember<'m>>,
 }
@@ -185,7 +188,7 @@ pub struct DaxCube<'m> {
 pub struct DaxMember<'m> {
     pub name: &'m str,
     pub title: &'m str,
-    pub description: Option<&'m str>,
+    pub description: Option<Cow<'m, str>>,
     /// The type, for example `String`, `Integer`, `Double` or `DateTime`.
     pub data_type: &'static str,
 }
@@ -371,35 +374,38 @@ pub fn completions(query: &str, items: Vec<Completion>) -> DaxCompletions {
     DaxCompletions { items: items.collect() }
 }
 
-/// Returns the tables and metrics that the caller may see.
-pub fn cubes<'m>(access: &'m Access<'m>) -> DaxCubes<'m> {
+/// Returns the tables and metrics that the caller may see, with the lines about their governance.
+pub fn cubes<'m>(access: &'m Access<'m>, notes: &ArtifactNotes) -> DaxCubes<'m> {
     let model = access.model();
     let metrics = listing::metrics(access).into_iter().map(|id| {
-        let metric = model.metric(id);
-        let (title, description) = (&*metric.presentation.title, metric.presentation.description.as_deref());
-        DaxMember { name: &metric.name, title, description, data_type: terrane_dax::Type::Double.as_str() }
+        let Metric { name, presentation, .. } = model.metric(id);
+        let description = notes.describe(ArtifactType::Metric, name, presentation.description.as_deref());
+        DaxMember { name, title: &presentation.title, description, data_type: terrane_dax::Type::Double.as_str() }
     });
     DaxCubes {
-        cubes: listing::tables(access).iter().map(|table| cube(model, table)).collect(),
+        cubes: listing::tables(access).iter().map(|table| cube(model, table, notes)).collect(),
         metrics: metrics.collect(),
     }
 }
 
-fn cube<'m>(model: &'m Model, table: &Listing<'m>) -> DaxCube<'m> {
+fn cube<'m>(model: &'m Model, table: &Listing<'m>, notes: &ArtifactNotes) -> DaxCube<'m> {
+    let of = table.cube;
+    let member = |kind: ArtifactType, name: &'m str, presentation: &'m Presentation, data_type: &'static str| {
+        let description = notes.describe_member(kind, &of.name, name, presentation.description.as_deref());
+        DaxMember { name, title: &presentation.title, description, data_type }
+    };
     let columns = table.columns.iter().map(|(id, ty)| {
-        let dimension = model.dimension(*id);
-        let (title, description) = (&*dimension.presentation.title, dimension.presentation.description.as_deref());
-        DaxMember { name: &dimension.name, title, description, data_type: ty.as_str() }
+        let Dimension { name, presentation, .. } = model.dimension(*id);
+        member(ArtifactType::Dimension, name, presentation, ty.as_str())
     });
     let measures = table.measures.iter().map(|(id, ty)| {
-        let measure = model.measure(*id);
-        let (title, description) = (&*measure.presentation.title, measure.presentation.description.as_deref());
-        DaxMember { name: &measure.name, title, description, data_type: ty.as_str() }
+        let Measure { name, presentation, .. } = model.measure(*id);
+        member(ArtifactType::Measure, name, presentation, ty.as_str())
     });
     DaxCube {
-        name: &table.cube.name,
-        title: &table.cube.title,
-        description: table.cube.description.as_deref(),
+        name: &of.name,
+        title: &of.title,
+        description: notes.describe(ArtifactType::Cube, &of.name, of.description.as_deref()),
         columns: columns.collect(),
         measures: measures.collect(),
     }

@@ -108,7 +108,7 @@ codes! {
     InvalidProjectPath "INVALID_PROJECT_PATH" 400 { project_path: String, hint: String };
     ValidationError "VALIDATION_ERROR" 422 {
         field: String, problems: Vec<Problem>, model: String, missing_ref: String, cube: String,
-        available_models: Vec<String>
+        available_models: Vec<String>, record_problems: Vec<RecordsProblem>
     };
     CompilationError "COMPILATION_ERROR" 500 { model: String, file: String, line: u64, column: u64 };
     MethodNotAllowed "METHOD_NOT_ALLOWED" 405 { allowed_methods: Vec<String> };
@@ -142,6 +142,15 @@ codes! {
 pub struct Finding {
     pub hook: String,
     pub rule: String,
+    pub message: String,
+}
+
+/// A problem of a file of governed records.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "RecordProblem")]
+pub struct RecordsProblem {
+    /// The place, such as `terms[3].name`; empty for the whole file.
+    pub place: String,
     pub message: String,
 }
 

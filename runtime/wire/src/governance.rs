@@ -4,9 +4,11 @@
 //! certifications, terms, owners, artifacts and the history as JSON. Absent: rules for texts and moves, which
 //! `app::governance` checks; the report (`report`).
 
+pub mod bulk;
 pub mod records;
 pub mod report;
 pub(crate) mod request;
+pub mod transfer;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -25,10 +27,10 @@ use terrane_json::details;
 pub use request::{
     ArtifactMetadataPatch, CertificationApproval, CertificationDeprecation, CertificationRejection, CertificationStep,
     CertificationSubmission, GlossaryLink, GlossaryTermPatch, NewGlossaryTerm, NewOwner, artifact_from_parameters,
-    artifact_of_path, artifact_query_from_parameters, certification_filter_from_parameters,
-    history_filter_from_parameters, link_from_parameters, link_from_wire, metadata_from_wire, move_from_wire,
-    new_term_from_wire, owner_from_parameters, owner_from_wire, owner_of_parameters, term_change_from_wire,
-    term_filter_from_parameters, term_search_from_parameters,
+    artifact_of_path, artifact_query_from_parameters, catalog_query_from_parameters,
+    certification_filter_from_parameters, history_filter_from_parameters, link_from_parameters, link_from_wire,
+    metadata_from_wire, move_from_wire, new_term_from_wire, owner_from_parameters, owner_from_wire,
+    owner_of_parameters, term_change_from_wire, term_filter_from_parameters, term_search_from_parameters,
 };
 
 use crate::schema;
@@ -500,7 +502,7 @@ impl From<&ArtifactView> for GovernedArtifact {
     }
 }
 
-/// A page of artifacts, best match first.
+/// A page of artifacts.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct GovernedArtifacts {
     pub artifacts: Vec<GovernedArtifact>,

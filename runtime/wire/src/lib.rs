@@ -95,6 +95,8 @@ mod tests {
         ("GlossaryLink", schema::of::<governance::GlossaryLink>(), governance::request::LINK),
         ("NewOwner", schema::of::<governance::NewOwner>(), governance::request::OWNER),
         ("ArtifactMetadataPatch", schema::of::<governance::ArtifactMetadataPatch>(), governance::request::METADATA),
+        ("GovernanceBulk", schema::of::<governance::bulk::GovernanceBulk>(), governance::bulk::BULK),
+        ("BulkOperation", schema::of::<governance::bulk::BulkOperation>(), governance::bulk::OPERATION),
         ("ProjectLoad", schema::of::<project::ProjectLoad>(), project::LOAD),
         ("ProjectCompile", schema::of::<project::ProjectCompile>(), project::COMPILE),
         ("LineageImpact", schema::of::<lineage::LineageImpact>(), lineage::IMPACT),

@@ -118,7 +118,7 @@ fn integer(value: &str, path: &Path<'_>) -> Result<u64, FieldError> {
     value.parse().map_err(|_| path.invalid_value(value, "an integer, 0 or more,"))
 }
 
-fn boolean(value: &str, path: &Path<'_>) -> Result<bool, FieldError> {
+pub(crate) fn boolean(value: &str, path: &Path<'_>) -> Result<bool, FieldError> {
     match value {
         "true" => Ok(true),
         "false" => Ok(false),

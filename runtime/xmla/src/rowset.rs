@@ -99,7 +99,7 @@ impl<'a> Cell<'a> {
     }
 
     /// Returns a cell with a string, or null for `None`.
-    pub fn optional(text: Option<&'a str>) -> Self {
+    pub fn optional(text: Option<impl Into<Cow<'a, str>>>) -> Self {
         text.map_or(Cell::Null, Cell::text)
     }
 }

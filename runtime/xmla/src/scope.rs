@@ -3,7 +3,11 @@
 //! In: the access of a caller. Out: cubes with their dimensions, hierarchies and measures under the names of XMLA. They
 //! contain nothing that the caller may not see. Absent: columns of rowsets.
 
+use std::borrow::Cow;
+
+use terrane_app::governance::ArtifactNotes;
 use terrane_app::metadata;
+use terrane_app::ports::governance_records::ArtifactType;
 use terrane_compiler::Access;
 use terrane_compiler::model::{
     AggregateFunction, Cube, Dimension, DimensionType, Measure, MeasureKind, Metric, Presentation,
@@ -25,6 +29,8 @@ pub struct ServerInfo {
 pub struct VisibleProject<'a> {
     access: &'a Access<'a>,
     pub info: &'a ServerInfo,
+    /// The lines below descriptions.
+    notes: &'a ArtifactNotes,
     cubes: Vec<&'a Cube>,
     /// The members of the requested hierarchy, which a query has read.
     pub members: Vec<Member>,
@@ -85,8 +91,8 @@ pub enum MeasureRef {
 const PERIODS: [Granularity; 4] = [Granularity::Year, Granularity::Quarter, Granularity::Month, Granularity::Day];
 
 impl<'a> VisibleProject<'a> {
-    pub fn new(access: &'a Access<'a>, info: &'a ServerInfo) -> Self {
-        VisibleProject { access, info, cubes: metadata::cubes(access).collect(), members: Vec::new() }
+    pub fn new(access: &'a Access<'a>, info: &'a ServerInfo, notes: &'a ArtifactNotes) -> Self {
+        VisibleProject { access, info, notes, cubes: metadata::cubes(access).collect(), members: Vec::new() }
     }
 
     pub fn cubes(&self) -> &[&'a Cube] {
@@ -95,6 +101,22 @@ impl<'a> VisibleProject<'a> {
 
     pub fn access(&self) -> &'a Access<'a> {
         self.access
+    }
+
+    /// Returns the description of a cube with the lines about its governance.
+    pub fn cube_description(&self, cube: &'a Cube) -> Option<Cow<'a, str>> {
+        self.notes.describe(ArtifactType::Cube, &cube.name, cube.description.as_deref())
+    }
+
+    fn member_description(
+        &self,
+        kind: ArtifactType,
+        cube: u32,
+        name: &str,
+        presentation: &'a Presentation,
+    ) -> Option<Cow<'a, str>> {
+        let cube = &self.cube(cube).name;
+        self.notes.describe_member(kind, cube, name, presentation.description.as_deref())
     }
 
     /// Returns a cube of the model.
@@ -181,10 +203,10 @@ impl DimensionRef {
         }
     }
 
-    pub fn description<'a>(self, scope: &VisibleProject<'a>) -> Option<&'a str> {
+    pub fn description<'a>(self, scope: &VisibleProject<'a>) -> Option<Cow<'a, str>> {
         match self {
             DimensionRef::Measures => None,
-            DimensionRef::Cube(cube) => scope.cube(cube).description.as_deref(),
+            DimensionRef::Cube(cube) => scope.cube_description(scope.cube(cube)),
         }
     }
 
@@ -231,6 +253,13 @@ impl Hierarchy {
             Hierarchy::Measures => None,
             Hierarchy::Attribute(cube, index) | Hierarchy::Calendar(cube, index) => Some(scope.dimension(cube, index)),
         }
+    }
+
+    /// Returns the description of the attribute with the lines about its governance.
+    pub fn description<'a>(self, scope: &VisibleProject<'a>) -> Option<Cow<'a, str>> {
+        let (Hierarchy::Attribute(cube, index) | Hierarchy::Calendar(cube, index)) = self else { return None };
+        let dimension = scope.dimension(cube, index);
+        scope.member_description(ArtifactType::Dimension, cube, &dimension.name, &dimension.presentation)
     }
 
     /// Returns the granularity of the lowest level of a calendar. Other hierarchies have none.
@@ -323,6 +352,17 @@ impl MeasureRef {
         match self {
             MeasureRef::Measure(cube, index) => &scope.cube(cube).measures[index as usize].presentation,
             MeasureRef::Metric(index) => &scope.access.model().metrics[index].presentation,
+        }
+    }
+
+    /// Returns the description with the lines about the governance of the measure or metric.
+    pub fn description<'a>(self, scope: &VisibleProject<'a>) -> Option<Cow<'a, str>> {
+        let (name, presentation) = (self.name(scope), self.presentation(scope));
+        match self {
+            MeasureRef::Measure(cube, _) => scope.member_description(ArtifactType::Measure, cube, name, presentation),
+            MeasureRef::Metric(_) => {
+                scope.notes.describe(ArtifactType::Metric, name, presentation.description.as_deref())
+            }
         }
     }
 

@@ -1,10 +1,11 @@
-//! Search among the artifacts that the caller may see.
+//! Search among the artifacts that the caller may see, and the catalogue of all of them.
 
 use std::sync::Arc;
 
 use super::artifacts::{ArtifactView, FileValues, Sight};
 use super::certification::CertificationView;
 use super::error::GovernanceError;
+use super::ownership::OwnershipView;
 use super::service::GovernanceService;
 use super::state::GovernanceState;
 use crate::domain::RequestContext;
@@ -20,11 +21,26 @@ pub struct ArtifactQuery {
     pub tags: Vec<String>,
     pub status: Option<CertificationStatus>,
     pub artifact_type: Option<ArtifactType>,
+    /// The artifact is this cube, or a member of it.
+    pub cube: Option<String>,
+    /// The artifact has this owner, in any role.
+    pub owner_id: Option<String>,
+    pub order: ArtifactOrder,
     pub limit: usize,
     pub offset: usize,
 }
 
-/// A page of artifacts, best match first.
+/// The order of artifacts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ArtifactOrder {
+    /// Best match first, and certified artifacts before others.
+    #[default]
+    Match,
+    /// By type, then by id.
+    Artifact,
+}
+
+/// A page of artifacts.
 #[derive(Debug, Clone, Default)]
 pub struct ArtifactsFound {
     pub artifacts: Vec<ArtifactView>,
@@ -62,7 +78,10 @@ fn search(sight: &Sight<'_>, state: &GovernanceState, query: &ArtifactQuery) -> 
     for kind in kinds {
         for (id, file) in sight.artifacts_of(kind) {
             let artifact = ArtifactRef { kind, id };
-            if !has_tags(state, &artifact, &file, &tags) {
+            let is_selected = is_of_cube(&artifact, query.cube.as_deref())
+                && has_owner(state, &artifact, &file, query.owner_id.as_deref())
+                && has_tags(state, &artifact, &file, &tags);
+            if !is_selected {
                 continue;
             }
             let Some(rank) = rank(state, &artifact, &file, &words) else { continue };
@@ -76,10 +95,34 @@ fn search(sight: &Sight<'_>, state: &GovernanceState, query: &ArtifactQuery) -> 
             }
         }
     }
-    found.sort_by(|a, b| (a.rank, a.is_uncertified, &a.artifact).cmp(&(b.rank, b.is_uncertified, &b.artifact)));
+    match query.order {
+        ArtifactOrder::Match => {
+            found.sort_by(|a, b| (a.rank, a.is_uncertified, &a.artifact).cmp(&(b.rank, b.is_uncertified, &b.artifact)));
+        }
+        ArtifactOrder::Artifact => found.sort_by(|a, b| a.artifact.cmp(&b.artifact)),
+    }
     let page = found.iter().skip(query.offset).take(query.limit);
     let artifacts = page.map(|found| sight.view(state, &found.artifact, &found.file)).collect();
     ArtifactsFound { artifacts, total: found.len() }
+}
+
+/// Returns whether an artifact is a cube or one of its members; true without a cube.
+fn is_of_cube(artifact: &ArtifactRef, cube: Option<&str>) -> bool {
+    let Some(cube) = cube else { return true };
+    match artifact.kind {
+        ArtifactType::Cube => *artifact.id == *cube,
+        ArtifactType::Measure | ArtifactType::Dimension => {
+            artifact.id.split_once('.').is_some_and(|(of, _)| of == cube)
+        }
+        ArtifactType::Metric | ArtifactType::Model => false,
+    }
+}
+
+/// Returns whether an artifact has an owner in any role; true without one.
+fn has_owner(state: &GovernanceState, artifact: &ArtifactRef, file: &FileValues, owner_id: Option<&str>) -> bool {
+    let Some(owner_id) = owner_id else { return true };
+    let view = OwnershipView::of(state, artifact, file.governed.owner.as_ref());
+    view.owners.iter().any(|owner| *owner.owner_id == *owner_id)
 }
 
 fn tags_of<'a>(state: &'a GovernanceState, artifact: &ArtifactRef, file: &'a FileValues) -> &'a [Arc<str>] {

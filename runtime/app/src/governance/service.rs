@@ -85,7 +85,7 @@ pub struct GovernanceService {
     pub(super) settings: GovernanceSettings,
     state: RwLock<Arc<GovernanceState>>,
     /// The lock that is held while this process decides about a change and writes it.
-    changing: tokio::sync::Mutex<()>,
+    pub(super) changing: tokio::sync::Mutex<()>,
     pub(super) definitions: DefinitionCache,
 }
 

@@ -67,8 +67,13 @@ impl GovernanceState {
 
     /// Returns every artifact that a record names.
     pub(super) fn governed(&self) -> impl Iterator<Item = &ArtifactRef> {
-        let linked = self.links.iter().filter(|(_, terms)| !terms.is_empty()).map(|(artifact, _)| artifact);
-        self.certifications.keys().chain(self.ownership.keys()).chain(self.metadata.keys()).chain(linked)
+        let records = self.certifications.keys().chain(self.ownership.keys()).chain(self.metadata.keys());
+        records.chain(self.linked())
+    }
+
+    /// Returns every artifact that a term has a link to.
+    pub(super) fn linked(&self) -> impl Iterator<Item = &ArtifactRef> {
+        self.links.iter().filter(|(_, terms)| !terms.is_empty()).map(|(artifact, _)| artifact)
     }
 }
 

@@ -15,7 +15,9 @@ use std::sync::Arc;
 pub use self::record_set::{ImportError, ImportProblem, RecordProblem, RecordSet};
 use super::certification::draft;
 use super::details::{certification_details, metadata_details, ownership_details, term_details};
+use super::service::GovernanceService;
 use super::state::GovernanceState;
+use crate::domain::RequestContext;
 use crate::ports::audit::{AuditEntry, Details};
 use crate::ports::governance_records::{
     ArtifactMetadata, Certification, GovernanceRecords, GovernedRecord, Ownership, RecordChange, Term, unique_name,
@@ -66,6 +68,30 @@ pub struct ImportSummary {
     pub created: usize,
     pub changed: usize,
     pub unchanged: usize,
+}
+
+impl GovernanceService {
+    /// Returns all records, as [`export_records`] does.
+    ///
+    /// # Errors
+    /// The state database cannot be read.
+    pub async fn export(&self) -> Result<RecordSet, StoreError> {
+        export_records(&*self.ports.records).await
+    }
+
+    /// Imports a set of records, as [`import_records`] does. The caller of the request is the actor of the audit records.
+    ///
+    /// # Errors
+    /// [`ImportError`]; nothing is changed.
+    pub async fn import(
+        &self,
+        set: &RecordSet,
+        mode: ImportMode,
+        request: &RequestContext,
+    ) -> Result<ImportSummary, ImportError> {
+        let _changing = self.changing.lock().await;
+        import_records(&*self.ports.records, set, mode, |event, resource| self.entry(event, request, resource)).await
+    }
 }
 
 /// Returns all records, in a fixed order.

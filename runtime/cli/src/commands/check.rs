@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::Serialize;
 use terrane_app::catalog::Snapshot;
 use terrane_app::data_check::{self, DataReport, DimensionTestRun};
+use terrane_app::governance::breaking_changes;
 use terrane_app::introspection::{UNREADABLE_CUBE, is_unread};
 use terrane_app::ports::calls::ComponentFault;
 use terrane_app::ports::plugins::PluginFault;
@@ -17,7 +18,7 @@ use terrane_app::source_check;
 use terrane_compiler::diagnostic::{Code, Diagnostic, Severity, Span};
 use terrane_expectations as expectations;
 
-use super::{Terminal, print, print_error};
+use super::{Terminal, governance, print, print_error};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::{self, DiagnosticJson, plural};
@@ -30,6 +31,7 @@ Examples:
   terrane check .
   terrane check examples/flights --json | jq '.problems[] | .message'
   terrane check --data examples/flights
+  terrane check my-project --against governance.yml
 
 With --data the rows of the warehouse are checked, one statement after the other:
   the tests of dimensions hold,
@@ -37,6 +39,9 @@ With --data the rows of the warehouse are checked, one statement after the other
   joins to one row find at most one row, and exactly one with `always: true`,
   rows of one_to_one joins are found once (a warning).
 The output names keys of failing rows without regard to policies. Each statement has the timeout query.timeout.
+
+With --against the project is compared with the certified artifacts of a file of `terrane governance export`. Certified
+artifacts that were removed, renamed or defined in another way are errors. A project with other errors is not compared.
 
 Exit code: 0 without errors (warnings are allowed), 1 with errors.")]
 pub struct CheckArguments {
@@ -46,6 +51,9 @@ pub struct CheckArguments {
     /// Check keys, joins and tests of dimensions on the rows of the warehouse
     #[arg(long)]
     pub data: bool,
+    /// Report breaking changes of the artifacts that this export of governed records certifies
+    #[arg(long, value_name = "FILE")]
+    pub against: Option<PathBuf>,
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
@@ -60,6 +68,9 @@ struct CheckJson<'a> {
     /// The number of checks on rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     data_checks: Option<usize>,
+    /// The number of certified artifacts that were compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certified: Option<usize>,
     problems: Vec<DiagnosticJson<'a>>,
 }
 
@@ -83,6 +94,7 @@ fn resolve_syntax(problems: &mut Vec<Diagnostic>, refused: &RefusedModels) {
 /// # Errors
 /// The output can't be encoded.
 pub async fn run(arguments: &CheckArguments, project: Project, terminal: Terminal) -> Result<bool, Failure> {
+    let certified = arguments.against.as_deref().map(governance::read_records).transpose()?;
     let Checked { engine, mut problems } = wiring::check(&project).await;
     problems.extend(start_rules::warnings(&project.config));
     if let Some(engine) = &engine {
@@ -135,6 +147,14 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
         }
         None => None,
     };
+    let compared = match (&engine, &certified) {
+        (Some(engine), Some(records)) if !problems.iter().any(Diagnostic::is_error) => {
+            let changes = breaking_changes(records, &engine.catalog.snapshot());
+            problems.extend(changes.diagnostics);
+            Some(changes.compared)
+        }
+        _ => None,
+    };
     report::sort(&mut problems);
     let errors = problems.iter().filter(|problem| problem.is_error()).count();
     if arguments.json {
@@ -143,6 +163,7 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
             errors,
             warnings: problems.len() - errors,
             data_checks: checked,
+            certified: compared,
             problems: problems.iter().map(DiagnosticJson::from).collect(),
         };
         let text = serde_json::to_string_pretty(&json).map_err(|error| Failure::new(error.to_string()))?;
@@ -155,7 +176,9 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
         print(&format!("{}\n", report::draw(&problems, &tree, terminal.stdout)));
     }
     let checked = checked.map_or(String::new(), |checked| format!("; {} on rows", plural(checked, "check")));
-    print(&format!("{}{checked}\n", summary(engine.as_ref(), &problems)));
+    let compared =
+        compared.map_or(String::new(), |compared| format!("; {} compared", plural(compared, "certified artifact")));
+    print(&format!("{}{checked}{compared}\n", summary(engine.as_ref(), &problems)));
     Ok(errors == 0)
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use terrane_app::governance::{
-    ComplianceReport, GovernanceError, ImportError, ImportMode, export_records, import_records,
+    ComplianceReport, GovernanceError, ImportError, ImportMode, RecordSet, export_records, import_records,
 };
 use terrane_app::ports::clock::Clock as _;
 use terrane_terminal::TerminalText;
@@ -126,12 +126,19 @@ async fn export(out: Option<&Path>, project: &Project) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn import(file: &Path, dry_run: bool, project: &Project) -> Result<(), Failure> {
-    let name = file.display();
+/// Reads a file of records; `-` is standard input.
+///
+/// # Errors
+/// The file cannot be read, or has problems, which are all reported.
+pub(super) fn read_records(file: &Path) -> Result<RecordSet, Failure> {
     let is_stream = file.as_os_str() == "-";
     let text = if is_stream { std::io::read_to_string(std::io::stdin()) } else { std::fs::read_to_string(file) };
-    let text = text.map_err(|error| Failure::new(format!("{name} cannot be read: {error}")))?;
-    let set = records_from_yaml(&text).map_err(|problems| invalid(file, &problems))?;
+    let text = text.map_err(|error| Failure::new(format!("{} cannot be read: {error}", file.display())))?;
+    records_from_yaml(&text).map_err(|problems| invalid(file, &problems))
+}
+
+async fn import(file: &Path, dry_run: bool, project: &Project) -> Result<(), Failure> {
+    let set = read_records(file)?;
     let store = wiring::state(project).await?;
     let mode = if dry_run { ImportMode::Check } else { ImportMode::Apply };
     let now = SystemClock::default().now();
@@ -147,11 +154,11 @@ async fn import(file: &Path, dry_run: bool, project: &Project) -> Result<(), Fai
 
 /// Reports all problems of a file.
 fn invalid(file: &Path, problems: &[RecordsProblem]) -> Failure {
-    let mut message = format!("nothing was imported: {} has {}", file.display(), plural(problems.len(), "problem"));
+    let mut message = format!("{} has {}", file.display(), plural(problems.len(), "problem"));
     for problem in problems {
         message.push_str(&format!("\n  {}", TerminalText::spaced(&problem.message)));
     }
-    Failure::new(message).hint("correct the file, and try it with `--dry-run`")
+    Failure::new(message).hint("correct the file, or write it again with `terrane governance export`")
 }
 
 async fn report(caller: Option<&Path>, project: &Project) -> Result<ComplianceReport, Failure> {

@@ -53,6 +53,12 @@ codes! {
     BuildsUnknown = "builds-unknown",
     /// The server's certificate is not valid at this time.
     Certificate = "certificate",
+    /// The definition of a certified artifact is not the certified one.
+    CertifiedChanged = "certified-changed",
+    /// The project lacks a certified artifact.
+    CertifiedRemoved = "certified-removed",
+    /// A certified artifact has another name.
+    CertifiedRenamed = "certified-renamed",
     /// An imported item is written in another way.
     Changed = "changed",
     /// An imported cube or member is closed until its policies are written.

@@ -68,7 +68,8 @@ async fn completions(app: App, call: Call) -> Result<Response, ApiError> {
 
 async fn cubes(app: App, call: Call) -> Result<Response, ApiError> {
     let snapshot = app.services.catalog.snapshot();
-    Ok(json_answer(&dax::cubes(&Visible::of(&snapshot.model, &call.context.caller))))
+    let notes = app.services.notes(&snapshot, &call.context).await;
+    Ok(json_answer(&dax::cubes(&Visible::of(&snapshot.model, &call.context.caller), &notes)))
 }
 
 const TAG: &str = "dax";

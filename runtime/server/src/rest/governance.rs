@@ -3,7 +3,9 @@
 //! In: the use cases. Out: records with their versions as entity tags. In `If-Match`, a change may name the version
 //! that it replaces. The module's routes exist only if `governance.enabled` is on.
 
+mod bulk;
 mod docs;
+mod transfer;
 
 use std::sync::Arc;
 
@@ -55,7 +57,9 @@ pub(super) fn register(routes: Routes) -> Routes {
         .get("/api/v1/governance/ownership", READ, &OWNERS, owners)
         .on(Method::DELETE, "/api/v1/governance/ownership", WRITE, &REMOVE_OWNER, remove_owner)
         .get("/api/v1/governance/ownership/by-owner", READ, &BY_OWNER, by_owner);
+    let routes = bulk::register(transfer::register(routes));
     routes
+        .get("/api/v1/governance/catalog", READ, &CATALOG, catalog)
         .get("/api/v1/governance/artifacts/search", READ, &SEARCH_ARTIFACTS, search_artifacts)
         .get("/api/v1/governance/artifacts/{type}/{id}", READ, &ARTIFACT, artifact)
         .on(Method::PATCH, "/api/v1/governance/artifacts/{type}/{id}/metadata", WRITE, &METADATA, metadata)
@@ -207,6 +211,12 @@ async fn by_owner(app: App, call: Call) -> Result<Response, ApiError> {
 
 async fn search_artifacts(app: App, call: Call) -> Result<Response, ApiError> {
     let query = wire::artifact_query_from_parameters(call.query_string())?;
+    let found = service(&app)?.search_artifacts(&query, &call.context).await.map_err(refused)?;
+    Ok(fresh(json_answer(&wire::GovernedArtifacts::from(&found))))
+}
+
+async fn catalog(app: App, call: Call) -> Result<Response, ApiError> {
+    let query = wire::catalog_query_from_parameters(call.query_string())?;
     let found = service(&app)?.search_artifacts(&query, &call.context).await.map_err(refused)?;
     Ok(fresh(json_answer(&wire::GovernedArtifacts::from(&found))))
 }

@@ -10,6 +10,7 @@ use axum::body::{Body, Bytes};
 use futures_util::{StreamExt as _, stream};
 use terrane_app::catalog::Snapshot;
 use terrane_app::dax::members;
+use terrane_app::governance::ArtifactNotes;
 use terrane_app::query::Answer;
 use terrane_compiler::Access;
 use terrane_compiler::types::Granularity;
@@ -48,7 +49,8 @@ pub(super) async fn respond(
     let members = read_members(&app, &caller, &snapshot, &rows).await?;
     let mut out = envelope::head(answered, session);
     rows.write_head(&mut out);
-    let mut parts = Parts { snapshot, caller, rows, members, answered };
+    let notes = app.services.notes(&snapshot, &caller.context).await;
+    let mut parts = Parts { snapshot, caller, rows, members, notes, answered };
     if !parts.fill(&mut out) {
         return Ok(finished(answered, out));
     }
@@ -72,6 +74,7 @@ struct Parts {
     caller: XmlaCaller,
     rows: RowsetRows,
     members: Vec<Member>,
+    notes: ArtifactNotes,
     answered: Answered,
 }
 
@@ -79,7 +82,7 @@ impl Parts {
     /// Appends rows until there are enough bytes, and returns whether there are more.
     fn fill(&mut self, out: &mut Vec<u8>) -> bool {
         let access = Access::of(&self.snapshot.model, &self.caller.context.caller);
-        let mut scope = VisibleProject::new(&access, &self.caller.info);
+        let mut scope = VisibleProject::new(&access, &self.caller.info, &self.notes);
         scope.members = std::mem::take(&mut self.members);
         let has_more = loop {
             if out.len() >= PART {
@@ -104,7 +107,8 @@ async fn read_members(
 ) -> Result<Vec<Member>, Fault> {
     let Some(request) = rows.members() else { return Ok(Vec::new()) };
     let access = Access::of(&snapshot.model, &caller.context.caller);
-    let scope = VisibleProject::new(&access, &caller.info);
+    let notes = ArtifactNotes::default();
+    let scope = VisibleProject::new(&access, &caller.info, &notes);
     let Some((cube, hierarchy)) = request.hierarchy(&scope) else { return Ok(Vec::new()) };
     let answer = match hierarchy {
         Hierarchy::Attribute(of, index) => Some(values(app, caller, &scope, (of, index), None).await?),

@@ -22,6 +22,7 @@ use super::request::{
     ARTIFACT_TYPE, DATE, LINK_TYPE, OWNER_ROLE, OWNER_TYPE, RELATIONSHIP, STATUS, STRING, STRINGS, TERM_STATUS,
 };
 use crate::error::ErrorBody;
+pub use crate::error::RecordsProblem;
 use crate::fields::{FieldError, Fields, Path};
 
 /// The version of the format.
@@ -29,14 +30,8 @@ const VERSION: u32 = 1;
 const MOMENT: &str = "a time like 2026-12-31T12:00:00Z";
 /// The largest number of YAML nodes of a file, enough for 50,000 terms with all their fields.
 const MAX_NODES: usize = 20_000_000;
-
-/// A problem of a file of records.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RecordsProblem {
-    /// The place, such as `terms[3].name`; empty for the whole file.
-    pub place: String,
-    pub message: String,
-}
+/// The number of problems after which a list is not read further.
+const MAX_PROBLEMS: usize = 1_000;
 
 impl From<FieldError> for RecordsProblem {
     fn from(error: FieldError) -> Self {
@@ -291,7 +286,7 @@ fn metadata_entry(record: &ArtifactMetadata) -> MetadataEntry<'_> {
 /// Reads a file of records.
 ///
 /// # Errors
-/// Every problem of the file.
+/// Every problem of the file. A list with about 1,000 problems is not read further.
 pub fn records_from_yaml(text: &str) -> Result<RecordSet, Vec<RecordsProblem>> {
     let whole = |message: String| vec![RecordsProblem { place: String::new(), message }];
     let mut options = serde_saphyr::Options::default();
@@ -439,8 +434,14 @@ impl<'a, 'p> Reader<'a, 'p> {
         match self.fields.get(name) {
             None => Vec::new(),
             Some(Json::Array(items)) => {
-                let items = items.iter().enumerate();
-                items.filter_map(|(index, item)| read(item, &path.item(index), self.problems)).collect()
+                let mut found = Vec::with_capacity(items.len());
+                for (index, item) in items.iter().enumerate() {
+                    if self.problems.len() >= MAX_PROBLEMS {
+                        break;
+                    }
+                    found.extend(read(item, &path.item(index), self.problems));
+                }
+                found
             }
             Some(other) => {
                 self.problems.push(path.invalid_type(other, expected));

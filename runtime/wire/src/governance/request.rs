@@ -11,8 +11,8 @@ use serde_json::Value as Json;
 use terrane_app::accounts::Change;
 use terrane_app::domain::Precondition;
 use terrane_app::governance::{
-    ArtifactQuery, CertificationFilter, CertificationMove, LinkRequest, MetadataRequest, NewTerm, OwnerRequest, Page,
-    TermChange, TermFilter,
+    ArtifactOrder, ArtifactQuery, CertificationFilter, CertificationMove, LinkRequest, MetadataRequest, NewTerm,
+    OwnerRequest, Page, TermChange, TermFilter,
 };
 use terrane_app::ports::governance::Transition;
 use terrane_app::ports::governance_records::{
@@ -225,7 +225,7 @@ fn optional_word<T>(
     found.map(|value| word(&Path::ROOT.field(name), value, expected, read)).transpose()
 }
 
-fn required_word<T>(
+pub(super) fn required_word<T>(
     fields: &Fields<'_>,
     name: &'static str,
     expected: &'static str,
@@ -272,7 +272,7 @@ fn change<T>(
     }
 }
 
-fn artifact(fields: &Fields<'_>) -> Result<ArtifactRef, FieldError> {
+pub(super) fn artifact(fields: &Fields<'_>) -> Result<ArtifactRef, FieldError> {
     let kind = required_word(fields, "artifact_type", ARTIFACT_TYPE, ArtifactType::named)?;
     Ok(ArtifactRef::new(kind, fields.required_string("artifact_id", STRING)?))
 }
@@ -294,7 +294,14 @@ pub fn move_from_wire(
     body: &[u8],
     precondition: Precondition,
 ) -> Result<CertificationMove, FieldError> {
-    let json = parse(body)?;
+    move_from_json(transition, &parse(body)?, precondition)
+}
+
+pub(super) fn move_from_json(
+    transition: Transition,
+    json: &Json,
+    precondition: Precondition,
+) -> Result<CertificationMove, FieldError> {
     let (known, notes, needs_notes) = match transition {
         Transition::Submit => (SUBMIT, "notes", true),
         Transition::Certify => (CERTIFY, "notes", false),
@@ -302,7 +309,7 @@ pub fn move_from_wire(
         Transition::Deprecate => (DEPRECATE, "reason", true),
         Transition::Archive | Transition::Restore => (ARCHIVE, "notes", false),
     };
-    let fields = Fields::new(&json, &Path::ROOT, "an object", known)?;
+    let fields = Fields::new(json, &Path::ROOT, "an object", known)?;
     let artifact = artifact(&fields)?;
     let notes = match needs_notes {
         true => Some(fields.required_string(notes, STRING)?.to_owned()),
@@ -375,8 +382,11 @@ pub fn term_change_from_wire(body: &[u8], precondition: Precondition) -> Result<
 /// # Errors
 /// Names the field that is invalid.
 pub fn link_from_wire(body: &[u8], precondition: Precondition) -> Result<LinkRequest, FieldError> {
-    let json = parse(body)?;
-    let fields = Fields::new(&json, &Path::ROOT, "an object", LINK)?;
+    link_from_json(&parse(body)?, precondition)
+}
+
+pub(super) fn link_from_json(json: &Json, precondition: Precondition) -> Result<LinkRequest, FieldError> {
+    let fields = Fields::new(json, &Path::ROOT, "an object", LINK)?;
     let kind = fields.required_string("artifact_type", LINK_TYPE)?;
     let target = target(&Path::ROOT, kind, fields.required_string("artifact_id", STRING)?)?;
     let relationship = required_word(&fields, "relationship", RELATIONSHIP, Relationship::named)?;
@@ -388,8 +398,11 @@ pub fn link_from_wire(body: &[u8], precondition: Precondition) -> Result<LinkReq
 /// # Errors
 /// Names the field that is invalid.
 pub fn owner_from_wire(body: &[u8], precondition: Precondition) -> Result<OwnerRequest, FieldError> {
-    let json = parse(body)?;
-    let fields = Fields::new(&json, &Path::ROOT, "an object", OWNER)?;
+    owner_from_json(&parse(body)?, precondition)
+}
+
+pub(super) fn owner_from_json(json: &Json, precondition: Precondition) -> Result<OwnerRequest, FieldError> {
+    let fields = Fields::new(json, &Path::ROOT, "an object", OWNER)?;
     Ok(OwnerRequest {
         artifact: artifact(&fields)?,
         owner_type: Some(required_word(&fields, "owner_type", OWNER_TYPE, OwnerType::named)?),
@@ -399,13 +412,37 @@ pub fn owner_from_wire(body: &[u8], precondition: Precondition) -> Result<OwnerR
     })
 }
 
+/// Reads an owner to remove: the artifact, `owner_id`, and optionally `owner_type` and `role`.
+pub(super) fn removed_owner_from_json(json: &Json, precondition: Precondition) -> Result<OwnerRequest, FieldError> {
+    let fields = Fields::new(json, &Path::ROOT, "an object", OWNER)?;
+    Ok(OwnerRequest {
+        artifact: artifact(&fields)?,
+        owner_type: optional_word(&fields, "owner_type", OWNER_TYPE, OwnerType::named)?,
+        owner_id: fields.required_string("owner_id", STRING)?.to_owned(),
+        role: optional_word(&fields, "role", OWNER_ROLE, OwnerRole::named)?,
+        precondition,
+    })
+}
+
+/// Reads a link to remove: its target, and optionally `relationship`.
+pub(super) fn removed_link_from_json(json: &Json, precondition: Precondition) -> Result<LinkRequest, FieldError> {
+    let fields = Fields::new(json, &Path::ROOT, "an object", LINK)?;
+    let kind = fields.required_string("artifact_type", LINK_TYPE)?;
+    let target = target(&Path::ROOT, kind, fields.required_string("artifact_id", STRING)?)?;
+    let relationship = optional_word(&fields, "relationship", RELATIONSHIP, Relationship::named)?;
+    Ok(LinkRequest { target, relationship, precondition })
+}
+
 /// Reads a change of metadata.
 ///
 /// # Errors
 /// Names the field that is invalid.
 pub fn metadata_from_wire(body: &[u8], precondition: Precondition) -> Result<MetadataRequest, FieldError> {
-    let json = parse(body)?;
-    let fields = Fields::new(&json, &Path::ROOT, "an object", METADATA)?;
+    metadata_from_json(&parse(body)?, precondition)
+}
+
+pub(super) fn metadata_from_json(json: &Json, precondition: Precondition) -> Result<MetadataRequest, FieldError> {
+    let fields = Fields::new(json, &Path::ROOT, "an object", METADATA)?;
     let text = |name| change(&fields, name, || string(&fields, name));
     Ok(MetadataRequest {
         description: text("description")?,
@@ -428,7 +465,7 @@ pub fn artifact_of_path(kind: &str, id: &str) -> Result<ArtifactRef, FieldError>
 }
 
 /// Reads query parameters one by one, except the caller's credential.
-fn each(
+pub(super) fn each(
     query: &str,
     known: &'static [&'static str],
     mut read: impl FnMut(&str, &str, &Path<'_>) -> Result<(), FieldError>,
@@ -595,6 +632,28 @@ pub fn artifact_query_from_parameters(query: &str) -> Result<ArtifactQuery, Fiel
             }
             "certification_status" => wanted.status = Some(word(path, value, STATUS, CertificationStatus::named)?),
             "artifact_type" => wanted.artifact_type = Some(word(path, value, ARTIFACT_TYPE, ArtifactType::named)?),
+            "limit" => wanted.limit = number(path, value, 1, MAX_LIMIT as u64)? as usize,
+            _ => wanted.offset = number(path, value, 0, u64::from(u32::MAX))? as usize,
+        }
+        Ok(())
+    })?;
+    Ok(wanted)
+}
+
+/// Reads `type`, `cube`, `tag` (may be repeated), `certification`, `owner`, `limit` and `offset`.
+///
+/// # Errors
+/// Names the parameter that is invalid.
+pub fn catalog_query_from_parameters(query: &str) -> Result<ArtifactQuery, FieldError> {
+    const KNOWN: &[&str] = &["type", "cube", "tag", "certification", "owner", "limit", "offset"];
+    let mut wanted = ArtifactQuery { order: ArtifactOrder::Artifact, limit: DEFAULT_LIMIT, ..ArtifactQuery::default() };
+    each(query, KNOWN, |name, value, path| {
+        match name {
+            "type" => wanted.artifact_type = Some(word(path, value, ARTIFACT_TYPE, ArtifactType::named)?),
+            "cube" => wanted.cube = Some(value.to_owned()),
+            "tag" => wanted.tags.push(value.to_owned()),
+            "certification" => wanted.status = Some(word(path, value, STATUS, CertificationStatus::named)?),
+            "owner" => wanted.owner_id = Some(value.to_owned()),
             "limit" => wanted.limit = number(path, value, 1, MAX_LIMIT as u64)? as usize,
             _ => wanted.offset = number(path, value, 0, u64::from(u32::MAX))? as usize,
         }

@@ -1,5 +1,7 @@
 //! Catalogs, tables and columns, which show the project to relational clients.
 
+use std::borrow::Cow;
+
 use terrane_dax::Type;
 
 use super::columns::{catalog, column, null, restricted, restricted_null};
@@ -37,7 +39,7 @@ pub(super) static TABLES: Table<usize> = Table {
         restricted("TABLE_NAME", String, |scope, row| Cell::text(&*scope.cubes()[*row].name)),
         restricted("TABLE_TYPE", String, |_, _| Cell::text("TABLE")),
         null("TABLE_GUID", Uuid),
-        column("DESCRIPTION", String, |scope, row| Cell::optional(scope.cubes()[*row].description.as_deref())),
+        column("DESCRIPTION", String, |scope, row| Cell::optional(scope.cube_description(scope.cubes()[*row]))),
         null("TABLE_PROPID", UnsignedInt),
         null("DATE_CREATED", DateTime),
         null("DATE_MODIFIED", DateTime),
@@ -68,10 +70,10 @@ impl TableColumn {
         }
     }
 
-    fn description<'a>(&'a self, scope: &'a VisibleProject<'a>) -> Option<&'a str> {
+    fn description<'a>(&self, scope: &VisibleProject<'a>) -> Option<Cow<'a, str>> {
         match &self.member {
-            TableMember::Attribute(hierarchy) => hierarchy.attribute(scope)?.presentation.description.as_deref(),
-            TableMember::Measure(measure) => measure.presentation(scope).description.as_deref(),
+            TableMember::Attribute(hierarchy) => hierarchy.description(scope),
+            TableMember::Measure(measure) => measure.description(scope),
         }
     }
 

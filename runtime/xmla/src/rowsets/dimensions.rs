@@ -22,7 +22,7 @@ pub(super) static CUBES: Table<usize> = Table {
         null("SCHEMA_UPDATED_BY", String),
         null("LAST_DATA_UPDATE", DateTime),
         null("DATA_UPDATED_BY", String),
-        column("DESCRIPTION", String, |scope, row| Cell::optional(scope.cubes()[*row].description.as_deref())),
+        column("DESCRIPTION", String, |scope, row| Cell::optional(scope.cube_description(scope.cubes()[*row]))),
         is_false("IS_DRILLTHROUGH_ENABLED"),
         is_false("IS_LINKABLE"),
         is_false("IS_WRITE_ENABLED"),

@@ -41,10 +41,7 @@ static HIERARCHY_COLUMNS: [Column<CubeHierarchy>; 27] = [
         hierarchy => hierarchy.all_member(scope).map_or(Cell::Null, Cell::text),
     }),
     column("ALL_MEMBER", String, |scope, row| row.hierarchy.all_member(scope).map_or(Cell::Null, Cell::text)),
-    column("DESCRIPTION", String, |scope, row| {
-        let attribute = row.hierarchy.attribute(scope);
-        Cell::optional(attribute.and_then(|attribute| attribute.presentation.description.as_deref()))
-    }),
+    column("DESCRIPTION", String, |scope, row| Cell::optional(row.hierarchy.description(scope))),
     column("STRUCTURE", Short, |_, _| Cell::Integer(0)),
     is_false("IS_VIRTUAL"),
     is_false("IS_READWRITE"),
@@ -104,8 +101,8 @@ static LEVEL_COLUMNS: [Column<CubeLevel>; 25] = [
     column("LEVEL_CARDINALITY", UnsignedInt, |_, row| Cell::Integer(i64::from(row.level == Level::All))),
     column("LEVEL_TYPE", Int, |_, row| Cell::Integer(row.level.kind())),
     column("DESCRIPTION", String, |scope, row| {
-        let attribute = row.hierarchy.attribute(scope).filter(|_| row.level == Level::Attribute);
-        Cell::optional(attribute.and_then(|attribute| attribute.presentation.description.as_deref()))
+        let hierarchy = (row.level == Level::Attribute).then_some(row.hierarchy);
+        Cell::optional(hierarchy.and_then(|hierarchy| hierarchy.description(scope)))
     }),
     column("CUSTOM_ROLLUP_SETTINGS", Int, |_, _| Cell::Integer(0)),
     column("LEVEL_UNIQUE_SETTINGS", Int, |_, row| Cell::Integer(i64::from(row.level == Level::Attribute))),

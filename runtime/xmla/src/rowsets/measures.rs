@@ -28,9 +28,7 @@ pub(super) static MEASURES: Table<CubeMeasure> = Table {
         null("NUMERIC_PRECISION", UnsignedShort),
         null("NUMERIC_SCALE", Short),
         null("MEASURE_UNITS", String),
-        column("DESCRIPTION", String, |scope, row| {
-            Cell::optional(row.measure.presentation(scope).description.as_deref())
-        }),
+        column("DESCRIPTION", String, |scope, row| Cell::optional(row.measure.description(scope))),
         null("EXPRESSION", String),
         is_true("MEASURE_IS_VISIBLE"),
         null("LEVELS_LIST", String),

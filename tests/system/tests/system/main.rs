@@ -16,6 +16,7 @@ mod dimension_tests;
 mod engines;
 mod expectations;
 mod governance;
+mod governed_records;
 mod graphql;
 mod graphql_attacks;
 mod import;

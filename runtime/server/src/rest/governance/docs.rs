@@ -1,6 +1,8 @@
 //! The description of governance.
 
+use terrane_wire::governance::bulk::{GovernanceBulk, GovernanceBulkResults};
 use terrane_wire::governance::report::GovernanceReport;
+use terrane_wire::governance::transfer::GovernanceImport;
 use terrane_wire::governance::{
     ArtifactMetadataPatch, ArtifactOwners, Certification, CertificationApproval, CertificationDeprecation,
     CertificationRejection, CertificationStep, CertificationSubmission, Certifications, GlossaryLink, GlossaryTerm,
@@ -305,6 +307,29 @@ pub(super) static SEARCH_ARTIFACTS: Doc = Doc {
     detail_errors: &[],
 };
 
+pub(super) static CATALOG: Doc = Doc {
+    id: "governance_catalog",
+    tag: TAG,
+    summary: "The artifacts that the caller may see, by type and id",
+    parameters: &[
+        Parameter::query("type", ParameterKind::String, "`cube`, `measure`, `dimension`, `metric` or `model`"),
+        Parameter::query("cube", ParameterKind::String, "a cube: it and its members"),
+        Parameter::query("tag", ParameterKind::String, "a tag that the artifact has; may be repeated"),
+        Parameter::query(
+            "certification",
+            ParameterKind::String,
+            "`draft`, `pending_review`, `certified`, `deprecated` or `archived`",
+        ),
+        Parameter::query("owner", ParameterKind::String, "a user id, or the name of a group"),
+        LIMIT,
+        OFFSET,
+    ],
+    body: None,
+    answers: &[described(200, "a page of artifacts", &[Content::Json(schema::of::<GovernedArtifacts>())])],
+    errors: &[],
+    detail_errors: &[],
+};
+
 const TYPE: Parameter = Parameter::path("type", "`cube`, `measure`, `dimension`, `metric` or `model`");
 const ID: Parameter = Parameter::path("id", "such as `orders` or `orders.revenue`");
 const GOVERNED_ARTIFACT: Content = Content::Json(schema::of::<GovernedArtifact>());
@@ -360,5 +385,50 @@ pub(super) static REPORT: Doc = Doc {
         &[Content::Json(schema::of::<GovernanceReport>()), Content::Text("text/csv"), Content::Text("text/html")],
     )],
     errors: &[Code::UnsupportedMediaType],
+    detail_errors: &[],
+};
+
+pub(super) static EXPORT: Doc = Doc {
+    id: "export_governance",
+    tag: TAG,
+    summary: "All governed records as YAML, in a fixed order",
+    parameters: &[],
+    body: None,
+    answers: &[described(200, "the records", &[Content::Text("application/yaml")])],
+    errors: &[Code::NotFound],
+    detail_errors: &[],
+};
+
+pub(super) static IMPORT: Doc = Doc {
+    id: "import_governance",
+    tag: TAG,
+    summary: "Import governed records in one transaction; the body is the YAML of an export, as `application/yaml`",
+    parameters: &[Parameter::query(
+        "dry_run",
+        ParameterKind::Boolean,
+        "true to validate the records and write nothing; false without it",
+    )],
+    // Clients are generated for bodies in JSON only.
+    body: None,
+    answers: &[described(200, "the numbers of records", &[Content::Json(schema::of::<GovernanceImport>())])],
+    errors: &[
+        Code::NotFound,
+        Code::Conflict,
+        Code::ValidationError,
+        Code::RequestTimeout,
+        Code::PayloadTooLarge,
+        Code::UnsupportedMediaType,
+    ],
+    detail_errors: &[],
+};
+
+pub(super) static BULK: Doc = Doc {
+    id: "change_governance",
+    tag: TAG,
+    summary: "Make up to 100 changes one after another, each with its own status; a failed one does not undo others",
+    parameters: &[],
+    body: Some(RequestBody::required(schema::of::<GovernanceBulk>())),
+    answers: &[described(200, "the results", &[Content::Json(schema::of::<GovernanceBulkResults>())])],
+    errors: &[Code::NotFound],
     detail_errors: &[],
 };

@@ -1,0 +1,89 @@
+//! Certifications and terms as lines below the descriptions of artifacts, for clients that show descriptions only.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::certification::CertificationView;
+use super::service::GovernanceService;
+use super::state::GovernanceState;
+use crate::catalog::Snapshot;
+use crate::domain::RequestContext;
+use crate::ports::governance_records::{ArtifactRef, ArtifactType, CertificationStatus, TermStatus};
+
+/// The lines about the artifacts that a caller may see. Artifacts without a certification and terms have none.
+#[derive(Debug, Clone, Default)]
+pub struct ArtifactNotes(HashMap<ArtifactType, HashMap<Arc<str>, String>>);
+
+impl ArtifactNotes {
+    /// Returns the description of a cube or a metric with the lines about it; `None` if it has neither.
+    pub fn describe<'t>(&self, kind: ArtifactType, id: &str, description: Option<&'t str>) -> Option<Cow<'t, str>> {
+        let note = self.0.get(&kind).and_then(|notes| notes.get(id));
+        match (description, note) {
+            (Some(description), Some(note)) => Some(Cow::Owned(format!("{description}\n{note}"))),
+            (None, Some(note)) => Some(Cow::Owned(note.clone())),
+            (description, None) => description.map(Cow::Borrowed),
+        }
+    }
+
+    /// Returns the description of a member of a cube with the lines about it.
+    pub fn describe_member<'t>(
+        &self,
+        kind: ArtifactType,
+        cube: &str,
+        name: &str,
+        description: Option<&'t str>,
+    ) -> Option<Cow<'t, str>> {
+        match self.0.contains_key(&kind) {
+            true => self.describe(kind, &format!("{cube}.{name}"), description),
+            false => description.map(Cow::Borrowed),
+        }
+    }
+}
+
+impl GovernanceService {
+    /// Returns the lines about the artifacts that the caller may see. If the state database is not available, they are
+    /// those of the records that this process knows.
+    pub async fn notes(&self, snapshot: &Arc<Snapshot>, request: &RequestContext) -> ArtifactNotes {
+        let state = self.latest_state().await;
+        let sight = self.sight(snapshot, request);
+        let mut notes = ArtifactNotes::default();
+        let governed: BTreeSet<&ArtifactRef> = state.certifications.keys().chain(state.linked()).collect();
+        for artifact in governed.into_iter().filter(|artifact| sight.sees(artifact)) {
+            let certification = certification(&CertificationView::of(&sight, &state, artifact));
+            let lines: Vec<String> = certification.into_iter().chain(terms(&state, artifact)).collect();
+            if !lines.is_empty() {
+                notes.0.entry(artifact.kind).or_default().insert(artifact.id.clone(), lines.join("\n"));
+            }
+        }
+        notes
+    }
+}
+
+/// Returns the line about a certification; `None` for drafts and submitted artifacts.
+fn certification(view: &CertificationView) -> Option<String> {
+    let record = view.record.as_deref();
+    let until = record.and_then(|record| record.valid_until);
+    Some(match (view.status, until) {
+        (CertificationStatus::Certified, _) if view.definition_changed.is_some() => {
+            "Certified with another definition.".to_owned()
+        }
+        (CertificationStatus::Certified, Some(day)) if view.is_expired => format!("Certified until {day}; expired."),
+        (CertificationStatus::Certified, Some(day)) => format!("Certified until {day}."),
+        (CertificationStatus::Certified, None) => "Certified.".to_owned(),
+        (CertificationStatus::Deprecated, _) => match record.and_then(|record| record.replacement.as_deref()) {
+            Some(replacement) => format!("Deprecated; use {replacement}."),
+            None => "Deprecated.".to_owned(),
+        },
+        (CertificationStatus::Archived, _) => "Archived.".to_owned(),
+        (CertificationStatus::Draft | CertificationStatus::PendingReview, _) => return None,
+    })
+}
+
+/// Returns the line with the names of the approved terms of an artifact.
+fn terms(state: &GovernanceState, artifact: &ArtifactRef) -> Option<String> {
+    let terms = state.terms_of(artifact).filter(|(term, _)| term.status == TermStatus::Approved);
+    let names: BTreeSet<&str> = terms.map(|(term, _)| &*term.name).collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    (!names.is_empty()).then(|| format!("Terms: {}.", names.join(", ")))
+}

@@ -1,0 +1,77 @@
+//! Export and import of governed records over HTTP.
+//!
+//! In: a body of YAML and query parameters. Out: a set of records and the mode of the import, or an error with the
+//! problems and their places; the numbers of an import. Absent: the format itself (`records`).
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use terrane_app::governance::{ImportError, ImportMode, ImportSummary, RecordSet};
+
+use super::records::{RecordsProblem, records_from_yaml};
+use super::request::each;
+use crate::error::{Code, ErrorBody};
+use crate::fields::FieldError;
+use crate::parameters::boolean;
+
+/// The largest number of problems in an answer.
+const MAX_PROBLEMS: usize = 100;
+
+/// The numbers of records of an import.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct GovernanceImport {
+    /// True if nothing was written.
+    pub dry_run: bool,
+    pub created: usize,
+    pub changed: usize,
+    pub unchanged: usize,
+}
+
+impl GovernanceImport {
+    pub fn new(mode: ImportMode, summary: ImportSummary) -> Self {
+        let ImportSummary { created, changed, unchanged } = summary;
+        GovernanceImport { dry_run: mode == ImportMode::Check, created, changed, unchanged }
+    }
+}
+
+/// Reads `dry_run`.
+///
+/// # Errors
+/// The value is neither `true` nor `false`.
+pub fn import_mode_from_parameters(query: &str) -> Result<ImportMode, FieldError> {
+    let mut mode = ImportMode::Apply;
+    each(query, &["dry_run"], |_, value, path| {
+        mode = if boolean(value, path)? { ImportMode::Check } else { ImportMode::Apply };
+        Ok(())
+    })?;
+    Ok(mode)
+}
+
+/// Reads a body with the YAML of an export.
+///
+/// # Errors
+/// The problems of the body.
+pub fn records_from_body(body: &[u8]) -> Result<RecordSet, ErrorBody> {
+    let text = std::str::from_utf8(body).map_err(|_| ErrorBody::new(Code::InvalidQuery, "the body is not UTF-8"))?;
+    records_from_yaml(text).map_err(|problems| invalid(&problems))
+}
+
+impl From<&ImportError> for ErrorBody {
+    fn from(error: &ImportError) -> Self {
+        match error {
+            ImportError::Invalid(problems) => invalid(&problems.iter().map(RecordsProblem::from).collect::<Vec<_>>()),
+            ImportError::TooManyTerms { .. } | ImportError::Contended => {
+                ErrorBody::new(Code::Conflict, error.to_string())
+            }
+            ImportError::Store(error) => ErrorBody::from_store(error),
+        }
+    }
+}
+
+/// Reports the first problems, and the number of all.
+fn invalid(problems: &[RecordsProblem]) -> ErrorBody {
+    let plural = if problems.len() == 1 { "" } else { "s" };
+    let message = format!("the records have {} problem{plural}", problems.len());
+    let first = &problems[..problems.len().min(MAX_PROBLEMS)];
+    let first = serde_json::to_value(first).unwrap_or_default();
+    ErrorBody::new(Code::ValidationError, message).detail("record_problems", first)
+}

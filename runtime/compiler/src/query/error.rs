@@ -160,7 +160,10 @@ pub enum QueryError {
         /// The joins that lead from the target's cube to the cube of the value.
         reversed: Option<JoinDirection>,
     },
-    #[error("no join path from `{cube}` to `{target}`, and no other cube of these dimensions reaches all of them")]
+    #[error(
+        "no cube of these dimensions reaches all of them by to-one joins (`{cube}` does not reach `{target}`): name a \
+         measure or a `cube`"
+    )]
     NoCommonCube { cube: Arc<str>, target: Arc<str>, reachable: Vec<Arc<str>> },
     #[error("cube `{cube}` needs a primary key: `{member}` is behind a to-many join")]
     NeedsPrimaryKey { cube: Arc<str>, member: Arc<str> },

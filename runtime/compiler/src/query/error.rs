@@ -127,6 +127,8 @@ pub enum QueryError {
         ty: &'static str,
         valid_operators: Vec<&'static str>,
     },
+    #[error("only dimensions of type `string` can be searched; `{member}` is a {ty}")]
+    NotSearchable { member: Arc<str>, ty: &'static str },
     #[error("value `{value}` does not fit `{member}`: expected {expected}")]
     ValueDoesNotFit { member: Arc<str>, value: String, expected: &'static str },
     #[error("operator `{operator}` on `{member}` takes {expected}; found {found}")]
@@ -227,6 +229,7 @@ impl QueryError {
             | QueryError::GranularityNotAllowed { member: name, .. }
             | QueryError::FinerThanTimeGrain { metric: name, .. }
             | QueryError::ReversedRange { member: name, .. }
+            | QueryError::NotSearchable { member: name, .. }
             | QueryError::GroupFilterNotSelected { dimension: name }
             | QueryError::UnknownTimezone { timezone: name, .. }
             | QueryError::OrderNotSelected { field: name }
@@ -276,6 +279,7 @@ impl QueryError {
             }
             QueryError::UnknownOperator { .. }
             | QueryError::OperatorNotAllowed { .. }
+            | QueryError::NotSearchable { .. }
             | QueryError::ValueDoesNotFit { .. }
             | QueryError::ValueCount { .. }
             | QueryError::ReversedRange { .. }

@@ -13,7 +13,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 use terrane_app::cost::GuardrailExceeded;
-use terrane_app::ports::warehouse::WarehouseErrorKind;
+use terrane_app::ports::warehouse::{RefusalCause, WarehouseErrorKind};
 use terrane_app::query::{Denied, QueryRunError};
 use terrane_app::security::{Scope, Scopes};
 use terrane_compiler::query::{ErrorCode, FactMatch, Operator, QueryError};
@@ -282,6 +282,10 @@ impl ErrorBody {
             QueryRunError::Warehouse(error) => {
                 let is_admin = scopes.hold(Scope::Admin);
                 let body = match error.kind {
+                    WarehouseErrorKind::Unavailable if error.cause == RefusalCause::MissingFile => {
+                        let message = "a file that the query reads does not exist; the log names it";
+                        ErrorBody::new(Code::WarehouseUnavailable, message)
+                    }
                     WarehouseErrorKind::Unavailable => {
                         ErrorBody::new(Code::WarehouseUnavailable, "the warehouse cannot be reached")
                     }

@@ -345,7 +345,9 @@ pub(crate) fn guardrail_suggestion(error: &GuardrailExceeded) -> String {
         GuardrailExceeded::ExecutionTime { .. } | GuardrailExceeded::Cost { .. } => {
             "ask for a shorter time range or fewer dimensions".to_owned()
         }
-        GuardrailExceeded::Budget { .. } => "wait for the next period, or ask an administrator for a budget".to_owned(),
+        GuardrailExceeded::Budget { .. } => {
+            "wait for the next period, or ask an administrator for a larger budget".to_owned()
+        }
         GuardrailExceeded::Rows { limit, .. } => format!("set `limit` to {limit} or less"),
         GuardrailExceeded::TimeFilter { .. } => {
             "add a `time_range`, or a filter on a time dimension, that has a start".to_owned()

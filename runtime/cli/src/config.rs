@@ -195,6 +195,7 @@ pub struct AnomalyConfig {
     /// True to serve monitors, detections and alerts.
     pub enabled: bool,
     pub channels: ChannelSettings,
+    pub channels_place: Option<Place>,
 }
 
 /// The schedule of data tests.
@@ -266,7 +267,7 @@ pub struct ServerConfig {
     pub shutdown_seconds: u64,
     pub docs: bool,
     /// Folders that may contain projects loaded through the API, besides the folder of the served project.
-    pub project_roots: Vec<String>,
+    pub project_roots: Vec<WithPlace<String>>,
     /// True to reload the project when its files change.
     pub watch: bool,
 }
@@ -285,6 +286,8 @@ pub struct StateConfig {
 pub struct JobsConfig {
     /// The folder of results, relative to the project. All replicas share it.
     pub path: String,
+    /// The place of `path`, unless it is the default.
+    pub path_place: Option<Place>,
     /// The largest number of jobs that one process runs at once.
     pub concurrency: usize,
     pub timeout_seconds: u64,

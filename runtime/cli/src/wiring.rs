@@ -12,6 +12,7 @@ mod preaggregations;
 mod projects;
 mod providers;
 mod security;
+mod start_check;
 mod telemetry;
 mod warehouse;
 
@@ -19,6 +20,7 @@ pub use language_model::language_model;
 pub use network::serve_settings;
 pub use plugins::REQUIRED_REFUSED;
 pub use preaggregations::place as rollup_place;
+pub use start_check::{StartProblem, start_problems, try_to_create_in};
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,6 +80,8 @@ const WORKSPACE: Option<&str> = match option_env!("TERRANE_SHIPPED") {
     Some(_) => None,
     None => Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")),
 };
+
+const RESULTS_HINT: &str = "name a folder that the server may write and that all replicas share";
 
 /// A loaded project and the ports of its use cases.
 pub struct Loaded {
@@ -305,7 +309,7 @@ fn results(project: &Project) -> Result<ResultFolder, Failure> {
     let opened = ResultFolder::open(&folder, jobs.min_free_disk_mb.saturating_mul(1_048_576));
     opened.map_err(|error| {
         let message = format!("cannot use `jobs.path` {}: {error}", folder.display());
-        Failure::new(message).hint("name a folder that the server may write and that all replicas share")
+        Failure::new(message).hint(RESULTS_HINT)
     })
 }
 

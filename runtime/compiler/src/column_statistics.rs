@@ -12,7 +12,8 @@ use crate::access::{Access, ColumnUse};
 use crate::compile::compiled;
 use crate::environment::Environment;
 use crate::model::{
-    Aggregate, AggregateFunction, Cube, DimensionId, Governed, MeasureId, MeasureKind, Member, Model, Snippet, SqlPart,
+    Aggregate, AggregateFunction, Cube, Dimension, DimensionId, DimensionType, Governed, MeasureId, MeasureKind,
+    Member, Model, Snippet, SqlPart,
 };
 use crate::plan::{ArgumentForm, PlannedAggregate, plan_statistics, secure};
 use crate::query::{
@@ -95,7 +96,7 @@ pub fn statistics_columns(authorized: &Authorized<'_>, cube: &str) -> Result<Vec
             reads(&dimension.name).map(|_| StatisticsColumn {
                 name: Arc::clone(&dimension.name),
                 title: Arc::clone(&dimension.presentation.title),
-                ty: dimension.column_type,
+                ty: value_type(dimension),
                 is_measure: false,
                 is_primary_key: dimension.primary_key,
                 governed: dimension.presentation.governed.clone(),
@@ -115,6 +116,15 @@ pub fn statistics_columns(authorized: &Authorized<'_>, cube: &str) -> Result<Vec
         })
     });
     Ok(dimensions.chain(measures).collect())
+}
+
+/// Returns the type of a dimension's values. Times are times even if a column stores them as strings, as in SQLite:
+/// conditions compare them with times.
+fn value_type(dimension: &Dimension) -> LogicalType {
+    match (dimension.ty, dimension.column_type) {
+        (DimensionType::Time, LogicalType::Text) => LogicalType::Timestamp,
+        (_, ty) => ty,
+    }
 }
 
 fn is_number(ty: LogicalType) -> bool {

@@ -115,7 +115,7 @@ pub fn is_utc(zone: &jiff::tz::TimeZone) -> bool {
 
 /// The error for a word that is not one of the eight granularities.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown granularity `{0}`")]
+#[error("unknown granularity `{0}`; expected one of second, minute, hour, day, week, month, quarter, year")]
 pub struct UnknownGranularity(pub String);
 
 impl FromStr for Granularity {

@@ -317,6 +317,23 @@ fn from_and_to_decide_between_dimensions() {
 }
 
 #[test]
+fn the_order_is_part_of_the_interpretation() {
+    for (question, meaning) in [
+        ("cancellation rate by origin sorted by cancellation rate", "ordered by cancellation_rate, ascending"),
+        (
+            "cancellation rate by origin sorted by cancellation rate descending",
+            "ordered by cancellation_rate, descending",
+        ),
+        ("cancellation rate by origin sorted by origin", "ordered by flights.origin, ascending"),
+        ("top 3 origins by cancellation rate", "the 3 rows with the largest values"),
+        ("bottom 3 origins by cancellation rate", "the 3 rows with the smallest values"),
+    ] {
+        let pieces = read_in("en", question).pieces;
+        assert!(pieces.iter().any(|piece| piece.meaning == meaning), "{question}: {pieces:?}");
+    }
+}
+
+#[test]
 fn meanings_of_equal_rank_are_asked_back() {
     let with_synonyms = |synonyms: &[(&str, &str)]| {
         let english = Language::named("en").unwrap();

@@ -14,7 +14,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 use terrane_app::cost::GuardrailExceeded;
-use terrane_app::ports::warehouse::WarehouseErrorKind;
+use terrane_app::ports::warehouse::{RefusalCause, WarehouseErrorKind};
 use terrane_app::query::{Denied, QueryRunError};
 use terrane_app::security::{Scope, Scopes};
 use terrane_compiler::query::{ErrorCode, FactMatch, Operator, QueryError};
@@ -292,6 +292,10 @@ impl ErrorBody {
             QueryRunError::Warehouse(error) => {
                 let is_admin = scopes.hold(Scope::Admin);
                 let body = match error.kind {
+                    WarehouseErrorKind::Unavailable if error.cause == RefusalCause::MissingFile => {
+                        let message = "a file that the query reads does not exist; the log names it";
+                        ErrorBody::new(Code::WarehouseUnavailable, message)
+                    }
                     WarehouseErrorKind::Unavailable => {
                         ErrorBody::new(Code::WarehouseUnavailable, "the warehouse cannot be reached")
                     }
@@ -352,7 +356,9 @@ pub(crate) fn guardrail_suggestion(error: &GuardrailExceeded) -> String {
         GuardrailExceeded::ExecutionTime { .. } | GuardrailExceeded::Cost { .. } => {
             "ask for a shorter time range or fewer dimensions".to_owned()
         }
-        GuardrailExceeded::Budget { .. } => "wait for the next period, or ask an administrator for a budget".to_owned(),
+        GuardrailExceeded::Budget { .. } => {
+            "wait for the next period, or ask an administrator for a larger budget".to_owned()
+        }
         GuardrailExceeded::Rows { limit, .. } => format!("set `limit` to {limit} or less"),
         GuardrailExceeded::TimeFilter { .. } => {
             "add a `time_range`, or a filter on a time dimension, that has a start".to_owned()

@@ -302,6 +302,9 @@ impl From<FieldError> for ErrorBody {
             FieldProblem::Value { found, expected } => {
                 invalid(format!("expected {expected} at {place}, found `{found}`"))
             }
+            FieldProblem::MissingField { name } if path.is_empty() => {
+                return invalid(format!("{place} lacks `{name}`")).detail("field", name);
+            }
             FieldProblem::MissingField { name } => invalid(format!("{place} lacks `{name}`")),
             FieldProblem::MissingBoth { names: [one, other] } => invalid(format!("{place} lacks `{one}` or `{other}`")),
             FieldProblem::MissingParameter { name } => invalid(format!("missing query parameter `{name}`")),

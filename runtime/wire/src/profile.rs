@@ -142,7 +142,8 @@ impl<'a> From<&'a profiling::CubeProfile> for CubeProfile<'a> {
             measure_profiles: profile.measure_profiles.iter().map(ColumnProfile::from).collect(),
             overall_quality_score: profile.overall_quality_score,
             quality_scores: profile.quality_scores.iter().map(|(side, score)| (side.as_str(), *score)).collect(),
-            scored_weight: profile.scored_weight,
+            // The sum of no weights is -0.
+            scored_weight: profile.scored_weight + 0.0,
             insights: profile.insights.iter().map(Insight::from).collect(),
             warnings: &profile.warnings,
         }

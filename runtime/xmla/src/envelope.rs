@@ -12,6 +12,10 @@ const OPEN: &str = "<soap:Envelope xmlns:soap=\"http://schemas.xmlsoap.org/soap/
 const NAMESPACE: &str = "urn:schemas-microsoft-com:xml-analysis";
 const EMPTY: &str = "urn:schemas-microsoft-com:xml-analysis:empty";
 const RESULTS: &str = "http://schemas.microsoft.com/analysisservices/2003/xmla-multipleresults";
+const MESSAGES: &str = "<Messages xmlns=\"urn:schemas-microsoft-com:xml-analysis:exception\">";
+
+/// The number of every warning. Its upper half marks a warning of Analysis Services.
+const WARNING: u32 = 0x410E_0001;
 
 /// The command that a response answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,10 +96,17 @@ pub fn fault(fault: &Fault, id: &str) -> Vec<u8> {
     out
 }
 
-/// Appends an error after the first rows, when a fault can no longer be sent.
-pub fn write_late_error(fault: &Fault, out: &mut Vec<u8>) {
-    append("<Messages xmlns=\"urn:schemas-microsoft-com:xml-analysis:exception\">", out);
-    write_error(fault, out);
+/// Appends the warnings of a result, which follow its rows. Appends nothing if there are none.
+pub fn write_warnings(warnings: &[String], out: &mut Vec<u8>) {
+    if warnings.is_empty() {
+        return;
+    }
+    append(MESSAGES, out);
+    for warning in warnings {
+        append(&format!("<Warning WarningCode=\"{WARNING}\" Description=\""), out);
+        write_text(warning, out);
+        append("\" Source=\"Terrane\" HelpFile=\"\"/>", out);
+    }
     append("</Messages>", out);
 }
 

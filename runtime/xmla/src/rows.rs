@@ -17,7 +17,7 @@ use terrane_wire::cells::TextCells;
 use crate::envelope;
 use crate::fault::Fault;
 use crate::request::{Content, Discover, Properties};
-use crate::rowset::{Cell, ColumnType, RowFilter, Rowset};
+use crate::rowset::{Cell, ColumnType, RowFilter, Rowset, no_column};
 use crate::rowsets;
 use crate::schema::ResultField;
 use crate::scope::VisibleProject;
@@ -71,7 +71,7 @@ impl RowsetRows {
         let fields = rowset.fields();
         let index = |name: &String| {
             let found = fields.iter().position(|field| field.name.eq_ignore_ascii_case(name));
-            found.ok_or_else(|| Fault::argument(format!("{} has no column `{name}`", rowset.name())))
+            found.ok_or_else(|| no_column(rowset.name(), "column", name, fields.iter().map(|field| field.name)))
         };
         let columns = match &query.columns {
             Some(columns) => columns.iter().map(index).collect::<Result<_, _>>()?,

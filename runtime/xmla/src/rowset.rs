@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use crate::scope::VisibleProject;
 
 pub use filter::RowFilter;
+pub(crate) use filter::no_column;
 
 /// The type of a column.
 #[derive(Debug, Clone, Copy)]

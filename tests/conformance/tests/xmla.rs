@@ -350,6 +350,24 @@ async fn every_evaluate_is_answered() {
 }
 
 #[tokio::test]
+async fn warnings_follow_the_rows_of_their_result() {
+    let columns = json!([{"type": "integer", "values": [7]}]);
+    let edge = World { columns: serde_json::from_value(columns).unwrap(), ..World::default() }.edge();
+    let unrelated = "EVALUATE SUMMARIZECOLUMNS(orders[id], \"v\", visits[count])";
+    let answered = post(&edge, &execute_body(&format!("EVALUATE {{1}} {unrelated}"), "")).await;
+    let results = at(&answered, &["Body", "ExecuteResponse", "return", "results"]);
+    let [plain, warned] = results.children.as_slice() else { panic!("{results:?}") };
+    assert!(plain.child("Messages").is_none());
+    let messages = warned.children.last().unwrap();
+    let namespace = Some("urn:schemas-microsoft-com:xml-analysis:exception");
+    assert_eq!((&*messages.name, messages.attribute("xmlns")), ("Messages", namespace));
+    let [warning] = messages.children.as_slice() else { panic!("{messages:?}") };
+    assert_eq!((&*warning.name, warning.attribute("WarningCode")), ("Warning", Some("1091436545")));
+    let description = warning.attribute("Description").unwrap();
+    assert!(description.contains("orders[id] does not filter every measure"), "{description}");
+}
+
+#[tokio::test]
 async fn rows_of_dax_have_their_types() {
     let edge = world().edge();
     let statement = "EVALUATE SUMMARIZECOLUMNS(orders[status], \"Revenue\", [revenue], \"n\", orders[count]) ORDER BY \

@@ -14,7 +14,7 @@ use terrane_compiler::model::Model;
 use terrane_compiler::query::{Bound, DateRange, Filter, Operator, QueryError, Test};
 use terrane_compiler::sql::CompiledSql;
 use terrane_compiler::sql::dialect_profile::DialectProfile;
-use terrane_compiler::types::Value;
+use terrane_compiler::types::{LogicalType, Value};
 use terrane_golden_tests::case::{environment, model, read_caller};
 use terrane_golden_tests::{checked, duckdb_profile, first_party_profiles};
 
@@ -123,6 +123,15 @@ fn statements_are_one_row_of_aggregates_or_the_most_frequent_values() {
     insta::with_settings!({ omit_expression => true, snapshot_path => "../snapshots", prepend_module_to_snapshot => false }, {
         insta::assert_snapshot!("profile", text);
     });
+}
+
+#[test]
+fn times_that_are_stored_as_strings_are_profiled_as_times() {
+    let types = TYPES.replace(r#""orders.created_at": timestamp"#, r#""orders.created_at": text"#);
+    let (model, caller) = (model(CUBES, &types), read_caller(&json!({})));
+    let columns = statistics_columns(&Authorized::without_hooks(&model, &caller), "orders").unwrap();
+    let ty = |name: &str| columns.iter().find(|column| &*column.name == name).unwrap().ty;
+    assert_eq!((ty("created_at"), ty("status")), (LogicalType::Timestamp, LogicalType::Text));
 }
 
 #[test]

@@ -90,7 +90,7 @@ pub enum WarehouseErrorKind {
     Unavailable,
 }
 
-/// The cause of a refusal, as far as the adapter can determine it.
+/// The cause of an error, as far as the adapter can determine it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RefusalCause {
     /// Another cause, or an unknown one.
@@ -102,6 +102,8 @@ pub enum RefusalCause {
     Function,
     /// A file that the warehouse's configuration does not allow it to read.
     FileAccess,
+    /// A file that the statement reads and that does not exist. The warehouse is unavailable for such statements only.
+    MissingFile,
 }
 
 /// An error of the warehouse. Its message is for callers with `admin` and for the log.
@@ -110,7 +112,7 @@ pub enum RefusalCause {
 pub struct WarehouseError {
     pub warehouse: String,
     pub kind: WarehouseErrorKind,
-    /// The cause of a refused statement.
+    /// The cause of the error.
     pub cause: RefusalCause,
     pub message: String,
     /// The number of retries before the error was returned.

@@ -222,15 +222,14 @@ fn check_header(text: &CsvText, columns: &[(String, String)]) -> Result<Option<S
 async fn ambiguous_dates(probe: &dyn Warehouse, file: &DataFile, columns: &[(String, String)]) -> Vec<String> {
     let sniffed = format!("SELECT \"DateFormat\" FROM sniff_csv('{}')", file.project_path.replace('\'', "''"));
     let format = rows(probe, &sniffed).await.ok().and_then(|rows| rows.into_iter().next()?.into_iter().next()?);
-    let (order, other) = match format {
-        Some(format) if format.starts_with("%d") => {
-            ("day, month", format.replace("%d", "%1").replace("%m", "%d").replace("%1", "%m"))
-        }
-        Some(format) if format.starts_with("%m") => {
-            ("month, day", format.replace("%m", "%1").replace("%d", "%m").replace("%1", "%d"))
-        }
+    let Some(format) = format else { return Vec::new() };
+    let order = match format.get(..2) {
+        Some("%d") => "day, month",
+        Some("%m") => "month, day",
         _ => return Vec::new(),
     };
+    let other = format.replace("%d", "%1").replace("%m", "%d").replace("%1", "%m");
+    let example = format.replace("%d", "03").replace("%m", "04").replace("%Y", "2024").replace("%y", "24");
     let mut notes = Vec::new();
     for (name, _) in columns.iter().filter(|(_, ty)| ty == "DATE") {
         let column = quoted(name);
@@ -239,7 +238,7 @@ async fn ambiguous_dates(probe: &dyn Warehouse, file: &DataFile, columns: &[(Str
         let certain = rows(probe, &statement).await.ok().and_then(|rows| rows.first().map(|row| count(row, 0)));
         if certain == Some(0) {
             notes.push(format!(
-                "`{name}` has dates such as 03/04/2024 in the order {order}, and no value shows whether this is right; \
+                "`{name}` has dates such as {example} in the order {order}, and no value shows whether this is right; \
                  if it is not, add `dateformat = '{other}'` to `read_csv` in {PROJECT_FILE}"
             ));
         }

@@ -102,6 +102,14 @@ pub(super) fn statistics(of: &Table, columns: &[&Column]) -> String {
     sampled(of, columns, each)
 }
 
+/// The pattern of a day that exists, so that no value ends `CAST` with an error: 2024-02-30 does not match.
+macro_rules! day {
+    () => {
+        "[0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))\
+         |([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29"
+    };
+}
+
 /// A form of strings that represent dates or numbers.
 #[derive(Debug)]
 pub(super) struct TextForm {
@@ -120,18 +128,12 @@ pub(super) struct TextForm {
 /// `1,234` is a number with thousands separators. If other values of the column have a decimal comma, the form with a
 /// decimal comma matches more values.
 pub(super) const TEXT_FORMS: [TextForm; 7] = [
-    TextForm {
-        what: "dates",
-        ty: "time",
-        is_number: false,
-        pattern: "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])",
-        sql: "CAST($column AS DATE)",
-    },
+    TextForm { what: "dates", ty: "time", is_number: false, pattern: day!(), sql: "CAST($column AS DATE)" },
     TextForm {
         what: "timestamps",
         ty: "time",
         is_number: false,
-        pattern: "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?",
+        pattern: concat!("(", day!(), ")", "[ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?"),
         sql: "CAST($column AS TIMESTAMP)",
     },
     TextForm {

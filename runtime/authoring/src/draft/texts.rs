@@ -97,7 +97,11 @@ impl Sample {
                 shown(other),
                 self.values
             ),
-            (_, _) => format!("`{column}` is a string, but {found} of {} sampled values are {what}", self.values),
+            (others, _) => format!(
+                "`{column}` is a string, but only {found} of {} sampled values are {what}: make the other {others} null \
+                 in the source or the model, and {advice}",
+                self.values
+            ),
         })
     }
 }
@@ -138,6 +142,8 @@ mod tests {
         assert!(comma.contains("replace({CUBE}.\"Ordered On\", ',', '.')"), "{comma}");
         let number = note(100, [0, 0, 98, 98, 0, 0, 0], Some("n/a")).unwrap();
         assert!(number.contains("such as `n/a`, but 98 of 100 sampled values are numbers"), "{number}");
+        let mostly = note(10, [9, 0, 0, 0, 0, 0, 0], Some("2024-01-31")).unwrap();
+        assert!(mostly.contains("only 9 of 10 sampled values are dates: make the other 1 null"), "{mostly}");
         let percent = note(9, [0, 0, 0, 0, 0, 0, 9], None).unwrap();
         assert!(percent.contains("percentages") && percent.contains("/ 100"), "{percent}");
     }

@@ -115,7 +115,7 @@ pub struct RunArguments {
     #[arg(long, default_value = "z_score")]
     pub detector: String,
     /// The detector's own, if not given
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     pub sensitivity: Option<f64>,
     /// Steps of history before the first point to evaluate
     #[arg(long, default_value_t = terrane_app::anomaly::TRAINING_SIZE)]

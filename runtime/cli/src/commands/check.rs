@@ -23,7 +23,7 @@ use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::{self, DiagnosticJson, plural};
 use crate::start_rules;
-use crate::wiring::{self, Checked};
+use crate::wiring::{self, Checked, StartProblem};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -89,6 +89,16 @@ fn resolve_syntax(problems: &mut Vec<Diagnostic>, refused: &RefusedModels) {
     }
 }
 
+/// Converts a problem of a server's start. The project may be served by another machine than the one that checks it, so
+/// a problem with files of this machine is a warning.
+fn of_start(problem: StartProblem) -> Diagnostic {
+    let StartProblem { mut diagnostic, is_of_machine } = problem;
+    if is_of_machine {
+        diagnostic.severity = Severity::Warning;
+    }
+    diagnostic
+}
+
 /// Checks the project. Returns true if it has no errors.
 ///
 /// # Errors
@@ -103,6 +113,7 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
     // The settings in the project file must be valid. Refusals without a place in the file, for example because no
     // caller could read anything, concern only a server and are left out.
     problems.extend(start_rules::refusals(&project.config).into_iter().filter(|refusal| refusal.span.is_some()));
+    problems.extend(wiring::start_problems(&project).into_iter().map(of_start));
     let (expected, found) = project.folder.collect_folder(expectations::FOLDER);
     problems.extend(found);
     let (cases, unreadable) = expectations::read(&expected);

@@ -150,8 +150,9 @@ async fn report(days: u32, limit: u32, json: bool, project: &Project) -> Result<
         print(&format!("{}\n", table(&totals)));
         if let Some(PredictionAccuracy { queries, median, p90, p99, covered }) = accuracy {
             print(&format!(
-                "\npredicted seconds of {queries} queries: q-error {median:.2} (median), {p90:.2} (p90), {p99:.2} (p99); \
+                "\npredicted seconds of {}: q-error {median:.2} (median), {p90:.2} (p90), {p99:.2} (p99); \
                  {:.0} % took at most their predicted p90\n",
+                if queries == 1 { "1 query".to_owned() } else { format!("{queries} queries") },
                 covered * 100.0,
             ));
         }

@@ -64,6 +64,7 @@ pub async fn run(arguments: &DoctorArguments, environment: &Environment, termina
 async fn examine(project: &Project, findings: &mut Findings) {
     configuration(project, findings);
     rules(project, findings);
+    resources(project, findings);
     warehouse(project, findings).await;
     state::examine(project, findings).await;
     cache(project, findings).await;
@@ -101,6 +102,26 @@ fn rules(project: &Project, findings: &mut Findings) {
     }
     for warning in start_rules::warnings(config) {
         findings.diagnostic("security rules", CheckStatus::Warn, &warning);
+    }
+}
+
+/// Checks the certificate, and the other files, folders and addresses that the settings name.
+fn resources(project: &Project, findings: &mut Findings) {
+    let problems = wiring::start_problems(project);
+    for problem in &problems {
+        let outcome = if problem.diagnostic.is_error() { CheckStatus::Fail } else { CheckStatus::Warn };
+        findings.diagnostic("files and addresses", outcome, &problem.diagnostic);
+    }
+    if let Ok(settings) = wiring::serve_settings(project)
+        && let Some(tls) = settings.tls
+    {
+        match start_rules::certificate(tls.validity(), SystemClock::default().now()) {
+            Some(problem) => findings.diagnostic("certificate", CheckStatus::Warn, &problem),
+            None => findings.ok("certificate", "usable; the private key is readable by this user only"),
+        }
+    }
+    if problems.is_empty() {
+        findings.ok("files and addresses", "certificates, channels, models and folders can be used");
     }
 }
 

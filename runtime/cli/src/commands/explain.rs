@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 use terrane_terminal::{TerminalText, Tree};
 
 use super::print;
-use super::query::{query_text, refused, refused_query};
+use super::query::{query_text, refuse_tables_only, refused, refused_query};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::sql_text::indented;
@@ -49,6 +49,7 @@ pub struct ExplainArguments {
 pub async fn run(arguments: &ExplainArguments, project: Project) -> Result<(), Failure> {
     let text = query_text(&arguments.query)?;
     let query = wire::parse(&text).map_err(|error| refused(error.into()))?;
+    refuse_tables_only(&query)?;
     let caller = caller::read(arguments.caller.as_deref())?;
     let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
     let body = wire::explain(&engine, &caller, &query, arguments.full || arguments.json).await;

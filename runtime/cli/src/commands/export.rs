@@ -68,8 +68,9 @@ pub fn run(arguments: &ExportArguments, project: &Project, terminal: Terminal) -
     let osi::Export { text, findings } = osi::export(&model, &project.config.warehouse.kind);
     print_problems(&findings, &project.tree, terminal.stderr);
     match &arguments.out {
-        Some(file) => fs::write(file, text)
-            .map_err(|error| Failure::new(format!("could not write {}: {error}", file.display())))?,
+        Some(file) => fs::write(file, text).map_err(|error| {
+            Failure::new(format!("could not write {}: {error}", file.display())).hint("check the path after --out")
+        })?,
         None => print(&text),
     }
     Ok(true)

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use terrane_app::metadata;
 use terrane_app::query::{Answer, QueryRunError};
+use terrane_compiler::query::{PreAggregations, SemanticQuery};
 use terrane_compiler::{Access, SecurityContext};
 use terrane_expectations::hint;
 use terrane_wire::{Code, ErrorBody};
@@ -68,6 +69,7 @@ pub async fn run(arguments: &QueryArguments, project: Project, terminal: Termina
     let Some(argument) = &arguments.query else { return Err(no_query(arguments, &project).await) };
     let text = query_text(argument)?;
     let query = wire::parse(&text).map_err(|error| refused(error.into()))?;
+    refuse_tables_only(&query)?;
     let caller = caller::read(arguments.caller.as_deref())?;
     let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
     let refused = |error| refused_query(error, &text);
@@ -83,6 +85,20 @@ pub async fn run(arguments: &QueryArguments, project: Project, terminal: Termina
         print_error(&filtered_note(&access, &answer));
     }
     Ok(())
+}
+
+/// Refuses a query that only tables of pre-aggregations may answer, because commands read the rows.
+///
+/// # Errors
+/// The query has `pre_aggregations: only`.
+pub(super) fn refuse_tables_only(query: &SemanticQuery) -> Result<(), Failure> {
+    if query.pre_aggregations != PreAggregations::Only {
+        return Ok(());
+    }
+    let failure = Failure::new("`pre_aggregations: only` needs a server: this command reads the rows and no tables");
+    Err(failure.hint(
+        "Send the query to `terrane serve`, or run `terrane preagg explain` to see which pre-aggregation answers it.",
+    ))
 }
 
 /// Returns the error of a call without a query, with an example from the project.

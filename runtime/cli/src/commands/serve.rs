@@ -9,6 +9,7 @@ use terrane_app::cost::CostService;
 use terrane_app::preaggregations::Preaggregations;
 use terrane_app::security::AuditBuffer;
 use terrane_app::services::ServerServices;
+use terrane_compiler::diagnostic::Diagnostic;
 use terrane_server::telemetry::Watch;
 use terrane_server::{App, ServeError, Watchers, telemetry};
 use tokio::net::TcpListener;
@@ -83,6 +84,8 @@ pub async fn run(arguments: &ServeArguments, mut project: Project, terminal: Ter
         () = first.received() => return Ok(()),
     };
     problems.extend(start_rules::warnings(&project.config));
+    let start = wiring::start_problems(&project).into_iter().map(|problem| problem.diagnostic);
+    problems.extend(start.filter(|problem| !problem.is_error()));
     problems.extend(start_rules::unused_definitions(&project.config, &loaded.snapshot.definitions));
     problems.extend(
         settings.tls.as_ref().and_then(|tls| start_rules::certificate(tls.validity(), loaded.ports.clock.now())),
@@ -256,6 +259,8 @@ fn address(arguments: &ServeArguments, project: &Project) -> Result<SocketAddr, 
     // After an error in the configuration, the values below may be defaults instead of the operator's settings.
     let mut refused: Vec<_> = project.problems.iter().filter(|problem| problem.is_error()).cloned().collect();
     refused.extend(start_rules::refusals(config));
+    let start = wiring::start_problems(project).into_iter().map(|problem| problem.diagnostic);
+    refused.extend(start.filter(Diagnostic::is_error));
     let host = arguments.host.as_deref().unwrap_or(&config.server.host);
     match start_rules::address(&config.security, host, arguments.port.unwrap_or(config.server.port)) {
         Ok(address) if refused.is_empty() => return Ok(address),

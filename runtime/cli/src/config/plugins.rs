@@ -21,7 +21,7 @@ const MAX_ID_CHARS: usize = 64;
 #[derive(Debug, Clone, Default)]
 pub struct PluginsConfig {
     /// The folders of components, relative to the project.
-    pub paths: Vec<String>,
+    pub paths: Vec<WithPlace<String>>,
     /// The listed plugins, with unique ids.
     pub listed: Vec<PluginConfig>,
     /// The public keys of accepted signatures.
@@ -57,7 +57,7 @@ pub(super) fn read(top: &mut Section<'_>) -> PluginsConfig {
         return PluginsConfig { listed, place, ..PluginsConfig::default() };
     }
     top.section("plugins", |s| {
-        let paths = s.texts("paths").unwrap_or_default();
+        let paths = s.texts_with_places("paths").unwrap_or_default();
         let keys = keys(s);
         let must_be_signed = must_be_signed(s, &keys);
         let listed = s.sections("list", entry).unwrap_or_default();

@@ -64,6 +64,7 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
         anomaly: top.section("anomaly", |s| AnomalyConfig {
             enabled: s.boolean("enabled").unwrap_or(true),
             channels: channels::channels(s),
+            channels_place: s.place("channels"),
         }),
         data_tests: top.section("data_tests", data_tests),
         profiling: top.section("profiling", |s| ProfilingConfig { enabled: s.boolean("enabled").unwrap_or(true) }),
@@ -88,6 +89,7 @@ fn state(s: &mut Section<'_>) -> StateConfig {
 fn jobs(s: &mut Section<'_>) -> JobsConfig {
     JobsConfig {
         path: s.text("path").unwrap_or_else(|| DEFAULT_JOBS.to_owned()),
+        path_place: s.place("path"),
         concurrency: s.integer("concurrency", 1..=64).map_or(2, |n| n as usize),
         timeout_seconds: s.integer("timeout_seconds", 1..=86_400).unwrap_or(3_600),
         result_hours: s.integer("result_hours", 1..=8_760).unwrap_or(24),
@@ -351,7 +353,7 @@ fn server(s: &mut Section<'_>) -> ServerConfig {
         write_timeout_seconds: s.integer("write_timeout_seconds", 1..=3_600).unwrap_or(30),
         shutdown_seconds: s.integer("shutdown_seconds", 1..=3_600).unwrap_or(25),
         docs: s.boolean("docs").unwrap_or(true),
-        project_roots: s.texts("project_roots").unwrap_or_default(),
+        project_roots: s.texts_with_places("project_roots").unwrap_or_default(),
         watch: s.boolean("watch").unwrap_or(false),
     }
 }

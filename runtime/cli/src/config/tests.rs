@@ -167,7 +167,8 @@ fn credentials_set_anywhere_are_seen() {
 #[test]
 fn plugins_are_folders_or_a_list() {
     let (config, problems) = read_with("plugins: {paths: [a, b]}\n", &[]);
-    assert!(problems.is_empty() && config.plugins.paths == ["a", "b"], "{problems:?}");
+    let paths: Vec<&str> = config.plugins.paths.iter().map(|path| path.value.as_str()).collect();
+    assert!(problems.is_empty() && paths == ["a", "b"], "{problems:?}");
     let digest = "Ab".repeat(32);
     let entry = format!(
         "{{id: policy-region, role: governance, source: a.wasm, sha256: {digest}, enforcement: optional, mode: monitor, config: {{allow: [eu, 1, true], salt: '${{SALT}}'}}, grants: [memo, query-values], limits: {{time_ms: 5}}}}"

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_server::tls::{Tls, TlsError};
 use terrane_server::{Cors, Hosts, ServeSettings};
 
@@ -21,11 +22,20 @@ pub fn serve_settings(project: &Project) -> Result<ServeSettings, Failure> {
         header_timeout: seconds(server.header_timeout_seconds),
         write_timeout: seconds(server.write_timeout_seconds),
         shutdown_timeout: seconds(server.shutdown_seconds),
-        tls: server.tls.as_ref().map(|tls| certificate(tls, project)).transpose()?,
+        tls: certificate(project)
+            .map_err(|problem| Failure::Project { problems: vec![problem], tree: project.tree.clone() })?,
     })
 }
 
-fn certificate(tls: &TlsConfig, project: &Project) -> Result<Tls, Failure> {
+/// Returns the certificate with its key, if the server has one.
+///
+/// # Errors
+/// The certificate or its key cannot be read or used.
+pub(super) fn certificate(project: &Project) -> Result<Option<Tls>, Diagnostic> {
+    project.config.server.tls.as_ref().map(|tls| read_certificate(tls, project)).transpose()
+}
+
+fn read_certificate(tls: &TlsConfig, project: &Project) -> Result<Tls, Diagnostic> {
     let root = project.folder.root();
     let (certificate, key) = (root.join(&tls.cert_path.value), root.join(&tls.key_path.value));
     Tls::read(&certificate, &key).map_err(|error| {
@@ -38,7 +48,10 @@ fn certificate(tls: &TlsConfig, project: &Project) -> Result<Tls, Failure> {
             TlsError::NoKey { .. } => "write it as PKCS #8, PKCS #1 or SEC 1, without a passphrase".to_owned(),
             TlsError::Unusable { .. } => "name the certificate and the key it was made for".to_owned(),
         };
-        Failure::new(error.to_string()).hint(hint)
+        let is_of_key = matches!(&error, TlsError::Shared { .. } | TlsError::NoKey { .. })
+            || matches!(&error, TlsError::Unreadable { path, .. } if *path == key);
+        let place = if is_of_key { &tls.key_path.place } else { &tls.cert_path.place };
+        place.mark(Diagnostic::error(Code::NotServed, error.to_string()).hint(hint))
     })
 }
 

@@ -14,7 +14,7 @@ use terrane_plugin_host::{ComponentFile, PluginHost, PluginSettings, SearchPath,
 
 use super::WORKSPACE;
 use crate::clock::SystemClock;
-use crate::config::{PluginConfig, PluginsConfig};
+use crate::config::{PluginConfig, PluginsConfig, WithPlace};
 use crate::project::Project;
 
 /// The code for a required plugin that cannot be used. A server starts without it and is not ready; `check` reports an
@@ -175,9 +175,9 @@ fn idle_file(root: &Path, file: &ComponentFile) -> Option<Diagnostic> {
 
 /// Returns the folders of components in the order of the search: the project's own, those beside the program, and in a
 /// development tree those that set-up prepared.
-fn search_path(root: &Path, configured: &[String]) -> SearchPath {
+fn search_path(root: &Path, configured: &[WithPlace<String>]) -> SearchPath {
     let mut folders = vec![root.join("plugins")];
-    folders.extend(configured.iter().map(|path| root.join(path)));
+    folders.extend(configured.iter().map(|path| root.join(&path.value)));
     let mut program_folders = Vec::new();
     let program = std::env::current_exe().and_then(|path| path.canonicalize()).ok();
     if let Some(beside) = program.as_deref().and_then(Path::parent) {

@@ -34,7 +34,7 @@ impl FolderProjects {
         let root = project.folder.root().to_owned();
         let named = project.config.server.project_roots.iter();
         // A folder that does not exist contains no project, so it is left out.
-        let named = named.filter_map(|folder| root.join(folder).canonicalize().ok());
+        let named = named.filter_map(|folder| root.join(&folder.value).canonicalize().ok());
         let roots = std::iter::once(root.clone()).chain(named).collect();
         let (environment, warehouse) = (project.environment.clone(), Arc::clone(&project.inputs.warehouse));
         let (init, reserved_schema) = (project.inputs.init.clone(), project.inputs.reserved_schema.clone());

@@ -127,6 +127,8 @@ pub enum QueryError {
         ty: &'static str,
         valid_operators: Vec<&'static str>,
     },
+    #[error("only dimensions of type `string` can be searched; `{member}` is a {ty}")]
+    NotSearchable { member: Arc<str>, ty: &'static str },
     #[error("value `{value}` does not fit `{member}`: expected {expected}")]
     ValueDoesNotFit { member: Arc<str>, value: String, expected: &'static str },
     #[error("operator `{operator}` on `{member}` takes {expected}; found {found}")]
@@ -160,7 +162,10 @@ pub enum QueryError {
         /// The joins that lead from the target's cube to the cube of the value.
         reversed: Option<JoinDirection>,
     },
-    #[error("no join path from `{cube}` to `{target}`, and no other cube of these dimensions reaches all of them")]
+    #[error(
+        "no cube of these dimensions reaches all of them by to-one joins (`{cube}` does not reach `{target}`): name a \
+         measure or a `cube`"
+    )]
     NoCommonCube { cube: Arc<str>, target: Arc<str>, reachable: Vec<Arc<str>> },
     #[error("cube `{cube}` needs a primary key: `{member}` is behind a to-many join")]
     NeedsPrimaryKey { cube: Arc<str>, member: Arc<str> },
@@ -224,6 +229,7 @@ impl QueryError {
             | QueryError::GranularityNotAllowed { member: name, .. }
             | QueryError::FinerThanTimeGrain { metric: name, .. }
             | QueryError::ReversedRange { member: name, .. }
+            | QueryError::NotSearchable { member: name, .. }
             | QueryError::GroupFilterNotSelected { dimension: name }
             | QueryError::UnknownTimezone { timezone: name, .. }
             | QueryError::OrderNotSelected { field: name }
@@ -273,6 +279,7 @@ impl QueryError {
             }
             QueryError::UnknownOperator { .. }
             | QueryError::OperatorNotAllowed { .. }
+            | QueryError::NotSearchable { .. }
             | QueryError::ValueDoesNotFit { .. }
             | QueryError::ValueCount { .. }
             | QueryError::ReversedRange { .. }

@@ -210,7 +210,10 @@ impl Condition<'_> {
     fn test(&self, values: &[Value]) -> Result<Test, QueryError> {
         let Condition { member, comparable, operator, .. } = *self;
         let valid = valid_operators(comparable);
-        let is_search = operator == Operator::ContainsAnyCase && comparable == Comparable::Text;
+        let is_search = operator == Operator::ContainsAnyCase;
+        if is_search && comparable != Comparable::Text {
+            return Err(QueryError::NotSearchable { member: member.text.clone(), ty: comparable.name() });
+        }
         if !is_search && !valid.contains(&operator) {
             return Err(QueryError::OperatorNotAllowed {
                 member: member.text.clone(),

@@ -55,6 +55,8 @@ struct State {
     /// The direction of `top` (true) or `bottom` (false). The number of rows is in the draft.
     rank: Option<bool>,
     sorts: bool,
+    /// The index of the piece that orders the rows.
+    order_piece: Option<usize>,
     compares: bool,
     /// True after `compare`: the second time is the comparison period.
     compares_times: bool,
@@ -224,7 +226,8 @@ impl<'r> Reader<'r> {
                     }
                     self.draft.limit = Some(count as u64);
                     let text = format!("{text} {}", self.items[at + 1].text);
-                    return 1 + self.piece(&text, format!("the {count} rows with the largest or smallest values"), 1.0);
+                    let end = if meaning == Meaning::Top { "largest" } else { "smallest" };
+                    return 1 + self.piece(&text, format!("the {count} rows with the {end} values"), 1.0);
                 }
                 return self.piece(text, "ordered by the next measure".to_owned(), 1.0);
             }
@@ -351,12 +354,15 @@ impl<'r> Reader<'r> {
                     self.unclear(text, format!("`{name}` is a number and cannot be excluded"), Vec::new());
                     return 1;
                 }
-                if std::mem::take(&mut self.state.sorts) || self.state.rank.is_some() {
-                    let is_descending = self.state.rank.take().unwrap_or(false);
-                    self.draft.order = Some(DraftOrder { member: Arc::clone(&name), is_descending });
-                }
+                let sorts = std::mem::take(&mut self.state.sorts);
                 self.state.groups = false;
                 self.add_value(&name);
+                if sorts {
+                    return self.ordered_by(text, name, certainty);
+                }
+                if let Some(is_descending) = self.state.rank.take() {
+                    self.draft.order = Some(DraftOrder { member: Arc::clone(&name), is_descending });
+                }
                 self.piece(text, format!("measure {name}"), certainty)
             }
             MemberKind::Segment => {
@@ -372,14 +378,13 @@ impl<'r> Reader<'r> {
                 self.piece(text, format!("only rows where {name} is {}", !is_negated), certainty)
             }
             _ if is_negated => {
-                self.unclear(text, format!("a value of `{name}` is missing"), Vec::new());
+                let message = format!(
+                    "write the value of `{name}` to exclude, or `{text} is missing` for the rows without a value"
+                );
+                self.unclear(text, message, Vec::new());
                 1
             }
-            _ if std::mem::take(&mut self.state.sorts) => {
-                let is_descending = self.state.rank.take().unwrap_or(false);
-                self.draft.order = Some(DraftOrder { member: Arc::clone(&name), is_descending });
-                self.piece(text, format!("ordered by {name}"), certainty)
-            }
+            _ if std::mem::take(&mut self.state.sorts) => self.ordered_by(text, name, certainty),
             // `departure delay by carrier` leaves open whether the sum or the average is meant.
             MemberKind::Number if role == Role::Any && !in_groups => {
                 let choices = self.measures_of(index);
@@ -395,6 +400,15 @@ impl<'r> Reader<'r> {
                 self.piece(text, format!("grouped by {name}"), certainty)
             }
         }
+    }
+
+    /// Orders the rows by a member. The direction may follow, so `finish` adds it to the meaning.
+    fn ordered_by(&mut self, text: &str, name: Arc<str>, certainty: f64) -> usize {
+        let is_descending = self.state.rank.take().unwrap_or(false);
+        self.state.order_piece = Some(self.pieces.len());
+        let meaning = format!("ordered by {name}");
+        self.draft.order = Some(DraftOrder { member: name, is_descending });
+        self.piece(text, meaning, certainty)
     }
 
     /// Reads a condition: a member, a comparison and its values. Returns the number of items, or `None` if the member
@@ -979,6 +993,7 @@ impl<'r> Reader<'r> {
         {
             self.draft.order = Some(DraftOrder { member: Arc::clone(first), is_descending });
         }
+        self.complete_order_piece();
         let mut ranges = std::mem::take(&mut self.state.ranges).into_iter();
         self.draft.range = ranges.next();
         if ranges.next().is_some() {
@@ -1045,6 +1060,14 @@ impl<'r> Reader<'r> {
 
     fn filter(&mut self, member: &Arc<str>, operator: &'static str, values: Vec<DraftValue>) {
         self.draft.filters.push(DraftFilter { member: Arc::clone(member), operator, values });
+    }
+
+    /// Adds the direction to the meaning of the part that orders the rows.
+    fn complete_order_piece(&mut self) {
+        let piece = self.state.order_piece.and_then(|at| self.pieces.get_mut(at));
+        if let (Some(piece), Some(order)) = (piece, &self.draft.order) {
+            piece.meaning.push_str(if order.is_descending { ", descending" } else { ", ascending" });
+        }
     }
 
     fn piece(&mut self, text: &str, meaning: String, certainty: f64) -> usize {

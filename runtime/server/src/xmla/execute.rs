@@ -82,6 +82,7 @@ fn written(answers: Vec<DaxAnswer>, properties: &Properties, session: Option<&st
     let results = answers.into_iter().map(|answer| Rows {
         rows: QueryRows::new(answer.columns, &answer.types, &answer.formats, answer.batches.first(), properties),
         batches: answer.batches.into_iter(),
+        warnings: answer.warnings,
         open: None,
         is_begun: false,
     });
@@ -111,6 +112,7 @@ struct Parts {
 struct Rows {
     rows: QueryRows,
     batches: std::vec::IntoIter<RecordBatch>,
+    warnings: Vec<String>,
     /// The current batch, and the number of its rows that were sent.
     open: Option<(RecordBatch, usize)>,
     is_begun: bool,
@@ -141,6 +143,7 @@ impl Rows {
             self.rows.write_head(out);
         }
         let Some((batch, from)) = self.open.take().or_else(|| self.batches.next().map(|batch| (batch, 0))) else {
+            envelope::write_warnings(&self.warnings, out);
             envelope::write_rowset_foot(out);
             return false;
         };

@@ -44,9 +44,14 @@ pub(super) fn is_internal(error: &WarehouseError) -> bool {
     error.message.starts_with("INTERNAL Error")
 }
 
-/// Returns the cause of a refusal. DuckDB has no error codes, so the message decides.
+/// Parts of messages about files that do not exist.
+const MISSING_FILE: [&str; 2] = ["No files found that match the pattern", "No such file or directory"];
+
+/// Returns the cause of an error. DuckDB has no error codes, so the message decides.
 fn cause(message: &str) -> RefusalCause {
-    if message.contains("disabled by configuration") {
+    if message.starts_with("IO Error") && MISSING_FILE.iter().any(|words| message.contains(words)) {
+        RefusalCause::MissingFile
+    } else if message.contains("disabled by configuration") {
         RefusalCause::FileAccess
     } else if message.contains("unction") {
         RefusalCause::Function
@@ -84,6 +89,9 @@ mod tests {
                 "Permission Error: Cannot access file: file system operations are disabled by configuration",
                 RefusalCause::FileAccess,
             ),
+            ("IO Error: No files found that match the pattern \"data/a.csv\"", RefusalCause::MissingFile),
+            ("IO Error: Cannot open file \"a.csv\": No such file or directory", RefusalCause::MissingFile),
+            ("IO Error: Could not read enough bytes from file \"a.csv\"", RefusalCause::Other),
             ("Binder Error: Referenced column \"x\" not found in FROM clause!", RefusalCause::Other),
         ] {
             assert_eq!(cause(message), expected, "{message}");

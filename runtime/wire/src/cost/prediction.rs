@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use terrane_app::cost::{CostPrediction as Predicted, PredictionBasis, Range, StatementPrediction};
-use terrane_compiler::query::SemanticQuery;
+use terrane_compiler::query::{MissReason, SemanticQuery};
 
 use crate::body;
 use crate::fields::{FieldError, Fields, Path};
@@ -198,7 +198,9 @@ fn hints(predicted: &Predicted) -> Vec<String> {
     if !unbounded.is_empty() {
         hints.push(format!("add a `time_range`: all rows of `{}` are read", unbounded.join("`, `")));
     }
-    if predicted.planned.pre_aggregation.is_none() && !predicted.planned.rollups.is_empty() {
+    let mut misses = predicted.planned.rollups.iter().flat_map(|fact| &fact.misses);
+    let has_rollups = misses.any(|miss| miss.reason != MissReason::Disabled);
+    if predicted.planned.pre_aggregation.is_none() && has_rollups {
         hints.push("change the query so that a pre-aggregation matches".to_owned());
     }
     hints

@@ -16,9 +16,11 @@ use terrane_app::ports::detectors::DetectorError;
 use terrane_app::ports::store::StoreError;
 use terrane_app::preaggregations::RefreshError;
 use terrane_app::profiling::ProfileError;
+use terrane_app::query::QueryRunError;
 use terrane_app::questions::AskError;
 use terrane_app::search::SearchError;
 use terrane_app::security::ScopeError;
+use terrane_compiler::query::QueryError;
 
 use super::{Code, ErrorBody, Finding};
 
@@ -48,6 +50,23 @@ impl ErrorBody {
             }
             JobError::Store(error) => ErrorBody::from_store(&error),
         }
+    }
+}
+
+/// Reports an invalid range of a profile by the name of its field. The field is the only part of the query that the
+/// caller writes.
+fn from_profiled_range(error: QueryError, scopes: Scopes) -> ErrorBody {
+    const FIELD: &str = "filters.date_range";
+    match error {
+        QueryError::NoPrimaryTime { cube } => {
+            let message = format!("`{FIELD}` needs a primary time dimension, and cube `{cube}` has none");
+            ErrorBody::new(Code::InvalidQuery, message).detail("field", FIELD)
+        }
+        QueryError::ValueDoesNotFit { value, expected, .. } => {
+            let message = format!("value `{value}` does not fit `{FIELD}`: expected {expected}");
+            ErrorBody::new(Code::InvalidFilter, message).detail("field", FIELD).detail("expected", expected)
+        }
+        error => ErrorBody::from_run(error.into(), scopes),
     }
 }
 
@@ -106,6 +125,7 @@ impl ErrorBody {
                 let route = format!("POST /api/v1/profiling/cubes/{cube}/profile");
                 ErrorBody::new(Code::NotFound, format!("{message} for your view of it; make one with `{route}`"))
             }
+            ProfileError::Query(QueryRunError::Query(error)) => from_profiled_range(error, scopes),
             ProfileError::Query(error) => ErrorBody::from_run(error, scopes),
             ProfileError::Store(error) => ErrorBody::from_store(&error),
         }

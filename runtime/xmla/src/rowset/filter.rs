@@ -151,7 +151,12 @@ fn expected(field: &Field, value: &str) -> Result<Expected, Fault> {
 }
 
 fn unknown(rowset: &str, name: &str, known: impl Iterator<Item = &'static str>) -> Fault {
+    no_column(rowset, "column or restriction", name, known)
+}
+
+/// Returns the fault for a name that a rowset does not have, with the nearest of the known names.
+pub(crate) fn no_column(rowset: &str, what: &str, name: &str, known: impl Iterator<Item = &'static str>) -> Fault {
     let short: String = name.chars().take(100).collect();
     let hint = likely(&name.to_ascii_uppercase(), known).map(|name| format!("; did you mean `{name}`?"));
-    Fault::argument(format!("{rowset} has no column or restriction `{short}`{}", hint.unwrap_or_default()))
+    Fault::argument(format!("{rowset} has no {what} `{short}`{}", hint.unwrap_or_default()))
 }

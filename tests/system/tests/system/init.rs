@@ -491,6 +491,23 @@ fn numbers_with_separators_and_percentages_are_noted() {
 }
 
 #[test]
+fn notes_do_not_take_other_strings_for_dates_and_report_lost_digits() {
+    let json = made(&init_from(
+        &[
+            ("days.csv", b"id,d\n1,2024-01-01\n2,2024-01-02\n3,2024-02-30\n"),
+            ("accounts.csv", b"id,account\n1,12345678901234567890123\n2,12345678901234567890124\n"),
+            ("dotted.csv", b"id,day\n1,01.02.2024\n2,05.04.2024\n"),
+        ],
+        &[],
+    ));
+    let notes = texts(&json["notes"]).join("\n");
+    assert!(!notes.contains("values are dates"), "{notes}");
+    for words in ["`account` has numbers of more than 15 digits", "`day` has dates such as 03.04.2024"] {
+        assert!(notes.contains(words), "{words}\nis not in\n{notes}");
+    }
+}
+
+#[test]
 fn unknown_tables_and_schemas_of_files_are_reported_with_those_that_exist() {
     let files: &[(&str, &[u8])] = &[("a.csv", b"id\n1\n"), ("b.csv", b"id\n2\n")];
     let table = init_from(files, &["--tables", "a,nope"]);

@@ -2,7 +2,6 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
 use std::time::Duration;
 
 use terrane_server::ServeError;
@@ -27,8 +26,7 @@ pub(super) fn log(project: &Project, findings: &mut Findings) {
     let outcome = if file.path.exists() {
         std::fs::OpenOptions::new().append(true).open(&file.path).map(|_| ())
     } else {
-        let folder = file.path.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(&file.path);
-        try_to_write(folder)
+        wiring::try_to_create_in(file.path.parent().unwrap_or(&file.path))
     };
     match outcome {
         Ok(()) => findings.ok("log", format!("{} can be written", file.path.display())),
@@ -39,13 +37,6 @@ pub(super) fn log(project: &Project, findings: &mut Findings) {
             "name another file in `log.file`, or give this user the right to write it",
         ),
     }
-}
-
-/// Checks that a folder is writable by creating and removing a file.
-pub(super) fn try_to_write(folder: &Path) -> std::io::Result<()> {
-    let probe = folder.join(format!(".terrane-probe-{}", std::process::id()));
-    std::fs::OpenOptions::new().write(true).create_new(true).open(&probe)?;
-    std::fs::remove_file(&probe)
 }
 
 /// Checks that the port is free, or used by a Terrane server.

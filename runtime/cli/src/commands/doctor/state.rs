@@ -8,6 +8,7 @@ use terrane_store::{Condition, Whereabouts, inspect, whereabouts};
 use super::finding::{CheckStatus, Findings};
 use crate::clock::SystemClock;
 use crate::project::Project;
+use crate::wiring;
 
 /// The largest difference between clocks that is harmless, in seconds.
 const AGREES_SECONDS: i64 = 2;
@@ -51,7 +52,7 @@ pub(super) async fn examine(project: &Project, findings: &mut Findings) {
 /// Checks that the first start can create the file.
 fn not_made_yet(file: &Path, findings: &mut Findings) {
     let folder = file.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(file);
-    match super::machine::try_to_write(folder) {
+    match wiring::try_to_create_in(folder) {
         Ok(()) => findings.ok("state database", format!("{} will be created at the first start", file.display())),
         Err(error) => findings.add(
             "state database",

@@ -3,8 +3,8 @@
 //! In: a cube, a range of time, a configuration. Out: the specification's cube profile. The statistics that the profile
 //! and all checks need are merged into few statements: one of plain statistics, one of those that depend on the first
 //! (moments about the mean, bins, fences), one for the most frequent values of each dimension. All of them run in one
-//! query session, so they see one project, and the caller's policies apply. All rows are counted: nothing is sampled,
-//! and a caller that asks for a sample is warned. Absent: SQL (compiler), rules of quality (components).
+//! query session, so they see one project, and the caller's policies apply. If a sample is requested, one more statement
+//! counts all rows, and the others read the same sample of them. Absent: SQL (compiler), rules of quality (components).
 
 mod answers;
 mod archive;
@@ -12,12 +12,13 @@ mod changes;
 mod config;
 mod quality;
 mod report;
+mod sampling;
 mod spellings;
 mod statistics;
 
 use std::sync::Arc;
 
-use terrane_compiler::column_statistics::{Statistic, StatisticsColumn, StatisticsQuery};
+use terrane_compiler::column_statistics::{RowSample, Statistic, StatisticsColumn, StatisticsQuery};
 use terrane_compiler::query::{DateRange, QueryError};
 
 use crate::domain::QueryKind;
@@ -32,7 +33,7 @@ use crate::query::{QueryRunError, QueryService, QuerySession, RequestContext};
 use answers::Answers;
 pub use archive::{ProfileArchive, ProfileError};
 pub use changes::{ColumnChange, ColumnChangeKind, ColumnSummary, Pair, ProfileChanges, ProfileSummary};
-pub use config::ProfileConfig;
+pub use config::{ProfileConfig, SampleRequest};
 pub use report::{Bin, ColumnProfile, CubeProfile, Insight};
 pub use spellings::Spellings;
 
@@ -50,6 +51,8 @@ struct ProfileTarget<'a> {
     cube: &'a Arc<str>,
     range: Option<&'a DateRange>,
     columns: &'a [StatisticsColumn],
+    /// The sample that the statements read; `None` for all rows.
+    sample: Option<&'a RowSample>,
 }
 
 /// A profile to make.
@@ -100,7 +103,9 @@ impl ProfilingService {
         if let Some(name) = dimension {
             columns.retain(|column| !column.is_measure && *column.name == *name);
         }
-        let target = ProfileTarget { session, cube, range, columns: &columns };
+        let target = ProfileTarget { session, cube, range, columns: &columns, sample: None };
+        let rows = sampling::rows(target, &config.sample).await?;
+        let target = ProfileTarget { sample: rows.sample.as_ref(), ..target };
         let profiled_at = self.clock.now();
         let call = CheckCall {
             facts: CallFacts {
@@ -124,7 +129,7 @@ impl ProfilingService {
             }
         }
         findings.extend(faults.iter().map(unavailable));
-        Ok(report::profile(cube, profiled_at, &answers, &findings, config))
+        Ok(report::profile(cube, profiled_at, &answers, &findings, &rows, config))
     }
 
     /// Returns the plans that can be carried out, and the faults of the others.
@@ -208,7 +213,8 @@ impl ProfilingService {
 
 impl ProfileTarget<'_> {
     fn query(&self, statistics: Vec<(Option<Arc<str>>, Statistic)>, top: Option<(Arc<str>, u64)>) -> StatisticsQuery {
-        StatisticsQuery { cube: Arc::clone(self.cube), range: self.range.cloned(), statistics, top }
+        let (cube, range) = (Arc::clone(self.cube), self.range.cloned());
+        StatisticsQuery { cube, range, statistics, top, sample: self.sample.cloned() }
     }
 }
 

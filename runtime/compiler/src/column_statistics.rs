@@ -14,13 +14,14 @@ use crate::environment::Environment;
 use crate::model::{
     Aggregate, AggregateFunction, Cube, DimensionId, Governed, MeasureId, MeasureKind, Member, Model, Snippet, SqlPart,
 };
-use crate::plan::{ArgumentForm, PlannedAggregate, plan_statistics, secure};
+use crate::plan::{ArgumentForm, FactSample, PlannedAggregate, SampleMethod, plan_statistics, secure};
 use crate::query::{
     DateRange, Filter, Group, GroupBy, MemberRef, Operand, Predicate, QueryError, ResolvedQuery, RowFilter,
     SemanticQuery, Test, TimeRange,
 };
 use crate::resolve::resolve;
 use crate::sql::CompiledSql;
+use crate::sql::SAMPLE_ORDER;
 use crate::sql::dialect_profile::{DialectProfile, Op};
 use crate::text::nearest::nearest;
 use crate::types::{LogicalType, Value};
@@ -48,6 +49,42 @@ pub struct StatisticsQuery {
     /// The dimension to group by and the number of groups to return: those with the greatest first statistic,
     /// without the group of null.
     pub top: Option<(Arc<str>, u64)>,
+    /// The sample of the rows that meet all filters; `None` to read all of them.
+    pub sample: Option<RowSample>,
+}
+
+/// A sample of a cube's rows. Every statement with the same sample reads the same rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowSample {
+    pub strategy: SamplingStrategy,
+    /// The number of rows to take.
+    pub rows: u64,
+    /// The number of rows that meet the filters.
+    pub total: u64,
+}
+
+/// The selection of the rows of a sample. Each strategy needs the cube's primary key.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum SamplingStrategy {
+    /// Rows in the order of a hash of their keys.
+    #[default]
+    Random,
+    /// Rows at equal distances in the order of their keys.
+    Systematic,
+    /// Random rows, of which each value of a dimension has its share. `None` stands for the cube's primary time
+    /// dimension.
+    Stratified(Option<Arc<str>>),
+}
+
+/// The reason why rows of a cube cannot be sampled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoSample {
+    /// The dialect has no function that orders rows at random.
+    Dialect,
+    /// The cube has no primary key.
+    PrimaryKey,
+    /// The cube has no primary time dimension that the caller may read, and the request names no strata.
+    Strata,
 }
 
 /// A number about one member's values, or about rows.
@@ -78,6 +115,54 @@ pub enum Statistic {
 /// Returns whether a dialect interpolates quantiles.
 pub fn has_quantiles(profile: &DialectProfile) -> bool {
     profile.op(Op::Percentile, 2, None).is_some()
+}
+
+/// Returns the reason why a strategy cannot be applied to a cube; `None` if it can.
+///
+/// # Errors
+/// The cube is unknown or closed to the caller, or the strata are not a dimension that the caller may read unmasked.
+pub fn no_sample(
+    profile: &DialectProfile,
+    authorized: &Authorized<'_>,
+    cube: &str,
+    strategy: &SamplingStrategy,
+) -> Result<Option<NoSample>, QueryError> {
+    let access = authorized.access();
+    let cube = public_cube(&access, cube)?;
+    let method = sample_method(&access, cube, strategy)?;
+    let (name, arity) = SAMPLE_ORDER;
+    Ok(if cube.primary_key.is_empty() {
+        Some(NoSample::PrimaryKey)
+    } else if profile.function(name, arity, None).is_none() && method != Some(SampleMethod::Systematic) {
+        Some(NoSample::Dialect)
+    } else if method.is_none() {
+        Some(NoSample::Strata)
+    } else {
+        None
+    })
+}
+
+/// Returns the method of a strategy; `None` if it has no strata.
+fn sample_method(
+    access: &Access<'_>,
+    cube: &Cube,
+    strategy: &SamplingStrategy,
+) -> Result<Option<SampleMethod>, QueryError> {
+    Ok(match strategy {
+        SamplingStrategy::Random => Some(SampleMethod::Random),
+        SamplingStrategy::Systematic => Some(SampleMethod::Systematic),
+        SamplingStrategy::Stratified(Some(name)) => Some(SampleMethod::Stratified(dimension(access, cube, name)?)),
+        SamplingStrategy::Stratified(None) => {
+            let time = cube.primary_time.map(|index| DimensionId { cube: cube.id, index });
+            time.filter(|id| open_dimension(access, cube, *id).is_ok()).map(SampleMethod::Stratified)
+        }
+    })
+}
+
+fn fact_sample(access: &Access<'_>, cube: &Cube, sample: &RowSample) -> Result<FactSample, QueryError> {
+    let keys = cube.primary_key.iter().map(|index| DimensionId { cube: cube.id, index: *index });
+    let method = sample_method(access, cube, &sample.strategy)?.unwrap_or(SampleMethod::Random);
+    Ok(FactSample { rows: sample.rows, total: sample.total.max(1), keys: keys.collect(), method })
 }
 
 /// Returns the columns of a cube that the caller may read unmasked: first dimensions, then measures that aggregate one
@@ -138,7 +223,11 @@ pub fn statistics_as_query(model: &Model, query: &StatisticsQuery) -> Result<Sem
         }
         Ok(())
     };
-    let tops = query.top.iter().map(|(name, _)| name);
+    let strata = query.sample.iter().filter_map(|sample| match &sample.strategy {
+        SamplingStrategy::Stratified(name) => name.as_ref(),
+        SamplingStrategy::Random | SamplingStrategy::Systematic => None,
+    });
+    let tops = query.top.iter().map(|(name, _)| name).chain(strata);
     query.statistics.iter().filter_map(|(name, _)| name.as_ref()).chain(tops).try_for_each(|name| add(name))?;
     let conditions = query.statistics.iter().filter_map(|(_, statistic)| match statistic {
         Statistic::Where(filter) => Some(filter),
@@ -196,9 +285,11 @@ pub fn compile_statistics(
         let id = dimension(&access, cube, name)?;
         resolved.groups = vec![Group { key: "value".into(), by: GroupBy::Dimension(id), granularity: None }];
         resolved.limit = authorized.limit(*count, 0);
-        let operand = Operand::Dimension { id, granularity: None };
-        let predicate = Predicate::Test { operand, test: Test::Not(Box::new(Test::IsNull)) };
-        resolved.row_filters.push(RowFilter { fact: None, predicate });
+        if query.sample.is_none() {
+            let operand = Operand::Dimension { id, granularity: None };
+            let predicate = Predicate::Test { operand, test: Test::Not(Box::new(Test::IsNull)) };
+            resolved.row_filters.push(RowFilter { fact: None, predicate });
+        }
     }
     let mut conditions = conditions.into_iter();
     let parts = query.statistics.iter().map(|(name, statistic)| {
@@ -210,7 +301,8 @@ pub fn compile_statistics(
     let planned = aggregates.iter().zip(shapes);
     let planned =
         planned.map(|(aggregate, shape)| PlannedAggregate { fact: 0, aggregate, metrics: Vec::new(), shape }).collect();
-    let plan = plan_statistics(model, resolved, cube.id, planned)?;
+    let sample = query.sample.as_ref().map(|sample| fact_sample(&access, cube, sample)).transpose()?;
+    let plan = plan_statistics(model, resolved, cube.id, planned, sample)?;
     compiled(&secure(plan, &access)?, profile)
 }
 

@@ -13,7 +13,7 @@ use terrane_app::ports::profiles::ProfileTexts;
 use terrane_app::profiling::{self, ColumnSummary, ProfileConfig, ProfileSummary};
 use terrane_compiler::query::DateRange;
 
-use super::{ColumnProfile, CubeProfile, Insight};
+use super::{ColumnProfile, CubeProfile, Insight, Sampling};
 use crate::body;
 use crate::fields::{FieldError, Fields, Path};
 use crate::profile_config::{self, ProfileConfigBody};
@@ -115,6 +115,8 @@ pub struct DimensionProfile<'a> {
     row_count: u64,
     #[schemars(schema_with = "schema::timestamp")]
     profiled_at: String,
+    sample_size: u64,
+    sampling: Option<Sampling<'a>>,
     profile: ColumnProfile<'a>,
     overall_quality_score: Option<f64>,
     quality_scores: BTreeMap<&'static str, f64>,
@@ -151,11 +153,13 @@ pub struct ProfileParts {
 /// Names the field that is unknown or invalid.
 pub fn profile_request_from_wire(body: &[u8]) -> Result<(ProfileConfig, Option<DateRange>), FieldError> {
     if body.iter().all(u8::is_ascii_whitespace) {
-        return Ok((ProfileConfig::default(), None));
+        return Ok((profile_config::with_default_sample(None, ProfileConfig::default()), None));
     }
     let value = body::parse(body)?;
     let fields = Fields::new(&value, &Path::ROOT, OBJECT, REQUEST)?;
-    let config = fields.get("config").map(|config| profile_config::read(config, &Path::ROOT.field("config")));
+    let json = fields.get("config");
+    let config = json.map(|config| profile_config::read(config, &Path::ROOT.field("config"))).transpose()?;
+    let config = profile_config::with_default_sample(json, config.unwrap_or_default());
     let range = match fields.get("filters") {
         None => None,
         Some(filters) => {
@@ -164,7 +168,7 @@ pub fn profile_request_from_wire(body: &[u8]) -> Result<(ProfileConfig, Option<D
             fields.get("date_range").map(|range| date_range(range, &path.field("date_range"))).transpose()?
         }
     };
-    Ok((config.transpose()?.unwrap_or_default(), range))
+    Ok((config, range))
 }
 
 fn date_range(value: &Json, path: &Path<'_>) -> Result<DateRange, FieldError> {
@@ -235,6 +239,8 @@ impl<'a> DimensionProfile<'a> {
             cube_name: whole.cube_name,
             row_count: whole.row_count,
             profiled_at: whole.profiled_at,
+            sample_size: whole.sample_size,
+            sampling: whole.sampling,
             profile: whole.dimension_profiles.into_iter().next()?,
             overall_quality_score: whole.overall_quality_score,
             quality_scores: whole.quality_scores,
@@ -292,6 +298,11 @@ impl ProfileTexts for StoredProfileTexts {
         Some(ProfileSummary {
             profiled_at: profile["profiled_at"].as_str()?.parse().ok()?,
             row_count: profile["row_count"].as_u64()?,
+            sample: Some(&profile["sampling"])
+                .filter(|json| !json.is_null())
+                .map(Json::to_string)
+                .unwrap_or_default()
+                .into(),
             columns: lists.flatten().map(summary_of).collect::<Option<Vec<_>>>()?,
         })
     }

@@ -22,7 +22,24 @@ const CUBE: &str = r#"cubes:
       - {name: count, type: count}
       - {name: revenue, type: sum, sql: amount}
 "#;
+/// A thousand rows, of which each tenth is of the region US; and a cube without a key.
+const SAMPLED: &str = r#"cubes:
+  - name: many
+    sql: "SELECT i AS id, CASE WHEN i % 10 = 0 THEN 'US' ELSE 'EU' END AS region FROM range(1000) AS numbers(i)"
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+      - {name: region, type: string, sql: region}
+    measures:
+      - {name: count, type: count}
+  - name: keyless
+    sql: "SELECT i AS number FROM range(40) AS numbers(i)"
+    dimensions:
+      - {name: number, type: number, sql: number}
+    measures:
+      - {name: count, type: count}
+"#;
 const POLICIES: &str = r#"policies:
+  - {name: many, cubes: [many], when: {roles: [seller]}, row_filter: "{many}.region = {{ user.attributes.region }}"}
   - {name: region, cubes: [orders], when: {roles: [seller]}, row_filter: "{orders}.region = {{ user.attributes.region }}"}
   - {name: secret, cubes: [orders], when: {roles: [seller]}, deny: [secret]}
 "#;
@@ -30,6 +47,7 @@ const ROWS: &str = "id,region,secret,day,amount\n1,EU,HIDDEN-1,2024-01-01,10\n2,
                     3,US,HIDDEN-3,2024-02-01,30\n4,US,HIDDEN-4,2024-02-02,\n";
 
 const PROFILE: &str = "/api/v1/profiling/cubes/orders/profile";
+const MANY: &str = "/api/v1/profiling/cubes/many/profile";
 const SCORE: &str = "/api/v1/profiling/cubes/orders/quality-score";
 
 /// The callers: a name, a role and a region.
@@ -45,6 +63,7 @@ struct Shop {
 impl Shop {
     fn new() -> Shop {
         let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/orders.yml", CUBE);
+        let project = project.with("cubes/sampled.yml", SAMPLED);
         let project = project.with("policies/orders.yml", POLICIES).with("orders.csv", ROWS);
         let keys = CALLERS.into_iter().map(|(name, role, region)| (name, key(&project, name, role, region))).collect();
         let server = Program::new(BINARY, &["serve"], project.path()).arguments(&["--port", "0"]).serve().unwrap();
@@ -64,8 +83,11 @@ impl Shop {
 
 fn key(project: &Scratch, name: &str, role: &str, region: &str) -> String {
     let attribute = format!("region={region}");
-    let arguments = ["--name", name, "--roles", role, "--attribute", &attribute, "--json"];
-    let made = Program::new(BINARY, &["auth", "create-key"], project.path()).arguments(&arguments).run().unwrap();
+    create_key(project, &["--name", name, "--roles", role, "--attribute", &attribute, "--json"])
+}
+
+fn create_key(project: &Scratch, arguments: &[&str]) -> String {
+    let made = Program::new(BINARY, &["auth", "create-key"], project.path()).arguments(arguments).run().unwrap();
     let key: Value = serde_json::from_str(&made.stdout).unwrap_or_else(|_| panic!("{}", made.stderr));
     key["key"].as_str().unwrap().to_owned()
 }
@@ -159,5 +181,75 @@ fn invalid_requests_of_profiles_name_the_field() {
     assert_eq!((status, &refused["error"]["details"]["nearest"]), (404, &json!(["orders"])), "{refused}");
     assert_eq!(shop.ask(&key, "GET", &format!("{PROFILE}?include_histograms=1"), None).0, 400);
     let (_, sampled) = shop.ask(&key, "POST", PROFILE, Some(&json!({"config": {"sample_size": 10}})));
-    assert_eq!(sampled["warnings"].as_array().unwrap().len(), 1, "{sampled}");
+    // Fewer rows than requested are all read.
+    assert_eq!(
+        (&sampled["sample_size"], &sampled["sampling"], &sampled["warnings"]),
+        (&json!(4), &Value::Null, &json!([]))
+    );
+    let keyless = json!({"config": {"sample_size": 10}});
+    let (_, all) = shop.ask(&key, "POST", "/api/v1/profiling/cubes/keyless/profile", Some(&keyless));
+    assert_eq!((&all["sample_size"], &all["sampling"]), (&json!(40), &Value::Null), "{all}");
+    assert!(all["warnings"][0].as_str().unwrap().contains("primary key"), "{all}");
+    let strata = json!({"config": {"sampling_strategy": "stratified", "stratify_by": "nothing"}});
+    assert_eq!(shop.ask(&key, "POST", MANY, Some(&strata)).0, 400);
+}
+
+/// Returns a column of a profile without the numbers of the cube.
+fn dimension<'p>(profile: &'p Value, name: &str) -> &'p Value {
+    let columns = profile["dimension_profiles"].as_array().unwrap();
+    columns
+        .iter()
+        .find(|column| column["name"].as_str().unwrap().ends_with(name))
+        .unwrap_or_else(|| panic!("{profile}"))
+}
+
+#[test]
+fn samples_have_the_requested_size_and_are_the_same_again() {
+    let shop = Shop::new();
+    let key = shop.key("all");
+    let profile = |config: Value| {
+        let (status, made) = shop.ask(&key, "POST", MANY, Some(&json!({"config": config})));
+        assert_eq!((status, &made["row_count"], &made["warnings"]), (200, &json!(1000), &json!([])), "{made}");
+        made
+    };
+    for strategy in ["random", "systematic", "stratified"] {
+        let mut config = json!({"sample_size": 100, "sampling_strategy": strategy, "top_n_values": 20});
+        if strategy == "stratified" {
+            config["stratify_by"] = json!("region");
+        }
+        let (made, again) = (profile(config.clone()), profile(config));
+        assert_eq!((&made["sample_size"], &made["sampling"]["strategy"]), (&json!(100), &json!(strategy)), "{made}");
+        assert_eq!(made["sampling"]["is_estimate"], json!(true));
+        assert_eq!(made["dimension_profiles"], again["dimension_profiles"], "{strategy}");
+        let id = dimension(&made, "id");
+        assert_eq!((&id["total_count"], &id["distinct_count"]), (&json!(100), &json!(100)), "{strategy}: {id}");
+        let bins = id["histogram"].as_array().unwrap().iter().map(|bin| bin["count"].as_u64().unwrap());
+        assert_eq!(bins.sum::<u64>(), 100, "all statements read the same rows: {id}");
+        let parts = dimension(&made, "region")["top_values"].as_array().unwrap();
+        let counts: Vec<u64> = parts.iter().map(|part| part["count"].as_u64().unwrap()).collect();
+        assert_eq!(counts.iter().sum::<u64>(), 100, "{parts:?}");
+        match strategy {
+            // Nine of ten rows are of the region EU.
+            "stratified" => assert_eq!(counts, [90, 10]),
+            "systematic" => assert_eq!((&id["min"], &id["max"], &id["mean"]), (&json!(9), &json!(999), &json!(504.0))),
+            _ => assert!(id["mean"] != json!(504.0) && id["max"].as_i64() > Some(800), "{id}"),
+        }
+    }
+    let all = profile(json!({"sample_size": 0}));
+    assert_eq!((&all["sample_size"], &all["sampling"]), (&json!(1000), &Value::Null));
+    // Counts of a sample are not compared with those of all rows.
+    let (_, changed) = shop.ask(&key, "POST", MANY, Some(&json!({"config": {"sample_size": 100}})));
+    assert_eq!(changed["changes"]["columns"], json!([]), "{changed}");
+}
+
+#[test]
+fn a_sample_has_only_rows_that_the_caller_sees() {
+    let shop = Shop::new();
+    let config = json!({"config": {"sample_size": 50, "top_n_values": 20}});
+    let (status, made) = shop.ask(&shop.key("us"), "POST", MANY, Some(&config));
+    assert_eq!((status, &made["row_count"], &made["sample_size"]), (200, &json!(100), &json!(50)), "{made}");
+    assert_eq!(dimension(&made, "region")["top_values"], json!([{"value": "US", "count": 50}]), "{made}");
+    let of = "/api/v1/profiling/dimensions/many/region/profile";
+    let (status, region) = shop.ask(&shop.key("us"), "POST", of, Some(&config));
+    assert_eq!((status, &region["sample_size"], &region["row_count"]), (200, &json!(50), &json!(100)), "{region}");
 }

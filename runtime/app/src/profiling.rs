@@ -31,7 +31,7 @@ use crate::ports::plugins::PluginFault;
 use crate::ports::severity::FindingSeverity;
 use crate::query::{QueryRunError, QueryService, QuerySession, RequestContext};
 use answers::Answers;
-pub use archive::{ProfileArchive, ProfileError};
+pub use archive::{ProfileArchive, ProfileError, RequestedProfile};
 pub use changes::{ColumnChange, ColumnChangeKind, ColumnSummary, Pair, ProfileChanges, ProfileSummary};
 pub use config::{ProfileConfig, SampleRequest};
 pub use report::{Bin, ColumnProfile, CubeProfile, Insight};

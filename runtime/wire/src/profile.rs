@@ -15,8 +15,8 @@ use terrane_compiler::types::LogicalType;
 
 pub use stored::{
     CountChange, DimensionProfile, ProfileChanges, ProfileColumnChange, ProfileDates, ProfileFilters, ProfileParts,
-    ProfileRange, ProfileRequest, QualityScore, StoredCubeProfile, StoredProfileTexts, TypeChange,
-    profile_parts_from_parameters, profile_request_from_wire,
+    ProfileRange, ProfileRequest, QualityScore, StoredCubeProfile, StoredProfileTexts, TypeChange, profile_job_text,
+    profile_of_job, profile_parts_from_parameters, profile_request_from_wire,
 };
 
 use crate::profile_config::strategy_name;

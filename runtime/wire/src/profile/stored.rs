@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use terrane_app::ports::profiles::ProfileTexts;
-use terrane_app::profiling::{self, ColumnSummary, ProfileConfig, ProfileSummary};
+use terrane_app::profiling::{self, ColumnSummary, ProfileConfig, ProfileSummary, RequestedProfile};
 use terrane_compiler::query::DateRange;
 
 use super::{ColumnProfile, CubeProfile, Insight, Sampling};
@@ -22,6 +22,7 @@ use crate::schema;
 pub(crate) const REQUEST: &[&str] = &["config", "filters"];
 pub(crate) const FILTERS: &[&str] = &["date_range"];
 pub(crate) const DATE_RANGE: &[&str] = &["start", "end"];
+const JOB: &[&str] = &["cube", "dimension", "request"];
 const PARAMETERS: &[&str] = &["include_histograms", "include_insights"];
 const OBJECT: &str = "a JSON object";
 const RANGE: &str = "words like \"last 7 days\" or an object like {\"start\": …, \"end\": …}";
@@ -171,6 +172,31 @@ pub fn profile_request_from_wire(body: &[u8]) -> Result<(ProfileConfig, Option<D
     Ok((config, range))
 }
 
+/// Returns the text of a job for a profile: the cube, the dimension and the body of the request.
+///
+/// # Errors
+/// As [`profile_request_from_wire`].
+pub fn profile_job_text(cube: &str, dimension: Option<&str>, body: &[u8]) -> Result<String, FieldError> {
+    profile_request_from_wire(body)?;
+    let is_empty = body.iter().all(u8::is_ascii_whitespace);
+    let request = if is_empty { Json::Null } else { body::parse(body)? };
+    Ok(serde_json::json!({"cube": cube, "dimension": dimension, "request": request}).to_string())
+}
+
+/// Reads the text of a job for a profile.
+///
+/// # Errors
+/// The text is not one of this version.
+pub fn profile_of_job(text: &str) -> Result<RequestedProfile, FieldError> {
+    let value = body::parse(text.as_bytes())?;
+    let fields = Fields::new(&value, &Path::ROOT, OBJECT, JOB)?;
+    let name = |field| Ok::<_, FieldError>(fields.string(field, "a name")?.map(Arc::from));
+    let request = fields.get("request").map(Json::to_string).unwrap_or_default();
+    let (config, range) = profile_request_from_wire(request.as_bytes())?;
+    let cube = name("cube")?.ok_or_else(|| Path::ROOT.missing("cube"))?;
+    Ok(RequestedProfile { cube, dimension: name("dimension")?, range, config })
+}
+
 fn date_range(value: &Json, path: &Path<'_>) -> Result<DateRange, FieldError> {
     if let Json::String(words) = value {
         return Ok(DateRange::Words(words.as_str().into()));
@@ -290,6 +316,10 @@ impl ProfileTexts for StoredProfileTexts {
         let stored = StoredCubeProfile { profile: CubeProfile::from(profile), date_range: range, changes };
         // Plain structures with string keys always have a JSON form.
         serde_json::to_string(&stored).unwrap_or_default()
+    }
+
+    fn dimension(&self, profile: &profiling::CubeProfile) -> Option<String> {
+        serde_json::to_string(&DimensionProfile::of(profile)?).ok()
     }
 
     fn summary(&self, text: &str) -> Option<ProfileSummary> {

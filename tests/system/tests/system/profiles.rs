@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use terrane_system_tests::{Program, Scratch, Server, request_as};
+use terrane_system_tests::{Program, Scratch, Server, request_as, request_with};
 
 use crate::BINARY;
 
@@ -252,4 +252,87 @@ fn a_sample_has_only_rows_that_the_caller_sees() {
     let of = "/api/v1/profiling/dimensions/many/region/profile";
     let (status, region) = shop.ask(&shop.key("us"), "POST", of, Some(&config));
     assert_eq!((status, &region["sample_size"], &region["row_count"]), (200, &json!(50), &json!(100)), "{region}");
+}
+
+/// Sends a request for a profile as a job, and returns the status, the head and the body.
+fn submit(shop: &Shop, key: &str, path: &str, name: &str, body: &Value) -> (u16, String, Value) {
+    let (bearer, body) = (format!("Bearer {key}"), body.to_string());
+    let headers = [
+        ("Authorization", bearer.as_str()),
+        ("Prefer", "respond-async"),
+        ("Idempotency-Key", name),
+    ];
+    let answer = request_with(shop.server.address, &headers, "POST", path, Some(&body)).unwrap();
+    (answer.status, answer.head.clone(), answer.json().unwrap())
+}
+
+#[test]
+fn a_profile_runs_as_a_job_of_its_caller() {
+    let shop = Shop::new();
+    let (all, eu, other) = (shop.key("all"), shop.key("eu"), shop.key("us"));
+    let body = json!({"config": {"sample_size": 0, "top_n_values": 5}});
+    let (status, head, job) = submit(&shop, &eu, PROFILE, "first", &body);
+    assert_eq!((status, &job["kind"]), (202, &json!("profile")), "{job}");
+    let address = job["poll_url"].as_str().unwrap();
+    assert!(head.contains(address), "{head}");
+    let (status, ended) = shop.ask(&eu, "GET", &format!("{address}?wait=30"), None);
+    assert_eq!((status, &ended["status"], ended.get("row_count")), (200, &json!("complete"), None), "{ended}");
+    let result = ended["result_url"].as_str().unwrap();
+    let (status, made) = shop.ask(&eu, "GET", result, None);
+    // The job has the rows and columns of its caller.
+    assert_eq!((status, &made["row_count"]), (200, &json!(2)), "{made}");
+    assert!(!made.to_string().contains("HIDDEN"), "{made}");
+    assert_eq!(shop.ask(&eu, "GET", PROFILE, None), (200, made), "the profile is stored");
+    // A repeated request is the same job, and another request with its name is refused.
+    let (status, _, again) = submit(&shop, &eu, PROFILE, "first", &body);
+    assert_eq!((status, &again["job_id"]), (202, &job["job_id"]), "{again}");
+    assert_eq!(submit(&shop, &eu, PROFILE, "first", &json!({})).0, 422);
+    // Others do not learn that it exists.
+    for key in [&all, &other] {
+        assert_eq!(shop.ask(key, "GET", address, None).0, 404);
+        assert_eq!(shop.ask(key, "GET", result, None).0, 404);
+        assert_eq!(shop.ask(key, "DELETE", address, None).0, 404);
+    }
+    let (_, listed) = shop.ask(&eu, "GET", "/api/v1/query/async", None);
+    assert_eq!(listed["jobs"].as_array().unwrap().len(), 1, "{listed}");
+    // Its owner gives up the result.
+    assert_eq!(shop.ask(&eu, "DELETE", address, None).1["status"], json!("expired"));
+    assert_eq!(shop.ask(&eu, "GET", result, None).0, 410);
+}
+
+#[test]
+fn jobs_of_dimensions_and_invalid_jobs_answer_like_requests() {
+    let shop = Shop::new();
+    let key = shop.key("eu");
+    let of = |name: &str| format!("/api/v1/profiling/dimensions/orders/{name}/profile");
+    let (status, _, job) = submit(&shop, &key, &of("region"), "region", &json!({}));
+    assert_eq!(status, 202, "{job}");
+    let address = job["poll_url"].as_str().unwrap();
+    let (_, ended) = shop.ask(&key, "GET", &format!("{address}?wait=30"), None);
+    let (status, region) = shop.ask(&key, "GET", ended["result_url"].as_str().unwrap(), None);
+    assert_eq!((status, &region["profile"]["top_values"]), (200, &json!([{"value": "EU", "count": 2}])), "{region}");
+    // A denied dimension, an unknown one, and an unknown cube.
+    for path in [of("secret"), of("nothing"), "/api/v1/profiling/cubes/order/profile".to_owned()] {
+        assert_eq!(submit(&shop, &key, &path, "unknown", &json!({})).0, 404, "{path}");
+    }
+    let (status, _, refused) = submit(&shop, &key, PROFILE, "bad", &json!({"config": {"histogram_bin": 5}}));
+    assert_eq!((status, &refused["error"]["details"]["field"]), (400, &json!("config.histogram_bin")), "{refused}");
+}
+
+#[test]
+fn a_changed_policy_closes_the_result_of_a_job() {
+    let shop = Shop::new();
+    let key = shop.key("eu");
+    let (_, _, job) = submit(&shop, &key, PROFILE, "before", &json!({}));
+    let address = job["poll_url"].as_str().unwrap();
+    let (_, ended) = shop.ask(&key, "GET", &format!("{address}?wait=30"), None);
+    let result = ended["result_url"].as_str().unwrap();
+    assert_eq!(shop.ask(&key, "GET", result, None).0, 200);
+    let policies = POLICIES.replace("deny: [secret]", "deny: [secret, day]");
+    std::fs::write(shop.project.path().join("policies/orders.yml"), policies).unwrap();
+    let writer = create_key(&shop.project, &["--name", "writer", "--scopes", "read,write", "--json"]);
+    let (status, loaded) = shop.ask(&writer, "POST", "/api/v1/unified/load", Some(&json!({})));
+    assert_eq!(status, 200, "{loaded}");
+    let (status, gone) = shop.ask(&key, "GET", result, None);
+    assert_eq!((status, &gone["error"]["details"]["reason"]), (410, &json!("policy_changed")), "{gone}");
 }

@@ -83,6 +83,8 @@ pub enum NoSample {
     Dialect,
     /// The cube has no primary key.
     PrimaryKey,
+    /// The caller may not read the primary key. Samples of different sizes would disclose its order.
+    HiddenKey,
     /// The cube has no primary time dimension that the caller may read, and the request names no strata.
     Strata,
 }
@@ -133,6 +135,8 @@ pub fn no_sample(
     let (name, arity) = SAMPLE_ORDER;
     Ok(if cube.primary_key.is_empty() {
         Some(NoSample::PrimaryKey)
+    } else if sample_keys(&access, cube).is_err() {
+        Some(NoSample::HiddenKey)
     } else if profile.function(name, arity, None).is_none() && method != Some(SampleMethod::Systematic) {
         Some(NoSample::Dialect)
     } else if method.is_none() {
@@ -153,16 +157,28 @@ fn sample_method(
         SamplingStrategy::Systematic => Some(SampleMethod::Systematic),
         SamplingStrategy::Stratified(Some(name)) => Some(SampleMethod::Stratified(dimension(access, cube, name)?)),
         SamplingStrategy::Stratified(None) => {
-            let time = cube.primary_time.map(|index| DimensionId { cube: cube.id, index });
-            time.filter(|id| open_dimension(access, cube, *id).is_ok()).map(SampleMethod::Stratified)
+            let time = cube.primary_time.and_then(|index| own_dimension(access, cube, index).ok());
+            time.map(SampleMethod::Stratified)
         }
     })
 }
 
 fn fact_sample(access: &Access<'_>, cube: &Cube, sample: &RowSample) -> Result<FactSample, QueryError> {
-    let keys = cube.primary_key.iter().map(|index| DimensionId { cube: cube.id, index: *index });
+    let keys = sample_keys(access, cube)?;
     let method = sample_method(access, cube, &sample.strategy)?.unwrap_or(SampleMethod::Random);
-    Ok(FactSample { rows: sample.rows, total: sample.total.max(1), keys: keys.collect(), method })
+    Ok(FactSample { rows: sample.rows, total: sample.total.max(1), keys, method })
+}
+
+/// Returns the primary key of a cube.
+///
+/// # Errors
+/// The caller may not read it unmasked.
+fn sample_keys(access: &Access<'_>, cube: &Cube) -> Result<Vec<DimensionId>, QueryError> {
+    cube.primary_key.iter().map(|index| own_dimension(access, cube, *index)).collect()
+}
+
+fn own_dimension(access: &Access<'_>, cube: &Cube, index: u32) -> Result<DimensionId, QueryError> {
+    dimension(access, cube, &access.model().dimension(DimensionId { cube: cube.id, index }).name)
 }
 
 /// Returns the columns of a cube that the caller may read unmasked: first dimensions, then measures that aggregate one
@@ -223,11 +239,8 @@ pub fn statistics_as_query(model: &Model, query: &StatisticsQuery) -> Result<Sem
         }
         Ok(())
     };
-    let strata = query.sample.iter().filter_map(|sample| match &sample.strategy {
-        SamplingStrategy::Stratified(name) => name.as_ref(),
-        SamplingStrategy::Random | SamplingStrategy::Systematic => None,
-    });
-    let tops = query.top.iter().map(|(name, _)| name).chain(strata);
+    let of_sample = query.sample.iter().flat_map(|sample| members_of_sample(model, cube, sample));
+    let tops = query.top.iter().map(|(name, _)| name).chain(of_sample);
     query.statistics.iter().filter_map(|(name, _)| name.as_ref()).chain(tops).try_for_each(|name| add(name))?;
     let conditions = query.statistics.iter().filter_map(|(_, statistic)| match statistic {
         Statistic::Where(filter) => Some(filter),
@@ -243,6 +256,17 @@ pub fn statistics_as_query(model: &Model, query: &StatisticsQuery) -> Result<Sem
         members.push(first);
     }
     Ok(statement_query)
+}
+
+/// Returns the dimensions by which the rows of a sample are ordered.
+fn members_of_sample<'a>(model: &'a Model, cube: &'a Cube, sample: &'a RowSample) -> Vec<&'a Arc<str>> {
+    let named = |index| &model.dimension(DimensionId { cube: cube.id, index }).name;
+    let strata = match &sample.strategy {
+        SamplingStrategy::Stratified(Some(name)) => Some(name),
+        SamplingStrategy::Stratified(None) => cube.primary_time.map(named),
+        SamplingStrategy::Random | SamplingStrategy::Systematic => None,
+    };
+    cube.primary_key.iter().map(|index| named(*index)).chain(strata).collect()
 }
 
 /// Returns the members of a condition.

@@ -236,6 +236,8 @@ cubes:
       - {name: count, type: count}
 policies:
   - {name: secrets, cubes: [timeless], when: {roles: [clerk]}, mask: {secret: hash}}
+  - {name: keys, cubes: [timeless], when: {roles: [blind]}, deny: [id]}
+  - {name: masks, cubes: [timeless], when: {roles: [veiled]}, mask: {shop: "null"}}
 "#;
 
 const UNSAMPLED_TYPES: &str =
@@ -295,6 +297,19 @@ fn a_cube_without_a_key_or_strata_has_no_sample() {
     }
     assert_eq!(found("timeless", SamplingStrategy::Stratified(None)), Ok(Some(NoSample::Strata)));
     assert_eq!(found("timeless", SamplingStrategy::Random), Ok(None));
+    for role in ["blind", "veiled"] {
+        let caller = read_caller(&json!({"roles": [role]}));
+        let authorized = Authorized::without_hooks(&model, &caller);
+        let hidden = no_sample(&profile, &authorized, "timeless", &SamplingStrategy::Systematic);
+        assert_eq!(hidden, Ok(Some(NoSample::HiddenKey)), "{role}");
+        let query = StatisticsQuery {
+            cube: "timeless".into(),
+            range: None,
+            sample: sample(SamplingStrategy::Random),
+            ..statement(vec![(None, Statistic::Rows)], None)
+        };
+        assert!(compiled(&model, &profile, &query, &json!({"roles": [role]})).is_err(), "{role}");
+    }
     for strata in ["secret", "nothing", "count"] {
         assert!(found("timeless", SamplingStrategy::Stratified(Some(strata.into()))).is_err(), "{strata}");
     }

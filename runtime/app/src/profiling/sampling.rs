@@ -4,7 +4,7 @@
 //! caller's policies before the sample is taken, so the size of the cube is exact. Not here: the SQL of samples
 //! (compiler).
 
-use terrane_compiler::column_statistics::{NoSample, RowSample, Statistic};
+use terrane_compiler::column_statistics::{NoSample, RowSample, Statistic, StatisticsQuery};
 
 use super::answers::Answers;
 use super::{ProfileTarget, SampleRequest};
@@ -24,18 +24,19 @@ pub(super) async fn rows(target: ProfileTarget<'_>, request: &SampleRequest) -> 
     if request.size == 0 {
         return Ok(ProfiledRows::default());
     }
-    if let Some(reason) = target.session.no_sample(target.cube, &request.strategy)? {
+    let rows = target.query(vec![(None, Statistic::Rows)], None);
+    if let Some(reason) = target.session.no_sample(&rows, &request.strategy).await? {
         let warning = request.is_explicit.then(|| warning(reason));
         return Ok(ProfiledRows { sample: None, warning });
     }
-    let total = count(target).await?;
+    let total = count(target, &rows).await?;
     let sample = RowSample { strategy: request.strategy.clone(), rows: request.size, total };
     Ok(ProfiledRows { sample: Some(sample).filter(|sample| sample.rows < total), warning: None })
 }
 
 /// Counts all rows of the cube that the caller may see.
-async fn count(target: ProfileTarget<'_>) -> Result<u64, QueryRunError> {
-    let rows = target.session.profile(&target.query(vec![(None, Statistic::Rows)], None)).await?;
+async fn count(target: ProfileTarget<'_>, rows: &StatisticsQuery) -> Result<u64, QueryRunError> {
+    let rows = target.session.profile(rows).await?;
     let mut answers = Answers::new(target.columns, false);
     answers.add(vec![(None, Statistic::Rows)], &rows.batches);
     Ok(answers.rows())
@@ -45,6 +46,7 @@ fn warning(reason: NoSample) -> &'static str {
     match reason {
         NoSample::Dialect => "all rows were counted: the dialect of the warehouse has no function for samples",
         NoSample::PrimaryKey => "all rows were counted: a sample needs a primary key of the cube",
+        NoSample::HiddenKey => "all rows were counted: a sample needs a primary key that you may read",
         NoSample::Strata => {
             "all rows were counted: a stratified sample needs `stratify_by` or a primary time dimension of the cube"
         }

@@ -209,12 +209,21 @@ impl QuerySession<'_> {
         has_quantiles(&self.snapshot.profile)
     }
 
-    /// Returns the reason why a strategy of samples cannot be applied to a cube; `None` if it can.
+    /// Returns the reason why the sample of a statement cannot be taken for the caller, hooks included; `None` if it can.
     ///
     /// # Errors
-    /// The cube is closed to the caller, or the strata are not a dimension that the caller may read unmasked.
-    pub fn no_sample(&self, cube: &str, strategy: &SamplingStrategy) -> Result<Option<NoSample>, QueryError> {
-        no_sample(&self.snapshot.profile, &self.without_hooks(), cube, strategy)
+    /// The cube is closed to the caller, a hook denies the statement, or the strata are not a dimension that the caller
+    /// may read unmasked.
+    pub async fn no_sample(
+        &self,
+        query: &StatisticsQuery,
+        strategy: &SamplingStrategy,
+    ) -> Result<Option<NoSample>, QueryRunError> {
+        let semantic = statistics_as_query(&self.snapshot.model, query)?;
+        let mut recorder = self.recorder(&semantic, self.context.kind);
+        let authorization = self.authorize(&semantic, &recorder).await;
+        let authorization = self.finish(&mut recorder, authorization).await?;
+        Ok(no_sample(&self.snapshot.profile, &authorization.authorized, &query.cube, strategy)?)
     }
 
     /// Runs statistics of a cube's columns, within the timeout of queries.

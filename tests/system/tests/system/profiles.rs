@@ -257,11 +257,7 @@ fn a_sample_has_only_rows_that_the_caller_sees() {
 /// Sends a request for a profile as a job, and returns the status, the head and the body.
 fn submit(shop: &Shop, key: &str, path: &str, name: &str, body: &Value) -> (u16, String, Value) {
     let (bearer, body) = (format!("Bearer {key}"), body.to_string());
-    let headers = [
-        ("Authorization", bearer.as_str()),
-        ("Prefer", "respond-async"),
-        ("Idempotency-Key", name),
-    ];
+    let headers = [("Authorization", bearer.as_str()), ("Prefer", "respond-async"), ("Idempotency-Key", name)];
     let answer = request_with(shop.server.address, &headers, "POST", path, Some(&body)).unwrap();
     (answer.status, answer.head.clone(), answer.json().unwrap())
 }

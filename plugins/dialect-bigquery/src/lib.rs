@@ -69,6 +69,7 @@ pub fn profile() -> Profile {
         .with_features(Feature::QUALIFY)
         .ops(OPS)
         .function("mask_hash", 1, "TO_HEX(SHA256({0}))")
+        .function("sample_order", 1, "FARM_FINGERPRINT({0})")
         .function("mask_partial", 2, "CONCAT(SUBSTR({0}, 1, 1), {1})")
         .without_op(Op::Percentile)
         .op_for(Op::Sum, LogicalType::Integer, "SUM(CAST({0} AS BIGNUMERIC))")

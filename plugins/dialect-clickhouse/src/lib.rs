@@ -78,6 +78,7 @@ pub fn profile() -> Profile {
         .with_features(Feature::ILIKE | Feature::QUALIFY)
         .ops(OPS)
         .function("mask_hash", 1, "lower(hex(SHA256({0})))")
+        .function("sample_order", 1, "cityHash64({0})")
         .function("mask_partial", 2, "concat(substringUTF8({0}, 1, 1), {1})")
         .op_for(Op::Sum, LogicalType::Integer, "sumOrNull(toInt128({0}))")
         .op_for(Op::ToTimeZone, LogicalType::TimestampTz, IN_ZONE)

@@ -60,6 +60,7 @@ pub fn profile() -> Profile {
         .with_features(Feature::ILIKE | Feature::LATERAL | Feature::QUALIFY | Feature::EXPLAIN_JSON)
         .ops(OPS)
         .function("mask_hash", 1, "sha256(CAST({0} AS VARCHAR))")
+        .function("sample_order", 1, "hash({0})")
         .function("mask_partial", 2, "substr({0}, 1, 1) || {1}")
         .times(|unit, time| {
             time.add = format!("{{0}} + INTERVAL ({{1}}) {}", unit.to_uppercase());

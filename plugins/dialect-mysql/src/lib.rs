@@ -72,6 +72,7 @@ pub fn profile() -> Profile {
         .ops(OPS)
         .function("text_lookup", 1, "{0}")
         .function("mask_hash", 1, "SHA2({0}, 256)")
+        .function("sample_order", 1, "crc32({0})")
         .function("mask_partial", 2, "CONCAT(LEFT(CONVERT({0} USING utf8mb4), 1), {1})")
         .without_op(Op::Percentile)
         // CONVERT_TZ returns null if no zones are loaded, and the unchanged time before 1970 and after 2037.

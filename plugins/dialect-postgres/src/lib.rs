@@ -60,6 +60,7 @@ pub fn profile() -> Profile {
         .ops(OPS)
         .function("text_lookup", 1, "CAST({0} AS TEXT)")
         .function("mask_hash", 1, "encode(sha256(convert_to(CAST({0} AS TEXT), 'UTF8')), 'hex')")
+        .function("sample_order", 1, "hashtextextended({0}, 0)")
         .function("mask_partial", 2, "substr({0}, 1, 1) || {1}")
         .op_for(Op::Max, LogicalType::Boolean, "bool_or({0})")
         .op_for(Op::Min, LogicalType::Boolean, "bool_and({0})")

@@ -62,6 +62,7 @@ pub fn profile() -> Profile {
         .with_features(Feature::ILIKE | Feature::QUALIFY)
         .ops(OPS)
         .function("mask_hash", 1, "SHA2({0}, 256)")
+        .function("sample_order", 1, "FNV_HASH({0})")
         .function("mask_partial", 2, "SUBSTRING({0}, 1, 1) || {1}")
         .op_for(Op::Max, LogicalType::Boolean, "bool_or({0})")
         .op_for(Op::Min, LogicalType::Boolean, "bool_and({0})")

@@ -60,6 +60,7 @@ pub fn profile() -> Profile {
         .with_features(Feature::ILIKE | Feature::LATERAL | Feature::QUALIFY | Feature::EXPLAIN_JSON)
         .ops(OPS)
         .function("mask_hash", 1, "SHA2({0}, 256)")
+        .function("sample_order", 1, "HASH({0})")
         .function("mask_partial", 2, "CONCAT(SUBSTR({0}, 1, 1), {1})")
         .op_for(Op::ToTimeZone, LogicalType::TimestampTz, "CAST(CONVERT_TIMEZONE({1}, {0}) AS TIMESTAMP_NTZ)")
         .op_for(Op::ToTimeZone, LogicalType::Timestamp, "CONVERT_TIMEZONE('UTC', {1}, {0})")

@@ -65,6 +65,7 @@ pub fn profile() -> Profile {
         .with_features(Feature::ILIKE | Feature::LATERAL)
         .ops(OPS)
         .function("mask_hash", 1, "sha2({0}, 256)")
+        .function("sample_order", 1, "xxhash64({0})")
         .function("mask_partial", 2, "concat(substring({0}, 1, 1), {1})")
         .op_for(Op::Sum, LogicalType::Integer, "sum(CAST({0} AS DECIMAL(38, 0)))")
         .op_for(Op::ToTimeZone, LogicalType::TimestampTz, "convert_timezone('UTC', {1}, CAST({0} AS TIMESTAMP_NTZ))")

@@ -58,6 +58,7 @@ pub fn profile() -> Profile {
         .with_features(Feature::LATERAL | Feature::EXPLAIN_JSON)
         .ops(OPS)
         .function("mask_hash", 1, "lower(to_hex(sha256(to_utf8({0}))))")
+        .function("sample_order", 1, "xxhash64(to_utf8({0}))")
         .function("mask_partial", 2, "concat(substr({0}, 1, 1), {1})")
         .without_op(Op::Percentile)
         .op_for(Op::Sum, LogicalType::Integer, "sum(CAST({0} AS DECIMAL(38, 0)))")

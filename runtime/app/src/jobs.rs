@@ -1,8 +1,9 @@
 //! Asynchronous queries: a query is stored as a job, a runner on any replica runs it, and its result is read in
 //! pages later.
 //!
-//! In: a query and the caller who submits it. Out: the job's state, and pages of its result. Absent: running jobs
-//! (`runner`), deleting expired results and jobs (`maintenance`), tables and files (ports).
+//! In: a query or the request of a profile, and the caller who submits it. Out: the job's state, and its result. Absent:
+//! running jobs (`runner`), profiles (`profile`), deleting expired results and jobs (`maintenance`), tables and files
+//! (ports).
 //!
 //! # Rights
 //! A job belongs to its maker: the user id and the tenant of the verified caller. Other callers do not learn that it
@@ -13,6 +14,7 @@
 
 mod error;
 mod maintenance;
+mod profile;
 mod runner;
 
 use std::sync::Arc;
@@ -26,15 +28,17 @@ use tokio::sync::watch;
 
 pub use error::{GoneReason, JobError};
 pub use maintenance::JobMaintenance;
+pub use profile::ProfileSubmission;
 pub use runner::JobRunner;
 
 use crate::domain::{Identity, QueryKind, RequestContext, RequestOrigin, Surface};
 use crate::ports::audit::AuditEntry;
 use crate::ports::clock::Clock;
 use crate::ports::credentials::Credentials;
-use crate::ports::jobs::{Job, JobQuota, JobState, JobTexts, Jobs, Maker, NewJob, Submitted};
+use crate::ports::jobs::{Job, JobKind, JobQuota, JobState, JobTexts, Jobs, Maker, Manifest, NewJob, Submitted};
 use crate::ports::results::{JobResults, ResultPage};
 use crate::ports::tokens::Randomness;
+use crate::profiling::ProfileArchive;
 use crate::query::{QueryRunError, QueryService, QuerySession, statement_digest_of};
 use crate::security;
 
@@ -82,6 +86,8 @@ pub struct JobPorts {
     pub texts: Arc<dyn JobTexts>,
     /// The service that runs the queries of jobs, under permits and a timeout of their own.
     pub queries: Arc<QueryService>,
+    /// Makes the profiles of jobs with the same permits and timeout; `None` if profiling is switched off.
+    pub profiles: Option<Arc<ProfileArchive>>,
     pub credentials: Arc<dyn Credentials>,
     pub randomness: Arc<dyn Randomness>,
     pub clock: Arc<dyn Clock>,
@@ -94,6 +100,19 @@ pub struct Submission<'a> {
     pub text: Arc<str>,
     pub query: &'a SemanticQuery,
     pub idempotency_key: Option<Arc<str>>,
+}
+
+/// The text of a request, and the maker's own name of it.
+struct JobText {
+    text: Arc<str>,
+    idempotency_key: Option<Arc<str>>,
+}
+
+/// The result of a complete job.
+pub enum JobOutput {
+    Rows(Box<JobPage>),
+    /// The text of a profile.
+    Profile(Arc<str>),
 }
 
 /// A page of a complete job's result.
@@ -141,29 +160,46 @@ impl JobService {
             return Err(JobError::HasTotals);
         }
         let now = self.ports.clock.now();
-        let maker = maker_of(identity);
-        let context = job_context(&maker, context);
+        let context = job_context(&maker_of(identity), context);
         let session = self.ports.queries.session_at(&context, now);
         // A query that does not compile is refused at once.
         session.prepare(&without_total(submission.query.clone())).await?.sql().await?;
+        let text = JobText { text: submission.text, idempotency_key: submission.idempotency_key };
+        self.store(identity, &context, self.new_job(identity, &context, JobKind::Query, now, text)).await
+    }
+
+    /// Returns a job to be stored.
+    fn new_job(
+        &self,
+        identity: &Identity,
+        context: &RequestContext,
+        kind: JobKind,
+        now: Timestamp,
+        request: JobText,
+    ) -> NewJob {
         let mut random = [0; 16];
         self.ports.randomness.fill(&mut random);
-        let id: Arc<str> = hex::encode(random).into();
-        let request_hash: Arc<str> = hex::encode(Sha256::digest(submission.text.as_bytes())).into();
-        let job = NewJob {
-            id: Arc::clone(&id),
-            maker,
-            query: submission.text,
+        let request_hash = hex::encode(Sha256::digest(request.text.as_bytes())).into();
+        NewJob {
+            id: hex::encode(random).into(),
+            maker: maker_of(identity),
+            kind,
+            query: request.text,
             now,
             created_at: now,
             correlation_id: context.logged_correlation_id(),
-            idempotency_key: submission.idempotency_key,
-            request_hash: Arc::clone(&request_hash),
-        };
-        let entry = self.entry("job_submitted", now, identity, &context.origin(), &id);
+            idempotency_key: request.idempotency_key,
+            request_hash,
+        }
+    }
+
+    /// Stores a job within the quotas, and returns it, or the job with the same idempotency key.
+    async fn store(&self, identity: &Identity, context: &RequestContext, job: NewJob) -> Result<Job, JobError> {
+        let id = Arc::clone(&job.id);
+        let entry = self.entry("job_submitted", job.now, identity, &context.origin(), &id);
         match self.ports.jobs.submit(&job, self.settings.quota, entry).await? {
             Submitted::Stored => {}
-            Submitted::Known(known) if known.request_hash == request_hash => return Ok(self.seen(*known)),
+            Submitted::Known(known) if known.request_hash == job.request_hash => return Ok(self.seen(*known)),
             Submitted::Known(_) => return Err(JobError::OtherRequest),
             Submitted::CallerFull => return Err(JobError::CallerFull { open: self.settings.quota.open_per_caller }),
             Submitted::Full => return Err(JobError::Full { open: self.settings.quota.open }),
@@ -231,40 +267,59 @@ impl JobService {
         self.wait(identity, id, MOMENT).await
     }
 
-    /// Returns rows of a complete job's result, if the present policies allow the reader the statement that the job
-    /// ran.
+    /// Returns the result of a complete job, or a page of its rows, if the present policies allow the reader what they
+    /// allowed the job.
     ///
     /// # Errors
     /// [`JobError`]
-    pub async fn page(
+    pub async fn output(
         &self,
         identity: &Identity,
         context: &RequestContext,
         id: &str,
         offset: u64,
         limit: u64,
-    ) -> Result<JobPage, JobError> {
+    ) -> Result<JobOutput, JobError> {
         let job = self.job(identity, id).await?;
-        let (manifest, fingerprint) = match (job.state, &job.manifest, &job.fingerprint) {
-            (JobState::Complete, Some(manifest), Some(fingerprint)) => (manifest, fingerprint),
-            (JobState::Expired, ..) => return Err(JobError::Gone { reason: GoneReason::Expired }),
-            (state, ..) => return Err(JobError::NoResult { state }),
-        };
+        match (job.state, &job.manifest, &job.fingerprint) {
+            (JobState::Complete, Some(manifest), Some(fingerprint)) => {
+                let (manifest, fingerprint) = (manifest.clone(), Arc::clone(fingerprint));
+                let context = job_context(&maker_of(identity), context);
+                match job.kind {
+                    JobKind::Query => {
+                        let page = self.page(&context, job, &manifest, &fingerprint, offset, limit).await?;
+                        Ok(JobOutput::Rows(Box::new(page)))
+                    }
+                    JobKind::Profile => {
+                        Ok(JobOutput::Profile(self.profile(&context, &job, &manifest, &fingerprint).await?))
+                    }
+                }
+            }
+            (JobState::Expired, ..) => Err(JobError::Gone { reason: GoneReason::Expired }),
+            (state, ..) => Err(JobError::NoResult { state }),
+        }
+    }
+
+    async fn page(
+        &self,
+        context: &RequestContext,
+        job: Job,
+        manifest: &Manifest,
+        fingerprint: &str,
+        offset: u64,
+        limit: u64,
+    ) -> Result<JobPage, JobError> {
         let query = self.ports.texts.query(&job.query);
         let (query, _) = query.map_err(|_| JobError::Gone { reason: GoneReason::PolicyChanged })?;
         let query = without_total(query);
-        let context = job_context(&maker_of(identity), context);
-        let session = self.ports.queries.session_at(&context, job.now);
+        let session = self.ports.queries.session_at(context, job.now);
         let digest = match statement_digest(&session, &query).await {
             Ok(digest) => Some(digest),
             // The query is denied, or the model no longer has its members.
             Err(error) if error.is_denial() || matches!(error, QueryRunError::Query(_)) => None,
             Err(error) => return Err(error.into()),
         };
-        if digest.as_deref() != Some(&**fingerprint) {
-            tracing::info!(event = "job_result_closed", job_id = id);
-            return Err(JobError::Gone { reason: GoneReason::PolicyChanged });
-        }
+        check_view(&job, digest.as_deref(), fingerprint)?;
         let page = self.ports.results.page(manifest, offset, limit).await?;
         Ok(JobPage { total_rows: manifest.rows, page, job })
     }
@@ -288,6 +343,15 @@ impl JobService {
     ) -> AuditEntry {
         security::with_origin(origin, security::entry(event, at, identity, format!("job:{id}")))
     }
+}
+
+/// Compares the view of the reader with that of the job.
+fn check_view(job: &Job, view: Option<&str>, fingerprint: &str) -> Result<(), JobError> {
+    if view == Some(fingerprint) {
+        return Ok(());
+    }
+    tracing::info!(event = "job_result_closed", job_id = &*job.id);
+    Err(JobError::Gone { reason: GoneReason::PolicyChanged })
 }
 
 fn count(events: &watch::Sender<u64>) {

@@ -4,8 +4,8 @@
 //! and all checks need are merged into few statements. One statement computes plain statistics. A second statement
 //! computes the statistics that depend on these (moments about the mean, bins, fences). One further statement per
 //! dimension reads the dimension's most frequent values. All statements run in one query session, so they use one
-//! snapshot of the project, and the caller's policies apply. All rows are counted. If a caller requests a sample, a
-//! warning states that nothing is sampled. Absent: SQL (compiler), rules of quality (components).
+//! snapshot of the project, and the caller's policies apply. If a sample is requested, one more statement counts all
+//! rows, and the others read the same sample of them. Absent: SQL (compiler), rules of quality (components).
 
 mod answers;
 mod archive;
@@ -13,12 +13,13 @@ mod changes;
 mod config;
 mod quality;
 mod report;
+mod sampling;
 mod spellings;
 mod statistics;
 
 use std::sync::Arc;
 
-use terrane_compiler::column_statistics::{Statistic, StatisticsColumn, StatisticsQuery};
+use terrane_compiler::column_statistics::{RowSample, Statistic, StatisticsColumn, StatisticsQuery};
 use terrane_compiler::query::{DateRange, QueryError};
 
 use crate::domain::QueryKind;
@@ -31,9 +32,9 @@ use crate::ports::plugins::PluginFault;
 use crate::ports::severity::FindingSeverity;
 use crate::query::{QueryRunError, QueryService, QuerySession, RequestContext};
 use answers::Answers;
-pub use archive::{ProfileArchive, ProfileError};
+pub use archive::{ProfileArchive, ProfileError, RequestedProfile};
 pub use changes::{ColumnChange, ColumnChangeKind, ColumnSummary, Pair, ProfileChanges, ProfileSummary};
-pub use config::ProfileConfig;
+pub use config::{ProfileConfig, SampleRequest};
 pub use report::{Bin, ColumnProfile, CubeProfile, Insight};
 pub use spellings::Spellings;
 
@@ -51,6 +52,8 @@ struct ProfileTarget<'a> {
     cube: &'a Arc<str>,
     range: Option<&'a DateRange>,
     columns: &'a [StatisticsColumn],
+    /// The sample that the statements read; `None` for all rows.
+    sample: Option<&'a RowSample>,
 }
 
 /// A profile to compute.
@@ -101,7 +104,9 @@ impl ProfilingService {
         if let Some(name) = dimension {
             columns.retain(|column| !column.is_measure && *column.name == *name);
         }
-        let target = ProfileTarget { session, cube, range, columns: &columns };
+        let target = ProfileTarget { session, cube, range, columns: &columns, sample: None };
+        let rows = sampling::rows(target, &config.sample).await?;
+        let target = ProfileTarget { sample: rows.sample.as_ref(), ..target };
         let profiled_at = self.clock.now();
         let call = CheckCall {
             facts: CallFacts {
@@ -125,7 +130,7 @@ impl ProfilingService {
             }
         }
         findings.extend(faults.iter().map(unavailable));
-        Ok(report::profile(cube, profiled_at, &answers, &findings, config))
+        Ok(report::profile(cube, profiled_at, &answers, &findings, &rows, config))
     }
 
     /// Returns the plans that can be carried out, and the faults of the components whose plan cannot be.
@@ -209,7 +214,8 @@ impl ProfilingService {
 
 impl ProfileTarget<'_> {
     fn query(&self, statistics: Vec<(Option<Arc<str>>, Statistic)>, top: Option<(Arc<str>, u64)>) -> StatisticsQuery {
-        StatisticsQuery { cube: Arc::clone(self.cube), range: self.range.cloned(), statistics, top }
+        let (cube, range) = (Arc::clone(self.cube), self.range.cloned());
+        StatisticsQuery { cube, range, statistics, top, sample: self.sample.cloned() }
     }
 }
 

@@ -383,6 +383,7 @@ impl ServerServices {
             Arc::new(BudgetLedger::new(budgets, log, clock, timezone, holder))
         });
         let hooks = CostHooks { executions: executions.clone(), guardrails: table.clone(), budgets: ledger.clone() };
+        let checks = Arc::clone(&ports.checks);
         let services =
             Services::assemble(snapshot, ports, Arc::new(access), invalidations, hooks, queries, subscriptions);
         let job_query_ports = QueryPorts {
@@ -398,7 +399,15 @@ impl ServerServices {
             budgets: ledger.clone(),
         };
         let job_queries = Arc::new(QueryService::new(job_query_ports, job_queries));
+        let archive = |queries: &Arc<QueryService>| {
+            let profiling = ProfilingService::new(Arc::clone(queries), Arc::clone(&checks), Arc::clone(&clock));
+            let (records, texts) = (Arc::clone(&server.profiles), Arc::clone(&server.profile_texts));
+            let (queries, catalog) = (Arc::clone(queries), Arc::clone(&services.catalog));
+            Arc::new(ProfileArchive::new(Arc::new(profiling), queries, catalog, records, texts))
+        };
+        let profiles = settings.profiling.then(|| archive(&services.queries));
         let job_ports = JobPorts {
+            profiles: settings.profiling.then(|| archive(&job_queries)),
             jobs: server.jobs,
             results: server.results,
             texts: server.job_texts,
@@ -522,11 +531,6 @@ impl ServerServices {
             MaintenanceSettings { retention: settings.retention, access_lifetime: settings.sessions.access_lifetime };
         let (catalog, versions, access) =
             (Arc::clone(&services.catalog), Arc::clone(&services.versions), Arc::clone(&services.access));
-        let profiles = settings.profiling.then(|| {
-            let (profiling, queries) = (Arc::clone(&services.profiling), Arc::clone(&services.queries));
-            let catalog = Arc::clone(&services.catalog);
-            Arc::new(ProfileArchive::new(profiling, queries, catalog, server.profiles, server.profile_texts))
-        });
         let invalidation = InvalidationService::new(catalog, versions, access);
         let questions = search.as_ref().map(|search| {
             let model = server.language_model.map(|backend| services.model_reader(backend));

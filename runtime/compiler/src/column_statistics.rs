@@ -15,13 +15,14 @@ use crate::model::{
     Aggregate, AggregateFunction, Cube, Dimension, DimensionId, DimensionType, Governed, MeasureId, MeasureKind,
     Member, Model, Snippet, SqlPart,
 };
-use crate::plan::{ArgumentForm, PlannedAggregate, plan_statistics, secure};
+use crate::plan::{ArgumentForm, FactSample, PlannedAggregate, SampleMethod, plan_statistics, secure};
 use crate::query::{
     DateRange, Filter, Group, GroupBy, MemberRef, Operand, Predicate, QueryError, ResolvedQuery, RowFilter,
     SemanticQuery, Test, TimeRange,
 };
 use crate::resolve::resolve;
 use crate::sql::CompiledSql;
+use crate::sql::SAMPLE_ORDER;
 use crate::sql::dialect_profile::{DialectProfile, Op};
 use crate::text::nearest::nearest;
 use crate::types::{LogicalType, Value};
@@ -49,6 +50,44 @@ pub struct StatisticsQuery {
     /// The dimension to group by and the number of groups to return: those with the greatest first statistic,
     /// without the group of null.
     pub top: Option<(Arc<str>, u64)>,
+    /// The sample of the rows that meet all filters; `None` to read all of them.
+    pub sample: Option<RowSample>,
+}
+
+/// A sample of a cube's rows. Every statement with the same sample reads the same rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowSample {
+    pub strategy: SamplingStrategy,
+    /// The number of rows to take.
+    pub rows: u64,
+    /// The number of rows that meet the filters.
+    pub total: u64,
+}
+
+/// The selection of the rows of a sample. Each strategy needs the cube's primary key.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum SamplingStrategy {
+    /// Rows in the order of a hash of their keys.
+    #[default]
+    Random,
+    /// Rows at equal distances in the order of their keys.
+    Systematic,
+    /// Random rows, of which each value of a dimension has its share. `None` stands for the cube's primary time
+    /// dimension.
+    Stratified(Option<Arc<str>>),
+}
+
+/// The reason why rows of a cube cannot be sampled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoSample {
+    /// The dialect has no function that orders rows at random.
+    Dialect,
+    /// The cube has no primary key.
+    PrimaryKey,
+    /// The caller may not read the primary key. Samples of different sizes would disclose its order.
+    HiddenKey,
+    /// The cube has no primary time dimension that the caller may read, and the request names no strata.
+    Strata,
 }
 
 /// A number about one member's values, or about rows.
@@ -79,6 +118,68 @@ pub enum Statistic {
 /// Returns whether a dialect interpolates quantiles.
 pub fn has_quantiles(profile: &DialectProfile) -> bool {
     profile.op(Op::Percentile, 2, None).is_some()
+}
+
+/// Returns the reason why a strategy cannot be applied to a cube; `None` if it can.
+///
+/// # Errors
+/// The cube is unknown or closed to the caller, or the strata are not a dimension that the caller may read unmasked.
+pub fn no_sample(
+    profile: &DialectProfile,
+    authorized: &Authorized<'_>,
+    cube: &str,
+    strategy: &SamplingStrategy,
+) -> Result<Option<NoSample>, QueryError> {
+    let access = authorized.access();
+    let cube = public_cube(&access, cube)?;
+    let method = sample_method(&access, cube, strategy)?;
+    let (name, arity) = SAMPLE_ORDER;
+    Ok(if cube.primary_key.is_empty() {
+        Some(NoSample::PrimaryKey)
+    } else if sample_keys(&access, cube).is_err() {
+        Some(NoSample::HiddenKey)
+    } else if profile.function(name, arity, None).is_none() && method != Some(SampleMethod::Systematic) {
+        Some(NoSample::Dialect)
+    } else if method.is_none() {
+        Some(NoSample::Strata)
+    } else {
+        None
+    })
+}
+
+/// Returns the method of a strategy; `None` if it has no strata.
+fn sample_method(
+    access: &Access<'_>,
+    cube: &Cube,
+    strategy: &SamplingStrategy,
+) -> Result<Option<SampleMethod>, QueryError> {
+    Ok(match strategy {
+        SamplingStrategy::Random => Some(SampleMethod::Random),
+        SamplingStrategy::Systematic => Some(SampleMethod::Systematic),
+        SamplingStrategy::Stratified(Some(name)) => Some(SampleMethod::Stratified(dimension(access, cube, name)?)),
+        SamplingStrategy::Stratified(None) => {
+            let time = cube.primary_time.and_then(|index| own_dimension(access, cube, index).ok());
+            time.map(SampleMethod::Stratified)
+        }
+    })
+}
+
+fn fact_sample(access: &Access<'_>, cube: &Cube, sample: &RowSample) -> Result<FactSample, QueryError> {
+    let keys = sample_keys(access, cube)?;
+    let method = sample_method(access, cube, &sample.strategy)?.unwrap_or(SampleMethod::Random);
+    Ok(FactSample { rows: sample.rows, total: sample.total.max(1), keys, method })
+}
+
+/// Returns the primary key of a cube.
+///
+/// # Errors
+/// The caller may not read it unmasked.
+fn sample_keys(access: &Access<'_>, cube: &Cube) -> Result<Vec<DimensionId>, QueryError> {
+    cube.primary_key.iter().map(|index| own_dimension(access, cube, *index)).collect()
+}
+
+fn own_dimension(access: &Access<'_>, cube: &Cube, index: u32) -> Result<DimensionId, QueryError> {
+    dimension(access, cube, &access.model().dimension(DimensionId { cube: cube.id, index }).name)
 }
 
 /// Returns the columns of a cube that the caller may read unmasked: first dimensions, then measures that aggregate one
@@ -148,7 +249,8 @@ pub fn statistics_as_query(model: &Model, query: &StatisticsQuery) -> Result<Sem
         }
         Ok(())
     };
-    let tops = query.top.iter().map(|(name, _)| name);
+    let of_sample = query.sample.iter().flat_map(|sample| members_of_sample(model, cube, sample));
+    let tops = query.top.iter().map(|(name, _)| name).chain(of_sample);
     query.statistics.iter().filter_map(|(name, _)| name.as_ref()).chain(tops).try_for_each(|name| add(name))?;
     let conditions = query.statistics.iter().filter_map(|(_, statistic)| match statistic {
         Statistic::Where(filter) => Some(filter),
@@ -164,6 +266,17 @@ pub fn statistics_as_query(model: &Model, query: &StatisticsQuery) -> Result<Sem
         members.push(first);
     }
     Ok(statement_query)
+}
+
+/// Returns the dimensions by which the rows of a sample are ordered.
+fn members_of_sample<'a>(model: &'a Model, cube: &'a Cube, sample: &'a RowSample) -> Vec<&'a Arc<str>> {
+    let named = |index| &model.dimension(DimensionId { cube: cube.id, index }).name;
+    let strata = match &sample.strategy {
+        SamplingStrategy::Stratified(Some(name)) => Some(name),
+        SamplingStrategy::Stratified(None) => cube.primary_time.map(named),
+        SamplingStrategy::Random | SamplingStrategy::Systematic => None,
+    };
+    cube.primary_key.iter().map(|index| named(*index)).chain(strata).collect()
 }
 
 /// Returns the members of a condition.
@@ -206,9 +319,11 @@ pub fn compile_statistics(
         let id = dimension(&access, cube, name)?;
         resolved.groups = vec![Group { key: "value".into(), by: GroupBy::Dimension(id), granularity: None }];
         resolved.limit = authorized.limit(*count, 0);
-        let operand = Operand::Dimension { id, granularity: None };
-        let predicate = Predicate::Test { operand, test: Test::Not(Box::new(Test::IsNull)) };
-        resolved.row_filters.push(RowFilter { fact: None, predicate });
+        if query.sample.is_none() {
+            let operand = Operand::Dimension { id, granularity: None };
+            let predicate = Predicate::Test { operand, test: Test::Not(Box::new(Test::IsNull)) };
+            resolved.row_filters.push(RowFilter { fact: None, predicate });
+        }
     }
     let mut conditions = conditions.into_iter();
     let parts = query.statistics.iter().map(|(name, statistic)| {
@@ -220,7 +335,8 @@ pub fn compile_statistics(
     let planned = aggregates.iter().zip(shapes);
     let planned =
         planned.map(|(aggregate, shape)| PlannedAggregate { fact: 0, aggregate, metrics: Vec::new(), shape }).collect();
-    let plan = plan_statistics(model, resolved, cube.id, planned)?;
+    let sample = query.sample.as_ref().map(|sample| fact_sample(&access, cube, sample)).transpose()?;
+    let plan = plan_statistics(model, resolved, cube.id, planned, sample)?;
     compiled(&secure(plan, &access)?, profile)
 }
 

@@ -84,6 +84,32 @@ pub struct Fact<'m> {
     pub is_selected: bool,
     /// The tables of a pre-aggregation that are read instead of the cube's rows.
     pub stored: Option<Box<StoredRows<'m>>>,
+    /// The sample to take of the rows that pass all filters. Only statistics of profiles have one.
+    pub sample: Option<FactSample>,
+}
+
+/// A sample of a fact's rows. It depends on the rows' keys only, so all statements of a profile get the same rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FactSample {
+    /// The number of rows to take.
+    pub rows: u64,
+    /// The number of rows to take them from, at least `rows`.
+    pub total: u64,
+    /// The primary key of the fact's cube, which is not empty.
+    pub keys: Vec<DimensionId>,
+    pub method: SampleMethod,
+}
+
+/// The order of the rows that a sample is taken from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SampleMethod {
+    /// The first rows in the order of a hash of their keys.
+    Random,
+    /// Rows at equal distances in the order of their keys.
+    Systematic,
+    /// Rows at equal distances in the order of a dimension, then of the hash of their keys. Each value of the dimension
+    /// has its share of the sample.
+    Stratified(DimensionId),
 }
 
 /// The range of time of a fact's rows.

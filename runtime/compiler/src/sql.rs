@@ -30,7 +30,7 @@ pub(crate) use determinism::is_changing;
 pub use determinism::is_deterministic;
 pub(crate) use expression::collates;
 pub use lower::{Lowered, MAX_WHOLE_ROWS, lower, lower_count};
-pub(crate) use lower::{lower_rollup, lower_stored_totals};
+pub(crate) use lower::{SAMPLE_ORDER, lower_rollup, lower_stored_totals};
 pub use missing_templates::missing_templates;
 pub use place::{Culprit, culprit, relation_place};
 pub use print::{Parameters, print, print_explain};

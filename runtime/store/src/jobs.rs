@@ -4,7 +4,9 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use std::sync::Arc;
 use terrane_app::ports::audit::AuditEntry;
-use terrane_app::ports::jobs::{Job, JobEnd, JobFailure, JobQuota, JobState, Jobs, Maker, Manifest, NewJob, Submitted};
+use terrane_app::ports::jobs::{
+    Job, JobEnd, JobFailure, JobKind, JobQuota, JobState, Jobs, Maker, Manifest, NewJob, Submitted,
+};
 use terrane_app::ports::leases::Lease;
 use terrane_app::ports::store::StoreError;
 use terrane_compiler::SecurityContext;
@@ -22,8 +24,8 @@ const AT_ONCE: i64 = 1_000;
 
 const INSERT: &str = "\
     INSERT INTO jobs (id, owner, tenant, is_tenant, caller, auth_method, scopes, credential, query, now, state, \
-    created_at, correlation_id, idempotency_key, request_hash, attempts, cancel_requested) \
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'pending', $11, $12, $13, $14, 0, 0)";
+    created_at, correlation_id, idempotency_key, request_hash, kind, attempts, cancel_requested) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'pending', $11, $12, $13, $14, $15, 0, 0)";
 
 const INTERRUPTED: &str = "the servers that ran the job stopped twice; submit the query again";
 
@@ -54,7 +56,8 @@ impl Jobs for StateStore {
         let insert = insert.bind(maker.caller.auth_method.as_str()).bind(&*words(maker.scopes));
         let insert = insert.bind(&*maker.credential).bind(&*job.query).bind(micros(job.now));
         let insert = insert.bind(micros(job.created_at)).bind(job.correlation_id.as_deref());
-        change.execute(insert.bind(job.idempotency_key.as_deref()).bind(&*job.request_hash)).await?;
+        let insert = insert.bind(job.idempotency_key.as_deref()).bind(&*job.request_hash);
+        change.execute(insert.bind(job.kind.as_str())).await?;
         append_in(&mut change, vec![entry]).await?;
         change.commit().await?;
         Ok(Submitted::Stored)
@@ -260,6 +263,7 @@ fn stored(row: &Row) -> Result<Job, StoreError> {
             credential: text(row, "credential")?,
             tenant: Some(text(row, "tenant")?).filter(|_| has_tenant),
         },
+        kind: JobKind::named(&row.text("kind")?).ok_or_else(|| row::odd("a kind of a job"))?,
         query: text(row, "query")?,
         now: time(row.integer("now")?)?,
         state,

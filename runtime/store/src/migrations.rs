@@ -43,11 +43,12 @@ macro_rules! texts {
                 include_str!(concat!("../migrations/", $engine, "/0022_monitors_of_metrics.sql")),
             ),
             (23, "data tests", include_str!(concat!("../migrations/", $engine, "/0023_data_tests.sql"))),
+            (24, "jobs of profiles", include_str!(concat!("../migrations/", $engine, "/0024_jobs_of_profiles.sql"))),
         ]
     };
 }
 
-const SQLITE: [(i64, &str, &str); 23] = texts!("sqlite");
+const SQLITE: [(i64, &str, &str); 24] = texts!("sqlite");
 const POSTGRES: [(i64, &str, &str); SQLITE.len()] = texts!("postgres");
 
 /// The newest version of the schema.

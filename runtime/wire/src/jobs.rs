@@ -11,7 +11,8 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use terrane_app::jobs::{MAX_LISTED, MAX_WAIT};
-use terrane_app::ports::jobs::{Job, JobFailure, JobState, JobTexts};
+use terrane_app::ports::jobs::{Job, JobFailure, JobKind, JobState, JobTexts};
+use terrane_app::profiling::{ProfileError, RequestedProfile};
 use terrane_app::query::{CacheControl, QueryRunError};
 use terrane_app::security::Scopes;
 use terrane_compiler::query::SemanticQuery;
@@ -19,6 +20,7 @@ use terrane_compiler::query::SemanticQuery;
 use crate::answer::Row;
 use crate::error::ErrorBody;
 use crate::fields::{FieldError, Path};
+use crate::profile::{DimensionProfile, StoredCubeProfile, profile_of_job};
 use crate::query;
 use crate::rows::RowFormat;
 
@@ -33,6 +35,8 @@ const DEFAULT_LISTED: u32 = 20;
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct JobAnswer {
     pub job_id: String,
+    /// `query` or `profile`.
+    pub kind: &'static str,
     /// `pending`, `running`, `complete`, `failed`, `cancelled` or `expired`.
     pub status: &'static str,
     pub created_at: String,
@@ -87,6 +91,15 @@ pub struct OperatorJob {
     pub correlation_id: Option<String>,
 }
 
+/// The result of a job: a page of rows, or the profile of a cube or a dimension.
+#[derive(Debug, JsonSchema)]
+#[schemars(untagged)]
+pub enum JobOutputBody<'a> {
+    Rows(JobResult),
+    Cube(Box<StoredCubeProfile<'a>>),
+    Dimension(Box<DimensionProfile<'a>>),
+}
+
 /// A page of a result.
 #[derive(Debug, JsonSchema)]
 pub struct JobResult {
@@ -111,8 +124,10 @@ impl From<&Job> for JobAnswer {
     fn from(job: &Job) -> Self {
         let time = |time: Option<Timestamp>| time.map(|time| time.to_string());
         let is_complete = job.state == JobState::Complete;
+        let rows = job.manifest.as_ref().filter(|_| is_complete && job.kind == JobKind::Query);
         JobAnswer {
             job_id: job.id.to_string(),
+            kind: job.kind.as_str(),
             status: job.state.as_str(),
             created_at: job.created_at.to_string(),
             poll_url: poll_url(&job.id),
@@ -121,7 +136,7 @@ impl From<&Job> for JobAnswer {
             completed_at: time(job.completed_at),
             expires_at: time(job.expires_at),
             result_url: is_complete.then(|| format!("{}/result", poll_url(&job.id))),
-            row_count: job.manifest.as_ref().filter(|_| is_complete).map(|manifest| manifest.rows),
+            row_count: rows.map(|manifest| manifest.rows),
             error: job
                 .failure
                 .as_ref()
@@ -212,6 +227,11 @@ pub fn preferred_wait(prefer: &str) -> Option<Duration> {
     Some(Duration::from_secs(seconds).min(MAX_WAIT))
 }
 
+/// Returns whether a header `Prefer` (RFC 7240) has the preference `respond-async`.
+pub fn prefers_async(prefer: &str) -> bool {
+    prefer.split([',', ';']).any(|preference| preference.trim().eq_ignore_ascii_case("respond-async"))
+}
+
 /// Returns the text before the rows of a page.
 pub fn before_page(format: RowFormat) -> Vec<u8> {
     crate::answer::before(format)
@@ -237,8 +257,16 @@ impl JobTexts for Texts {
         Ok((request.query, request.cache))
     }
 
+    fn profile(&self, text: &str) -> Result<RequestedProfile, JobFailure> {
+        profile_of_job(text).map_err(|error| failure(ErrorBody::from(error)))
+    }
+
     fn failure(&self, error: QueryRunError, scopes: Scopes) -> JobFailure {
         failure(ErrorBody::from_run(error, scopes))
+    }
+
+    fn profile_failure(&self, error: ProfileError, scopes: Scopes) -> JobFailure {
+        failure(ErrorBody::from_profile(error, scopes))
     }
 }
 
@@ -259,6 +287,8 @@ mod tests {
         assert_eq!(seconds("wait=400"), Some(30));
         assert_eq!(seconds("wait=soon"), None);
         assert_eq!(seconds("respond-async"), None);
+        assert!(prefers_async("respond-async") && prefers_async("wait=5, Respond-Async"));
+        assert!(!prefers_async("wait=5") && !prefers_async("respond-async=no"));
     }
 
     #[test]

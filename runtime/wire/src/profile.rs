@@ -10,14 +10,16 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::Value as Json;
 use terrane_app::profiling;
+use terrane_compiler::column_statistics::{RowSample, SamplingStrategy};
 use terrane_compiler::types::LogicalType;
 
 pub use stored::{
     CountChange, DimensionProfile, ProfileChanges, ProfileColumnChange, ProfileDates, ProfileFilters, ProfileParts,
-    ProfileRange, ProfileRequest, QualityScore, StoredCubeProfile, StoredProfileTexts, TypeChange,
-    profile_parts_from_parameters, profile_request_from_wire,
+    ProfileRange, ProfileRequest, QualityScore, StoredCubeProfile, StoredProfileTexts, TypeChange, profile_job_text,
+    profile_of_job, profile_parts_from_parameters, profile_request_from_wire,
 };
 
+use crate::profile_config::strategy_name;
 use crate::{schema, value};
 
 /// The profile of a cube.
@@ -27,7 +29,10 @@ pub struct CubeProfile<'a> {
     row_count: u64,
     #[schemars(schema_with = "schema::timestamp")]
     profiled_at: String,
+    /// The number of rows that the statistics were computed from.
     sample_size: u64,
+    /// Null if all rows were read.
+    sampling: Option<Sampling<'a>>,
     dimension_profiles: Vec<ColumnProfile<'a>>,
     measure_profiles: Vec<ColumnProfile<'a>>,
     overall_quality_score: Option<f64>,
@@ -37,6 +42,19 @@ pub struct CubeProfile<'a> {
     scored_weight: f64,
     insights: Vec<Insight<'a>>,
     warnings: &'a [String],
+}
+
+/// The sample of a profile. The statistics of columns are those of its rows, and estimates of those of all rows.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Sampling<'a> {
+    #[schemars(schema_with = "strategies")]
+    strategy: &'static str,
+    /// The dimension whose values are the strata; null for the primary time dimension and for other strategies.
+    stratify_by: Option<&'a str>,
+    requested_size: u64,
+    /// True: counts, distinct values, extremes and frequencies of columns are those of the sample, and estimates for
+    /// the cube. `row_count` is exact.
+    is_estimate: bool,
 }
 
 /// The statistics of a column.
@@ -93,6 +111,10 @@ struct Insight<'a> {
     evidence: BTreeMap<&'a str, &'a str>,
 }
 
+fn strategies(_: &mut SchemaGenerator) -> Schema {
+    schema::words(&["random", "stratified", "systematic"])
+}
+
 fn types(_: &mut SchemaGenerator) -> Schema {
     schema::words(&[
         "text",
@@ -138,6 +160,7 @@ impl<'a> From<&'a profiling::CubeProfile> for CubeProfile<'a> {
             row_count: profile.row_count,
             profiled_at: profile.profiled_at.to_string(),
             sample_size: profile.sample_size,
+            sampling: profile.sample.as_ref().map(Sampling::from),
             dimension_profiles: profile.dimension_profiles.iter().map(ColumnProfile::from).collect(),
             measure_profiles: profile.measure_profiles.iter().map(ColumnProfile::from).collect(),
             overall_quality_score: profile.overall_quality_score,
@@ -147,6 +170,17 @@ impl<'a> From<&'a profiling::CubeProfile> for CubeProfile<'a> {
             insights: profile.insights.iter().map(Insight::from).collect(),
             warnings: &profile.warnings,
         }
+    }
+}
+
+impl<'a> From<&'a RowSample> for Sampling<'a> {
+    fn from(sample: &'a RowSample) -> Self {
+        let stratify_by = match &sample.strategy {
+            SamplingStrategy::Stratified(strata) => strata.as_deref(),
+            SamplingStrategy::Random | SamplingStrategy::Systematic => None,
+        };
+        let strategy = strategy_name(&sample.strategy);
+        Sampling { strategy, stratify_by, requested_size: sample.rows, is_estimate: true }
     }
 }
 

@@ -1,11 +1,11 @@
 //! The configuration of a profile, under the names of the interface.
 //!
-//! In: a JSON object. Out: a [`ProfileConfig`]. The checks read `quality_thresholds` from the object itself. Every row
-//! is counted, so `sample_size` and `sampling_strategy` lead to a warning.
+//! In: a JSON object. Out: a [`ProfileConfig`]. The checks read `quality_thresholds` from the object itself.
 
 use schemars::JsonSchema;
 use serde_json::Value as Json;
-use terrane_app::profiling::ProfileConfig;
+use terrane_app::profiling::{ProfileConfig, SampleRequest};
+use terrane_compiler::column_statistics::SamplingStrategy;
 
 use crate::fields::{FieldError, Fields, Path};
 
@@ -21,13 +21,19 @@ pub(crate) const KEYS: &[&str] = &[
     "insight_sensitivity",
     "quality_thresholds",
     "sampling_strategy",
+    "stratify_by",
 ];
 pub(crate) const THRESHOLDS: &[&str] = &["completeness_warning", "validity_warning", "uniqueness_warning"];
-const STRATEGIES: [&str; 3] = ["random", "stratified", "systematic"];
+/// The size of a sample without `sample_size`.
+const SAMPLE_SIZE: u64 = 10_000;
+const MAX_SAMPLE_SIZE: u64 = 1_000_000_000;
 const MAX_SIZE: u64 = 1_000;
 const MAX_PERCENTILES: usize = 100;
 const OBJECT: &str = "a JSON object";
 const SHARE: &str = "a number from 0 to 1";
+const SAMPLE_SIZES: &str = "an integer from 0 to 1000000000";
+const DIMENSION: &str = "the name of a dimension";
+const NO_STRATA: &str = "no value without `sampling_strategy: stratified`";
 const STRATEGY: &str = "`random`, `stratified` or `systematic`";
 const PERCENTILES: &str = "a list of at most 100 numbers from 0 to 100";
 
@@ -35,10 +41,12 @@ const PERCENTILES: &str = "a list of at most 100 numbers from 0 to 100";
 #[derive(Debug, JsonSchema)]
 #[schemars(rename = "ProfileConfig", deny_unknown_fields)]
 pub struct ProfileConfigBody {
-    /// The rows to look at; 0 means all. All rows are counted whatever is given.
+    /// The number of rows to compute statistics from, at most 1,000,000,000; 0 means all. Default: 10000.
     pub sample_size: Option<u64>,
-    /// `random`, `stratified` or `systematic`.
+    /// `random`, `stratified` or `systematic`. Default: random. Each needs a primary key of the cube.
     pub sampling_strategy: Option<String>,
+    /// The name of the dimension whose values are the strata. Default: the cube's primary time dimension.
+    pub stratify_by: Option<String>,
     /// True to compute histograms. Default: true.
     pub compute_histograms: Option<bool>,
     /// The number of bins of a histogram, 1–1000. Default: 20.
@@ -101,21 +109,57 @@ pub(crate) fn read(json: &Json, path: &Path<'_>) -> Result<ProfileConfig, FieldE
             share(&thresholds, &path, name)?;
         }
     }
-    let strategy = fields.string("sampling_strategy", STRATEGY)?;
-    if let Some(strategy) = strategy.filter(|strategy| !STRATEGIES.contains(strategy)) {
-        return Err(path.field("sampling_strategy").invalid_value(strategy, STRATEGY));
-    }
     let has_histograms = flag("compute_histograms")?;
     let has_frequencies = flag("compute_frequencies")?;
     Ok(ProfileConfig {
         histogram_bins: Some(size("histogram_bins", 20)?).filter(|_| has_histograms),
         top_values: Some(size("top_n_values", 10)?).filter(|_| has_frequencies),
         percentiles: if flag("compute_percentiles")? { percentiles } else { Vec::new() },
-        wants_sample: fields.integer("sample_size")?.is_some_and(|size| size > 0) || strategy.is_some(),
+        sample: sample(&fields, path)?,
         detects_insights: flag("detect_insights")?,
         insight_sensitivity: share(&fields, path, "insight_sensitivity")?.unwrap_or(defaults.insight_sensitivity),
         json: json.to_string().into(),
     })
+}
+
+/// Reads the request for a sample. Without any of its fields, all rows are read.
+fn sample(fields: &Fields<'_>, path: &Path<'_>) -> Result<SampleRequest, FieldError> {
+    let size = fields.integer("sample_size")?;
+    if let Some(size) = size.filter(|size| *size > MAX_SAMPLE_SIZE) {
+        return Err(path.field("sample_size").invalid_value(&size.to_string(), SAMPLE_SIZES));
+    }
+    let strata = fields.string("stratify_by", DIMENSION)?;
+    let name = fields.string("sampling_strategy", STRATEGY)?;
+    let strategy = match name {
+        None | Some("random") => SamplingStrategy::Random,
+        Some("systematic") => SamplingStrategy::Systematic,
+        Some("stratified") => SamplingStrategy::Stratified(strata.map(Into::into)),
+        Some(other) => return Err(path.field("sampling_strategy").invalid_value(other, STRATEGY)),
+    };
+    if let Some(strata) = strata.filter(|_| name != Some("stratified")) {
+        return Err(path.field("stratify_by").invalid_value(strata, NO_STRATA));
+    }
+    let is_explicit = size.is_some_and(|size| size > 0) || name.is_some();
+    let size = size.unwrap_or(if is_explicit { SAMPLE_SIZE } else { 0 });
+    Ok(SampleRequest { size, strategy, is_explicit })
+}
+
+/// Returns the configuration with the sample that requests without one have.
+pub(crate) fn with_default_sample(json: Option<&Json>, config: ProfileConfig) -> ProfileConfig {
+    let is_named = json.is_some_and(|json| json.get("sample_size").is_some_and(|size| !size.is_null()));
+    if is_named || config.sample.is_explicit {
+        return config;
+    }
+    ProfileConfig { sample: SampleRequest { size: SAMPLE_SIZE, ..SampleRequest::default() }, ..config }
+}
+
+/// Returns the name of a strategy of samples.
+pub(crate) fn strategy_name(strategy: &SamplingStrategy) -> &'static str {
+    match strategy {
+        SamplingStrategy::Random => "random",
+        SamplingStrategy::Systematic => "systematic",
+        SamplingStrategy::Stratified(_) => "stratified",
+    }
 }
 
 fn share(fields: &Fields<'_>, path: &Path<'_>, name: &str) -> Result<Option<f64>, FieldError> {
@@ -149,8 +193,19 @@ mod tests {
         }));
         let config = config.unwrap();
         assert_eq!((config.histogram_bins, config.top_values, config.percentiles), (None, Some(3), vec![5.0, 90.0]));
-        assert!(!from_json(&json!({"sample_size": 0})).unwrap().wants_sample);
-        assert!(from_json(&json!({"sample_size": 10})).unwrap().wants_sample);
+        let sample = |json: Json| {
+            let sample = from_json(&json).unwrap().sample;
+            (sample.size, sample.strategy, sample.is_explicit)
+        };
+        let strata = SamplingStrategy::Stratified(Some("region".into()));
+        assert_eq!(sample(json!({"sample_size": 0})), (0, SamplingStrategy::Random, false));
+        assert_eq!(sample(json!({"sample_size": 10})), (10, SamplingStrategy::Random, true));
+        assert_eq!(
+            sample(json!({"sampling_strategy": "systematic"})),
+            (SAMPLE_SIZE, SamplingStrategy::Systematic, true)
+        );
+        let json = json!({"sample_size": 5, "sampling_strategy": "stratified", "stratify_by": "region"});
+        assert_eq!(sample(json), (5, strata, true));
         for (json, field) in [
             (json!([]), ""),
             (json!({"histogram_bin": 5}), "histogram_bin"),
@@ -160,6 +215,10 @@ mod tests {
             (json!({"detect_insights": "yes"}), "detect_insights"),
             (json!({"insight_sensitivity": 2}), "insight_sensitivity"),
             (json!({"sampling_strategy": "first"}), "sampling_strategy"),
+            (json!({"sample_size": -1}), "sample_size"),
+            (json!({"sample_size": 1_000_000_001}), "sample_size"),
+            (json!({"sample_size": 5, "stratify_by": "region"}), "stratify_by"),
+            (json!({"sampling_strategy": "stratified", "stratify_by": 5}), "stratify_by"),
             (json!({"quality_thresholds": {"completeness": 1}}), "quality_thresholds.completeness"),
             (json!({"quality_thresholds": {"validity_warning": -1}}), "quality_thresholds.validity_warning"),
         ] {

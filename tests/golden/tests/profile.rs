@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 use serde_json::{Value as Json, json};
 use terrane_compiler::Authorized;
 use terrane_compiler::column_statistics::{
-    Statistic, StatisticsQuery, compile_statistics, has_quantiles, statistics_as_query, statistics_columns,
+    NoSample, RowSample, SamplingStrategy, Statistic, StatisticsQuery, compile_statistics, has_quantiles, no_sample,
+    statistics_as_query, statistics_columns,
 };
 use terrane_compiler::model::Model;
 use terrane_compiler::query::{Bound, DateRange, Filter, Operator, QueryError, Test};
@@ -59,7 +60,22 @@ fn statement(statistics: Vec<(Option<&str>, Statistic)>, top: Option<(&str, u64)
         range: Some(DateRange::Words("2024-Q1".into())),
         statistics: statistics.into_iter().map(|(name, statistic)| (name.map(Into::into), statistic)).collect(),
         top: top.map(|(name, count)| (name.into(), count)),
+        sample: None,
     }
+}
+
+/// Returns a sample of 100 of 5,000 rows.
+fn sample(strategy: SamplingStrategy) -> Option<RowSample> {
+    Some(RowSample { strategy, rows: 100, total: 5_000 })
+}
+
+fn strategies() -> [SamplingStrategy; 4] {
+    [
+        SamplingStrategy::Random,
+        SamplingStrategy::Systematic,
+        SamplingStrategy::Stratified(None),
+        SamplingStrategy::Stratified(Some("region".into())),
+    ]
 }
 
 fn all(profile: &DialectProfile) -> Vec<(&'static str, StatisticsQuery)> {
@@ -210,4 +226,103 @@ fn hooks_receive_every_member_that_a_statement_reads() {
     assert!(asked.time_range.is_some());
     let rows = statistics_as_query(&model, &statement(vec![(None, Statistic::Rows)], None)).unwrap();
     assert_eq!(rows.dimensions.len(), 1);
+}
+
+/// Cubes whose rows cannot be sampled, or not by every strategy.
+const UNSAMPLED: &str = r#"
+cubes:
+  - name: keyless
+    sql_table: raw.keyless
+    dimensions:
+      - {name: status, type: string, sql: status}
+    measures:
+      - {name: count, type: count}
+  - name: timeless
+    sql_table: raw.timeless
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+      - {name: shop, type: number, sql: shop, primary_key: true}
+      - {name: secret, type: string, sql: secret}
+    measures:
+      - {name: count, type: count}
+policies:
+  - {name: secrets, cubes: [timeless], when: {roles: [clerk]}, mask: {secret: hash}}
+  - {name: keys, cubes: [timeless], when: {roles: [blind]}, deny: [id]}
+  - {name: masks, cubes: [timeless], when: {roles: [veiled]}, mask: {shop: "null"}}
+"#;
+
+const UNSAMPLED_TYPES: &str =
+    r#"{"keyless.status": text, "timeless.id": integer, "timeless.shop": integer, "timeless.secret": text}"#;
+
+#[test]
+fn samples_are_taken_of_filtered_rows_in_every_dialect_with_a_hash() {
+    let model = model(CUBES, TYPES);
+    let seller = read_caller(&json!({"roles": ["seller"], "attributes": {"region": "north"}}));
+    let authorized = Authorized::without_hooks(&model, &seller);
+    let mut text = String::new();
+    for profile in first_party_profiles() {
+        let profile = checked(profile);
+        for strategy in strategies() {
+            let _ = write!(text, "# {} {strategy:?}\n", profile.name);
+            if let Some(reason) = no_sample(&profile, &authorized, "orders", &strategy).unwrap() {
+                let _ = write!(text, "{reason:?}\n\n");
+                continue;
+            }
+            let statistics = vec![(None, Statistic::Rows), (Some("amount"), Statistic::Mean)];
+            let query = StatisticsQuery { sample: sample(strategy), ..statement(statistics, None) };
+            let sql = compile_statistics(&profile, &query, &authorized, &environment()).unwrap();
+            let _ = write!(text, "{}\n\n", sql.text);
+        }
+    }
+    insta::with_settings!({ omit_expression => true, snapshot_path => "../snapshots", prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("profile_samples", text);
+    });
+}
+
+#[test]
+fn all_statements_of_a_sample_read_the_same_rows() {
+    let (model, profile) = (model(CUBES, TYPES), duckdb_profile());
+    let mut text = String::new();
+    for (name, query) in all(&profile) {
+        let query = StatisticsQuery { sample: sample(SamplingStrategy::Random), ..query };
+        let sql = compiled(&model, &profile, &query, &json!({})).unwrap();
+        // The null group is removed from the sample, and not from the rows that it is taken from.
+        let (sampled, rest) = sql.text.split_once("LIMIT 100\n").unwrap();
+        assert!(!sampled.contains("IS NOT NULL"), "{name}: {sampled}");
+        assert_eq!(rest.contains("g0 IS NOT NULL"), name == "top", "{name}: {rest}");
+        let _ = write!(text, "# {name}\n{}\n{:?}\n\n", sql.text, sql.params);
+    }
+    insta::with_settings!({ omit_expression => true, snapshot_path => "../snapshots", prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("profile_sampled", text);
+    });
+}
+
+#[test]
+fn a_cube_without_a_key_or_strata_has_no_sample() {
+    let (model, profile) = (model(UNSAMPLED, UNSAMPLED_TYPES), duckdb_profile());
+    let clerk = read_caller(&json!({"roles": ["clerk"]}));
+    let authorized = Authorized::without_hooks(&model, &clerk);
+    let found = |cube, strategy| no_sample(&profile, &authorized, cube, &strategy);
+    for strategy in [SamplingStrategy::Random, SamplingStrategy::Systematic, SamplingStrategy::Stratified(None)] {
+        assert_eq!(found("keyless", strategy), Ok(Some(NoSample::PrimaryKey)));
+    }
+    assert_eq!(found("timeless", SamplingStrategy::Stratified(None)), Ok(Some(NoSample::Strata)));
+    assert_eq!(found("timeless", SamplingStrategy::Random), Ok(None));
+    for role in ["blind", "veiled"] {
+        let caller = read_caller(&json!({"roles": [role]}));
+        let authorized = Authorized::without_hooks(&model, &caller);
+        let hidden = no_sample(&profile, &authorized, "timeless", &SamplingStrategy::Systematic);
+        assert_eq!(hidden, Ok(Some(NoSample::HiddenKey)), "{role}");
+        let query = StatisticsQuery {
+            cube: "timeless".into(),
+            range: None,
+            sample: sample(SamplingStrategy::Random),
+            ..statement(vec![(None, Statistic::Rows)], None)
+        };
+        assert!(compiled(&model, &profile, &query, &json!({"roles": [role]})).is_err(), "{role}");
+    }
+    for strata in ["secret", "nothing", "count"] {
+        assert!(found("timeless", SamplingStrategy::Stratified(Some(strata.into()))).is_err(), "{strata}");
+    }
+    assert!(found("nothing", SamplingStrategy::Random).is_err());
 }

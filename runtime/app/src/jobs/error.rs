@@ -3,6 +3,7 @@
 use crate::ports::jobs::JobState;
 use crate::ports::results::ResultsError;
 use crate::ports::store::StoreError;
+use crate::profiling::ProfileError;
 use crate::query::QueryRunError;
 
 /// The reason why a result is not shown any more.
@@ -49,6 +50,8 @@ pub enum JobError {
     CallerFull { open: u64 },
     #[error("there are {open} open jobs, which is the maximum; try again later")]
     Full { open: u64 },
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
     #[error(transparent)]
     Results(#[from] ResultsError),
     #[error(transparent)]

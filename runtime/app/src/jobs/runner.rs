@@ -22,7 +22,7 @@ use tokio::time::MissedTickBehavior;
 
 use super::{JobService, count, job_context, statement_digest, without_total};
 use crate::domain::RequestContext;
-use crate::ports::jobs::{Job, JobEnd, JobFailure, JobState, Manifest, lease_name};
+use crate::ports::jobs::{Job, JobEnd, JobFailure, JobKind, JobState, Manifest, lease_name};
 use crate::ports::leases::{Lease, Leases};
 use crate::ports::results::ResultsError;
 use crate::ports::store::StoreError;
@@ -228,7 +228,11 @@ impl JobRunner {
                 Err(_) => tokio::time::sleep(REPORT).await,
             }
         };
-        let written = if is_active { self.write(job, lease, progress).await } else { Err(Fault::Job(maker_gone())) };
+        let written = match job.kind {
+            _ if !is_active => Err(Fault::Job(maker_gone())),
+            JobKind::Query => self.write(job, lease, progress).await,
+            JobKind::Profile => self.write_profile(job, lease).await,
+        };
         let texts = &self.service.ports.texts;
         match written {
             Ok((fingerprint, manifest)) => {
@@ -281,6 +285,25 @@ impl JobRunner {
                 None => return Err(Fault::Job(internal("the rows ended early"))),
             }
         }
+        Ok((fingerprint, writer.finish().await?))
+    }
+
+    /// Makes the profile and writes its text.
+    async fn write_profile(&self, job: &Job, lease: &Lease) -> Result<(Arc<str>, Manifest), Fault> {
+        let ports = &self.service.ports;
+        let requested = ports.texts.profile(&job.query).map_err(Fault::Job)?;
+        let Ok(profiles) = self.service.profiles() else {
+            return Err(Fault::Job(internal("profiling is switched off on this server")));
+        };
+        let request =
+            RequestContext { correlation_id: job.correlation_id.clone().unwrap_or_default(), ..Default::default() };
+        let made = profiles.of_job(&job_context(&job.maker, &request), &requested, job.now).await;
+        let (fingerprint, text) =
+            made.map_err(|error| Fault::Job(ports.texts.profile_failure(error, job.maker.scopes)))?;
+        let (column, row) = super::profile::row_of(&text)?;
+        let name = format!("{}.{}", job.id, lease.fence);
+        let mut writer = ports.results.create(&name, &[column], row.schema()).await?;
+        writer.write(row).await?;
         Ok((fingerprint, writer.finish().await?))
     }
 

@@ -1,4 +1,4 @@
-//! The port to asynchronous queries: a job is a row of the state database, which all replicas share.
+//! The port to asynchronous queries and profiles: a job is a row of the state database, which all replicas share.
 //!
 //! A job is claimed under its own lease ([`lease_name`]). Each change of a running job checks the fence of that lease,
 //! so a former holder of the lease cannot change the job.
@@ -14,6 +14,7 @@ use super::audit::AuditEntry;
 use super::leases::Lease;
 use super::store::StoreError;
 use crate::domain::Scopes;
+use crate::profiling::{ProfileError, RequestedProfile};
 use crate::query::{CacheControl, QueryRunError};
 
 /// The state of a job.
@@ -60,6 +61,32 @@ impl JobState {
     }
 }
 
+/// The kind of a job's request and result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum JobKind {
+    /// A query, whose result are its rows.
+    #[default]
+    Query,
+    /// A profile, whose result is one row with its text.
+    Profile,
+}
+
+impl JobKind {
+    pub const ALL: [JobKind; 2] = [JobKind::Query, JobKind::Profile];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            JobKind::Query => "query",
+            JobKind::Profile => "profile",
+        }
+    }
+
+    /// Returns the kind of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        JobKind::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+}
+
 /// The maker of a job: its verified identity at submission.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Maker {
@@ -75,7 +102,8 @@ pub struct Maker {
 pub struct NewJob {
     pub id: Arc<str>,
     pub maker: Maker,
-    /// The query as it was sent.
+    pub kind: JobKind,
+    /// The query as it was sent, or the request of a profile.
     pub query: Arc<str>,
     /// The time that the query uses as the current time, the same in every attempt.
     pub now: Timestamp,
@@ -92,6 +120,7 @@ pub struct NewJob {
 pub struct Job {
     pub id: Arc<str>,
     pub maker: Maker,
+    pub kind: JobKind,
     pub query: Arc<str>,
     pub now: Timestamp,
     pub state: JobState,
@@ -217,6 +246,13 @@ pub trait JobTexts: Send + Sync {
     /// # Errors
     /// The text is not a query of this version.
     fn query(&self, text: &str) -> Result<(SemanticQuery, CacheControl), JobFailure>;
+    /// Reads the request of a stored job for a profile.
+    ///
+    /// # Errors
+    /// The text is not a request of this version.
+    fn profile(&self, text: &str) -> Result<RequestedProfile, JobFailure>;
     /// Returns the failure of a query as its maker may see it.
     fn failure(&self, error: QueryRunError, scopes: Scopes) -> JobFailure;
+    /// Describes the failure of a profile as its maker may see it.
+    fn profile_failure(&self, error: ProfileError, scopes: Scopes) -> JobFailure;
 }

@@ -41,6 +41,9 @@ pub trait ProfileRecords: Send + Sync {
 pub trait ProfileTexts: Send + Sync {
     fn write(&self, profile: &CubeProfile, range: &str, changes: Option<&ProfileChanges>) -> String;
 
+    /// Writes the profile of the first dimension; `None` if the profile has no dimension.
+    fn dimension(&self, profile: &CubeProfile) -> Option<String>;
+
     /// Returns the summary of a stored profile; `None` if the text was written by another version.
     fn summary(&self, text: &str) -> Option<ProfileSummary>;
 }

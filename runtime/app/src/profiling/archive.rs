@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use terrane_compiler::Access;
 use terrane_compiler::query::DateRange;
 use terrane_compiler::text::nearest::nearest;
@@ -17,7 +18,7 @@ use crate::domain::{QueryKind, RequestContext};
 use crate::metadata;
 use crate::ports::profiles::{ProfileRecords, ProfileTexts, StoredProfile};
 use crate::ports::store::StoreError;
-use crate::query::{QueryRunError, QueryService};
+use crate::query::{QueryRunError, QueryService, QuerySession};
 
 /// The largest number of stored profiles.
 const MAX_STORED: u32 = 2_000;
@@ -26,8 +27,18 @@ const MAX_NEAREST: usize = 20;
 /// The largest number of characters of a name in an error.
 const MAX_NAME: usize = 200;
 
+/// A profile that a job makes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RequestedProfile {
+    pub cube: Arc<str>,
+    /// The only dimension to profile; `None` for the whole cube.
+    pub dimension: Option<Arc<str>>,
+    pub range: Option<DateRange>,
+    pub config: ProfileConfig,
+}
+
 /// The reason why a profile is missing.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum ProfileError {
     #[error("unknown cube `{name}`")]
     UnknownCube { name: String, nearest: Vec<String> },
@@ -74,11 +85,22 @@ impl ProfileArchive {
     ) -> Result<Arc<str>, ProfileError> {
         let cube = self.cube(request, cube)?;
         let context = request.with_kind(QueryKind::Profile);
-        // One session is used, so that the same policies apply to the fingerprint and to the profile.
         let session = self.queries.session(&context);
-        let fingerprint = session.profile_fingerprint(&cube).await?;
         let wanted = ProfileRequest { cube: &cube, range, config, dimension: None };
-        let profile = self.profiling.profile_in(&session, &context, wanted).await?;
+        Ok(self.profile_in(&session, &context, wanted).await?.1)
+    }
+
+    /// Profiles a cube in a session, and stores the profile with the fingerprint of the caller's view. Returns both.
+    async fn profile_in(
+        &self,
+        session: &QuerySession<'_>,
+        context: &RequestContext,
+        wanted: ProfileRequest<'_>,
+    ) -> Result<(Arc<str>, Arc<str>), ProfileError> {
+        let (cube, range) = (Arc::clone(wanted.cube), wanted.range);
+        // One session: the fingerprint and the profile are of the same policies.
+        let fingerprint = session.profile_fingerprint(&cube).await?;
+        let profile = self.profiling.profile_in(session, context, wanted).await?;
         let range = range.map(range_text).unwrap_or_default();
         let before = self.records.profile(&cube, &fingerprint, Some(&range)).await?;
         let before = before.and_then(|stored| self.texts.summary(&stored.text));
@@ -86,9 +108,53 @@ impl ProfileArchive {
         let changes = before.zip(now).map(|(before, now)| ProfileChanges::between(&before, &now));
         let text: Arc<str> = self.texts.write(&profile, &range, changes.as_ref()).into();
         let profiled_at = profile.profiled_at;
-        let stored = StoredProfile { cube, fingerprint, range: range.into(), profiled_at, text: Arc::clone(&text) };
+        let (range, text_of) = (range.into(), Arc::clone(&text));
+        let stored = StoredProfile { cube, fingerprint: Arc::clone(&fingerprint), range, profiled_at, text: text_of };
         self.records.store_profile(&stored, MAX_STORED).await?;
-        Ok(text)
+        Ok((fingerprint, text))
+    }
+
+    /// Makes the profile of a job, as of a time. Returns the fingerprint of the caller's view, and the text.
+    ///
+    /// # Errors
+    /// [`ProfileError`], except [`ProfileError::NotProfiled`].
+    pub async fn of_job(
+        &self,
+        request: &RequestContext,
+        requested: &RequestedProfile,
+        now: Timestamp,
+    ) -> Result<(Arc<str>, Arc<str>), ProfileError> {
+        let RequestedProfile { cube, dimension, range, config } = requested;
+        let cube = self.cube(request, cube)?;
+        let context = request.with_kind(QueryKind::Profile);
+        let session = self.queries.session_at(&context, now);
+        let Some(dimension) = dimension else {
+            let wanted = ProfileRequest { cube: &cube, range: range.as_ref(), config, dimension: None };
+            return self.profile_in(&session, &context, wanted).await;
+        };
+        let fingerprint = session.profile_fingerprint(&cube).await?;
+        let wanted = ProfileRequest { cube: &cube, range: range.as_ref(), config, dimension: Some(dimension) };
+        let profile = self.dimension_in(&session, &context, wanted).await?;
+        let text = self.texts.dimension(&profile).ok_or_else(|| self.unknown_dimension(request, &cube, dimension))?;
+        Ok((fingerprint, text.into()))
+    }
+
+    /// Returns the fingerprint of the caller's view of a cube that a job profiles.
+    ///
+    /// # Errors
+    /// [`ProfileError`], except [`ProfileError::NotProfiled`].
+    pub async fn view(&self, request: &RequestContext, requested: &RequestedProfile) -> Result<Arc<str>, ProfileError> {
+        let cube = self.cube(request, &requested.cube)?;
+        let context = request.with_kind(QueryKind::Profile);
+        let session = self.queries.session(&context);
+        if let Some(dimension) = &requested.dimension {
+            let columns = session.profile_columns(&cube, requested.range.as_ref()).await?;
+            let name = member_of(&cube, dimension);
+            if !columns.iter().any(|column| !column.is_measure && *column.name == *name) {
+                return Err(self.unknown_dimension(request, &cube, dimension));
+            }
+        }
+        Ok(session.profile_fingerprint(&cube).await?)
     }
 
     /// Returns the text of the newest stored profile for the caller's view of a cube.
@@ -118,20 +184,35 @@ impl ProfileArchive {
         config: &ProfileConfig,
     ) -> Result<CubeProfile, ProfileError> {
         let cube = self.cube(request, cube)?;
-        let name = dimension.strip_prefix(&*cube).and_then(|rest| rest.strip_prefix('.')).unwrap_or(dimension);
         let context = request.with_kind(QueryKind::Profile);
         let session = self.queries.session(&context);
-        let wanted = ProfileRequest { cube: &cube, range, config, dimension: Some(name) };
-        let profile = self.profiling.profile_in(&session, &context, wanted).await?;
-        if profile.dimension_profiles.is_empty() {
-            let snapshot = self.catalog.snapshot();
-            let access = Access::of(&snapshot.model, &request.caller);
-            let known = metadata::cube(&access, &cube).into_iter().flat_map(|cube| metadata::dimensions(&access, cube));
-            let nearest = named(name, known.map(|dimension| &*dimension.name));
-            let name = name.chars().take(MAX_NAME).collect();
-            return Err(ProfileError::UnknownDimension { cube, name, nearest });
+        let wanted = ProfileRequest { cube: &cube, range, config, dimension: Some(dimension) };
+        self.dimension_in(&session, &context, wanted).await
+    }
+
+    async fn dimension_in(
+        &self,
+        session: &QuerySession<'_>,
+        context: &RequestContext,
+        wanted: ProfileRequest<'_>,
+    ) -> Result<CubeProfile, ProfileError> {
+        let (cube, dimension) = (wanted.cube, wanted.dimension.unwrap_or_default());
+        let wanted = ProfileRequest { dimension: Some(member_of(cube, dimension)), ..wanted };
+        let profile = self.profiling.profile_in(session, context, wanted).await?;
+        match profile.dimension_profiles.is_empty() {
+            true => Err(self.unknown_dimension(context, cube, dimension)),
+            false => Ok(profile),
         }
-        Ok(profile)
+    }
+
+    fn unknown_dimension(&self, request: &RequestContext, cube: &Arc<str>, dimension: &str) -> ProfileError {
+        let name = member_of(cube, dimension);
+        let snapshot = self.catalog.snapshot();
+        let access = Access::of(&snapshot.model, &request.caller);
+        let known = metadata::cube(&access, cube).into_iter().flat_map(|cube| metadata::dimensions(&access, cube));
+        let nearest = named(name, known.map(|dimension| &*dimension.name));
+        let name = name.chars().take(MAX_NAME).collect();
+        ProfileError::UnknownDimension { cube: Arc::clone(cube), name, nearest }
     }
 
     /// Returns the name of a cube that the caller may see.
@@ -144,6 +225,11 @@ impl ProfileArchive {
         let nearest = named(name, metadata::cubes(&access).map(|cube| &*cube.name));
         Err(ProfileError::UnknownCube { name: name.chars().take(MAX_NAME).collect(), nearest })
     }
+}
+
+/// Returns the name of a dimension without the name of its cube.
+fn member_of<'n>(cube: &str, dimension: &'n str) -> &'n str {
+    dimension.strip_prefix(cube).and_then(|rest| rest.strip_prefix('.')).unwrap_or(dimension)
 }
 
 fn named<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Vec<String> {

@@ -12,6 +12,8 @@ use jiff::Timestamp;
 pub struct ProfileSummary {
     pub profiled_at: Timestamp,
     pub row_count: u64,
+    /// The sample that the columns were computed from, as text; empty for all rows.
+    pub sample: Arc<str>,
     pub columns: Vec<ColumnSummary>,
 }
 
@@ -69,13 +71,15 @@ impl ColumnChangeKind {
 }
 
 impl ProfileChanges {
-    /// Returns the differences between two profiles of the same range.
+    /// Returns the differences between two profiles of the same range. Numbers and values of columns are compared only
+    /// if both profiles have the same kind of sample.
     pub fn between(before: &ProfileSummary, now: &ProfileSummary) -> Self {
+        let has_same_sample = before.sample == now.sample;
         let find = |columns: &'_ [ColumnSummary], name: &str| columns.iter().position(|column| *column.name == *name);
         let mut columns = Vec::new();
         for column in &now.columns {
             match find(&before.columns, &column.name) {
-                Some(index) => columns.extend(ColumnChange::between(&before.columns[index], column)),
+                Some(index) => columns.extend(ColumnChange::between(&before.columns[index], column, has_same_sample)),
                 None => columns.push(ColumnChange::of(column, ColumnChangeKind::Added)),
             }
         }
@@ -97,16 +101,16 @@ impl ColumnChange {
         }
     }
 
-    fn between(before: &ColumnSummary, now: &ColumnSummary) -> Option<Self> {
+    fn between(before: &ColumnSummary, now: &ColumnSummary, has_same_sample: bool) -> Option<Self> {
         fn pair<T: Clone + PartialEq>(before: &T, now: &T) -> Option<Pair<T>> {
             (before != now).then(|| (before.clone(), now.clone()))
         }
         // If the profile before has no frequent values, it cannot be decided which values are new.
-        let is_new = |value: &&Arc<str>| !before.values.is_empty() && !before.values.contains(value);
+        let is_new = |value: &&Arc<str>| has_same_sample && !before.values.is_empty() && !before.values.contains(value);
         let change = ColumnChange {
             ty: pair(&before.ty, &now.ty),
-            null_count: pair(&before.null_count, &now.null_count),
-            distinct_count: pair(&before.distinct_count, &now.distinct_count),
+            null_count: pair(&before.null_count, &now.null_count).filter(|_| has_same_sample),
+            distinct_count: pair(&before.distinct_count, &now.distinct_count).filter(|_| has_same_sample),
             new_values: now.values.iter().filter(is_new).cloned().collect(),
             ..ColumnChange::of(now, ColumnChangeKind::Changed)
         };
@@ -130,7 +134,7 @@ mod tests {
     }
 
     fn summary(row_count: u64, columns: Vec<ColumnSummary>) -> ProfileSummary {
-        ProfileSummary { profiled_at: Timestamp::UNIX_EPOCH, row_count, columns }
+        ProfileSummary { profiled_at: Timestamp::UNIX_EPOCH, row_count, sample: "".into(), columns }
     }
 
     #[test]
@@ -166,5 +170,9 @@ mod tests {
         assert_eq!(changes.columns[1].ty, Some(("integer".into(), "text".into())));
         assert_eq!(changes.columns[2].new_values, ["c".into()]);
         assert_eq!(ProfileChanges::between(&now, &now).columns, []);
+        let sampled = ProfileSummary { sample: "10 random".into(), ..before };
+        let changes = ProfileChanges::between(&sampled, &now);
+        let names: Vec<_> = changes.columns.iter().map(|change| &*change.name).collect();
+        assert_eq!(names, ["type", "new", "gone"], "counts of a sample are not compared with those of all rows");
     }
 }

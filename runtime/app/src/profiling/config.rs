@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use terrane_compiler::column_statistics::SamplingStrategy;
+
 /// The contents of a profile besides counts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProfileConfig {
@@ -13,13 +15,22 @@ pub struct ProfileConfig {
     pub top_values: Option<u32>,
     /// The percentiles from 0 to 100, ascending; empty to omit them.
     pub percentiles: Vec<f64>,
-    /// True if the caller requests a sample of the rows.
-    pub wants_sample: bool,
+    pub sample: SampleRequest,
     pub detects_insights: bool,
     /// The sensitivity from 0 to 1. A higher value also reports weaker insights.
     pub insight_sensitivity: f64,
     /// The JSON object that the checks receive.
     pub json: Arc<str>,
+}
+
+/// The sample of rows to profile. By default, all rows are.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SampleRequest {
+    /// The number of rows; 0 for all.
+    pub size: u64,
+    pub strategy: SamplingStrategy,
+    /// True if the caller named a size or a strategy. If no sample can be taken, a warning reports the reason.
+    pub is_explicit: bool,
 }
 
 impl Default for ProfileConfig {
@@ -28,7 +39,7 @@ impl Default for ProfileConfig {
             histogram_bins: Some(20),
             top_values: Some(10),
             percentiles: vec![25.0, 50.0, 75.0, 90.0, 95.0, 99.0],
-            wants_sample: false,
+            sample: SampleRequest::default(),
             detects_insights: true,
             insight_sensitivity: 0.8,
             json: "{}".into(),

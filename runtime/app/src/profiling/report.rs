@@ -5,12 +5,13 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use terrane_compiler::column_statistics::{Statistic, StatisticsColumn};
+use terrane_compiler::column_statistics::{RowSample, Statistic, StatisticsColumn};
 use terrane_compiler::types::{LogicalType, Value};
 
 use super::answers::Answers;
 use super::config::ProfileConfig;
 use super::quality;
+use super::sampling::ProfiledRows;
 use super::spellings::Spellings;
 use super::statistics::is_number;
 use crate::ports::checks::{CheckAggregate, CheckRequest, Finding, QualityDimension};
@@ -19,16 +20,19 @@ use crate::ports::severity::FindingSeverity;
 /// The distance between a quartile and the fence for outliers, in interquartile ranges. These are John Tukey's inner
 /// fences, as in the specification.
 const FENCES: f64 = 1.5;
-const NO_SAMPLES: &str = "all rows were counted: no warehouse takes samples yet";
 
 /// The statistics of a cube's rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CubeProfile {
     pub cube_name: Arc<str>,
+    /// The exact number of all rows, also if the statistics are those of a sample.
     pub row_count: u64,
     pub profiled_at: Timestamp,
-    /// The number of rows that were read, which is the number of all rows.
+    /// The number of rows that the statistics were computed from.
     pub sample_size: u64,
+    /// The sample that the statistics were computed from; `None` for all rows. Statistics of a sample are those of its
+    /// rows, and are not extrapolated.
+    pub sample: Option<RowSample>,
     pub dimension_profiles: Vec<ColumnProfile>,
     pub measure_profiles: Vec<ColumnProfile>,
     /// A number from 0 to 1; `None` if no check returned a score.
@@ -139,6 +143,7 @@ pub(super) fn profile(
     profiled_at: Timestamp,
     answers: &Answers,
     findings: &[Finding],
+    rows: &ProfiledRows,
     config: &ProfileConfig,
 ) -> CubeProfile {
     let of_kind = |is_measure: bool| {
@@ -148,16 +153,17 @@ pub(super) fn profile(
     let quality_scores = quality::sides(findings);
     CubeProfile {
         cube_name: Arc::clone(cube),
-        row_count: answers.rows(),
+        row_count: rows.sample.as_ref().map_or(answers.rows(), |sample| sample.total),
         profiled_at,
         sample_size: answers.rows(),
+        sample: rows.sample.clone(),
         dimension_profiles: of_kind(false),
         measure_profiles: of_kind(true),
         overall_quality_score: quality::overall(&quality_scores),
         scored_weight: quality::scored_weight(&quality_scores),
         quality_scores,
         insights: if config.detects_insights { insights(answers, findings, config) } else { Vec::new() },
-        warnings: config.wants_sample.then(|| NO_SAMPLES.to_owned()).into_iter().collect(),
+        warnings: rows.warning.map(str::to_owned).into_iter().collect(),
     }
 }
 

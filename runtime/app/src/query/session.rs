@@ -10,8 +10,8 @@ use std::time::Duration;
 use arrow::array::{AsArray as _, RecordBatch};
 use arrow::datatypes::DataType;
 use terrane_compiler::column_statistics::{
-    Statistic, StatisticsColumn, StatisticsQuery, compile_statistics, has_quantiles, statistics_as_query,
-    statistics_columns,
+    NoSample, SamplingStrategy, Statistic, StatisticsColumn, StatisticsQuery, compile_statistics, has_quantiles,
+    no_sample, statistics_as_query, statistics_columns,
 };
 use terrane_compiler::explanation::Explanation;
 use terrane_compiler::query::{DateRange, QueryError, SemanticQuery};
@@ -164,6 +164,7 @@ impl QuerySession<'_> {
             range: range.cloned(),
             statistics: statistics.collect(),
             top: None,
+            sample: None,
         };
         let query = statistics_as_query(&self.snapshot.model, &all)?;
         let mut recorder = self.recorder(&query, self.context.kind);
@@ -181,7 +182,7 @@ impl QuerySession<'_> {
         let columns = self.profile_columns(cube, None).await?;
         let values = columns.iter().map(|column| (Some(Arc::clone(&column.name)), Statistic::Values));
         let statistics = std::iter::once((None, Statistic::Rows)).chain(values).collect();
-        let query = StatisticsQuery { cube: Arc::clone(cube), range: None, statistics, top: None };
+        let query = StatisticsQuery { cube: Arc::clone(cube), range: None, statistics, top: None, sample: None };
         let semantic = statistics_as_query(&self.snapshot.model, &query)?;
         let mut recorder = self.recorder(&semantic, self.context.kind);
         let authorization = self.authorize(&semantic, &recorder).await;
@@ -208,6 +209,23 @@ impl QuerySession<'_> {
     /// Returns whether the warehouse computes quantiles.
     pub fn has_quantiles(&self) -> bool {
         has_quantiles(&self.snapshot.profile)
+    }
+
+    /// Returns the reason why the sample of a statement cannot be taken for the caller, hooks included; `None` if it can.
+    ///
+    /// # Errors
+    /// The cube is closed to the caller, a hook denies the statement, or the strata are not a dimension that the caller
+    /// may read unmasked.
+    pub async fn no_sample(
+        &self,
+        query: &StatisticsQuery,
+        strategy: &SamplingStrategy,
+    ) -> Result<Option<NoSample>, QueryRunError> {
+        let semantic = statistics_as_query(&self.snapshot.model, query)?;
+        let mut recorder = self.recorder(&semantic, self.context.kind);
+        let authorization = self.authorize(&semantic, &recorder).await;
+        let authorization = self.finish(&mut recorder, authorization).await?;
+        Ok(no_sample(&self.snapshot.profile, &authorization.authorized, &query.cube, strategy)?)
     }
 
     /// Runs statistics of a cube's columns, within the timeout of queries.

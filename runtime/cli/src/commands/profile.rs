@@ -41,7 +41,8 @@ The configuration is a JSON object with these fields, all optional:
   compute_percentiles, percentile_list   true, [25, 50, 75, 90, 95, 99]
   detect_insights, insight_sensitivity   true, 0.8: higher values report weaker insights too
   quality_thresholds                     {\"completeness_warning\": 0.99, …}: bounds of the checks
-  sample_size, sampling_strategy         accepted; all rows are counted
+  sample_size                            all rows: a sample of this many rows; 0 for all
+  sampling_strategy, stratify_by         random, systematic or stratified by a dimension
 runtime/docs/reference/detectors-and-checks.md says what is computed and how it is judged.")]
 pub struct ProfileArguments {
     /// The project: the folder that holds service_project.yml
@@ -92,6 +93,7 @@ pub async fn run(arguments: &ProfileArguments, project: Project, terminal: Termi
     let score = profile.overall_quality_score.map_or("not scored".to_owned(), |score| format!("quality {score:.3}"));
     let sides = profile.quality_scores.iter().map(|(side, score)| format!("{} {score:.3}", side.as_str()));
     let rows = plural(usize::try_from(profile.row_count).unwrap_or(usize::MAX), "row");
+    let rows = if profile.sample.is_some() { format!("{} of {rows}", profile.sample_size) } else { rows };
     let sides = sides.collect::<Vec<_>>().join(", ");
     let sides = if sides.is_empty() { sides } else { format!(" ({sides})") };
     print_error(&format!("{rows}, {score}{sides}\n"));

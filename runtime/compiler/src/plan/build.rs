@@ -7,8 +7,8 @@ use super::join_path::{Asker, JoinTree};
 use super::semi_join;
 use super::window::{MAX_WINDOWS, Windows};
 use super::{
-    ArgumentForm, Fact, GroupOperand, GroupPredicate, LogicalPlan, Period, PlannedAggregate, PlannedOrder,
-    PlannedTarget, PlannedValue, RowKey, ValueExpr,
+    ArgumentForm, Fact, FactSample, GroupOperand, GroupPredicate, LogicalPlan, Period, PlannedAggregate, PlannedOrder,
+    PlannedTarget, PlannedValue, RowKey, SampleMethod, ValueExpr,
 };
 use crate::model::{
     Aggregate, CubeId, DimensionId, MeasureId, MeasureKind, MetricId, Model, RollingWindow, Snippet, SqlPart,
@@ -113,9 +113,18 @@ pub(crate) fn plan_statistics<'m>(
     query: ResolvedQuery,
     cube: CubeId,
     aggregates: Vec<PlannedAggregate<'m>>,
+    sample: Option<FactSample>,
 ) -> Result<LogicalPlan<'m>, QueryError> {
     let named = NamedFact { cube, period: Period::default(), asked_by: model.cube(cube).name.clone() };
-    let fact = plan_fact(model, &query, &named, aggregates.iter())?;
+    let mut fact = plan_fact(model, &query, &named, aggregates.iter())?;
+    // The null group is removed after the sample is taken, which has to be the same for all statements.
+    let null_group = sample
+        .as_ref()
+        .map(|_| GroupPredicate::Test { operand: GroupOperand::Group(0), test: Test::Not(Box::new(Test::IsNull)) });
+    if let Some(sample) = &sample {
+        reach_sample(model, &mut fact, sample)?;
+    }
+    fact.sample = sample;
     let value = |index| PlannedValue { key: format!("v{index}").into(), expression: ValueExpr::Aggregate(index) };
     let by = |target, descending| PlannedOrder { target, descending, is_explicit: false };
     let groups = (0..query.groups.len()).map(|index| by(PlannedTarget::Group(index), false));
@@ -125,7 +134,7 @@ pub(crate) fn plan_statistics<'m>(
         values: (0..aggregates.len()).map(value).collect(),
         aggregates,
         running: Vec::new(),
-        group_filters: Vec::new(),
+        group_filters: null_group.filter(|_| !query.groups.is_empty()).into_iter().collect(),
         metric_filters: Vec::new(),
         order: std::iter::once(by(PlannedTarget::Value(0), true)).chain(groups).collect(),
         groups: query.groups,
@@ -138,6 +147,24 @@ pub(crate) fn plan_statistics<'m>(
         timezone: query.timezone,
         wants_total: false,
     })
+}
+
+/// Joins the cubes that the keys and the strata of a sample need.
+fn reach_sample<'m>(model: &'m Model, fact: &mut Fact<'m>, sample: &FactSample) -> Result<(), QueryError> {
+    let stratum = match sample.method {
+        SampleMethod::Stratified(id) => Some(id),
+        SampleMethod::Random | SampleMethod::Systematic => None,
+    };
+    let value = &*model.cube(fact.tree.cube).name;
+    for id in sample.keys.iter().copied().chain(stratum) {
+        let target = member_name(model, id);
+        fact.tree.reach_dimension(model, 0, id, Asker { value, target: &target })?;
+    }
+    // Joins that repeat rows make pairs of a row and a stratum, of which no sample is defined.
+    match stratum.filter(|_| fact.distinct.is_none() && fact.tree.joins.iter().any(|join| join.is_to_many)) {
+        Some(id) => Err(QueryError::UnknownDimension { name: member_name(model, id), nearest: Vec::new() }),
+        None => Ok(()),
+    }
 }
 
 /// Orders ungrouped rows by their key, or by all their columns if the cube has no key.
@@ -469,6 +496,7 @@ where
         distinct,
         is_selected: true,
         stored: None,
+        sample: None,
     })
 }
 

@@ -77,6 +77,7 @@ pub(crate) fn plan_rollup<'m>(model: &'m Model, rows: &RollupRows<'m>) -> Result
             distinct: None,
             is_selected: true,
             stored: None,
+            sample: None,
         }],
         groups,
         aggregates: rows.aggregates.iter().map(planned).collect(),

@@ -218,6 +218,10 @@ pub(crate) enum SqlExpr<'a> {
     },
     /// `count(*) OVER ()`
     CountOverAll,
+    /// `row_number() OVER (ORDER BY …)`
+    RowNumber {
+        order: Vec<SqlExpr<'a>>,
+    },
 }
 
 impl<'a> SqlExpr<'a> {

@@ -8,11 +8,13 @@
 mod fact;
 mod protected_rows;
 mod rollup;
+mod sample;
 mod steps;
 mod stored;
 mod windows;
 
 pub(crate) use rollup::{lower_rollup, lower_stored_totals};
+pub(crate) use sample::SAMPLE_ORDER;
 
 use super::ast::{Name, OrderBy, OrderItem, Page, Query, Select, Source, SqlExpr};
 use super::dialect_profile::{DialectProfile, Op};

@@ -540,6 +540,20 @@ impl Printer<'_> {
                 self.op(Op::Count, None, &[]);
                 self.text(" OVER ()");
             }
+            SqlExpr::RowNumber { order } => {
+                self.text("row_number() OVER (ORDER BY ");
+                self.list(order);
+                self.text(")");
+            }
+        }
+    }
+
+    fn list(&mut self, all: &[SqlExpr<'_>]) {
+        for (index, expr) in all.iter().enumerate() {
+            if index > 0 {
+                self.text(", ");
+            }
+            self.expr(expr);
         }
     }
 
@@ -668,6 +682,7 @@ impl Printer<'_> {
             | SqlExpr::InList { .. }
             | SqlExpr::InQuery { .. }
             | SqlExpr::CountOverAll
+            | SqlExpr::RowNumber { .. }
             | SqlExpr::SumOver { .. } => false,
             _ => true,
         }

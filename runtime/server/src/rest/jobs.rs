@@ -1,4 +1,5 @@
-//! Asynchronous queries: submit, list, read, cancel, and page through results.
+//! Asynchronous queries: submit, list, read, cancel, and page through results. Profiles that run as jobs are listed,
+//! read and cancelled here as well.
 
 use std::time::Duration;
 
@@ -7,10 +8,10 @@ use axum::http::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER, VARY};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use futures_util::{StreamExt as _, stream};
-use terrane_app::jobs::{JobError, JobPage, MAX_KEY_CHARS, Submission};
+use terrane_app::jobs::{JobError, JobOutput, JobPage, MAX_KEY_CHARS, Submission};
 use terrane_app::ports::jobs::Job;
 use terrane_app::query::Piece;
-use terrane_wire::jobs::{self as wire, JobAnswer, JobList, JobResult};
+use terrane_wire::jobs::{self as wire, JobAnswer, JobList, JobOutputBody};
 use terrane_wire::query::{self, Query};
 use terrane_wire::rows::RowFormat;
 use terrane_wire::{Code, ErrorBody, RowEncoder, RowsError, schema};
@@ -37,8 +38,7 @@ pub(super) fn register(routes: Routes) -> Routes {
 async fn submit(app: App, call: Call) -> Result<Response, ApiError> {
     let (identity, context) = (call.identity(), call.context.clone());
     let idempotency_key = idempotency_key(call.headers())?;
-    let prefer = call.headers().get(PREFER).and_then(|value| value.to_str().ok());
-    let wait = prefer.and_then(wire::preferred_wait).unwrap_or(Duration::ZERO);
+    let wait = prefer(call.headers()).and_then(wire::preferred_wait).unwrap_or(Duration::ZERO);
     let body = call.json_body(&app).await?;
     let request = query::from_wire(&body)?;
     let text = String::from_utf8_lossy(&body).into();
@@ -47,15 +47,33 @@ async fn submit(app: App, call: Call) -> Result<Response, ApiError> {
     let jobs = &app.services.jobs;
     let job = jobs.submit(&identity, &context, submission).await.map_err(refused)?;
     let job = if wait.is_zero() { job } else { jobs.wait(&identity, &job.id, wait).await.map_err(refused)? };
-    let mut response = state(&job);
     // An open job has no result yet, so the status is 202.
-    if job.state.is_open() {
-        *response.status_mut() = StatusCode::ACCEPTED;
-    }
+    Ok(if job.state.is_open() { accepted(&job) } else { located(&job) })
+}
+
+/// Returns whether a header `Prefer` asks for a job.
+pub(super) fn prefers_async(headers: &HeaderMap) -> bool {
+    prefer(headers).is_some_and(wire::prefers_async)
+}
+
+fn prefer(headers: &HeaderMap) -> Option<&str> {
+    headers.get(PREFER).and_then(|value| value.to_str().ok())
+}
+
+/// Returns the response to a submission whose job runs later.
+pub(super) fn accepted(job: &Job) -> Response {
+    let mut response = located(job);
+    *response.status_mut() = StatusCode::ACCEPTED;
+    response
+}
+
+/// Returns the state of a job with its address.
+fn located(job: &Job) -> Response {
+    let mut response = state(job);
     if let Ok(location) = HeaderValue::from_str(&wire::poll_url(&job.id)) {
         response.headers_mut().insert(LOCATION, location);
     }
-    Ok(response)
+    response
 }
 
 async fn list(app: App, call: Call) -> Result<Response, ApiError> {
@@ -81,8 +99,16 @@ async fn result(app: App, mut call: Call) -> Result<Response, ApiError> {
     let format = format::accepted(call.headers())?;
     let (offset, limit) = wire::page_from_parameters(call.query_string(), format)?;
     let id = call.path_parameter().await?;
-    let page = app.services.jobs.page(&call.identity(), &call.context, &id, offset, limit).await;
-    let JobPage { job, total_rows, page } = page.map_err(|error| self::error(error, &call.scopes))?;
+    let output = app.services.jobs.output(&call.identity(), &call.context, &id, offset, limit).await;
+    match output.map_err(|error| self::error(error, &call.scopes))? {
+        JobOutput::Rows(page) => rows(*page, format, offset, limit),
+        JobOutput::Profile(text) => super::profiling::answer(&text),
+    }
+}
+
+/// Returns the response with a page of rows.
+fn rows(page: JobPage, format: RowFormat, offset: u64, limit: u64) -> Result<Response, ApiError> {
+    let JobPage { job, total_rows, page } = page;
     let numbers = query::from_wire(job.query.as_bytes())?.numbers;
     let returned_rows = limit.min(total_rows.saturating_sub(offset));
     let end = Piece::End { returned_rows, truncated: None, duration: Duration::ZERO };
@@ -108,7 +134,7 @@ fn state(job: &Job) -> Response {
     response
 }
 
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<std::sync::Arc<str>>, ApiError> {
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<std::sync::Arc<str>>, ApiError> {
     let Some(value) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
     let is_valid =
         |key: &&str| (1..=MAX_KEY_CHARS).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic());
@@ -119,7 +145,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<std::sync::Arc<str>>, A
     })
 }
 
-fn error(error: JobError, scopes: &crate::app::Scopes) -> ApiError {
+pub(super) fn error(error: JobError, scopes: &crate::app::Scopes) -> ApiError {
     let is_caller_full = matches!(error, JobError::CallerFull { .. });
     let refusal = ApiError::from(ErrorBody::from_job(error, *scopes));
     if is_caller_full { refusal.header(RETRY_AFTER, HeaderValue::from_static("5")) } else { refusal }
@@ -127,9 +153,14 @@ fn error(error: JobError, scopes: &crate::app::Scopes) -> ApiError {
 
 const TAG: &str = "query";
 const ID: Parameter = Parameter::path("id", "the `job_id`");
-const JOB: &[Content] = &[Content::Json(schema::of::<JobAnswer>())];
+pub(super) const KEY_OF_JOB: Parameter = Parameter::header(
+    "Idempotency-Key",
+    ParameterKind::Visible(MAX_KEY_CHARS),
+    "a name of the caller's own for the job; the same body with the same name is the same job",
+);
+pub(super) const JOB: &[Content] = &[Content::Json(schema::of::<JobAnswer>())];
 
-const fn answer(status: u16, description: &'static str, content: &'static [Content]) -> ResponseDoc {
+pub(super) const fn answer(status: u16, description: &'static str, content: &'static [Content]) -> ResponseDoc {
     ResponseDoc { status, description, content, compression: Compression::Accepted }
 }
 
@@ -138,11 +169,7 @@ static SUBMIT: Doc = Doc {
     tag: TAG,
     summary: "Run a query as a job; `Prefer: wait=N` waits for it, `Idempotency-Key` repeats safely",
     parameters: &[
-        Parameter::header(
-            "Idempotency-Key",
-            ParameterKind::Visible(MAX_KEY_CHARS),
-            "a name of the caller's own for the job; the same body with the same name is the same job",
-        ),
+        KEY_OF_JOB,
         Parameter::header("Prefer", ParameterKind::String, "`wait=N`: up to N seconds, at most 30, for the job's end"),
     ],
     body: Some(RequestBody::required(schema::of::<Query>())),
@@ -198,7 +225,7 @@ static CANCEL: Doc = Doc {
 static RESULT: Doc = Doc {
     id: "job_result",
     tag: TAG,
-    summary: "Rows of a complete job's result",
+    summary: "Rows of a complete job's result, or its profile",
     parameters: &[
         ID,
         Parameter::query("offset", ParameterKind::Integer(0), "rows before the page"),
@@ -209,7 +236,7 @@ static RESULT: Doc = Doc {
         200,
         "the rows; none beyond the end",
         &[
-            Content::Json(schema::of::<JobResult>()),
+            Content::Json(schema::of::<JobOutputBody>()),
             Content::Text("text/csv"),
             Content::Binary("application/vnd.apache.arrow.stream"),
         ],

@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use serde_json::Value as Json;
+use terrane_app::jobs::ProfileSubmission;
 use terrane_app::profiling::ProfileArchive;
 use terrane_wire::profile::{
-    DimensionProfile, ProfileRequest, QualityScore, StoredCubeProfile, profile_parts_from_parameters,
-    profile_request_from_wire,
+    DimensionProfile, ProfileRequest, QualityScore, StoredCubeProfile, profile_job_text, profile_of_job,
+    profile_parts_from_parameters, profile_request_from_wire,
 };
 use terrane_wire::{Code, ErrorBody, schema};
 
+use super::jobs;
 use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer};
 use crate::openapi::{Compression, Content, Doc, Parameter, ParameterKind, RequestBody, ResponseDoc};
@@ -38,11 +40,29 @@ fn damaged() -> ApiError {
 async fn profile(app: App, mut call: Call) -> Result<Response, ApiError> {
     let (archive, context) = (archive(&app, &call)?, call.context.clone());
     let cube = call.path_parameter().await?;
+    if jobs::prefers_async(call.headers()) {
+        return submit(app, call, &cube, None).await;
+    }
     let (config, range) = profile_request_from_wire(&call.json_body_or_none(&app).await?)?;
     let text = archive.profile(&context, &cube, range.as_ref(), &config).await;
-    let text = text.map_err(|error| ErrorBody::from_profile(error, context.scopes))?;
-    let profile: Json = serde_json::from_str(&text).map_err(|_| damaged())?;
+    answer(&text.map_err(|error| ErrorBody::from_profile(error, context.scopes))?)
+}
+
+/// Returns the response with the text of a profile.
+pub(super) fn answer(text: &str) -> Result<Response, ApiError> {
+    let profile: Json = serde_json::from_str(text).map_err(|_| damaged())?;
     Ok(json_answer(&profile))
+}
+
+/// Stores the request as a job.
+async fn submit(app: App, call: Call, cube: &str, dimension: Option<&str>) -> Result<Response, ApiError> {
+    let (identity, context) = (call.identity(), call.context.clone());
+    let idempotency_key = jobs::idempotency_key(call.headers())?;
+    let text = profile_job_text(cube, dimension, &call.json_body_or_none(&app).await?)?;
+    let requested = profile_of_job(&text)?;
+    let submission = ProfileSubmission { text: text.into(), requested: &requested, idempotency_key };
+    let job = app.services.jobs.submit_profile(&identity, &context, submission).await;
+    Ok(jobs::accepted(&job.map_err(|error| jobs::error(error, &context.scopes))?))
 }
 
 async fn newest(app: App, mut call: Call) -> Result<Response, ApiError> {
@@ -57,6 +77,9 @@ async fn newest(app: App, mut call: Call) -> Result<Response, ApiError> {
 async fn dimension(app: App, mut call: Call) -> Result<Response, ApiError> {
     let (archive, context) = (archive(&app, &call)?, call.context.clone());
     let (cube, dimension) = call.path_parameters().await?;
+    if jobs::prefers_async(call.headers()) {
+        return submit(app, call, &cube, Some(&dimension)).await;
+    }
     let (config, range) = profile_request_from_wire(&call.json_body_or_none(&app).await?)?;
     let profile = archive.dimension(&context, &cube, &dimension, range.as_ref(), &config).await;
     let profile = profile.map_err(|error| ErrorBody::from_profile(error, context.scopes))?;
@@ -73,6 +96,12 @@ async fn score(app: App, mut call: Call) -> Result<Response, ApiError> {
 
 const TAG: &str = "profiling";
 const CUBE: Parameter = Parameter::path("cube_name", "the cube");
+const PREFER: Parameter = Parameter::header(
+    "Prefer",
+    ParameterKind::String,
+    "`respond-async`: the profile is made as a job, whose result is the profile",
+);
+const PROMISE: ResponseDoc = jobs::answer(202, "the job is stored; `Location` has its address", jobs::JOB);
 const OF_STATEMENTS: &[Code] = &[
     Code::InvalidQuery,
     Code::InvalidFilter,
@@ -84,6 +113,7 @@ const OF_STATEMENTS: &[Code] = &[
     Code::WarehouseError,
     Code::WarehouseUnavailable,
     Code::StateUnavailable,
+    Code::ValidationError,
 ];
 const OF_STORED: &[Code] = &[Code::InvalidQuery, Code::Forbidden, Code::NotFound, Code::StateUnavailable];
 const STORED: &[ResponseDoc] = &[described("the profile", &[Content::Json(schema::of::<StoredCubeProfile>())])];
@@ -96,9 +126,9 @@ static PROFILE: Doc = Doc {
     id: "profile_cube",
     tag: TAG,
     summary: "Profile a cube, compare the profile with the one before, and store it",
-    parameters: &[CUBE],
+    parameters: &[CUBE, jobs::KEY_OF_JOB, PREFER],
     body: Some(RequestBody::optional(schema::of::<ProfileRequest>())),
-    answers: STORED,
+    answers: &[described("the profile", &[Content::Json(schema::of::<StoredCubeProfile>())]), PROMISE],
     errors: OF_STATEMENTS,
     detail_errors: &[],
 };
@@ -122,9 +152,14 @@ static DIMENSION: Doc = Doc {
     id: "profile_dimension",
     tag: TAG,
     summary: "Profile one dimension; nothing is stored",
-    parameters: &[Parameter::path("cube", "the cube"), Parameter::path("dimension", "the name of the dimension")],
+    parameters: &[
+        Parameter::path("cube", "the cube"),
+        Parameter::path("dimension", "the name of the dimension"),
+        jobs::KEY_OF_JOB,
+        PREFER,
+    ],
     body: Some(RequestBody::optional(schema::of::<ProfileRequest>())),
-    answers: &[described("the profile", &[Content::Json(schema::of::<DimensionProfile>())])],
+    answers: &[described("the profile", &[Content::Json(schema::of::<DimensionProfile>())]), PROMISE],
     errors: OF_STATEMENTS,
     detail_errors: &[],
 };

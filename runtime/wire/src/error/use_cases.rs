@@ -36,6 +36,7 @@ impl ErrorBody {
         let message = error.to_string();
         match error {
             JobError::Query(error) => ErrorBody::from_run(error, scopes),
+            JobError::Profile(error) => ErrorBody::from_profile(error, scopes),
             JobError::HasTotals => ErrorBody::new(Code::InvalidQuery, message).detail("field", "totals"),
             JobError::Unknown => ErrorBody::new(Code::NotFound, message),
             JobError::NoResult { state } => ErrorBody::new(Code::Conflict, message).detail("state", state.as_str()),

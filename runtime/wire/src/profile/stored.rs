@@ -10,10 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use terrane_app::ports::profiles::ProfileTexts;
-use terrane_app::profiling::{self, ColumnSummary, ProfileConfig, ProfileSummary};
+use terrane_app::profiling::{self, ColumnSummary, ProfileConfig, ProfileSummary, RequestedProfile};
 use terrane_compiler::query::DateRange;
 
-use super::{ColumnProfile, CubeProfile, Insight};
+use super::{ColumnProfile, CubeProfile, Insight, Sampling};
 use crate::body;
 use crate::fields::{FieldError, Fields, Path};
 use crate::profile_config::{self, ProfileConfigBody};
@@ -22,6 +22,7 @@ use crate::schema;
 pub(crate) const REQUEST: &[&str] = &["config", "filters"];
 pub(crate) const FILTERS: &[&str] = &["date_range"];
 pub(crate) const DATE_RANGE: &[&str] = &["start", "end"];
+const JOB: &[&str] = &["cube", "dimension", "request"];
 const PARAMETERS: &[&str] = &["include_histograms", "include_insights"];
 const OBJECT: &str = "a JSON object";
 const RANGE: &str = "words like \"last 7 days\" or an object like {\"start\": …, \"end\": …}";
@@ -115,6 +116,8 @@ pub struct DimensionProfile<'a> {
     row_count: u64,
     #[schemars(schema_with = "schema::timestamp")]
     profiled_at: String,
+    sample_size: u64,
+    sampling: Option<Sampling<'a>>,
     profile: ColumnProfile<'a>,
     overall_quality_score: Option<f64>,
     quality_scores: BTreeMap<&'static str, f64>,
@@ -151,11 +154,13 @@ pub struct ProfileParts {
 /// Names the field that is unknown or invalid.
 pub fn profile_request_from_wire(body: &[u8]) -> Result<(ProfileConfig, Option<DateRange>), FieldError> {
     if body.iter().all(u8::is_ascii_whitespace) {
-        return Ok((ProfileConfig::default(), None));
+        return Ok((profile_config::with_default_sample(None, ProfileConfig::default()), None));
     }
     let value = body::parse(body)?;
     let fields = Fields::new(&value, &Path::ROOT, OBJECT, REQUEST)?;
-    let config = fields.get("config").map(|config| profile_config::read(config, &Path::ROOT.field("config")));
+    let json = fields.get("config");
+    let config = json.map(|config| profile_config::read(config, &Path::ROOT.field("config"))).transpose()?;
+    let config = profile_config::with_default_sample(json, config.unwrap_or_default());
     let range = match fields.get("filters") {
         None => None,
         Some(filters) => {
@@ -164,7 +169,32 @@ pub fn profile_request_from_wire(body: &[u8]) -> Result<(ProfileConfig, Option<D
             fields.get("date_range").map(|range| date_range(range, &path.field("date_range"))).transpose()?
         }
     };
-    Ok((config.transpose()?.unwrap_or_default(), range))
+    Ok((config, range))
+}
+
+/// Returns the text of a job for a profile: the cube, the dimension and the body of the request.
+///
+/// # Errors
+/// As [`profile_request_from_wire`].
+pub fn profile_job_text(cube: &str, dimension: Option<&str>, body: &[u8]) -> Result<String, FieldError> {
+    profile_request_from_wire(body)?;
+    let is_empty = body.iter().all(u8::is_ascii_whitespace);
+    let request = if is_empty { Json::Null } else { body::parse(body)? };
+    Ok(serde_json::json!({"cube": cube, "dimension": dimension, "request": request}).to_string())
+}
+
+/// Reads the text of a job for a profile.
+///
+/// # Errors
+/// The text is not one of this version.
+pub fn profile_of_job(text: &str) -> Result<RequestedProfile, FieldError> {
+    let value = body::parse(text.as_bytes())?;
+    let fields = Fields::new(&value, &Path::ROOT, OBJECT, JOB)?;
+    let name = |field| Ok::<_, FieldError>(fields.string(field, "a name")?.map(Arc::from));
+    let request = fields.get("request").map(Json::to_string).unwrap_or_default();
+    let (config, range) = profile_request_from_wire(request.as_bytes())?;
+    let cube = name("cube")?.ok_or_else(|| Path::ROOT.missing("cube"))?;
+    Ok(RequestedProfile { cube, dimension: name("dimension")?, range, config })
 }
 
 fn date_range(value: &Json, path: &Path<'_>) -> Result<DateRange, FieldError> {
@@ -236,6 +266,8 @@ impl<'a> DimensionProfile<'a> {
             cube_name: whole.cube_name,
             row_count: whole.row_count,
             profiled_at: whole.profiled_at,
+            sample_size: whole.sample_size,
+            sampling: whole.sampling,
             profile: whole.dimension_profiles.into_iter().next()?,
             overall_quality_score: whole.overall_quality_score,
             quality_scores: whole.quality_scores,
@@ -287,12 +319,21 @@ impl ProfileTexts for StoredProfileTexts {
         serde_json::to_string(&stored).unwrap_or_default()
     }
 
+    fn dimension(&self, profile: &profiling::CubeProfile) -> Option<String> {
+        serde_json::to_string(&DimensionProfile::of(profile)?).ok()
+    }
+
     fn summary(&self, text: &str) -> Option<ProfileSummary> {
         let profile: Json = serde_json::from_str(text).ok()?;
         let lists = ["dimension_profiles", "measure_profiles"].into_iter().filter_map(|list| profile[list].as_array());
         Some(ProfileSummary {
             profiled_at: profile["profiled_at"].as_str()?.parse().ok()?,
             row_count: profile["row_count"].as_u64()?,
+            sample: Some(&profile["sampling"])
+                .filter(|json| !json.is_null())
+                .map(Json::to_string)
+                .unwrap_or_default()
+                .into(),
             columns: lists.flatten().map(summary_of).collect::<Option<Vec<_>>>()?,
         })
     }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use terrane_system_tests::{Program, Scratch, Server, request_as};
+use terrane_system_tests::{Program, Scratch, Server, request_as, request_with};
 
 use crate::BINARY;
 
@@ -22,7 +22,24 @@ const CUBE: &str = r#"cubes:
       - {name: count, type: count}
       - {name: revenue, type: sum, sql: amount}
 "#;
+/// A thousand rows, of which each tenth is of the region US; and a cube without a key.
+const SAMPLED: &str = r#"cubes:
+  - name: many
+    sql: "SELECT i AS id, CASE WHEN i % 10 = 0 THEN 'US' ELSE 'EU' END AS region FROM range(1000) AS numbers(i)"
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+      - {name: region, type: string, sql: region}
+    measures:
+      - {name: count, type: count}
+  - name: keyless
+    sql: "SELECT i AS number FROM range(40) AS numbers(i)"
+    dimensions:
+      - {name: number, type: number, sql: number}
+    measures:
+      - {name: count, type: count}
+"#;
 const POLICIES: &str = r#"policies:
+  - {name: many, cubes: [many], when: {roles: [seller]}, row_filter: "{many}.region = {{ user.attributes.region }}"}
   - {name: region, cubes: [orders], when: {roles: [seller]}, row_filter: "{orders}.region = {{ user.attributes.region }}"}
   - {name: secret, cubes: [orders], when: {roles: [seller]}, deny: [secret]}
 "#;
@@ -30,6 +47,7 @@ const ROWS: &str = "id,region,secret,day,amount\n1,EU,HIDDEN-1,2024-01-01,10\n2,
                     3,US,HIDDEN-3,2024-02-01,30\n4,US,HIDDEN-4,2024-02-02,\n";
 
 const PROFILE: &str = "/api/v1/profiling/cubes/orders/profile";
+const MANY: &str = "/api/v1/profiling/cubes/many/profile";
 const SCORE: &str = "/api/v1/profiling/cubes/orders/quality-score";
 
 /// The callers: a name, a role and a region.
@@ -45,6 +63,7 @@ struct Shop {
 impl Shop {
     fn new() -> Shop {
         let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/orders.yml", CUBE);
+        let project = project.with("cubes/sampled.yml", SAMPLED);
         let project = project.with("policies/orders.yml", POLICIES).with("orders.csv", ROWS);
         let keys = CALLERS.into_iter().map(|(name, role, region)| (name, key(&project, name, role, region))).collect();
         let server = Program::new(BINARY, &["serve"], project.path()).arguments(&["--port", "0"]).serve().unwrap();
@@ -64,8 +83,11 @@ impl Shop {
 
 fn key(project: &Scratch, name: &str, role: &str, region: &str) -> String {
     let attribute = format!("region={region}");
-    let arguments = ["--name", name, "--roles", role, "--attribute", &attribute, "--json"];
-    let made = Program::new(BINARY, &["auth", "create-key"], project.path()).arguments(&arguments).run().unwrap();
+    create_key(project, &["--name", name, "--roles", role, "--attribute", &attribute, "--json"])
+}
+
+fn create_key(project: &Scratch, arguments: &[&str]) -> String {
+    let made = Program::new(BINARY, &["auth", "create-key"], project.path()).arguments(arguments).run().unwrap();
     let key: Value = serde_json::from_str(&made.stdout).unwrap_or_else(|_| panic!("{}", made.stderr));
     key["key"].as_str().unwrap().to_owned()
 }
@@ -159,5 +181,154 @@ fn invalid_requests_of_profiles_name_the_field() {
     assert_eq!((status, &refused["error"]["details"]["nearest"]), (404, &json!(["orders"])), "{refused}");
     assert_eq!(shop.ask(&key, "GET", &format!("{PROFILE}?include_histograms=1"), None).0, 400);
     let (_, sampled) = shop.ask(&key, "POST", PROFILE, Some(&json!({"config": {"sample_size": 10}})));
-    assert_eq!(sampled["warnings"].as_array().unwrap().len(), 1, "{sampled}");
+    // Fewer rows than requested are all read.
+    assert_eq!(
+        (&sampled["sample_size"], &sampled["sampling"], &sampled["warnings"]),
+        (&json!(4), &Value::Null, &json!([]))
+    );
+    let keyless = json!({"config": {"sample_size": 10}});
+    let (_, all) = shop.ask(&key, "POST", "/api/v1/profiling/cubes/keyless/profile", Some(&keyless));
+    assert_eq!((&all["sample_size"], &all["sampling"]), (&json!(40), &Value::Null), "{all}");
+    assert!(all["warnings"][0].as_str().unwrap().contains("primary key"), "{all}");
+    let strata = json!({"config": {"sampling_strategy": "stratified", "stratify_by": "nothing"}});
+    assert_eq!(shop.ask(&key, "POST", MANY, Some(&strata)).0, 400);
+}
+
+/// Returns a column of a profile without the numbers of the cube.
+fn dimension<'p>(profile: &'p Value, name: &str) -> &'p Value {
+    let columns = profile["dimension_profiles"].as_array().unwrap();
+    columns
+        .iter()
+        .find(|column| column["name"].as_str().unwrap().ends_with(name))
+        .unwrap_or_else(|| panic!("{profile}"))
+}
+
+#[test]
+fn samples_have_the_requested_size_and_are_the_same_again() {
+    let shop = Shop::new();
+    let key = shop.key("all");
+    let profile = |config: Value| {
+        let (status, made) = shop.ask(&key, "POST", MANY, Some(&json!({"config": config})));
+        assert_eq!((status, &made["row_count"], &made["warnings"]), (200, &json!(1000), &json!([])), "{made}");
+        made
+    };
+    for strategy in ["random", "systematic", "stratified"] {
+        let mut config = json!({"sample_size": 100, "sampling_strategy": strategy, "top_n_values": 20});
+        if strategy == "stratified" {
+            config["stratify_by"] = json!("region");
+        }
+        let (made, again) = (profile(config.clone()), profile(config));
+        assert_eq!((&made["sample_size"], &made["sampling"]["strategy"]), (&json!(100), &json!(strategy)), "{made}");
+        assert_eq!(made["sampling"]["is_estimate"], json!(true));
+        assert_eq!(made["dimension_profiles"], again["dimension_profiles"], "{strategy}");
+        let id = dimension(&made, "id");
+        assert_eq!((&id["total_count"], &id["distinct_count"]), (&json!(100), &json!(100)), "{strategy}: {id}");
+        let bins = id["histogram"].as_array().unwrap().iter().map(|bin| bin["count"].as_u64().unwrap());
+        assert_eq!(bins.sum::<u64>(), 100, "all statements read the same rows: {id}");
+        let parts = dimension(&made, "region")["top_values"].as_array().unwrap();
+        let counts: Vec<u64> = parts.iter().map(|part| part["count"].as_u64().unwrap()).collect();
+        assert_eq!(counts.iter().sum::<u64>(), 100, "{parts:?}");
+        match strategy {
+            // Nine of ten rows are of the region EU.
+            "stratified" => assert_eq!(counts, [90, 10]),
+            "systematic" => assert_eq!((&id["min"], &id["max"], &id["mean"]), (&json!(9), &json!(999), &json!(504.0))),
+            _ => assert!(id["mean"] != json!(504.0) && id["max"].as_i64() > Some(800), "{id}"),
+        }
+    }
+    let all = profile(json!({"sample_size": 0}));
+    assert_eq!((&all["sample_size"], &all["sampling"]), (&json!(1000), &Value::Null));
+    // Counts of a sample are not compared with those of all rows.
+    let (_, changed) = shop.ask(&key, "POST", MANY, Some(&json!({"config": {"sample_size": 100}})));
+    assert_eq!(changed["changes"]["columns"], json!([]), "{changed}");
+}
+
+#[test]
+fn a_sample_has_only_rows_that_the_caller_sees() {
+    let shop = Shop::new();
+    let config = json!({"config": {"sample_size": 50, "top_n_values": 20}});
+    let (status, made) = shop.ask(&shop.key("us"), "POST", MANY, Some(&config));
+    assert_eq!((status, &made["row_count"], &made["sample_size"]), (200, &json!(100), &json!(50)), "{made}");
+    assert_eq!(dimension(&made, "region")["top_values"], json!([{"value": "US", "count": 50}]), "{made}");
+    let of = "/api/v1/profiling/dimensions/many/region/profile";
+    let (status, region) = shop.ask(&shop.key("us"), "POST", of, Some(&config));
+    assert_eq!((status, &region["sample_size"], &region["row_count"]), (200, &json!(50), &json!(100)), "{region}");
+}
+
+/// Sends a request for a profile as a job, and returns the status, the head and the body.
+fn submit(shop: &Shop, key: &str, path: &str, name: &str, body: &Value) -> (u16, String, Value) {
+    let (bearer, body) = (format!("Bearer {key}"), body.to_string());
+    let headers = [("Authorization", bearer.as_str()), ("Prefer", "respond-async"), ("Idempotency-Key", name)];
+    let answer = request_with(shop.server.address, &headers, "POST", path, Some(&body)).unwrap();
+    (answer.status, answer.head.clone(), answer.json().unwrap())
+}
+
+#[test]
+fn a_profile_runs_as_a_job_of_its_caller() {
+    let shop = Shop::new();
+    let (all, eu, other) = (shop.key("all"), shop.key("eu"), shop.key("us"));
+    let body = json!({"config": {"sample_size": 0, "top_n_values": 5}});
+    let (status, head, job) = submit(&shop, &eu, PROFILE, "first", &body);
+    assert_eq!((status, &job["kind"]), (202, &json!("profile")), "{job}");
+    let address = job["poll_url"].as_str().unwrap();
+    assert!(head.contains(address), "{head}");
+    let (status, ended) = shop.ask(&eu, "GET", &format!("{address}?wait=30"), None);
+    assert_eq!((status, &ended["status"], ended.get("row_count")), (200, &json!("complete"), None), "{ended}");
+    let result = ended["result_url"].as_str().unwrap();
+    let (status, made) = shop.ask(&eu, "GET", result, None);
+    // The job has the rows and columns of its caller.
+    assert_eq!((status, &made["row_count"]), (200, &json!(2)), "{made}");
+    assert!(!made.to_string().contains("HIDDEN"), "{made}");
+    assert_eq!(shop.ask(&eu, "GET", PROFILE, None), (200, made), "the profile is stored");
+    // A repeated request is the same job, and another request with its name is refused.
+    let (status, _, again) = submit(&shop, &eu, PROFILE, "first", &body);
+    assert_eq!((status, &again["job_id"]), (202, &job["job_id"]), "{again}");
+    assert_eq!(submit(&shop, &eu, PROFILE, "first", &json!({})).0, 422);
+    // Others do not learn that it exists.
+    for key in [&all, &other] {
+        assert_eq!(shop.ask(key, "GET", address, None).0, 404);
+        assert_eq!(shop.ask(key, "GET", result, None).0, 404);
+        assert_eq!(shop.ask(key, "DELETE", address, None).0, 404);
+    }
+    let (_, listed) = shop.ask(&eu, "GET", "/api/v1/query/async", None);
+    assert_eq!(listed["jobs"].as_array().unwrap().len(), 1, "{listed}");
+    // Its owner gives up the result.
+    assert_eq!(shop.ask(&eu, "DELETE", address, None).1["status"], json!("expired"));
+    assert_eq!(shop.ask(&eu, "GET", result, None).0, 410);
+}
+
+#[test]
+fn jobs_of_dimensions_and_invalid_jobs_answer_like_requests() {
+    let shop = Shop::new();
+    let key = shop.key("eu");
+    let of = |name: &str| format!("/api/v1/profiling/dimensions/orders/{name}/profile");
+    let (status, _, job) = submit(&shop, &key, &of("region"), "region", &json!({}));
+    assert_eq!(status, 202, "{job}");
+    let address = job["poll_url"].as_str().unwrap();
+    let (_, ended) = shop.ask(&key, "GET", &format!("{address}?wait=30"), None);
+    let (status, region) = shop.ask(&key, "GET", ended["result_url"].as_str().unwrap(), None);
+    assert_eq!((status, &region["profile"]["top_values"]), (200, &json!([{"value": "EU", "count": 2}])), "{region}");
+    // A denied dimension, an unknown one, and an unknown cube.
+    for path in [of("secret"), of("nothing"), "/api/v1/profiling/cubes/order/profile".to_owned()] {
+        assert_eq!(submit(&shop, &key, &path, "unknown", &json!({})).0, 404, "{path}");
+    }
+    let (status, _, refused) = submit(&shop, &key, PROFILE, "bad", &json!({"config": {"histogram_bin": 5}}));
+    assert_eq!((status, &refused["error"]["details"]["field"]), (400, &json!("config.histogram_bin")), "{refused}");
+}
+
+#[test]
+fn a_changed_policy_closes_the_result_of_a_job() {
+    let shop = Shop::new();
+    let key = shop.key("eu");
+    let (_, _, job) = submit(&shop, &key, PROFILE, "before", &json!({}));
+    let address = job["poll_url"].as_str().unwrap();
+    let (_, ended) = shop.ask(&key, "GET", &format!("{address}?wait=30"), None);
+    let result = ended["result_url"].as_str().unwrap();
+    assert_eq!(shop.ask(&key, "GET", result, None).0, 200);
+    let policies = POLICIES.replace("deny: [secret]", "deny: [secret, day]");
+    std::fs::write(shop.project.path().join("policies/orders.yml"), policies).unwrap();
+    let writer = create_key(&shop.project, &["--name", "writer", "--scopes", "read,write", "--json"]);
+    let (status, loaded) = shop.ask(&writer, "POST", "/api/v1/unified/load", Some(&json!({})));
+    assert_eq!(status, 200, "{loaded}");
+    let (status, gone) = shop.ask(&key, "GET", result, None);
+    assert_eq!((status, &gone["error"]["details"]["reason"]), (410, &json!("policy_changed")), "{gone}");
 }

@@ -23,6 +23,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn group(&self, fact: &'a Fact<'a>, index: usize) -> SqlExpr<'a> {
         match fact.distinct {
             _ if fact.stored.is_some() => SqlExpr::Derived(STATES, Name::Numbered('g', index)),
+            _ if fact.sample.is_some() => SqlExpr::Derived(ROWS, Name::Numbered('g', index)),
             None if fact.period.window.is_some() => self.window_group(index),
             Some(_) => SqlExpr::Derived(ROWS, Name::Numbered('g', index)),
             None => self.expressions.group(fact, index),
@@ -56,7 +57,7 @@ impl<'a> Lowering<'a> {
         if self.sums_buckets(fact) {
             return bucket_total(planned, index);
         }
-        if fact.distinct.is_some() || fact.period.window.is_some() {
+        if fact.distinct.is_some() || fact.period.window.is_some() || fact.sample.is_some() {
             let has_value =
                 planned.aggregate.argument.is_some() || !self.expressions.conditions(fact, planned).is_empty();
             return call(planned, has_value.then_some(SqlExpr::Derived(ROWS, Name::Numbered('v', index))));
@@ -83,6 +84,7 @@ impl<'a> Lowering<'a> {
     /// Selects `items` over a fact's rows, grouped by the plan's groups.
     pub(super) fn grouped(&self, fact: &'a Fact<'a>, items: Vec<(SqlExpr<'a>, Name<'a>)>) -> Select<'a> {
         let mut select = match &fact.distinct {
+            _ if let Some(sample) = &fact.sample => self.of_sample(fact, sample, items),
             _ if fact.stored.is_some() => self.of_states(fact, items),
             _ if fact.period.window.is_some() => self.in_windows(fact, items),
             None => self.rows(fact, items),

@@ -115,7 +115,7 @@ async fn unknown_and_foreign_jobs_are_not_found() {
     let (jobs, context) = (&house.edge.app().services.jobs, RequestContext::default());
     assert!(matches!(jobs.job(&stranger, &job).await, Err(JobError::Unknown)));
     assert!(matches!(jobs.cancel(&stranger, &RequestOrigin::default(), &job).await, Err(JobError::Unknown)));
-    assert!(matches!(jobs.page(&stranger, &context, &job, 0, 1).await, Err(JobError::Unknown)));
+    assert!(matches!(jobs.output(&stranger, &context, &job, 0, 1).await, Err(JobError::Unknown)));
     assert!(jobs.list(&stranger, 10).await.unwrap().is_empty());
     assert_eq!(body(&house.get(&format!("{JOBS}/{job}")).await)["status"], "pending", "nothing was cancelled");
 }

@@ -66,7 +66,8 @@ fn results_folder(project: &Project) -> Option<Diagnostic> {
 /// # Errors
 /// A file cannot be created there.
 pub fn try_to_create_in(folder: &Path) -> std::io::Result<()> {
-    let existing = folder.ancestors().find(|folder| folder.is_dir()).unwrap_or(folder);
+    // If this is a file, nothing can be created below it.
+    let existing = folder.ancestors().find(|folder| folder.exists()).unwrap_or(folder);
     let probe = existing.join(format!(".terrane-probe-{}", std::process::id()));
     std::fs::OpenOptions::new().write(true).create_new(true).open(&probe)?;
     std::fs::remove_file(&probe)

@@ -419,6 +419,8 @@ export interface components {
         /** @description An asynchronous query. */
         JobAnswer: {
             job_id: string;
+            /** @description `query` or `profile`. */
+            kind: string;
             /** @description `pending`, `running`, `complete`, `failed`, `cancelled` or `expired`. */
             status: string;
             created_at: string;
@@ -446,6 +448,8 @@ export interface components {
         JobList: {
             jobs: components["schemas"]["JobAnswer"][];
         };
+        /** @description The result of a job: a page of rows, or the profile of a cube or a dimension. */
+        JobOutputBody: components["schemas"]["JobResult"] | components["schemas"]["StoredCubeProfile"] | components["schemas"]["DimensionProfile"];
         /** @description A page of a result. */
         JobResult: {
             data: components["schemas"]["Row"][];
@@ -460,6 +464,168 @@ export interface components {
             total_rows: number;
             /** Format: uint64 */
             returned_rows: number;
+        };
+        /** @description The profile of a cube, with its differences from the one before. */
+        StoredCubeProfile: {
+            cube_name: string;
+            /** Format: uint64 */
+            row_count: number;
+            /** Format: date-time */
+            profiled_at: string;
+            /**
+             * Format: uint64
+             * @description The number of rows that the statistics were computed from.
+             */
+            sample_size: number;
+            /** @description Null if all rows were read. */
+            sampling: components["schemas"]["Sampling"] | null;
+            dimension_profiles: components["schemas"]["ColumnProfile"][];
+            measure_profiles: components["schemas"]["ColumnProfile"][];
+            /** Format: double */
+            overall_quality_score: number | null;
+            /** @description The score of each quality dimension. */
+            quality_scores: {
+                [key: string]: number;
+            };
+            /**
+             * Format: double
+             * @description The share of the weights of quality that was scored, 0–1.
+             */
+            scored_weight: number;
+            insights: components["schemas"]["Insight"][];
+            warnings: string[];
+            /** @description The range of time as it was requested; empty for all rows. */
+            date_range: string;
+            /** @description Null for the first profile of the range. */
+            changes: components["schemas"]["ProfileChanges"] | null;
+        };
+        /** @description The sample of a profile. The statistics of columns are those of its rows, and estimates of those of all rows. */
+        Sampling: {
+            /** @enum {string} */
+            strategy: "random" | "stratified" | "systematic";
+            /** @description The dimension whose values are the strata; null for the primary time dimension and for other strategies. */
+            stratify_by: string | null;
+            /** Format: uint64 */
+            requested_size: number;
+            /**
+             * @description True: counts, distinct values, extremes and frequencies of columns are those of the sample, and estimates for
+             *     the cube. `row_count` is exact.
+             */
+            is_estimate: boolean;
+        };
+        /** @description The statistics of a column. */
+        ColumnProfile: {
+            name: string;
+            title: string;
+            /** @enum {string} */
+            type: "text" | "integer" | "decimal" | "float" | "boolean" | "date" | "timestamp" | "timestamp_tz" | "geo" | "binary" | "unknown";
+            /** Format: uint64 */
+            total_count: number;
+            /** Format: uint64 */
+            null_count: number | null;
+            /** Format: double */
+            completeness: number | null;
+            /** Format: uint64 */
+            distinct_count: number | null;
+            /** Format: double */
+            cardinality_ratio: number | null;
+            min: unknown;
+            max: unknown;
+            /** Format: double */
+            mean: number | null;
+            /** Format: double */
+            stddev: number | null;
+            /** Format: double */
+            skewness: number | null;
+            /** @description Values by their percentile. */
+            percentiles: {
+                [key: string]: unknown;
+            };
+            /** Format: uint64 */
+            outlier_count: number | null;
+            histogram: components["schemas"]["Bin"][];
+            top_values: components["schemas"]["TopValue"][];
+        };
+        /** @description A bin of a histogram. */
+        Bin: {
+            /** Format: double */
+            from: number;
+            /** Format: double */
+            to: number;
+            /** Format: uint64 */
+            count: number;
+        };
+        /** @description A frequent value. */
+        TopValue: {
+            value: unknown;
+            /** Format: uint64 */
+            count: number;
+        };
+        /** @description A finding of a check. */
+        Insight: {
+            severity: string;
+            code: string;
+            message: string;
+            column: string | null;
+            /** Format: double */
+            score: number | null;
+            component: string;
+            evidence: {
+                [key: string]: string;
+            };
+        };
+        /** @description The differences of a profile from the one before of the same range. */
+        ProfileChanges: {
+            /**
+             * Format: date-time
+             * @description The time of the profile before.
+             */
+            since: string;
+            row_count: components["schemas"]["CountChange"];
+            /** @description The columns that differ. */
+            columns: components["schemas"]["ProfileColumnChange"][];
+        };
+        /** @description A number before and now; null if it was not counted. */
+        CountChange: {
+            /** Format: uint64 */
+            before: number | null;
+            /** Format: uint64 */
+            now: number | null;
+        };
+        /** @description The differences of a column; null where it did not change. */
+        ProfileColumnChange: {
+            name: string;
+            /** @description `added`, `removed` or `changed`. */
+            kind: string;
+            type: components["schemas"]["TypeChange"] | null;
+            null_count: components["schemas"]["CountChange"] | null;
+            distinct_count: components["schemas"]["CountChange"] | null;
+            /** @description Frequent values that were not frequent before, as text. */
+            new_values: string[];
+        };
+        /** @description A type before and now. */
+        TypeChange: {
+            before: string;
+            now: string;
+        };
+        /** @description The profile of a dimension. */
+        DimensionProfile: {
+            cube_name: string;
+            /** Format: uint64 */
+            row_count: number;
+            /** Format: date-time */
+            profiled_at: string;
+            /** Format: uint64 */
+            sample_size: number;
+            sampling: components["schemas"]["Sampling"] | null;
+            profile: components["schemas"]["ColumnProfile"];
+            /** Format: double */
+            overall_quality_score: number | null;
+            quality_scores: {
+                [key: string]: number;
+            };
+            insights: components["schemas"]["Insight"][];
+            warnings: string[];
         };
         /** @description All cubes. */
         Cubes: {

@@ -28,6 +28,7 @@ mod profiling;
 mod project;
 mod query;
 mod search;
+mod stored_profile;
 
 use axum::extract::Request;
 use axum::http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};

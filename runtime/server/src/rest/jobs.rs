@@ -16,7 +16,7 @@ use terrane_wire::query::{self, Query};
 use terrane_wire::rows::RowFormat;
 use terrane_wire::{Code, ErrorBody, RowEncoder, RowsError, schema};
 
-use super::format;
+use super::{format, stored_profile};
 use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer};
 use crate::openapi::{Compression, Content, Doc, Parameter, ParameterKind, RequestBody, ResponseDoc};
@@ -102,7 +102,7 @@ async fn result(app: App, mut call: Call) -> Result<Response, ApiError> {
     let output = app.services.jobs.output(&call.identity(), &call.context, &id, offset, limit).await;
     match output.map_err(|error| self::error(error, &call.scopes))? {
         JobOutput::Rows(page) => rows(*page, format, offset, limit),
-        JobOutput::Profile(text) => super::profiling::answer(&text),
+        JobOutput::Profile(text) => stored_profile::answer(&text),
     }
 }
 

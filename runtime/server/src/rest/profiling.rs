@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use serde_json::Value as Json;
 use terrane_app::jobs::ProfileSubmission;
 use terrane_app::profiling::ProfileArchive;
 use terrane_wire::profile::{
@@ -13,6 +12,7 @@ use terrane_wire::profile::{
 use terrane_wire::{Code, ErrorBody, schema};
 
 use super::jobs;
+use super::stored_profile::{answer, damaged};
 use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer};
 use crate::openapi::{Compression, Content, Doc, Parameter, ParameterKind, RequestBody, ResponseDoc};
@@ -32,11 +32,6 @@ fn archive(app: &App, call: &Call) -> Result<Arc<ProfileArchive>, ApiError> {
     app.services.profiles.clone().ok_or_else(|| ApiError::not_found(call.path()))
 }
 
-/// Returns the error for a stored profile that cannot be read.
-fn damaged() -> ApiError {
-    ErrorBody::new(Code::InternalError, "the stored profile cannot be read").into()
-}
-
 async fn profile(app: App, mut call: Call) -> Result<Response, ApiError> {
     let (archive, context) = (archive(&app, &call)?, call.context.clone());
     let cube = call.path_parameter().await?;
@@ -46,12 +41,6 @@ async fn profile(app: App, mut call: Call) -> Result<Response, ApiError> {
     let (config, range) = profile_request_from_wire(&call.json_body_or_none(&app).await?)?;
     let text = archive.profile(&context, &cube, range.as_ref(), &config).await;
     answer(&text.map_err(|error| ErrorBody::from_profile(error, context.scopes))?)
-}
-
-/// Returns the response with the text of a profile.
-pub(super) fn answer(text: &str) -> Result<Response, ApiError> {
-    let profile: Json = serde_json::from_str(text).map_err(|_| damaged())?;
-    Ok(json_answer(&profile))
 }
 
 /// Stores the request as a job.

@@ -174,7 +174,7 @@ fn check_reports_breaking_changes_of_certified_members() {
         assert_eq!((json.code, &answer["ok"], &answer["certified"]), (Some(1), &json!(false), &json!(1)), "{answer}");
         let problem = &answer["problems"][0];
         assert_eq!((&problem["code"], &problem["file"]), (&json!(code), &json!("cubes/t.yml")), "{answer}");
-        assert_eq!(run("check", project.path(), &[]).code, Some(0), "without an export it is no error");
+        assert_eq!(run("check", project.path(), &[]).code, Some(0), "without an export, the check succeeds");
     }
     fs::write(project.path().join("cubes/t.yml"), cube).unwrap();
     fs::write(&file, "version: 1\ncertifications: [{}]").unwrap();

@@ -121,8 +121,9 @@ impl FairQueue {
         true
     }
 
-    /// Makes room for a query of a tenant that has `waiting_of_tenant` waiting queries: removes the newest query of the
-    /// tenant with the most waiting queries, if that tenant has at least two more. Returns whether a query was removed.
+    /// Frees a place for a query of a tenant that has `waiting_of_tenant` waiting queries: removes the newest query of
+    /// the tenant with the most waiting queries, if that tenant has at least two more. Returns whether a query was
+    /// removed.
     fn evict_newest(&mut self, waiting_of_tenant: usize) -> bool {
         let longest = self.rotation.iter().max_by_key(|name| self.tenants.get(*name).map_or(0, |t| t.waiting.len()));
         let Some(name) = longest.cloned() else { return false };

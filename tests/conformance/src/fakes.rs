@@ -144,7 +144,11 @@ impl FakeWarehouse {
     async fn act(behavior: FakeBehavior) -> Result<(), WarehouseError> {
         match behavior {
             FakeBehavior::Answers => Ok(()),
-            FakeBehavior::Refuses => Err(Self::refusal(WarehouseErrorKind::Refused)),
+            FakeBehavior::Refuses => {
+                // A warehouse refuses a statement only after others had the time to arrive.
+                tokio::task::yield_now().await;
+                Err(Self::refusal(WarehouseErrorKind::Refused))
+            }
             FakeBehavior::TimesOut => Err(Self::refusal(WarehouseErrorKind::Timeout)),
             FakeBehavior::Unavailable => Err(Self::refusal(WarehouseErrorKind::Unavailable)),
             FakeBehavior::Hangs => pending().await,

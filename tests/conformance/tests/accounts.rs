@@ -263,7 +263,7 @@ async fn invalid_requests_are_rejected_with_the_field() {
     let (ada, key) = (format!("{USERS}/ada"), format!("{KEYS}/{key}"));
     let with = |name: &str, value: Json| json!({"name": "a", name: value});
     for (method, path, body, field) in [
-        ("POST", KEYS, json!({}), None),
+        ("POST", KEYS, json!({}), Some("name")),
         ("POST", KEYS, with("name", json!("")), Some("name")),
         ("POST", KEYS, with("name", json!("a\nb")), Some("name")),
         ("POST", KEYS, with("scopes", json!([])), Some("scopes")),
@@ -284,7 +284,7 @@ async fn invalid_requests_are_rejected_with_the_field() {
         ("PATCH", &key, json!({"name": null}), Some("name")),
         ("PATCH", &key, json!({"roles": null}), Some("roles")),
         ("PATCH", &key, json!({"scopes": []}), Some("scopes")),
-        ("POST", USERS, json!({"username": "bob"}), None),
+        ("POST", USERS, json!({"username": "bob"}), Some("password")),
         ("POST", USERS, json!({"username": "bob", "password": "short"}), Some("password")),
         ("POST", USERS, json!({"username": "bob", "password": "p".repeat(1_025)}), Some("password")),
         ("POST", USERS, json!({"username": "corp:bob", "password": PASSWORD}), Some("username")),

@@ -112,7 +112,9 @@ mod tests {
         let text = format!("name: a\nwarehouse: {{type: duckdb}}\n{settings}\n");
         std::fs::write(folder.path().join(PROJECT_FILE), text).unwrap();
         std::fs::create_dir(folder.path().join("here")).unwrap();
-        std::fs::write(folder.path().join("empty.pem"), "").unwrap();
+        let file = folder.path().join("empty.pem");
+        std::fs::write(&file, "").unwrap();
+        std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
         let project = Project::read(folder.path(), &Environment::default()).unwrap();
         assert!(project.problems.is_empty(), "{:?}", project.problems);
         start_problems(&project)

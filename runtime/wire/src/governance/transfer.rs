@@ -50,9 +50,10 @@ pub fn import_mode_from_parameters(query: &str) -> Result<ImportMode, FieldError
 ///
 /// # Errors
 /// The problems of the body.
-pub fn records_from_body(body: &[u8]) -> Result<RecordSet, ErrorBody> {
-    let text = std::str::from_utf8(body).map_err(|_| ErrorBody::new(Code::InvalidQuery, "the body is not UTF-8"))?;
-    records_from_yaml(text).map_err(|problems| invalid(&problems))
+pub fn records_from_body(body: &[u8]) -> Result<RecordSet, Box<ErrorBody>> {
+    let no_text = |_| Box::new(ErrorBody::new(Code::InvalidQuery, "the body is not UTF-8"));
+    let text = std::str::from_utf8(body).map_err(no_text)?;
+    records_from_yaml(text).map_err(|problems| Box::new(invalid(&problems)))
 }
 
 impl From<&ImportError> for ErrorBody {

@@ -32,14 +32,14 @@ async fn export(app: App, _: Call) -> Result<Response, ApiError> {
     let set = service(&app)?.export().await.map_err(|error| ErrorBody::from_store(&error))?;
     let written = on_thread(move || records_to_yaml(&set)).await;
     let file = written.map_err(|error| ApiError::new(Code::InternalError, error))?;
-    Ok(fresh(text(file, "application/yaml")))
+    Ok(fresh(text(file, "text/yaml")))
 }
 
 async fn import(app: App, call: Call) -> Result<Response, ApiError> {
     let context = call.context.clone();
     let mode = wire::import_mode_from_parameters(call.query_string())?;
     let body = call.body(&app, &YAML).await?;
-    let set = on_thread(move || wire::records_from_body(&body)).await?;
+    let set = on_thread(move || wire::records_from_body(&body)).await.map_err(|error| *error)?;
     let imported = service(&app)?.import(&set, mode, &context).await;
     let summary = imported.map_err(|error| ErrorBody::from(&error))?;
     Ok(fresh(json_answer(&wire::GovernanceImport::new(mode, summary))))

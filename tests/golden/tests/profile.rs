@@ -263,7 +263,7 @@ fn samples_are_taken_of_filtered_rows_in_every_dialect_with_a_hash() {
     for profile in first_party_profiles() {
         let profile = checked(profile);
         for strategy in strategies() {
-            let _ = write!(text, "# {} {strategy:?}\n", profile.name);
+            let _ = writeln!(text, "# {} {strategy:?}", profile.name);
             if let Some(reason) = no_sample(&profile, &authorized, "orders", &strategy).unwrap() {
                 let _ = write!(text, "{reason:?}\n\n");
                 continue;

@@ -35,6 +35,7 @@ fn archive(app: &App, call: &Call) -> Result<Arc<ProfileArchive>, ApiError> {
 async fn profile(app: App, mut call: Call) -> Result<Response, ApiError> {
     let (archive, context) = (archive(&app, &call)?, call.context.clone());
     let cube = call.path_parameter().await?;
+    jobs::idempotency_key(call.headers())?;
     if jobs::prefers_async(call.headers()) {
         return submit(app, call, &cube, None).await;
     }
@@ -66,6 +67,7 @@ async fn newest(app: App, mut call: Call) -> Result<Response, ApiError> {
 async fn dimension(app: App, mut call: Call) -> Result<Response, ApiError> {
     let (archive, context) = (archive(&app, &call)?, call.context.clone());
     let (cube, dimension) = call.path_parameters().await?;
+    jobs::idempotency_key(call.headers())?;
     if jobs::prefers_async(call.headers()) {
         return submit(app, call, &cube, Some(&dimension)).await;
     }

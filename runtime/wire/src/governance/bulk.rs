@@ -93,7 +93,10 @@ fn only_operation_is_required(schema: &mut Schema) {
     schema.insert("required".to_owned(), json!(["operation"]));
 }
 
+/// Bounds the list. An invalid item is an error of its own result, so items of any form are accepted.
 fn bounded(schema: &mut Schema) {
+    let item = schema.remove("items").unwrap_or_default();
+    schema.insert("items".to_owned(), json!({"anyOf": [item, {}]}));
     schema.insert("minItems".to_owned(), json!(1));
     schema.insert("maxItems".to_owned(), json!(MAX_OPERATIONS));
 }

@@ -41,7 +41,7 @@ async fn records_move_to_another_server() {
     let link = json!({"artifact_type": "measure", "artifact_id": "orders.revenue", "relationship": "defines"});
     assert_eq!(first.post("writer", &format!("/glossary/terms/{id}/links"), link).await.status, 201);
     let exported = first.get("admin", "/export").await;
-    assert_eq!((exported.status, exported.content_type.as_str()), (200, "text/yaml"), "{exported:?}");
+    assert_eq!((exported.status, exported.content_type.as_str()), (200, "text/plain; charset=utf-8"), "{exported:?}");
     assert!(exported.text.starts_with("version: 1\n") && exported.text.contains(&id), "{}", exported.text);
 
     let second = House::new().await;

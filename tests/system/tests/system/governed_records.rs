@@ -1,6 +1,8 @@
 //! Tests the commands of governance over a real state database: report, export, import, and the check of a project
 //! against an export.
 
+#![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
 use std::fs;
 use std::path::Path;
 

@@ -394,7 +394,7 @@ pub(super) static EXPORT: Doc = Doc {
     summary: "All governed records as YAML, in a fixed order",
     parameters: &[],
     body: None,
-    answers: &[described(200, "the records", &[Content::Text("text/yaml")])],
+    answers: &[described(200, "the records", &[Content::Text("text/plain")])],
     errors: &[Code::NotFound],
     detail_errors: &[],
 };

@@ -32,7 +32,7 @@ async fn export(app: App, _: Call) -> Result<Response, ApiError> {
     let set = service(&app)?.export().await.map_err(|error| ErrorBody::from_store(&error))?;
     let written = on_thread(move || records_to_yaml(&set)).await;
     let file = written.map_err(|error| ApiError::new(Code::InternalError, error))?;
-    Ok(fresh(text(file, "text/yaml")))
+    Ok(fresh(text(file, "text/plain; charset=utf-8")))
 }
 
 async fn import(app: App, call: Call) -> Result<Response, ApiError> {

@@ -145,8 +145,8 @@ impl FakeWarehouse {
         match behavior {
             FakeBehavior::Answers => Ok(()),
             FakeBehavior::Refuses => {
-                // A warehouse refuses a statement only after others had the time to arrive.
-                tokio::task::yield_now().await;
+                // Equal queries have the time to arrive before the statement is refused.
+                tokio::time::sleep(Duration::from_millis(20)).await;
                 Err(Self::refusal(WarehouseErrorKind::Refused))
             }
             FakeBehavior::TimesOut => Err(Self::refusal(WarehouseErrorKind::Timeout)),

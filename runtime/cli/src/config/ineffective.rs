@@ -87,11 +87,12 @@ const RULES: &[Rule] = &[
     },
     Rule {
         keys: &["security.outgoing.allow"],
-        needs: "security.jwt.external_jwks_url`, `security.oauth.providers` or `search.llm.url",
+        needs: "security.jwt.external_jwks_url`, `security.oauth.providers`, `search.llm.url` or `anomaly.enabled: true",
         switch: Some("security.oauth.enabled"),
         is_effective: |config| {
-            let has_model = config.search.language_model.is_some();
-            config.security.jwt.is_external() || config.security.oauth.is_on() || has_model
+            // Owners of monitors name webhooks without a setting.
+            let is_sent_to = config.anomaly.enabled || config.search.language_model.is_some();
+            config.security.jwt.is_external() || config.security.oauth.is_on() || is_sent_to
         },
     },
     Rule {
@@ -175,7 +176,8 @@ mod tests {
             ("security: {jwt: {refresh_token_expiry: 60}}", "security.jwt.refresh_token_expiry"),
             ("security: {jwt: {verify_iat: true}}", "security.jwt.verify_iat"),
             ("security: {jwt: {jwks_stale_seconds: 60}}", "security.jwt.jwks_stale_seconds"),
-            ("security: {outgoing: {allow: [10.0.0.0/8]}}", "security.outgoing.allow"),
+            ("security: {outgoing: {allow: [10.0.0.0/8]}}\nanomaly: {enabled: false}", "security.outgoing.allow"),
+            ("security: {outgoing: {allow: [10.0.0.0/8]}}", ""),
             ("security: {oauth: {public_url: \"https://a.b\"}}", "security.oauth.public_url"),
             ("metrics: {path: /m}", "metrics.path"),
             ("metrics: {enabled: true, public: true}", ""),

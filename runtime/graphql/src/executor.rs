@@ -11,6 +11,7 @@ use serde_json::{Map, Value as Json};
 use terrane_app::limits::quota::QuotaPermit;
 
 use crate::context::{GraphQlContext, GraphQlServices};
+use crate::introspection::{self, Description};
 use crate::known_operations::{KnownOperations, OperationKey};
 use crate::operation::{Operation, OperationKind};
 use crate::refusal::Refusal;
@@ -39,6 +40,7 @@ struct Inner {
     known: KnownOperations,
     text: String,
     types: TypeTable,
+    description: Option<Description>,
     /// The results of introspection, by the document and the name of the operation.
     introspection: Mutex<HashMap<(String, Option<String>), Response>>,
 }
@@ -50,11 +52,12 @@ impl GraphQl {
         GraphQl(Arc::new(Inner {
             services,
             settings,
-            schema,
             schema_for_valid: schema::build(ValidationMode::Fast),
             known: KnownOperations::new(),
             types: TypeTable::new(&text),
+            description: Description::of(&schema),
             text,
+            schema,
             introspection: Mutex::default(),
         }))
     }
@@ -97,8 +100,11 @@ impl GraphQl {
             return known;
         }
         let correlation_id = Arc::clone(&context.request.correlation_id);
-        let executed = self.schema_of(&operation).execute(self.request(&operation, context)).await;
-        let response = Response::new(executed, &parts.shape, &correlation_id);
+        let request = self.request(&operation, context);
+        let response = match self.0.description.as_ref().filter(|_| is_cached) {
+            Some(description) => self.introspect(description, request, &operation, &correlation_id).await,
+            None => self.run(request, &operation, &correlation_id).await,
+        };
         if response.has_data() {
             operation.set_valid();
         }
@@ -111,6 +117,33 @@ impl GraphQl {
             known.insert(key, response.clone());
         }
         response
+    }
+
+    async fn run(&self, request: Request, operation: &Operation, correlation_id: &str) -> Response {
+        let executed = self.schema_of(operation).execute(request).await;
+        Response::new(executed, &operation.parts().shape, correlation_id)
+    }
+
+    /// Runs an operation that selects only fields of introspection. The library validates it, and resolves only
+    /// operations that [`introspection`] does not.
+    async fn introspect(
+        &self,
+        description: &Description,
+        request: Request,
+        operation: &Operation,
+        correlation_id: &str,
+    ) -> Response {
+        let mut document = operation.parts().document.clone();
+        if operation.kind() != OperationKind::Query || !introspection::skip_roots(&mut document) {
+            return self.run(request, operation, correlation_id).await;
+        }
+        let mut validation = request;
+        validation.set_parsed_query(document);
+        let executed = self.schema_of(operation).execute(validation).await;
+        match executed.errors.is_empty() {
+            true => Response::with_data(&description.answer(&operation.parts().shape)),
+            false => Response::new(executed, &operation.parts().shape, correlation_id),
+        }
     }
 
     /// Runs a subscription. The stream has one response at once, and one for each change. It ends when the subscription

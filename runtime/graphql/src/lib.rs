@@ -7,6 +7,7 @@ mod context;
 mod enums;
 mod executor;
 mod failure;
+mod introspection;
 mod known_operations;
 mod limits;
 mod operation;

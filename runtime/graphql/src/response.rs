@@ -5,7 +5,7 @@
 //! a failed field must not be null, the object that contains it becomes null instead. The bytes of rows that the
 //! encoder wrote are appended as they are. Absent on purpose: status codes and headers (server).
 
-mod write;
+pub(crate) mod write;
 
 use async_graphql::{PathSegment, Pos, Response as Executed, ServerError};
 use bytes::Bytes;
@@ -54,6 +54,12 @@ impl Response {
         }
         body.push(b'}');
         Response { body: body.into(), codes, has_data }
+    }
+
+    /// Returns the response of an operation without errors. `data` is the JSON of its result.
+    pub(crate) fn with_data(data: &[u8]) -> Self {
+        let body = [b"{\"data\":", data, b"}"].concat();
+        Response { body: body.into(), codes: Vec::new(), has_data: true }
     }
 
     /// Returns `{"errors": […], "data": …}`.

@@ -45,7 +45,29 @@ pub(crate) struct ShapeField {
     place: Pos,
     /// The argument `limit` of the first selection with this key. Valid selections with one key have equal arguments.
     limit: Option<u64>,
+    pub(crate) introspection: IntrospectionArguments,
     members: u64,
+}
+
+/// The arguments of an introspection field, if they are literals. Other fields have the default values.
+#[derive(Debug, Default)]
+pub(crate) struct IntrospectionArguments {
+    /// The argument `name` of `__type`.
+    pub(crate) name: Option<String>,
+    /// The argument `includeDeprecated`.
+    pub(crate) includes_deprecated: bool,
+}
+
+impl IntrospectionArguments {
+    fn new(field: &Field) -> Self {
+        let argument = |name: &str| field.get_argument(name).map(|value| &value.node);
+        let name = match argument("name") {
+            Some(DocumentValue::String(name)) => Some(name.clone()),
+            _ => None,
+        };
+        let includes_deprecated = matches!(argument("includeDeprecated"), Some(DocumentValue::Boolean(true)));
+        IntrospectionArguments { name, includes_deprecated }
+    }
 }
 
 struct Builder<'d> {
@@ -119,6 +141,7 @@ impl<'d> Builder<'d> {
                 ty,
                 place: first.pos,
                 limit: self.integer(first, "limit"),
+                introspection: IntrospectionArguments::new(&first.node),
                 members: self.members(first),
             });
         }

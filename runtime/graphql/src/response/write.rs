@@ -70,7 +70,7 @@ fn list(items: &[Value], ty: &FieldType, fields: &[ShapeField], out: &mut Vec<u8
 }
 
 /// Writes a scalar or an enum. A binary value contains JSON and is appended as it is.
-fn scalar(value: &Value, out: &mut Vec<u8>) {
+pub(crate) fn scalar(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Null => out.extend_from_slice(b"null"),
         Value::Boolean(true) => out.extend_from_slice(b"true"),

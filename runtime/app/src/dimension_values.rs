@@ -60,10 +60,10 @@ impl ValuesRequest<'_> {
             operator: Operator::ContainsAnyCase,
             values: vec![Value::Text(text.into())],
         });
-        let ascending = OrderBy { member: member.clone(), descending: false };
+        // The default order continues with the values. An explicit order would be refused for a masked dimension.
         let frequent = count.iter().map(|count| OrderBy { member: count.clone(), descending: true });
         Ok(SemanticQuery {
-            order: frequent.chain([ascending]).collect(),
+            order: frequent.collect(),
             values: count.into_iter().collect(),
             dimensions: vec![member],
             filters: search.into_iter().collect(),

@@ -226,9 +226,10 @@ impl LogicalPlan<'_> {
         self.fill_gaps || (is_bounded && self.facts.iter().any(|fact| fact.period.window.is_some()))
     }
 
-    /// Returns a warning for each pair of equally good paths between cubes, naming the path that is used.
+    /// Returns a warning for each pair of equally good paths between cubes, naming the path that is used, and one if the
+    /// compared period has more buckets than the range.
     pub fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
+        let mut warnings: Vec<String> = self.shifts.iter().filter_map(|shift| self.excess_warning(shift)).collect();
         for fact in self.facts.iter().filter(|fact| !fact.tree.joins.is_empty()) {
             let joined: Vec<CubeId> = fact.tree.joins.iter().map(|join| join.join.target).collect();
             for tie in self.model.ties(fact.tree.cube).iter().filter(|tie| joined.contains(&tie.to)) {
@@ -239,6 +240,15 @@ impl LogicalPlan<'_> {
             }
         }
         warnings
+    }
+
+    fn excess_warning(&self, shift: &GroupShift) -> Option<String> {
+        let granularity = self.groups[shift.group].granularity.filter(|_| shift.excess > 0)?;
+        Some(format!(
+            "the compared period is longer than the range by {} x {granularity}: rows after the range show only its \
+             values",
+            shift.excess
+        ))
     }
 
     /// Returns every cube that the plan reads; a cube can occur several times.

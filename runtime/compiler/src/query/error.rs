@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use super::FactMatch;
 use crate::types::{Granularity, LogicalType};
 
@@ -175,6 +177,11 @@ pub enum QueryError {
     WindowDoesNotFit { what: Arc<str>, reason: WindowMismatch },
     #[error("the time dimension has more than {limit} steps: ask for a coarser granularity or a shorter range")]
     TooManySteps { limit: u64 },
+    #[error(
+        "steps of one {step} cannot be added, shifted or compared in the time zone `{zone}`: its offset changes by a \
+         fraction of one {step} at {at}; use another time zone or steps of a day or more"
+    )]
+    UnevenSteps { zone: Arc<str>, step: Granularity, at: Timestamp },
     #[error("`compare_range` needs one range with both ends, in `time_range` or as a `date_range`")]
     CompareNeedsRange,
     #[error("invalid shift `{text}`: write a number and a unit, like \"1 year\" or \"4 weeks\"")]
@@ -235,6 +242,7 @@ impl QueryError {
             | QueryError::OrderNotSelected { field: name }
             | QueryError::NoPrimaryTime { cube: name }
             | QueryError::NeedsOneAxis { what: name, .. }
+            | QueryError::UnevenSteps { zone: name, .. }
             | QueryError::WindowDoesNotFit { what: name, .. }
             | QueryError::MalformedShift { text: name }
             | QueryError::ShiftLeavesCalendar { text: name }

@@ -110,6 +110,8 @@ pub struct AxisBounds {
 pub struct GroupShift {
     pub group: usize,
     pub buckets: i64,
+    /// The number of buckets that the compared period has more than the range.
+    pub excess: i64,
 }
 
 #[derive(Debug, Clone)]

@@ -15,6 +15,12 @@ use crate::query::resolved::{Axis, AxisBounds, Bound, Group, GroupShift, RangeFi
 use crate::query::{GroupBy, MAX_STEPS, QueryError};
 use crate::types::{Granularity, Value};
 
+/// The start of a range without a start, when offsets of a time zone are checked: 1990-01-01. Older changes are ignored,
+/// because they would affect zones, such as `Asia/Singapore`, whose data is newer.
+const EARLIEST_UNBOUNDED: Timestamp = Timestamp::constant(631_152_000, 0);
+/// The end of a range without an end, when offsets are checked: 2100-01-01.
+const LATEST_UNBOUNDED: Timestamp = Timestamp::constant(4_102_444_800, 0);
+
 /// The start and the exclusive end of a range, in microseconds: of UTC for instants, otherwise of the wall clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stretch {
@@ -117,6 +123,29 @@ impl Clock<'_> {
         })
     }
 
+    /// Returns an error if the zone's offset changes within a range by a fraction of `step`. The hours of a day after a
+    /// change by half an hour do not follow those before it at equal distances, so they cannot be numbered. A range
+    /// without a start begins at [`EARLIEST_UNBOUNDED`].
+    fn check_even(&self, step: Granularity, range: OpenStretch) -> Result<(), QueryError> {
+        let Units::Micros(size) = units_of(step) else { return Ok(()) };
+        if self.kind != TimeKind::Utc || !step.is_sub_day() {
+            return Ok(());
+        }
+        let instant = |micros| Timestamp::from_microsecond(micros).ok();
+        let first = range.start.map_or(Some(EARLIEST_UNBOUNDED), instant).unwrap_or(Timestamp::MIN);
+        let end = range.end.map_or(Some(LATEST_UNBOUNDED), instant).unwrap_or(Timestamp::MAX);
+        let mut offset = self.zone.to_offset(first).seconds();
+        for change in self.zone.following(first).take_while(|change| change.timestamp() < end) {
+            let next = change.offset().seconds();
+            if i64::from(next - offset) * 1_000_000 % size != 0 {
+                let zone = self.zone.iana_name().unwrap_or_default().into();
+                return Err(QueryError::UnevenSteps { zone, step, at: change.timestamp() });
+            }
+            offset = next;
+        }
+        Ok(())
+    }
+
     /// Returns a range in local time with an exclusive end. The first moment of a day counts as its midnight, because
     /// some days have no midnight.
     fn local_range(&self, stretch: Stretch) -> Option<(DateTime, DateTime)> {
@@ -135,7 +164,8 @@ impl Clock<'_> {
 /// needs the axis.
 ///
 /// # Errors
-/// The query has no such dimension or several, or the axis has more than [`MAX_STEPS`] steps.
+/// The query has no such dimension or several, the axis has more than [`MAX_STEPS`] steps, or the offset of the time
+/// zone changes by a fraction of a step.
 pub(super) fn axis(
     what: &str,
     groups: &[Group],
@@ -157,7 +187,9 @@ pub(super) fn axis(
     along.sort_by_key(|index| groups[*index].granularity);
     let granularities: Vec<Granularity> = along.iter().filter_map(|index| groups[*index].granularity).collect();
     let step = step(&granularities);
-    let OpenStretch { start, end } = stretch_along(by, ranges);
+    let range = stretch_along(by, ranges);
+    clock.check_even(step, range)?;
+    let OpenStretch { start, end } = range;
     let first_buckets = start.and_then(|start| granularities.iter().map(|g| clock.bucket(start, *g)).collect());
     let last = end.and_then(|end| clock.bucket(end - 1, step));
     let bounds = start.zip(end).and_then(|(start, end)| {
@@ -197,7 +229,8 @@ fn stretch_along(by: GroupBy, ranges: &[RangeFilter]) -> OpenStretch {
 /// Returns the number of buckets by which each group over the compared dimension is moved.
 ///
 /// # Errors
-/// One of the two periods is unbounded on a side.
+/// One of the two periods is unbounded on a side, or the offset of the time zone changes between them by a fraction of a
+/// bucket.
 pub(super) fn shifts(
     groups: &[Group],
     range: &RangeFilter,
@@ -210,11 +243,16 @@ pub(super) fn shifts(
         GroupBy::Dimension(id) => id == range.dimension,
         GroupBy::MetricTime => range.fact.is_some(),
     };
+    let both = OpenStretch { start: Some(current.start.min(previous.start)), end: Some(current.end.max(previous.end)) };
     let mut shifts = Vec::new();
     for (index, group) in groups.iter().enumerate().filter(|(_, group)| is_moved(group)) {
         let Some(granularity) = group.granularity else { return Err(QueryError::CompareNeedsRange) };
+        clock.check_even(granularity, both)?;
         let position = |micros| clock.position(micros, granularity).ok_or(QueryError::CompareNeedsRange);
-        shifts.push(GroupShift { group: index, buckets: position(current.start)? - position(previous.start)? });
+        let ends = |range: Stretch| Ok((position(range.start)?, position(range.end.max(range.start + 1) - 1)?));
+        let ((first, last), (previous_first, previous_last)) = (ends(current)?, ends(previous)?);
+        let excess = ((previous_last - previous_first) - (last - first)).max(0);
+        shifts.push(GroupShift { group: index, buckets: first - previous_first, excess });
     }
     Ok(shifts)
 }

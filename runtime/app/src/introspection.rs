@@ -6,12 +6,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Field};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, StreamExt as _};
 use terrane_compiler::diagnostic::{Code, Diagnostic, Severity};
-use terrane_compiler::model::{ColumnTypes, Cube, Model, Relation};
+use terrane_compiler::model::{ColumnTypes, Cube, Model, Relation, SpecialMember};
 use terrane_compiler::project::Definitions;
 use terrane_compiler::query::QueryError;
 use terrane_compiler::sql::dialect_profile::DialectProfile;
@@ -22,14 +22,14 @@ use terrane_compiler::text::nearest::suggest;
 use terrane_compiler::types::LogicalType;
 
 use crate::inspection::Inspected;
-use crate::ports::warehouse::{RefusalCause, Statement, Warehouse, WarehouseErrorKind};
+use crate::ports::warehouse::{RefusalCause, SPECIAL_TYPE, Statement, Warehouse, WarehouseErrorKind};
 use crate::table_lookup::FoundTables;
 
 /// The warehouse's answers about the project's statements. A reload asks only about changed statements.
 #[derive(Debug, Clone, Default)]
 pub struct SchemaIntrospection {
     /// The column types of each probe, by the probe's SQL.
-    types: HashMap<Arc<str>, Arc<[LogicalType]>>,
+    types: HashMap<Arc<str>, Arc<[ReportedType]>>,
     /// Models that the warehouse could read, by their runnable SQL.
     accepted: HashSet<Arc<str>>,
     /// The columns of inspected tables.
@@ -146,7 +146,23 @@ struct TypeSource<'a> {
 }
 
 /// The SQL of a probe, and the types of its columns.
-type ProbeAnswer = (Arc<str>, Arc<[LogicalType]>);
+type ProbeAnswer = (Arc<str>, Arc<[ReportedType]>);
+
+/// The type of a probe's column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ReportedType {
+    ty: LogicalType,
+    /// True for a type of the engine's own, whose values become strings by a cast.
+    is_special: bool,
+}
+
+impl ReportedType {
+    fn of(field: &Field) -> Self {
+        let is_special = matches!(field.data_type(), DataType::Time32(_) | DataType::Time64(_))
+            || field.metadata().contains_key(SPECIAL_TYPE);
+        ReportedType { ty: logical_type(field.data_type()), is_special }
+    }
+}
 
 /// A cube with its probe and the answer to the probe.
 type ProbedCube<'a> = (&'a Cube, Result<TypeProbe, QueryError>, Result<ProbeAnswer, Unread>);
@@ -175,7 +191,7 @@ impl<'a> TypeSource<'a> {
             cause: error.cause,
             message: error.message,
         })?;
-        Ok((probe.into(), schema.fields().iter().map(|field| logical_type(field.data_type())).collect()))
+        Ok((probe.into(), schema.fields().iter().map(|field| ReportedType::of(field)).collect()))
     }
 }
 
@@ -257,13 +273,15 @@ impl<'a> Introspector<'a> {
     }
 
     fn learn(&mut self, cube: &Cube, probe: &TypeProbe, (text, types): ProbeAnswer) {
-        for (member, ty) in probe.members.iter().zip(types.iter().copied()) {
+        for (member, ReportedType { ty, is_special }) in probe.members.iter().zip(types.iter().copied()) {
             match member {
                 ProbedMember::Dimension(id) => {
                     self.types.dimensions.insert(*id, ty);
+                    self.types.special.extend(is_special.then_some(SpecialMember::Dimension(*id)));
                 }
                 ProbedMember::Measure(id) => {
                     self.types.measures.insert(*id, ty);
+                    self.types.special.extend(is_special.then_some(SpecialMember::Measure(*id)));
                 }
                 ProbedMember::Compared(id) => {
                     self.types.compared.insert(*id, ty);

@@ -369,6 +369,8 @@ fn resolved(
 struct Column {
     sql: Snippet,
     ty: LogicalType,
+    /// True if the value is converted to a string.
+    is_converted: bool,
 }
 
 /// The largest number of names in a message.
@@ -419,7 +421,8 @@ fn column(access: &Access<'_>, cube: &Cube, name: &str) -> Result<Column, QueryE
             let id = dimension(access, cube, name)?;
             let sql =
                 Snippet { parts: vec![SqlPart::Dimension(id)], is_atomic: true, is_infallible: true, has_query: false };
-            Ok(Column { sql, ty: model.dimension(id).column_type })
+            let dimension = model.dimension(id);
+            Ok(Column { sql, ty: dimension.column_type, is_converted: dimension.converted_from.is_some() })
         }
         Some(member @ Member::Measure(id)) if access.can_name(member) && access.offers(member) => {
             beneath(access, cube, id)
@@ -430,12 +433,13 @@ fn column(access: &Access<'_>, cube: &Cube, name: &str) -> Result<Column, QueryE
 
 fn beneath(access: &Access<'_>, cube: &Cube, id: MeasureId) -> Result<Column, QueryError> {
     let measure = access.model().measure(id);
-    let MeasureKind::Aggregate(Aggregate { argument: Some(sql), argument_type, .. }) = &measure.kind else {
+    let MeasureKind::Aggregate(Aggregate { argument: Some(sql), argument_type, is_converted, .. }) = &measure.kind
+    else {
         return Err(unknown(cube, &measure.name));
     };
     let covered = |_| QueryError::Covered { member: format!("{}.{}", cube.name, measure.name).into() };
     access.check(sql, ColumnUse::Row).map_err(covered)?;
-    Ok(Column { sql: sql.clone(), ty: *argument_type })
+    Ok(Column { sql: sql.clone(), ty: *argument_type, is_converted: *is_converted })
 }
 
 /// Returns the aggregate that computes a statistic, and the form of its argument.
@@ -471,5 +475,7 @@ fn part(
         matches!(shape, ArgumentForm::Moment { .. } | ArgumentForm::Quantile { .. } | ArgumentForm::Passing(_));
     let ty = column.as_ref().map_or(LogicalType::Unknown, |column| column.ty);
     let argument_type = if is_double { LogicalType::Float } else { ty };
-    Ok((Aggregate { function, argument: column.map(|c| c.sql), filters: Vec::new(), argument_type }, shape))
+    let is_converted = column.as_ref().is_some_and(|column| column.is_converted);
+    let argument = column.map(|column| column.sql);
+    Ok((Aggregate { function, argument, filters: Vec::new(), argument_type, is_converted }, shape))
 }

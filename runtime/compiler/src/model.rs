@@ -41,7 +41,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub use build::build;
-pub use column_types::{ColumnTypes, ComparedId};
+pub use column_types::{ColumnTypes, ComparedId, SpecialMember};
 pub use foreign_keys::{CatalogNames, ForeignKey};
 pub(crate) use join_columns::{JoinOperand, equalities, operands};
 pub use join_graph::{Hop, JoinPaths, Tie};
@@ -226,6 +226,8 @@ pub struct Dimension {
     pub tests: Vec<DimensionTest>,
     /// The type that the warehouse reports; `Unknown` until types are read.
     pub column_type: LogicalType,
+    /// The type of the column, if it is not a string and the dimension's values are converted to strings.
+    pub converted_from: Option<LogicalType>,
     pub presentation: Presentation,
     pub span: Option<Span>,
     /// The place of its `sql`.

@@ -112,6 +112,8 @@ pub struct Aggregate {
     pub filters: Vec<Snippet>,
     /// The type of `argument` that the warehouse reports; `Unknown` until types are read.
     pub argument_type: LogicalType,
+    /// True if the argument has a type of the engine's own, and is converted to a string.
+    pub is_converted: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -16,6 +16,10 @@ use terrane_compiler::types::Value;
 
 use super::builder::BuiltRelation;
 
+/// The metadata of a described field whose values are strings in Arrow, and whose type in the engine is another one that
+/// it does not compare as strings, such as an enum or a UUID.
+pub const SPECIAL_TYPE: &str = "terrane.special_type";
+
 /// The text of a statement and its bound values, as the printer wrote them.
 #[derive(Debug, Clone, Copy)]
 pub struct Statement<'a> {
@@ -166,7 +170,8 @@ pub trait Warehouse: Send + Sync {
         self.execute(statement, timeout).await.map(BatchStream::from)
     }
 
-    /// Returns the columns of a statement without running it.
+    /// Returns the columns of a statement without running it. A field has the metadata [`SPECIAL_TYPE`] if its strings
+    /// come from a type that the engine does not compare as strings.
     async fn describe(&self, statement: Statement<'_>) -> Result<SchemaRef, WarehouseError>;
 
     /// Looks a table up in the catalog by the parts of its unquoted name, outermost first. The parts are bound as

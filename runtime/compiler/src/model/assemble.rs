@@ -291,6 +291,7 @@ fn members(id: CubeId, merged: &Merged<'_>) -> Members {
             granularities: item.granularities.clone(),
             tests: Vec::new(),
             column_type: LogicalType::Unknown,
+            converted_from: None,
             presentation: presentation(&item.name.value, &item.wording),
             span: Some(item.name.span()),
             sql_span: Some(item.sql.origin.span()),
@@ -323,8 +324,13 @@ fn members(id: CubeId, merged: &Merged<'_>) -> Members {
 }
 
 fn empty_kind(measure: &MeasureDefinition) -> MeasureKind {
-    let aggregate =
-        |function| Aggregate { function, argument: None, filters: Vec::new(), argument_type: LogicalType::Unknown };
+    let aggregate = |function| Aggregate {
+        function,
+        argument: None,
+        filters: Vec::new(),
+        argument_type: LogicalType::Unknown,
+        is_converted: false,
+    };
     match measure.ty {
         MeasureType::Aggregate(function) => match measure.rolling_window {
             Some(window) => MeasureKind::Rolling { aggregate: aggregate(function), window },

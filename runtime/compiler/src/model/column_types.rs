@@ -3,9 +3,11 @@
 //! In: types by member. Out: the model with these types. A DATE column has no time of day, so its dimension is a wall
 //! clock, whatever the project declares.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use super::{Cube, CubeId, DimensionId, DimensionType, MeasureId, MeasureKind, Model, Snippet, TimeKind};
+use super::{
+    AggregateFunction, Cube, CubeId, DimensionId, DimensionType, MeasureId, MeasureKind, Model, Snippet, TimeKind,
+};
 use crate::ids::JoinOperandId;
 use crate::types::LogicalType;
 
@@ -15,10 +17,21 @@ pub struct ColumnTypes {
     pub dimensions: HashMap<DimensionId, LogicalType>,
     /// Types of the arguments of aggregating measures.
     pub measures: HashMap<MeasureId, LogicalType>,
+    /// Dimensions and measures' arguments of a type of the engine's own, whose values become strings by a cast: an enum,
+    /// a UUID, a time of day.
+    pub special: HashSet<SpecialMember>,
     /// The types of the expressions that policies compare a caller's values with.
     pub compared: HashMap<ComparedId, LogicalType>,
     /// The types of columns that joins compare and that no dimension shows.
     pub joined: HashMap<JoinOperandId, LogicalType>,
+}
+
+/// A member with a type of the engine's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SpecialMember {
+    Dimension(DimensionId),
+    /// The measure's argument.
+    Measure(MeasureId),
 }
 
 /// Identifies a use of a caller's value by indexes: the policy, its effect on one cube, and the position in the row
@@ -30,33 +43,52 @@ pub struct ComparedId {
     pub index: u32,
 }
 
-/// Returns the reported type of a dimension; for an alias, that of its target.
-fn dimension_type(cube: &Cube, index: u32, types: &ColumnTypes) -> Option<LogicalType> {
-    let find = |cube| types.dimensions.get(&DimensionId { cube, index }).copied();
+/// Returns the reported type of a dimension, and whether the type is the engine's own; for an alias, that of its target.
+fn dimension_type(cube: &Cube, index: u32, types: &ColumnTypes) -> Option<(LogicalType, bool)> {
+    let find = |cube| {
+        let id = DimensionId { cube, index };
+        Some((*types.dimensions.get(&id)?, types.special.contains(&SpecialMember::Dimension(id))))
+    };
     find(cube.id).or_else(|| cube.alias_of.and_then(find))
 }
 
-fn measure_type(cube: &Cube, index: u32, types: &ColumnTypes) -> Option<LogicalType> {
-    let find = |cube| types.measures.get(&MeasureId { cube, index }).copied();
+fn measure_type(cube: &Cube, index: u32, types: &ColumnTypes) -> Option<(LogicalType, bool)> {
+    let find = |cube| {
+        let id = MeasureId { cube, index };
+        Some((*types.measures.get(&id)?, types.special.contains(&SpecialMember::Measure(id))))
+    };
     find(cube.id).or_else(|| cube.alias_of.and_then(find))
+}
+
+/// Returns whether values of a string dimension are converted: its column has another type that is known.
+fn is_converted(ty: LogicalType, is_special: bool) -> bool {
+    use LogicalType::{Binary, Geo, Text, Unknown};
+    is_special || !matches!(ty, Text | Unknown | Geo | Binary)
 }
 
 fn set_types(cube: &mut Cube, types: &ColumnTypes) {
     for index in 0..cube.dimensions.len() {
-        let Some(ty) = dimension_type(cube, index as u32, types) else { continue };
+        let Some((ty, is_special)) = dimension_type(cube, index as u32, types) else { continue };
         let dimension = &mut cube.dimensions[index];
+        dimension.converted_from = None;
         dimension.column_type = ty;
+        if dimension.ty == DimensionType::String && is_converted(ty, is_special) {
+            dimension.converted_from = Some(ty);
+            dimension.column_type = LogicalType::Text;
+        }
         if ty == LogicalType::Date && dimension.ty == DimensionType::Time {
             dimension.time = TimeKind::WallClock;
         }
     }
     for index in 0..cube.measures.len() {
-        let Some(ty) = measure_type(cube, index as u32, types) else { continue };
+        let Some((ty, is_special)) = measure_type(cube, index as u32, types) else { continue };
         match &mut cube.measures[index].kind {
             MeasureKind::Aggregate(aggregate)
             | MeasureKind::RunningTotal { aggregate, .. }
             | MeasureKind::Rolling { aggregate, .. } => {
-                aggregate.argument_type = ty;
+                let is_extreme = matches!(aggregate.function, AggregateFunction::Min | AggregateFunction::Max);
+                aggregate.is_converted = is_special && is_extreme;
+                aggregate.argument_type = if aggregate.is_converted { LogicalType::Text } else { ty };
             }
             MeasureKind::Number(_) => {}
         }

@@ -190,6 +190,7 @@ fn states_of(model: &Model, cube: &Cube, rollup: &Rollup) -> Vec<Aggregate> {
         argument: None,
         filters: Vec::new(),
         argument_type: LogicalType::Unknown,
+        is_converted: false,
     }];
     for id in &rollup.measures {
         for aggregate in aggregates_of(model, cube.id, &cube.measures[id.index as usize].kind, 0) {

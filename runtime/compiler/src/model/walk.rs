@@ -279,7 +279,13 @@ impl<'w> Walk<'w> {
             Some(Some(snippet)) => vec![snippet],
             Some(None) => return None,
         };
-        let aggregate = Aggregate { function: call.function, argument, filters, argument_type: LogicalType::Unknown };
+        let aggregate = Aggregate {
+            function: call.function,
+            argument,
+            filters,
+            argument_type: LogicalType::Unknown,
+            is_converted: false,
+        };
         Some(self.part(SqlPart::Aggregate(Box::new(aggregate))))
     }
 

@@ -15,7 +15,7 @@ pub(crate) fn type_of(model: &Model, compared: &Compared) -> LogicalType {
     match &compared.sql.parts[..] {
         [SqlPart::Dimension(id)] if compared.ty == LogicalType::Unknown => {
             let dimension = model.dimension(*id);
-            match (dimension.column_type, dimension.ty) {
+            match (dimension.converted_from.unwrap_or(dimension.column_type), dimension.ty) {
                 (LogicalType::Unknown, DimensionType::String) => LogicalType::Text,
                 (LogicalType::Unknown, DimensionType::Number) => LogicalType::Decimal,
                 (LogicalType::Unknown, DimensionType::Boolean) => LogicalType::Boolean,

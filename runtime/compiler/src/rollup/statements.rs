@@ -220,5 +220,5 @@ impl<'m> RollupOf<'m> {
 }
 
 fn aggregate_of(function: AggregateFunction, argument: Option<Snippet>, argument_type: LogicalType) -> Aggregate {
-    Aggregate { function, argument, filters: Vec::new(), argument_type }
+    Aggregate { function, argument, filters: Vec::new(), argument_type, is_converted: false }
 }

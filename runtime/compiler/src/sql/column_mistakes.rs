@@ -89,7 +89,10 @@ fn of_join(
 ) -> Option<Diagnostic> {
     let comparisons = comparisons(&join.on, &*grammar(&profile.name));
     let reported = |operand| types.joined.get(&JoinOperandId { cube: cube.id, join: index, operand }).copied();
-    let shown = |part: &SqlPart| dimension_of(model, part).map(|id| model.dimension(id).column_type);
+    let shown = |part: &SqlPart| {
+        let dimension = model.dimension(dimension_of(model, part)?);
+        Some(dimension.converted_from.unwrap_or(dimension.column_type))
+    };
     let type_of = |operand| comparisons.type_of(operand, profile, reported, shown);
     let mismatch = (0u32..).step_by(2).zip(&comparisons.pairs).find_map(|(at, [left, right])| {
         let (left_type, right_type) = (type_of(at), type_of(at + 1));

@@ -208,7 +208,7 @@ impl<'m> OfCube<'m> {
         'm: 'a,
     {
         let collates = self.profile.op(Op::Collate, 1, None).is_some_and(|t| t.segments != [Segment::Hole(0)]);
-        let value = scope.snippet(0, &dimension.sql);
+        let value = scope.by_code_point(dimension, scope.snippet(0, &dimension.sql));
         let is_text = collates && dimension.ty == DimensionType::String;
         if is_text { SqlExpr::op(Op::Collate, vec![value]) } else { value }
     }

@@ -332,7 +332,10 @@ impl<'a> Expressions<'a> {
     }
 
     pub(super) fn argument(&self, fact: &'a Fact<'a>, planned: &'a PlannedAggregate<'a>) -> Option<SqlExpr<'a>> {
-        let value = self.snippet(fact, 0, planned.aggregate.argument.as_ref()?);
+        let mut value = self.snippet(fact, 0, planned.aggregate.argument.as_ref()?);
+        if planned.aggregate.is_converted {
+            value = value.cast(LogicalType::Text);
+        }
         let is_text = planned.aggregate.argument_type == LogicalType::Text;
         Some(match &planned.shape {
             ArgumentForm::Moment { about, power } => moment(value, about, *power),

@@ -163,8 +163,10 @@ impl<'a> RowScope<'a> {
         self.by_code_point(dimension, value)
     }
 
-    /// Returns the value of a dimension; a string is converted so that it compares by code point.
+    /// Returns the value of a dimension. A string is converted so that it compares by code point; a string dimension
+    /// over a column of another type is converted to a string first.
     pub(super) fn by_code_point(&self, dimension: &Dimension, value: SqlExpr<'a>) -> SqlExpr<'a> {
+        let value = if dimension.converted_from.is_some() { value.cast(LogicalType::Text) } else { value };
         if self.texts.collates && matches!(dimension.ty, DimensionType::String) {
             return SqlExpr::op(Op::Collate, vec![value]);
         }

@@ -7,14 +7,16 @@
 //! refuses ("INTERNAL Error: Failed to bind column reference"). A statement that fails with an internal error before
 //! its first row is therefore run once more without the optimizer.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{FieldRef, Schema, SchemaRef};
+use duckdb::core::LogicalTypeId;
 use duckdb::{Connection, InterruptHandle, Statement, params_from_iter};
-use terrane_app::ports::warehouse::{self, ResultSet, WarehouseError};
+use terrane_app::ports::warehouse::{self, ResultSet, SPECIAL_TYPE, WarehouseError};
 use terrane_compiler::types::Value;
 use tokio::sync::oneshot;
 
@@ -31,21 +33,23 @@ pub(super) const STACK_BYTES: usize = 16 << 20;
 pub(super) struct Request {
     text: String,
     params: Vec<Value>,
+    /// True if the schema of the answer marks types that Arrow does not show.
+    marks_types: bool,
 }
 
 impl Request {
     pub(super) fn execute(statement: warehouse::Statement<'_>) -> Self {
-        Request { text: statement.text.to_owned(), params: statement.params.to_vec() }
+        Request { text: statement.text.to_owned(), params: statement.params.to_vec(), marks_types: false }
     }
 
     /// Returns a statement with the same columns but without rows. DuckDB plans an empty result and scans nothing.
     pub(super) fn describe(statement: warehouse::Statement<'_>) -> Self {
         let text = format!("SELECT * FROM ({}\n) AS described LIMIT 0", statement.text);
-        Request { text, params: statement.params.to_vec() }
+        Request { text, params: statement.params.to_vec(), marks_types: true }
     }
 
     pub(super) fn probe() -> Self {
-        Request { text: "SELECT 1".to_owned(), params: Vec::new() }
+        Request { text: "SELECT 1".to_owned(), params: Vec::new(), marks_types: false }
     }
 }
 
@@ -128,7 +132,25 @@ fn run_once(connection: &Connection, request: &Request) -> Answer {
     while let Some(batch) = next_batch(&statement, &schema)? {
         batches.push(batch);
     }
+    let schema = if request.marks_types { with_marks(&statement, &schema) } else { schema };
     Ok(ResultSet { schema, batches })
+}
+
+/// Returns the schema of a statement, in which fields are marked whose strings come from UUIDs, enums or JSON.
+fn with_marks(statement: &Statement<'_>, schema: &Schema) -> SchemaRef {
+    let marked = |(index, field): (usize, &FieldRef)| {
+        let ty = statement.column_logical_type(index);
+        let is_special = matches!(ty.id(), LogicalTypeId::Uuid | LogicalTypeId::Enum | LogicalTypeId::Time)
+            || ty.get_alias().is_some_and(|alias| alias == "JSON");
+        match is_special {
+            true => {
+                let mark = HashMap::from([(SPECIAL_TYPE.to_owned(), "true".to_owned())]);
+                Arc::new(field.as_ref().clone().with_metadata(mark))
+            }
+            false => Arc::clone(field),
+        }
+    };
+    Arc::new(Schema::new(schema.fields().iter().enumerate().map(marked).collect::<Vec<_>>()))
 }
 
 fn run_in_batches(connection: &Connection, request: &Request, outlet: &mut Outlet) -> Result<(), WarehouseError> {

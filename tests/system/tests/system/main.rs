@@ -45,6 +45,7 @@ mod schemas;
 mod serving;
 mod shutdown;
 mod soak;
+mod special_types;
 mod state;
 mod statistics;
 mod tutorial;

@@ -439,6 +439,11 @@ pub fn detections_from_parameters(query: &str) -> Result<(Option<String>, Detect
             other => return Err(Path::ROOT.unknown_field(other, DETECTIONS)),
         }
     }
+    if let (Some(from), Some(before)) = (filter.from_ms, filter.before_ms)
+        && before <= from
+    {
+        return Err(Path::ROOT.field("end_date").invalid_value("a day before `start_date`", "a day on or after it,"));
+    }
     Ok((monitor_id, filter))
 }
 

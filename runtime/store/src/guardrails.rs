@@ -20,14 +20,15 @@ use crate::store::StateStore;
 const WRITE: &str = "\
     INSERT INTO guardrails (subject, version, sequence, is_removed, max_execution_us, max_rows_returned, \
     require_time_filter, max_cost, daily_budget, monthly_budget, alert_at_percent, updated_by, updated_at, \
-    require_partition_filter) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) \
+    require_partition_filter, max_scan_bytes) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) \
     ON CONFLICT (subject) DO UPDATE SET version = excluded.version, sequence = excluded.sequence, \
     is_removed = excluded.is_removed, max_execution_us = excluded.max_execution_us, \
     max_rows_returned = excluded.max_rows_returned, require_time_filter = excluded.require_time_filter, \
     max_cost = excluded.max_cost, daily_budget = excluded.daily_budget, \
     monthly_budget = excluded.monthly_budget, alert_at_percent = excluded.alert_at_percent, \
     updated_by = excluded.updated_by, updated_at = excluded.updated_at, \
-    require_partition_filter = excluded.require_partition_filter";
+    require_partition_filter = excluded.require_partition_filter, max_scan_bytes = excluded.max_scan_bytes";
 
 #[async_trait]
 impl GuardrailRecords for StateStore {
@@ -65,7 +66,8 @@ impl GuardrailRecords for StateStore {
             .bind(limits.alert_at_percent.map(i64::from))
             .bind(&*record.updated_by)
             .bind(micros(record.updated_at))
-            .bind(i64::from(limits.require_partition_filter));
+            .bind(i64::from(limits.require_partition_filter))
+            .bind(limits.max_scan_bytes.map(signed));
         change.execute(write).await?;
         append_in(&mut change, vec![entry]).await?;
         change.commit().await?;
@@ -81,6 +83,7 @@ fn record(row: &Row) -> Result<GuardrailRecord, StoreError> {
         require_time_filter: row.integer("require_time_filter")? != 0,
         require_partition_filter: row.integer("require_partition_filter")? != 0,
         max_cost_micros: maybe_unsigned("max_cost")?,
+        max_scan_bytes: maybe_unsigned("max_scan_bytes")?,
         daily_budget_micros: maybe_unsigned("daily_budget")?,
         monthly_budget_micros: maybe_unsigned("monthly_budget")?,
         alert_at_percent: maybe_unsigned("alert_at_percent")?.and_then(|percent| u8::try_from(percent).ok()),

@@ -44,11 +44,16 @@ macro_rules! texts {
             ),
             (23, "data tests", include_str!(concat!("../migrations/", $engine, "/0023_data_tests.sql"))),
             (24, "jobs of profiles", include_str!(concat!("../migrations/", $engine, "/0024_jobs_of_profiles.sql"))),
+            (
+                25,
+                "bytes of guardrails",
+                include_str!(concat!("../migrations/", $engine, "/0025_bytes_of_guardrails.sql")),
+            ),
         ]
     };
 }
 
-const SQLITE: [(i64, &str, &str); 24] = texts!("sqlite");
+const SQLITE: [(i64, &str, &str); 25] = texts!("sqlite");
 const POSTGRES: [(i64, &str, &str); SQLITE.len()] = texts!("postgres");
 
 /// The newest version of the schema.

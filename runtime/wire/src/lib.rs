@@ -47,6 +47,7 @@ pub mod registration;
 pub mod rows;
 pub mod schema;
 pub mod search;
+pub mod size;
 mod time;
 mod value;
 

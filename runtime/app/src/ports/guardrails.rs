@@ -27,6 +27,9 @@ pub struct Guardrails {
     pub require_partition_filter: bool,
     /// The highest predicted cost of a query, in millionths.
     pub max_cost_micros: Option<u64>,
+    /// The largest number of bytes that a query may scan. It is stored and not checked, because no warehouse reports the
+    /// bytes of a query.
+    pub max_scan_bytes: Option<u64>,
     /// The budget of a user for a day, in millionths.
     pub daily_budget_micros: Option<u64>,
     /// The budget of a user for a month, in millionths.

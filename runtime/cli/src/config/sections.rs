@@ -141,8 +141,8 @@ fn cache(s: &mut Section<'_>) -> CacheConfig {
         enabled: s.boolean("enabled").unwrap_or(true),
         url: s.secret("url").filter(|url| !url.expose().trim().is_empty()),
         ttl_seconds: s.integer("ttl_seconds", 0..=86_400).unwrap_or(10),
-        max_size: s.checked("max_size", SIZE, bytes).unwrap_or(256 * 1024 * 1024),
-        max_entry: s.checked("max_entry", SIZE, bytes).unwrap_or(8 * 1024 * 1024),
+        max_size: s.checked("max_size", SIZE, terrane_wire::size::parse).unwrap_or(256 * 1024 * 1024),
+        max_entry: s.checked("max_entry", SIZE, terrane_wire::size::parse).unwrap_or(8 * 1024 * 1024),
         stale_seconds: s.integer("stale", 0..=86_400).unwrap_or(0),
     }
 }
@@ -174,7 +174,6 @@ fn optimization(s: &mut Section<'_>, place: Option<&Place>) -> (OptimizationConf
         guardrails: guardrails(s),
     };
     s.integer("cache_ttl_seconds", 0..=u64::MAX);
-    s.text("max_bytes_scanned");
     let others = ["cache_ttl_seconds", "max_bytes_scanned"];
     let mut unused = Vec::new();
     note_unused(s, "optimization", others.into_iter(), place, &mut unused);
@@ -200,6 +199,7 @@ fn guardrails(s: &mut Section<'_>) -> Guardrails {
         require_time_filter: s.boolean("require_time_filter").unwrap_or(false),
         require_partition_filter: s.boolean("require_partition_filter").unwrap_or(false),
         max_cost_micros: s.checked("max_cost_per_query", COST, cost),
+        max_scan_bytes: s.checked("max_bytes_scanned", "a size like 10GB", terrane_wire::size::parse),
         daily_budget_micros: s.checked("daily_budget", COST, cost),
         monthly_budget_micros: s.checked("monthly_budget", COST, cost),
         alert_at_percent: s.integer("alert_at_percent", 1..=100).and_then(|percent| u8::try_from(percent).ok()),
@@ -226,20 +226,6 @@ fn schema_name(text: &str) -> Option<String> {
     let is_plain = text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     let is_name = text.starts_with(|c: char| c.is_ascii_lowercase()) && (6..=48).contains(&text.len());
     (is_plain && is_name && !RESERVED_SCHEMAS.contains(&text)).then(|| text.to_owned())
-}
-
-/// Reads a size: a number and a unit, decimal (`MB`) or binary (`MiB`).
-fn bytes(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
-    let (number, unit) = (text[..end].parse::<f64>().ok()?, text[end..].trim().to_ascii_uppercase());
-    let (letter, base) = match unit.as_str() {
-        "" | "B" => return Some(number as u64),
-        unit if unit.ends_with("IB") => (unit.strip_suffix("IB")?, 1_024.0),
-        unit => (unit.strip_suffix('B')?, 1_000.0_f64),
-    };
-    let power = ["K", "M", "G", "T"].iter().position(|known| *known == letter)?;
-    Some((number * base.powi(power as i32 + 1)) as u64)
 }
 
 fn folders(s: &mut Section<'_>) -> Folders {

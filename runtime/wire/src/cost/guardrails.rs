@@ -17,7 +17,7 @@ use crate::body;
 use crate::error::guardrail_suggestion;
 use crate::fields::{FieldError, Fields, Path};
 use crate::query::{self, ModuleQuery};
-use crate::schema;
+use crate::{schema, size};
 
 pub(crate) const LIMITS: &[&str] = &[
     "max_execution_seconds",
@@ -30,7 +30,8 @@ pub(crate) const LIMITS: &[&str] = &[
     "monthly_budget",
     "alert_at_percent",
 ];
-const NO_BYTES: &str = "`max_bytes_scanned` is not supported: no warehouse reports the bytes of a query";
+const SIZE: &str = "a size like \"10GB\"";
+const NO_BYTES: &str = "guardrail `max_bytes_scanned` is not checked: no warehouse reports the bytes of a query";
 const SECONDS: &str = "a number from 0.001 to 86400";
 const COST: &str = "a number from 0 to 1000000000";
 const CHECK: &[&str] = &["query", "user_id"];
@@ -49,6 +50,9 @@ pub struct GuardrailChange {
     pub require_partition_filter: Option<bool>,
     /// The highest predicted cost of a query, in the currency of `optimization.prices`, 0–1000000000.
     pub max_cost_per_query: Option<f64>,
+    /// The largest size that a query may scan, like `10GB`. It is not checked, because no warehouse reports the bytes of
+    /// a query.
+    pub max_bytes_scanned: Option<String>,
     /// The costs of a user in a day, 0–1000000000.
     pub daily_budget: Option<f64>,
     /// The costs of a user in a month, 0–1000000000.
@@ -71,6 +75,9 @@ pub struct GuardrailLimits {
     pub require_partition_filter: bool,
     /// The highest predicted cost of a query, in the currency of `optimization.prices`, 0–1000000000.
     pub max_cost_per_query: Option<f64>,
+    /// The largest size that a query may scan, like `10GB`. It is not checked, because no warehouse reports the bytes of
+    /// a query.
+    pub max_bytes_scanned: Option<String>,
     /// The costs of a user in a day, 0–1000000000.
     pub daily_budget: Option<f64>,
     /// The costs of a user in a month, 0–1000000000.
@@ -87,6 +94,8 @@ pub struct SubjectGuardrails<'a> {
     /// The name of a role or a group of callers; null for a user.
     pub role: Option<&'a str>,
     pub guardrails: GuardrailLimits,
+    /// Limits that are stored and not checked, each with the reason.
+    pub warnings: Vec<&'static str>,
     /// The `ETag` without its quotes.
     pub version: u64,
     pub updated_by: &'a str,
@@ -150,9 +159,6 @@ pub fn limits_from_wire(body: &[u8]) -> Result<Guardrails, FieldError> {
     let value = body::parse(body)?;
     let path = Path::ROOT;
     let fields = Fields::new(&value, &path, "guardrails, which are a JSON object", LIMITS)?;
-    if fields.get("max_bytes_scanned").is_some() {
-        return Err(path.field("max_bytes_scanned").unsupported(NO_BYTES));
-    }
     let max_rows_returned = fields.integer("max_rows_returned")?;
     if max_rows_returned == Some(0) {
         return Err(path.field("max_rows_returned").invalid_value("0", "an integer, 1 or more,"));
@@ -164,10 +170,19 @@ pub fn limits_from_wire(body: &[u8]) -> Result<Guardrails, FieldError> {
         require_time_filter: fields.boolean("require_time_filter")? == Some(true),
         require_partition_filter: fields.boolean("require_partition_filter")? == Some(true),
         max_cost_micros: amount(&fields, &path, "max_cost_per_query")?,
+        max_scan_bytes: bytes(&fields, &path)?,
         daily_budget_micros: amount(&fields, &path, "daily_budget")?,
         monthly_budget_micros: amount(&fields, &path, "monthly_budget")?,
         alert_at_percent: percent(&fields, &path)?,
     })
+}
+
+/// Reads `max_bytes_scanned`.
+fn bytes(fields: &Fields<'_>, path: &Path<'_>) -> Result<Option<u64>, FieldError> {
+    const NAME: &str = "max_bytes_scanned";
+    let Some(text) = fields.string(NAME, SIZE)? else { return Ok(None) };
+    let bytes = size::parse(text).filter(|bytes| i64::try_from(*bytes).is_ok());
+    bytes.map(Some).ok_or_else(|| path.field(NAME).invalid_value(text, SIZE))
 }
 
 fn percent(fields: &Fields<'_>, path: &Path<'_>) -> Result<Option<u8>, FieldError> {
@@ -222,11 +237,17 @@ impl From<&Guardrails> for GuardrailLimits {
             require_time_filter: guardrails.require_time_filter,
             require_partition_filter: guardrails.require_partition_filter,
             max_cost_per_query: guardrails.max_cost_micros.map(super::currency),
+            max_bytes_scanned: guardrails.max_scan_bytes.map(size::text),
             daily_budget: guardrails.daily_budget_micros.map(super::currency),
             monthly_budget: guardrails.monthly_budget_micros.map(super::currency),
             alert_at_percent: guardrails.alert_at_percent,
         }
     }
+}
+
+/// Returns a warning if limits contain one that is not checked.
+fn unchecked(limits: &Guardrails) -> Option<&'static str> {
+    limits.max_scan_bytes.map(|_| NO_BYTES)
 }
 
 impl<'a> From<&'a GuardrailRecord> for SubjectGuardrails<'a> {
@@ -237,6 +258,7 @@ impl<'a> From<&'a GuardrailRecord> for SubjectGuardrails<'a> {
             user_id: name(is_user),
             role: name(!is_user),
             guardrails: (&record.limits.unwrap_or_default()).into(),
+            warnings: record.limits.iter().filter_map(unchecked).collect(),
             version: record.version,
             updated_by: &record.updated_by,
             updated_at: record.updated_at.to_string(),
@@ -270,6 +292,7 @@ impl From<&GuardrailCheck> for GuardrailAnswer {
         if check.guardrails.daily_budget_micros.or(check.guardrails.monthly_budget_micros).is_some() {
             warnings.push("budgets are checked again when the query runs".to_owned());
         }
+        warnings.extend(unchecked(&check.guardrails).map(str::to_owned));
         GuardrailAnswer {
             allowed: check.exceeded.is_empty(),
             reason: check.exceeded.first().map(ToString::to_string),

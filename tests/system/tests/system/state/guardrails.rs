@@ -25,6 +25,7 @@ fn guardrails_are_written_in_turn_and_read_from_a_change_on() {
             require_time_filter: true,
             require_partition_filter: true,
             max_cost_micros: Some(12_345_678),
+            max_scan_bytes: Some(10_000_000_000),
             daily_budget_micros: Some(1),
             monthly_budget_micros: Some(2),
             alert_at_percent: Some(80),

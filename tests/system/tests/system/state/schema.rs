@@ -16,7 +16,7 @@ fn many_that_start_at_once_migrate_once() {
         let opened = join_all((0..6).map(|_| StateStore::open(&place.url, place.folder.path()))).await;
         for store in opened {
             let store = store.unwrap();
-            assert_eq!(store.schema_version().await.unwrap(), 24);
+            assert_eq!(store.schema_version().await.unwrap(), 25);
             store.ping().await.unwrap();
             store.record_start("0.1.0", "2024-01-01T00:00:00Z").await.unwrap();
         }

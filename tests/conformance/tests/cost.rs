@@ -239,7 +239,7 @@ async fn callers_read_guardrails_that_apply_to_them() {
     let (status, own) = house.ask(&ada, "GET", OF_ADA, None).await;
     let expected = json!({
         "max_execution_seconds": 2.5, "max_rows_returned": null, "require_time_filter": true,
-        "require_partition_filter": false, "max_cost_per_query": null,
+        "require_partition_filter": false, "max_cost_per_query": null, "max_bytes_scanned": null,
         "daily_budget": null, "monthly_budget": null, "alert_at_percent": null,
     });
     assert_eq!((status, &own["guardrails"], &own["user_id"]), (200, &expected, &json!("ada")));

@@ -11,18 +11,18 @@ use crate::BINARY;
 const CUBES: &str = r#"cubes:
   - name: t
     sql: |
-      SELECT id, CAST(mood AS ENUM('sad', 'ok', 'happy')) AS mood, CAST(code AS UUID) AS code, CAST(at AS TIME) AS at,
+      SELECT id, CAST(mood AS ENUM('sad', 'ok', 'happy')) AS mood, CAST(code AS UUID) AS code, CAST(opens AS TIME) AS opens,
              CAST(note AS JSON) AS note
       FROM (VALUES
         (1, 'sad', '00000000-0000-0000-0000-00000000000a', '08:30', '"x"'),
         (2, 'ok', '00000000-0000-0000-0000-00000000000b', '17:00', '{}'),
-        (10, 'happy', NULL, NULL, NULL)) AS v(id, mood, code, at, note)
+        (10, 'happy', NULL, NULL, NULL)) AS v(id, mood, code, opens, note)
     dimensions:
       - {name: key, type: number, sql: id, primary_key: true}
       - {name: id, type: string, sql: id}
       - {name: mood, type: string, sql: mood}
       - {name: code, type: string, sql: code}
-      - {name: at, type: string, sql: at}
+      - {name: opens, type: string, sql: opens}
       - {name: note, type: string, sql: note}
     measures:
       - {name: count, type: count}
@@ -52,7 +52,7 @@ const CASES: &str = r#"tests:
     query: {measures: [t.count], filters: [{dimension: t.code, operator: endsWith, value: "0b"}]}
     rows: [{t.count: 1}]
   - name: parts_of_times_are_found
-    query: {measures: [t.count], filters: [{dimension: t.at, operator: startsWith, value: "08"}]}
+    query: {measures: [t.count], filters: [{dimension: t.opens, operator: startsWith, value: "08"}]}
     rows: [{t.count: 1}]
   - name: documents_are_compared_as_strings
     query: {measures: [t.count], filters: [{dimension: t.note, operator: equals, value: "{}"}]}

@@ -18,9 +18,9 @@ fn many_that_start_at_once_migrate_once() {
             let store = store.unwrap();
             assert_eq!(store.schema_version().await.unwrap(), 25);
             store.ping().await.unwrap();
-            store.record_start("0.1.0", "2024-01-01T00:00:00Z").await.unwrap();
+            store.record_start("0.1.0", "2025-01-01T00:00:00Z").await.unwrap();
         }
-        assert_eq!(place.open().await.schema_version().await.unwrap(), 24);
+        assert_eq!(place.open().await.schema_version().await.unwrap(), 25);
     });
 }
 

@@ -19,8 +19,7 @@ mod warehouse;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -35,7 +34,7 @@ use self::replicas::{Replica, Settings};
 use self::report::Fault;
 use self::services::{Postgres, Redis};
 use self::usage::Usage;
-use self::warehouse::Warehouse;
+use self::warehouse::{Program, Warehouse};
 use crate::command::run_shown;
 use crate::context::Context;
 
@@ -45,7 +44,7 @@ const STEADY: Duration = Duration::from_secs(20);
 /// The pause between two faults.
 const CALM: Duration = Duration::from_secs(3);
 const READY_LIMIT: Duration = Duration::from_secs(30);
-/// The time limit of jobs that run when the load ends.
+/// The largest number of violations that are printed.
 const MAX_VIOLATIONS: usize = 20;
 
 #[derive(clap::Args)]
@@ -82,12 +81,15 @@ struct Cluster<'a> {
 
 pub(crate) fn run(context: &Context, arguments: &ClusterArguments) -> Result<ExitCode> {
     let program = match &arguments.program {
-        Some(program) => program.canonicalize().with_context(|| program.display().to_string())?,
+        Some(program) => {
+            let path = program.canonicalize().with_context(|| program.display().to_string())?;
+            Program { path, components: Vec::new() }
+        }
         None => build(context)?,
     };
     // PostgreSQL, which may run as another user, must be able to enter the folder.
     let folder = tempfile::Builder::new().prefix("terrane-cluster-").permissions(readable()).tempdir()?;
-    let violations = run_in(context, arguments, program, folder.path())?;
+    let violations = run_in(context, arguments, &program, folder.path())?;
     for violation in violations.iter().take(MAX_VIOLATIONS) {
         println!("  violated: {violation}");
     }
@@ -107,58 +109,37 @@ fn readable() -> std::fs::Permissions {
 }
 
 /// Builds the program as `cargo xtask demo` does.
-fn build(context: &Context) -> Result<PathBuf> {
+fn build(context: &Context) -> Result<Program> {
     crate::set_up(context)?;
     println!("      building the server …");
     run_shown(context.cargo().args(["build", "--workspace", "--bin", "terrane"]))?;
-    Ok(context.target()?.join("debug/terrane"))
+    let path = context.target()?.join("debug/terrane");
+    Ok(Program { path, components: vec![context.prepared.join("components")] })
 }
 
 /// Starts the cluster, runs the load with the faults, and returns the violations.
-fn run_in(context: &Context, arguments: &ClusterArguments, program: PathBuf, folder: &Path) -> Result<Vec<String>> {
-    let warehouse = Warehouse::start(context, arguments.warehouse, &program, folder)?;
+fn run_in(context: &Context, arguments: &ClusterArguments, program: &Program, folder: &Path) -> Result<Vec<String>> {
+    let warehouse = Warehouse::start(context, arguments.warehouse, program, folder)?;
     let (state, redis) = (Postgres::start(&folder.join("state"))?, Redis::start(&folder.join("redis"))?);
-    let project = warehouse.project.clone();
-    let variables = variables(&state, &redis, &warehouse);
-    let settings = Settings { program, project, logs: replicas::logs(folder)?, variables };
+    let settings = Settings {
+        program: program.path.clone(),
+        project: warehouse.project.clone(),
+        logs: replicas::logs(folder)?,
+        variables: variables(&state, &redis, &warehouse),
+    };
     let (_, key) = settings.create_key("cluster")?;
     let questions = reference_answers(&settings, &key)?;
     let replicas = (0..REPLICAS).map(|number| settings.start(number, &[])).collect::<Result<Vec<_>>>()?;
     let balancer = Balancer::start(&replicas.iter().map(|replica| replica.port).collect::<Vec<_>>())?;
-    let load = Load {
-        port: balancer.port,
-        key: &key,
-        questions: &questions,
-        samples: Mutex::default(),
-        resent: AtomicU64::new(0),
-        is_over: AtomicBool::new(false),
-    };
-    let clients = arguments.clients;
-    let mut cluster = Cluster {
-        settings: &settings,
-        replicas,
-        balancer: &balancer,
-        state,
-        redis,
-        warehouse,
-        load: &load,
-        key: key.clone(),
-        clients,
-        round: 0,
-    };
+    let load = Load::new(balancer.port, &key, &questions);
+    let (settings, balancer, clients) = (&settings, &balancer, arguments.clients);
+    let key = key.clone();
+    let cluster =
+        Cluster { settings, replicas, balancer, state, redis, warehouse, load: &load, key, clients, round: 0 };
     cluster.wait_until_all_are_ready(READY_LIMIT)?;
     println!("ready: {REPLICAS} replicas, {} questions, {clients} clients", questions.len());
     let started = Instant::now();
-    let (usage, mut faults) = thread::scope(|scope| {
-        for number in 0..clients as u64 {
-            let load = &load;
-            scope.spawn(move || load.run_client(number));
-        }
-        let faults = cluster.run_script(Duration::from_secs(arguments.minutes * 60));
-        // Clients also end if the script fails.
-        load.is_over.store(true, Ordering::Relaxed);
-        faults
-    })?;
+    let (usage, mut faults) = cluster.run_under_load(Duration::from_secs(arguments.minutes * 60))?;
     Ok(print_report(&load, &usage, &mut faults, started.elapsed()))
 }
 
@@ -184,6 +165,20 @@ fn reference_answers(settings: &Settings, key: &str) -> Result<Vec<Question>> {
 }
 
 impl Cluster<'_> {
+    /// Runs the script while the clients send requests, and returns after the last answer.
+    fn run_under_load(mut self, duration: Duration) -> Result<(Vec<String>, Vec<Fault>)> {
+        let load = self.load;
+        thread::scope(|scope| {
+            for number in 0..self.clients as u64 {
+                scope.spawn(move || load.run_client(number));
+            }
+            let result = self.run_script(duration);
+            // Clients also end if the script fails.
+            load.is_over.store(true, Ordering::Relaxed);
+            result
+        })
+    }
+
     /// Runs the script of faults until the time is over, once at least. Returns lines with the work of the servers
     /// before the first fault, and the faults.
     fn run_script(&mut self, duration: Duration) -> Result<(Vec<String>, Vec<Fault>)> {

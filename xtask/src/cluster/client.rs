@@ -13,7 +13,7 @@ use serde_json::Value;
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 const READ_LIMIT: Duration = Duration::from_secs(60);
 
-/// Whether a connection serves one request or many.
+/// The number of requests that one connection serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reuse {
     Never,

@@ -31,7 +31,7 @@ const WAREHOUSE: &[&str] = &["WAREHOUSE_UNAVAILABLE", "WAREHOUSE_ERROR"];
 
 pub(super) type Script = fn(&mut Cluster<'_>) -> Result<Fault>;
 
-/// The faults in their order. `needs_postgres` marks those of a warehouse in PostgreSQL.
+/// Returns the faults in their order. A warehouse that is a PostgreSQL server is stopped too.
 pub(super) fn script(has_postgres_warehouse: bool) -> Vec<Script> {
     let mut script: Vec<Script> = vec![kill, rolling_restart, stop_redis, stop_state];
     if has_postgres_warehouse {
@@ -119,10 +119,10 @@ fn revoke(cluster: &mut Cluster<'_>) -> Result<Fault> {
     let revoked =
         cluster.admin().send(&super::client::Request { method: "DELETE", path: &path, head: "", body: "" })?;
     fault.expect(revoked.status == 204, &format!("the revocation was answered with {}", revoked.status));
-    let after = reach_all(cluster, REVOCATION, |cluster, number| {
+    let last = reach_all(cluster, REVOCATION, |cluster, number| {
         Ok(cluster.replicas[number].client(&secret).get("/api/v1/query/meta/cubes")?.status == 401)
     })?;
-    conclude(&mut fault, "refused by all replicas", after, REVOCATION);
+    conclude(&mut fault, "the last accepted request", last, REVOCATION);
     Ok(fault.end())
 }
 
@@ -141,34 +141,36 @@ fn invalidate(cluster: &mut Cluster<'_>) -> Result<Fault> {
     let answer = cluster.admin().post("/api/v1/cache/invalidate", &json!({"cubes": ["planes"]}))?;
     fault.expect(answer.status == 200, &format!("the invalidation was answered with {}", answer.status));
     let changes_rows = cluster.warehouse.postgres.is_some();
-    let after = reach_all(cluster, INVALIDATION, |cluster, number| {
+    let last = reach_all(cluster, INVALIDATION, |cluster, number| {
         let (count, as_of) = planes(&mut cluster.replicas[number].client(&cluster.key))?;
         let (count_before, as_of_before) = &stored[number];
         Ok(as_of != *as_of_before
             && count.as_i64() == count_before.as_i64().map(|count| count + i64::from(changes_rows)))
     })?;
-    conclude(&mut fault, "new rows from all replicas", after, INVALIDATION);
+    conclude(&mut fault, "the last request with old rows", last, INVALIDATION);
     Ok(fault.end())
 }
 
-/// Waits until each replica meets a condition, and returns the time for the last one, or `None` after three times the
-/// limit.
+/// Sends requests to all replicas until each meets a condition. Returns the time of the last request that did not meet
+/// it, which counts from its start, or `None` if a replica does not meet the condition within three times the limit.
 fn reach_all(
     cluster: &Cluster<'_>,
     limit: Duration,
     is_met: impl Fn(&Cluster<'_>, usize) -> Result<bool>,
 ) -> Result<Option<Duration>> {
-    let started = Instant::now();
+    let (started, mut last) = (Instant::now(), Duration::ZERO);
     let mut open: Vec<usize> = (0..cluster.replicas.len()).collect();
     while started.elapsed() < limit * 3 {
         let mut left = Vec::new();
         for number in open {
+            let sent = started.elapsed();
             if !is_met(cluster, number)? {
+                last = sent;
                 left.push(number);
             }
         }
         if left.is_empty() {
-            return Ok(Some(started.elapsed()));
+            return Ok(Some(last));
         }
         open = left;
         thread::sleep(PAUSE);
@@ -176,13 +178,14 @@ fn reach_all(
     Ok(None)
 }
 
-fn conclude(fault: &mut Fault, event: &str, after: Option<Duration>, limit: Duration) {
-    let seconds = after.map_or_else(|| "never".to_owned(), |after| format!("after {:.2} s", after.as_secs_f64()));
-    fault.expect(
-        after.is_some_and(|after| after <= limit),
-        &format!("{event} {seconds}; the limit is {} s", limit.as_secs()),
-    );
-    fault.seen.push(format!("{event} {seconds}"));
+/// Adds the time of the last request that a replica answered as before the event.
+fn conclude(fault: &mut Fault, event: &str, last: Option<Duration>, limit: Duration) {
+    let seen = match last {
+        Some(last) => format!("{event} was sent {:.2} s after it", last.as_secs_f64()),
+        None => format!("{event} was sent later than {} s after it", (limit * 3).as_secs()),
+    };
+    fault.expect(last.is_some_and(|last| last <= limit), &format!("{seen}; the limit is {} s", limit.as_secs()));
+    fault.seen.push(seen);
 }
 
 fn kill_lease_holder(cluster: &mut Cluster<'_>) -> Result<Fault> {

@@ -63,7 +63,13 @@ pub(super) struct Load<'a> {
     pub(super) is_over: AtomicBool,
 }
 
-impl Load<'_> {
+impl<'a> Load<'a> {
+    /// Creates a load on the server at a port, with the secret of a key.
+    pub(super) fn new(port: u16, key: &'a str, questions: &'a [Question]) -> Self {
+        let (samples, resent, is_over) = (Mutex::default(), AtomicU64::new(0), AtomicBool::new(false));
+        Load { port, key, questions, samples, resent, is_over }
+    }
+
     /// Returns the number of samples until now.
     pub(super) fn count(&self) -> usize {
         self.samples.lock().map_or(0, |samples| samples.len())
@@ -120,35 +126,42 @@ impl Load<'_> {
     fn follow_job(&self, client: &mut Client, question: &Question, key: &str, started: Instant) -> Outcome {
         let (head, body) = (format!("Idempotency-Key: {key}\r\n"), question.body.to_string());
         let mut last = Outcome::Cut("no answer".to_owned());
-        let mut id = None;
+        let mut poll: Option<String> = None;
         while started.elapsed() < JOB_LIMIT {
-            let path = id.as_ref().map(|id| format!("{JOBS}/{id}?wait=5"));
-            let request = match &path {
+            let request = match &poll {
                 Some(path) => Request { method: "GET", path, head: "", body: "" },
                 None => Request { method: "POST", path: JOBS, head: &head, body: &body },
             };
-            let job = match self.request(client, &request, &[200, 202]) {
-                Ok(answer) => answer.json(),
+            match self.request(client, &request, &[200, 202]).map(|answer| answer.json()) {
+                Ok(job) => {
+                    if let Some(outcome) = self.end_job(client, &job, question, started) {
+                        return outcome;
+                    }
+                    poll = job["job_id"].as_str().map(|id| format!("{JOBS}/{id}?wait=5"));
+                    last = Outcome::Wrong(format!("the job has not ended: {job}"));
+                }
                 Err(outcome) => {
                     last = outcome;
                     thread::sleep(PAUSE_AFTER_FAILURE);
-                    continue;
-                }
-            };
-            id = job["job_id"].as_str().map(str::to_owned);
-            match job["status"].as_str() {
-                Some("complete") => {
-                    let path = format!("{JOBS}/{}/result", id.unwrap_or_default());
-                    return self.read_result(client, &path, question, started);
-                }
-                Some("pending" | "running") => last = Outcome::Wrong(format!("the job has not ended: {job}")),
-                _ => {
-                    let code = job["error"]["code"].as_str().unwrap_or_default().to_owned();
-                    return Outcome::Refused(200, format!("job failed: {code}"));
                 }
             }
         }
         last
+    }
+
+    /// Returns the outcome of a job that has ended.
+    fn end_job(&self, client: &mut Client, job: &Value, question: &Question, started: Instant) -> Option<Outcome> {
+        match job["status"].as_str() {
+            Some("complete") => {
+                let path = format!("{JOBS}/{}/result", job["job_id"].as_str().unwrap_or_default());
+                Some(self.read_result(client, &path, question, started))
+            }
+            Some("pending" | "running") => None,
+            _ => {
+                let code = job["error"]["code"].as_str().unwrap_or_default();
+                Some(Outcome::Refused(200, format!("job failed: {code}")))
+            }
+        }
     }
 
     fn read_result(&self, client: &mut Client, path: &str, question: &Question, started: Instant) -> Outcome {

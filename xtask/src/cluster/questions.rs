@@ -21,7 +21,7 @@ pub(super) struct Question {
     pub(super) document: Value,
 }
 
-/// Returns the measures and dimensions of the questions. Pre-aggregations contain the first three.
+/// The measures and dimensions of the questions. Pre-aggregations contain the first three.
 const SHAPES: [(&[&str], &[&str]); 6] = [
     (&["flights.count", "flights.cancelled"], &["flights.origin"]),
     (&["flights.departed", "flights.minutes_lost"], &["flights.carrier"]),

@@ -23,7 +23,8 @@ pub(super) struct Statements {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Usage {
     pub(super) state: Statements,
-    pub(super) warehouse: Statements,
+    /// The work of the warehouse, if it is a PostgreSQL server.
+    pub(super) warehouse: Option<Statements>,
     pub(super) redis_commands: f64,
     pub(super) redis_milliseconds: f64,
     /// The processor time of all replicas in milliseconds.
@@ -44,7 +45,7 @@ impl Usage {
         let (redis_commands, redis_milliseconds) = redis_work(&redis.send(&["INFO", "commandstats"])?);
         Ok(Usage {
             state: statements(state)?,
-            warehouse: warehouse.map(statements).transpose()?.unwrap_or_default(),
+            warehouse: warehouse.map(statements).transpose()?,
             redis_commands,
             redis_milliseconds,
             replica_milliseconds: replicas.iter().map(|id| processor_milliseconds(*id)).sum::<Result<f64>>()?,
@@ -67,20 +68,21 @@ impl Usage {
             )
         };
         let mebibytes: Vec<String> = self.replica_bytes.iter().map(|bytes| (bytes >> 20).to_string()).collect();
-        vec![
-            database("state", self.state, before.state),
-            database("warehouse", self.warehouse, before.warehouse),
-            format!(
-                "Redis: {:.0} commands in {:.1} ms",
-                scale(self.redis_commands, before.redis_commands),
-                scale(self.redis_milliseconds, before.redis_milliseconds)
-            ),
-            format!(
-                "replicas: {:.0} ms of processor time",
-                scale(self.replica_milliseconds, before.replica_milliseconds)
-            ),
-            format!("memory: {} MiB; {} connections to the state", mebibytes.join(", "), self.state_connections),
-        ]
+        let mut lines = vec![database("state", self.state, before.state)];
+        lines.extend(self.warehouse.zip(before.warehouse).map(|(now, then)| database("warehouse", now, then)));
+        lines.push(format!(
+            "Redis: {:.0} commands in {:.1} ms",
+            scale(self.redis_commands, before.redis_commands),
+            scale(self.redis_milliseconds, before.redis_milliseconds)
+        ));
+        let processors = scale(self.replica_milliseconds, before.replica_milliseconds);
+        lines.push(format!("replicas: {processors:.0} ms of processor time"));
+        lines.push(format!(
+            "memory: {} MiB; {} connections to the state",
+            mebibytes.join(", "),
+            self.state_connections
+        ));
+        lines
     }
 }
 

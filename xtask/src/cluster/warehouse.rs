@@ -33,20 +33,30 @@ pub(super) enum Kind {
     Spark,
 }
 
+/// The program of the replicas.
+pub(super) struct Program {
+    pub(super) path: PathBuf,
+    /// The folders of components, besides those that the program searches.
+    pub(super) components: Vec<PathBuf>,
+}
+
 pub(super) struct Warehouse {
     pub(super) kind: Kind,
     /// The folder of the project, which all replicas serve.
     pub(super) project: PathBuf,
     pub(super) postgres: Option<Postgres>,
+    /// The folders of components, besides those that the program searches.
+    components: Vec<PathBuf>,
     _spark: Option<Process>,
 }
 
 impl Warehouse {
-    pub(super) fn start(context: &Context, kind: Kind, program: &Path, folder: &Path) -> Result<Self> {
+    pub(super) fn start(context: &Context, kind: Kind, program: &Program, folder: &Path) -> Result<Self> {
         let project = folder.join("project");
         copy(&context.root.join(PROJECT), &project)?;
         let data = project.join("data");
-        let mut warehouse = Warehouse { kind, project, postgres: None, _spark: None };
+        let components = program.components.clone();
+        let mut warehouse = Warehouse { kind, project, postgres: None, components, _spark: None };
         let settings = match kind {
             Kind::Duckdb => json!({"type": "duckdb", "threads": 1, "init": views(&data)}),
             Kind::Postgres => {
@@ -56,7 +66,7 @@ impl Warehouse {
                 let init: Vec<String> =
                     views(&data).into_iter().chain(TABLES.map(|table| export(table, &rows))).collect();
                 warehouse.configure(&json!({"type": "duckdb", "init": init}))?;
-                warehouse.export_rows(program)?;
+                warehouse.export_rows(&program.path)?;
                 let postgres = load(&folder.join("warehouse"), &rows)?;
                 let settings = json!({"type": "postgres", "url": postgres.url()});
                 warehouse.postgres = Some(postgres);
@@ -78,7 +88,8 @@ impl Warehouse {
     }
 
     fn configure(&self, warehouse: &Value) -> Result<()> {
-        let settings = json!({"name": "flights", "version": "1.0", "warehouse": warehouse});
+        let plugins = json!({"paths": self.components});
+        let settings = json!({"name": "flights", "version": "1.0", "warehouse": warehouse, "plugins": plugins});
         // JSON is YAML.
         fs::write(self.project.join("service_project.yml"), format!("{settings:#}\n"))?;
         Ok(())

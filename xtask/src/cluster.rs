@@ -13,6 +13,7 @@ mod process;
 mod questions;
 mod replicas;
 mod report;
+mod running;
 mod services;
 mod usage;
 mod warehouse;
@@ -26,14 +27,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 
 use self::balancer::Balancer;
-use self::client::{Client, Reuse};
-use self::load::{Load, Outcome};
-use self::process::wait_until;
+use self::load::Load;
 use self::questions::Question;
-use self::replicas::{Replica, Settings};
+use self::replicas::Settings;
 use self::report::Fault;
+use self::running::{Cluster, READY_LIMIT};
 use self::services::{Postgres, Redis};
-use self::usage::Usage;
 use self::warehouse::{Program, Warehouse};
 use crate::command::run_shown;
 use crate::context::Context;
@@ -43,7 +42,6 @@ const REPLICAS: usize = 3;
 const STEADY: Duration = Duration::from_secs(20);
 /// The pause between two faults.
 const CALM: Duration = Duration::from_secs(3);
-const READY_LIMIT: Duration = Duration::from_secs(30);
 /// The largest number of violations that are printed.
 const MAX_VIOLATIONS: usize = 20;
 
@@ -61,22 +59,6 @@ pub(crate) struct ClusterArguments {
     /// Use this program instead of building one.
     #[arg(long)]
     program: Option<PathBuf>,
-}
-
-/// The running cluster, as the faults see it.
-struct Cluster<'a> {
-    settings: &'a Settings,
-    replicas: Vec<Replica>,
-    balancer: &'a Balancer,
-    state: Postgres,
-    redis: Redis,
-    warehouse: Warehouse,
-    load: &'a Load<'a>,
-    /// The secret of a key with all scopes.
-    key: String,
-    clients: usize,
-    /// The number of complete runs of the script.
-    round: usize,
 }
 
 pub(crate) fn run(context: &Context, arguments: &ClusterArguments) -> Result<ExitCode> {
@@ -139,7 +121,7 @@ fn run_in(context: &Context, arguments: &ClusterArguments, program: &Program, fo
     cluster.wait_until_all_are_ready(READY_LIMIT)?;
     println!("ready: {REPLICAS} replicas, {} questions, {clients} clients", questions.len());
     let started = Instant::now();
-    let (usage, mut faults) = cluster.run_under_load(Duration::from_secs(arguments.minutes * 60))?;
+    let (usage, mut faults) = run_under_load(cluster, Duration::from_secs(arguments.minutes * 60))?;
     Ok(print_report(&load, &usage, &mut faults, started.elapsed()))
 }
 
@@ -164,77 +146,40 @@ fn reference_answers(settings: &Settings, key: &str) -> Result<Vec<Question>> {
     questions
 }
 
-impl Cluster<'_> {
-    /// Runs the script while the clients send requests, and returns after the last answer.
-    fn run_under_load(mut self, duration: Duration) -> Result<(Vec<String>, Vec<Fault>)> {
-        let load = self.load;
-        thread::scope(|scope| {
-            for number in 0..self.clients as u64 {
-                scope.spawn(move || load.run_client(number));
-            }
-            let result = self.run_script(duration);
-            // Clients also end if the script fails.
-            load.is_over.store(true, Ordering::Relaxed);
-            result
-        })
-    }
-
-    /// Runs the script of faults until the time is over, once at least. Returns lines with the work of the servers
-    /// before the first fault, and the faults.
-    fn run_script(&mut self, duration: Duration) -> Result<(Vec<String>, Vec<Fault>)> {
-        let started = Instant::now();
-        // The first queries fill the caches.
-        thread::sleep(CALM);
-        let (count, before) = (self.load.count(), self.usage()?);
-        thread::sleep(STEADY);
-        let usage = self.usage()?.lines_since(&before, self.load.count() - count);
-        let mut faults = Vec::new();
-        while self.round == 0 || started.elapsed() < duration {
-            for fault in faults::script(self.warehouse.postgres.is_some()) {
-                let fault = fault(self)?;
-                println!("      {} at {} s", fault.name, started.elapsed().as_secs());
-                faults.push(fault);
-                thread::sleep(CALM);
-            }
-            self.round += 1;
+/// Runs the script while the clients send requests, and returns after the last answer.
+fn run_under_load(mut cluster: Cluster<'_>, duration: Duration) -> Result<(Vec<String>, Vec<Fault>)> {
+    let load = cluster.load;
+    thread::scope(|scope| {
+        for number in 0..cluster.clients as u64 {
+            scope.spawn(move || load.run_client(number));
         }
-        Ok((usage, faults))
-    }
+        let result = run_script(&mut cluster, duration);
+        // Clients also end if the script fails.
+        load.is_over.store(true, Ordering::Relaxed);
+        result
+    })
+}
 
-    fn usage(&self) -> Result<Usage> {
-        let replicas: Vec<u32> = self.replicas.iter().filter_map(Replica::process_id).collect();
-        Usage::read(&self.state, self.warehouse.postgres.as_ref(), &self.redis, &replicas)
+/// Runs the script of faults until the time is over, once at least. Returns lines with the work of the servers before
+/// the first fault, and the faults.
+fn run_script(cluster: &mut Cluster<'_>, duration: Duration) -> Result<(Vec<String>, Vec<Fault>)> {
+    let started = Instant::now();
+    // The first queries fill the caches.
+    thread::sleep(CALM);
+    let (count, before) = (cluster.load.count(), cluster.usage()?);
+    thread::sleep(STEADY);
+    let usage = cluster.usage()?.lines_since(&before, cluster.load.count() - count);
+    let mut faults = Vec::new();
+    while cluster.round == 0 || started.elapsed() < duration {
+        for fault in faults::script(cluster.warehouse.postgres.is_some()) {
+            let fault = fault(cluster)?;
+            println!("      {} at {} s", fault.name, started.elapsed().as_secs());
+            faults.push(fault);
+            thread::sleep(CALM);
+        }
+        cluster.round += 1;
     }
-
-    /// Starts a replica again, and waits until the balancer uses it.
-    fn restart(&mut self, number: usize) -> Result<()> {
-        self.replicas[number].resume(self.settings, &[])?;
-        wait_until("the balancer uses the replica", READY_LIMIT, || Ok(self.balancer.is_ready(number))).map(drop)
-    }
-
-    fn wait_until_all_are_ready(&self, limit: Duration) -> Result<Duration> {
-        wait_until("all replicas are ready", limit, || {
-            Ok((0..self.replicas.len()).all(|number| self.balancer.is_ready(number)))
-        })
-    }
-
-    fn right_answers(&self) -> usize {
-        let is_right = |sample: &&load::Sample| matches!(sample.outcome, Outcome::Right);
-        self.load.samples.lock().map_or(0, |samples| samples.iter().filter(is_right).count())
-    }
-
-    /// Returns a client of the balancer.
-    fn admin(&self) -> Client {
-        Client::new(self.balancer.port, &self.key, Reuse::Never)
-    }
-
-    /// Returns the replica whose process has acquired the lease of a task last.
-    fn holder(&self, task: &str) -> Result<usize> {
-        let fence = self.state.query(&format!("SELECT fence FROM leases WHERE name = '{task}'"))?;
-        let mark = format!(r#""name":"{task}","fence":{fence}}}"#);
-        let holder = self.replicas.iter().position(|replica| replica.has_logged(&mark));
-        holder.with_context(|| format!("no replica has logged that it acquired `{task}` with fence {fence}"))
-    }
+    Ok((usage, faults))
 }
 
 /// Prints the report and returns the violations.

@@ -54,33 +54,29 @@ impl Fault {
         let samples: Vec<&Sample> = samples.iter().filter(|sample| self.contains(sample)).collect();
         let mut cuts = 0;
         for sample in &samples {
-            let is_tolerated = match (&sample.outcome, self.tolerance) {
-                (Outcome::Right, _) => true,
-                (Outcome::Cut(_), Tolerance::Cuts(most)) => {
-                    cuts += 1;
-                    cuts <= most
-                }
-                (Outcome::Refused(_, code), Tolerance::Codes(codes)) => {
-                    codes.iter().any(|tolerated| code.trim_start_matches("job failed: ") == *tolerated)
-                }
-                _ => false,
-            };
-            if !is_tolerated {
-                self.violations.push(format!(
-                    "{:?} after {:.1} s: {}",
-                    sample.kind,
-                    (sample.at - self.from).as_secs_f64(),
-                    text(&sample.outcome)
-                ));
+            if !self.tolerates(&sample.outcome, &mut cuts) {
+                let seconds = (sample.at - self.from).as_secs_f64();
+                self.violations.push(format!("{:?} after {seconds:.1} s: {}", sample.kind, text(&sample.outcome)));
             }
         }
-        format!(
-            "{}: {:.1} s, {}{}",
-            self.name,
-            (self.to - self.from).as_secs_f64(),
-            summary(&samples),
-            self.seen.iter().map(|seen| format!("; {seen}")).collect::<String>()
-        )
+        let seconds = (self.to - self.from).as_secs_f64();
+        let seen: String = self.seen.iter().map(|seen| format!("; {seen}")).collect();
+        format!("{}: {seconds:.1} s, {}{seen}", self.name, summary(&samples))
+    }
+
+    /// Returns whether the fault may cause an outcome. Counts the connections that break.
+    fn tolerates(&self, outcome: &Outcome, cuts: &mut usize) -> bool {
+        match (outcome, self.tolerance) {
+            (Outcome::Right, _) => true,
+            (Outcome::Cut(_), Tolerance::Cuts(most)) => {
+                *cuts += 1;
+                *cuts <= most
+            }
+            (Outcome::Refused(_, code), Tolerance::Codes(codes)) => {
+                codes.contains(&code.trim_start_matches("job failed: "))
+            }
+            _ => false,
+        }
     }
 }
 

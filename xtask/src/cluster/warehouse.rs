@@ -59,19 +59,7 @@ impl Warehouse {
         let mut warehouse = Warehouse { kind, project, postgres: None, components, _spark: None };
         let settings = match kind {
             Kind::Duckdb => json!({"type": "duckdb", "threads": 1, "init": views(&data)}),
-            Kind::Postgres => {
-                let rows = folder.join("rows");
-                fs::create_dir(&rows)?;
-                // DuckDB writes the rows as CSV when the program starts.
-                let init: Vec<String> =
-                    views(&data).into_iter().chain(TABLES.map(|table| export(table, &rows))).collect();
-                warehouse.configure(&json!({"type": "duckdb", "init": init}))?;
-                warehouse.export_rows(&program.path)?;
-                let postgres = load(&folder.join("warehouse"), &rows)?;
-                let settings = json!({"type": "postgres", "url": postgres.url()});
-                warehouse.postgres = Some(postgres);
-                settings
-            }
+            Kind::Postgres => warehouse.load_into_postgres(program, folder)?,
             Kind::Spark => {
                 let (spark, url) = start_spark(context, folder)?;
                 warehouse._spark = Some(spark);
@@ -80,6 +68,20 @@ impl Warehouse {
         };
         warehouse.configure(&settings)?;
         Ok(warehouse)
+    }
+
+    /// Starts a PostgreSQL server with the rows of the example, and returns the settings of the warehouse.
+    fn load_into_postgres(&mut self, program: &Program, folder: &Path) -> Result<Value> {
+        let (rows, data) = (folder.join("rows"), self.project.join("data"));
+        fs::create_dir(&rows)?;
+        // DuckDB writes the rows as CSV when the program starts.
+        let init: Vec<String> = views(&data).into_iter().chain(TABLES.map(|table| export(table, &rows))).collect();
+        self.configure(&json!({"type": "duckdb", "init": init}))?;
+        self.export_rows(&program.path)?;
+        let postgres = load(&folder.join("warehouse"), &rows)?;
+        let settings = json!({"type": "postgres", "url": postgres.url()});
+        self.postgres = Some(postgres);
+        Ok(settings)
     }
 
     /// Returns whether the replicas build pre-aggregations. With DuckDB, one process has their file open.

@@ -10,6 +10,7 @@ mod archive;
 mod attack;
 mod checksum;
 mod clients;
+mod cluster;
 mod command;
 mod components;
 mod context;
@@ -23,6 +24,8 @@ mod duckdb;
 mod fuzz;
 mod http;
 mod jobs;
+#[cfg(test)]
+mod manifests;
 mod npm;
 mod playground;
 mod python;
@@ -66,6 +69,8 @@ enum Command {
     Soak(soak::SoakArguments),
     /// Kill servers that run asynchronous queries, and measure submissions and memory.
     Jobs(jobs::JobsArguments),
+    /// Run three replicas behind a balancer, under a load and a script of faults.
+    Cluster(cluster::ClusterArguments),
     /// Measure questions over the tables of TPC-H against SQL written by hand.
     Tpch(tpch::TpchArguments),
     /// Build the release archive: the program, libduckdb, components, licenses and checksums.
@@ -120,6 +125,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Attack(arguments) => attack::run(&context, &arguments),
         Command::Soak(arguments) => soak::run(&context, &arguments),
         Command::Jobs(arguments) => jobs::run(&context, &arguments),
+        Command::Cluster(arguments) => cluster::run(&context, &arguments),
         Command::Tpch(arguments) => tpch::run(&context, &arguments),
         Command::Dist(arguments) => dist::run(&context, &arguments),
         Command::Docs => docs::run(&context),

@@ -1,9 +1,9 @@
 //! Sockets: accepts, limits, times out and closes connections; under TLS if there is a certificate.
 //!
 //! In: a bound listener and an [`App`]. Out: answers, until the shutdown future resolves. Then the server reports that
-//! it is not ready and accepts no more connections, and requests in flight finish within a time limit. A handler can
-//! upgrade its connection to another protocol; the connection counts until it is closed. HTTP/1.1 only: proxies use it,
-//! and hyper's detection of HTTP/2 waits for a client's first bytes without a timeout.
+//! it is not ready, accepts the connections that wait, and closes the listener; requests in flight finish within a time
+//! limit. A handler can upgrade its connection to another protocol; the connection counts until it is closed. HTTP/1.1
+//! only: proxies use it, and hyper's detection of HTTP/2 waits for a client's first bytes without a timeout.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -68,6 +68,10 @@ const MIN_HEADER_TIMEOUT: Duration = Duration::from_millis(100);
 const MAX_HEAD_BYTES: usize = 64 * 1_024;
 /// The pause after an accept that failed because a resource was missing, like file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// The time without a new connection after which a draining server closes its listener.
+const QUIET: Duration = Duration::from_millis(100);
+/// The longest time for which a draining server accepts connections.
+const LAST_CONNECTIONS: Duration = Duration::from_secs(1);
 
 /// The reason why the server cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -107,7 +111,7 @@ pub async fn serve(
     let renewal = server.settings.tls.clone().map(|tls| tokio::spawn(tls.watch()));
     server.accept(&listener, shutdown).await;
     app.start_draining();
-    drop(listener);
+    server.accept_last(listener).await;
     if let Some(renewal) = renewal {
         renewal.abort();
     }
@@ -166,6 +170,25 @@ impl Server {
                         tokio::time::sleep(ACCEPT_PAUSE).await;
                     }
                 },
+            }
+        }
+    }
+
+    /// Accepts connections until none has arrived for [`QUIET`], at most for [`LAST_CONNECTIONS`], and closes the
+    /// listener. Closing it resets the connections that wait to be accepted, so a balancer that sees `/health/ready` fail
+    /// has the time to open no further one.
+    async fn accept_last(&self, listener: TcpListener) {
+        let accepting = async {
+            while let Ok(Ok((stream, peer))) = tokio::time::timeout(QUIET, listener.accept()).await {
+                self.take(stream, peer);
+            }
+        };
+        let _ = tokio::time::timeout(LAST_CONNECTIONS, accepting).await;
+        // Clients without a balancer may still connect. Nothing is awaited between the last accept and the close.
+        let Ok(listener) = listener.into_std() else { return };
+        while let Ok((stream, peer)) = listener.accept() {
+            if let Ok(stream) = stream.set_nonblocking(true).and_then(|()| TcpStream::from_std(stream)) {
+                self.take(stream, peer);
             }
         }
     }

@@ -106,6 +106,21 @@ async fn requests_in_flight_finish_after_the_shutdown() {
 }
 
 #[tokio::test]
+async fn connections_that_wait_at_the_shutdown_are_answered() {
+    let server = start(&World::default(), ServeSettings::default()).await;
+    // Nothing is awaited here, so the task of the server accepts none of these connections before the shutdown.
+    let waiting: Vec<_> = (0..20).map(|_| std::net::TcpStream::connect(server.address).unwrap()).collect();
+    server.stop.send(()).unwrap();
+    for stream in waiting {
+        stream.set_nonblocking(true).unwrap();
+        let mut stream = TcpStream::from_std(stream).unwrap();
+        stream.write_all(PROBE).await.unwrap();
+        assert!(receive(&mut stream).await.starts_with("HTTP/1.1 200"));
+    }
+    assert!(server.task.await.unwrap(), "something was cut off");
+}
+
+#[tokio::test]
 async fn the_shutdown_does_not_wait_for_ever() {
     let settings = ServeSettings { shutdown_timeout: Duration::from_millis(50), ..ServeSettings::default() };
     let server = start(&World { warehouse: FakeBehavior::Hangs, ..World::default() }, settings).await;

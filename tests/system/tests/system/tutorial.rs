@@ -89,6 +89,7 @@ const PAGES: &[(&str, usize, usize)] = &[
     ("examples/flights/MODULES.md", 8, 8),
     ("examples/flights/PREAGGREGATIONS.md", 6, 5),
     ("runtime/docs/explanation/concepts.md", 1, 1),
+    ("runtime/docs/explanation/scaling.md", 1, 1),
     ("runtime/docs/getting-started.md", 6, 5),
     ("runtime/docs/how-to/control-access.md", 5, 3),
     ("runtime/docs/how-to/create-a-project.md", 2, 2),

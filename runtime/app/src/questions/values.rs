@@ -90,10 +90,6 @@ impl Lookups<'_> {
         for value in &known.values {
             by_member.entry(Arc::clone(&value.member)).or_default().push(Arc::clone(&value.value));
         }
-        // A single dimension leaves no choice, so the rows do not matter.
-        if known.values.len() < 2 {
-            return Ok(());
-        }
         for (member, values) in by_member {
             if values.len() > MAX_COUNTED {
                 continue;

@@ -217,8 +217,9 @@ impl Place<'_> {
         if length > 1
             && times::step(meaning).is_some()
             && let Some((first, Meaning::Group)) = self.context.language.phrase(&stems[..1])
-            && let Some(found) = self.context.vocabulary.exact(&stems[1..])
-            && found.length >= length
+            && let rest = (Place { tokens: &self.tokens[1..], corrected: &self.corrected[1..], ..*self })
+            && let plain = self.context.vocabulary.exact(&stems[1..]).map_or(0, |found| found.length)
+            && plain.max(rest.linked().map_or(0, |(_, found)| found.length)) >= length
         {
             return Some((first, Meaning::Group));
         }

@@ -260,8 +260,11 @@ fn main_cube(vocabulary: &Vocabulary, items: &[Item]) -> Option<Arc<str>> {
     for cube in named.iter().flatten().filter_map(|(cube, _)| *cube) {
         scores.entry(cube).or_insert_with(|| named.iter().map(|members| score(vocabulary, cube, members)).sum());
     }
-    let best = scores.into_iter().filter(|(_, score)| *score > 0).max_by_key(|(_, score)| *score);
-    best.map(|(cube, _)| Arc::clone(cube))
+    // A cube without points is the best one only if all others have fewer.
+    let most = *scores.values().max()?;
+    let mut best = scores.into_iter().filter(|(_, score)| *score == most).map(|(cube, _)| cube);
+    let last = best.next_back()?;
+    (most > 0 || best.next().is_none()).then(|| Arc::clone(last))
 }
 
 /// Returns the points that the members of an item give to a cube.
@@ -269,7 +272,7 @@ fn score(vocabulary: &Vocabulary, cube: &Arc<str>, members: &[(Option<&Arc<str>>
     let is_own = |(own, _): &(Option<&Arc<str>>, MemberKind)| *own == Some(cube);
     let is_joined = |(own, _): &(Option<&Arc<str>>, MemberKind)| own.is_none_or(|own| vocabulary.is_joined(cube, own));
     if !members.iter().any(is_joined) {
-        return -20;
+        return -5;
     }
     if members.iter().all(is_own) {
         // Measures count more than dimensions, because cubes often have the same dimensions.

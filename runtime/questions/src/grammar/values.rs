@@ -70,11 +70,15 @@ pub(super) fn matched(tokens: &[Token], words: &Words<'_>) -> Option<ValueMatch>
 /// Returns whether a value is meant, given the best quality of all values. Parts of values count alike. Next to a value
 /// that is equal but for its case, as `AIRBUS` is to `Airbus`, the values that begin with it are meant as well.
 fn is_meant(own: Quality, best: Quality, text: &str, known: &KnownValue) -> bool {
+    // A part of a value that does not occur is a coincidence.
     let is_counted = known.rows != Some(0);
+    if own != Quality::Equal && !is_counted {
+        return false;
+    }
     match best {
         Quality::Equal if *known.value == *text || text.chars().all(|c| !c.is_uppercase()) => own == Quality::Equal,
         Quality::Equal => {
-            own == Quality::Equal || (own == Quality::Beginning && is_counted && is_capitals(&known.value))
+            own == Quality::Equal || (own == Quality::Beginning && is_capitals(&known.value))
         }
         Quality::Beginning | Quality::Inside => own <= Quality::Inside,
         Quality::Root => true,

@@ -137,8 +137,12 @@ impl Reader<'_> {
             return Some(Arc::clone(&self.vocabulary.entry(index).name));
         }
         let aggregation = self.state.aggregate.take().map(|(aggregation, _)| aggregation);
-        if let (None, Some(candidates)) = (aggregation, &ranking.candidates) {
-            let index = self.pick(&ranking.text, candidates, super::Role::Value)?;
+        let mut own = ranking.candidates.clone().unwrap_or_default();
+        own.members.retain(|index| {
+            self.main_cube.is_none() || self.is_of_main_cube(self.vocabulary.entry(*index))
+        });
+        if aggregation.is_none() && !own.members.is_empty() {
+            let index = self.pick(&ranking.text, &own, super::Role::Value)?;
             return Some(Arc::clone(&self.vocabulary.entry(index).name));
         }
         let measures = |root: &String| -> Vec<usize> {

@@ -14,20 +14,15 @@
 
 mod convert;
 mod model;
+mod values;
 mod vocabulary;
 
 use std::sync::Arc;
 
-use arrow::array::{Array as _, AsArray as _};
-use arrow::compute::cast;
-use arrow::datatypes::DataType;
 use terrane_compiler::Access;
 use terrane_compiler::query::SemanticQuery;
-use terrane_questions::{
-    Clarification, Interpretation, KnownValue, KnownValues, Language, QuestionError, SearchedWord, Vocabulary, read,
-};
+use terrane_questions::{Clarification, Interpretation, KnownValues, Language, QuestionError, Vocabulary, read};
 
-use crate::dimension_values::{ValuesOrder, ValuesRequest};
 use crate::domain::{QueryKind, RequestContext};
 use crate::ports::language_model::{ModelQuestion, OfferedValue};
 use crate::query::{Answer, QueryRunError, QueryService, QuerySession};
@@ -35,13 +30,7 @@ use crate::search::{ArtifactText, SearchService};
 
 use model::ModelReading;
 pub use model::{ModelBackend, ModelReader, ModelSettings, ModelUse};
-
-/// The largest number of words that are looked up as values.
-const MAX_LOOKED_UP: usize = 4;
-/// The largest number of dimensions whose values are looked up.
-const MAX_DIMENSIONS: usize = 8;
-/// The largest number of values that one lookup returns.
-const MAX_VALUES: u64 = 20;
+use values::Lookups;
 
 /// The method of interpreting a question.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -154,11 +143,16 @@ impl QuestionService {
         let today = session.now().date();
         let mut values = KnownValues::default();
         let mut reading = read(&question.text, &vocabulary, &values, language, today)?;
-        if !reading.unknown.is_empty() {
-            values = self.values(request, access, &reading).await?;
-            if !values.searched.is_empty() || !values.values.is_empty() {
-                reading = read(&question.text, &vocabulary, &values, language, today)?;
-            }
+        let context = request.with_kind(QueryKind::Rest);
+        let lookups = Lookups { session: &self.queries.session(&context), access };
+        if !reading.lookups.is_empty() {
+            values = lookups.values(&reading).await?;
+            reading = read(&question.text, &vocabulary, &values, language, today)?;
+        }
+        if reading.is_dated
+            && let Some(newest) = lookups.newest(&reading).await?
+        {
+            reading = read(&question.text, &vocabulary, &values, language, newest.min(today))?;
         }
         let answer = if reading.clarifications.is_empty() {
             self.compiled(session, access, reading).await?
@@ -204,56 +198,6 @@ impl QuestionService {
         let message = refused.to_string();
         reading.clarifications.push(Clarification { text: String::new(), message, choices: Vec::new() });
         Ok(QuestionAnswer::of_grammar(None, reading))
-    }
-
-    /// Looks up each word without a meaning in the searchable dimensions, among the values that the caller may see.
-    async fn values(
-        &self,
-        request: &RequestContext,
-        access: &Access<'_>,
-        reading: &Interpretation,
-    ) -> Result<KnownValues, AskError> {
-        let context = request.with_kind(QueryKind::Rest);
-        let session = self.queries.session(&context);
-        let dimensions = vocabulary::searchable(access, reading.cube.as_deref());
-        let mut known = KnownValues::default();
-        for text in reading.unknown.iter().take(MAX_LOOKED_UP) {
-            for (cube, dimension) in dimensions.iter().take(MAX_DIMENSIONS) {
-                let wanted = ValuesRequest {
-                    cube,
-                    dimension,
-                    granularity: None,
-                    search: Some(text),
-                    order: ValuesOrder::ByValue,
-                    limit: MAX_VALUES,
-                };
-                let query = wanted.query(access).map_err(QueryRunError::from)?;
-                let answer = match async { session.prepare(&query).await?.run().await }.await {
-                    Ok(answer) => answer,
-                    // The dimension may be masked, so that it cannot be filtered, or a guardrail may forbid the lookup.
-                    Err(QueryRunError::Query(_) | QueryRunError::Denied(_) | QueryRunError::Guardrail(_)) => continue,
-                    Err(error) => return Err(error.into()),
-                };
-                let member: Arc<str> = format!("{cube}.{dimension}").into();
-                let (mut rows, mut column) = (0, Vec::new());
-                for batch in &answer.batches {
-                    rows += batch.num_rows() as u64;
-                    column.extend(batch.columns().first().and_then(|column| cast(column, &DataType::Utf8).ok()));
-                }
-                if rows < MAX_VALUES {
-                    known.searched.push(SearchedWord { member: Arc::clone(&member), word: text.as_str().into() });
-                }
-                for values in &column {
-                    let values = values.as_string::<i32>();
-                    let present = (0..values.len()).filter(|row| values.is_valid(*row)).map(|row| values.value(row));
-                    let named = present.filter(|value| !value.is_empty());
-                    known
-                        .values
-                        .extend(named.map(|value| KnownValue { member: Arc::clone(&member), value: value.into() }));
-                }
-            }
-        }
-        Ok(known)
     }
 }
 

@@ -75,8 +75,28 @@ pub enum Unit {
     Minutes,
     Hours,
     Days,
+    /// Hundredths, as in `75%`. The number is the fraction: 0.75.
+    Percent,
     /// Any other unit, by its name. Numbers with the unit are compared without conversion.
     Named(Arc<str>),
+}
+
+/// The function by which a measure combines rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Aggregation {
+    Count,
+    CountDistinct,
+    Sum,
+    Average,
+    Minimum,
+    Maximum,
+}
+
+/// The end of the values of a measure that is desired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Desired {
+    High,
+    Low,
 }
 
 impl Unit {
@@ -87,7 +107,7 @@ impl Unit {
             Unit::Minutes => Some(60.0),
             Unit::Hours => Some(3_600.0),
             Unit::Days => Some(86_400.0),
-            Unit::Named(_) => None,
+            Unit::Percent | Unit::Named(_) => None,
         }
     }
 
@@ -117,6 +137,15 @@ pub struct Clarification {
     pub choices: Vec<Arc<str>>,
 }
 
+/// Words to look up among the values of dimensions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lookup {
+    /// The spellings of the words.
+    pub spellings: Vec<String>,
+    /// The spellings of the single words, which are looked up if no value contains the words together.
+    pub parts: Vec<String>,
+}
+
 /// A question that has been interpreted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interpretation {
@@ -128,6 +157,10 @@ pub struct Interpretation {
     pub clarifications: Vec<Clarification>,
     /// Words without a meaning, which may be values of dimensions.
     pub unknown: Vec<String>,
+    /// The words to look up among the values of dimensions.
+    pub lookups: Vec<Lookup>,
+    /// True if a time has no year, so that the date of the newest data decides on it.
+    pub is_dated: bool,
     /// The cube that the question is about.
     pub cube: Option<Arc<str>>,
 }

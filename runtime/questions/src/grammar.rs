@@ -1,13 +1,24 @@
 //! Reads the words of a question from left to right.
 //!
-//! In: words. Out: an [`Interpretation`]. First, the words become items: phrases of the language, members, times,
-//! numbers, values and quoted strings. At each place, the longest match wins. Then each item gets a role from the items
-//! around it: `by` makes a dimension a group, a comparison makes a member an operand, and so on. If an item can mean
-//! several members, the one in the cube of the rest of the question is chosen. If several remain, the caller is asked.
-//! A word without a meaning is never ignored, so a draft without clarifications answers the whole question.
+//! In: words. Out: an [`Interpretation`].
+//!
+//! ```text
+//! question ─▶ token: words, numbers, quoted strings
+//!          ─▶ items: the longest phrase, member, time, number or value at each place; typing mistakes are corrected
+//!               times: ranges, ordinals, named days          values: whole values, parts of values
+//!          ─▶ roles: a role for each item from the items around it
+//!               members, conditions, known_values, hours, words, ranking, shares
+//!               choice: one of several members, by the cube of the question, its role and its name
+//!          ─▶ finish: the measure, the order, the times of the draft
+//! ```
+//! `by` makes a dimension a group, a comparison makes a member an operand, and so on. If several meanings of an item
+//! remain, the caller is asked. Verbs that add nothing are reported as ignored. A word without a meaning is never
+//! ignored, so a draft without clarifications answers the whole question. If a question contains words that may be
+//! values, or a time without a year, the caller of this module looks them up and reads the question once more.
 
 mod items;
 mod roles;
+mod values;
 
 use jiff::civil::Date;
 
@@ -17,6 +28,8 @@ use crate::members::{KnownValues, Vocabulary};
 use crate::token::{QuestionError, tokens};
 
 /// Interprets a question. `values` are the values of dimensions that were found for its otherwise unknown words.
+/// `newest` is the date of the newest data or, if it is unknown, today: a time without a year is the last one that
+/// began until then.
 ///
 /// # Errors
 /// The question is empty or too long.
@@ -25,9 +38,10 @@ pub fn read(
     vocabulary: &Vocabulary,
     values: &KnownValues,
     language: &Language,
-    today: Date,
+    newest: Date,
 ) -> Result<Interpretation, QuestionError> {
     let tokens = tokens(question, language)?;
-    let items = items::items(&tokens, vocabulary, values, language, today);
-    Ok(roles::Reader::new(vocabulary, values, items).read())
+    let context = items::Context { vocabulary, values, language, newest };
+    let items = items::items(&tokens, context);
+    Ok(roles::Reader::new(context, items).read())
 }

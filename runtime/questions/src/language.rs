@@ -6,6 +6,8 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use crate::draft::{Aggregation, Desired};
+
 /// The smallest number of characters of a word's root.
 const MIN_ROOT_CHARS: usize = 4;
 
@@ -16,7 +18,12 @@ pub(crate) enum Meaning {
     And,
     Top,
     Bottom,
-    Rated,
+    Best,
+    Worst,
+    /// An adjective that ranks by a quality, such as `fastest`: its index in the superlatives of the language.
+    Superlative(u16),
+    /// A word for an aggregation, such as `average`.
+    Aggregate(Aggregation),
     Ascending,
     Descending,
     Sort,
@@ -49,7 +56,19 @@ pub(crate) enum Meaning {
     Share,
     Which,
     HowMany,
+    /// A word that holds a sentence together, such as `the`.
     Ignore,
+    /// A verb that adds nothing to the members around it, such as `have` and `go`.
+    Verb,
+    Percent,
+    Half,
+    /// A day with a name, such as Christmas Day: its index in the named days of the language.
+    NamedDay(u16),
+    /// A part of the day: its first and last hour.
+    PartOfDay(u8, u8),
+    Am,
+    Pm,
+    OClock,
     Second,
     Minute,
     Hour,
@@ -75,12 +94,35 @@ pub(crate) enum Direction {
     To,
 }
 
-const MEANINGS: [(&str, Meaning); 53] = [
+/// An adjective that ranks by a quality.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Superlative {
+    /// The stems of the words for the quality, the most specific first: `speed` for `fastest`. If it is empty, the
+    /// number of rows ranks.
+    pub(crate) qualities: Vec<String>,
+    pub(crate) is_descending: bool,
+}
+
+/// A day that has a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NamedDay {
+    /// A month and a day.
+    Fixed(i8, i8),
+    /// A month, the number of a weekday in it (negative from its end), and the weekday from 1 for Monday.
+    Weekday(i8, i8, i8),
+}
+
+const MEANINGS: [(&str, Meaning); 64] = [
     ("group", Meaning::Group),
     ("and", Meaning::And),
     ("top", Meaning::Top),
     ("bottom", Meaning::Bottom),
-    ("rated", Meaning::Rated),
+    ("best", Meaning::Best),
+    ("worst", Meaning::Worst),
+    ("average", Meaning::Aggregate(Aggregation::Average)),
+    ("total", Meaning::Aggregate(Aggregation::Sum)),
+    ("maximum", Meaning::Aggregate(Aggregation::Maximum)),
+    ("minimum", Meaning::Aggregate(Aggregation::Minimum)),
     ("ascending", Meaning::Ascending),
     ("descending", Meaning::Descending),
     ("sort", Meaning::Sort),
@@ -114,6 +156,12 @@ const MEANINGS: [(&str, Meaning); 53] = [
     ("which", Meaning::Which),
     ("how_many", Meaning::HowMany),
     ("ignore", Meaning::Ignore),
+    ("verbs", Meaning::Verb),
+    ("percent", Meaning::Percent),
+    ("half", Meaning::Half),
+    ("am", Meaning::Am),
+    ("pm", Meaning::Pm),
+    ("o_clock", Meaning::OClock),
     ("second", Meaning::Second),
     ("minute", Meaning::Minute),
     ("hour", Meaning::Hour),
@@ -140,6 +188,16 @@ pub struct Language {
     /// Endings that derive a word from its root, the longest first.
     derivations: Vec<String>,
     numbers: HashMap<String, f64>,
+    /// Numbers that order periods, such as `second`.
+    ordinals: HashMap<String, u8>,
+    /// The words that link the words of a name, such as `of`.
+    links: Vec<String>,
+    /// The words before the unit of an answer, such as `in`.
+    unit_words: Vec<String>,
+    superlatives: Vec<Superlative>,
+    named_days: Vec<NamedDay>,
+    /// The roots of words in the names of measures of which high or low values are desired.
+    desired: HashMap<String, Desired>,
     /// The stems of words that mark a member as an origin (`from`) or a destination (`to`).
     directions: HashMap<String, Direction>,
     /// The stems of abbreviations and other synonyms, with the stem that they stand for.
@@ -173,60 +231,126 @@ impl Language {
             endings: Vec::new(),
             derivations: Vec::new(),
             numbers: HashMap::new(),
+            ordinals: HashMap::new(),
+            links: Vec::new(),
+            unit_words: Vec::new(),
+            superlatives: Vec::new(),
+            named_days: Vec::new(),
+            desired: HashMap::new(),
             directions: HashMap::new(),
             same: HashMap::new(),
             phrases: HashMap::new(),
         };
         let lines = || text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(": "));
-        let parts = |list: &str| list.split('|').map(|part| part.trim().to_owned()).collect::<Vec<_>>();
-        for (key, list) in lines().filter(|(key, _)| *key == "endings") {
-            debug_assert_eq!(key, "endings");
-            for ending in parts(list) {
-                let (ending, replacement) = ending.split_once('>').unwrap_or((&ending, ""));
-                language.endings.push((ending.to_owned(), replacement.to_owned()));
-            }
+        // Stems depend on the endings, and roots on the derivations.
+        for first in ["endings", "same", "derivations"] {
+            lines().filter(|(key, _)| *key == first).for_each(|(key, list)| language.add_line(key, list));
         }
-        language.endings.sort_by_key(|(ending, _)| std::cmp::Reverse(ending.len()));
-        for (_, list) in lines().filter(|(key, _)| *key == "same") {
-            for pair in parts(list) {
-                let Some((word, same)) = pair.split_once('>') else { continue };
-                let pair = (language.stem(word), language.stem(same));
-                language.same.insert(pair.0, pair.1);
-            }
-        }
-        for (key, list) in lines() {
-            match key {
-                "endings" | "same" => {}
-                "derivations" => {
-                    language.derivations = parts(list);
-                    language.derivations.sort_by_key(|ending| std::cmp::Reverse(ending.len()));
-                }
-                "numbers" => {
-                    let named = (0_u32..).zip(parts(list));
-                    language.numbers.extend(named.map(|(number, word)| (word, f64::from(number))));
-                }
-                "from_names" | "to_names" => {
-                    let direction = if key == "from_names" { Direction::From } else { Direction::To };
-                    let stems: Vec<String> = parts(list).iter().map(|word| language.stem(word)).collect();
-                    language.directions.extend(stems.into_iter().map(|stem| (stem, direction)));
-                }
-                "months" => {
-                    for (number, names) in (1_u8..).zip(parts(list)) {
-                        for month in names.split(' ') {
-                            language.add(month, Meaning::MonthName(number));
-                        }
-                    }
-                }
-                _ => {
-                    let Some((_, meaning)) = MEANINGS.into_iter().find(|(known, _)| *known == key) else { continue };
-                    parts(list).iter().for_each(|phrase| language.add(phrase, meaning));
-                }
-            }
-        }
+        lines().for_each(|(key, list)| language.add_line(key, list));
         for phrases in language.phrases.values_mut() {
             phrases.sort_by_key(|(stems, _)| std::cmp::Reverse(stems.len()));
         }
         language
+    }
+
+    /// Adds a line of the data file. Unknown keys are ignored; a test compares the keys with the meanings.
+    fn add_line(&mut self, key: &str, list: &str) {
+        let parts: Vec<&str> = list.split('|').map(str::trim).collect();
+        match key {
+            "endings" => self.add_endings(&parts),
+            "same" => self.add_synonyms(&parts),
+            "derivations" => {
+                self.derivations = parts.iter().map(|part| (*part).to_owned()).collect();
+                self.derivations.sort_by_key(|ending| std::cmp::Reverse(ending.len()));
+            }
+            "numbers" => {
+                let named = (0_u32..).zip(parts);
+                self.numbers.extend(named.map(|(number, word)| (word.to_owned(), f64::from(number))));
+            }
+            "ordinals" => {
+                let words =
+                    (1_u8..).zip(parts).flat_map(|(number, words)| words.split(' ').map(move |of| (of, number)));
+                self.ordinals.extend(words.map(|(word, number)| (word.to_owned(), number)));
+            }
+            "from_names" => self.add_directions(&parts, Direction::From),
+            "to_names" => self.add_directions(&parts, Direction::To),
+            "desired_high" => self.add_desired(&parts, Desired::High),
+            "desired_low" => self.add_desired(&parts, Desired::Low),
+            "superlatives_high" => parts.iter().for_each(|part| self.add_superlative(part, true)),
+            "superlatives_low" => parts.iter().for_each(|part| self.add_superlative(part, false)),
+            "unit_words" => self.unit_words = parts.iter().map(|part| (*part).to_owned()).collect(),
+            "links" => self.links = parts.iter().map(|part| (*part).to_owned()).collect(),
+            "verbs" => list.split_whitespace().for_each(|verb| self.add(verb, Meaning::Verb)),
+            "named_days" => parts.iter().for_each(|part| self.add_named_day(part)),
+            "parts_of_day" => parts.iter().for_each(|part| self.add_part_of_day(part)),
+            "months" => {
+                for (number, names) in (1_u8..).zip(parts) {
+                    names.split(' ').for_each(|month| self.add(month, Meaning::MonthName(number)));
+                }
+            }
+            _ => {
+                let found = MEANINGS.into_iter().find(|(known, _)| *known == key);
+                if let Some((_, meaning)) = found {
+                    parts.iter().for_each(|phrase| self.add(phrase, meaning));
+                }
+            }
+        }
+    }
+
+    fn add_endings(&mut self, parts: &[&str]) {
+        let pairs = parts.iter().map(|ending| ending.split_once('>').unwrap_or((ending, "")));
+        self.endings = pairs.map(|(ending, replacement)| (ending.to_owned(), replacement.to_owned())).collect();
+        self.endings.sort_by_key(|(ending, _)| std::cmp::Reverse(ending.len()));
+    }
+
+    fn add_synonyms(&mut self, parts: &[&str]) {
+        for (word, same) in parts.iter().filter_map(|pair| pair.split_once('>')) {
+            let (word, same) = (self.without_ending(word), self.without_ending(same));
+            self.same.insert(word, same);
+        }
+    }
+
+    fn add_directions(&mut self, parts: &[&str], direction: Direction) {
+        let stems: Vec<String> = parts.iter().map(|word| self.stem(word)).collect();
+        self.directions.extend(stems.into_iter().map(|stem| (stem, direction)));
+    }
+
+    fn add_desired(&mut self, parts: &[&str], desired: Desired) {
+        let roots: Vec<String> = parts.iter().map(|word| self.root(&self.stem(word))).collect();
+        self.desired.extend(roots.into_iter().map(|root| (root, desired)));
+    }
+
+    /// Adds a line part such as `fastest>speed velocity`.
+    fn add_superlative(&mut self, part: &str, is_descending: bool) {
+        let (phrases, qualities) = part.split_once('>').unwrap_or((part, ""));
+        let qualities = qualities.split_whitespace().map(|word| self.stem(word)).collect();
+        let Ok(index) = u16::try_from(self.superlatives.len()) else { return };
+        self.superlatives.push(Superlative { qualities, is_descending });
+        phrases.split('/').for_each(|phrase| self.add(phrase, Meaning::Superlative(index)));
+    }
+
+    /// Adds a day such as `christmas day=12-25`, or `labor day=09-1-1` for the first Monday of September.
+    fn add_named_day(&mut self, part: &str) {
+        let Some((name, date)) = part.split_once('=') else { return };
+        let numbers: Vec<i8> = date.split('/').filter_map(|number| number.parse().ok()).collect();
+        let day = match numbers[..] {
+            [month, day] => NamedDay::Fixed(month, day),
+            [month, nth, weekday] => NamedDay::Weekday(month, nth, weekday),
+            _ => return,
+        };
+        let Ok(index) = u16::try_from(self.named_days.len()) else { return };
+        self.named_days.push(day);
+        self.add(name, Meaning::NamedDay(index));
+    }
+
+    /// Adds a part of the day such as `morning=5-11`.
+    fn add_part_of_day(&mut self, part: &str) {
+        if let Some((name, hours)) = part.split_once('=')
+            && let Some((first, last)) = hours.split_once('-')
+            && let (Ok(first), Ok(last)) = (first.parse(), last.parse())
+        {
+            name.split('/').for_each(|name| self.add(name, Meaning::PartOfDay(first, last)));
+        }
     }
 
     fn add(&mut self, phrase: &str, meaning: Meaning) {
@@ -273,6 +397,49 @@ impl Language {
         self.numbers.get(word).copied()
     }
 
+    /// Returns the number that an ordinal such as `second` or `2nd` stands for.
+    pub(crate) fn ordinal(&self, word: &str) -> Option<u8> {
+        self.ordinals.get(word).copied()
+    }
+
+    /// Returns whether a word links the words of a name, as in `hour of departure`.
+    pub(crate) fn is_link(&self, word: &str) -> bool {
+        self.links.iter().any(|link| link == word)
+    }
+
+    /// Returns whether a word announces the unit of an answer, as in `in miles`.
+    pub(crate) fn is_unit_word(&self, word: &str) -> bool {
+        self.unit_words.iter().any(|known| known == word)
+    }
+
+    pub(crate) fn superlative(&self, index: u16) -> Option<&Superlative> {
+        self.superlatives.get(usize::from(index))
+    }
+
+    pub(crate) fn named_day(&self, index: u16) -> Option<NamedDay> {
+        self.named_days.get(usize::from(index)).copied()
+    }
+
+    /// Returns the end of a measure's values that a word in its name marks as desired.
+    pub(crate) fn desired(&self, root: &str) -> Option<Desired> {
+        self.desired.get(root).copied()
+    }
+
+    /// Returns whether a word has an ending, as plurals have.
+    pub(crate) fn has_ending(&self, word: &str) -> bool {
+        self.without_ending(word) != word
+    }
+
+    /// Returns whether a stem is a word of any phrase.
+    pub(crate) fn has_word(&self, stem: &str) -> bool {
+        self.phrases.values().flatten().any(|(stems, _)| stems.iter().any(|known| known == stem))
+    }
+
+    /// Returns the word of a phrase that is nearest to a word with a typing mistake, if there is exactly one.
+    pub(crate) fn corrected(&self, stem: &str) -> Option<&str> {
+        nearest(stem, self.phrases.keys().map(String::as_str))
+    }
+
     /// Returns the longest phrase that the stems begin with, and its length.
     pub(crate) fn phrase(&self, stems: &[&str]) -> Option<(usize, Meaning)> {
         let phrases = self.phrases.get(*stems.first()?)?;
@@ -280,6 +447,33 @@ impl Language {
             phrase.len() <= stems.len() && phrase.iter().zip(stems).all(|(one, other)| one == other)
         };
         phrases.iter().find(is_at_start).map(|(phrase, meaning)| (phrase.len(), *meaning))
+    }
+}
+
+/// The shortest word that may have a typing mistake.
+const MIN_FUZZY_CHARS: usize = 5;
+/// The shortest word that may have two typing mistakes.
+const MIN_TWICE_FUZZY_CHARS: usize = 8;
+
+/// Returns the known word that is nearest to a word with a typing mistake, if there is exactly one.
+pub(crate) fn nearest<'w>(word: &str, known: impl Iterator<Item = &'w str>) -> Option<&'w str> {
+    let length = word.chars().count();
+    if length < MIN_FUZZY_CHARS {
+        return None;
+    }
+    let allowed = if length >= MIN_TWICE_FUZZY_CHARS { 2 } else { 1 };
+    // A short word may be near to a long one only by its ending.
+    let is_comparable = |other: &&str| {
+        let others = other.chars().count();
+        others >= MIN_FUZZY_CHARS - 1 && others.abs_diff(length) <= allowed
+    };
+    let distances = known.filter(is_comparable).map(|other| (strsim::osa_distance(word, other), other));
+    let mut near: Vec<(usize, &str)> = distances.filter(|(distance, _)| *distance <= allowed).collect();
+    near.sort_unstable();
+    match near[..] {
+        [(_, only)] => Some(only),
+        [(first, nearest), (second, _), ..] if first < second => Some(nearest),
+        _ => None,
     }
 }
 

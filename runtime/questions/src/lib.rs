@@ -16,8 +16,8 @@ mod times;
 mod token;
 
 pub use draft::{
-    Clarification, Comparison, Draft, DraftFilter, DraftGroup, DraftOrder, DraftRange, DraftValue, Interpretation,
-    Piece, Unit,
+    Aggregation, Clarification, Comparison, Draft, DraftFilter, DraftGroup, DraftOrder, DraftRange, DraftValue,
+    Interpretation, Lookup, Piece, Unit,
 };
 pub use grammar::read;
 pub use language::Language;

@@ -4,23 +4,22 @@
 //! phrase takes precedence over a part of a phrase, and a part over a word with a typing mistake. The matches depend
 //! only on the given members, so members that the caller may not see have no influence.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::draft::Unit;
-use crate::language::{Direction, Language};
+use crate::draft::{Aggregation, Desired, Unit};
+use crate::language::{Direction, Language, nearest};
 
 /// The largest number of members that a part of a phrase may match. A part that matches more members is ignored.
 const MAX_PARTIAL: usize = 6;
-/// The shortest word that may have a typing mistake.
-const MIN_FUZZY_CHARS: usize = 5;
 /// The largest number of words of a phrase.
 const MAX_WORDS: usize = 8;
 
 /// The kinds of members.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum MemberKind {
     /// A cube. If a question names a cube and no measure, the rows of the cube are counted.
+    #[default]
     Cube,
     Measure,
     Metric,
@@ -49,7 +48,7 @@ impl MemberKind {
 }
 
 /// A member that a question can name.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct MemberEntry {
     /// The name in queries, such as `orders.revenue`.
     pub name: Arc<str>,
@@ -63,6 +62,17 @@ pub struct MemberEntry {
     pub unit: Option<Unit>,
     /// The measure that counts the rows of a cube.
     pub count: Option<Arc<str>>,
+    /// The function of a measure; `None` for measures that are computed from others, and for other members.
+    pub aggregation: Option<Aggregation>,
+    /// The dimension whose values a measure combines.
+    pub combines: Option<Arc<str>>,
+    /// True if the values of a measure or metric are shares, as rates are.
+    pub is_share: bool,
+    /// The dimension that names the rows of a cube.
+    pub label: Option<Arc<str>>,
+    /// The cubes, with the cube itself, whose dimensions can group the measures of a cube. If the list is empty, the
+    /// joins are unknown.
+    pub joined: Vec<Arc<str>>,
 }
 
 /// A value of a dimension that a question can name.
@@ -71,6 +81,8 @@ pub struct KnownValue {
     /// The name of the dimension in queries.
     pub member: Arc<str>,
     pub value: Arc<str>,
+    /// The number of rows with this value in the cube that the question is about; `None` if they were not counted.
+    pub rows: Option<u64>,
 }
 
 /// The values that were looked up for the words of a question.
@@ -99,6 +111,10 @@ pub struct Vocabulary {
     by_stem: HashMap<String, Vec<usize>>,
     /// The members that have a phrase of one word with this root.
     by_root: HashMap<String, Vec<usize>>,
+    /// The roots of the words in the phrases of each member.
+    roots: Vec<HashSet<String>>,
+    /// The cubes that each cube can join.
+    joined: HashMap<Arc<str>, Vec<Arc<str>>>,
     /// The units of members, by the stems of their names.
     units: HashMap<String, Unit>,
     /// The members whose names express an origin or a destination.
@@ -111,16 +127,20 @@ struct Phrase {
     stems: Vec<String>,
     member: usize,
     is_synonym: bool,
+    /// True for the member's name in queries.
+    is_name: bool,
 }
 
 /// The members that words of a question may mean.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct MemberMatch {
     /// The number of matched words.
     pub(crate) length: usize,
     pub(crate) members: Vec<usize>,
     /// The members of which only a synonym matches, and not the name or title.
     pub(crate) by_synonym: Vec<usize>,
+    /// The members whose name in queries matches.
+    pub(crate) by_name: Vec<usize>,
     /// True if a whole phrase matches without typing mistakes.
     pub(crate) is_exact: bool,
 }
@@ -132,6 +152,8 @@ impl Vocabulary {
             phrases: HashMap::new(),
             by_stem: HashMap::new(),
             by_root: HashMap::new(),
+            roots: Vec::new(),
+            joined: HashMap::new(),
             units: HashMap::new(),
             directions: HashMap::new(),
         };
@@ -146,8 +168,14 @@ impl Vocabulary {
             {
                 vocabulary.units.insert(stem.clone(), unit.clone());
             }
+            if entry.kind == MemberKind::Cube {
+                vocabulary.joined.insert(Arc::clone(&entry.name), entry.joined.clone());
+            }
+            let mut roots = HashSet::new();
             let own = entry.phrases.iter().map(|phrase| (phrase, false));
-            for (phrase, is_synonym) in own.chain(entry.synonyms.iter().map(|phrase| (phrase, true))) {
+            for (number, (phrase, is_synonym)) in
+                own.chain(entry.synonyms.iter().map(|phrase| (phrase, true))).enumerate()
+            {
                 let stems = stems_of(phrase, language);
                 if stems.is_empty() || stems.len() > MAX_WORDS {
                     continue;
@@ -155,6 +183,7 @@ impl Vocabulary {
                 if let Some(direction) = stems.iter().find_map(|stem| language.direction(stem)) {
                     vocabulary.directions.entry(Arc::clone(&entry.name)).or_insert(direction);
                 }
+                roots.extend(stems.iter().map(|stem| language.root(stem)));
                 for stem in &stems {
                     add(vocabulary.by_stem.entry(stem.clone()).or_default(), member);
                 }
@@ -163,9 +192,10 @@ impl Vocabulary {
                 }
                 let of_first = vocabulary.phrases.entry(stems[0].clone()).or_default();
                 if !of_first.iter().any(|known| known.stems == stems && known.member == member) {
-                    of_first.push(Phrase { stems, member, is_synonym });
+                    of_first.push(Phrase { stems, member, is_synonym, is_name: number == 0 });
                 }
             }
+            vocabulary.roots.push(roots);
         }
         for phrases in vocabulary.phrases.values_mut() {
             phrases.sort_by_key(|phrase| std::cmp::Reverse(phrase.stems.len()));
@@ -181,42 +211,71 @@ impl Vocabulary {
         self.entries.iter().enumerate()
     }
 
-    /// Returns the members with the longest phrase that the stems begin with.
+    /// Returns the members with the longest phrase that the stems begin with. The order of the words does not matter:
+    /// `cancelled flights` are also called `flights cancelled`.
     pub(crate) fn exact(&self, stems: &[&str]) -> Option<MemberMatch> {
-        let phrases = self.phrases.get(*stems.first()?)?;
-        let is_at_start = |phrase: &[String]| {
-            phrase.len() <= stems.len() && phrase.iter().zip(stems).all(|(one, other)| one == other)
-        };
-        let length = phrases.iter().find(|phrase| is_at_start(&phrase.stems))?.stems.len();
-        let same = phrases.iter().filter(|phrase| phrase.stems.len() == length && is_at_start(&phrase.stems));
-        // The order of words does not matter: `cancelled flights` are also called `flights cancelled`.
-        let found: Vec<&Phrase> = same.chain(self.permuted(&stems[..length])).collect();
-        let (mut members, mut by_synonym) = (Vec::new(), Vec::new());
-        for phrase in &found {
-            if !members.contains(&phrase.member) {
-                members.push(phrase.member);
-                if found.iter().all(|other| other.member != phrase.member || other.is_synonym) {
-                    by_synonym.push(phrase.member);
+        let lengths = (1..=stems.len().min(MAX_WORDS)).rev();
+        lengths.map(|length| self.phrases_of(&stems[..length])).find(|found| !found.is_empty()).map(|found| {
+            let mut matched = MemberMatch { length: found[0].stems.len(), is_exact: true, ..MemberMatch::default() };
+            for phrase in &found {
+                let own = || found.iter().filter(|other| other.member == phrase.member);
+                if !matched.members.contains(&phrase.member) {
+                    matched.members.push(phrase.member);
+                    matched.by_synonym.extend(own().all(|other| other.is_synonym).then_some(phrase.member));
+                    matched.by_name.extend(own().any(|other| other.is_name).then_some(phrase.member));
                 }
             }
-        }
-        Some(MemberMatch { length, members, by_synonym, is_exact: true })
+            matched
+        })
     }
 
-    /// Returns the phrases that consist of exactly these stems, in another order.
-    fn permuted(&self, stems: &[&str]) -> Vec<&Phrase> {
-        if stems.len() < 2 {
-            return Vec::new();
-        }
+    /// Returns the phrases that consist of exactly these stems, in any order.
+    fn phrases_of(&self, stems: &[&str]) -> Vec<&Phrase> {
         let mut wanted = stems.to_vec();
         wanted.sort_unstable();
-        let of_firsts = stems[1..].iter().filter_map(|stem| self.phrases.get(*stem)).flatten();
+        let mut firsts = wanted.clone();
+        firsts.dedup();
+        let of_firsts = firsts.iter().filter_map(|stem| self.phrases.get(*stem)).flatten();
         let is_same = |phrase: &&Phrase| {
-            let mut words: Vec<&str> = phrase.stems.iter().map(String::as_str).collect();
-            words.sort_unstable();
-            words == wanted
+            phrase.stems.len() == wanted.len() && {
+                let mut words: Vec<&str> = phrase.stems.iter().map(String::as_str).collect();
+                words.sort_unstable();
+                words == wanted
+            }
         };
         of_firsts.filter(is_same).collect()
+    }
+
+    /// Returns the number of roots that occur in the names of a member.
+    pub(crate) fn shared_roots<'s>(&self, member: usize, roots: impl Iterator<Item = &'s str>) -> usize {
+        roots.filter(|root| self.roots[member].contains(*root)).count()
+    }
+
+    pub(crate) fn roots(&self, member: usize) -> &HashSet<String> {
+        &self.roots[member]
+    }
+
+    /// Returns whether the members of a cube can be combined with those of another cube. If the joins of a cube are
+    /// unknown, they can.
+    pub(crate) fn is_joined(&self, from: &str, to: &str) -> bool {
+        from == to
+            || self.joined.get(from).is_none_or(|joined| joined.is_empty() || joined.iter().any(|one| **one == *to))
+    }
+
+    /// Returns the index of a member.
+    pub(crate) fn index_of(&self, name: &str) -> Option<usize> {
+        self.entries.iter().position(|entry| *entry.name == *name)
+    }
+
+    /// Returns the entry of a cube.
+    pub(crate) fn cube(&self, name: &str) -> Option<&MemberEntry> {
+        self.entries.iter().find(|entry| entry.kind == MemberKind::Cube && *entry.name == *name)
+    }
+
+    /// Returns the end of a member's values that its unit or the words of its name mark as desired.
+    pub(crate) fn desired(&self, member: usize, language: &Language) -> Option<Desired> {
+        let found: Vec<Desired> = self.roots[member].iter().filter_map(|root| language.desired(root)).collect();
+        found.first().copied().filter(|first| found.iter().all(|other| other == first))
     }
 
     /// Returns the members that have a phrase of one word with the same root as the stem.
@@ -251,26 +310,12 @@ impl Vocabulary {
             }
             (members, length) = (both, length + 1);
         }
-        (members.len() <= MAX_PARTIAL).then(|| MemberMatch { length, members, by_synonym: Vec::new(), is_exact: false })
+        (members.len() <= MAX_PARTIAL).then(|| MemberMatch { length, members, ..MemberMatch::default() })
     }
 
     /// Returns the known stem that is nearest to a word with a typing mistake, if there is exactly one.
     pub(crate) fn corrected(&self, stem: &str) -> Option<&str> {
-        let length = stem.chars().count();
-        if length < MIN_FUZZY_CHARS {
-            return None;
-        }
-        let allowed = if length >= 9 { 2 } else { 1 };
-        let distance = |known: &str| strsim::osa_distance(stem, known);
-        let near = self.by_stem.keys().filter(|known| known.chars().count().abs_diff(length) <= allowed);
-        let mut near: Vec<(usize, &str)> = near.map(|known| (distance(known), &**known)).collect();
-        near.retain(|(distance, _)| *distance <= allowed);
-        near.sort_unstable();
-        match near[..] {
-            [(_, only)] => Some(only),
-            [(first, nearest), (second, _), ..] if first < second => Some(nearest),
-            _ => None,
-        }
+        nearest(stem, self.by_stem.keys().map(String::as_str))
     }
 }
 

@@ -6,15 +6,15 @@ use jiff::civil::date;
 
 use super::*;
 
+mod shop;
+
 fn entry(name: &str, kind: MemberKind, cube: &str, phrases: &[&str]) -> MemberEntry {
     MemberEntry {
         name: name.into(),
         kind,
         cube: Some(cube.into()),
         phrases: phrases.iter().map(|phrase| Arc::from(*phrase)).collect(),
-        synonyms: Vec::new(),
-        unit: None,
-        count: None,
+        ..MemberEntry::default()
     }
 }
 
@@ -190,7 +190,7 @@ fn typing_mistakes_are_corrected() {
 #[test]
 fn known_values_are_conditions() {
     let english = Language::named("en").unwrap();
-    let known = |member: &str, value: &str| KnownValue { member: member.into(), value: value.into() };
+    let known = |member: &str, value: &str| KnownValue { member: member.into(), value: value.into(), rows: None };
     let values = vec![
         known("flights.origin", "JFK"),
         known("flights.origin", "EWR"),
@@ -218,7 +218,7 @@ fn known_values_are_conditions() {
 /// Interprets a question, given the results of looking up its unknown words among the values of four dimensions.
 fn read_with_values(question: &str) -> Interpretation {
     let english = Language::named("en").unwrap();
-    let known = |(member, value): (&str, &str)| KnownValue { member: member.into(), value: value.into() };
+    let known = |(member, value): (&str, &str)| KnownValue { member: member.into(), value: value.into(), rows: None };
     let values = [
         ("flights.origin", "JFK"),
         ("flights.origin", "LGA"),
@@ -253,7 +253,6 @@ fn unknown_words_are_no_values_of_searched_dimensions() {
         ("flights where carrier is UA or XX", "XX", None),
         ("flights where carrier is \"XX\"", "XX", None),
         ("flights by carrier except XX", "XX", Some("flights.carrier")),
-        ("flights by carrier fly", "fly", Some("flights.carrier")),
     ] {
         let reading = read_with_values(question);
         assert_eq!(unclear(&reading), [part], "{question}");
@@ -295,11 +294,16 @@ fn values_of_other_dimensions_are_guessed_only_if_words_announce_them() {
 }
 
 #[test]
-fn beginnings_of_values_are_values_if_only_one_begins_so() {
+fn parts_of_values_are_all_values_with_them() {
     let reading = read_with_values("flights of United");
     assert_eq!(filters(&reading.draft), [("airlines.name", "equals", vec![text("United Air Lines Inc.")])]);
     assert!(reading.confidence < 1.0);
-    assert_eq!(unclear(&read_with_values("flights of Delta")), ["Delta"]);
+    let both = vec![text("Delta Air Lines Inc."), text("Delta Cargo")];
+    let reading = read_with_values("flights of Delta");
+    assert_eq!(filters(&reading.draft), [("airlines.name", "inList", both.clone())]);
+    let reading = read_with_values("flights not operated by Delta");
+    assert_eq!(filters(&reading.draft), [("airlines.name", "notInList", both)]);
+    assert!(reading.pieces.iter().any(|piece| piece.text == "operated" && piece.meaning == "ignored"));
 }
 
 #[test]
@@ -352,10 +356,9 @@ fn meanings_of_equal_rank_are_asked_back() {
     let linked = with_synonyms(&[("flights.cancelled", "scrub"), ("cancellation_rate", "scrub")]);
     let reading = read_by(&linked, "scrub by origin");
     assert_eq!(reading.clarifications[0].choices, both);
+    // A related word means the whole name rather than a part of another name.
     for question in ["which airline has the most cancellations", "cancellations by origin"] {
-        let reading = read_in("en", question);
-        assert_eq!(unclear(&reading), ["cancellations"], "{question}");
-        assert_eq!(reading.clarifications[0].choices, names(&["cancellation_rate", "flights.cancelled"]), "{question}");
+        assert_eq!(draft(question).values, names(&["flights.cancelled"]), "{question}");
     }
     // A name takes precedence over a synonym of another member, which becomes an alternative.
     let linked = with_synonyms(&[("flights.average_departure_delay", "cancellation rate")]);
@@ -431,7 +434,8 @@ fn numbers_are_compared_with_the_member_of_their_unit() {
 fn words_that_leave_a_choice_are_asked_back() {
     for (question, part) in [
         ("flights by day of the week", "week"),
-        ("worst 5 origins by average arrival delay", "worst"),
+        ("worst 5 origins by flights", "worst"),
+        ("which airline is the best", "best"),
         ("departure delay by origin", "departure delay"),
     ] {
         assert_eq!(unclear(&read_in("en", question)), [part], "{question}");
@@ -443,6 +447,52 @@ fn words_that_leave_a_choice_are_asked_back() {
     assert_eq!(found.order, Some(DraftOrder { member: "cancellation_rate".into(), is_descending: true }));
     assert_eq!(groups(&found), ["flights.origin"]);
     assert_eq!(draft("long-haul flights by carrier").segments, names(&["flights.long_haul"]));
+}
+
+#[test]
+fn words_that_rank_have_a_direction() {
+    for (question, member, is_descending, limit) in [
+        ("worst 5 origins by average arrival delay", "flights.average_arrival_delay", true, Some(5)),
+        ("which airline had the best average arrival delay", "flights.average_arrival_delay", false, Some(1)),
+        ("which airlines had the lowest cancellation rate", "cancellation_rate", false, None),
+        ("the airline with the most flights", "flights.count", true, Some(1)),
+        ("3 busiest origins", "flights.count", true, Some(3)),
+        ("busiest origin in May 2013", "flights.count", true, Some(1)),
+        ("average departure delay by origin, most delayed first", "flights.average_departure_delay", true, None),
+    ] {
+        let found = draft(question);
+        assert_eq!(found.order, Some(DraftOrder { member: member.into(), is_descending }), "{question}");
+        assert_eq!(found.limit, limit, "{question}");
+        assert_eq!(found.groups.len(), 1, "{question}");
+    }
+    assert_eq!(draft("which month had the most flights").granularity, Some("month"));
+}
+
+#[test]
+fn parts_of_a_year_are_those_of_the_newest_data() {
+    let words = |words: &str| DraftRange::Words(words.into());
+    let between = |start: &str, end: &str| DraftRange::Between(Some(start.into()), Some(end.into()));
+    for (question, expected) in [
+        ("flights in Q2", words("2013-Q2")),
+        ("flights in the fourth quarter of 2011", words("2011-Q4")),
+        ("flights in the first half of 2013", between("2013-01-01", "2013-06-30")),
+        ("flights in H2 2012", between("2012-07-01", "2012-12-31")),
+        ("flights in the last quarter of 2012", between("2012-10-01", "2012-12-31")),
+        ("flights in the first three months of 2013", between("2013-01-01", "2013-03-31")),
+        ("flights between 10 and 20 June", between("2013-06-10", "2013-06-20")),
+        ("flights from June 10 to 20", between("2013-06-10", "2013-06-20")),
+        ("flights on 8 and 9 February", between("2013-02-08", "2013-02-09")),
+        ("flights on February 8-9 2012", between("2012-02-08", "2012-02-09")),
+        ("flights on the 4th of July", words("2013-07-04")),
+        ("flights in June and July 2012", between("2012-06-01", "2012-07-31")),
+        ("flights on Christmas Day", words("2012-12-25")),
+        ("flights on Thanksgiving 2012", words("2012-11-22")),
+        ("flights in the month of May", words("2013-05")),
+        ("flights in decmber", words("2012-12")),
+    ] {
+        assert_eq!(draft(question).range, Some(expected), "{question}");
+        assert_eq!(read_in("en", question).is_dated, !question.contains("201"), "{question}");
+    }
 }
 
 #[test]

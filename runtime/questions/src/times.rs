@@ -1,12 +1,13 @@
 //! Interprets the times in a question.
 //!
 //! In: the words at a place, and the date. Out: a range in the notation of queries, with the number of words. A month
-//! without a year is the last one that began. In a range or a comparison, it gets the year of the other month.
+//! without a year is the last one that began at the date of the newest data, or at today's date if the data is newer or
+//! unknown. In a range or a comparison, it gets the year of the other month.
 
-use jiff::civil::Date;
+use jiff::civil::{Date, Weekday};
 
 use crate::draft::DraftRange;
-use crate::language::{Language, Meaning};
+use crate::language::{Language, Meaning, NamedDay};
 use crate::token::{Token, TokenKind};
 
 /// A range of time at a place of a question.
@@ -14,8 +15,12 @@ use crate::token::{Token, TokenKind};
 pub(crate) struct FoundTime {
     pub(crate) length: usize,
     pub(crate) range: DraftRange,
+    /// The first and the last day, if the range does not depend on the time of the query.
+    pub(crate) days: Option<(Date, Date)>,
     /// The year, if the question contains it.
     pub(crate) year: Option<i16>,
+    /// True if the date of the newest data decided on the year.
+    pub(crate) is_dated: bool,
 }
 
 /// Returns the granularity that a word such as `daily` groups by.
@@ -43,92 +48,149 @@ pub(crate) fn unit(meaning: Meaning) -> Option<&'static str> {
     })
 }
 
+/// The dates that a time in a question may depend on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Calendar<'c> {
+    pub(crate) language: &'c Language,
+    /// The date of the newest data, or today.
+    pub(crate) newest: Date,
+}
+
 /// Returns the range of time that the words begin with. `before` is the year of the time that the range is compared
 /// with.
-pub(crate) fn range(tokens: &[Token], language: &Language, today: Date, before: Option<i16>) -> Option<FoundTime> {
-    let stems: Vec<&str> = tokens.iter().map(|token| &*token.stem).collect();
-    let words =
-        |length: usize, words: String| Some(FoundTime { length, range: DraftRange::Words(words.into()), year: None });
-    let between = |length: usize, first: Option<Date>, last: Option<Date>| {
-        let text = |date: Date| date.to_string().into();
-        Some(FoundTime { length, range: DraftRange::Between(first.map(text), last.map(text)), year: None })
-    };
+pub(crate) fn range(tokens: &[Token], calendar: Calendar<'_>, before: Option<i16>) -> Option<FoundTime> {
+    let language = calendar.language;
+    let stems = stems(tokens);
     if let Some((length, meaning)) = language.phrase(&stems) {
-        let behind = || moment(&tokens[length..], language);
-        match meaning {
-            Meaning::Today => return words(length, "today".to_owned()),
-            Meaning::Yesterday => return words(length, "yesterday".to_owned()),
+        let found = match meaning {
+            Meaning::Today => Some(words(length, "today".to_owned())),
+            Meaning::Yesterday => Some(words(length, "yesterday".to_owned())),
             Meaning::This => {
                 let (inner, named) = unit_at(&stems[length..], language)?;
-                return words(length + inner, format!("this {named}"));
+                Some(words(length + inner, format!("this {named}")))
             }
-            Meaning::Last => return last(tokens, length, language),
-            Meaning::Since | Meaning::From => {
-                let (start, inner) = behind()?;
-                let at = length + inner;
-                if let Some((to, Meaning::To | Meaning::Until)) = language.phrase(&stems[at..])
-                    && let Some((end, second)) = moment(&tokens[at + to..], language)
-                {
-                    let (first, last) = start.until(&end, today)?;
-                    return between(at + to + second, Some(first), Some(last));
-                }
-                if meaning == Meaning::Since {
-                    return between(at, Some(start.span(today)?.first), None);
-                }
-                // Without an end, `from 2013` means the year 2013.
-                return words(at, start.span(today)?.words);
-            }
-            Meaning::Until => {
-                let (end, inner) = behind()?;
-                return between(length + inner, None, Some(end.span(today)?.last));
-            }
-            Meaning::Before => {
-                let (end, inner) = behind()?;
-                return between(length + inner, None, Some(end.span(today)?.first.yesterday().ok()?));
-            }
-            Meaning::After => {
-                let (start, inner) = behind()?;
-                return between(length + inner, Some(start.span(today)?.last.tomorrow().ok()?), None);
-            }
-            Meaning::Between => {
-                let (start, inner) = behind()?;
-                let at = length + inner;
-                let (and, Meaning::And) = language.phrase(&stems[at..])? else { return None };
-                let (end, second) = moment(&tokens[at + and..], language)?;
-                let (first, last) = start.until(&end, today)?;
-                return between(at + and + second, Some(first), Some(last));
-            }
-            _ => {}
+            Meaning::Last => return last(tokens, length, calendar),
+            Meaning::Since | Meaning::From | Meaning::Between => return two_ended(tokens, length, meaning, calendar),
+            Meaning::Until | Meaning::Before | Meaning::After => return one_ended(tokens, length, meaning, calendar),
+            _ => None,
+        };
+        if found.is_some() {
+            return found;
         }
     }
     let (found, length) = moment(tokens, language)?;
     let year = found.year.or(before).or_else(|| compared_year(&tokens[length..], language));
-    let range = DraftRange::Words(Moment { year, ..found }.span(today)?.words.into());
-    Some(FoundTime { length, range, year: found.year })
+    let span = Moment { year, ..found }.span(calendar)?;
+    Some(FoundTime { year: found.year, is_dated: year.is_none(), ..of_span(length, span) })
+}
+
+fn stems(tokens: &[Token]) -> Vec<&str> {
+    tokens.iter().map(|token| &*token.stem).collect()
+}
+
+fn words(length: usize, words: String) -> FoundTime {
+    FoundTime { length, range: DraftRange::Words(words.into()), days: None, year: None, is_dated: false }
+}
+
+fn between(length: usize, first: Option<Date>, last: Option<Date>) -> FoundTime {
+    let text = |date: Date| date.to_string().into();
+    let range = DraftRange::Between(first.map(text), last.map(text));
+    FoundTime { length, range, days: first.zip(last), year: None, is_dated: false }
+}
+
+fn of_span(length: usize, span: Span) -> FoundTime {
+    let Span { words: named, first, last } = span;
+    match named {
+        Some(named) => FoundTime { days: Some((first, last)), ..words(length, named) },
+        None => between(length, Some(first), Some(last)),
+    }
+}
+
+/// Reads a time after a word such as `before`, which has one end.
+fn one_ended(tokens: &[Token], length: usize, meaning: Meaning, calendar: Calendar<'_>) -> Option<FoundTime> {
+    let (moment, inner) = moment(&tokens[length..], calendar.language)?;
+    let span = moment.span(calendar)?;
+    let (first, last) = match meaning {
+        Meaning::Before => (None, Some(span.first.yesterday().ok()?)),
+        Meaning::After => (Some(span.last.tomorrow().ok()?), None),
+        _ => (None, Some(span.last)),
+    };
+    Some(FoundTime { is_dated: moment.year.is_none(), ..between(length + inner, first, last) })
+}
+
+/// Reads a time after `since`, `from` or `between`, which may have a second end.
+fn two_ended(tokens: &[Token], length: usize, meaning: Meaning, calendar: Calendar<'_>) -> Option<FoundTime> {
+    let language = calendar.language;
+    if let Some((days, inner)) = days_of_month(&tokens[length..], language, Joiner::Any) {
+        let span = days.span(calendar)?;
+        return Some(FoundTime { is_dated: days.year.is_none(), year: days.year, ..of_span(length + inner, span) });
+    }
+    let (start, inner) = moment(&tokens[length..], language)?;
+    let at = length + inner;
+    let is_dated = start.year.is_none();
+    let is_joined = |joiner| match meaning {
+        Meaning::Between => joiner == Meaning::And,
+        _ => matches!(joiner, Meaning::To | Meaning::Until),
+    };
+    if let Some((to, joiner)) = language.phrase(&stems(&tokens[at..]))
+        && is_joined(joiner)
+        && let Some((end, second)) = moment(&tokens[at + to..], language)
+    {
+        let (first, last) = start.until(&end, calendar)?;
+        let is_dated = is_dated && end.year.is_none();
+        return Some(FoundTime { is_dated, ..between(at + to + second, Some(first), Some(last)) });
+    }
+    match meaning {
+        Meaning::Between => None,
+        Meaning::Since => Some(FoundTime { is_dated, ..between(at, Some(start.span(calendar)?.first), None) }),
+        // Without an end, `from 2013` means the year 2013.
+        _ => Some(FoundTime { is_dated, ..of_span(at, start.span(calendar)?) }),
+    }
 }
 
 /// Returns the year of the time after `vs` or `and`, as in `Q2 vs Q1 2013`.
 fn compared_year(tokens: &[Token], language: &Language) -> Option<i16> {
-    let stems: Vec<&str> = tokens.iter().map(|token| &*token.stem).collect();
-    let (length, Meaning::Versus | Meaning::And) = language.phrase(&stems)? else { return None };
+    let (length, Meaning::Versus | Meaning::And) = language.phrase(&stems(tokens))? else { return None };
     moment(&tokens[length..], language)?.0.year
 }
 
-fn last(tokens: &[Token], length: usize, language: &Language) -> Option<FoundTime> {
+/// Reads a time after `last`: a number of units, a unit, or the last unit of a year, as in `the last quarter of 2013`.
+fn last(tokens: &[Token], length: usize, calendar: Calendar<'_>) -> Option<FoundTime> {
     let rest = &tokens[length..];
-    let stems: Vec<&str> = rest.iter().map(|token| &*token.stem).collect();
-    if let Some(TokenKind::Number(count)) = rest.first().map(|token| token.kind)
-        && count >= 1.0
-        && count.fract() == 0.0
-        && count <= 10_000.0
+    let stems = stems(rest);
+    let count = count(rest);
+    let at = usize::from(count.is_some());
+    let (inner, named) = unit_at(&stems[at..], calendar.language)?;
+    let at = at + inner;
+    if let Some((year, inner)) = year_behind(&rest[at..], calendar.language)
+        && let Some(part) = last_of_year(named, count.unwrap_or(1))
     {
-        let (inner, named) = unit_at(&stems[1..], language)?;
-        let range = DraftRange::Words(format!("last {count} {named}s").into());
-        return Some(FoundTime { length: length + 1 + inner, range, year: None });
+        let moment = Moment { year: Some(year), part };
+        return Some(FoundTime { year: Some(year), ..of_span(length + at + inner, moment.span(calendar)?) });
     }
-    let (inner, named) = unit_at(&stems, language)?;
-    let range = DraftRange::Words(format!("last {named}").into());
-    Some(FoundTime { length: length + inner, range, year: None })
+    let range = count.map_or(format!("last {named}"), |count| format!("last {count} {named}s"));
+    Some(words(length + at, range))
+}
+
+/// Returns the number of units at a place.
+fn count(tokens: &[Token]) -> Option<u32> {
+    let TokenKind::Number(count) = tokens.first()?.kind else { return None };
+    (count >= 1.0 && count.fract() == 0.0 && count <= 10_000.0).then_some(count as u32)
+}
+
+/// Returns the last months of a year.
+fn last_of_year(unit: &str, count: u32) -> Option<Part> {
+    let months = count_of_months(unit, count)?;
+    Some(Part::Months(13 - months, months))
+}
+
+fn count_of_months(unit: &str, count: u32) -> Option<i8> {
+    let months = match unit {
+        "month" => count,
+        "quarter" => count.checked_mul(3)?,
+        _ => return None,
+    };
+    i8::try_from(months).ok().filter(|months| *months <= 12)
 }
 
 fn unit_at(stems: &[&str], language: &Language) -> Option<(usize, &'static str)> {
@@ -149,40 +211,45 @@ enum Part {
     Year,
     Quarter(i8),
     Month(i8),
+    /// The first month and the number of months.
+    Months(i8, i8),
     Day(i8, i8),
+    /// The month, and its first and last day.
+    Days(i8, i8, i8),
+    Named(NamedDay),
 }
 
 /// A stretch of time with its first and last day.
 #[derive(Debug)]
 struct Span {
-    words: String,
+    /// The range in the words of queries, if they can express it.
+    words: Option<String>,
     first: Date,
     last: Date,
 }
 
 impl Part {
-    fn month(self) -> i8 {
-        match self {
-            Part::Year => 1,
-            Part::Quarter(quarter) => (quarter - 1) * 3 + 1,
-            Part::Month(month) | Part::Day(month, _) => month,
-        }
-    }
-
     /// Returns the days of this part in a year. Returns `None` if the year has no such day.
     fn of(self, year: i16) -> Option<Span> {
-        let of_months = |months: i8, words: String| {
-            let first = Date::new(year, self.month(), 1).ok()?;
-            let last = Date::new(year, self.month() + months - 1, 1).ok()?.last_of_month();
-            Some(Span { words, first, last })
+        let months = |first: i8, count: i8, words: Option<String>| {
+            let last = Date::new(year, first + count - 1, 1).ok()?.last_of_month();
+            Some(Span { words, first: Date::new(year, first, 1).ok()?, last })
         };
+        let day = |date: Date| Some(Span { words: Some(date.to_string()), first: date, last: date });
         match self {
-            Part::Year => of_months(12, year.to_string()),
-            Part::Quarter(quarter) => of_months(3, format!("{year}-Q{quarter}")),
-            Part::Month(month) => of_months(1, format!("{year}-{month:02}")),
-            Part::Day(month, day) => {
-                let date = Date::new(year, month, day).ok()?;
-                Some(Span { words: date.to_string(), first: date, last: date })
+            Part::Year => months(1, 12, Some(year.to_string())),
+            Part::Quarter(quarter) => months((quarter - 1) * 3 + 1, 3, Some(format!("{year}-Q{quarter}"))),
+            Part::Month(month) => months(month, 1, Some(format!("{year}-{month:02}"))),
+            Part::Months(first, count) => months(first, count, None),
+            Part::Day(month, number) => day(Date::new(year, month, number).ok()?),
+            Part::Days(month, first, last) => {
+                let (first, last) = (Date::new(year, month, first).ok()?, Date::new(year, month, last).ok()?);
+                Some(Span { words: None, first, last })
+            }
+            Part::Named(NamedDay::Fixed(month, number)) => day(Date::new(year, month, number).ok()?),
+            Part::Named(NamedDay::Weekday(month, nth, weekday)) => {
+                let weekday = Weekday::from_monday_one_offset(weekday).ok()?;
+                day(Date::new(year, month, 1).ok()?.nth_weekday_of_month(nth, weekday).ok()?)
             }
         }
     }
@@ -190,25 +257,26 @@ impl Part {
 
 impl Moment {
     /// Returns the days of the moment. If it has no year, the last one that began is used.
-    fn span(&self, today: Date) -> Option<Span> {
+    fn span(&self, calendar: Calendar<'_>) -> Option<Span> {
         if let Some(year) = self.year {
             return self.part.of(year);
         }
-        let of_this_year = self.part.of(today.year()).filter(|span| span.first <= today);
-        of_this_year.or_else(|| self.part.of(today.year() - 1))
+        let newest = calendar.newest;
+        let of_this_year = self.part.of(newest.year()).filter(|span| span.first <= newest);
+        of_this_year.or_else(|| self.part.of(newest.year() - 1))
     }
 
     /// Returns the first and the last day of a range. If one moment has no year, it is the nearest to the other moment.
-    fn until(&self, end: &Moment, today: Date) -> Option<(Date, Date)> {
+    fn until(&self, end: &Moment, calendar: Calendar<'_>) -> Option<(Date, Date)> {
         let (start, end) = match (self.year, end.year) {
             (None, Some(year)) => {
                 let end = end.part.of(year)?;
                 let same_year = self.part.of(year).filter(|start| start.first <= end.last);
                 (same_year.or_else(|| self.part.of(year - 1))?, end)
             }
-            (Some(_), Some(_)) => (self.span(today)?, end.span(today)?),
+            (Some(_), Some(_)) => (self.span(calendar)?, end.span(calendar)?),
             (_, None) => {
-                let start = self.span(today)?;
+                let start = self.span(calendar)?;
                 let year = start.first.year();
                 let same_year = end.part.of(year).filter(|end| start.first <= end.last);
                 let end = same_year.or_else(|| end.part.of(year + 1))?;
@@ -219,66 +287,210 @@ impl Moment {
     }
 }
 
-/// Reads a date, a year, a quarter or a month.
+/// Reads a date, a year, a part of a year, or a named day. Words such as `the` before it are skipped.
 fn moment(tokens: &[Token], language: &Language) -> Option<(Moment, usize)> {
+    let skipped = fillers(tokens, language);
+    let tokens = &tokens[skipped..];
+    let (part, length) = match part(tokens, language)? {
+        (Found::Whole(moment), length) => return Some((moment, skipped + length)),
+        (Found::Part(part), length) => (part, length),
+    };
+    let year = year_behind(&tokens[length..], language);
+    Some((Moment { year: year.map(|(year, _)| year), part }, skipped + length + year.map_or(0, |(_, inner)| inner)))
+}
+
+/// Returns the number of words such as `the` that the tokens begin with.
+fn fillers(tokens: &[Token], language: &Language) -> usize {
+    let mut at = 0;
+    while let Some((length, Meaning::Ignore)) = language.phrase(&stems(&tokens[at..])) {
+        at += length;
+    }
+    at
+}
+
+/// Returns the year that the tokens begin with, also after words such as `of the year`, and the number of tokens.
+fn year_behind(tokens: &[Token], language: &Language) -> Option<(i16, usize)> {
+    let comma = usize::from(tokens.first().is_some_and(|token| token.kind == TokenKind::Comma));
+    let mut at = comma + fillers(&tokens[comma..], language);
+    if let Some((length, Meaning::Year)) = language.phrase(&stems(&tokens[at..])) {
+        at += length;
+    }
+    Some((year(&tokens.get(at)?.lower)?, at + 1))
+}
+
+/// A period that may lack its year, or that has one.
+enum Found {
+    Part(Part),
+    Whole(Moment),
+}
+
+fn part(tokens: &[Token], language: &Language) -> Option<(Found, usize)> {
     let first = tokens.first()?;
     if first.kind == TokenKind::Quoted {
         return None;
     }
-    let year_at = |at: usize| tokens.get(at).and_then(|token| year(&token.lower));
-    let with_year = |part: Part, length: usize| {
-        let year = year_at(length);
-        (Moment { year, part }, length + usize::from(year.is_some()))
-    };
     if let Some(moment) = written(&first.lower) {
-        return Some((moment, 1));
+        return Some((Found::Whole(moment), 1));
     }
-    if let Some(quarter) = quarter(&first.lower) {
-        return Some(with_year(Part::Quarter(quarter), 1));
+    if let Some((days, length)) = days_of_month(tokens, language, Joiner::Adjacent) {
+        return Some((Found::Whole(days), length));
     }
-    let stems: Vec<&str> = tokens.iter().map(|token| &*token.stem).collect();
-    // The day may come before the month: `5 June 2013`.
-    if let Some(day) = day(first)
-        && let Some((length, Meaning::MonthName(month))) = language.phrase(&stems[1..])
-    {
-        return Some(with_year(Part::Day(i8::try_from(month).ok()?, day), 1 + length));
+    if let Some(part) = abbreviated(&first.lower) {
+        return Some((Found::Part(part), 1));
     }
-    let (length, Meaning::MonthName(month)) = language.phrase(&stems)? else { return None };
-    let month = i8::try_from(month).ok()?;
-    // The day may come after the month: `June 5`, `June 5 2013`.
-    if let Some(day) = tokens.get(length).and_then(day) {
-        let comma = usize::from(tokens.get(length + 1).is_some_and(|token| token.kind == TokenKind::Comma));
-        let at = length + 1 + comma * usize::from(year_at(length + 1 + comma).is_some());
-        return Some(with_year(Part::Day(month, day), at));
+    let found = ordinal(tokens, language).or_else(|| day_of_month(tokens, language));
+    if let Some((part, length)) = found {
+        return Some((Found::Part(part), length));
     }
-    Some(with_year(Part::Month(month), length))
+    let (length, meaning) = language.phrase(&stems(tokens))?;
+    match meaning {
+        Meaning::NamedDay(index) => Some((Found::Part(Part::Named(language.named_day(index)?)), length)),
+        Meaning::MonthName(month) => Some((Found::Part(Part::Month(i8::try_from(month).ok()?)), length)),
+        // `the month of May`, `the year 2013`
+        Meaning::Month | Meaning::Year => {
+            let at = length + fillers(&tokens[length..], language);
+            let (found, inner) = named_period(&tokens[at..], language)?;
+            Some((found, at + inner))
+        }
+        _ => None,
+    }
+}
+
+/// Reads the name of a month, or a year.
+fn named_period(tokens: &[Token], language: &Language) -> Option<(Found, usize)> {
+    if let Some(moment) = written(&tokens.first()?.lower) {
+        return Some((Found::Whole(moment), 1));
+    }
+    let (length, Meaning::MonthName(month)) = language.phrase(&stems(tokens))? else { return None };
+    Some((Found::Part(Part::Month(i8::try_from(month).ok()?)), length))
+}
+
+/// Reads a period with an ordinal: `second quarter`, `first half`, `first three months`, `first week of May`.
+fn ordinal(tokens: &[Token], language: &Language) -> Option<(Part, usize)> {
+    let number = i8::try_from(language.ordinal(&tokens.first()?.lower)?).ok()?;
+    let count = count(&tokens[1..]);
+    let at = 1 + usize::from(count.is_some());
+    let (length, meaning) = language.phrase(&stems(&tokens[at..]))?;
+    let end = at + length;
+    match (meaning, count) {
+        (Meaning::Half, None) if number <= 2 => Some((Part::Months(6 * number - 5, 6), end)),
+        (Meaning::Quarter, None) => Some((Part::Quarter(number), end)),
+        (Meaning::Month | Meaning::Quarter, Some(count)) if number == 1 => {
+            Some((Part::Months(1, count_of_months(unit(meaning)?, count)?), end))
+        }
+        (Meaning::Week, None) => {
+            let end = end + fillers(&tokens[end..], language);
+            let (inner, Meaning::MonthName(month)) = language.phrase(&stems(&tokens[end..]))? else { return None };
+            Some((Part::Days(i8::try_from(month).ok()?, 7 * number - 6, 7 * number), end + inner))
+        }
+        _ => None,
+    }
+}
+
+/// Reads a day with its month, in either order: `5 June`, `5th of June`, `June 5`.
+fn day_of_month(tokens: &[Token], language: &Language) -> Option<(Part, usize)> {
+    let month_at = |at: usize| {
+        let (length, Meaning::MonthName(month)) = language.phrase(&stems(tokens.get(at..)?))? else { return None };
+        Some((i8::try_from(month).ok()?, at + length))
+    };
+    if let Some(number) = day(tokens.first()?) {
+        let (month, end) = month_at(1 + fillers(&tokens[1..], language))?;
+        return Some((Part::Day(month, number), end));
+    }
+    let (month, at) = month_at(0)?;
+    let the = fillers(&tokens[at..], language);
+    let number = tokens.get(at + the).and_then(day)?;
+    Some((Part::Day(month, number), at + the + 1))
+}
+
+/// The words that may join two days of a month.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Joiner {
+    /// `and` joins two days only if one follows the other: other pairs are no range.
+    Adjacent,
+    /// Any joiner, as after `between` and `from`.
+    Any,
+}
+
+/// Reads two days of one month: `10 to 20 June`, `8 and 9 February`, `June 10-20`.
+fn days_of_month(tokens: &[Token], language: &Language, joiner: Joiner) -> Option<(Moment, usize)> {
+    let skipped = fillers(tokens, language);
+    let tokens = &tokens[skipped..];
+    let month_at = |at: usize| {
+        let (length, Meaning::MonthName(month)) = language.phrase(&stems(tokens.get(at..)?))? else { return None };
+        Some((i8::try_from(month).ok()?, at + length))
+    };
+    let (month, (first, last), end) = match month_at(0) {
+        Some((month, at)) => {
+            let (days, length) = two_days(&tokens[at..], language, joiner)?;
+            (month, days, at + length)
+        }
+        None => {
+            let (days, length) = two_days(tokens, language, joiner)?;
+            let (month, end) = month_at(length + fillers(&tokens[length..], language))?;
+            (month, days, end)
+        }
+    };
+    let year = year_behind(&tokens[end..], language);
+    let end = end + year.map_or(0, |(_, inner)| inner);
+    Some((Moment { year: year.map(|(year, _)| year), part: Part::Days(month, first, last) }, skipped + end))
+}
+
+/// Reads two days: `10 to 20`, `8 and 9`, `10-20`.
+fn two_days(tokens: &[Token], language: &Language, joiner: Joiner) -> Option<((i8, i8), usize)> {
+    let the = fillers(tokens, language);
+    let tokens = &tokens[the..];
+    let first_token = tokens.first()?;
+    if let Some((first, last)) = first_token.lower.split_once('-') {
+        return Some(((day_number(first)?, day_number(last)?), the + 1));
+    }
+    let first = day(first_token)?;
+    let (length, joined) = language.phrase(&stems(&tokens[1..]))?;
+    let at = 1 + length + fillers(&tokens[1 + length..], language);
+    let last = tokens.get(at).and_then(day)?;
+    let is_joined = match joined {
+        Meaning::To | Meaning::Until => true,
+        Meaning::And => joiner == Joiner::Any || last == first + 1,
+        _ => false,
+    };
+    is_joined.then_some(((first, last), the + at + 1))
 }
 
 /// Parses the number of a day, such as `5` or `5th`.
 fn day(token: &Token) -> Option<i8> {
+    if matches!(token.kind, TokenKind::Quoted | TokenKind::Percent(_)) {
+        return None;
+    }
+    day_number(&token.lower)
+}
+
+fn day_number(text: &str) -> Option<i8> {
     let is_ending = |ending: &str| matches!(ending, "" | "st" | "nd" | "rd" | "th");
-    let digits = token.lower.chars().take_while(char::is_ascii_digit).count();
-    let (number, ending) = token.lower.split_at(digits);
+    let digits = text.chars().take_while(char::is_ascii_digit).count();
+    let (number, ending) = text.split_at(digits);
     number.parse().ok().filter(|day| (1..=31).contains(day) && is_ending(ending))
 }
 
 /// Returns whether a single word is a time.
 pub(crate) fn is_word(text: &str) -> bool {
-    quarter(text).is_some() || written(text).is_some()
+    abbreviated(text).is_some() || written(text).is_some()
 }
 
 fn year(text: &str) -> Option<i16> {
     (text.len() == 4).then(|| text.parse().ok()).flatten().filter(|year| (1900..=2100).contains(year))
 }
 
-fn quarter(text: &str) -> Option<i8> {
-    match text {
-        "q1" => Some(1),
-        "q2" => Some(2),
-        "q3" => Some(3),
-        "q4" => Some(4),
-        _ => None,
-    }
+/// Parses `Q1` to `Q4`, `H1` and `H2`.
+fn abbreviated(text: &str) -> Option<Part> {
+    Some(match text {
+        "q1" => Part::Quarter(1),
+        "q2" => Part::Quarter(2),
+        "q3" => Part::Quarter(3),
+        "q4" => Part::Quarter(4),
+        "h1" => Part::Months(1, 6),
+        "h2" => Part::Months(7, 6),
+        _ => return None,
+    })
 }
 
 /// Parses a time in digits: `2013`, `2013-Q2`, `2013-02` and `2013-02-08`.
@@ -289,8 +501,8 @@ fn written(text: &str) -> Option<Moment> {
     }
     let (head, rest) = text.split_once('-')?;
     let year = year(head)?;
-    if let Some(quarter) = quarter(rest) {
-        return of(year, Part::Quarter(quarter));
+    if let Some(part) = abbreviated(rest) {
+        return of(year, part);
     }
     if rest.len() == 2 {
         let month = rest.parse().ok().filter(|month| (1..=12).contains(month))?;

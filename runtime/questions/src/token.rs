@@ -36,6 +36,8 @@ pub(crate) struct Token {
 pub(crate) enum TokenKind {
     Word,
     Number(f64),
+    /// A number with a percent sign, as a fraction: 0.2 for `20%`.
+    Percent(f64),
     /// A string in quotation marks.
     Quoted,
     Comma,
@@ -74,17 +76,13 @@ pub(crate) fn tokens(question: &str, language: &Language) -> Result<Vec<Token>, 
         } else if c.is_alphanumeric() {
             let length = word_length(&text[at..]);
             let word: String = text[at..at + length].iter().filter(|c| **c != ',').collect();
-            let word = word.trim_end_matches(['.', '-', '\'', ':', '/']);
-            match number(word, language) {
-                Some(number) => found.push(token(word.to_owned(), TokenKind::Number(number), language)),
-                // A qualified name such as `flights.average_delay` is split into the words of its parts.
-                None => {
-                    let parts = word.split(separators(word)).filter(|part| !part.is_empty());
-                    found.extend(parts.map(|part| token(part.to_owned(), TokenKind::Word, language)));
-                }
-            }
+            found.extend(words(&word, language));
             at += length;
         } else {
+            // A percent sign after a space belongs to the number before it.
+            if c == '%' {
+                found.push(token("%".to_owned(), TokenKind::Word, language));
+            }
             at += 1;
         }
         if found.len() > MAX_TOKENS {
@@ -95,6 +93,36 @@ pub(crate) fn tokens(question: &str, language: &Language) -> Result<Vec<Token>, 
         return Err(QuestionError::Empty);
     }
     Ok(found)
+}
+
+/// Returns the tokens of a run of characters without spaces.
+fn words(word: &str, language: &Language) -> Vec<Token> {
+    let word = word.trim_end_matches(['.', '-', '\'', '\u{2019}', ':', '/']);
+    let word = without_possessive(word);
+    if let Some(percent) = word.strip_suffix('%').and_then(|digits| number(digits, language)) {
+        return vec![token(word.to_owned(), TokenKind::Percent(percent / 100.0), language)];
+    }
+    if let Some(number) = number(word, language) {
+        return vec![token(word.to_owned(), TokenKind::Number(number), language)];
+    }
+    // `7am` is a number and a word.
+    let digits = word.chars().take_while(char::is_ascii_digit).count();
+    let (hour, rest) = word.split_at(digits);
+    if let (1..=2, Ok(number), "am" | "pm" | "AM" | "PM") = (digits, hour.parse(), rest) {
+        return vec![
+            token(hour.to_owned(), TokenKind::Number(number), language),
+            token(rest.to_owned(), TokenKind::Word, language),
+        ];
+    }
+    // A qualified name such as `flights.average_delay` is split into the words of its parts.
+    let parts = word.split(separators(word)).filter(|part| !part.is_empty());
+    parts.map(|part| token(part.to_owned(), TokenKind::Word, language)).collect()
+}
+
+/// Returns a word without the ending of a possessive or of a shortened `is`, as in `what's`.
+fn without_possessive(word: &str) -> &str {
+    let endings = ["'s", "\u{2019}s", "'S", "\u{2019}S"];
+    endings.iter().find_map(|ending| word.strip_suffix(ending)).unwrap_or(word)
 }
 
 /// Returns the characters that separate the words of a name. A hyphen separates words, as in `on-time`, but not the
@@ -141,7 +169,7 @@ fn closing(c: char) -> Option<char> {
 }
 
 fn is_part(c: char) -> bool {
-    c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '\'' | '%' | ':' | '/')
+    c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '\'' | '\u{2019}' | '%' | ':' | '/')
 }
 
 fn token(text: String, kind: TokenKind, language: &Language) -> Token {
@@ -149,7 +177,7 @@ fn token(text: String, kind: TokenKind, language: &Language) -> Token {
     Token { stem: language.stem(&lower), lower, text, kind }
 }
 
-/// Parses a number such as `2,000`, `1.5k`, `3m` or `20%`, and number words such as `three`.
+/// Parses a number such as `2,000`, `1.5k`, `3m`, and number words such as `three`.
 fn number(word: &str, language: &Language) -> Option<f64> {
     let lower = word.to_lowercase();
     if let Some(number) = language.number(&lower) {
@@ -158,7 +186,6 @@ fn number(word: &str, language: &Language) -> Option<f64> {
     let (digits, factor) = match lower.chars().last()? {
         'k' => (&lower[..lower.len() - 1], 1_000.0),
         'm' => (&lower[..lower.len() - 1], 1_000_000.0),
-        '%' => (&lower[..lower.len() - 1], 0.01),
         _ => (&*lower, 1.0),
     };
     let is_number = digits.starts_with(|c: char| c.is_ascii_digit())

@@ -1,11 +1,15 @@
 //! Converts the interpretation of a question to a query.
 //!
 //! In: the interpretation of a question. Out: a [`SemanticQuery`]. If the question names a step of time, the query
-//! groups by the time dimension that the question names, or else by the primary time dimension of its cube.
+//! groups by the time dimension that the question names, or else by the time dimension of its cube. This is the primary
+//! time dimension, with one exception: if that is an instant, and a date without a time zone is part of the cube's key,
+//! days and longer steps are those of the date. In a flight's table, the day of an instant in UTC is not the day on
+//! which people say that the flight left.
 
 use std::sync::Arc;
 
 use terrane_compiler::Access;
+use terrane_compiler::model::{Cube, Dimension, TimeKind};
 use terrane_compiler::query::{
     CompareRange, DateRange, Filter, MemberRef, OrderBy, QueryError, SemanticQuery, TimeDimension, TimeRange,
 };
@@ -32,12 +36,21 @@ pub(super) fn query(access: &Access<'_>, reading: &Interpretation) -> Result<Sem
             None => dimensions.push(member),
         }
     }
+    let day = own_day(access, reading);
     let range = draft.range.as_ref().map(date_range);
     let mut time_range = range.map(|range| TimeRange { member: None, granularity: None, range });
     if let Some(step) = step.filter(|_| time_dimensions.is_empty()) {
-        let member = primary_time(access, reading)?;
+        let member = match day.clone().filter(|_| step >= Granularity::Day) {
+            Some(day) => day,
+            None => primary_time(access, reading)?,
+        };
         let range = time_range.take().map(|range| range.range);
         time_dimensions.push(TimeDimension { member, granularity: Some(step), range });
+    }
+    if let Some(member) = day
+        && let Some(range) = time_range.take()
+    {
+        time_dimensions.push(TimeDimension { member, granularity: None, range: Some(range.range) });
     }
     let order =
         draft.order.iter().map(|order| Ok(OrderBy { member: order.member.parse()?, descending: order.is_descending }));
@@ -65,6 +78,43 @@ fn is_time(access: &Access<'_>, name: &str) -> bool {
     found.is_some_and(|(cube, name)| {
         cube.dimensions.iter().any(|dimension| &*dimension.name == name && dimension.ty == DimensionType::Time)
     })
+}
+
+/// Returns the date that the times of a query refer to instead of the primary time dimension. It is none if a value of
+/// the query belongs to another cube, which has a time of its own.
+fn own_day(access: &Access<'_>, reading: &Interpretation) -> Option<MemberRef> {
+    let cube = metadata::cube(access, reading.cube.as_deref()?)?;
+    let is_own = |value: &Arc<str>| match value.split_once('.') {
+        Some((own, _)) => *own == *cube.name,
+        None => {
+            let metric = metadata::metrics(access).find(|metric| metric.name == *value);
+            metric.is_some_and(|metric| metadata::cubes_of_metric(access, metric).iter().all(|of| of.id == cube.id))
+        }
+    };
+    let day = day_of(access, cube).filter(|_| reading.draft.values.iter().all(is_own))?;
+    format!("{}.{}", cube.name, day.name).parse().ok()
+}
+
+/// Returns the date of a cube's key that is preferred to an instant as the primary time.
+pub(super) fn day_of<'m>(access: &Access<'_>, cube: &'m Cube) -> Option<&'m Dimension> {
+    let primary = cube.dimensions.get(cube.primary_time? as usize)?;
+    let is_day = |of: &&Dimension| {
+        let is_date = of.ty == DimensionType::Time && of.time == TimeKind::WallClock;
+        is_date && of.primary_key && of.granularities.first() == Some(&Granularity::Day)
+    };
+    let mut days = metadata::dimensions(access, cube).filter(is_day);
+    let day = days.next().filter(|_| primary.time == TimeKind::Utc && !primary.primary_key)?;
+    days.next().is_none().then_some(day)
+}
+
+/// Returns the dimension whose newest value is the date of the newest data: the date of the key, or else the primary
+/// time dimension. Also returns its finest step that is not shorter than a day.
+pub(super) fn newest_of<'m>(access: &Access<'_>, cube: &'m Cube) -> Option<(&'m Dimension, Granularity)> {
+    let primary = || cube.dimensions.get(cube.primary_time? as usize);
+    let time = day_of(access, cube).or_else(primary)?;
+    let is_shown = metadata::dimensions(access, cube).any(|of| of.name == time.name);
+    let step = time.granularities.iter().copied().find(|step| *step >= Granularity::Day)?;
+    is_shown.then_some((time, step))
 }
 
 fn primary_time(access: &Access<'_>, reading: &Interpretation) -> Result<MemberRef, QueryError> {

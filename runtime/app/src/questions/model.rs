@@ -343,6 +343,8 @@ pub(super) fn reading(text: &str, words: &[WordMeaning]) -> Interpretation {
         confidence: (named as f64 / count(text).max(1) as f64).min(1.0),
         clarifications: Vec::new(),
         unknown: Vec::new(),
+        lookups: Vec::new(),
+        is_dated: false,
         cube: None,
     }
 }

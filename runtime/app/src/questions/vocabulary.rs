@@ -8,9 +8,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use terrane_compiler::Access;
-use terrane_compiler::model::{Cube, Dimension, Presentation};
+use terrane_compiler::model::{AggregateFunction, Cube, Dimension, Measure, MeasureKind, Presentation, SqlPart};
 use terrane_compiler::types::DimensionType;
-use terrane_questions::{MemberEntry, MemberKind, Unit};
+use terrane_questions::{Aggregation, MemberEntry, MemberKind, Unit};
 
 use crate::dimension_values::counts_rows;
 use crate::metadata;
@@ -38,15 +38,32 @@ pub(super) fn entries(access: &Access<'_>, artifacts: &[Arc<ArtifactText>]) -> V
             synonyms: synonyms(&cube.name),
             unit: None,
             count: count_of(access, cube),
+            label: label_of(access, cube),
+            joined: joined_of(access, cube),
+            ..MemberEntry::default()
         });
         let member = |name: &Arc<str>, kind: MemberKind, presentation: &Presentation| {
             let full: Arc<str> = format!("{}.{name}", cube.name).into();
             let (phrases, synonyms) = (phrases(cube, name, presentation), synonyms(&full));
             let unit = presentation.governed.unit.as_deref().map(unit);
-            MemberEntry { name: full, kind, cube: Some(Arc::clone(&cube.name)), phrases, synonyms, unit, count: None }
+            let is_share = presentation.format.as_deref() == Some("percent");
+            MemberEntry {
+                name: full,
+                kind,
+                cube: Some(Arc::clone(&cube.name)),
+                phrases,
+                synonyms,
+                unit,
+                is_share,
+                ..MemberEntry::default()
+            }
         };
         let measures = metadata::measures(access, cube);
-        entries.extend(measures.map(|of| member(&of.name, MemberKind::Measure, &of.presentation)));
+        entries.extend(measures.map(|of| MemberEntry {
+            aggregation: aggregation_of(of),
+            combines: combined_by(access, cube, of),
+            ..member(&of.name, MemberKind::Measure, &of.presentation)
+        }));
         let dimensions = metadata::dimensions(access, cube);
         entries.extend(dimensions.map(|of| member(&of.name, kind_of(of), &of.presentation)));
         let segments = metadata::segments(access, cube);
@@ -60,8 +77,9 @@ pub(super) fn entries(access: &Access<'_>, artifacts: &[Arc<ArtifactText>]) -> V
             cube: metadata::cubes_of_metric(access, metric).first().map(|cube| Arc::clone(&cube.name)),
             phrases: names.to_vec(),
             synonyms: synonyms(&metric.name),
-            unit: None,
-            count: None,
+            unit: metric.presentation.governed.unit.as_deref().map(unit),
+            is_share: metric.presentation.format.as_deref() == Some("percent"),
+            ..MemberEntry::default()
         });
     }
     entries
@@ -135,6 +153,53 @@ fn words(text: &str) -> HashSet<String> {
     words.map(|word| word.to_lowercase()).map(|word| word.strip_suffix('s').unwrap_or(&word).to_owned()).collect()
 }
 
+fn aggregation_of(measure: &Measure) -> Option<Aggregation> {
+    let MeasureKind::Aggregate(aggregate) = &measure.kind else { return None };
+    Some(match aggregate.function {
+        AggregateFunction::Count => Aggregation::Count,
+        AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox => Aggregation::CountDistinct,
+        AggregateFunction::Sum => Aggregation::Sum,
+        AggregateFunction::Avg => Aggregation::Average,
+        AggregateFunction::Min => Aggregation::Minimum,
+        AggregateFunction::Max => Aggregation::Maximum,
+        _ => return None,
+    })
+}
+
+/// Returns the dimension of a cube whose values a measure combines: it has the same expression, or the measure refers
+/// to it.
+fn combined_by(access: &Access<'_>, cube: &Cube, measure: &Measure) -> Option<Arc<str>> {
+    let MeasureKind::Aggregate(aggregate) = &measure.kind else { return None };
+    let argument = aggregate.argument.as_ref()?;
+    let model = access.model();
+    let is_combined = |dimension: &&Dimension| {
+        let refers = |part: &SqlPart| match part {
+            SqlPart::Dimension(id) => id.cube == cube.id && model.dimension(*id).name == dimension.name,
+            _ => false,
+        };
+        dimension.sql.parts == argument.parts || (argument.parts.len() == 1 && argument.parts.iter().all(refers))
+    };
+    let found = metadata::dimensions(access, cube).find(is_combined)?;
+    Some(format!("{}.{}", cube.name, found.name).into())
+}
+
+/// Returns the dimension that names the rows of a cube: `name`, the dimension with the cube's title, or the only key.
+fn label_of(access: &Access<'_>, cube: &Cube) -> Option<Arc<str>> {
+    let find = |is_label: &dyn Fn(&Dimension) -> bool| metadata::dimensions(access, cube).find(|of| is_label(of));
+    let singular = cube.title.strip_suffix('s').unwrap_or(&cube.title);
+    let found = find(&|of| &*of.name == "name")
+        .or_else(|| find(&|of| of.presentation.title.eq_ignore_ascii_case(singular)))
+        .or_else(|| find(&|of| of.primary_key && cube.primary_key.len() == 1))?;
+    Some(format!("{}.{}", cube.name, found.name).into())
+}
+
+/// Returns the cubes, with the cube itself, whose dimensions can group the measures of a cube.
+fn joined_of(access: &Access<'_>, cube: &Cube) -> Vec<Arc<str>> {
+    let paths = access.model().join_paths(cube.id);
+    let reached = metadata::cubes(access).filter(|other| paths.reaches(other.id));
+    reached.map(|other| Arc::clone(&other.name)).collect()
+}
+
 /// Returns the dimensions whose values may be looked up: first those of the cube, then those of the cubes that it
 /// joins.
 pub(super) fn searchable<'m>(access: &Access<'m>, cube: Option<&str>) -> Vec<(&'m str, &'m str)> {
@@ -179,7 +244,7 @@ fn kind_of(dimension: &Dimension) -> MemberKind {
 }
 
 /// Returns the name of the measure that counts the rows of a cube.
-fn count_of(access: &Access<'_>, cube: &Cube) -> Option<Arc<str>> {
+pub(super) fn count_of(access: &Access<'_>, cube: &Cube) -> Option<Arc<str>> {
     let count = metadata::measures(access, cube).find(|measure| counts_rows(measure));
     count.map(|measure| format!("{}.{}", cube.name, measure.name).into())
 }

@@ -5,8 +5,10 @@ use jiff::civil::Date;
 use crate::draft::{DraftRange, Unit};
 use crate::language::{Language, Meaning};
 use crate::members::{KnownValue, KnownValues, MemberKind, MemberMatch, Vocabulary};
-use crate::times::{self, FoundTime};
+use crate::times::{self, Calendar, FoundTime};
 use crate::token::{Token, TokenKind};
+
+use super::values::{self, Quality, ValueMatch, Words};
 
 /// A part of a question with one meaning.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,17 +16,22 @@ pub(super) struct Item {
     /// The text as the user wrote it.
     pub(super) text: String,
     pub(super) kind: ItemKind,
+    /// True if its last word has an ending, as plurals have.
+    pub(super) is_plural: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ItemKind {
     Word(Meaning),
+    /// An adjective that ranks; the flag is true if it only orders the rows, as in `fastest first`. If the word is also
+    /// the name of members, these are the candidates.
+    Superlative(u16, bool, Option<Candidates>),
     Member(Candidates),
-    Time(DraftRange),
+    Time(TimeItem),
     /// A granularity. The flag is true if its words contain a word for groups, as in `by month`.
     Step(&'static str, bool),
     Number(f64, Option<Unit>),
-    /// Words that are a value of some dimensions, or the first words of such values.
+    /// Words that are a value of some dimensions, or a part of such values.
     Value(Vec<KnownValue>),
     /// A string in quotation marks.
     Quoted,
@@ -32,12 +39,24 @@ pub(super) enum ItemKind {
     Unknown,
 }
 
-/// The members that an item may mean.
+/// A range of time.
 #[derive(Debug, Clone, PartialEq)]
+pub(super) struct TimeItem {
+    pub(super) range: DraftRange,
+    /// The first and the last day, if they are known.
+    pub(super) days: Option<(Date, Date)>,
+    /// True if the date of the newest data decided on the year.
+    pub(super) is_dated: bool,
+}
+
+/// The members that an item may mean.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Candidates {
     pub(super) members: Vec<usize>,
     /// The members of which only a synonym matches, and not the name or title.
     pub(super) by_synonym: Vec<usize>,
+    /// The members whose name in queries matches.
+    pub(super) by_name: Vec<usize>,
     /// The certainty: 1 if all words of a phrase match, and less if only some match or a typing mistake was corrected.
     pub(super) certainty: f64,
 }
@@ -45,105 +64,94 @@ pub(super) struct Candidates {
 const CERTAINTY_OF_PART: f64 = 0.8;
 const CERTAINTY_OF_CORRECTION: f64 = 0.85;
 
+/// The context in which a question is split.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Context<'c> {
+    pub(super) vocabulary: &'c Vocabulary,
+    pub(super) values: &'c KnownValues,
+    pub(super) language: &'c Language,
+    /// The date of the newest data, or today.
+    pub(super) newest: Date,
+}
+
 /// Splits the tokens into items.
-pub(super) fn items(
-    tokens: &[Token],
-    vocabulary: &Vocabulary,
-    values: &KnownValues,
-    language: &Language,
-    today: Date,
-) -> Vec<Item> {
+pub(super) fn items(tokens: &[Token], context: Context<'_>) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
-    let corrected = corrected(tokens, vocabulary, language);
+    let (tokens, corrected) = corrected(tokens, context);
     let (mut at, mut year) = (0, None);
     while at < tokens.len() {
         let before = items.last();
-        let (tokens, corrected) = (&tokens[at..], &corrected[at..]);
-        let place = Place { tokens, corrected, vocabulary, language, today, before, year };
-        let (mut length, mut kind) = match place.time() {
-            Some(found) => {
-                year = found.year.or(year);
-                (found.length, ItemKind::Time(found.range))
+        let place = Place { tokens: &tokens[at..], corrected: &corrected[at..], context, before, year };
+        let (length, kind) = match place.time() {
+            Some(FoundTime { length, range, days, year: own, is_dated }) => {
+                year = own.or(year);
+                (length, ItemKind::Time(TimeItem { range, days, is_dated }))
             }
-            None => place.item(),
+            None => place.value_or_item(),
         };
-        if matches!(kind, ItemKind::Unknown | ItemKind::Quoted)
-            && let Some((words, found)) = value(tokens, values)
-        {
-            (length, kind) = (words, found);
-        }
-        let text = tokens[..length].iter().map(|token| &*token.text).collect::<Vec<_>>().join(" ");
-        items.push(Item { text, kind });
+        let words = &tokens[at..at + length];
+        let text = words.iter().map(|token| &*token.text).collect::<Vec<_>>().join(" ");
+        let is_plural = words.last().is_some_and(|token| context.language.has_ending(&token.lower));
+        items.push(Item { text, kind, is_plural });
         at += length;
     }
     items
 }
 
-/// The largest number of words of a value.
-const MAX_VALUE_WORDS: usize = 8;
-
-/// Returns the longest values that the tokens begin with, and their number of words; case is ignored. If none is
-/// complete, returns the values that begin with the first words.
-fn value(tokens: &[Token], values: &KnownValues) -> Option<(usize, ItemKind)> {
-    let end = tokens.iter().take_while(|token| token.kind != TokenKind::Comma).count();
-    let known: Vec<(String, &KnownValue)> = values.values.iter().map(|known| (spelled(&known.value), known)).collect();
-    for is_beginning in [false, true] {
-        for length in (1..=end.min(MAX_VALUE_WORDS)).rev() {
-            let text = spelled(&tokens[..length].iter().map(|token| &*token.text).collect::<Vec<_>>().join(" "));
-            let is_meant = |value: &str| {
-                let rest = value.strip_prefix(&*text);
-                rest.is_some_and(|rest| rest.is_empty() || (is_beginning && rest.starts_with(' ')))
-            };
-            let found = known.iter().filter(|(value, _)| is_meant(value)).map(|(_, known)| (*known).clone());
-            let mut found: Vec<KnownValue> = found.collect();
-            found.sort_by(|one, other| (&one.member, &one.value).cmp(&(&other.member, &other.value)));
-            found.dedup();
-            if !found.is_empty() && !text.is_empty() {
-                return Some((length, ItemKind::Value(found)));
-            }
-        }
-    }
-    None
-}
-
-/// Returns the words of a string in lower case, joined with single spaces.
-pub(super) fn spelled(text: &str) -> String {
-    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
-}
-
-/// Returns the stem of each token, and true if a typing mistake was corrected in it.
-fn corrected(tokens: &[Token], vocabulary: &Vocabulary, language: &Language) -> Vec<(String, bool)> {
+/// Corrects typing mistakes in the stems of tokens. Also returns for each token whether it was corrected.
+fn corrected(tokens: &[Token], context: Context<'_>) -> (Vec<Token>, Vec<bool>) {
+    let Context { vocabulary, language, .. } = context;
     let of = |(at, token): (usize, &Token)| {
-        let own = (token.stem.clone(), false);
+        let own = (token.clone(), false);
         // A word in capitals is a code, which is not corrected.
         let is_code = token.text.chars().all(|c| c.is_uppercase() || c.is_numeric());
         if token.kind != TokenKind::Word || is_code || vocabulary.has_stem(&token.stem) {
             return own;
         }
         let stems: Vec<&str> = tokens[at..].iter().map(|token| &*token.stem).collect();
-        if language.phrase(&stems).is_some() || times::is_word(&token.lower) {
+        let is_known = language.phrase(&stems).is_some() || language.has_word(&token.stem);
+        if is_known || times::is_word(&token.lower) || language.ordinal(&token.lower).is_some() {
             return own;
         }
-        vocabulary.corrected(&token.stem).map_or(own, |known| (known.to_owned(), true))
+        let known = vocabulary.corrected(&token.stem).or_else(|| language.corrected(&token.stem));
+        known.map_or(own, |known| (Token { stem: known.to_owned(), ..token.clone() }, true))
     };
-    tokens.iter().enumerate().map(of).collect()
+    tokens.iter().enumerate().map(of).unzip()
 }
 
 /// The part of a question that is not split yet, and its context.
 struct Place<'p> {
     tokens: &'p [Token],
-    /// The stems of the tokens, each with true if it was corrected.
-    corrected: &'p [(String, bool)],
-    vocabulary: &'p Vocabulary,
-    language: &'p Language,
-    today: Date,
+    /// True for each token whose stem was corrected.
+    corrected: &'p [bool],
+    context: Context<'p>,
     before: Option<&'p Item>,
     /// The year of the last time with a year.
     year: Option<i16>,
 }
 
 impl Place<'_> {
+    /// Returns the value that the rest begins with, or else the item. A value takes precedence over words without a
+    /// meaning, over parts of names, and over shorter items if it is complete.
+    fn value_or_item(&self) -> (usize, ItemKind) {
+        let (length, kind) = self.item();
+        let Some(ValueMatch { length: words, values, quality }) = values::matched(self.tokens, &self.words()) else {
+            return (length, kind);
+        };
+        let is_better = match &kind {
+            ItemKind::Unknown | ItemKind::Quoted => true,
+            ItemKind::Member(candidates) if candidates.certainty < 1.0 => {
+                quality <= Quality::Beginning && words >= length
+            }
+            _ => quality == Quality::Equal && words > length,
+        };
+        if is_better { (words, ItemKind::Value(values)) } else { (length, kind) }
+    }
+
+    fn words(&self) -> Words<'_> {
+        Words { values: self.context.values, language: self.context.language }
+    }
+
     fn stems(&self) -> Vec<&str> {
         self.tokens.iter().map(|token| &*token.stem).collect()
     }
@@ -156,7 +164,8 @@ impl Place<'_> {
         }
         let is_compared = matches!(self.before.map(|item| &item.kind), Some(ItemKind::Word(Meaning::Versus)));
         let year = self.year.filter(|_| is_compared);
-        let found = times::range(self.tokens, self.language, self.today, year)?;
+        let calendar = Calendar { language: self.context.language, newest: self.context.newest };
+        let found = times::range(self.tokens, calendar, year)?;
         let phrase = self.phrase(&self.stems()).map_or(0, |(length, _)| length);
         let member = self.member().map_or(0, |(length, _)| length);
         (found.length >= phrase.max(member)).then_some(found)
@@ -171,17 +180,27 @@ impl Place<'_> {
         }
         let stems = self.stems();
         let (phrase, member) = (self.phrase(&stems), self.member());
-        if let TokenKind::Number(number) = first.kind {
-            return self.number(number);
+        let is_compared =
+            matches!(self.before.map(|item| &item.kind), Some(ItemKind::Word(meaning)) if compares(*meaning));
+        match first.kind {
+            TokenKind::Number(number) => return self.number(number),
+            // `more than an hour`
+            TokenKind::Word if is_compared && self.context.language.is_link(&first.lower) => {
+                if let (length, ItemKind::Number(number, Some(unit))) = self.number(1.0) {
+                    return (length, ItemKind::Number(number, Some(unit)));
+                }
+            }
+            TokenKind::Percent(share) => return (1, ItemKind::Number(share, Some(Unit::Percent))),
+            _ => {}
         }
         match (phrase, member) {
             (Some((length, meaning)), Some((other, _)))
-                if length > other || (length == other && self.is_word(meaning)) =>
+                if length > other || (length == other && Self::is_word(meaning)) =>
             {
-                (length, self.word(&stems, meaning))
+                self.word(&stems, length, meaning)
             }
             (_, Some((length, candidates))) => (length, ItemKind::Member(candidates)),
-            (Some((length, meaning)), None) => (length, self.word(&stems, meaning)),
+            (Some((length, meaning)), None) => self.word(&stems, length, meaning),
             (None, None) => (1, ItemKind::Unknown),
         }
     }
@@ -189,17 +208,18 @@ impl Place<'_> {
     /// Returns the phrase of the language that the stems begin with. `by hour of day` groups by a member if one has the
     /// name `hour of day`, so only `by` is returned then.
     fn phrase(&self, stems: &[&str]) -> Option<(usize, Meaning)> {
-        let (length, meaning) = self.language.phrase(stems)?;
+        let (length, meaning) = self.context.language.phrase(stems)?;
         // `orders by region` means the cube `orders`, although `order by region` means sorting.
         let is_plural = self.tokens[0].lower.ends_with('s');
-        if meaning == Meaning::Sort && is_plural && self.vocabulary.exact(&stems[..1]).is_some() {
-            return self.language.phrase(&stems[..1]);
+        if meaning == Meaning::Sort && is_plural && self.context.vocabulary.exact(&stems[..1]).is_some() {
+            return self.context.language.phrase(&stems[..1]);
         }
         if length > 1
             && times::step(meaning).is_some()
-            && let Some((first, Meaning::Group)) = self.language.phrase(&stems[..1])
-            && let Some(found) = self.vocabulary.exact(&stems[1..])
-            && found.length >= length
+            && let Some((first, Meaning::Group)) = self.context.language.phrase(&stems[..1])
+            && let rest = (Place { tokens: &self.tokens[1..], corrected: &self.corrected[1..], ..*self })
+            && let plain = self.context.vocabulary.exact(&stems[1..]).map_or(0, |found| found.length)
+            && plain.max(rest.linked().map_or(0, |(_, found)| found.length)) >= length
         {
             return Some((first, Meaning::Group));
         }
@@ -209,23 +229,21 @@ impl Place<'_> {
     /// Returns whether the previous item is a numeric dimension. `after 2000` is then a comparison and not a time.
     fn follows_number(&self) -> bool {
         let Some(ItemKind::Member(candidates)) = self.before.map(|item| &item.kind) else { return false };
-        candidates.members.iter().all(|index| self.vocabulary.entry(*index).kind == MemberKind::Number)
+        candidates.members.iter().all(|index| self.context.vocabulary.entry(*index).kind == MemberKind::Number)
     }
 
     /// Returns whether the previous item is a comparison. `2000` is then a number and not a year.
     fn compares(&self) -> bool {
-        use Meaning::{After, AtLeast, AtMost, Before, Between, Bottom, Less, More, Top};
-        matches!(
-            self.before.map(|item| &item.kind),
-            Some(ItemKind::Word(More | AtLeast | Less | AtMost | Between | Before | After | Top | Bottom))
-        ) && matches!(self.tokens[0].kind, TokenKind::Number(_))
+        let is_compared =
+            matches!(self.before.map(|item| &item.kind), Some(ItemKind::Word(meaning)) if compares(*meaning));
+        is_compared && matches!(self.tokens[0].kind, TokenKind::Number(_) | TokenKind::Percent(_))
     }
 
     /// Returns whether a phrase of the language takes precedence over a member with the same name. A unit of time does
-    /// not, because units only have a meaning after numbers.
-    fn is_word(&self, meaning: Meaning) -> bool {
-        use Meaning::{Day, Hour, Minute, Month, Quarter, Second, Week, Year};
-        !matches!(meaning, Second | Minute | Hour | Day | Week | Month | Quarter | Year)
+    /// not, because units only have a meaning after numbers, and neither does a verb.
+    fn is_word(meaning: Meaning) -> bool {
+        use Meaning::{Day, Hour, Minute, Month, Quarter, Second, Verb, Week, Year};
+        !matches!(meaning, Verb | Second | Minute | Hour | Day | Week | Month | Quarter | Year)
     }
 
     fn quoted(&self) -> (usize, ItemKind) {
@@ -233,12 +251,12 @@ impl Place<'_> {
             .lower
             .split(|c: char| !c.is_alphanumeric())
             .filter(|word| !word.is_empty())
-            .map(|word| self.language.stem(word))
+            .map(|word| self.context.language.stem(word))
             .collect();
         let stems: Vec<&str> = words.iter().map(String::as_str).collect();
-        match self.vocabulary.exact(&stems) {
-            Some(MemberMatch { length, members, by_synonym, .. }) if length == stems.len() => {
-                (1, ItemKind::Member(Candidates { members, by_synonym, certainty: 1.0 }))
+        match self.context.vocabulary.exact(&stems) {
+            Some(MemberMatch { length, members, by_synonym, by_name, .. }) if length == stems.len() => {
+                (1, ItemKind::Member(Candidates { members, by_synonym, by_name, certainty: 1.0 }))
             }
             _ => (1, ItemKind::Quoted),
         }
@@ -246,10 +264,16 @@ impl Place<'_> {
 
     fn number(&self, number: f64) -> (usize, ItemKind) {
         let stems: Vec<&str> = self.tokens[1..].iter().map(|token| &*token.stem).collect();
-        let unit_of_time = self.language.phrase(&stems).and_then(|(length, meaning)| Some((length, unit(meaning)?)));
+        let unit_of_time =
+            self.context.language.phrase(&stems).and_then(|(length, meaning)| Some((length, unit(meaning)?)));
+        // `three days to deliver` may name the member `days to deliver`.
+        let name = self.context.vocabulary.exact(&stems).map_or(0, |found| found.length);
+        let unit_of_time = unit_of_time.filter(|(length, _)| name <= *length);
+        if let Some((length, Unit::Percent)) = unit_of_time {
+            return (1 + length, ItemKind::Number(number / 100.0, Some(Unit::Percent)));
+        }
         // A unit of members, as in `2000 miles`.
-        let is_name = self.vocabulary.exact(&stems).is_some();
-        let named = || stems.first().filter(|_| !is_name).and_then(|stem| self.vocabulary.unit(stem));
+        let named = || stems.first().filter(|_| name == 0).and_then(|stem| self.context.vocabulary.unit(stem));
         let unit = unit_of_time.or_else(|| Some((1, named()?.clone())));
         match unit {
             Some((length, unit)) => (1 + length, ItemKind::Number(number, Some(unit))),
@@ -257,40 +281,75 @@ impl Place<'_> {
         }
     }
 
+    /// Returns the members that the rest begins with, and the number of tokens.
     fn member(&self) -> Option<(usize, Candidates)> {
-        let stems: Vec<&str> = self.corrected.iter().map(|(stem, _)| &**stem).collect();
-        let stems = &*stems;
-        let exact = self.vocabulary.exact(stems);
+        let (stems, vocabulary) = (self.stems(), self.context.vocabulary);
+        let plain = vocabulary.exact(&stems).map(|found| (found.length, found));
+        let exact = self.linked().filter(|(_, linked)| {
+            let words = plain.as_ref().map_or(1, |(_, plain)| plain.length);
+            linked.length > words
+        });
+        let exact = exact.or(plain);
         // A word that is a phrase of the language does not name a member by itself.
-        let is_word = self.language.phrase(stems).is_some();
+        let is_word = self.context.language.phrase(&stems).is_some();
         // A code is a value: `BOEING` does not name the member `boeing_share`.
         let text = &self.tokens[0].text;
         let is_code = text.chars().count() > 1 && text.chars().all(|c| c.is_uppercase() || c.is_numeric());
         // A name that is given only in part ends before the next phrase of the language.
-        let end = (0..stems.len()).find(|at| self.language.phrase(&stems[*at..]).is_some()).unwrap_or(stems.len());
-        let partial = self.vocabulary.partial(&stems[..end]).filter(|found| match &exact {
+        let is_phrase = |at: &usize| self.context.language.phrase(&stems[*at..]).is_some();
+        let end = (0..stems.len()).find(is_phrase).unwrap_or(stems.len());
+        let partial = vocabulary.partial(&stems[..end]).filter(|found| match &exact {
             None if is_code => false,
-            Some(exact) => found.length > exact.length && found.members.len() == 1,
+            Some((length, _)) => found.length > *length && found.members.len() == 1,
             None => !is_word || found.length > 1,
         });
-        let mut found = partial.or(exact)?;
-        // `cancellations` may mean the member `cancelled` as well as a part of `cancellation_rate`.
+        let (length, mut found) = partial.map(|found| (found.length, found)).or(exact)?;
+        // `cancellations` means the member `cancelled` rather than a part of `cancellation_rate`.
         if !found.is_exact && found.length == 1 {
-            let related = self.vocabulary.related(stems[0], self.language).iter().copied();
-            let others: Vec<usize> = related.filter(|member| !found.members.contains(member)).collect();
-            found.members.extend(others);
+            let related = vocabulary.related(stems[0], self.context.language);
+            if !related.is_empty() {
+                found.members = related.to_vec();
+            }
         }
-        let is_corrected = self.corrected[..found.length].iter().any(|(_, is_corrected)| *is_corrected);
+        let is_corrected = self.corrected[..length].contains(&true);
         let certainty = if found.is_exact { 1.0 } else { CERTAINTY_OF_PART }
             * if is_corrected { CERTAINTY_OF_CORRECTION } else { 1.0 };
-        let MemberMatch { members, by_synonym, .. } = found;
-        Some((found.length, Candidates { members, by_synonym, certainty }))
+        let MemberMatch { members, by_synonym, by_name, .. } = found;
+        Some((length, Candidates { members, by_synonym, by_name, certainty }))
     }
 
-    fn word(&self, stems: &[&str], meaning: Meaning) -> ItemKind {
-        let is_group = matches!(self.language.phrase(&stems[..1]), Some((_, Meaning::Group)));
-        times::step(meaning).map_or(ItemKind::Word(meaning), |step| ItemKind::Step(step, is_group))
+    /// Returns the members whose names are the next words without links, as in `hour of departure`.
+    fn linked(&self) -> Option<(usize, MemberMatch)> {
+        let is_link = |token: &Token| self.context.language.is_link(&token.lower);
+        let is_word = |token: &Token| matches!(token.kind, TokenKind::Word | TokenKind::Number(_));
+        let words = self.tokens.iter().enumerate().take_while(|(_, token)| is_word(token));
+        let kept: Vec<(usize, &Token)> = words.filter(|(at, token)| *at == 0 || !is_link(token)).collect();
+        let stems: Vec<&str> = kept.iter().map(|(_, token)| &*token.stem).collect();
+        let found = self.context.vocabulary.exact(&stems)?;
+        let (last, _) = kept.get(found.length.checked_sub(1)?)?;
+        Some((last + 1, found))
     }
+
+    fn word(&self, stems: &[&str], length: usize, meaning: Meaning) -> (usize, ItemKind) {
+        let is_group = matches!(self.context.language.phrase(&stems[..1]), Some((_, Meaning::Group)));
+        if let Some(step) = times::step(meaning) {
+            return (length, ItemKind::Step(step, is_group));
+        }
+        let Meaning::Superlative(index) = meaning else { return (length, ItemKind::Word(meaning)) };
+        // `fastest first` orders all rows.
+        let is_first =
+            self.tokens.get(length).is_some_and(|next| self.context.language.ordinal(&next.lower) == Some(1));
+        let members =
+            self.member().filter(|(of_member, candidates)| *of_member == length && candidates.certainty >= 1.0);
+        let kind = ItemKind::Superlative(index, is_first, members.map(|(_, candidates)| candidates));
+        (length + usize::from(is_first), kind)
+    }
+}
+
+/// Returns whether a number follows a phrase.
+fn compares(meaning: Meaning) -> bool {
+    use Meaning::{After, AtLeast, AtMost, Before, Between, Bottom, Less, More, Top};
+    matches!(meaning, More | AtLeast | Less | AtMost | Between | Before | After | Top | Bottom)
 }
 
 fn unit(meaning: Meaning) -> Option<Unit> {
@@ -299,6 +358,7 @@ fn unit(meaning: Meaning) -> Option<Unit> {
         Meaning::Minute => Unit::Minutes,
         Meaning::Hour => Unit::Hours,
         Meaning::Day => Unit::Days,
+        Meaning::Percent => Unit::Percent,
         _ => return None,
     })
 }

@@ -3,7 +3,7 @@
 //!
 //! In: a file of questions with the queries that they mean. Out: the figures, with the questions that are not read as
 //! meant. Two queries are the same if they differ only in the order of their conditions and in the place of
-//! granularities.
+//! granularities, and in the place of a range of time.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 use terrane_app::query::RequestContext;
 use terrane_app::questions::{AskError, QuestionService, WordedQuestion};
-use terrane_compiler::query::{Filter, SemanticQuery, TimeDimension};
+use terrane_compiler::query::{Filter, SemanticQuery, TimeDimension, TimeRange};
 use terrane_compiler::types::Operator;
 use terrane_terminal::TerminalText;
 use terrane_wire::ErrorBody;
@@ -132,6 +132,10 @@ fn normalized(query: &SemanticQuery) -> SemanticQuery {
             }
             None => query.dimensions.push(dimension),
         }
+    }
+    if let Some(TimeRange { member: Some(member), granularity, range }) = query.time_range.clone() {
+        query.time_range = None;
+        query.time_dimensions.push(TimeDimension { member, granularity, range: Some(range) });
     }
     for filter in &mut query.filters {
         if let Filter::Condition { operator, values, .. } = filter {

@@ -1,0 +1,201 @@
+//! Looks up the words of a question among the values of dimensions, and the date of the newest data.
+//!
+//! In: an interpretation with words that may be values. Out: the values that the caller may see, with their numbers of
+//! rows in the cube that the question is about. All lookups are queries of the caller, so that policies and limits
+//! apply; a lookup that is denied finds nothing. Absent: the choice of a value, which the grammar makes.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use arrow::array::{Array as _, AsArray as _};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Int64Type};
+use jiff::civil::Date;
+use terrane_compiler::Access;
+use terrane_compiler::query::{Filter, MemberRef, OrderBy, QueryError, SemanticQuery, TimeDimension};
+use terrane_compiler::types::{Operator, Value};
+use terrane_questions::{Interpretation, KnownValue, KnownValues, SearchedWord};
+
+use super::{convert, vocabulary};
+use crate::metadata;
+use crate::query::{Answer, QueryRunError, QuerySession};
+
+/// The largest number of spellings that are looked up.
+const MAX_SPELLINGS: usize = 16;
+/// The largest number of dimensions whose values are looked up. A cube that plays two roles counts twice, so that the
+/// origin and the destination of a flight, each with a code and a name, are four.
+const MAX_DIMENSIONS: usize = 16;
+/// The largest number of values that one lookup returns.
+const MAX_VALUES: u64 = 100;
+/// The largest number of values of one dimension whose rows are counted.
+const MAX_COUNTED: usize = 20;
+
+/// The lookups of one question.
+pub(super) struct Lookups<'l> {
+    pub(super) session: &'l QuerySession<'l>,
+    pub(super) access: &'l Access<'l>,
+}
+
+impl Lookups<'_> {
+    /// Looks up the words of an interpretation.
+    ///
+    /// # Errors
+    /// The warehouse does not answer.
+    pub(super) async fn values(&self, reading: &Interpretation) -> Result<KnownValues, QueryRunError> {
+        let mut known = KnownValues::default();
+        let whole: Vec<&str> = reading.lookups.iter().flat_map(|one| &one.spellings).map(String::as_str).collect();
+        self.look_up(reading, &whole, &mut known).await?;
+        let is_found = |spelling: &String| {
+            let lower = spelling.to_lowercase();
+            known.values.iter().any(|value| value.value.to_lowercase().contains(&lower))
+        };
+        let unmatched = reading.lookups.iter().filter(|one| !one.spellings.iter().any(is_found));
+        let parts: Vec<&str> = unmatched.flat_map(|one| &one.parts).map(String::as_str).collect();
+        self.look_up(reading, &parts, &mut known).await?;
+        self.count(reading, &mut known).await?;
+        Ok(known)
+    }
+
+    /// Looks up spellings in each searchable dimension, one query for each dimension.
+    async fn look_up(
+        &self,
+        reading: &Interpretation,
+        spellings: &[&str],
+        known: &mut KnownValues,
+    ) -> Result<(), QueryRunError> {
+        let spellings = &spellings[..spellings.len().min(MAX_SPELLINGS)];
+        if spellings.is_empty() {
+            return Ok(());
+        }
+        let dimensions = vocabulary::searchable(self.access, reading.cube.as_deref());
+        for (cube, dimension) in dimensions.into_iter().take(MAX_DIMENSIONS) {
+            let member: Arc<str> = format!("{cube}.{dimension}").into();
+            let Some(answer) = self.run(&containing(&member, spellings)?).await? else { continue };
+            let values = texts(&answer);
+            if (values.len() as u64) < MAX_VALUES {
+                let words = spellings.iter().map(|word| Arc::from(*word));
+                known.searched.extend(words.map(|word| SearchedWord { member: Arc::clone(&member), word }));
+            }
+            let values = values.into_iter().flatten().filter(|value| !value.is_empty());
+            known.values.extend(values.map(|value| KnownValue { member: Arc::clone(&member), value, rows: None }));
+        }
+        Ok(())
+    }
+
+    /// Counts the rows of values in the cube that the question is about, and removes values that do not occur there.
+    async fn count(&self, reading: &Interpretation, known: &mut KnownValues) -> Result<(), QueryRunError> {
+        let cube = reading.cube.as_deref().and_then(|name| metadata::cube(self.access, name));
+        let Some(count) = cube.and_then(|cube| vocabulary::count_of(self.access, cube)) else { return Ok(()) };
+        let mut by_member: BTreeMap<Arc<str>, Vec<Arc<str>>> = BTreeMap::new();
+        for value in &known.values {
+            by_member.entry(Arc::clone(&value.member)).or_default().push(Arc::clone(&value.value));
+        }
+        for (member, values) in by_member {
+            if values.len() > MAX_COUNTED {
+                continue;
+            }
+            let Some(answer) = self.run(&counting(&count, &member, &values)?).await? else { continue };
+            let rows = numbers(&answer);
+            let counted: BTreeMap<Arc<str>, u64> = texts(&answer).into_iter().flatten().zip(rows).collect();
+            for value in known.values.iter_mut().filter(|value| value.member == member) {
+                value.rows = Some(counted.get(&value.value).copied().unwrap_or(0));
+            }
+        }
+        let is_occurring: HashSet<Arc<str>> =
+            known.values.iter().filter(|value| value.rows != Some(0)).map(|value| Arc::clone(&value.member)).collect();
+        known.values.retain(|value| value.rows != Some(0) || !is_occurring.contains(&value.member));
+        Ok(())
+    }
+
+    /// Returns the date of the newest data of the cube that a question is about; `None` if it is unknown.
+    ///
+    /// # Errors
+    /// The warehouse does not answer.
+    pub(super) async fn newest(&self, reading: &Interpretation) -> Result<Option<Date>, QueryRunError> {
+        let cube = reading.cube.as_deref().and_then(|name| metadata::cube(self.access, name));
+        let Some((cube, (time, step))) = cube.and_then(|cube| Some((cube, convert::newest_of(self.access, cube)?)))
+        else {
+            return Ok(None);
+        };
+        let member: MemberRef = format!("{}.{}", cube.name, time.name).parse()?;
+        let column: MemberRef = format!("{}.{}.{}", cube.name, time.name, step.as_str()).parse()?;
+        let query = SemanticQuery {
+            time_dimensions: vec![TimeDimension { member, granularity: Some(step), range: None }],
+            order: vec![OrderBy { member: column, descending: true }],
+            // A null may come first.
+            limit: Some(2),
+            skip_total: true,
+            ..SemanticQuery::default()
+        };
+        let Some(answer) = self.run(&query).await? else { return Ok(None) };
+        let days = texts(&answer).into_iter().flatten();
+        let day = |text: Arc<str>| text.get(..10).and_then(|day| day.parse().ok());
+        Ok(days.filter_map(day).max())
+    }
+
+    /// Runs a query of the caller. Returns `None` if the caller may not run it.
+    async fn run(&self, query: &SemanticQuery) -> Result<Option<Answer>, QueryRunError> {
+        match async { self.session.prepare(query).await?.run().await }.await {
+            Ok(answer) => Ok(Some(answer)),
+            // The dimension may be masked, so that it cannot be filtered, or a guardrail may forbid the lookup.
+            Err(QueryRunError::Query(_) | QueryRunError::Denied(_) | QueryRunError::Guardrail(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Returns the query for the values that contain one of several spellings, without regard to case.
+fn containing(member: &str, spellings: &[&str]) -> Result<SemanticQuery, QueryError> {
+    let member: MemberRef = member.parse()?;
+    let condition = |spelling: &&str| Filter::Condition {
+        member: member.clone(),
+        operator: Operator::ContainsAnyCase,
+        values: vec![Value::Text((*spelling).into())],
+    };
+    Ok(SemanticQuery {
+        filters: vec![Filter::Or(spellings.iter().map(condition).collect())],
+        order: vec![OrderBy { member: member.clone(), descending: false }],
+        dimensions: vec![member],
+        limit: Some(MAX_VALUES),
+        skip_total: true,
+        ..SemanticQuery::default()
+    })
+}
+
+/// Returns the query for the number of rows of each value.
+fn counting(count: &str, member: &str, values: &[Arc<str>]) -> Result<SemanticQuery, QueryError> {
+    let member: MemberRef = member.parse()?;
+    let values: Vec<Value> = values.iter().map(|value| Value::Text(Arc::clone(value))).collect();
+    let operator = Operator::InList;
+    Ok(SemanticQuery {
+        values: vec![count.parse()?],
+        filters: vec![Filter::Condition { member: member.clone(), operator, values }],
+        dimensions: vec![member],
+        limit: Some(MAX_VALUES),
+        skip_total: true,
+        ..SemanticQuery::default()
+    })
+}
+
+/// Returns the first column as strings.
+fn texts(answer: &Answer) -> Vec<Option<Arc<str>>> {
+    let columns = answer.batches.iter().filter_map(|batch| cast(batch.columns().first()?, &DataType::Utf8).ok());
+    let mut found = Vec::new();
+    for column in columns {
+        let values = column.as_string::<i32>();
+        found.extend((0..values.len()).map(|row| values.is_valid(row).then(|| values.value(row).into())));
+    }
+    found
+}
+
+/// Returns the second column as numbers.
+fn numbers(answer: &Answer) -> Vec<u64> {
+    let columns = answer.batches.iter().filter_map(|batch| cast(batch.columns().get(1)?, &DataType::Int64).ok());
+    let mut found = Vec::new();
+    for column in columns {
+        let values = column.as_primitive::<Int64Type>();
+        let value = |row: usize| if values.is_valid(row) { u64::try_from(values.value(row)).unwrap_or(0) } else { 0 };
+        found.extend((0..values.len()).map(value));
+    }
+    found
+}

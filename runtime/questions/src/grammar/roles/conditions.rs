@@ -1,0 +1,393 @@
+//! Reads conditions: a member, a comparison and values, in the orders in which questions have them.
+
+use std::sync::Arc;
+
+use super::{CERTAINTY_OF_GUESS, Candidates, DraftValue, Item, ItemKind, Reader, Role, certainty_of, shown, spelled};
+use crate::draft::Unit;
+use crate::language::Meaning;
+use crate::members::{KnownValue, MemberKind};
+
+/// The number of items before a number that may choose its member.
+const MAX_CONTEXT: usize = 3;
+
+impl Reader<'_> {
+    /// Reads a condition: a member, a comparison and its values. Returns the number of items, or `None` if the member
+    /// has no condition.
+    pub(super) fn condition(&mut self, at: usize, text: &str, candidates: &Candidates) -> Option<usize> {
+        // In `carriers with more than 1000 flights`, the number belongs to the member after it.
+        let is_number = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Number;
+        if !candidates.members.iter().any(is_number) && self.compares_next_member(at) {
+            return None;
+        }
+        let mut next = at + 1;
+        let mut is_negated = self.state.is_negated;
+        let mut operator = None;
+        // True after a word that announces a value: `is`, `except`.
+        let mut is_announced = is_negated;
+        while let Some(ItemKind::Word(meaning)) = self.items.get(next).map(|item| &item.kind) {
+            match meaning {
+                Meaning::Ignore | Meaning::Verb => {}
+                Meaning::Equals => is_announced = true,
+                Meaning::Not => (is_negated, is_announced) = (true, true),
+                Meaning::Missing => {
+                    let index = self.pick(text, candidates, Role::Operand)?;
+                    let name = Arc::clone(&self.vocabulary.entry(index).name);
+                    let (operator, state) = if is_negated { ("set", "not missing") } else { ("notSet", "missing") };
+                    self.filter(&name, operator, Vec::new());
+                    let whole = self.text(at, next + 1);
+                    self.piece(&whole, format!("only rows where {name} is {state}"), candidates.certainty);
+                    return Some(next + 1 - at);
+                }
+                meaning @ (Meaning::More
+                | Meaning::AtLeast
+                | Meaning::Less
+                | Meaning::AtMost
+                | Meaning::Between
+                | Meaning::Before
+                | Meaning::After
+                | Meaning::Contains
+                | Meaning::StartsWith
+                | Meaning::EndsWith) => operator = Some(*meaning),
+                _ => break,
+            }
+            next += 1;
+            if operator.is_some() {
+                break;
+            }
+        }
+        // `orders after 6 pm` has a condition on the hour of the day.
+        let is_hour = (at + 1..=next).any(|place| self.hours_at(place).is_some());
+        let (mut values, mut length) = self.values(next, operator == Some(Meaning::Between));
+        if values.is_empty() || is_hour {
+            return None;
+        }
+        // The comparison may follow the number: `90 minutes or more`.
+        if operator.is_none()
+            && let Some(ItemKind::Word(meaning @ (Meaning::AtLeast | Meaning::AtMost))) =
+                self.items.get(next + length).map(|item| &item.kind)
+            && !matches!(self.items.get(next + length + 1).map(|item| &item.kind), Some(ItemKind::Number(..)))
+        {
+            operator = Some(*meaning);
+            length += 1;
+        }
+        // A value directly after a member belongs to it only if no other rule explains the value.
+        let wants_text = values.iter().any(|(value, _)| matches!(value, DraftValue::Text(_)));
+        if operator.is_none() && !wants_text && next == at + 1 && !candidates.members.iter().any(is_number) {
+            return None;
+        }
+        let fits = |kind: MemberKind| match (wants_text, operator) {
+            (true, _) => kind == MemberKind::Text,
+            (false, Some(_)) => matches!(kind, MemberKind::Number | MemberKind::Measure | MemberKind::Metric),
+            (false, None) => kind == MemberKind::Number,
+        };
+        let mut members: Vec<usize> =
+            candidates.members.iter().copied().filter(|member| fits(self.vocabulary.entry(*member).kind)).collect();
+        if wants_text && operator.is_none() {
+            let is_adjacent = next == at + 1;
+            members.retain(|member| self.may_have_value(*member, next, is_adjacent, is_announced));
+        }
+        // In `on-time rate below 75%`, the measure is a value as well.
+        let is_value = |member: &usize| self.vocabulary.entry(*member).kind.is_value();
+        if operator.is_some()
+            && members.iter().all(is_value)
+            && matches!(values.first(), Some((_, Some(Unit::Percent))))
+        {
+            members.retain(|member| self.vocabulary.entry(*member).is_share || self.has_percent(*member));
+        }
+        // In `flights over 2000 miles`, the number belongs to a member with this unit.
+        if let Some((_, Some(unit))) = values.first()
+            && *unit != Unit::Percent
+            && !members.iter().any(|member| is_number(member) || self.has_unit(*member, unit))
+        {
+            return None;
+        }
+        if members.is_empty() {
+            return None;
+        }
+        let index = self.pick(text, &Candidates { members, ..candidates.clone() }, Role::Any)?;
+        let end = next + length;
+        // In `by carrier except UA` and `by carrier for UA and DL`, the member is a group as well.
+        let entry = self.vocabulary.entry(index);
+        let is_listed = self.continues_groups(at) && next > at + 1;
+        if self.state.groups && (is_negated || is_listed) && entry.kind == MemberKind::Text {
+            self.group(&Arc::clone(&entry.name));
+        }
+        let mut certainty: f64 = 1.0;
+        if wants_text {
+            // One item lies between two values: `and`, `or` or a comma.
+            for (number, (value, _)) in values.iter_mut().enumerate() {
+                match self.value_of(index, next + 2 * number, operator.is_some()) {
+                    Ok((found, of_value)) => {
+                        *value = found;
+                        certainty = certainty.min(of_value);
+                    }
+                    Err(message) => {
+                        let text = self.items[next + 2 * number].text.clone();
+                        let choices = self.text_dimensions();
+                        self.unclear(&text, message, choices);
+                        self.state.is_negated = false;
+                        return Some(end - at);
+                    }
+                }
+            }
+        }
+        if entry.kind.is_value() {
+            self.add_value(&Arc::clone(&entry.name));
+        }
+        self.compare((at, end), index, operator, is_negated, &values, certainty);
+        self.state.is_negated = false;
+        self.state.is_which = false;
+        Some(end - at)
+    }
+
+    /// Returns whether the item at a place may be a value of a member. An unknown word may be a value in two cases.
+    /// Either another word announces it, as in `carrier is UA`, or it directly follows the member and looks like a
+    /// name, as in `carrier UA`.
+    pub(super) fn may_have_value(&self, member: usize, at: usize, is_adjacent: bool, is_announced: bool) -> bool {
+        let Some(item) = self.items.get(at) else { return false };
+        let is_own = |known: &KnownValue| known.member == self.vocabulary.entry(member).name;
+        match &item.kind {
+            ItemKind::Value(values) => is_announced || values.iter().any(is_own),
+            ItemKind::Quoted => is_announced || is_adjacent,
+            ItemKind::Unknown => {
+                let is_name = |c: char| c.is_uppercase() || c.is_numeric();
+                is_announced || (is_adjacent && item.text.contains(is_name))
+            }
+            _ => true,
+        }
+    }
+
+    /// Returns the value of a member at a place, and its certainty.
+    pub(super) fn value_of(&self, member: usize, at: usize, has_operator: bool) -> Result<(DraftValue, f64), String> {
+        let (item, name) = (&self.items[at], &self.vocabulary.entry(member).name);
+        let as_written = (DraftValue::Text(item.text.as_str().into()), CERTAINTY_OF_GUESS);
+        if has_operator {
+            return Ok((as_written.0, 1.0));
+        }
+        let no_value = || Err(format!("`{}` is unknown: `{name}` has no such value", item.text));
+        if let ItemKind::Value(values) = &item.kind {
+            let own: Vec<&KnownValue> = values.iter().filter(|known| known.member == *name).collect();
+            return match own[..] {
+                [known, ..] => Ok((DraftValue::Text(Arc::clone(&known.value)), certainty_of(&item.text, &known.value))),
+                [] if self.is_searched(name, &item.text) => no_value(),
+                [] => Ok(as_written),
+            };
+        }
+        match self.is_searched(name, &item.text) {
+            true => no_value(),
+            false => Ok(as_written),
+        }
+    }
+
+    /// Returns whether all values of a dimension that contain a word were looked up.
+    pub(super) fn is_searched(&self, member: &Arc<str>, word: &str) -> bool {
+        self.values
+            .searched
+            .iter()
+            .any(|searched| searched.member == *member && spelled(&searched.word) == spelled(word))
+    }
+
+    pub(super) fn has_unit(&self, member: usize, unit: &Unit) -> bool {
+        self.vocabulary.entry(member).unit.as_ref().is_some_and(|own| own.fits(unit))
+    }
+
+    /// Reads a comparison that no member precedes, as in `more than 1000 flights` and `over 2000 miles`.
+    pub(super) fn comparison_without_member(&mut self, at: usize, text: &str, meaning: Meaning) -> usize {
+        let (values, length) = self.values(at + 1, meaning == Meaning::Between);
+        let end = at + 1 + length;
+        let next = self.items.get(end).cloned();
+        let unit = values.first().and_then(|(_, unit)| unit.clone());
+        if let (false, Some(Item { text: name, kind: ItemKind::Member(candidates), .. })) = (values.is_empty(), &next) {
+            let candidates = self.compared(candidates, unit.as_ref());
+            if !candidates.members.is_empty() {
+                if let Some(index) = self.pick(name, &candidates, Role::Any) {
+                    let entry = self.vocabulary.entry(index);
+                    if entry.kind.is_value() {
+                        self.add_value(&Arc::clone(&entry.name));
+                    }
+                    self.compare((at, end + 1), index, Some(meaning), false, &values, 1.0);
+                }
+                return end + 1 - at;
+            }
+        }
+        // `flights over 2000 miles` compares the numeric dimension that has this unit.
+        if let Some(unit) = &unit
+            && let Some(length) = self.compare_unit((at, end), meaning, &values, unit)
+        {
+            return length;
+        }
+        let whole = self.text(at, end.max(at + 1));
+        let message = format!("`{whole}` compares no member");
+        let choices = self.choices_of(MemberKind::Number);
+        self.unclear(text, message, choices);
+        end - at
+    }
+
+    /// Returns the candidates that a number with a unit can be compared with.
+    fn compared(&self, candidates: &Candidates, unit: Option<&Unit>) -> Candidates {
+        let is_number = |index: &usize| {
+            let kind = self.vocabulary.entry(*index).kind;
+            matches!(kind, MemberKind::Number | MemberKind::Measure | MemberKind::Metric)
+        };
+        let fits = |index: &usize| unit.is_none_or(|unit| *unit == Unit::Percent || self.has_unit(*index, unit));
+        let members: Vec<usize> = candidates.members.iter().copied().filter(is_number).filter(fits).collect();
+        let is_dimension = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Number;
+        // Without groups, the number of each row is compared, as in `planes with more than 200 seats`.
+        let members = match members.iter().copied().filter(is_dimension).collect::<Vec<usize>>() {
+            dimensions if !dimensions.is_empty() && self.draft.groups.is_empty() => dimensions,
+            _ => members,
+        };
+        Candidates { members, ..candidates.clone() }
+    }
+
+    /// Compares the numeric dimension of the main cube that has a unit. The words around the number choose between
+    /// several, as in `left more than 2 hours late`. Returns the number of items read, or `None` if no dimension fits.
+    fn compare_unit(
+        &mut self,
+        (at, end): (usize, usize),
+        meaning: Meaning,
+        values: &[(DraftValue, Option<Unit>)],
+        unit: &Unit,
+    ) -> Option<usize> {
+        let of_rows = self.vocabulary.entries().filter(|(_, entry)| entry.kind == MemberKind::Number);
+        let of_cube = of_rows.filter(|(_, entry)| self.is_of_main_cube(entry)).map(|(index, _)| index);
+        let members: Vec<usize> = of_cube.filter(|index| self.has_unit(*index, unit)).collect();
+        if members.is_empty() {
+            return None;
+        }
+        let roots_of = |item: &Item| {
+            let words = spelled(&item.text);
+            words.split(' ').map(|word| self.language.root(&self.language.stem(word))).collect::<Vec<String>>()
+        };
+        let around = at.saturating_sub(MAX_CONTEXT)..(end + 1).min(self.items.len());
+        let roots: Vec<String> = self.items[around].iter().flat_map(roots_of).collect();
+        let shared = |index: &usize| self.vocabulary.shared_roots(*index, roots.iter().map(String::as_str));
+        let most = members.iter().map(shared).max().unwrap_or(0);
+        let members: Vec<usize> = members.iter().copied().filter(|index| shared(index) == most).collect();
+        let is_used = |item: &&Item| {
+            let is_own =
+                |index: &usize| self.vocabulary.shared_roots(*index, roots_of(item).iter().map(String::as_str)) > 0;
+            matches!(item.kind, ItemKind::Member(_) | ItemKind::Unknown) && members.iter().all(is_own)
+        };
+        let end = end + usize::from(self.items.get(end).is_some_and(|item| is_used(&item)));
+        let whole = self.text(at, end);
+        let candidates = Candidates { members, certainty: 1.0, ..Candidates::default() };
+        if let Some(index) = self.pick(&whole, &candidates, Role::Operand) {
+            self.compare((at, end), index, Some(meaning), false, values, 1.0);
+        }
+        Some(end - at)
+    }
+
+    /// Returns whether the numbers of a member are percentages, and not fractions.
+    fn has_percent(&self, member: usize) -> bool {
+        matches!(&self.vocabulary.entry(member).unit, Some(Unit::Named(name)) if matches!(&**name, "%" | "percent"))
+    }
+
+    pub(super) fn compare(
+        &mut self,
+        (start, end): (usize, usize),
+        index: usize,
+        operator: Option<Meaning>,
+        is_negated: bool,
+        values: &[(DraftValue, Option<Unit>)],
+        certainty: f64,
+    ) {
+        let entry = self.vocabulary.entry(index);
+        let name = Arc::clone(&entry.name);
+        let whole = self.text(start, end);
+        let of_member = if entry.is_share && entry.unit.is_none() { Some(&Unit::Percent) } else { entry.unit.as_ref() };
+        let Some(values) = values.iter().map(|value| converted(value, of_member)).collect::<Option<Vec<_>>>() else {
+            self.unclear(&whole, format!("the unit of `{name}` is unknown; leave the unit out"), Vec::new());
+            return;
+        };
+        let operator = match (operator, is_negated, values.len()) {
+            (None, false, 1) => "equals",
+            (None, true, 1) => "notEquals",
+            (None, false, _) => "inList",
+            (None, true, _) => "notInList",
+            (Some(Meaning::After), false, 1) => "gt",
+            (Some(Meaning::Before), false, 1) => "lt",
+            (Some(Meaning::More), false, 1) | (Some(Meaning::AtMost), true, 1) => "gt",
+            (Some(Meaning::AtLeast), false, 1) | (Some(Meaning::Less), true, 1) => "gte",
+            (Some(Meaning::Less), false, 1) | (Some(Meaning::AtLeast), true, 1) => "lt",
+            (Some(Meaning::AtMost), false, 1) | (Some(Meaning::More), true, 1) => "lte",
+            (Some(Meaning::Between), false, 2) => "between",
+            (Some(Meaning::Contains), false, 1) => "contains",
+            (Some(Meaning::Contains), true, 1) => "notContains",
+            (Some(Meaning::StartsWith), false, 1) => "startsWith",
+            (Some(Meaning::EndsWith), false, 1) => "endsWith",
+            _ => {
+                self.unclear(&whole, format!("`{whole}` is not a condition"), Vec::new());
+                return;
+            }
+        };
+        if entry.kind.is_value() {
+            self.state.conditions_of_values.push(whole.clone());
+        }
+        let shown: Vec<String> = values.iter().map(shown).collect();
+        self.filter(&name, operator, values);
+        self.piece(&whole, format!("only where {name} {operator} {}", shown.join(", ")), certainty);
+    }
+
+    /// Returns the values at a place, and the number of items. The values of a list are separated by `and`, `or` or
+    /// commas.
+    pub(super) fn values(&self, at: usize, is_between: bool) -> (Vec<(DraftValue, Option<Unit>)>, usize) {
+        let value = |item: &Item| match &item.kind {
+            ItemKind::Number(number, unit) => Some((DraftValue::Number(*number), unit.clone())),
+            ItemKind::Quoted | ItemKind::Unknown => Some((DraftValue::Text(item.text.as_str().into()), None)),
+            ItemKind::Value(values) => values.first().map(|known| (DraftValue::Text(Arc::clone(&known.value)), None)),
+            _ => None,
+        };
+        let (mut values, mut next) = (Vec::new(), at);
+        while let Some(found) = self.items.get(next).and_then(value) {
+            values.push(found);
+            next += 1;
+            let is_list = matches!(self.items.get(next).map(|item| &item.kind), Some(ItemKind::Word(Meaning::And)));
+            let is_full = is_between && values.len() == 2;
+            if is_full || !is_list || self.items.get(next + 1).and_then(value).is_none() {
+                break;
+            }
+            next += 1;
+        }
+        // The unit may follow only the second number: `between 1 and 2 hours`.
+        if is_between && let [(_, first), (_, second)] = &mut values[..] {
+            *first = first.take().or_else(|| second.clone());
+        }
+        (values, next - at)
+    }
+
+    /// Returns whether the comparison after a member has a member of its own, as in `more than 1000 flights`.
+    pub(super) fn compares_next_member(&self, at: usize) -> bool {
+        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::Verb));
+        let comparison = at + 1 + self.items[at + 1..].iter().take_while(is_filler).count();
+        use Meaning::{AtLeast, AtMost, Less, More};
+        let compares = |item: &Item| matches!(item.kind, ItemKind::Word(More | AtLeast | Less | AtMost));
+        if !self.items.get(comparison).is_some_and(compares) {
+            return false;
+        }
+        let (values, length) = self.values(comparison + 1, false);
+        let next = self.items.get(comparison + 1 + length).map(|item| &item.kind);
+        let is_compared = |index: &usize| {
+            let kind = self.vocabulary.entry(*index).kind;
+            matches!(kind, MemberKind::Number | MemberKind::Measure | MemberKind::Metric)
+        };
+        !values.is_empty() && matches!(next, Some(ItemKind::Member(found)) if found.members.iter().any(is_compared))
+    }
+}
+
+/// Converts a number to the unit of a member. Returns `None` if the member's unit is unknown or of another kind.
+fn converted((value, unit): &(DraftValue, Option<Unit>), of: Option<&Unit>) -> Option<DraftValue> {
+    let (DraftValue::Number(number), Some(unit)) = (value, unit) else { return Some(value.clone()) };
+    if *unit == Unit::Percent {
+        return match of {
+            Some(Unit::Percent) => Some(value.clone()),
+            Some(Unit::Named(name)) if matches!(&**name, "%" | "percent") => Some(DraftValue::Number(number * 100.0)),
+            _ => None,
+        };
+    }
+    let of = of.filter(|of| of.fits(unit))?;
+    Some(DraftValue::Number(match (unit.seconds(), of.seconds()) {
+        (Some(from), Some(to)) => number * from / to,
+        _ => *number,
+    }))
+}

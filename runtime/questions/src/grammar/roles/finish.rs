@@ -1,0 +1,154 @@
+//! Completes the draft after the last item: the measure, the order, the times.
+
+use std::sync::Arc;
+
+use super::{MAX_CHOICES, Reader, TimeItem};
+use crate::draft::{Comparison, DraftRange, Unit};
+use crate::members::MemberKind;
+
+impl Reader<'_> {
+    /// Completes the draft with the count of rows, the order of a ranking and the range.
+    pub(super) fn finish(&mut self) {
+        if let Some((_, word)) = self.state.aggregate.take().filter(|_| self.draft.values.is_empty()) {
+            self.unclear(&word, format!("`{word}` belongs to no measure"), Vec::new());
+        }
+        if self.draft.values.is_empty()
+            && self.state.superlative.is_none()
+            && let Some(count) = self.count()
+        {
+            self.draft.values.push(count);
+        }
+        let is_ranked = self.state.rank.is_some();
+        self.complete_ranking();
+        let ranks =
+            is_ranked || self.draft.limit.is_some() || self.draft.order.is_some() || self.draft.granularity.is_some();
+        let is_list = !self.draft.groups.is_empty() && !ranks;
+        if self.draft.values.is_empty() && !is_list && self.clarifications.is_empty() {
+            let measures = self.vocabulary.entries().filter(|(_, entry)| entry.kind == MemberKind::Measure);
+            let choices = measures.map(|(_, entry)| Arc::clone(&entry.name)).take(MAX_CHOICES).collect();
+            self.unclear("", "the question names no measure".to_owned(), choices);
+        }
+        self.complete_order_piece();
+        self.complete_range();
+        self.complete_comparison();
+        self.check_units();
+        if self.draft.totals && self.draft.groups.is_empty() && self.draft.granularity.is_none() {
+            self.unclear("", "a share needs a group, or a measure that is a rate".to_owned(), Vec::new());
+        }
+        // `flights over 60` would compare the total with a number.
+        if self.draft.groups.is_empty() && self.draft.granularity.is_none() {
+            for text in std::mem::take(&mut self.state.conditions_of_values) {
+                let choices = self.choices_of(MemberKind::Number);
+                self.unclear(&text, format!("`{text}` compares a total; name a group or a dimension"), choices);
+            }
+        }
+    }
+
+    /// Sets the range of time. Times that follow one another, as in `in June and July`, are one range.
+    fn complete_range(&mut self) {
+        let mut ranges = std::mem::take(&mut self.state.ranges).into_iter();
+        let Some(mut whole) = ranges.next() else { return };
+        for next in ranges {
+            whole = match (whole.days, next.days) {
+                (Some((first, end)), Some((start, last))) if end.tomorrow().is_ok_and(|day| day == start) => {
+                    let range = DraftRange::Between(Some(first.to_string().into()), Some(last.to_string().into()));
+                    TimeItem { range, days: Some((first, last)), is_dated: whole.is_dated }
+                }
+                _ => {
+                    self.unclear("", "the question has several times".to_owned(), Vec::new());
+                    break;
+                }
+            };
+        }
+        self.draft.range = Some(whole.range);
+    }
+
+    /// Compares the units that the question names for its answer with those of its measures.
+    fn check_units(&mut self) {
+        for (text, unit) in std::mem::take(&mut self.state.units) {
+            let own: Vec<&Unit> = self
+                .draft
+                .values
+                .iter()
+                .filter_map(|name| self.vocabulary.index_of(name))
+                .filter_map(|index| self.vocabulary.entry(index).unit.as_ref())
+                .collect();
+            if own.contains(&&unit) {
+                self.piece(&text, "the unit of the measure".to_owned(), 1.0);
+                continue;
+            }
+            let shown: Vec<String> = own.iter().map(|unit| format!("{unit:?}").to_lowercase()).collect();
+            let message = match shown.is_empty() {
+                true => format!("no measure of the question has the unit `{text}`"),
+                false => {
+                    format!("the measures of the question are not in `{text}`; their units are {}", shown.join(", "))
+                }
+            };
+            self.unclear(&text, message, Vec::new());
+        }
+    }
+
+    pub(super) fn complete_comparison(&mut self) {
+        if self.draft.compare.is_none() {
+            return;
+        }
+        let previous = match &self.draft.range {
+            Some(DraftRange::Words(words)) => length(words),
+            _ => None,
+        };
+        match (&self.draft.compare, &self.draft.range, previous) {
+            (_, None, _) => self.unclear("", "a comparison needs a time".to_owned(), Vec::new()),
+            (Some(Comparison::Shift(shift)), Some(_), previous) if shift.is_empty() => match previous {
+                Some(previous) => self.draft.compare = Some(Comparison::Shift(previous.into())),
+                None => self.unclear("", "the period before this time is unknown".to_owned(), Vec::new()),
+            },
+            _ => {}
+        }
+    }
+
+    /// Returns the measure that counts rows, for a question that names no measure.
+    pub(super) fn count(&self) -> Option<Arc<str>> {
+        let is_list = self.state.cube.is_none() && self.draft.segments.is_empty() && self.draft.filters.is_empty();
+        if is_list {
+            return None;
+        }
+        let named = self.state.cube.map(|index| self.vocabulary.entry(index));
+        let of_main = || {
+            let cubes =
+                self.vocabulary.entries().map(|(_, entry)| entry).filter(|entry| entry.kind == MemberKind::Cube);
+            cubes.into_iter().find(|entry| self.is_of_main_cube(entry))
+        };
+        named.or_else(of_main)?.count.clone()
+    }
+
+    /// Returns the measure that counts the rows of the named cube or else of the main cube.
+    pub(super) fn count_of_main(&self) -> Option<Arc<str>> {
+        let named = self.state.cube.map(|index| self.vocabulary.entry(index));
+        let main = || self.main_cube.as_ref().and_then(|name| self.vocabulary.cube(name));
+        named.or_else(main)?.count.clone()
+    }
+
+    /// Adds the direction to the meaning of the part that orders the rows.
+    pub(super) fn complete_order_piece(&mut self) {
+        let piece = self.state.order_piece.and_then(|at| self.pieces.get_mut(at));
+        if let (Some(piece), Some(order)) = (piece, &self.draft.order) {
+            piece.meaning.push_str(if order.is_descending { ", descending" } else { ", ascending" });
+        }
+    }
+}
+
+/// Returns the length of a range, such as `1 month` for `this month`.
+fn length(words: &str) -> Option<String> {
+    if let Some(rest) = words.strip_prefix("this ").or_else(|| words.strip_prefix("last ")) {
+        let counted = rest.starts_with(|c: char| c.is_ascii_digit());
+        return Some(if counted { rest.to_owned() } else { format!("1 {rest}") });
+    }
+    match (words, words.len()) {
+        ("today" | "yesterday", _) => Some("1 day".to_owned()),
+        (_, 4) => Some("1 year".to_owned()),
+        (_, 7) if words.contains('Q') => Some("1 quarter".to_owned()),
+        (_, 7) => Some("1 month".to_owned()),
+        (_, 10) => Some("1 day".to_owned()),
+        _ => None,
+    }
+}

@@ -1,0 +1,189 @@
+//! Reads values whose dimension was looked up, and chooses the dimension.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{DraftValue, ItemKind, MAX_CHOICES, MAX_VALUES, Reader, certainty_of};
+use crate::draft::Unit;
+use crate::language::{Direction, Meaning};
+use crate::members::KnownValue;
+
+impl Reader<'_> {
+    /// Reads values whose dimension was looked up, such as `JFK or EWR`. Returns the number of items read.
+    pub(super) fn known_value(&mut self, at: usize, text: &str, values: &[KnownValue]) -> usize {
+        self.state.groups = false;
+        let list = self.list(at, values);
+        let candidates = self.dimensions_of(at, values, &list.sets);
+        let [member] = &candidates[..] else {
+            let choices = candidates.iter().map(Arc::clone).take(MAX_CHOICES).collect();
+            self.unclear(text, format!("`{text}` is a value of several dimensions"), choices);
+            return 1;
+        };
+        // `flights to JFK` must not select the flights from JFK.
+        if let (Some(own), Some(wanted)) = (self.vocabulary.direction(member), self.direction_before(at))
+            && own != wanted
+        {
+            self.unclear(text, format!("`{text}` is known as a value of `{member}` only"), vec![Arc::clone(member)]);
+            return 1;
+        }
+        let is_own = |known: &&KnownValue| known.member == *member;
+        let sets = || list.sets.iter().take_while(|set| set.iter().any(|known| is_own(&known)));
+        let end = at + 2 * sets().count() - 1;
+        let mut found: Vec<Arc<str>> = Vec::new();
+        for set in sets() {
+            let own: Vec<&KnownValue> = set.iter().filter(is_own).collect();
+            if own.len() > MAX_VALUES {
+                self.unclear(text, several_values(text, &own), vec![Arc::clone(member)]);
+                return end - at;
+            }
+            found.extend(own.iter().map(|known| Arc::clone(&known.value)));
+        }
+        found.dedup();
+        let others = values.iter().map(|known| &known.member).filter(|other| *other != member);
+        self.alternatives = others.map(Arc::clone).collect();
+        self.alternatives.dedup();
+        if list.is_compared && end > at + 1 {
+            self.group(member);
+        }
+        self.filter_values(at..end, member, &found);
+        end - at
+    }
+
+    fn filter_values(&mut self, items: Range<usize>, member: &Arc<str>, found: &[Arc<str>]) {
+        let is_negated = std::mem::take(&mut self.state.is_negated);
+        let operator = match (is_negated, found.len()) {
+            (false, 1) => "equals",
+            (true, 1) => "notEquals",
+            (false, _) => "inList",
+            (true, _) => "notInList",
+        };
+        let whole = self.text(items.start, items.end);
+        let certainty = found.iter().map(|value| certainty_of(&whole, value)).fold(1.0, f64::min);
+        let values = found.iter().map(|value| DraftValue::Text(Arc::clone(value))).collect();
+        self.filter(member, operator, values);
+        self.piece(&whole, format!("only where {member} {operator} {}", found.join(", ")), certainty);
+    }
+
+    /// Returns the values of a list that begins at a place: items between `and`, `or`, commas or `vs`.
+    fn list(&self, at: usize, first: &[KnownValue]) -> ValueList {
+        let mut list = ValueList { sets: vec![first.to_vec()], is_compared: false };
+        let mut end = at + 1;
+        while let (Some(ItemKind::Word(joiner @ (Meaning::And | Meaning::Versus))), Some(ItemKind::Value(next))) =
+            (self.items.get(end).map(|item| &item.kind), self.items.get(end + 1).map(|item| &item.kind))
+        {
+            list.sets.push(next.clone());
+            list.is_compared |= *joiner == Meaning::Versus;
+            end += 2;
+        }
+        list
+    }
+
+    /// Returns the dimensions that a value may belong to: one, unless several fit equally well.
+    fn dimensions_of(&self, at: usize, values: &[KnownValue], list: &[Vec<KnownValue>]) -> Vec<Arc<str>> {
+        let mut members: Vec<Arc<str>> = values.iter().map(|known| Arc::clone(&known.member)).collect();
+        members.dedup();
+        let narrowed = |members: Vec<Arc<str>>, keeps: &dyn Fn(&Arc<str>) -> bool| {
+            let remaining: Vec<Arc<str>> = members.iter().filter(|member| keeps(member)).map(Arc::clone).collect();
+            if remaining.is_empty() { members } else { remaining }
+        };
+        let is_of = |set: &[KnownValue], member: &Arc<str>| set.iter().any(|known| known.member == *member);
+        if let Some(wanted) = self.direction_before(at) {
+            members = narrowed(members, &|member| self.vocabulary.direction(member) == Some(wanted));
+        }
+        // In `by origin except EWR`, the value belongs to the dimension that is grouped by.
+        members = narrowed(members, &|member| self.is_group(member));
+        members = narrowed(members, &|member| list.iter().all(|set| is_of(set, member)));
+        members = narrowed(members, &|member| self.is_value_near(at, member));
+        let rows = |member: &Arc<str>| {
+            let own = values.iter().filter(|known| known.member == *member);
+            own.map(|known| known.rows).try_fold(0, |sum, rows| Some(sum + rows?))
+        };
+        let most = members.iter().filter_map(rows).max().unwrap_or(0);
+        // A value that hardly occurs in another dimension is not meant there.
+        members = narrowed(members, &|member| rows(member).is_none_or(|rows| rows.saturating_mul(DOMINANCE) > most));
+        narrowed(members, &|member| {
+            self.vocabulary.entries().any(|(_, entry)| entry.name == *member && self.is_of_main_cube(entry))
+        })
+    }
+
+    /// Returns whether the item before a value names its dimension, as in `manufacturer Boeing`.
+    fn is_value_near(&self, at: usize, member: &Arc<str>) -> bool {
+        let before = self.items[..at].iter().rev().map(|item| &item.kind);
+        let mut before = before.skip_while(|kind| matches!(kind, ItemKind::Word(Meaning::Ignore | Meaning::Equals)));
+        matches!(before.next(), Some(ItemKind::Member(candidates))
+            if candidates.members.iter().any(|index| self.vocabulary.entry(*index).name == *member))
+    }
+
+    /// Returns the direction that the word `from` or `to` before a value expresses.
+    pub(super) fn direction_before(&self, at: usize) -> Option<Direction> {
+        let before = self.items[..at].iter().rev().map(|item| &item.kind);
+        let mut before = before.skip_while(|kind| matches!(kind, ItemKind::Word(Meaning::Ignore)));
+        match before.next()? {
+            ItemKind::Word(Meaning::From) => Some(Direction::From),
+            ItemKind::Word(Meaning::To) => Some(Direction::To),
+            _ => None,
+        }
+    }
+
+    /// Asks the caller for the dimension of a value.
+    pub(super) fn value_alone(&mut self, at: usize, text: &str) -> usize {
+        if self.is_unit_of_answer(at) {
+            return self.unit_of_answer(text);
+        }
+        let choices = self.text_dimensions();
+        let message = match choices.is_empty() {
+            true => format!("`{text}` is unknown"),
+            false => format!("`{text}` is unknown; if it is a value, write its dimension before it"),
+        };
+        self.unclear(text, message, choices);
+        1
+    }
+
+    /// Returns whether the word at a place names the unit of the answer, as in `in miles` and `how many inches of rain`.
+    pub(super) fn is_unit_of_answer(&self, at: usize) -> bool {
+        let before = at.checked_sub(1).map(|at| &self.items[at]);
+        let is_announced = before.is_some_and(|item| match item.kind {
+            ItemKind::Word(Meaning::Ignore) => self.language.is_unit_word(&item.text.to_lowercase()),
+            ItemKind::Word(Meaning::HowMany) => true,
+            _ => false,
+        });
+        is_announced && self.unit_named(&self.items[at].text).is_some()
+    }
+
+    fn unit_named(&self, text: &str) -> Option<Unit> {
+        let stem = self.language.stem(&text.to_lowercase());
+        let of_time = match self.language.phrase(&[&stem]) {
+            Some((1, Meaning::Second)) => Some(Unit::Seconds),
+            Some((1, Meaning::Minute)) => Some(Unit::Minutes),
+            Some((1, Meaning::Hour)) => Some(Unit::Hours),
+            Some((1, Meaning::Day)) => Some(Unit::Days),
+            _ => None,
+        };
+        of_time.or_else(|| self.vocabulary.unit(&stem).cloned())
+    }
+
+    /// Notes the unit of the answer, which `finish` compares with the units of the measures. Returns the number of items
+    /// read.
+    pub(super) fn unit_of_answer(&mut self, text: &str) -> usize {
+        if let Some(unit) = self.unit_named(text) {
+            self.state.units.push((text.to_owned(), unit));
+        }
+        1
+    }
+}
+
+/// The number of times that a value occurs more often in one dimension than in another one that is then not meant.
+const DOMINANCE: u64 = 20;
+
+/// The values of a list.
+struct ValueList {
+    /// The values that each item of the list may mean.
+    sets: Vec<Vec<KnownValue>>,
+    /// True if the list compares values, as in `UA vs DL`.
+    is_compared: bool,
+}
+
+fn several_values(text: &str, values: &[&KnownValue]) -> String {
+    let shown: Vec<String> = values.iter().take(MAX_VALUES).map(|known| format!("`{}`", known.value)).collect();
+    format!("{} values contain `{text}`, among them {}", values.len(), shown.join(", "))
+}

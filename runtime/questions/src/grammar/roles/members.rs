@@ -1,0 +1,271 @@
+//! Reads members: measures, groups, segments and boolean dimensions.
+
+use std::sync::Arc;
+
+use super::{Candidates, DraftValue, Item, ItemKind, MAX_ROWS, Reader, Role, is_count};
+use crate::draft::{DraftOrder, Unit};
+use crate::language::Meaning;
+use crate::members::{MemberEntry, MemberKind};
+
+impl Reader<'_> {
+    /// Reads a member with the condition after it, or else as a value, a group or a boolean dimension.
+    pub(super) fn member(&mut self, at: usize, text: &str, candidates: &Candidates) -> usize {
+        if let Some(length) = self.condition(at, text, candidates) {
+            return length;
+        }
+        let in_groups = self.state.groups && self.continues_groups(at);
+        if self.is_ranked_thing(candidates) {
+            return self.piece(text, "the rows that are ranked".to_owned(), candidates.certainty);
+        }
+        let role = match (in_groups, self.state.is_which, self.state.rank) {
+            _ if self.state.sorts => Role::Operand,
+            // A ranked measure, as in `top 5 carriers by flights` and `most flights`.
+            (true, _, Some(_)) => Role::Value,
+            (true, ..) => Role::Group,
+            (_, true, None) => Role::Group,
+            (_, _, Some(_)) if self.ranks_groups() => Role::Group,
+            (_, _, Some(_)) => Role::Value,
+            // A group whose measure follows, as in `carriers with more than 1000 flights`.
+            _ if self.draft.values.is_empty() && self.draft.groups.is_empty() && self.names_groups(at, candidates) => {
+                self.note_ranking_behind(at);
+                Role::Group
+            }
+            _ => Role::Any,
+        };
+        if role == Role::Any && self.is_context(at, candidates) {
+            return self.piece(text, "named once more".to_owned(), candidates.certainty);
+        }
+        if role == Role::Group && !in_groups {
+            self.note_ranked(at);
+        }
+        let is_which = std::mem::take(&mut self.state.is_which);
+        let picked = self.pick(text, candidates, role);
+        let is_negated = std::mem::take(&mut self.state.is_negated);
+        self.state.is_predicate = false;
+        let Some(index) = picked else { return 1 };
+        let entry = self.vocabulary.entry(index);
+        let (name, certainty) = (Arc::clone(&entry.name), candidates.certainty);
+        match entry.kind {
+            MemberKind::Cube => {
+                self.state.cube = Some(index);
+                self.piece(text, format!("rows of {name}"), certainty)
+            }
+            MemberKind::Measure | MemberKind::Metric if role == Role::Any && self.belongs_to_measure(at) => {
+                self.unclear(
+                    text,
+                    format!("measure `{name}` follows another one; write `and` between them"),
+                    Vec::new(),
+                );
+                1
+            }
+            MemberKind::Measure | MemberKind::Metric => {
+                if is_negated {
+                    // `not cancelled` may also mean that a boolean dimension is false.
+                    if let Some(switch) = self.switch_named(text) {
+                        self.filter(&switch, "equals", vec![DraftValue::Boolean(false)]);
+                        return self.piece(text, format!("only rows where {switch} is false"), certainty);
+                    }
+                    self.unclear(text, format!("`{name}` is a number and cannot be excluded"), Vec::new());
+                    return 1;
+                }
+                let sorts = std::mem::take(&mut self.state.sorts);
+                self.state.groups = false;
+                self.add_value(&name);
+                if sorts {
+                    return self.ordered_by(text, name, certainty);
+                }
+                // An adjective waits for the measures of the whole question.
+                let waits = self.state.superlative.is_some() || self.state.rated.is_some();
+                if !waits && let Some(is_descending) = self.state.rank.take() {
+                    self.draft.order = Some(DraftOrder { member: Arc::clone(&name), is_descending });
+                }
+                self.piece(text, format!("measure {name}"), certainty)
+            }
+            MemberKind::Segment => {
+                if is_negated {
+                    self.unclear(text, format!("segment `{name}` cannot be excluded"), Vec::new());
+                    return 1;
+                }
+                self.draft.segments.push(Arc::clone(&name));
+                self.piece(text, format!("only rows of segment {name}"), certainty)
+            }
+            MemberKind::Boolean if !in_groups && !is_which => {
+                self.filter(&name, "equals", vec![DraftValue::Boolean(!is_negated)]);
+                self.piece(text, format!("only rows where {name} is {}", !is_negated), certainty)
+            }
+            _ if is_negated => {
+                let message = format!(
+                    "write the value of `{name}` to exclude, or `{text} is missing` for the rows without a value"
+                );
+                self.unclear(text, message, Vec::new());
+                1
+            }
+            _ if std::mem::take(&mut self.state.sorts) => self.ordered_by(text, name, certainty),
+            // `departure delay by carrier` leaves open whether the sum or the average is meant.
+            MemberKind::Number if role == Role::Any && !in_groups => {
+                let choices = self.measures_of(index);
+                let message = format!("`{name}` is a number of each row; choose a measure, or write `by` before it");
+                self.unclear(text, message, choices);
+                1
+            }
+            _ => {
+                self.group(&name);
+                if is_which {
+                    self.state.groups = false;
+                }
+                self.piece(text, format!("grouped by {name}"), certainty)
+            }
+        }
+    }
+
+    /// Reads a number: of rows, of a dimension, or without a member. Returns the number of items read.
+    pub(super) fn number(&mut self, at: usize, text: &str, number: f64, unit: Option<&Unit>) -> usize {
+        let is_plain = unit.is_none();
+        if is_plain && is_count(number) && self.counts_ranked(at) {
+            self.draft.limit = Some(number as u64);
+            return self.piece(text, format!("{number} rows"), 1.0);
+        }
+        // `the 5 carriers with the most flights`
+        if is_plain && is_count(number) && self.counts_rows(at) {
+            self.draft.limit = Some(number as u64);
+            self.state.is_which = true;
+            return self.piece(text, format!("{number} rows"), 1.0);
+        }
+        if is_plain && !self.draft.values.is_empty() && self.is_before(at, MemberKind::Number) {
+            return self.number_of(at, number);
+        }
+        if is_plain && self.is_before(at, MemberKind::Text) {
+            return self.no_count(text);
+        }
+        self.unclear(text, format!("`{text}` belongs to no member"), Vec::new());
+        1
+    }
+
+    /// Returns whether an adjective such as `oldest` ranks the things that a member names, and not the member itself:
+    /// `airlines with the oldest planes`.
+    fn is_ranked_thing(&self, candidates: &Candidates) -> bool {
+        let is_cube = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Cube;
+        let has_quality = self.state.superlative.as_ref().is_some_and(|ranking| {
+            self.language.superlative(ranking.index).is_some_and(|found| !found.qualities.is_empty())
+        });
+        let has_groups = !self.draft.groups.is_empty() || self.draft.granularity.is_some();
+        has_quality && has_groups && candidates.members.iter().any(is_cube)
+    }
+
+    /// Notes that a member in the singular is ranked by the words behind it: `the airline with the most flights`.
+    fn note_ranking_behind(&mut self, at: usize) {
+        use Meaning::{Best, Bottom, Top, Worst};
+        let is_filler = |kind: &ItemKind| matches!(kind, ItemKind::Word(Meaning::Ignore | Meaning::Verb));
+        let mut behind = self.items[at + 1..].iter().map(|item| &item.kind).skip_while(|kind| is_filler(kind));
+        let is_ranked =
+            matches!(behind.next(), Some(ItemKind::Superlative(..) | ItemKind::Word(Top | Bottom | Best | Worst)));
+        if is_ranked && !self.items[at].is_plural {
+            self.state.single = Some(self.items[at].text.clone());
+        }
+    }
+
+    /// Orders the rows by a member. The direction may follow, so `finish` adds it to the meaning.
+    pub(super) fn ordered_by(&mut self, text: &str, name: Arc<str>, certainty: f64) -> usize {
+        let is_descending = self.state.rank.take().unwrap_or(false);
+        self.state.order_piece = Some(self.pieces.len());
+        let meaning = format!("ordered by {name}");
+        self.draft.order = Some(DraftOrder { member: name, is_descending });
+        self.piece(text, meaning, certainty)
+    }
+
+    /// Returns whether a number limits the rows: the next item may be a string dimension. If a value was selected
+    /// before and the next item may also be a numeric dimension, the number is compared with this dimension instead.
+    pub(super) fn counts_rows(&self, at: usize) -> bool {
+        let is_number_of_row = !self.draft.values.is_empty() && self.is_before(at, MemberKind::Number);
+        self.is_before(at, MemberKind::Text) && !is_number_of_row
+    }
+
+    /// Returns whether the next item may be a member of a kind.
+    pub(super) fn is_before(&self, at: usize, kind: MemberKind) -> bool {
+        let Some(ItemKind::Member(candidates)) = self.items.get(at + 1).map(|item| &item.kind) else { return false };
+        candidates.members.iter().any(|index| self.vocabulary.entry(*index).kind == kind)
+    }
+
+    /// Reads a number before a numeric dimension, as in `planes with 2 engines`. Returns the number of items read.
+    pub(super) fn number_of(&mut self, at: usize, number: f64) -> usize {
+        let Some(Item { text, kind: ItemKind::Member(candidates), .. }) = self.items.get(at + 1).cloned() else {
+            return 1;
+        };
+        let is_number = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Number;
+        let members = candidates.members.iter().copied().filter(is_number).collect();
+        if let Some(index) = self.pick(&text, &Candidates { members, ..candidates }, Role::Operand) {
+            self.compare((at, at + 2), index, None, false, &[(DraftValue::Number(number), None)], 1.0);
+        }
+        2
+    }
+
+    /// Asks the caller for a valid number of rows. Returns the number of items read.
+    pub(super) fn no_count(&mut self, text: &str) -> usize {
+        self.unclear(text, format!("`{text}` is not a number of rows from 1 to {MAX_ROWS}"), Vec::new());
+        1
+    }
+
+    /// Returns whether the item before a member introduces a group or continues a list of groups. Filler words between
+    /// them are skipped.
+    pub(super) fn continues_groups(&self, at: usize) -> bool {
+        let before = self.items[..at].iter().rev().map(|item| &item.kind);
+        let mut before = before.skip_while(|kind| matches!(kind, ItemKind::Word(Meaning::Ignore | Meaning::HowMany)));
+        matches!(before.next(), Some(ItemKind::Word(Meaning::Group | Meaning::And) | ItemKind::Step(..)))
+    }
+
+    /// Returns whether the next member is the group that `top 5` ranks.
+    pub(super) fn ranks_groups(&self) -> bool {
+        self.state.rank.is_some()
+            && (self.draft.limit.is_some() || self.state.superlative.is_some() || self.state.rated.is_some())
+            && self.draft.groups.is_empty()
+            && self.draft.values.is_empty()
+            && self.draft.granularity.is_none()
+    }
+
+    /// Returns whether a member names the groups of a comparison or ranking that follows it.
+    pub(super) fn names_groups(&self, at: usize, candidates: &Candidates) -> bool {
+        let is_text = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Text;
+        let compares = |item: &Item| {
+            use Meaning::{AtLeast, AtMost, Best, Bottom, Less, More, Rank, Sort, Top, Worst};
+            matches!(
+                item.kind,
+                ItemKind::Word(More | AtLeast | Less | AtMost | Top | Bottom | Rank | Sort | Best | Worst)
+                    | ItemKind::Superlative(..)
+            )
+        };
+        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::Verb));
+        let mut behind = self.items[at + 1..].iter().skip_while(is_filler);
+        candidates.members.iter().any(is_text) && behind.next().is_some_and(compares)
+    }
+
+    /// Returns the boolean dimension of the main cube whose name contains a word, if there is exactly one.
+    pub(super) fn switch_named(&self, text: &str) -> Option<Arc<str>> {
+        let lower = text.to_lowercase();
+        let is_named = |entry: &&MemberEntry| {
+            entry.kind == MemberKind::Boolean
+                && self.is_of_main_cube(entry)
+                && entry.phrases.iter().any(|phrase| phrase.to_lowercase().contains(&lower))
+        };
+        let mut switches = self.vocabulary.entries().map(|(_, entry)| entry).filter(is_named);
+        let first = switches.next()?;
+        switches.next().is_none().then(|| Arc::clone(&first.name))
+    }
+
+    /// Returns whether a member only repeats the cube of a measure that is already selected, as in
+    /// `distance of flights`.
+    pub(super) fn is_context(&self, at: usize, candidates: &Candidates) -> bool {
+        let is_cube = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Cube;
+        candidates.members.iter().any(is_cube) && !self.draft.values.is_empty() && !self.is_listed(at)
+    }
+
+    /// Returns whether a measure describes another measure before it, as in `delay by carrier of late flights`.
+    pub(super) fn belongs_to_measure(&self, at: usize) -> bool {
+        !self.draft.values.is_empty() && !self.draft.groups.is_empty() && !self.is_listed(at)
+    }
+
+    pub(super) fn is_listed(&self, at: usize) -> bool {
+        let before = self.items[..at].iter().rev().map(|item| &item.kind);
+        let mut before = before.skip_while(|kind| matches!(kind, ItemKind::Word(Meaning::Ignore)));
+        matches!(before.next(), Some(ItemKind::Word(Meaning::And | Meaning::Versus)))
+    }
+}

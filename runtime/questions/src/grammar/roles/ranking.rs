@@ -1,0 +1,216 @@
+//! Reads the words that rank rows: `top 5`, `fastest`, `worst`.
+//!
+//! `top` and `lowest` rank by the next measure. An adjective names the quality that it ranks by, and `worst` ranks by a
+//! measure of which the language knows the desired end. Both wait for the measures of the whole question.
+
+use std::sync::Arc;
+
+use super::{Candidates, ItemKind, MAX_CHOICES, Ranking, Reader, is_count};
+use crate::draft::{Aggregation, Desired, DraftOrder, Unit};
+use crate::language::{Meaning, Superlative};
+use crate::members::MemberKind;
+
+impl Reader<'_> {
+    /// Reads `top` or `bottom`, with the number of rows if one follows. Returns the number of items read.
+    pub(super) fn rank(&mut self, at: usize, text: &str, is_top: bool) -> usize {
+        self.state.rank = Some(is_top);
+        self.state.groups = false;
+        let number = self.items.get(at + 1).map(|item| item.kind.clone());
+        // In `top 3 days`, the unit of the number is the granularity.
+        if let Some(ItemKind::Number(_, Some(unit @ (Unit::Days | Unit::Hours)))) = &number {
+            self.draft.granularity = Some(if *unit == Unit::Days { "day" } else { "hour" });
+        }
+        let Some(ItemKind::Number(count, None | Some(Unit::Days | Unit::Hours))) = number else {
+            return self.piece(text, "ordered by the next measure".to_owned(), 1.0);
+        };
+        if !is_count(count) {
+            // The rest of the question is still read as a ranking.
+            self.draft.limit = Some(1);
+            return 1 + self.no_count(&self.text(at, at + 2));
+        }
+        self.draft.limit = Some(count as u64);
+        let text = format!("{text} {}", self.items[at + 1].text);
+        let end = if is_top { "largest" } else { "smallest" };
+        1 + self.piece(&text, format!("the {count} rows with the {end} values"), 1.0)
+    }
+
+    /// Returns whether a number at a place is the number of ranked rows, as in `10 busiest routes`.
+    pub(super) fn counts_ranked(&self, at: usize) -> bool {
+        use Meaning::{Best, Bottom, Top, Worst};
+        matches!(
+            self.items.get(at + 1).map(|item| &item.kind),
+            Some(ItemKind::Superlative(_, false, _) | ItemKind::Word(Best | Worst | Top | Bottom))
+        )
+    }
+
+    /// Reads an adjective that ranks. Returns the number of items read.
+    pub(super) fn superlative(&mut self, ranking: Ranking, is_first: bool) -> usize {
+        let Some(superlative) = self.language.superlative(ranking.index) else { return 1 };
+        // `the warmest in August` names the measure `warmest` and ranks nothing.
+        if let Some(candidates) = &ranking.candidates
+            && !self.state.is_which
+            && self.draft.groups.is_empty()
+            && self.draft.granularity.is_none()
+            && self.draft.limit.is_none()
+        {
+            let index = self.pick(&ranking.text, candidates, super::Role::Value);
+            let Some(index) = index else { return 1 };
+            let name = Arc::clone(&self.vocabulary.entry(index).name);
+            self.add_value(&name);
+            return self.piece(&ranking.text, format!("measure {name}"), 1.0);
+        }
+        self.state.rank = Some(superlative.is_descending);
+        self.state.groups = false;
+        if is_first {
+            self.state.single = None;
+        }
+        self.state.superlative = Some(ranking);
+        1
+    }
+
+    /// Reads `best` or `worst`. Returns the number of items read.
+    pub(super) fn rated(&mut self, is_best: bool, text: &str) -> usize {
+        self.state.rank = Some(true);
+        self.state.groups = false;
+        self.state.rated = Some((is_best, text.to_owned()));
+        1
+    }
+
+    /// Notes that the item at a place names the ranked group. If it is in the singular, only its first row is wanted.
+    pub(super) fn note_ranked(&mut self, at: usize) {
+        let item = &self.items[at];
+        let is_ranked = self.state.is_which || self.state.rank.is_some();
+        if is_ranked && !item.is_plural && self.draft.groups.is_empty() && self.draft.granularity.is_none() {
+            self.state.single = Some(item.text.clone());
+        }
+    }
+
+    /// Completes the order of the rows with the measures of the whole question.
+    pub(super) fn complete_ranking(&mut self) {
+        if let Some(ranking) = self.state.superlative.take() {
+            self.complete_superlative(&ranking);
+        }
+        if let Some((is_best, text)) = self.state.rated.take() {
+            self.complete_rated(is_best, &text);
+        }
+        let rank = self.state.rank.take().or(self.draft.limit.map(|_| true));
+        if self.draft.order.is_none()
+            && let (Some(is_descending), Some(first)) = (rank, self.draft.values.first())
+        {
+            self.draft.order = Some(DraftOrder { member: Arc::clone(first), is_descending });
+        }
+        if let Some(text) = self.state.single.take()
+            && self.draft.limit.is_none()
+            && self.draft.groups.len() + usize::from(self.draft.granularity.is_some()) == 1
+            && let Some(order) = &self.draft.order
+            && self.state.order_piece.is_none()
+        {
+            let end = if order.is_descending { "largest" } else { "smallest" };
+            self.draft.limit = Some(1);
+            self.piece(&text, format!("the row with the {end} value"), 1.0);
+        }
+    }
+
+    fn complete_superlative(&mut self, ranking: &Ranking) {
+        let Some(superlative) = self.language.superlative(ranking.index).cloned() else { return };
+        let Some(name) = self.ranked_measure(ranking, &superlative) else {
+            self.state.rank = None;
+            return;
+        };
+        self.add_value(&name);
+        let direction = if superlative.is_descending { "descending" } else { "ascending" };
+        self.piece(&ranking.text, format!("ordered by {name}, {direction}"), 0.9);
+        self.draft.order = Some(DraftOrder { member: name, is_descending: superlative.is_descending });
+    }
+
+    /// Returns the measure that an adjective ranks by: one of the question's measures with the quality, or else a
+    /// measure with the adjective as its name, or else a measure with the quality. If several remain, asks the caller.
+    fn ranked_measure(&mut self, ranking: &Ranking, superlative: &Superlative) -> Option<Arc<str>> {
+        let roots: Vec<String> = superlative.qualities.iter().map(|quality| self.language.root(quality)).collect();
+        if roots.is_empty() {
+            return self.counted(ranking);
+        }
+        let has_quality = |index: usize, root: &String| self.vocabulary.roots(index).contains(root);
+        let of_draft = self.draft.values.iter().filter_map(|name| self.vocabulary.index_of(name));
+        let found = of_draft.into_iter().find(|index| roots.iter().any(|root| has_quality(*index, root)));
+        if let Some(index) = found {
+            return Some(Arc::clone(&self.vocabulary.entry(index).name));
+        }
+        let aggregation = self.state.aggregate.take().map(|(aggregation, _)| aggregation);
+        let mut own = ranking.candidates.clone().unwrap_or_default();
+        own.members.retain(|index| {
+            self.main_cube.is_none() || self.is_of_main_cube(self.vocabulary.entry(*index))
+        });
+        if aggregation.is_none() && !own.members.is_empty() {
+            let index = self.pick(&ranking.text, &own, super::Role::Value)?;
+            return Some(Arc::clone(&self.vocabulary.entry(index).name));
+        }
+        let measures = |root: &String| -> Vec<usize> {
+            let entries = self.vocabulary.entries().filter(|(_, entry)| {
+                matches!(entry.kind, MemberKind::Measure | MemberKind::Metric) && self.is_reached(entry)
+            });
+            entries.map(|(index, _)| index).filter(|index| has_quality(*index, root)).collect()
+        };
+        let members = roots.iter().map(measures).find(|members| !members.is_empty()).unwrap_or_default();
+        let members = self.of_aggregation(members, aggregation.unwrap_or(Aggregation::Average));
+        if members.is_empty() {
+            let choices = self.choices_of(MemberKind::Measure);
+            self.unclear(&ranking.text, format!("no measure is known for `{}`", ranking.text), choices);
+            return None;
+        }
+        let candidates = Candidates { members, certainty: 1.0, ..Candidates::default() };
+        let index = self.pick(&ranking.text, &candidates, super::Role::Value)?;
+        Some(Arc::clone(&self.vocabulary.entry(index).name))
+    }
+
+    /// Returns the measure that a word such as `busiest` ranks by: the first measure of the question, or the number of
+    /// rows.
+    fn counted(&mut self, ranking: &Ranking) -> Option<Arc<str>> {
+        let count = self.draft.values.first().cloned().or_else(|| self.count_of_main());
+        if count.is_none() {
+            let choices = self.choices_of(MemberKind::Measure);
+            self.unclear(&ranking.text, format!("`{}` needs a measure", ranking.text), choices);
+        }
+        count
+    }
+
+    /// Returns the measures with an aggregation, or all if none has it.
+    fn of_aggregation(&self, members: Vec<usize>, aggregation: Aggregation) -> Vec<usize> {
+        let has = |index: &usize| self.vocabulary.entry(*index).aggregation == Some(aggregation);
+        let found: Vec<usize> = members.iter().copied().filter(has).collect();
+        if !found.is_empty() {
+            return found;
+        }
+        // A measure that is computed from others, such as a speed, is as good as an average.
+        let is_computed = |index: &usize| self.vocabulary.entry(*index).aggregation.is_none();
+        let found: Vec<usize> = members.iter().copied().filter(is_computed).collect();
+        if found.is_empty() { members } else { found }
+    }
+
+    fn complete_rated(&mut self, is_best: bool, text: &str) {
+        let first = self.draft.values.first().and_then(|name| self.vocabulary.index_of(name));
+        let desired = first.and_then(|index| self.vocabulary.desired(index, self.language));
+        let Some(desired) = desired else {
+            let message = match first {
+                Some(_) => format!("`{text}` may be the largest or the smallest values; write `highest` or `lowest`"),
+                None => format!("`{text}` needs a measure"),
+            };
+            let choices = if first.is_some() { Vec::new() } else { self.rated_measures() };
+            self.unclear(text, message, choices);
+            return;
+        };
+        let is_descending = is_best == (desired == Desired::High);
+        self.state.rank = Some(is_descending);
+        let end = if is_descending { "largest" } else { "smallest" };
+        self.piece(text, format!("the {end} values"), 0.9);
+    }
+
+    /// Returns the measures of which a high or low value is desired.
+    fn rated_measures(&self) -> Vec<Arc<str>> {
+        let measures = self.vocabulary.entries().filter(|(_, entry)| {
+            matches!(entry.kind, MemberKind::Measure | MemberKind::Metric) && self.is_of_main_cube(entry)
+        });
+        let rated = measures.filter(|(index, _)| self.vocabulary.desired(*index, self.language).is_some());
+        rated.map(|(_, entry)| Arc::clone(&entry.name)).take(MAX_CHOICES).collect()
+    }
+}

@@ -1,0 +1,95 @@
+//! Reads the words of the language: groups, order, comparison, times without a number.
+
+use super::{Comparison, ItemKind, Reader};
+use crate::language::Meaning;
+use crate::times;
+
+impl Reader<'_> {
+    /// Returns whether `by` at a place introduces the agent of a verb: a value follows, and not a member.
+    fn is_agent(&self, at: usize) -> bool {
+        let is_verb = at > 0 && matches!(self.items[at - 1].kind, ItemKind::Word(Meaning::Verb));
+        let next = self.items.get(at + 1).map(|item| &item.kind);
+        is_verb && matches!(next, Some(ItemKind::Value(_) | ItemKind::Quoted | ItemKind::Unknown))
+    }
+
+    pub(super) fn word(&mut self, at: usize, text: &str, meaning: Meaning) -> usize {
+        match meaning {
+            Meaning::And | Meaning::Ignore | Meaning::From | Meaning::To => return 1,
+            Meaning::Verb => return self.piece(text, "ignored".to_owned(), 1.0),
+            Meaning::Best | Meaning::Worst => return self.rated(meaning == Meaning::Best, text),
+            Meaning::Aggregate(aggregation) => {
+                self.state.aggregate = Some((aggregation, text.to_owned()));
+                return 1;
+            }
+            Meaning::PartOfDay(first, last) => return self.part_of_day(text, first, last),
+            // The member after `are` may be a boolean dimension: `flights that were cancelled`.
+            Meaning::Equals => self.state.is_predicate = true,
+            Meaning::Which => self.state.is_which = true,
+            Meaning::HowMany => self.state.is_which = false,
+            Meaning::Group => {
+                // The agent of a verb, as in `operated by United`.
+                self.state.groups = !self.is_agent(at);
+                return 1;
+            }
+            Meaning::Not => {
+                self.state.is_negated = true;
+                return 1;
+            }
+            Meaning::Top | Meaning::Bottom => return self.rank(at, text, meaning == Meaning::Top),
+            Meaning::Sort => self.state.sorts = true,
+            Meaning::Rank => {
+                self.state.sorts = true;
+                self.state.rank = Some(true);
+            }
+            Meaning::Ascending | Meaning::Descending => {
+                let is_descending = meaning == Meaning::Descending;
+                if let Some(order) = &mut self.draft.order {
+                    order.is_descending = is_descending;
+                } else {
+                    self.state.rank = Some(is_descending);
+                }
+            }
+            Meaning::Versus => self.state.compares = true,
+            Meaning::Compare => self.state.compares_times = true,
+            Meaning::YearOverYear => {
+                self.draft.compare = Some(Comparison::Shift("1 year".into()));
+                return self.piece(text, "compared with a year before".to_owned(), 1.0);
+            }
+            Meaning::PreviousPeriod => {
+                self.state.compares = false;
+                self.draft.compare = Some(Comparison::Shift("".into()));
+                return self.piece(text, "compared with the period before".to_owned(), 1.0);
+            }
+            Meaning::Share => return self.share(at, text),
+            Meaning::More | Meaning::AtLeast | Meaning::Less | Meaning::AtMost | Meaning::Between => {
+                return self.comparison_without_member(at, text, meaning);
+            }
+            // A unit of time can be the group: `top 5 days` and `which month`.
+            _ => match times::unit(meaning) {
+                Some(step) if self.state.is_which || self.state.groups || self.ranks_groups() => {
+                    self.note_ranked(at);
+                    self.state.is_which = false;
+                    return self.step(text, step);
+                }
+                _ if self.is_hour_group(meaning) => return self.hour_group(at, text),
+                _ if self.is_unit_of_answer(at) => return self.unit_of_answer(text),
+                _ => {
+                    self.unclear(text, format!("`{text}` has no meaning here"), Vec::new());
+                    return 1;
+                }
+            },
+        }
+        1
+    }
+
+    pub(super) fn step(&mut self, text: &str, step: &'static str) -> usize {
+        // A second granularity is unclear, as in `by day of the week`.
+        if let Some(other) = self.draft.granularity.filter(|other| *other != step) {
+            let message = format!("a question has one step of time, but `{text}` follows `{other}`");
+            self.unclear(text, message, Vec::new());
+            return 1;
+        }
+        self.draft.granularity = Some(step);
+        self.piece(text, format!("grouped by {step}"), 1.0)
+    }
+}

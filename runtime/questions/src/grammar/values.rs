@@ -1,0 +1,149 @@
+//! Finds the values of dimensions in a question.
+//!
+//! In: words of a question, and the values that were looked up. Out: the values that the words mean: a whole value, its
+//! first words, words inside it, or a word with the same root. Absent: the lookup, and the choice of the dimension.
+
+use crate::language::Language;
+use crate::members::{KnownValue, KnownValues};
+use crate::token::{Token, TokenKind};
+
+/// The largest number of words of a value.
+const MAX_VALUE_WORDS: usize = 8;
+/// The shortest word that is compared by its root.
+const MIN_ROOT_CHARS: usize = 4;
+
+/// The part of a value that words of a question are; the best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Quality {
+    Equal,
+    /// The first words.
+    Beginning,
+    /// Words inside the value.
+    Inside,
+    /// A word with the same root as a word of the value, as `snowed` and `snow`.
+    Root,
+}
+
+/// The known values, with the language of the question.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Words<'w> {
+    pub(super) values: &'w KnownValues,
+    pub(super) language: &'w Language,
+}
+
+/// The values that words of a question mean.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ValueMatch {
+    /// The number of words.
+    pub(super) length: usize,
+    pub(super) values: Vec<KnownValue>,
+    /// The best quality of the values.
+    pub(super) quality: Quality,
+}
+
+/// Returns the words of a string in lower case, joined with single spaces.
+pub(super) fn spelled(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the values that the longest part of the next words means.
+pub(super) fn matched(tokens: &[Token], words: &Words<'_>) -> Option<ValueMatch> {
+    let known = &words.values.values;
+    if known.is_empty() {
+        return None;
+    }
+    let end = tokens.iter().take_while(|token| token.kind != TokenKind::Comma).count();
+    (1..=end.min(MAX_VALUE_WORDS)).rev().find_map(|length| {
+        let text = tokens[..length].iter().map(|token| &*token.text).collect::<Vec<_>>().join(" ");
+        let qualities = known.iter().filter_map(|known| Some((quality(&text, &known.value, words.language)?, known)));
+        let mut found: Vec<(Quality, &KnownValue)> = qualities.collect();
+        let quality = found.iter().map(|(quality, _)| *quality).min()?;
+        found.retain(|(own, known)| is_meant(*own, quality, &text, known));
+        let mut values: Vec<KnownValue> = found.into_iter().map(|(_, known)| known.clone()).collect();
+        values.sort_by(|one, other| (&one.member, &one.value).cmp(&(&other.member, &other.value)));
+        values.dedup();
+        (!values.is_empty()).then_some(ValueMatch { length, values, quality })
+    })
+}
+
+/// Returns whether a value is meant, given the best quality of all values. Parts of values count alike. Next to a value
+/// that is equal but for its case, as `AIRBUS` is to `Airbus`, the values that begin with it are meant as well.
+fn is_meant(own: Quality, best: Quality, text: &str, known: &KnownValue) -> bool {
+    // A part of a value that does not occur is a coincidence.
+    let is_counted = known.rows != Some(0);
+    if own != Quality::Equal && !is_counted {
+        return false;
+    }
+    match best {
+        Quality::Equal if *known.value == *text || text.chars().all(|c| !c.is_uppercase()) => own == Quality::Equal,
+        Quality::Equal => {
+            own == Quality::Equal || (own == Quality::Beginning && is_capitals(&known.value))
+        }
+        Quality::Beginning | Quality::Inside => own <= Quality::Inside,
+        Quality::Root => true,
+    }
+}
+
+fn is_capitals(text: &str) -> bool {
+    !text.chars().any(char::is_lowercase)
+}
+
+/// Returns the part of a value that a text is; `None` if it is no part of it.
+fn quality(text: &str, value: &str, language: &Language) -> Option<Quality> {
+    let (text, value) = (spelled(text), spelled(value));
+    if text.is_empty() {
+        return None;
+    }
+    // `LaGuardia` is also written `La Guardia`.
+    if text == value || text.replace(' ', "") == value.replace(' ', "") {
+        return Some(Quality::Equal);
+    }
+    let padded = format!(" {value} ");
+    match padded.find(&format!(" {text} ")) {
+        Some(0) => return Some(Quality::Beginning),
+        Some(_) => return Some(Quality::Inside),
+        None => {}
+    }
+    let root = root(&text, language);
+    let is_related = !text.contains(' ')
+        && root.chars().count() >= MIN_ROOT_CHARS
+        && value.split(' ').any(|word| self::root(word, language) == root);
+    is_related.then_some(Quality::Root)
+}
+
+fn root(word: &str, language: &Language) -> String {
+    language.root(&language.stem(word))
+}
+
+/// Returns the spellings of words under which their values are looked up: as they are, the root, and the parts of
+/// `LaGuardia`.
+pub(super) fn spellings(text: &str, language: &Language) -> Vec<String> {
+    let mut found = vec![text.to_owned()];
+    if !text.contains(' ') {
+        let root = root(&text.to_lowercase(), language);
+        if root.chars().count() >= MIN_ROOT_CHARS && text.to_lowercase().starts_with(&root) {
+            found.push(root);
+        }
+        let parts = parts_of(text);
+        if parts.contains(' ') {
+            found.push(parts);
+        }
+    }
+    found.dedup_by(|one, other| one.to_lowercase() == other.to_lowercase());
+    found
+}
+
+/// Returns a word with a space before each capital letter that follows a lower one.
+fn parts_of(word: &str) -> String {
+    let mut parts = String::new();
+    let mut was_lower = false;
+    for c in word.chars() {
+        if was_lower && c.is_uppercase() {
+            parts.push(' ');
+        }
+        was_lower = c.is_lowercase();
+        parts.push(c);
+    }
+    parts
+}

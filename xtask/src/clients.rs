@@ -1,5 +1,5 @@
 //! Prepares the Python and npm tools of the system tests: generators of clients, libraries that read Arrow, tools that
-//! test the packages in `sdk`, an SMTP server, and a server of Spark Connect.
+//! test the packages in `sdk`, an SMTP server, a server of Spark Connect, and an emulator of Snowflake.
 //!
 //! In: pinned packages. Out: Python environments in the target folder and npm packages in `.prepared`, or a note about
 //! each missing tool. Deliberately absent: failing. The tests of a missing tool report themselves as skipped, and fail
@@ -9,12 +9,13 @@ use crate::context::Context;
 use crate::{npm, python};
 
 /// The Python environments, as (folder of the environment and of its pinned packages, name of the tools).
-const PYTHON: [(&str, &str); 7] = [
+const PYTHON: [(&str, &str); 8] = [
     ("openapi-client", "openapi-python-client"),
     ("data-frames", "pandas and polars"),
     ("graphql-client", "gql"),
     ("python-client", "httpx, mypy and pytest"),
     ("smtp-server", "aiosmtpd"),
+    ("snowflake-server", "fakesnow"),
     ("spark-server", "pysail"),
     ("xmla-client", "netas-xmla-with-dax"),
 ];

@@ -14,10 +14,10 @@ use crate::command::{is_installed, run_quiet};
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Unpacks `member` of a `.tgz` or `.zip` into `folder` and returns its path there.
+/// Unpacks `member` of a `.tgz`, a `.zip` or a Python wheel into `folder` and returns its path there.
 pub(crate) fn extract_member(archive: &Path, member: &str, folder: &Path) -> Result<PathBuf> {
     fs::create_dir_all(folder)?;
-    if archive.extension().is_some_and(|extension| extension == "zip") {
+    if archive.extension().is_some_and(|extension| extension == "zip" || extension == "whl") {
         unzip(archive, member, folder)?;
     } else {
         run_quiet(Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(folder).arg(member), LIMIT)?;

@@ -1,5 +1,6 @@
 //! Prepares the Python and npm tools of the system tests: generators of clients, libraries that read Arrow, tools that
-//! test the packages in `sdk`, an SMTP server, a server of Spark Connect, and the schemas of Kubernetes.
+//! test the packages in `sdk`, an SMTP server, a server of Spark Connect, the schemas of Kubernetes, and an emulator of
+//! Snowflake.
 //!
 //! In: pinned packages. Out: Python environments in the target folder and npm packages in `.prepared`, or a note about
 //! each missing tool. Deliberately absent: failing. The tests of a missing tool report themselves as skipped, and fail
@@ -16,6 +17,7 @@ const PYTHON: [(&str, &str); 8] = [
     ("kubernetes-validate", "kubernetes-validate"),
     ("python-client", "httpx, mypy and pytest"),
     ("smtp-server", "aiosmtpd"),
+    ("snowflake-server", "fakesnow"),
     ("spark-server", "pysail"),
     ("xmla-client", "netas-xmla-with-dax"),
 ];

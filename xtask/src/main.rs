@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, reason = "a command-line tool prints its progress")]
 #![allow(clippy::disallowed_methods, reason = "a tool for developers reads the environment and the clock")]
 
+mod adbc;
 mod archive;
 mod attack;
 mod checksum;
@@ -73,6 +74,8 @@ enum Command {
     Cluster(cluster::ClusterArguments),
     /// Measure questions over the tables of TPC-H against SQL written by hand.
     Tpch(tpch::TpchArguments),
+    /// Fetch the ADBC driver of a database into .prepared/adbc.
+    Adbc(adbc::AdbcArguments),
     /// Build the release archive: the program, libduckdb, components, licenses and checksums.
     Dist(dist::DistArguments),
     /// Build the documents as a static site in target/docs, and check its links.
@@ -111,6 +114,7 @@ fn run(command: Command) -> Result<ExitCode> {
             schemathesis::prepare(&context);
             npm::prepare(&context, "oidc-provider", "tests/system/provider", "oidc-provider");
             clients::prepare(&context);
+            adbc::prepare(&context);
             Ok(ExitCode::SUCCESS)
         }
         Command::Components => {
@@ -127,6 +131,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Jobs(arguments) => jobs::run(&context, &arguments),
         Command::Cluster(arguments) => cluster::run(&context, &arguments),
         Command::Tpch(arguments) => tpch::run(&context, &arguments),
+        Command::Adbc(arguments) => adbc::run(&context, &arguments),
         Command::Dist(arguments) => dist::run(&context, &arguments),
         Command::Docs => docs::run(&context),
     }

@@ -43,6 +43,7 @@ pub(crate) fn run(context: &Context, arguments: &TestArguments) -> Result<ExitCo
     crate::schemathesis::prepare(context);
     crate::npm::prepare(context, "oidc-provider", "tests/system/provider", "oidc-provider");
     crate::clients::prepare(context);
+    crate::adbc::prepare(context);
     // In CI, a missing mdBook is a failure, like a missing tool of a test.
     let with_docs = crate::docs::prepare(context) || env::var_os("CI").is_some();
     run_steps(steps(context, arguments, with_docs), |command| toolchain.configure_authors(command))

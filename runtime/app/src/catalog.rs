@@ -122,6 +122,7 @@ pub async fn load(
     warehouse: &dyn Warehouse,
 ) -> Result<Snapshot, PluginError> {
     let profile = plugins.dialect(warehouse.name())?;
+    let profile = if warehouse.binds_parameters() { profile } else { Arc::new(profile.without_parameters()) };
     let (inputs, tables, unknown_tables) = locate(inputs, &known.tables, warehouse).await;
     let held = warehouse.built().await.map_err(|error| {
         Diagnostic::error(BUILDS_UNKNOWN, "the warehouse cannot be asked which models were built")

@@ -108,6 +108,8 @@ pub struct WarehouseConfig {
     /// The file of an embedded engine, relative to the project.
     pub path: Option<WithPlace<String>>,
     pub url: Option<Secret>,
+    /// The ADBC driver; `None` to use the connector of the type.
+    pub adbc: Option<AdbcConfig>,
     /// SQL that runs at each start, with the operator's privileges.
     pub init: Vec<WithPlace<String>>,
     pub threads: Option<u64>,
@@ -120,6 +122,32 @@ pub struct WarehouseConfig {
     pub connect_timeout_seconds: Option<u64>,
     /// The timeout for building one model.
     pub build_timeout_seconds: u64,
+}
+
+/// The settings of an ADBC driver.
+#[derive(Debug, Clone)]
+pub struct AdbcConfig {
+    /// The path of the library, relative to the project, or the name of a driver such as `postgresql`.
+    pub driver: WithPlace<String>,
+    /// The symbol that initializes the driver; `None` for the symbol that all drivers export.
+    pub entrypoint: Option<String>,
+    /// The options of the database, in the driver's own notation.
+    pub options: Vec<(String, Secret)>,
+    pub options_place: Option<Place>,
+    /// Statements that each new connection runs; `None` for those of the type.
+    pub session: Option<Vec<WithPlace<String>>>,
+}
+
+impl WarehouseConfig {
+    /// Returns the name of the dialect in which SQL is written.
+    pub fn dialect(&self) -> &str {
+        match self.kind.as_str() {
+            "databricks" => "spark",
+            // The protocol has no SQL of its own. Most servers that speak it follow PostgreSQL.
+            "flightsql" => "postgres",
+            kind => kind,
+        }
+    }
 }
 
 /// The settings of the result cache.

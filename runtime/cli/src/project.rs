@@ -78,7 +78,7 @@ impl Project {
     /// Returns the compiler's inputs of a configuration, without names of files that cannot be read.
     pub fn inputs_of(config: &Config, environment: &Environment) -> Inputs {
         Inputs {
-            warehouse: Arc::from(&*config.warehouse.kind),
+            warehouse: Arc::from(config.warehouse.dialect()),
             env: environment.for_projects(),
             init: config.warehouse.init.iter().map(|statement| statement.value.as_str().into()).collect(),
             registered: Vec::new(),

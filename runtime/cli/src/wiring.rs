@@ -162,6 +162,12 @@ pub fn check_warehouse_type(kind: &str) -> Result<(), Failure> {
     warehouse::check_type(kind)
 }
 
+/// Loads the ADBC driver that the project names, without connecting, and describes it. Returns `None` if the project
+/// names none.
+pub fn adbc_driver(project: &Project) -> Option<Result<String, Diagnostic>> {
+    warehouse::driver(project)
+}
+
 /// Returns whether the warehouse is in memory, so that relations that are built there end with this process.
 pub fn is_in_memory(project: &Project) -> bool {
     warehouse::is_in_memory(project)

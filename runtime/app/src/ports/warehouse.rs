@@ -161,6 +161,11 @@ pub trait Warehouse: Send + Sync {
     /// the dialect.
     fn name(&self) -> &str;
 
+    /// Returns true if statements may have parameters. Otherwise, the compiler prints values as literals of the dialect.
+    fn binds_parameters(&self) -> bool {
+        true
+    }
+
     async fn execute(&self, statement: Statement<'_>, timeout: Duration) -> Result<ResultSet, WarehouseError>;
 
     /// Runs a statement whose rows are streamed in bounded memory, for large results. `timeout` limits the time until

@@ -125,8 +125,13 @@ fn resources(project: &Project, findings: &mut Findings) {
     }
 }
 
-/// Checks the components, the warehouse, and the project in it.
+/// Checks the driver, the components, the warehouse, and the project in it.
 async fn warehouse(project: &Project, findings: &mut Findings) {
+    match wiring::adbc_driver(project) {
+        Some(Ok(found)) => findings.ok("driver", found),
+        Some(Err(problem)) => return findings.diagnostic("driver", CheckStatus::Fail, &problem),
+        None => {}
+    }
     let clock = SystemClock::default();
     let checked = wiring::check(project).await;
     let opened = clock.elapsed();

@@ -65,7 +65,7 @@ pub fn run(arguments: &ExportArguments, project: &Project, terminal: Terminal) -
         print_problems(&problems, &project.tree, terminal.stderr);
         return Ok(false);
     }
-    let osi::Export { text, findings } = osi::export(&model, &project.config.warehouse.kind);
+    let osi::Export { text, findings } = osi::export(&model, project.config.warehouse.dialect());
     print_problems(&findings, &project.tree, terminal.stderr);
     match &arguments.out {
         Some(file) => fs::write(file, text).map_err(|error| {

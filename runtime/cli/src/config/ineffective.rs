@@ -138,13 +138,15 @@ const RULES: &[Rule] = &[
         keys: &["warehouse.threads", "warehouse.memory_limit", "warehouse.file_access"],
         needs: "warehouse.type: duckdb",
         switch: None,
-        is_effective: |config| config.warehouse.kind == "duckdb",
+        is_effective: |config| config.warehouse.kind == "duckdb" && config.warehouse.adbc.is_none(),
     },
     Rule {
         keys: &["warehouse.connect_timeout_seconds"],
         needs: "warehouse.type: postgres`, `mysql` or `spark",
         switch: None,
-        is_effective: |config| !matches!(config.warehouse.kind.as_str(), "duckdb" | "sqlite"),
+        is_effective: |config| {
+            config.warehouse.adbc.is_some() || !matches!(config.warehouse.kind.as_str(), "duckdb" | "sqlite")
+        },
     },
 ];
 

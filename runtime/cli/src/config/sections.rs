@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use serde_json::Value as Json;
 use terrane_app::cost::Guardrails;
 use terrane_app::cron_schedule::CronSchedule;
 use terrane_app::governance::OnChange;
@@ -20,9 +21,10 @@ use terrane_warehouse::FileAccess;
 
 use super::reader::Section;
 use super::{
-    AnomalyConfig, CacheConfig, Config, DataTestsConfig, Folders, GovernanceConfig, JobsConfig, MetricsConfig,
-    OptimizationConfig, Place, PreaggregationsConfig, ProfilingConfig, QueryConfig, Secret, ServerConfig, StateConfig,
-    TelemetryConfig, UnusedSetting, WarehouseConfig, channels, network, plugins, search, security,
+    AdbcConfig, AnomalyConfig, CacheConfig, Config, DataTestsConfig, Folders, GovernanceConfig, JobsConfig,
+    MetricsConfig, OptimizationConfig, Place, PreaggregationsConfig, ProfilingConfig, QueryConfig, Secret,
+    ServerConfig, StateConfig, TelemetryConfig, UnusedSetting, WarehouseConfig, channels, network, plugins, search,
+    security,
 };
 
 pub(super) const DEFAULT_SCHEMA: &str = "terrane_preaggregations";
@@ -34,8 +36,21 @@ pub(super) const DEFAULT_STATE: &str = "sqlite://.terrane/state.db";
 
 const DEFAULT_JOBS: &str = ".terrane/jobs";
 
-/// Warehouses that this program connects to.
-const WAREHOUSES: &[&str] = &["duckdb", "postgres", "mysql", "sqlite", "spark"];
+/// Warehouses that this program connects to. Those after the first five need a driver in `warehouse.adbc`.
+const WAREHOUSES: &[&str] = &[
+    "duckdb",
+    "postgres",
+    "mysql",
+    "sqlite",
+    "spark",
+    "snowflake",
+    "bigquery",
+    "redshift",
+    "databricks",
+    "trino",
+    "clickhouse",
+    "flightsql",
+];
 
 pub(super) fn all(top: &mut Section<'_>) -> Config {
     for key in ["name", "version", "models", "vars"] {
@@ -252,6 +267,7 @@ fn warehouse(s: &mut Section<'_>) -> WarehouseConfig {
         place: s.place("type").or_else(|| s.place("url")),
         path: s.text_with_place("path"),
         url: s.secret("url"),
+        adbc: adbc(s),
         init: s.texts_with_places("init").unwrap_or_default(),
         threads: s.integer("threads", 1..=1_024),
         memory_limit: s.checked("memory_limit", "a size like 4GB", size),
@@ -265,6 +281,47 @@ fn warehouse(s: &mut Section<'_>) -> WarehouseConfig {
         connect_timeout_seconds: s.integer("connect_timeout_seconds", 1..=600),
         build_timeout_seconds: s.integer("build_timeout_seconds", 1..=86_400).unwrap_or(3_600),
     }
+}
+
+fn adbc(s: &mut Section<'_>) -> Option<AdbcConfig> {
+    let place = s.place("adbc");
+    let driver = s.section("adbc", |adbc| {
+        let driver = adbc.text_with_place("driver").filter(|driver| !driver.value.trim().is_empty());
+        let entrypoint = adbc.text("entrypoint");
+        let (options, options_place) = (driver_options(adbc), adbc.place("options"));
+        let session = adbc.texts_with_places("session");
+        driver.map(|driver| AdbcConfig { driver, entrypoint, options, options_place, session })
+    });
+    if let (None, Some(place)) = (&driver, place) {
+        let problem = Diagnostic::error(Code::MissingField, "`warehouse.adbc` needs the key `driver`");
+        s.report(place.mark(problem.hint("Name the driver's library, or its name such as `postgresql`.")));
+    }
+    driver
+}
+
+/// Reads the options of a driver. Numbers and booleans are passed as text.
+fn driver_options(s: &mut Section<'_>) -> Vec<(String, Secret)> {
+    let Some(Json::Object(options)) = s.json("options") else { return Vec::new() };
+    let mut read = Vec::new();
+    for (name, value) in options {
+        let value = match value {
+            Json::String(text) => text,
+            Json::Bool(_) | Json::Number(_) => value.to_string(),
+            Json::Null => continue,
+            Json::Array(_) | Json::Object(_) => {
+                let message = format!("option `{name}` in `warehouse.adbc.options` must be one value");
+                let problem = Diagnostic::error(Code::WrongType, message);
+                let problem = problem.hint("Write the value as text, in the notation of the driver.");
+                match s.place("options") {
+                    Some(place) => s.report(place.mark(problem)),
+                    None => s.report(problem),
+                }
+                continue;
+            }
+        };
+        read.push((name, Secret::new(&value)));
+    }
+    read
 }
 
 /// Reads a size such as `4GB`, `512 MiB` or `80%`: digits and a unit, so that the text is safe in SQL.

@@ -78,8 +78,13 @@ pub(super) async fn redis_answers(project: &Project, clock: &Arc<dyn Clock>) -> 
 fn identity(project: &Project) -> String {
     let warehouse = &project.config.warehouse;
     let url = warehouse.url.as_ref().map(|url| url.expose().to_owned()).unwrap_or_default();
+    let adbc = warehouse.adbc.as_ref().map(|adbc| {
+        let options: Vec<_> = adbc.options.iter().map(|(name, value)| (name, value.expose())).collect();
+        let session: Option<Vec<_>> = adbc.session.as_ref().map(|all| all.iter().map(|one| &one.value).collect());
+        format!("{:?}", (&adbc.driver.value, options, session))
+    });
     let path = warehouse.path.as_ref().map(|path| path.value.clone()).unwrap_or_default();
     let init: Vec<&str> = warehouse.init.iter().map(|statement| statement.value.as_str()).collect();
-    let process = (path.is_empty() && url.is_empty()).then(super::process_id);
-    format!("{:?}", (&warehouse.kind, project.folder.root(), path, url, init, process))
+    let process = (path.is_empty() && url.is_empty() && adbc.is_none()).then(super::process_id);
+    format!("{:?}", (&warehouse.kind, project.folder.root(), path, url, adbc, init, process))
 }

@@ -3,6 +3,7 @@
 //! In: `warehouse` of the configuration. Out: an open warehouse, or the problem of a setting at its key. Not here: the
 //! adapters themselves.
 
+mod adbc;
 mod spark;
 
 use std::sync::Arc;
@@ -28,7 +29,7 @@ const CONNECTIONS: usize = 8;
 const CONNECT_TIMEOUT_SECONDS: u64 = 5;
 
 /// The hint for unknown warehouse types.
-const KNOWN: &str = "this version connects to duckdb, postgres, mysql (MariaDB too), sqlite and spark";
+const KNOWN: &str = "this version connects to duckdb, postgres, mysql (MariaDB too), sqlite and spark, and to others through a driver in `warehouse.adbc`";
 
 /// Checks that this version connects to warehouses of a type.
 pub(super) fn check_type(kind: &str) -> Result<(), Failure> {
@@ -65,8 +66,13 @@ pub(super) async fn open(
 async fn connect(project: &Project, registered: &[RegisteredCube], usage: &WarehouseUse) -> Result<Opened, Diagnostic> {
     let config = &project.config.warehouse;
     let failed = |error: ConnectError| explain_connect(config, &error);
-    // Models cannot be built in MySQL, SQLite and Spark.
+    // Models cannot be built in MySQL, SQLite and Spark, and through ADBC drivers.
     let builds_nothing = || Arc::new(BuildsNothing(CantBuild::Engine { warehouse: config.kind.clone() }));
+    if let Some(driver) = &config.adbc {
+        refuse_rollups(config, usage)?;
+        let warehouse = Arc::new(adbc::connect(project, driver).await?);
+        return Ok(Opened { warehouse, builder: builds_nothing(), rollups: None });
+    }
     match config.kind.as_str() {
         "duckdb" => duckdb(project, registered, usage).await,
         "postgres" => {
@@ -96,8 +102,17 @@ async fn connect(project: &Project, registered: &[RegisteredCube], usage: &Wareh
             let warehouse = Arc::new(spark::connect(config).await?);
             Ok(Opened { warehouse, builder: builds_nothing(), rollups: None })
         }
+        other if adbc::TYPES.contains(&other) => {
+            let message = format!("a warehouse of type `{other}` needs `warehouse.adbc`");
+            Err(refused(config, message, "Name a driver: `adbc: {driver: …, options: {…}}`."))
+        }
         other => Err(refused(config, format!("unknown warehouse type `{other}`"), KNOWN)),
     }
+}
+
+/// Loads the ADBC driver that the project names, without connecting. Returns `None` if the project names none.
+pub(super) fn driver(project: &Project) -> Option<Result<String, Diagnostic>> {
+    project.config.warehouse.adbc.as_ref().map(|driver| adbc::describe(project, driver))
 }
 
 /// Refuses pre-aggregations in a warehouse that cannot build them.

@@ -226,6 +226,16 @@ pub struct DialectProfile {
     pub(super) types: Vec<String>,
 }
 
+impl DialectProfile {
+    /// Returns the profile for a connection that cannot bind parameters. Values are then printed as literals.
+    #[must_use]
+    pub fn without_parameters(&self) -> DialectProfile {
+        // The digest of the same profile with parameters must differ.
+        let digest = self.digest.rotate_left(1) ^ 1;
+        DialectProfile { placeholders: PlaceholderStyle::None, max_params: 0, digest, ..self.clone() }
+    }
+}
+
 /// The reason why a profile was refused: the place in the profile, and the fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct ProfileError {

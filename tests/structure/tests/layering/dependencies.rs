@@ -96,6 +96,11 @@ const RULES: &[Rule] = &[
         must_not_reach: &["axum", "tower-http", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx"],
     },
     Rule {
+        package: "terrane-warehouse-adbc",
+        may_use: &["terrane-app", "terrane-compiler"],
+        must_not_reach: &["axum", "tower-http", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx"],
+    },
+    Rule {
         package: "terrane-cache",
         may_use: &["terrane-app"],
         must_not_reach: &["axum", "tower-http", "async-graphql", "wasmtime", "duckdb", "libduckdb-sys", "sqlx"],
@@ -219,6 +224,7 @@ const RULES: &[Rule] = &[
             "terrane-traces",
             "terrane-warehouse",
             "terrane-warehouse-spark",
+            "terrane-warehouse-adbc",
             "terrane-wire",
         ],
         must_not_reach: &[],

@@ -243,10 +243,23 @@ impl<'r> Reader<'r> {
     }
 }
 
+/// The cube and the kind of a member that an item may mean; `None` for a metric.
+type CubeMember<'v> = (Option<&'v Arc<str>>, MemberKind);
+
+/// The points of a cube for an item that means only measures of it. They count more than dimensions, because cubes often
+/// have the same dimensions.
+const POINTS_OF_MEASURES: i32 = 10;
+/// The points of a cube for an item that means only members of it.
+const POINTS_OF_DIMENSIONS: i32 = 1;
+/// The points of a cube for its own name.
+const POINTS_OF_NAME: i32 = 3;
+/// The points of a cube for an item that cannot be combined with it.
+const POINTS_OF_FOREIGN: i32 = -5;
+
 /// Returns the cube that the items fit best. Items whose members all belong to one cube count most. A cube that cannot
 /// be combined with an item loses.
 fn main_cube(vocabulary: &Vocabulary, items: &[Item]) -> Option<Arc<str>> {
-    let mut named: Vec<Vec<(Option<&Arc<str>>, MemberKind)>> = Vec::new();
+    let mut named: Vec<Vec<CubeMember<'_>>> = Vec::new();
     for item in items {
         let members: Vec<usize> = match &item.kind {
             ItemKind::Member(candidates) => candidates.members.clone(),
@@ -268,18 +281,17 @@ fn main_cube(vocabulary: &Vocabulary, items: &[Item]) -> Option<Arc<str>> {
 }
 
 /// Returns the points that the members of an item give to a cube.
-fn score(vocabulary: &Vocabulary, cube: &Arc<str>, members: &[(Option<&Arc<str>>, MemberKind)]) -> i32 {
-    let is_own = |(own, _): &(Option<&Arc<str>>, MemberKind)| *own == Some(cube);
-    let is_joined = |(own, _): &(Option<&Arc<str>>, MemberKind)| own.is_none_or(|own| vocabulary.is_joined(cube, own));
+fn score(vocabulary: &Vocabulary, cube: &Arc<str>, members: &[CubeMember<'_>]) -> i32 {
+    let is_own = |(own, _): &CubeMember<'_>| *own == Some(cube);
+    let is_joined = |(own, _): &CubeMember<'_>| own.is_none_or(|own| vocabulary.is_joined(cube, own));
     if !members.iter().any(is_joined) {
-        return -5;
+        return POINTS_OF_FOREIGN;
     }
     if members.iter().all(is_own) {
-        // Measures count more than dimensions, because cubes often have the same dimensions.
-        return if members.iter().all(|(_, kind)| kind.is_value()) { 10 } else { 1 };
+        return if members.iter().all(|(_, kind)| kind.is_value()) { POINTS_OF_MEASURES } else { POINTS_OF_DIMENSIONS };
     }
-    let is_name = |member: &(Option<&Arc<str>>, MemberKind)| is_own(member) && member.1 == MemberKind::Cube;
-    if members.iter().any(is_name) { 3 } else { 0 }
+    let is_name = |member: &CubeMember<'_>| is_own(member) && member.1 == MemberKind::Cube;
+    if members.iter().any(is_name) { POINTS_OF_NAME } else { 0 }
 }
 
 /// Returns the words to look up as values: runs of words that may be a name, each with its single words.

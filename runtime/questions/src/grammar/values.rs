@@ -77,9 +77,7 @@ fn is_meant(own: Quality, best: Quality, text: &str, known: &KnownValue) -> bool
     }
     match best {
         Quality::Equal if *known.value == *text || text.chars().all(|c| !c.is_uppercase()) => own == Quality::Equal,
-        Quality::Equal => {
-            own == Quality::Equal || (own == Quality::Beginning && is_capitals(&known.value))
-        }
+        Quality::Equal => own == Quality::Equal || (own == Quality::Beginning && is_capitals(&known.value)),
         Quality::Beginning | Quality::Inside => own <= Quality::Inside,
         Quality::Root => true,
     }

@@ -138,9 +138,7 @@ impl Reader<'_> {
         }
         let aggregation = self.state.aggregate.take().map(|(aggregation, _)| aggregation);
         let mut own = ranking.candidates.clone().unwrap_or_default();
-        own.members.retain(|index| {
-            self.main_cube.is_none() || self.is_of_main_cube(self.vocabulary.entry(*index))
-        });
+        own.members.retain(|index| self.main_cube.is_none() || self.is_of_main_cube(self.vocabulary.entry(*index)));
         if aggregation.is_none() && !own.members.is_empty() {
             let index = self.pick(&ranking.text, &own, super::Role::Value)?;
             return Some(Arc::clone(&self.vocabulary.entry(index).name));

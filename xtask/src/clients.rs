@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::{npm, python};
 
 /// The Python environments, as (folder of the environment and of its pinned packages, name of the tools).
-const PYTHON: [(&str, &str); 8] = [
+const PYTHON: [(&str, &str); 9] = [
     ("openapi-client", "openapi-python-client"),
     ("data-frames", "pandas and polars"),
     ("graphql-client", "gql"),

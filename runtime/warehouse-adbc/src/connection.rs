@@ -160,7 +160,10 @@ impl Session {
             return Ok(());
         }
         let reader = match statement.execute() {
-            Err(error) if failure::is_syntax(&error) && reads_without_copy(&mut statement) => statement.execute(),
+            Err(error) if failure::is_syntax(&error) && reads_without_copy(&mut statement) => {
+                // The first error has the better text if the statement is refused for the same reason again.
+                statement.execute().map_err(|second| if failure::is_syntax(&second) { error } else { second })
+            }
             result => result,
         };
         let reader = reader.map_err(|error| self.classified(&error))?;

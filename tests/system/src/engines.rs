@@ -3,6 +3,7 @@
 //! In: the programs on this machine. Out: an [`Engine`] with the environment variables that a project needs to use it.
 //! A server runs on a free port with a temporary folder, and stops when its value is dropped. Not here: the queries.
 
+mod adbc;
 mod certificate;
 mod database;
 mod kind;
@@ -14,6 +15,7 @@ mod sample;
 
 use std::path::PathBuf;
 
+pub use adbc::driver as adbc_driver;
 pub use certificate::{AUTHORITY, STRANGER};
 pub use database::Engine;
 pub use kind::Kind;

@@ -438,3 +438,49 @@ fn channels_are_checked_by_their_type() {
         assert!(problems.iter().any(|found| found.contains(problem)), "{channels}: {problems:?}");
     }
 }
+
+#[test]
+fn options_of_a_driver_are_text_from_the_environment() {
+    let file = "warehouse: {type: snowflake, adbc: {driver: snowflake, options: {uri: \"${DB_URI}\", port: 443, tls: true, none: }}}\n";
+    let environment = Environment::from_iter([("DB_URI".to_owned(), "me:hidden@h".to_owned())]);
+    let (config, problems) = read(Some(file), &environment);
+    assert!(problems.is_empty(), "{problems:?}");
+    let adbc = config.warehouse.adbc.as_ref().unwrap();
+    let options: Vec<_> = adbc.options.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
+    assert_eq!(options, [("uri", "me:hidden@h"), ("port", "443"), ("tls", "true")]);
+    assert_eq!((adbc.driver.value.as_str(), &adbc.entrypoint, adbc.session.is_none()), ("snowflake", &None, true));
+    assert!(!format!("{adbc:?}").contains("hidden"));
+    let shown = config.settings.iter().find(|setting| setting.key == "warehouse.adbc.options").unwrap();
+    assert_eq!(shown.value.as_deref(), Some("***"));
+}
+
+#[test]
+fn driver_is_also_set_by_the_environment_alone() {
+    let variables = [
+        ("SERVICE_WAREHOUSE__TYPE", "databricks"),
+        ("SERVICE_WAREHOUSE__ADBC__DRIVER", "/opt/driver.so"),
+        ("SERVICE_WAREHOUSE__ADBC__OPTIONS", "{uri: x}"),
+        ("SERVICE_WAREHOUSE__ADBC__SESSION", "[SET a = 1]"),
+    ];
+    let environment = Environment::from_iter(variables.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let (config, problems) = read(None, &environment);
+    assert!(problems.is_empty(), "{problems:?}");
+    let adbc = config.warehouse.adbc.as_ref().unwrap();
+    assert_eq!((adbc.driver.value.as_str(), adbc.options.len()), ("/opt/driver.so", 1));
+    assert_eq!(adbc.session.as_ref().map(|session| session[0].value.as_str()), Some("SET a = 1"));
+    assert_eq!(config.warehouse.dialect(), "spark");
+}
+
+#[test]
+fn incomplete_driver_is_reported() {
+    for (file, words) in [
+        ("warehouse: {adbc: {options: {a: 1}}}\n", "needs the key `driver`"),
+        ("warehouse: {adbc: {driver: \"\"}}\n", "needs the key `driver`"),
+        ("warehouse: {adbc: {driver: x, options: {a: [1]}}}\n", "option `a`"),
+        ("warehouse: {adbc: {driver: x, options: [1]}}\n", "must be a mapping"),
+        ("warehouse: {adbc: {driver: x, option: {}}}\n", "option"),
+    ] {
+        let (_, problems) = read(Some(file), &Environment::default());
+        assert!(problems.iter().any(|problem| problem.to_string().contains(words)), "{file}: {problems:?}");
+    }
+}

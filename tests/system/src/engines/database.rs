@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::kind::Kind;
 use super::process::Server;
 use super::sample::Table;
-use super::{Missing, certificate, mariadb, postgres};
+use super::{Missing, adbc, certificate, mariadb, postgres};
 
 impl Kind {
     /// Returns the tool that the engine needs and this machine lacks; `None` if the engine can run.
@@ -20,6 +20,7 @@ impl Kind {
         match self {
             Kind::DuckDb | Kind::Sqlite => None,
             Kind::Postgres => postgres::missing(),
+            Kind::PostgresThroughAdbc => postgres::missing().or_else(adbc::missing),
             Kind::MariaDb => mariadb::missing(),
         }
     }
@@ -42,7 +43,7 @@ impl Engine {
     pub fn start(kind: Kind) -> Result<Self> {
         let server = match kind {
             Kind::DuckDb | Kind::Sqlite => None,
-            Kind::Postgres => Some(postgres::start()?),
+            Kind::Postgres | Kind::PostgresThroughAdbc => Some(postgres::start()?),
             Kind::MariaDb => Some(mariadb::start()?),
         };
         Ok(Engine { kind, server, state: tempfile::tempdir()? })
@@ -75,7 +76,10 @@ impl Engine {
             ("SERVICE_WAREHOUSE__INIT".to_owned(), serde_json::Value::from(init).to_string()),
             ("SERVICE_STATE__URL".to_owned(), format!("sqlite://{}", self.state_file().display())),
         ];
-        variables.extend(self.url().map(|url| ("SERVICE_WAREHOUSE__URL".to_owned(), url)));
+        match self.kind {
+            Kind::PostgresThroughAdbc => variables.extend(self.url().into_iter().flat_map(adbc::variables)),
+            _ => variables.extend(self.url().map(|url| ("SERVICE_WAREHOUSE__URL".to_owned(), url))),
+        }
         variables
     }
 
@@ -83,7 +87,7 @@ impl Engine {
     pub fn url(&self) -> Option<String> {
         let port = self.server.as_ref()?.port;
         match self.kind {
-            Kind::Postgres => Some(postgres::url(port)),
+            Kind::Postgres | Kind::PostgresThroughAdbc => Some(postgres::url(port)),
             Kind::MariaDb => Some(mariadb::url(port)),
             Kind::DuckDb | Kind::Sqlite => None,
         }

@@ -6,6 +6,8 @@
 pub enum Kind {
     DuckDb,
     Postgres,
+    /// PostgreSQL through its ADBC driver instead of the connector of the type `postgres`.
+    PostgresThroughAdbc,
     MariaDb,
     Sqlite,
 }
@@ -15,9 +17,20 @@ impl Kind {
     pub fn warehouse(self) -> &'static str {
         match self {
             Kind::DuckDb => "duckdb",
-            Kind::Postgres => "postgres",
+            Kind::Postgres | Kind::PostgresThroughAdbc => "postgres",
             Kind::MariaDb => "mysql",
             Kind::Sqlite => "sqlite",
         }
+    }
+    /// Returns the name of the engine in messages of tests.
+    pub fn label(self) -> &'static str {
+        match self {
+            Kind::PostgresThroughAdbc => "postgres through adbc",
+            _ => self.warehouse(),
+        }
+    }
+
+    pub fn is_postgres(self) -> bool {
+        matches!(self, Kind::Postgres | Kind::PostgresThroughAdbc)
     }
 }

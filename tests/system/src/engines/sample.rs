@@ -75,7 +75,7 @@ fn type_name(kind: Kind, ty: Type) -> &'static str {
         (Type::Integer, _) => "BIGINT",
         (Type::Huge, _) => "DECIMAL(38,0)",
         (Type::Decimal, _) => "DECIMAL(18,2)",
-        (Type::Double, Kind::Postgres) => "DOUBLE PRECISION",
+        (Type::Double, kind) if kind.is_postgres() => "DOUBLE PRECISION",
         (Type::Double, _) => "DOUBLE",
         (Type::Text, Kind::MariaDb) => "VARCHAR(200)",
         (Type::Text, _) | (Type::TimeInText, Kind::Sqlite) => "TEXT",
@@ -95,7 +95,7 @@ fn literal(kind: Kind, ty: Type, cell: Option<&str>) -> String {
     match ty {
         Type::Integer | Type::Huge | Type::Decimal | Type::Double | Type::Boolean => text.to_owned(),
         Type::Text if kind == Kind::MariaDb => format!("'{}'", quoted.replace('\\', "\\\\")),
-        Type::Instant if matches!(kind, Kind::DuckDb | Kind::Postgres) => format!("'{quoted}+00'"),
+        Type::Instant if kind == Kind::DuckDb || kind.is_postgres() => format!("'{quoted}+00'"),
         // Times are in ISO 8601, which does not depend on the server's order of day and month.
         Type::Text | Type::Date | Type::Timestamp | Type::Instant | Type::TimeInText => format!("'{quoted}'"),
     }

@@ -2,6 +2,7 @@
 //!
 //! Tests of a missing engine report themselves as skipped, and fail in CI.
 
+mod adbc;
 mod answers;
 mod builds;
 mod catalog;
@@ -11,6 +12,7 @@ mod faults;
 mod foreign_keys;
 mod lookups;
 mod preaggregations;
+mod snowflake;
 mod tls;
 mod types;
 
@@ -24,9 +26,9 @@ pub(crate) fn start(kind: Kind) -> Option<Engine> {
         skip(kind, &missing);
         return None;
     }
-    Some(Engine::start(kind).unwrap_or_else(|error| panic!("{}: {error:#}", kind.warehouse())))
+    Some(Engine::start(kind).unwrap_or_else(|error| panic!("{}: {error:#}", kind.label())))
 }
 
 pub(crate) fn skip(kind: Kind, Missing(why): &Missing) {
-    crate::skip(&format!("cases of {}", kind.warehouse()), why);
+    crate::skip(&format!("cases of {}", kind.label()), why);
 }

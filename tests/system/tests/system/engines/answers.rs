@@ -138,7 +138,7 @@ fn check(kind: Kind) {
     let (mut same, mut failed) = (0, Vec::new());
     for ((case, expected), actual) in cases.iter().zip(expected).zip(actual) {
         if let Some(why) = case.except[kind.warehouse()].as_str() {
-            eprintln!("named exception of {}: {}: {why}", kind.warehouse(), case.name);
+            eprintln!("named exception of {}: {}: {why}", kind.label(), case.name);
             continue;
         }
         let difference = match (expected, actual) {
@@ -160,7 +160,7 @@ fn check(kind: Kind) {
             Some(difference) => failed.push(format!("{}\n{difference}\n", case.name)),
         }
     }
-    eprintln!("{}: {same} of {} queries as DuckDB answers them", kind.warehouse(), cases.len());
+    eprintln!("{}: {same} of {} queries as DuckDB answers them", kind.label(), cases.len());
     assert!(failed.is_empty(), "{} of {} differ\n\n{}", failed.len(), cases.len(), failed.join("\n"));
     assert!(same >= 40, "only {same} cases ran");
 }
@@ -168,6 +168,11 @@ fn check(kind: Kind) {
 #[test]
 fn postgres_answers_as_duckdb_does() {
     check(Kind::Postgres);
+}
+
+#[test]
+fn postgres_through_adbc_answers_as_duckdb_does() {
+    check(Kind::PostgresThroughAdbc);
 }
 
 #[test]

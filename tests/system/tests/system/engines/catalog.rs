@@ -37,10 +37,9 @@ fn catalog_lists(kind: Kind, init: &[&str], found: &[(&str, &str, &str)], absent
     });
 }
 
-#[test]
-fn postgres_finds_tables_and_views_of_its_own() {
+fn postgres_lists(kind: Kind) {
     catalog_lists(
-        Kind::Postgres,
+        kind,
         &[
             "CREATE SCHEMA IF NOT EXISTS raw",
             "CREATE TABLE IF NOT EXISTS raw.listed (id INT, amount INT, dropped INT)",
@@ -78,6 +77,16 @@ fn postgres_finds_tables_and_views_of_its_own() {
             "\"plain\"",
         ],
     );
+}
+
+#[test]
+fn postgres_finds_tables_and_views_of_its_own() {
+    postgres_lists(Kind::Postgres);
+}
+
+#[test]
+fn postgres_through_adbc_finds_tables_and_views_of_its_own() {
+    postgres_lists(Kind::PostgresThroughAdbc);
 }
 
 #[test]

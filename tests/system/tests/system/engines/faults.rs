@@ -37,7 +37,7 @@ cubes:
 /// writes.
 fn faulty(kind: Kind) -> Vec<String> {
     let statements: &[&str] = match kind {
-        Kind::Postgres => &[
+        kind if kind.is_postgres() => &[
             "CREATE OR REPLACE VIEW faulty AS SELECT (SELECT length(pg_sleep(30)::text)) AS pause",
             "CREATE OR REPLACE VIEW sleepers AS \
              SELECT count(*) AS asleep FROM pg_stat_activity WHERE wait_event = 'PgSleep'",
@@ -137,7 +137,7 @@ fn a_client_goes_away(kind: Kind) {
         drop(stream);
         eventually("the server runs nothing any more", || sleepers() == json!(0));
         let waited = left.elapsed();
-        eprintln!("{}: stopped {waited:?} after its client went away", kind.warehouse());
+        eprintln!("{}: stopped {waited:?} after its client went away", kind.label());
         assert!(waited < Duration::from_secs(10), "it was not stopped: it ended by itself after {waited:?}");
     }
 }
@@ -145,6 +145,11 @@ fn a_client_goes_away(kind: Kind) {
 #[test]
 fn a_statement_of_postgres_stops_when_its_client_goes_away() {
     a_client_goes_away(Kind::Postgres);
+}
+
+#[test]
+fn a_statement_of_postgres_through_adbc_stops_when_its_client_goes_away() {
+    a_client_goes_away(Kind::PostgresThroughAdbc);
 }
 
 #[test]
@@ -193,6 +198,11 @@ fn a_slow_statement_of_postgres_is_stopped() {
 }
 
 #[test]
+fn a_slow_statement_of_postgres_through_adbc_is_stopped() {
+    a_slow_statement_is_stopped(Kind::PostgresThroughAdbc);
+}
+
+#[test]
 fn a_slow_statement_of_mariadb_is_stopped() {
     a_slow_statement_is_stopped(Kind::MariaDb);
 }
@@ -203,6 +213,11 @@ fn postgres_may_die_and_come_back() {
 }
 
 #[test]
+fn postgres_through_adbc_may_die_and_come_back() {
+    a_server_may_die_and_come_back(Kind::PostgresThroughAdbc);
+}
+
+#[test]
 fn mariadb_may_die_and_come_back() {
     a_server_may_die_and_come_back(Kind::MariaDb);
 }
@@ -210,6 +225,11 @@ fn mariadb_may_die_and_come_back() {
 #[test]
 fn postgres_is_only_read() {
     nothing_is_written(Kind::Postgres);
+}
+
+#[test]
+fn postgres_through_adbc_is_only_read() {
+    nothing_is_written(Kind::PostgresThroughAdbc);
 }
 
 #[test]

@@ -34,7 +34,7 @@ const FILTERS: &[(&str, i64)] = &[
 fn tables(kind: Kind) -> Vec<String> {
     let (text, numbers, further) = match kind {
         Kind::MariaDb => ("VARCHAR(50) COLLATE utf8mb4_general_ci", "SELECT seq AS n FROM seq_1_to_20000", ""),
-        Kind::Postgres => ("TEXT", "SELECT generate_series(1, 20000) AS n", "ANALYZE named"),
+        kind if kind.is_postgres() => ("TEXT", "SELECT generate_series(1, 20000) AS n", "ANALYZE named"),
         _ => (
             "TEXT",
             "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 20000) SELECT n FROM n",
@@ -82,6 +82,11 @@ fn a_text_is_found_by_its_index(kind: Kind, explain: &str) {
 #[test]
 fn a_text_is_found_by_its_index_in_postgres() {
     a_text_is_found_by_its_index(Kind::Postgres, "EXPLAIN");
+}
+
+#[test]
+fn a_text_is_found_by_its_index_in_postgres_through_adbc() {
+    a_text_is_found_by_its_index(Kind::PostgresThroughAdbc, "EXPLAIN");
 }
 
 #[test]

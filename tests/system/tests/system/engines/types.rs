@@ -51,50 +51,50 @@ fn refused(kind: Kind, statement: &str, words: &str) {
     assert!(kind == WarehouseErrorKind::Refused && message.contains(words), "{message}");
 }
 
+/// Values of PostgreSQL's types, and their JSON.
+const POSTGRES: &[(&str, &str)] = &[
+    (
+        "SELECT true AS a, 1::int2 AS b, 2::int4 AS c, 9007199254740993::int8 AS d, 7::oid AS e",
+        "[true,1,2,9007199254740993,7]",
+    ),
+    ("SELECT 0.1::float4 AS a, 0.1::float8 AS b, 'NaN'::float8 AS c", "[0.1,0.1,null]"),
+    (
+        "SELECT 10.10::numeric(10,2) AS a, sum(x) AS b, 'NaN'::numeric AS c FROM unnest(ARRAY[1,2]::bigint[]) x",
+        "[10.10,3,null]",
+    ),
+    (
+        "SELECT 1e60::numeric + 0.5 AS a, -0.000001::numeric AS b, 0::numeric AS c",
+        "[1000000000000000000000000000000000000000000000000000000000000.5,-0.000001,0]",
+    ),
+    ("SELECT 1e80::numeric", "[\"100000000000000000000000000000000000000000000000000000000000000000000000000000000\"]"),
+    ("SELECT 'é'::text AS a, 'a'::varchar AS b, 'b '::char(3) AS c, 'n'::name AS d", "[\"é\",\"a\",\"b  \",\"n\"]"),
+    (
+        "SELECT '00010203-0405-0607-0809-0a0b0c0d0e0f'::uuid AS a, '{\"a\": 1}'::json AS b, '{\"a\":1}'::jsonb AS c",
+        "[\"00010203-0405-0607-0809-0a0b0c0d0e0f\",\"{\\\"a\\\": 1}\",\"{\\\"a\\\": 1}\"]",
+    ),
+    ("SELECT '\\x00ff'::bytea", "[\"AP8=\"]"),
+    (
+        "SELECT DATE '0001-01-01' AS a, DATE '9999-12-30' AS b, TIME '23:59:59.5' AS c",
+        "[\"0001-01-01\",\"9999-12-30\",\"23:59:59.500\"]",
+    ),
+    (
+        "SELECT TIMESTAMP '1969-12-31 23:59:59.999999' AS a, TIMESTAMPTZ '2024-01-31 23:30:00+02' AS b",
+        "[\"1969-12-31T23:59:59.999999\",\"2024-01-31T21:30:00Z\"]",
+    ),
+    ("SELECT INTERVAL '14 months 3 days 1.5 s'", "[\"P14M3DT1.5S\"]"),
+    ("SELECT NULL AS a, NULL::bigint AS b, NULL::numeric AS c, NULL::date AS d", "[null,null,null,null]"),
+];
+
 #[test]
 fn types_of_postgres_lose_nothing() {
-    check(
-        Kind::Postgres,
-        &[
-            (
-                "SELECT true AS a, 1::int2 AS b, 2::int4 AS c, 9007199254740993::int8 AS d, 7::oid AS e",
-                "[true,1,2,9007199254740993,7]",
-            ),
-            ("SELECT 0.1::float4 AS a, 0.1::float8 AS b, 'NaN'::float8 AS c", "[0.1,0.1,null]"),
-            (
-                "SELECT 10.10::numeric(10,2) AS a, sum(x) AS b, 'NaN'::numeric AS c FROM unnest(ARRAY[1,2]::bigint[]) x",
-                "[10.10,3,null]",
-            ),
-            (
-                "SELECT 1e60::numeric + 0.5 AS a, -0.000001::numeric AS b, 0::numeric AS c",
-                "[1000000000000000000000000000000000000000000000000000000000000.5,-0.000001,0]",
-            ),
-            (
-                "SELECT 1e80::numeric",
-                "[\"100000000000000000000000000000000000000000000000000000000000000000000000000000000\"]",
-            ),
-            (
-                "SELECT 'é'::text AS a, 'a'::varchar AS b, 'b '::char(3) AS c, 'n'::name AS d",
-                "[\"é\",\"a\",\"b  \",\"n\"]",
-            ),
-            (
-                "SELECT '00010203-0405-0607-0809-0a0b0c0d0e0f'::uuid AS a, '{\"a\": 1}'::json AS b, '{\"a\":1}'::jsonb AS c",
-                "[\"00010203-0405-0607-0809-0a0b0c0d0e0f\",\"{\\\"a\\\": 1}\",\"{\\\"a\\\": 1}\"]",
-            ),
-            ("SELECT '\\x00ff'::bytea", "[\"AP8=\"]"),
-            (
-                "SELECT DATE '0001-01-01' AS a, DATE '9999-12-30' AS b, TIME '23:59:59.5' AS c",
-                "[\"0001-01-01\",\"9999-12-30\",\"23:59:59.500\"]",
-            ),
-            (
-                "SELECT TIMESTAMP '1969-12-31 23:59:59.999999' AS a, TIMESTAMPTZ '2024-01-31 23:30:00+02' AS b",
-                "[\"1969-12-31T23:59:59.999999\",\"2024-01-31T21:30:00Z\"]",
-            ),
-            ("SELECT 'infinity'::timestamp AS a, '-infinity'::date AS b", "[\"infinity\",\"-infinity\"]"),
-            ("SELECT INTERVAL '14 months 3 days 1.5 s'", "[\"P14M3DT1.5S\"]"),
-            ("SELECT NULL AS a, NULL::bigint AS b, NULL::numeric AS c, NULL::date AS d", "[null,null,null,null]"),
-        ],
-    );
+    check(Kind::Postgres, POSTGRES);
+    let infinite = "SELECT 'infinity'::timestamp AS a, '-infinity'::date AS b";
+    check(Kind::Postgres, &[(infinite, "[\"infinity\",\"-infinity\"]")]);
+}
+
+#[test]
+fn types_of_postgres_through_adbc_lose_nothing() {
+    check(Kind::PostgresThroughAdbc, POSTGRES);
 }
 
 #[test]

@@ -51,8 +51,8 @@ impl Description {
     pub(crate) fn answer(&self, shape: &ResultShape) -> Vec<u8> {
         let mut out = Vec::with_capacity(64 * 1024);
         self.fields("Query", shape.fields(), &mut out, |field| match &*field.name {
-            "__schema" => Some(Found::Object(&self.schema)),
-            _ => self.types.get(field.introspection.name.as_deref()?).map(Found::Object),
+            "__schema" => Some(FieldValue::Object(&self.schema)),
+            _ => self.types.get(field.introspection.name.as_deref()?).map(FieldValue::Object),
         });
         out
     }
@@ -63,7 +63,7 @@ impl Description {
         type_name: &str,
         fields: &[ShapeField],
         out: &mut Vec<u8>,
-        find: impl Fn(&ShapeField) -> Option<Found<'v>>,
+        find: impl Fn(&ShapeField) -> Option<FieldValue<'v>>,
     ) {
         out.push(b'{');
         for (index, field) in fields.iter().enumerate() {
@@ -74,8 +74,8 @@ impl Description {
             out.push(b':');
             match find(field) {
                 _ if field.name == "__typename" => write_string(type_name, out),
-                Some(Found::Object(object)) => self.object(object, field, out),
-                Some(Found::Value(value)) => self.value(value, field, out),
+                Some(FieldValue::Object(object)) => self.object(object, field, out),
+                Some(FieldValue::Value(value)) => self.value(value, field, out),
                 None => out.extend_from_slice(b"null"),
             }
         }
@@ -86,7 +86,7 @@ impl Description {
         // A reference to a type has only its name; the type itself has all fields.
         let object = type_name(object).and_then(|name| self.types.get(name)).unwrap_or(object);
         let type_name = field.ty.as_deref().map_or("", FieldType::named);
-        self.fields(type_name, &field.fields, out, |field| object.get(&field.name).map(Found::Value));
+        self.fields(type_name, &field.fields, out, |field| object.get(&field.name).map(FieldValue::Value));
     }
 
     fn value(&self, value: &Value, field: &ShapeField, out: &mut Vec<u8>) {
@@ -109,7 +109,7 @@ impl Description {
 }
 
 /// The value of a field.
-enum Found<'v> {
+enum FieldValue<'v> {
     Object(&'v Object),
     Value(&'v Value),
 }

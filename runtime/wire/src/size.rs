@@ -17,7 +17,7 @@ pub fn parse(text: &str) -> Option<u64> {
     Some((number * base.powi(power as i32 + 1)) as u64)
 }
 
-/// Returns a size with the largest unit of which it is a whole number.
+/// Returns a size in the largest unit that needs no fraction.
 pub fn text(bytes: u64) -> String {
     let units = [4_u32, 3, 2, 1].into_iter().zip(LETTERS.into_iter().rev());
     let mut whole = units.flat_map(|(power, letter)| {

@@ -20,8 +20,8 @@ use crate::columns::Columns;
 use crate::crossing;
 use crate::failure::{self, Failures};
 use crate::library::LoadedDriver;
+use crate::progress::{Control, Event, Events};
 use crate::settings::{AdbcSettings, ConnectError};
-use crate::task::{Control, Event, Events};
 
 /// The statement that checks a connection.
 const PROBE: &str = "SELECT 1";

@@ -29,6 +29,7 @@ mod decimals;
 mod failure;
 mod library;
 mod pool;
+mod progress;
 mod settings;
 mod task;
 mod warehouse;

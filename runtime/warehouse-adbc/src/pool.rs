@@ -18,8 +18,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use crate::connection::{Opener, Session};
 use crate::failure::Failures;
+use crate::progress::{Control, Event};
 use crate::settings::ConnectError;
-use crate::task::{self, Control, Event, Request};
+use crate::task::{self, Request};
 
 /// The timeout of pings, descriptions and lookups.
 pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -241,7 +242,7 @@ impl Worker {
         // The connection is returned before the permit and the answer, so that the next request finds it.
         lock(&pool.idle).extend(outcome.session);
         control.release();
-        // If the caller has left, nobody receives the event.
+        // The event is lost if the caller has left.
         let _ = sender.blocking_send(outcome.result.map(|()| Event::End));
         drop(sender);
         drop(outcome.discarded);

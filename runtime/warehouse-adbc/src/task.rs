@@ -1,21 +1,17 @@
-//! The work of one statement on its own thread, and the state that the thread shares with the caller.
+//! The work of one statement on its own thread.
 //!
 //! In: a request, and an idle connection or none. Out: events for the caller, and the connection if it can be used
 //! again. Everything here blocks, because calls of drivers block. Not here: time limits, which the caller applies.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use adbc_core::CancelHandle;
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
 use terrane_app::ports::warehouse::{WarehouseError, WarehouseErrorKind};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::Sender;
 
 use crate::connection::{Opener, Session};
 use crate::failure::Failures;
+use crate::progress::{Control, Event, Events};
 
 #[derive(Debug, Clone)]
 pub(crate) enum Request {
@@ -25,86 +21,6 @@ pub(crate) enum Request {
     Describe(String),
     /// A check that the database responds.
     Probe,
-}
-
-/// The progress of a request.
-#[derive(Debug)]
-pub(crate) enum Event {
-    /// A connection is open.
-    Opened,
-    Columns(SchemaRef),
-    Batch(RecordBatch),
-    /// The request was answered completely.
-    End,
-}
-
-/// The state that the thread and the caller of a statement share.
-#[derive(Default)]
-pub(crate) struct Control(Mutex<State>);
-
-#[derive(Default)]
-struct State {
-    is_cancelled: bool,
-    /// The handle that cancels the statement, while the statement runs.
-    handle: Option<Box<dyn CancelHandle>>,
-    permit: Option<OwnedSemaphorePermit>,
-}
-
-impl Control {
-    pub(crate) fn new(permit: OwnedSemaphorePermit) -> Self {
-        Control(Mutex::new(State { permit: Some(permit), ..State::default() }))
-    }
-
-    /// Sets the handle that cancels the statement. Returns false if the caller has left already.
-    pub(crate) fn arm(&self, handle: Box<dyn CancelHandle>) -> bool {
-        let mut state = self.lock();
-        state.handle = Some(handle);
-        !state.is_cancelled
-    }
-
-    /// Records that the caller has left. Returns the handle if the statement runs.
-    pub(crate) fn cancel(&self) -> Option<Box<dyn CancelHandle>> {
-        let mut state = self.lock();
-        state.is_cancelled = true;
-        state.handle.take()
-    }
-
-    pub(crate) fn is_cancelled(&self) -> bool {
-        self.lock().is_cancelled
-    }
-
-    /// Records that the statement has ended. Returns false if it was cancelled.
-    fn finish(&self) -> bool {
-        let mut state = self.lock();
-        state.handle = None;
-        !state.is_cancelled
-    }
-
-    /// Releases the permit, so that another statement can run.
-    pub(crate) fn release(&self) {
-        let permit = self.lock().permit.take();
-        drop(permit);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // The state is consistent even after a panic.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The events of a request on the way to its caller.
-pub(crate) struct Events<'a> {
-    sender: &'a Sender<Result<Event, WarehouseError>>,
-    /// True if the caller has received columns or rows, so that the request cannot be repeated.
-    has_answered: bool,
-}
-
-impl<'a> Events<'a> {
-    /// Sends an event when the caller is ready for it. Returns false if the caller has left.
-    pub(crate) fn send(&mut self, event: Event) -> bool {
-        self.has_answered |= matches!(event, Event::Columns(_) | Event::Batch(_));
-        self.sender.blocking_send(Ok(event)).is_ok()
-    }
 }
 
 /// The result of a request, for the pool.
@@ -127,7 +43,7 @@ pub(crate) fn run(
     sender: &Sender<Result<Event, WarehouseError>>,
 ) -> Outcome {
     let mut work = Work { opener, request, control, session: idle, failed_openings: 0, lost: 0 };
-    let mut events = Events { sender, has_answered: false };
+    let mut events = Events::new(sender);
     let result = catch_unwind(AssertUnwindSafe(|| work.answer(&mut events)))
         .unwrap_or_else(|panic| Err(panicked(&opener.failures, &*panic)));
     let is_idle = control.finish();
@@ -156,7 +72,7 @@ impl Work<'_> {
         match result {
             Err(error) if error.kind == WarehouseErrorKind::Unavailable && self.session.is_some() => {
                 self.lost += 1;
-                if !was_idle || events.has_answered || self.control.is_cancelled() {
+                if !was_idle || events.has_answered() || self.control.is_cancelled() {
                     return Err(error);
                 }
                 self.session = None;

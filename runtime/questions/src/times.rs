@@ -292,8 +292,8 @@ fn moment(tokens: &[Token], language: &Language) -> Option<(Moment, usize)> {
     let skipped = fillers(tokens, language);
     let tokens = &tokens[skipped..];
     let (part, length) = match part(tokens, language)? {
-        (Found::Whole(moment), length) => return Some((moment, skipped + length)),
-        (Found::Part(part), length) => (part, length),
+        (NamedTime::Whole(moment), length) => return Some((moment, skipped + length)),
+        (NamedTime::Part(part), length) => (part, length),
     };
     let year = year_behind(&tokens[length..], language);
     Some((Moment { year: year.map(|(year, _)| year), part }, skipped + length + year.map_or(0, |(_, inner)| inner)))
@@ -319,33 +319,33 @@ fn year_behind(tokens: &[Token], language: &Language) -> Option<(i16, usize)> {
 }
 
 /// A period that may lack its year, or that has one.
-enum Found {
+enum NamedTime {
     Part(Part),
     Whole(Moment),
 }
 
-fn part(tokens: &[Token], language: &Language) -> Option<(Found, usize)> {
+fn part(tokens: &[Token], language: &Language) -> Option<(NamedTime, usize)> {
     let first = tokens.first()?;
     if first.kind == TokenKind::Quoted {
         return None;
     }
     if let Some(moment) = written(&first.lower) {
-        return Some((Found::Whole(moment), 1));
+        return Some((NamedTime::Whole(moment), 1));
     }
     if let Some((days, length)) = days_of_month(tokens, language, Joiner::Adjacent) {
-        return Some((Found::Whole(days), length));
+        return Some((NamedTime::Whole(days), length));
     }
     if let Some(part) = abbreviated(&first.lower) {
-        return Some((Found::Part(part), 1));
+        return Some((NamedTime::Part(part), 1));
     }
     let found = ordinal(tokens, language).or_else(|| day_of_month(tokens, language));
     if let Some((part, length)) = found {
-        return Some((Found::Part(part), length));
+        return Some((NamedTime::Part(part), length));
     }
     let (length, meaning) = language.phrase(&stems(tokens))?;
     match meaning {
-        Meaning::NamedDay(index) => Some((Found::Part(Part::Named(language.named_day(index)?)), length)),
-        Meaning::MonthName(month) => Some((Found::Part(Part::Month(i8::try_from(month).ok()?)), length)),
+        Meaning::NamedDay(index) => Some((NamedTime::Part(Part::Named(language.named_day(index)?)), length)),
+        Meaning::MonthName(month) => Some((NamedTime::Part(Part::Month(i8::try_from(month).ok()?)), length)),
         // `the month of May`, `the year 2013`
         Meaning::Month | Meaning::Year => {
             let at = length + fillers(&tokens[length..], language);
@@ -357,12 +357,12 @@ fn part(tokens: &[Token], language: &Language) -> Option<(Found, usize)> {
 }
 
 /// Reads the name of a month, or a year.
-fn named_period(tokens: &[Token], language: &Language) -> Option<(Found, usize)> {
+fn named_period(tokens: &[Token], language: &Language) -> Option<(NamedTime, usize)> {
     if let Some(moment) = written(&tokens.first()?.lower) {
-        return Some((Found::Whole(moment), 1));
+        return Some((NamedTime::Whole(moment), 1));
     }
     let (length, Meaning::MonthName(month)) = language.phrase(&stems(tokens))? else { return None };
-    Some((Found::Part(Part::Month(i8::try_from(month).ok()?)), length))
+    Some((NamedTime::Part(Part::Month(i8::try_from(month).ok()?)), length))
 }
 
 /// Reads a period with an ordinal: `second quarter`, `first half`, `first three months`, `first week of May`.

@@ -323,10 +323,10 @@ impl Place<'_> {
         let is_link = |token: &Token| self.context.language.is_link(&token.lower);
         let is_word = |token: &Token| matches!(token.kind, TokenKind::Word | TokenKind::Number(_));
         let words = self.tokens.iter().enumerate().take_while(|(_, token)| is_word(token));
-        let kept: Vec<(usize, &Token)> = words.filter(|(at, token)| *at == 0 || !is_link(token)).collect();
-        let stems: Vec<&str> = kept.iter().map(|(_, token)| &*token.stem).collect();
+        let named: Vec<(usize, &Token)> = words.filter(|(at, token)| *at == 0 || !is_link(token)).collect();
+        let stems: Vec<&str> = named.iter().map(|(_, token)| &*token.stem).collect();
         let found = self.context.vocabulary.exact(&stems)?;
-        let (last, _) = kept.get(found.length.checked_sub(1)?)?;
+        let (last, _) = named.get(found.length.checked_sub(1)?)?;
         Some((last + 1, found))
     }
 

@@ -87,7 +87,7 @@ fn is_capitals(text: &str) -> bool {
     !text.chars().any(char::is_lowercase)
 }
 
-/// Returns the part of a value that a text is; `None` if it is no part of it.
+/// Returns where a value contains a string; `None` if it does not contain it.
 fn quality(text: &str, value: &str, language: &Language) -> Option<Quality> {
     let (text, value) = (spelled(text), spelled(value));
     if text.is_empty() {

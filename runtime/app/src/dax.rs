@@ -252,9 +252,11 @@ fn finished(plan: &SemanticPlan, answer: Answer, model: &Model) -> Result<DaxAns
     let counts: Vec<bool> = plan.columns.iter().map(|column| column.is_count).collect();
     let batches = answer.batches.iter().map(|batch| values::without_zeros(&batch.project(&sources)?, &counts));
     let batches = ordered(plan, batches.collect::<Result<Vec<_>, ArrowError>>()?)?;
+    let mut types: Vec<Type> = plan.columns.iter().map(|column| column.ty).collect();
+    values::widen(&mut types, &batches);
     Ok(DaxAnswer {
         columns,
-        types: plan.columns.iter().map(|column| column.ty).collect(),
+        types,
         formats: plan.columns.iter().map(|column| format_of(model, column.measure)).collect(),
         rows: batches.iter().map(|batch| batch.num_rows() as u64).sum(),
         batches,

@@ -374,6 +374,13 @@ pub struct Relationship {
     pub alias: CubeId,
 }
 
+impl Filter {
+    /// Returns whether the filter adds a restriction. Modifiers such as REMOVEFILTERS add none.
+    pub(crate) fn is_new(&self) -> bool {
+        matches!(self.kind, FilterKind::Table(_) | FilterKind::Condition { .. })
+    }
+}
+
 impl Scalar {
     pub(crate) fn invalid(place: Place) -> Self {
         Scalar { kind: ScalarKind::Invalid, ty: Type::Variant, place }

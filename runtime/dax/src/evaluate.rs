@@ -14,6 +14,7 @@ mod dates;
 mod datum;
 mod decimal;
 mod environment;
+mod expansion;
 mod filter;
 mod format;
 mod measure;
@@ -206,7 +207,7 @@ struct TableKey {
     node: usize,
     filters: u32,
     selected: u32,
-    pins: Vec<(DimensionId, Datum)>,
+    pins: Rc<[context::Pin]>,
     relationships: Rc<[Relationship]>,
 }
 
@@ -217,7 +218,7 @@ impl TableKey {
             node,
             filters: context.filters.id,
             selected: environment.selected.id,
-            pins: context.pins.iter().map(|pin| (pin.column, pin.value.clone())).collect(),
+            pins: Rc::clone(&context.pins),
             relationships: Rc::clone(&context.relationships),
         }
     }

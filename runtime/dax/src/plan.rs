@@ -22,7 +22,7 @@ use crate::place::Place;
 use crate::problem::{Problem, ProblemKind};
 use crate::types::Type;
 
-pub(crate) use measures::{Aggregates, applies, counts, may_lack_partners};
+pub(crate) use measures::{Aggregates, applies, calendar_of, counts, is_on_one_side, may_lack_partners};
 pub(crate) use shape::{column_ref, value_ref};
 
 /// The query that answers an evaluation, and the steps that turn its rows into the result.

@@ -217,9 +217,10 @@ fn result_table(access: &Access<'_>, table: FinishedTable) -> Result<ResultTable
     if table.rows.len() as u64 > MAX_ROWS {
         return Err(DaxError::TooManyRows { limit: MAX_ROWS });
     }
-    let types: Vec<_> = table.columns.iter().map(|column| column.ty).collect();
+    let mut types: Vec<_> = table.columns.iter().map(|column| column.ty).collect();
     let dates: Vec<bool> = table.columns.iter().map(|column| column.is_date).collect();
     let (batch, kinds) = values::batch(&types, &dates, &table.rows)?;
+    values::widen(&mut types, std::slice::from_ref(&batch));
     let columns = table.columns.iter().zip(kinds).map(|(column, ty)| ResultColumn {
         key: Arc::from(column.name.as_str()),
         is_measure: column.lineage.is_none(),

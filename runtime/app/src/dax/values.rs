@@ -127,6 +127,23 @@ pub(super) fn without_zeros(batch: &RecordBatch, counts: &[bool]) -> Result<Reco
     RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
 }
 
+/// Changes the type of integer columns whose values do not fit into 64 bits or have fractions.
+pub(super) fn widen(types: &mut [Type], batches: &[RecordBatch]) {
+    for (at, ty) in types.iter_mut().enumerate().filter(|(_, ty)| **ty == Type::Integer) {
+        for array in batches.iter().filter_map(|batch| batch.columns().get(at)) {
+            *ty = match array.data_type() {
+                DataType::Float16 | DataType::Float32 | DataType::Float64 => Type::Double,
+                DataType::Decimal128(_, 0) => {
+                    let mut digits = array.as_primitive::<Decimal128Type>().iter().flatten();
+                    if digits.any(|digits| i64::try_from(digits).is_err()) { Type::Decimal } else { *ty }
+                }
+                DataType::Decimal128(..) | DataType::Decimal256(..) => Type::Decimal,
+                _ => *ty,
+            };
+        }
+    }
+}
+
 /// Creates the batch of a result. A column of an open type gets the type of its values. Times become dates in the
 /// columns for which `dates` is true.
 pub(super) fn batch(

@@ -7,6 +7,7 @@ use terrane_compiler::model::DimensionId;
 use super::{Binder, LogicalFilter, RowContext};
 use crate::bound::{AllOf, BoundExpression, Filter, FilterKind, Relationship, Scalar, ScalarKind, column_text};
 use crate::functions::{self, Function, Operation, Returns};
+use crate::names::equal_names;
 use crate::place::Place;
 use crate::problem::{ExpressionForm, ProblemKind};
 use crate::tree::{Expression, ExpressionKind, Name};
@@ -161,7 +162,15 @@ impl<'q> Binder<'q> {
                 Some(None) => false,
                 None => self.names.table(&name.text).is_ok(),
             },
-            ExpressionKind::Block { result, .. } => self.is_table(result),
+            ExpressionKind::Block { variables, result } => {
+                let own = match &result.kind {
+                    ExpressionKind::Name(name) => {
+                        variables.iter().rev().find(|variable| equal_names(&variable.name.text, &name.text))
+                    }
+                    _ => None,
+                };
+                self.is_table(own.map_or(&**result, |variable| &variable.value))
+            }
             _ => false,
         }
     }

@@ -407,7 +407,11 @@ impl<'q> Binder<'q> {
                 self.problem(kind, other.place);
                 return None;
             }
-            (0..width).map(|at| common_column(&tables, at)).collect()
+            match function.operation {
+                // The rows of INTERSECT and EXCEPT are rows of the first table.
+                Operation::Intersect | Operation::Except => Arc::clone(&tables[0].columns),
+                _ => (0..width).map(|at| common_column(&tables, at)).collect(),
+            }
         };
         if function.operation == Operation::CrossJoin && !self.has_distinct_names(&columns, place) {
             return None;
@@ -455,10 +459,12 @@ impl<'q> Binder<'q> {
         };
         let found = self.visible_scopes().find(|(_, scope)| reaches(scope)).map(|(context, _)| context);
         let Some(context) = found else {
-            let column = Arc::clone(&self.model().cube(table).name);
-            let tables = "a table on the many side of the current row".into();
-            self.problem(ProblemKind::NotRelated { column, tables }, list[0].place);
-            return None;
+            // RELATEDTABLE is CALCULATETABLE without filters, so the rows around it need no relationship.
+            let columns = self.columns_of(table);
+            let rows = Table { kind: TableKind::Model(table), columns: Arc::clone(&columns), place: list[0].place };
+            let has_transition = self.has_row_context();
+            let kind = TableKind::Calculate { table: Box::new(rows), filters: Vec::new(), has_transition };
+            return Some(Table { kind, columns, place });
         };
         Some(Table { kind: TableKind::Related { context, table }, columns: self.columns_of(table), place })
     }

@@ -5,9 +5,10 @@
 use jiff::civil::{Date, DateTime};
 use terrane_compiler::types::Value;
 
+use super::datum::is_in_range;
 use super::environment::Environment;
 use super::operators::{compare_as_zero, divide, negate, to_boolean, to_number, to_text};
-use super::{Datum, Evaluator, Result, collected, invalid_value, not_supported};
+use super::{Datum, Decimal, Evaluator, Result, collected, invalid_value, not_supported};
 use crate::bound::Scalar;
 use crate::functions::{Aggregation, Function, Operation};
 use crate::place::Place;
@@ -143,18 +144,36 @@ fn mathematics(operation: Operation, values: &[Datum], place: Place) -> Result<D
     match (operation, value) {
         (Operation::Abs, _) if number < 0.0 => negate(value, place),
         (Operation::Abs, _) | (Operation::Int, Datum::Integer(_)) => Ok(value.clone()),
+        (Operation::Int, Datum::Decimal(value)) => Ok(of_integer(value.floor())),
         (Operation::Int, _) => Ok(whole(number.floor())),
         _ => {
-            let digits = to_number(&values[1], place)?;
-            if digits >= 0.0 && matches!(value, Datum::Integer(_)) {
-                return Ok(value.clone());
-            }
-            let factor = 10_f64.powf(digits.trunc().clamp(-300.0, 300.0));
-            let scaled = number * factor;
-            let rounded = if scaled.is_finite() { scaled.round() / factor } else { number };
-            Ok(if matches!(value, Datum::Integer(_)) { whole(rounded) } else { Datum::Double(rounded) })
+            let digits = to_number(&values[1], place)?.trunc().clamp(-300.0, 300.0) as i32;
+            Ok(rounded(value, number, digits))
         }
     }
+}
+
+/// Rounds half away from zero. A double is rounded as its shortest decimal text, so that `ROUND(1.005, 2)` is 1.01.
+fn rounded(value: &Datum, number: f64, digits: i32) -> Datum {
+    let exact = match value {
+        Datum::Integer(_) | Datum::Decimal(_) => value.exact(),
+        _ => number.to_string().parse().ok(),
+    };
+    match (exact.and_then(|exact| exact.rounded(digits)), value) {
+        (Some(rounded), Datum::Integer(_)) => of_integer(rounded),
+        (Some(rounded), Datum::Decimal(_)) => Datum::Decimal(rounded),
+        (Some(rounded), _) => Datum::Double(rounded.to_f64()),
+        (None, _) => {
+            let factor = 10_f64.powi(digits);
+            let scaled = number * factor;
+            Datum::Double(if scaled.is_finite() { scaled.round() / factor } else { number })
+        }
+    }
+}
+
+/// Converts a decimal without a fraction to an integer, if it fits.
+fn of_integer(value: Decimal) -> Datum {
+    value.to_integer().map_or(Datum::Decimal(value), Datum::Integer)
 }
 
 /// Converts a double without a fraction to an integer, if it is small enough.
@@ -218,7 +237,8 @@ fn date(values: &[Datum], place: Place) -> Result<Datum> {
     let first = first.and_then(|year| Date::new(year, months.rem_euclid(12) as i8 + 1, 1).ok());
     let days = jiff::SignedDuration::from_hours(24 * day.clamp(-4_000_000, 4_000_000).saturating_sub(1));
     let date = first.and_then(|first| first.checked_add(days).ok()).ok_or_else(out_of_range)?;
-    Ok(Datum::of_moment(date.to_datetime(jiff::civil::Time::midnight())))
+    let moment = date.to_datetime(jiff::civil::Time::midnight());
+    if is_in_range(moment) { Ok(Datum::of_moment(moment)) } else { Err(out_of_range()) }
 }
 
 /// Returns the date of three constants, as a value of a semantic query's filter.

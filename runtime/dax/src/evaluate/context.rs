@@ -34,26 +34,48 @@ pub(super) struct FilterList {
     pub filters: Vec<Rc<Restriction>>,
 }
 
+/// A table whose rows a filter stands for. In DAX, such a filter restricts the tables on the one side too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Expansion {
+    pub table: CubeId,
+    /// False if a part of the filter was removed. The rows of tables on the one side are then unknown.
+    pub is_whole: bool,
+}
+
+impl Expansion {
+    pub(super) fn of(table: CubeId) -> Self {
+        Expansion { table, is_whole: true }
+    }
+
+    pub(super) fn broken(self) -> Self {
+        Expansion { is_whole: false, ..self }
+    }
+}
+
 /// A column that has one value, which comes from the current row or group.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Pin {
     pub column: DimensionId,
     pub value: Datum,
     /// The column's table, if the column is a part of that table's key. The key then stands for all columns of the row.
     pub row_of: Option<CubeId>,
+    /// The column's table, if the value is from a row of that table.
+    pub expansion: Option<Expansion>,
 }
 
 /// A filter of one or several columns.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Restriction {
     pub columns: Vec<DimensionId>,
     /// The table, if the filter allows rows of a table, which it identifies by their key. If only some of the filter's
     /// columns in this table lose their filters, the whole filter stays.
     pub rows_of: Option<CubeId>,
+    /// The tables whose rows the filter allows.
+    pub expansion: Vec<Expansion>,
     pub allowed: Allowed,
 }
 
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Allowed {
     Condition(Filter),
     /// The allowed combinations of values, sorted and without duplicates. They may depend on the current row.
@@ -61,6 +83,11 @@ pub(super) enum Allowed {
 }
 
 impl Restriction {
+    /// Returns a filter of columns.
+    pub(super) fn of_columns(columns: Vec<DimensionId>, allowed: Allowed) -> Self {
+        Restriction { columns, rows_of: None, expansion: Vec::new(), allowed }
+    }
+
     /// Returns whether the filter has one of the columns.
     pub(super) fn overlaps(&self, is_removed: &dyn Fn(DimensionId) -> bool) -> bool {
         self.columns.iter().any(|column| is_removed(*column))
@@ -100,7 +127,8 @@ impl Restriction {
             row.iter().zip(is_retained).filter(|(_, retained)| **retained).map(|(value, _)| value.clone()).collect()
         };
         let allowed = Allowed::Rows(distinct(rows.iter().map(project).collect()));
-        Restriction { columns, rows_of: None, allowed }
+        let expansion = self.expansion.iter().map(|one| one.broken()).collect();
+        Restriction { columns, rows_of: None, expansion, allowed }
     }
 
     /// Returns the filter with only the wanted columns, or `None` if it has none of them. Fails if the columns cannot

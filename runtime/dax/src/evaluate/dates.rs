@@ -31,7 +31,11 @@ impl<'q> Evaluator<'q> {
             Some(table) => self.table(table, environment, &Need::All).map(|rows| {
                 rows.rows.iter().filter_map(|row| row[0].moment().filter(|_| !row[0].is_blank())).collect()
             }),
-            None => self.moments(*column, &environment.context, place),
+            // A column of dates stands for CALCULATETABLE(DISTINCT(column)), which turns the current rows into filters.
+            None => {
+                let inner = self.transitioned(environment, place)?;
+                self.moments(*column, &inner.context, place)
+            }
         };
         let (all, current): (Vec<DateTime>, Vec<DateTime>) = (all?, current?);
         let argument = |at: usize| match arguments.get(at) {

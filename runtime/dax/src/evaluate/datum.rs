@@ -88,7 +88,7 @@ impl Datum {
     /// Returns the date that is this number of days after 1899-12-30, or `None` if it is out of range.
     pub(super) fn of_days(days: f64) -> Option<Datum> {
         let micros = (days * MICROS_OF_DAY).round() - ZERO_TO_EPOCH as f64;
-        let is_date = micros.is_finite() && micros.abs() < 9.2e18 && moment(micros as i64).is_some();
+        let is_date = micros.is_finite() && micros.abs() < 9.2e18 && moment(micros as i64).is_some_and(is_in_range);
         is_date.then_some(Datum::DateTime(micros as i64))
     }
 
@@ -194,6 +194,11 @@ impl Datum {
 
 fn moment(micros: i64) -> Option<DateTime> {
     EPOCH.checked_add(SignedDuration::from_micros(micros)).ok()
+}
+
+/// Returns whether a result may be a date. Dates of clients have years from 1 to 9999.
+pub(super) fn is_in_range(moment: DateTime) -> bool {
+    (1..=9999).contains(&moment.year())
 }
 
 impl PartialEq for Datum {

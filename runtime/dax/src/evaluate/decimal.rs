@@ -47,6 +47,29 @@ impl Decimal {
         self.to_string().parse().unwrap_or(f64::NAN)
     }
 
+    /// Returns the number rounded to a number of digits after the point, half away from zero. A negative number of digits
+    /// rounds to tens, hundreds and so on. Returns `None` if the result has too many digits.
+    pub(super) fn rounded(self, digits: i32) -> Option<Decimal> {
+        let dropped = i32::from(self.scale) - digits;
+        if dropped <= 0 {
+            return Some(self);
+        }
+        let Some(unit) = 10_i128.checked_pow(dropped.unsigned_abs()) else { return Some(Decimal::from(0)) };
+        let (whole, rest) = (self.digits / unit, self.digits % unit);
+        let is_up = rest.unsigned_abs() >= unit.unsigned_abs().div_ceil(2);
+        let whole = if is_up { whole + self.digits.signum() } else { whole };
+        match u8::try_from(digits) {
+            Ok(scale) => Some(Decimal::new(whole, scale)),
+            Err(_) => Some(Decimal::new(whole.checked_mul(10_i128.checked_pow(digits.unsigned_abs())?)?, 0)),
+        }
+    }
+
+    /// Returns the largest integer that is not greater than the number.
+    pub(super) fn floor(self) -> Decimal {
+        let unit = 10_i128.pow(u32::from(self.scale));
+        Decimal { digits: self.digits.div_euclid(unit), scale: 0 }
+    }
+
     fn aligned(self, other: Decimal) -> Option<(i128, i128, u8)> {
         let scale = self.scale.max(other.scale);
         Some((self.at_scale(scale)?, other.at_scale(scale)?, scale))
@@ -122,5 +145,26 @@ mod tests {
         assert_eq!(of("12.340").to_string(), "12.34");
         assert_eq!(of("0.10").compare(of("0.1")), Ordering::Equal);
         assert_eq!(of(&"9".repeat(38)).times(of("10")), None);
+    }
+
+    #[test]
+    fn decimals_round_half_away_from_zero() {
+        let of = |text: &str| text.parse::<Decimal>().expect("a decimal");
+        for (value, digits, rounded) in [
+            ("1.005", 2, "1.01"),
+            ("-1.005", 2, "-1.01"),
+            ("0.285", 2, "0.29"),
+            ("1.0049999", 2, "1"),
+            ("2.5", 0, "3"),
+            ("-2.5", 0, "-3"),
+            ("1250", -2, "1300"),
+            ("49", -2, "0"),
+            ("7", -300, "0"),
+            ("1.5", 300, "1.5"),
+        ] {
+            assert_eq!(of(value).rounded(digits), Some(of(rounded)), "{value}, {digits}");
+        }
+        assert_eq!(of("-0.5").floor(), of("-1"));
+        assert_eq!(of("0.99999999999999999999").floor(), of("0"));
     }
 }

@@ -6,18 +6,18 @@ use std::rc::Rc;
 
 use terrane_compiler::model::{CubeId, DimensionId};
 
-use super::context::{Allowed, FilterContext, FilterList, Inseparable, Pin, Restriction, distinct};
+use super::context::{Allowed, Expansion, FilterContext, FilterList, Inseparable, Pin, Restriction, distinct};
 use super::environment::{Environment, Frame};
 use super::rows::Rows;
 use super::walk::{Need, Node};
 use super::{Datum, Evaluator, Result, collected, not_supported};
 use crate::bound::{
     AllOf, BoundExpression, Filter, FilterKind, MeasureSource, Relationship, Scalar, ScalarKind, Table, TableColumn,
-    TableKind, VariableId,
+    TableKind, VariableId, column_text,
 };
 use crate::functions::{Function, Operation};
 use crate::place::Place;
-use crate::plan::{applies, condition_filter};
+use crate::plan::{applies, calendar_of, condition_filter, is_on_one_side};
 
 /// A new filter, and the outer filters that it replaces.
 struct NewFilter {
@@ -35,6 +35,8 @@ enum Replaced {
     /// The filters on a table and on all tables that it reaches on the one side, because a row of the table determines
     /// the rows of those tables.
     Table(CubeId),
+    /// The filters on a table of dates, because each of its columns depends on the date.
+    Calendar(CubeId),
 }
 
 /// The facts about a call of CALCULATE on which the evaluation of its filters depends.
@@ -49,19 +51,30 @@ struct Surroundings {
 impl<'q> Evaluator<'q> {
     /// Returns the environment in which the visible rows are turned into filters.
     pub(super) fn transitioned(&self, environment: &Environment, place: Place) -> Result<Environment> {
-        let mut pins: Vec<Pin> = Vec::new();
+        let mut context = environment.context.clone();
         for frame in environment.visible_frames() {
-            let own = self.pins_of_row(frame, place)?;
-            // The pins of an inner row replace those of outer rows. The key of a table stands for all its columns.
-            let is_own =
-                |column: DimensionId| own.iter().any(|pin| pin.column == column || pin.row_of == Some(column.cube));
-            pins.retain(|other| !is_own(other.column));
-            pins.extend(own);
+            context = self.with_row(&context, frame, place)?;
         }
-        let is_pinned = |column: DimensionId| pins.iter().any(|pin| pin.column == column);
-        let mut context = self.without(&environment.context, &is_pinned, place)?;
-        context.pins = context.pins.iter().cloned().chain(pins.iter().cloned()).collect();
         Ok(environment.with_context(context).without_rows())
+    }
+
+    /// Returns a context in which a row is turned into filters. They replace the filters of the row's columns, also
+    /// those of outer rows. A row of a table replaces the filters of the table and of the tables on its one side.
+    fn with_row(&self, context: &FilterContext, frame: &Frame, place: Place) -> Result<FilterContext> {
+        let own = self.pins_of_row(frame, place)?;
+        let tables = frame.table.expansion.iter().filter(|one| one.is_whole).map(|one| one.table);
+        let unseen: Vec<CubeId> = tables.filter(|table| !self.is_seen(frame, *table, context)).collect();
+        let is_replaced = |column: DimensionId| {
+            own.iter().any(|pin| pin.column == column) || unseen.iter().any(|table| applies(self.model, column, *table))
+        };
+        // The key of a table stands for all its columns.
+        let is_of_key = |column: DimensionId| own.iter().any(|pin| pin.row_of == Some(column.cube));
+        let is_pin_replaced = |column: DimensionId| is_replaced(column) || is_of_key(column);
+        let spread = self.spread(context, &is_pin_replaced, place)?;
+        let mut inner = self.without(&spread, &is_replaced, place)?;
+        let outer = inner.pins.iter().filter(|pin| !is_of_key(pin.column));
+        inner.pins = outer.chain(&own).cloned().collect();
+        Ok(inner)
     }
 
     /// Returns the pins into which a row is turned. If the caller sees the unmasked key of the table, the key stands
@@ -83,7 +96,12 @@ impl<'q> Evaluator<'q> {
             if !table.has(at as u32) {
                 return Err(not_supported("a filter by this row", place));
             }
-            pins.push(Pin { column: id, value: frame.row[at].clone(), row_of: row_of.filter(|_| is_of_row) });
+            pins.push(Pin {
+                column: id,
+                value: frame.row[at].clone(),
+                row_of: row_of.filter(|_| is_of_row),
+                expansion: table.expansion.iter().find(|one| one.table == id.cube).copied(),
+            });
         }
         Ok(pins)
     }
@@ -100,7 +118,7 @@ impl<'q> Evaluator<'q> {
     }
 
     /// Returns whether the caller sees all columns of a table's key without a mask.
-    fn has_visible_key(&self, cube: CubeId) -> bool {
+    pub(super) fn has_visible_key(&self, cube: CubeId) -> bool {
         let mut key = self.model.cube(cube).primary_key.iter().map(|index| DimensionId { cube, index: *index });
         key.all(|id| self.names_and_sees(id) && self.access.mask(id).is_none())
     }
@@ -135,7 +153,10 @@ impl<'q> Evaluator<'q> {
             let outer = context.relationships.iter().filter(|other| used.iter().all(|own| own.table != other.table));
             context.relationships = outer.chain(&used).copied().collect();
         }
-        let new = self.new_filters(filters, environment, &surroundings)?;
+        let mut new = self.new_filters(filters, environment, &surroundings)?;
+        for (filter, new) in filters.iter().filter(|filter| filter.is_new()).zip(&mut new) {
+            self.replace_calendar(filter, new, &context);
+        }
         self.with_filters(&context, new).map(|context| outer.with_context(context))
     }
 
@@ -143,8 +164,10 @@ impl<'q> Evaluator<'q> {
     fn is_stable(&self, filters: &[Filter], environment: &Environment) -> bool {
         let context = &environment.context;
         let is_filtered = |column: &DimensionId| {
-            context.pins.iter().any(|pin| pin.column == *column)
-                || context.filters.filters.iter().any(|filter| filter.columns.contains(column))
+            let calendar = calendar_of(self.model, &[*column]);
+            let is_it = |other: DimensionId| other == *column || calendar == Some(other.cube);
+            context.pins.iter().any(|pin| is_it(pin.column))
+                || context.filters.filters.iter().any(|filter| filter.overlaps(&is_it))
         };
         let adds = |filter: &Filter| match &filter.kind {
             _ if filter.keeps => true,
@@ -188,6 +211,7 @@ impl<'q> Evaluator<'q> {
             },
             Node::Table(table) => match &table.kind {
                 TableKind::Calculate { .. } | TableKind::SummarizeColumns { .. } | TableKind::Related { .. } => false,
+                TableKind::Dates { dates, .. } => dates.is_some(),
                 TableKind::Block { variables, .. } => self.variables_retain_filters(variables),
                 _ => true,
             },
@@ -213,9 +237,12 @@ impl<'q> Evaluator<'q> {
             inner = match replaced {
                 Replaced::Nothing => inner,
                 Replaced::Columns => {
-                    self.refuse_parts_of_rows(&inner, &AllOf::Columns(restriction.columns.clone()), *place)?;
-                    self.without(&inner, &|column| restriction.columns.contains(&column), *place)?
+                    let is_removed = |column: DimensionId| restriction.columns.contains(&column);
+                    let spread = self.spread(&inner, &is_removed, *place)?;
+                    self.refuse_parts_of_rows(&spread, &AllOf::Columns(restriction.columns.clone()), *place)?;
+                    self.without(&spread, &is_removed, *place)?
                 }
+                Replaced::Calendar(table) => self.without(&inner, &|column| column.cube == *table, *place)?,
                 Replaced::Table(table) => {
                     self.without(&inner, &|column| applies(self.model, column, *table), *place)?
                 }
@@ -236,6 +263,37 @@ impl<'q> Evaluator<'q> {
         self.with_filters(&environment.context, self.new_filters(filters, environment, &surroundings)?)
     }
 
+    // Tables of dates
+
+    /// Lets a filter of the key of a table of dates replace the filters of all columns of that table.
+    fn replace_calendar(&self, filter: &Filter, new: &mut NewFilter, context: &FilterContext) {
+        if !matches!(new.replaced, Replaced::Columns) {
+            return;
+        }
+        if let Some(calendar) = calendar_of(self.model, &new.restriction.columns) {
+            new.replaced = Replaced::Calendar(calendar);
+            return;
+        }
+        if let (FilterKind::Table(Table { kind: TableKind::Dates { .. }, .. }), [date]) =
+            (&filter.kind, &new.restriction.columns[..])
+        {
+            self.warn_calendar(*date, context);
+        }
+    }
+
+    /// Warns that a function of time does not replace the filters of other columns of a table that may be one of dates.
+    fn warn_calendar(&self, date: DimensionId, context: &FilterContext) {
+        let is_other = |column: DimensionId| column.cube == date.cube && column != date;
+        let is_filtered = context.pins.iter().any(|pin| is_other(pin.column))
+            || context.filters.filters.iter().any(|filter| filter.overlaps(&is_other));
+        if is_filtered && is_on_one_side(self.model, date.cube) {
+            let name = column_text(self.model, date);
+            self.warn(format!(
+                "{name} is not the primary key of its table: filters of other columns stay beside functions of time"
+            ));
+        }
+    }
+
     // Removing filters
 
     /// Returns a context without the filters of some columns.
@@ -245,8 +303,16 @@ impl<'q> Evaluator<'q> {
         is_removed: &dyn Fn(DimensionId) -> bool,
         place: Place,
     ) -> Result<FilterContext> {
-        if !context.filters.filters.iter().any(|filter| filter.overlaps(is_removed)) {
-            let pins = context.pins.iter().filter(|pin| !is_removed(pin.column)).cloned().collect();
+        let broken = self.broken_tables(context, is_removed);
+        let is_broken = |one: &Expansion| one.is_whole && broken.contains(&one.table);
+        let pins = context.pins.iter().filter(|pin| !is_removed(pin.column)).cloned().map(|pin| match pin.expansion {
+            Some(one) if is_broken(&one) => Pin { expansion: Some(one.broken()), ..pin },
+            _ => pin,
+        });
+        let pins = pins.collect();
+        let is_changed =
+            |filter: &Rc<Restriction>| filter.overlaps(is_removed) || filter.expansion.iter().any(is_broken);
+        if !context.filters.filters.iter().any(is_changed) {
             return Ok(FilterContext { pins, ..context.clone() });
         }
         let mut filters = Vec::with_capacity(context.filters.filters.len());
@@ -256,14 +322,32 @@ impl<'q> Evaluator<'q> {
                 return Err(not_supported("removing the filter of one column of a row", place));
             }
             match filter.without(is_removed) {
+                Ok(Some(left)) if left.expansion.iter().any(is_broken) => {
+                    let broken = |one: &Expansion| if is_broken(one) { one.broken() } else { *one };
+                    let expansion = left.expansion.iter().map(broken).collect();
+                    filters.push(Rc::new(Restriction { expansion, ..(*left).clone() }));
+                }
                 Ok(left) => filters.extend(left),
                 Err(Inseparable) => {
                     return Err(not_supported("a filter that replaces one column of a filter of several", place));
                 }
             }
         }
-        let pins = context.pins.iter().filter(|pin| !is_removed(pin.column)).cloned().collect();
         Ok(FilterContext { filters: self.filter_list(filters), pins, relationships: Rc::clone(&context.relationships) })
+    }
+
+    /// Returns the tables whose rows are filters, and for which the rows on the one side are unknown after the removal of
+    /// columns.
+    fn broken_tables(&self, context: &FilterContext, is_removed: &dyn Fn(DimensionId) -> bool) -> Vec<CubeId> {
+        let of_pins = context.pins.iter().filter_map(|pin| pin.expansion);
+        let of_filters = context.filters.filters.iter().flat_map(|filter| filter.expansion.iter().copied());
+        let mut broken: Vec<CubeId> = Vec::new();
+        for one in of_pins.chain(of_filters).filter(|one| one.is_whole) {
+            if !broken.contains(&one.table) && self.breaks(one, is_removed) {
+                broken.push(one.table);
+            }
+        }
+        broken
     }
 
     fn removed(
@@ -281,8 +365,9 @@ impl<'q> Evaluator<'q> {
             AllOf::Columns(columns) => columns.contains(&column),
             AllOf::Except(table, columns) => reaches(*table, column) && !columns.contains(&column),
         };
-        self.refuse_parts_of_rows(context, of, place)?;
-        let inner = self.without(context, &is_removed, place)?;
+        let context = self.spread(context, &is_removed, place)?;
+        self.refuse_parts_of_rows(&context, of, place)?;
+        let inner = self.without(&context, &is_removed, place)?;
         if function.operation != Operation::AllSelected {
             return Ok(inner);
         }
@@ -295,20 +380,18 @@ impl<'q> Evaluator<'q> {
         Ok(FilterContext { filters: self.filter_list(filters), ..inner })
     }
 
-    /// Refuses to remove the filters of only some columns if a filter or a pin identifies rows by their key. The key
-    /// stands for all columns, so the columns cannot be separated.
+    /// Refuses to remove the filters of only some columns if a filter identifies rows by their key. The key stands for
+    /// all columns, so the columns cannot be separated.
     fn refuse_parts_of_rows(&self, context: &FilterContext, of: &AllOf, place: Place) -> Result<()> {
         let columns = match of {
             AllOf::Columns(columns) => columns,
             AllOf::Except(_, columns) => {
                 let is_retained = |cube: CubeId| columns.iter().any(|column| column.cube == cube);
-                let is_row = context.pins.iter().filter_map(|pin| pin.row_of).any(is_retained)
-                    || context.filters.filters.iter().filter_map(|filter| filter.rows_of).any(is_retained);
+                let is_row = context.filters.filters.iter().filter_map(|filter| filter.rows_of).any(is_retained);
                 return if is_row { Err(not_supported("ALLEXCEPT under a filter by rows", place)) } else { Ok(()) };
             }
             AllOf::Everything | AllOf::Table(_) => return Ok(()),
         };
-        let is_key = |pin: &Pin| pin.row_of.is_some() && columns.contains(&pin.column);
         // A column outside of the key can be removed, because the key still stands for the row.
         let is_key_of = |cube: CubeId, column: &DimensionId| {
             column.cube == cube && self.model.cube(cube).primary_key.contains(&column.index)
@@ -316,7 +399,7 @@ impl<'q> Evaluator<'q> {
         let holds_rows = |filter: &Rc<Restriction>| {
             filter.rows_of.is_some_and(|cube| columns.iter().any(|column| is_key_of(cube, column)))
         };
-        if context.pins.iter().any(is_key) || context.filters.filters.iter().any(holds_rows) {
+        if context.filters.filters.iter().any(holds_rows) {
             return Err(not_supported("removing the filter of one column of a row", place));
         }
         Ok(())
@@ -367,7 +450,7 @@ impl<'q> Evaluator<'q> {
         place: Place,
     ) -> Result<Restriction> {
         if let Some(filter) = self.fixed_condition(condition, context, columns) {
-            return Ok(Restriction { columns: columns.to_vec(), rows_of: None, allowed: Allowed::Condition(filter) });
+            return Ok(Restriction::of_columns(columns.to_vec(), Allowed::Condition(filter)));
         }
         let everywhere = self.without(&environment.context, &|_| true, place)?;
         let rows = self.values_of(columns, true, &everywhere, place)?;
@@ -376,7 +459,7 @@ impl<'q> Evaluator<'q> {
         let table = Rc::new(Rows::new(&shown, rows.into_iter().map(Rc::from).collect()));
         let matching = self.matching(&table, context, &[condition], environment)?;
         let allowed = matching.iter().map(|row| row.to_vec()).collect();
-        Ok(Restriction { columns: columns.to_vec(), rows_of: None, allowed: Allowed::Rows(distinct(allowed)) })
+        Ok(Restriction::of_columns(columns.to_vec(), Allowed::Rows(distinct(allowed))))
     }
 
     /// Returns the rows of a table that meet all conditions.
@@ -410,7 +493,7 @@ impl<'q> Evaluator<'q> {
             let rows = self.table(of, environment, &Need::All)?;
             let width = columns.len();
             let allowed = Allowed::Rows(distinct(rows.rows.iter().map(|row| row[..width].to_vec()).collect()));
-            let restriction = Restriction { columns: columns.clone(), rows_of: None, allowed };
+            let restriction = Restriction::of_columns(columns.clone(), allowed);
             return Ok(NewFilter { restriction, replaced: Replaced::Columns, place });
         }
         if let Some((restriction, replaced)) = self.condition_of_table(table, environment, surroundings, place)? {
@@ -446,7 +529,8 @@ impl<'q> Evaluator<'q> {
             Some(SourceTable::Seen(_)) => Replaced::Nothing,
             None => Replaced::Columns,
         };
-        Ok(NewFilter { restriction: Restriction { columns, rows_of, allowed }, replaced, place })
+        let expansion = rows.expansion.to_vec();
+        Ok(NewFilter { restriction: Restriction { columns, rows_of, expansion, allowed }, replaced, place })
     }
 
     /// Returns the table of the model from which the rows of a table expression come.
@@ -527,7 +611,8 @@ impl<'q> Evaluator<'q> {
             let is_row = terrane_compiler::query::Filter::Not(Box::new(self.no_row(cube, place)?));
             filter = terrane_compiler::query::Filter::And(vec![filter, is_row]);
         }
-        Ok(Some((Restriction { columns, rows_of, allowed: Allowed::Condition(filter) }, replaced)))
+        let expansion = rows_of.map(Expansion::of).into_iter().collect();
+        Ok(Some((Restriction { columns, rows_of, expansion, allowed: Allowed::Condition(filter) }, replaced)))
     }
 
     /// Converts a condition that is the same for all rows to a filter of a semantic query. Returns `None` if the

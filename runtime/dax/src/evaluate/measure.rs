@@ -125,6 +125,7 @@ impl<'q> Evaluator<'q> {
 
     /// Returns the rows of a query for `item`, under the filters and the pins of a context.
     fn items_of(&self, item: Item, table: CubeId, context: &FilterContext, place: Place) -> Result<Vec<Vec<Datum>>> {
+        let item = self.item_along_relationships(item, table, context, place)?;
         let context = self.along_relationships(context, &[table], place)?;
         let context = &*context;
         let pins = self.pins_of(&[table], context, place)?;
@@ -205,6 +206,9 @@ impl<'q> Evaluator<'q> {
             }
         }
         if context.pins.iter().any(|pin| reaches(pin.column) && !pin.value.is_blank()) {
+            return Ok(false);
+        }
+        if !self.allows_blank_row(table, context, place)? {
             return Ok(false);
         }
         let filters = self.filter_list(filters);

@@ -8,6 +8,7 @@ use super::{Datum, Result, invalid_value};
 use crate::bound::BlankRule;
 use crate::place::Place;
 use crate::tree::Operator;
+use crate::types::Type;
 
 /// Converts a value to a number. A string must contain a number.
 pub(super) fn to_number(value: &Datum, place: Place) -> Result<f64> {
@@ -57,6 +58,18 @@ pub(super) fn arithmetic(operator: Operator, left: &Datum, right: &Datum, place:
         Operator::Multiply => multiply(&left, &right, place),
         Operator::Divide => divide(&left, &right, place),
         _ => power(&left, &right, place),
+    }
+}
+
+/// Converts the result of an operation with a BLANK date to the type of the operation: a date to its number of days, or
+/// a number of days to its date.
+pub(super) fn typed(value: Datum, ty: Type, place: Place) -> Result<Datum> {
+    match (&value, ty) {
+        (Datum::Integer(_) | Datum::Decimal(_) | Datum::Double(_), Type::DateTime) => {
+            Datum::of_days(to_number(&value, place)?).ok_or_else(|| invalid_value("date out of range", place))
+        }
+        (Datum::DateTime(_), ty) if ty.is_number() => Ok(Datum::Double(to_number(&value, place)?)),
+        _ => Ok(value),
     }
 }
 

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use terrane_compiler::model::{CubeId, DimensionId};
 use terrane_compiler::query::Filter;
 
-use super::context::{Allowed, FilterContext, Pin, Restriction};
+use super::context::{Allowed, Expansion, FilterContext, Pin, Restriction};
+use super::source::Item;
 use super::{Evaluator, Result, not_supported};
 use crate::bound::Relationship;
 use crate::place::Place;
@@ -25,26 +26,86 @@ impl<'q> Evaluator<'q> {
         facts: &[CubeId],
         place: Place,
     ) -> Result<Cow<'c, FilterContext>> {
-        let leads_from = |relationship: &Relationship| {
-            let of_alias = DimensionId { cube: relationship.alias, index: 0 };
-            relationship.alias != relationship.table && facts.iter().all(|fact| applies(self.model, of_alias, *fact))
-        };
-        let mut followed = context.relationships.iter().filter(|relationship| leads_from(relationship)).peekable();
+        let leads_from = |relationship: &&Relationship| self.is_followed(relationship, facts);
+        let mut followed = context.relationships.iter().filter(leads_from).peekable();
         if followed.peek().is_none() {
             return Ok(Cow::Borrowed(context));
         }
         let mut inner = context.clone();
         for relationship in followed {
+            let pins = context.pins.iter().map(|pin| pin.column);
+            let filtered = context.filters.filters.iter().flat_map(|filter| filter.columns.iter().copied());
+            self.refuse_beyond(pins.chain(filtered), relationship, facts, place)?;
             inner = self.renamed(&inner, relationship, place)?;
         }
         Ok(Cow::Owned(inner))
     }
 
+    /// Returns whether the aggregated tables reach the alias of a relationship.
+    fn is_followed(&self, relationship: &Relationship, facts: &[CubeId]) -> bool {
+        let of_alias = DimensionId { cube: relationship.alias, index: 0 };
+        relationship.alias != relationship.table && facts.iter().all(|fact| applies(self.model, of_alias, *fact))
+    }
+
+    /// Returns the contents of a query with the columns of the aliases of the joins to follow.
+    pub(super) fn item_along_relationships(
+        &self,
+        item: Item,
+        table: CubeId,
+        context: &FilterContext,
+        place: Place,
+    ) -> Result<Item> {
+        let followed = context.relationships.iter().filter(|relationship| self.is_followed(relationship, &[table]));
+        followed.into_iter().try_fold(item, |item, relationship| {
+            let renamed = |columns: Vec<DimensionId>| {
+                self.refuse_beyond(columns.iter().copied(), relationship, &[table], place)?;
+                let columns = columns.iter().map(|column| self.column_of_alias(*column, relationship, place));
+                columns.collect::<Result<Vec<DimensionId>>>()
+            };
+            Ok(match item {
+                Item::Rows(cube, columns) => Item::Rows(cube, renamed(columns)?),
+                Item::Distinct(cube, columns) => Item::Distinct(cube, renamed(columns)?),
+                other => other,
+            })
+        })
+    }
+
+    /// Refuses columns of tables behind the table of a relationship. A query reaches them through the table itself, and
+    /// cannot reach them through the alias.
+    fn refuse_beyond(
+        &self,
+        mut columns: impl Iterator<Item = DimensionId>,
+        relationship: &Relationship,
+        facts: &[CubeId],
+        place: Place,
+    ) -> Result<()> {
+        let is_beyond =
+            |column: DimensionId| facts.iter().any(|fact| self.leads_through(*fact, column.cube, relationship));
+        if columns.any(is_beyond) {
+            return Err(not_supported("USERELATIONSHIP for a table behind the joined table", place));
+        }
+        Ok(())
+    }
+
+    /// Returns whether the path of joins from a table to another one contains the table or the alias of a relationship.
+    fn leads_through(&self, from: CubeId, to: CubeId, relationship: &Relationship) -> bool {
+        let paths = self.model.join_paths(from);
+        let mut next = paths.hop(to).map(|hop| hop.from);
+        while let Some(cube) = next.filter(|cube| *cube != from) {
+            if cube == relationship.table || cube == relationship.alias {
+                return true;
+            }
+            next = paths.hop(cube).map(|hop| hop.from);
+        }
+        false
+    }
+
     fn renamed(&self, context: &FilterContext, relationship: &Relationship, place: Place) -> Result<FilterContext> {
         let pins = context.pins.iter().map(|pin| {
             let column = self.column_of_alias(pin.column, relationship, place)?;
-            let row_of = pin.row_of.map(|table| if table == relationship.table { relationship.alias } else { table });
-            Ok(Pin { column, value: pin.value.clone(), row_of })
+            let row_of = pin.row_of.map(|table| renamed_table(table, relationship));
+            let expansion = pin.expansion.map(|one| renamed_expansion(one, relationship));
+            Ok(Pin { column, value: pin.value.clone(), row_of, expansion })
         });
         let pins = pins.collect::<Result<Vec<Pin>>>()?;
         let filters = context.filters.filters.iter().map(|filter| self.renamed_filter(filter, relationship, place));
@@ -74,8 +135,9 @@ impl<'q> Evaluator<'q> {
                 Allowed::Condition(condition)
             }
         };
-        let rows_of = filter.rows_of.map(|table| if table == relationship.table { relationship.alias } else { table });
-        Ok(Rc::new(Restriction { columns, rows_of, allowed }))
+        let rows_of = filter.rows_of.map(|table| renamed_table(table, relationship));
+        let expansion = filter.expansion.iter().map(|one| renamed_expansion(*one, relationship)).collect();
+        Ok(Rc::new(Restriction { columns, rows_of, expansion, allowed }))
     }
 
     fn rename(&self, condition: &mut Filter, old: DimensionId, new: DimensionId, place: Place) -> Result<()> {
@@ -122,4 +184,12 @@ impl<'q> Evaluator<'q> {
         let found = found.map(|(index, _)| DimensionId { cube: relationship.alias, index });
         found.ok_or_else(|| not_supported("a column that the alias of a relationship does not have", place))
     }
+}
+
+fn renamed_table(table: CubeId, relationship: &Relationship) -> CubeId {
+    if table == relationship.table { relationship.alias } else { table }
+}
+
+fn renamed_expansion(expansion: Expansion, relationship: &Relationship) -> Expansion {
+    Expansion { table: renamed_table(expansion.table, relationship), ..expansion }
 }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use terrane_compiler::model::{CubeId, DimensionId};
 
 use super::budget::Charge;
+use super::context::{Expansion, FilterContext};
 use super::environment::Environment;
 use super::{Datum, Evaluator, Halt, MAX_ROWS, Result};
 use crate::bound::{BoundOrder, TableColumn};
@@ -27,6 +28,10 @@ pub(super) struct Rows {
     pub related: Rc<[DimensionId]>,
     /// The table of the model, if the rows are rows of a table of the model.
     pub rows_of: Option<CubeId>,
+    /// The tables of the model whose rows, or blank row, the rows contain.
+    pub expansion: Rc<[Expansion]>,
+    /// The filters under which the rows were selected, if the rows are rows of a table of the model.
+    pub seen: Option<FilterContext>,
     pub rows: Vec<Rc<[Datum]>>,
     /// The memory that was counted for the rows.
     pub charge: Option<Rc<Charge>>,
@@ -34,7 +39,16 @@ pub(super) struct Rows {
 
 impl Rows {
     pub(super) fn new(columns: &Arc<[TableColumn]>, rows: Vec<Rc<[Datum]>>) -> Rows {
-        Rows { columns: Arc::clone(columns), fetched: None, related: Rc::from([]), rows_of: None, rows, charge: None }
+        Rows {
+            columns: Arc::clone(columns),
+            fetched: None,
+            related: Rc::from([]),
+            rows_of: None,
+            expansion: Rc::from([]),
+            seen: None,
+            rows,
+            charge: None,
+        }
     }
 
     /// Returns a table with the same columns and other rows.
@@ -48,6 +62,8 @@ impl Rows {
             fetched: self.fetched.clone(),
             related: Rc::clone(&self.related),
             rows_of: self.rows_of,
+            expansion: Rc::clone(&self.expansion),
+            seen: self.seen.clone(),
             rows: Vec::new(),
             charge: None,
         }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use super::aggregate::count;
 use super::environment::{Binding, Environment, Value};
-use super::operators::{arithmetic, compare, negate, to_boolean, to_text};
+use super::operators::{arithmetic, compare, negate, to_boolean, to_text, typed};
 use super::walk::{Need, Node, Scan};
 use super::{Datum, Evaluator, Halt, Result, collected, invalid_value, not_supported};
 use crate::bound::{BoundExpression, MeasureSource, Scalar, ScalarKind, Table, TableKind, VariableId};
@@ -48,9 +48,11 @@ impl<'q> Evaluator<'q> {
                 let values = collected(operands.map(|operand| self.scalar(operand, environment)))?;
                 let (start, others) = values.split_at(1);
                 let mut steps = rest.iter().zip(others);
-                steps.try_fold(start[0].clone(), |left, ((operator, _), right)| {
+                let result = steps.try_fold(start[0].clone(), |left, ((operator, _), right)| {
                     arithmetic(*operator, &left, right, place)
-                })
+                })?;
+                let is_open = first.ty.is_open() || rest.iter().any(|(_, operand)| operand.ty.is_open());
+                if is_open { Ok(result) } else { typed(result, scalar.ty, place) }
             }
             ScalarKind::Concatenate(all) => {
                 let texts = collected(all.iter().map(|one| self.text(one, environment)))?;

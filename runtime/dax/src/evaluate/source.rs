@@ -55,20 +55,24 @@ impl<'q> Evaluator<'q> {
     /// Returns the pins that apply to the rows of all these tables. Pins that apply to none of the tables are left out.
     /// A pin that applies to only some of them is refused.
     pub(super) fn pins_of(&self, facts: &[CubeId], context: &FilterContext, place: Place) -> Result<Vec<Pin>> {
-        let mut pins = Vec::new();
+        let (mut pins, mut unrelated) = (Vec::new(), Vec::new());
         for pin in context.pins.iter() {
             let applying = facts.iter().filter(|fact| applies(self.model, pin.column, **fact)).count();
             match applying {
-                0 => {
-                    if let Some(table) = pin.row_of {
-                        self.check_expanded(table, facts, place)?;
-                    }
-                    self.warn_unrelated(pin.column);
-                }
+                0 => unrelated.push(pin),
                 all if all == facts.len() => pins.push(pin.clone()),
                 _ => return Err(not_supported("a filter that reaches some tables of a measure only", place)),
             }
         }
+        let expanded = if unrelated.is_empty() { Vec::new() } else { self.expanded_pins(facts, context, place)? };
+        let reaches = |pin: &Pin| {
+            let from = pin.expansion.map(|one| self.model.join_paths(one.table));
+            from.is_some_and(|from| expanded.iter().any(|other| from.is_to_one(other.column.cube)))
+        };
+        unrelated.iter().filter(|pin| !reaches(pin)).for_each(|pin| self.warn_unrelated(pin.column));
+        let is_new = |pin: &Pin| !pins.iter().any(|other: &Pin| other.column == pin.column);
+        let expanded: Vec<Pin> = expanded.iter().filter(|pin| is_new(pin)).cloned().collect();
+        pins.extend(expanded);
         Ok(pins)
     }
 
@@ -184,29 +188,12 @@ impl<'q> Evaluator<'q> {
             }
             match restriction.only(&is_applied) {
                 Ok(Some(part)) => all.push(self.row_filter(&part, place)?),
-                Ok(None) => {
-                    if let Some(table) = restriction.rows_of {
-                        self.check_expanded(table, facts, place)?;
-                    }
-                }
+                Ok(None) => {}
                 Err(Inseparable) => return Err(not_supported("a filter of tables that do not all apply", place)),
             }
+            all.extend(self.expanded_filters(restriction, facts, place)?);
         }
         Ok(all)
-    }
-
-    /// Refuses a filter by rows of a table if the joins of that table and of an aggregated table reach a common table
-    /// on the one side. In DAX, the filter restricts the common table as well.
-    fn check_expanded(&self, table: CubeId, facts: &[CubeId], place: Place) -> Result<()> {
-        let shares = |cube: CubeId| {
-            cube != table
-                && self.model.join_paths(table).is_to_one(cube)
-                && facts.iter().any(|fact| self.model.join_paths(*fact).is_to_one(cube))
-        };
-        if self.model.cubes.iter().any(|cube| shares(cube.id)) {
-            return Err(not_supported("a filter by rows of a table on the many side of another one", place));
-        }
-        Ok(())
     }
 
     fn row_filter(&self, restriction: &Restriction, place: Place) -> Result<Filter> {
@@ -230,7 +217,7 @@ impl<'q> Evaluator<'q> {
     }
 
     /// Returns the filter that columns have one of these combinations of values.
-    fn one_of(&self, columns: &[DimensionId], rows: &[Vec<Datum>], place: Place) -> Result<Filter> {
+    pub(super) fn one_of(&self, columns: &[DimensionId], rows: &[Vec<Datum>], place: Place) -> Result<Filter> {
         let list = |values: &[Datum]| self.test(columns[0], Operator::InList, values.to_vec(), place);
         if let [_] = columns {
             let values: Vec<Datum> = rows.iter().map(|row| row[0].clone()).collect();

@@ -141,8 +141,8 @@ impl<'q> Evaluator<'q> {
 /// Returns a context in which the group columns are pinned to the values of a group.
 fn pinned(context: &FilterContext, columns: &[DimensionId], values: &[Datum]) -> FilterContext {
     let outer = context.pins.iter().filter(|pin| !columns.contains(&pin.column)).cloned();
-    let own =
-        columns.iter().zip(values).map(|(column, value)| Pin { column: *column, value: value.clone(), row_of: None });
+    let own = columns.iter().zip(values);
+    let own = own.map(|(column, value)| Pin { column: *column, value: value.clone(), row_of: None, expansion: None });
     FilterContext { pins: outer.chain(own).collect(), ..context.clone() }
 }
 

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use terrane_compiler::model::{CubeId, DimensionId};
 
 use super::aggregate::collected_early;
-use super::context::{Allowed, FilterContext, Restriction};
+use super::context::{Allowed, Expansion, FilterContext, Restriction};
 use super::environment::{Environment, Value};
 use super::operators::to_number;
 use super::rows::{Rows, compare_keys};
@@ -58,7 +58,7 @@ impl<'q> Evaluator<'q> {
                 }
                 let blank: Rc<[Datum]> = table.columns.iter().map(|_| Datum::Blank).collect();
                 let all = rows.rows.iter().cloned().chain([blank]).collect();
-                Ok(Rc::new(Rows::new(&table.columns, all)))
+                Ok(Rc::new(Rows { rows_of: None, ..rows.with_rows(all) }))
             }
             TableKind::Variable(id) => match self.variable(*id, environment)? {
                 Value::Table(rows) => Ok(rows),
@@ -122,7 +122,12 @@ impl<'q> Evaluator<'q> {
     /// Returns the rows of a table of the model with the needed columns.
     fn model_table(&self, cube: CubeId, table: &Table, context: &FilterContext, need: &Need) -> Result<Rc<Rows>> {
         let ids: Vec<Option<DimensionId>> = table.columns.iter().map(|column| column.lineage).collect();
-        let empty = Rows { rows_of: Some(cube), ..Rows::new(&table.columns, Vec::new()) };
+        let empty = Rows {
+            rows_of: Some(cube),
+            expansion: Rc::from([Expansion::of(cube)]),
+            seen: Some(context.clone()),
+            ..Rows::new(&table.columns, Vec::new())
+        };
         let key = self.key_columns(cube, &empty);
         let is_needed = |at: usize, id: DimensionId| match need {
             Need::All | Need::AllWith(_) => true,
@@ -182,7 +187,12 @@ impl<'q> Evaluator<'q> {
             }
             AllOf::Everything => return Err(not_supported(function.name, place)),
         };
-        Ok(Rc::new(Rows::new(&table.columns, rows.into_iter().map(Rc::from).collect())))
+        let expansion = match of {
+            AllOf::Table(cube) => Rc::from([Expansion::of(*cube)]),
+            _ => Rc::from([]),
+        };
+        let rows = rows.into_iter().map(Rc::from).collect();
+        Ok(Rc::new(Rows { expansion, ..Rows::new(&table.columns, rows) }))
     }
 
     // Rows and columns
@@ -206,11 +216,10 @@ impl<'q> Evaluator<'q> {
         for condition in conditions {
             let fixed = columns.as_ref().filter(|_| is_direct);
             match fixed.and_then(|columns| self.fixed_condition(condition, context, columns)) {
-                Some(filter) => filters.push(Rc::new(Restriction {
-                    columns: columns.clone().unwrap_or_default(),
-                    rows_of: None,
-                    allowed: Allowed::Condition(filter),
-                })),
+                Some(filter) => {
+                    let columns = columns.clone().unwrap_or_default();
+                    filters.push(Rc::new(Restriction::of_columns(columns, Allowed::Condition(filter))));
+                }
                 None => left.push(condition),
             }
         }
@@ -333,7 +342,9 @@ impl<'q> Evaluator<'q> {
                 }
             }
         }
-        Ok(Rc::new(Rows::new(&table.columns, rows)))
+        // The definition of DAX leaves open whether such rows restrict the tables on the one side.
+        let expansion = all.iter().flat_map(|rows| rows.expansion.iter()).map(|one| one.broken()).collect();
+        Ok(Rc::new(Rows { expansion, ..Rows::new(&table.columns, rows) }))
     }
 
     fn generated(
@@ -347,17 +358,23 @@ impl<'q> Evaluator<'q> {
         let rows = self.table(of, environment, &Need::All)?;
         let width = rows.columns.len();
         let mut count = 0;
+        let mut expansion: Vec<Expansion> = rows.expansion.iter().map(|one| one.broken()).collect();
         let generated = rows.rows.iter().map(|row| {
             let inner = self.table(row_table, &environment.in_row(context, &rows, row), &Need::All)?;
             let inner_width = inner.columns.len();
             count += inner.rows.len();
+            for one in inner.expansion.iter().map(|one| one.broken()) {
+                if !expansion.contains(&one) {
+                    expansion.push(one);
+                }
+            }
             self.limited(count, table.place)?;
             self.room_for(inner.rows.len(), width + inner_width, table.place)?;
             let pairs = inner.rows.iter().map(|other| [&row[..width], &other[..inner_width]].concat().into());
             Ok(pairs.collect::<Vec<Rc<[Datum]>>>())
         });
         let generated: Vec<Rc<[Datum]>> = collected_early(generated)?.into_iter().flatten().collect();
-        Ok(Rc::new(Rows::new(&table.columns, generated)))
+        Ok(Rc::new(Rows { expansion: expansion.into(), ..Rows::new(&table.columns, generated) }))
     }
 
     /// Evaluates TREATAS: the rows whose values exist in the given columns of the model.

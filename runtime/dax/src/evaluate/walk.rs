@@ -253,6 +253,7 @@ impl<'q> Scanner<'_, 'q> {
                 self.scan.is_open |= *context < self.context;
             }
             TableKind::Variable(id) => self.variable(*id),
+            TableKind::Dates { dates: None, .. } => self.scan.has_transition = true,
             _ => {}
         }
     }

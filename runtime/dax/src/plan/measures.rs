@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use terrane_compiler::model::{
     AggregateFunction, CubeId, DimensionId, MeasureId, MeasureKind, MetricId, Model, SqlPart,
 };
+use terrane_compiler::types::DimensionType;
 
 use crate::bound::MeasureSource;
 
@@ -108,4 +109,17 @@ pub(crate) fn may_lack_partners(model: &Model, table: CubeId) -> bool {
 /// a table that the joins of that table reach on the one side.
 pub(crate) fn applies(model: &Model, column: DimensionId, fact: CubeId) -> bool {
     model.join_paths(fact).is_to_one(column.cube)
+}
+
+/// Returns the table of dates if these columns are its key. A table of dates has a time as its only key column, and
+/// another table reaches it on the one side. A filter of this key replaces the filters of all columns of the table.
+pub(crate) fn calendar_of(model: &Model, columns: &[DimensionId]) -> Option<CubeId> {
+    let [DimensionId { cube, index }] = *columns else { return None };
+    let is_time = model.dimension(columns[0]).ty == DimensionType::Time;
+    (is_time && model.cube(cube).primary_key == [index] && is_on_one_side(model, cube)).then_some(cube)
+}
+
+/// Returns whether another table reaches a table on the one side.
+pub(crate) fn is_on_one_side(model: &Model, table: CubeId) -> bool {
+    model.cubes.iter().any(|cube| cube.id != table && model.join_paths(cube.id).is_to_one(table))
 }

@@ -5,7 +5,7 @@ use terrane_compiler::query::Filter as RowFilter;
 use terrane_compiler::types::{Operator, Value as Constant};
 
 use super::condition::{Compared, Row};
-use super::measures::may_lack_partners;
+use super::measures::{calendar_of, may_lack_partners};
 use super::shape::{Context, PlannedFilter, Rows, SemanticTable, ShapeColumn, Source, column_ref};
 use super::{Planner, Top, not_supported};
 use crate::bound::{
@@ -299,13 +299,18 @@ impl Planner<'_> {
     /// Refuses a filter of CALCULATE on a column that the query groups by or filters. The filter would replace that
     /// group or filter.
     fn refuse_replaced(&self, filter: &PlannedFilter, shape: &SemanticTable) -> Result<(), Problem> {
-        let is_grouped = filter.columns.iter().any(|column| shape.groups.contains(column));
-        let is_filtered =
-            shape.filters.iter().any(|other| other.columns.iter().any(|column| filter.columns.contains(column)));
+        let is_grouped = shape.groups.iter().any(|group| self.is_replaced(*group, filter));
+        let mut filtered = shape.filters.iter().flat_map(|other| &other.columns);
+        let is_filtered = filtered.any(|column| self.is_replaced(*column, filter));
         if is_grouped || is_filtered {
             return Err(not_supported("CALCULATE with a filter of a column that is filtered or grouped", filter.place));
         }
         Ok(())
+    }
+
+    /// Returns whether a filter of CALCULATE replaces the filters of a column.
+    fn is_replaced(&self, column: DimensionId, by: &PlannedFilter) -> bool {
+        by.columns.contains(&column) || calendar_of(self.model, &by.columns) == Some(column.cube)
     }
 
     fn value(&self, scalar: &Scalar) -> Result<Value, Problem> {
@@ -324,7 +329,8 @@ impl Planner<'_> {
                 let mut context = Context::default();
                 self.add_filters(filters, &mut context)?;
                 for filter in &inner {
-                    let is_replaced = |other: &PlannedFilter| filter.columns.iter().any(|c| other.columns.contains(c));
+                    let is_replaced =
+                        |other: &PlannedFilter| other.columns.iter().any(|column| self.is_replaced(*column, filter));
                     if context.filters.iter().any(is_replaced) {
                         return Err(not_supported("nested filters of one column", filter.place));
                     }
@@ -353,7 +359,7 @@ impl Planner<'_> {
             for planned in self.filter(filter)? {
                 // Without KEEPFILTERS, a filter replaces the outer filters on its columns.
                 let is_replaced =
-                    |other: &PlannedFilter| planned.columns.iter().any(|column| other.columns.contains(column));
+                    |other: &PlannedFilter| other.columns.iter().any(|column| self.is_replaced(*column, &planned));
                 if !filter.keeps && context.filters[..outer].iter().any(is_replaced) {
                     return Err(not_supported("nested filters of one column", filter.place));
                 }

@@ -353,9 +353,10 @@ fn transitioned(context: &Context, current: &[Row]) -> Context {
 }
 
 impl Rows {
-    /// Returns the row context of a row.
+    /// Returns the row context of a row. A row of a fact includes the columns of its customer.
     fn current(&self, row: &Row) -> Row {
-        self.columns.iter().map(|column| (*column, value(row, *column))).collect()
+        let columns = self.expanded.iter().filter(|(_, name)| *name != MARK);
+        columns.map(|column| (*column, value(row, *column))).collect()
     }
 }
 

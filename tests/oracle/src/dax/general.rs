@@ -1,5 +1,5 @@
 //! Queries of one shape: for each value of a column, an expression of each kind. The kinds are CALCULATE with a filter,
-//! a total, a sum, an iterator, a rank, and a filter with KEEPFILTERS.
+//! a total, a sum, an iterator, a rank, a filter with KEEPFILTERS, and rows of a fact as filters of its customers.
 
 use serde_json::{Value as Json, json};
 
@@ -16,6 +16,8 @@ pub struct General {
     measures: [Measure; 2],
     filter: Condition,
     rows: Condition,
+    /// The index of the expression over rows of orders.
+    of_rows: usize,
 }
 
 impl General {
@@ -28,6 +30,7 @@ impl General {
             measures: [*random.of(&all), *random.of(&all)],
             filter: condition(random, filtered, 2),
             rows: condition(random, iterated, 2),
+            of_rows: random.below(4),
         }
     }
 
@@ -43,8 +46,22 @@ impl General {
             Scalar::Add(boxed(&one), boxed(&two)),
             Scalar::Calculate(Box::new(sum), Vec::new()),
             Scalar::Calculate(Box::new(rows), vec![Filter::Keep(self.filter.clone())]),
+            self.of_rows(),
             two,
         ]
+    }
+
+    /// Returns an expression whose filters are rows of orders, or rows of customers inside of the rows of the group.
+    fn of_rows(&self) -> Scalar {
+        let orders = || Table::Filter(Box::new(Table::Model("orders")), self.rows.clone());
+        let one = Scalar::Measure(self.measures[0]);
+        let credit = Scalar::Measure(Measure::TotalCredit);
+        match self.of_rows {
+            0 => Scalar::Iterate("SUMX", Box::new(orders()), Box::new(one)),
+            1 => Scalar::Iterate("SUMX", Box::new(Table::AllTable("customers")), Box::new(one)),
+            2 => Scalar::Iterate("SUMX", Box::new(orders()), Box::new(credit)),
+            _ => Scalar::Calculate(Box::new(credit), vec![Filter::Table(orders())]),
+        }
     }
 
     pub fn dax(&self) -> String {

@@ -106,6 +106,8 @@ class flights:
     """Arrival delay: Minutes late at arrival; negative is early. Null when cancelled or diverted."""
     carrier: Final = Member("flights.carrier", ())
     """Carrier code"""
+    day_of_week: Final = Member("flights.day_of_week", ())
+    """Day of the week: Monday to Sunday, in New York."""
     delay_band: Final = Member("flights.delay_band", ())
     """Delay band: Departure delay in four bands; null when cancelled."""
     departs_at: Final = Member("flights.departs_at", ("second", "minute", "hour", "day", "week", "month", "quarter", "year"))
@@ -128,6 +130,8 @@ class flights:
     """Scheduled departure, New York: Scheduled departure as New York's clocks show it, never shifted."""
     origin: Final = Member("flights.origin", ())
     """Origin: FAA code: EWR, JFK or LGA."""
+    route: Final = Member("flights.route", ())
+    """Route: The codes of both airports, such as JFK-LAX."""
     tailnum: Final = Member("flights.tailnum", ())
     """Tail number"""
     time_hour: Final = Member("flights.time_hour", ("second", "minute", "hour", "day", "week", "month", "quarter", "year"))
@@ -222,6 +226,8 @@ class flights:
     """Evening: Scheduled for 18:00 or later in New York."""
     long_haul: Final = Segment(ref="flights.long_haul", name="long_haul", cube="flights")
     """Long haul: 2000 miles or more."""
+    weekend: Final = Segment(ref="flights.weekend", name="weekend", cube="flights")
+    """Weekend: Saturday and Sunday."""
 
 
 class origin_airport:
@@ -344,6 +350,8 @@ class weather:
     """Average pressure"""
     average_temperature: Final = Member("weather.average_temperature", ())
     """Average temperature"""
+    average_wind_speed: Final = Member("weather.average_wind_speed", ())
+    """Average wind speed"""
     coldest: Final = Member("weather.coldest", ())
     """Coldest"""
     count: Final = Member("weather.count", ())

@@ -173,6 +173,8 @@ export interface Project {
         "arrival_delay": number | null;
         /** Carrier code */
         "carrier": string | null;
+        /** Day of the week: Monday to Sunday, in New York. */
+        "day_of_week": string | null;
         /** Delay band: Departure delay in four bands; null when cancelled. */
         "delay_band": string | null;
         /** Scheduled departure: Scheduled departure to the minute; an instant. */
@@ -195,6 +197,8 @@ export interface Project {
         "local_departure": string | null;
         /** Origin: FAA code: EWR, JFK or LGA. */
         "origin": string | null;
+        /** Route: The codes of both airports, such as JFK-LAX. */
+        "route": string | null;
         /** Tail number */
         "tailnum": string | null;
         /** Departure hour: Scheduled departure, cut to the hour; an instant. */
@@ -206,7 +210,7 @@ export interface Project {
         "local_departure": "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year";
         "time_hour": "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year";
       };
-      segments: "cancelled_flights" | "delayed" | "departed_flights" | "evening" | "long_haul";
+      segments: "cancelled_flights" | "delayed" | "departed_flights" | "evening" | "long_haul" | "weekend";
     };
     /** Origin airport: One row an airport of the FAA's list, all over the United States. */
     "origin_airport": {
@@ -297,6 +301,8 @@ export interface Project {
         "average_pressure": number | null;
         /** Average temperature */
         "average_temperature": number | null;
+        /** Average wind speed */
+        "average_wind_speed": number | null;
         /** Coldest */
         "coldest": string | number | boolean | null;
         /** Readings: Hours observed. */

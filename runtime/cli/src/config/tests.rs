@@ -241,6 +241,7 @@ fn the_defaults_of_the_reference_are_those_that_are_used() {
         "security.jwt.own_issuer",
         "security.jwt.audience",
         "security.tenant_claim",
+        "warehouse.adbc",
         "warehouse.max_connections",
         "warehouse.connect_timeout_seconds",
         "log.file",

@@ -320,6 +320,10 @@ impl Place<'_> {
 
     /// Returns the members whose names are the next words without links, as in `hour of departure`.
     fn linked(&self) -> Option<(usize, MemberMatch)> {
+        // `number of flights` counts, even if there is a flight number.
+        if matches!(self.context.language.phrase(&self.stems()), Some((_, Meaning::HowMany))) {
+            return None;
+        }
         let is_link = |token: &Token| self.context.language.is_link(&token.lower);
         let is_word = |token: &Token| matches!(token.kind, TokenKind::Word | TokenKind::Number(_));
         let words = self.tokens.iter().enumerate().take_while(|(_, token)| is_word(token));

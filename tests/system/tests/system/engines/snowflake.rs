@@ -101,7 +101,7 @@ fn snowflake_driver_answers_queries() {
         (json!({"measures": ["orders.count"], "filters": label("' OR '1'='1")}), json!([[0]])),
         (
             json!({"measures": ["orders.count"], "time_dimensions": [{"dimension": "orders.day", "granularity": "month",
-                "date_range": ["2024-01-01", "2024-02-29"]}], "order": [{"member": "orders.day", "direction": "asc"}]}),
+                "date_range": ["2024-01-01", "2024-02-29"]}]}),
             json!([["2024-01-01", 1], ["2024-02-01", 2]]),
         ),
     ];

@@ -212,7 +212,10 @@ fn properties(command: &Element) -> Result<Properties, Fault> {
         match property.name.as_str() {
             "Catalog" => properties.catalog = Some(value.to_owned()),
             "Content" => properties.content = content(value)?,
-            "Timeout" => properties.timeout = number(property)?.filter(|seconds| *seconds > 0),
+            "Timeout" => {
+                let seconds = number(property)?.ok_or_else(|| invalid("Timeout", "an integer of 0 or more", value))?;
+                properties.timeout = Some(seconds).filter(|seconds| *seconds > 0);
+            }
             "BeginRange" => properties.begin_range = number(property)?,
             "EndRange" => properties.end_range = number(property)?,
             _ => {}
@@ -338,7 +341,7 @@ mod tests {
         for body in ["", "<Other/>", "<Execute/><Execute/>", "<Discover/>"] {
             assert_eq!(code(envelope("", body)), FaultCode::InvalidEnvelope, "{body}");
         }
-        for property in ["<Content>All</Content>", "<Timeout>soon</Timeout>"] {
+        for property in ["<Content>All</Content>", "<Timeout>soon</Timeout>", "<Timeout>-5</Timeout>"] {
             let list = format!("<Execute><Properties><PropertyList>{property}</PropertyList></Properties></Execute>");
             assert_eq!(code(envelope("", &list)), FaultCode::InvalidArgument, "{property}");
         }

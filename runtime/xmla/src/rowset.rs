@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use crate::scope::VisibleProject;
 
 pub use filter::RowFilter;
-pub(crate) use filter::no_column;
+pub(crate) use filter::{is_same_member, no_column};
 
 /// The type of a column.
 #[derive(Debug, Clone, Copy)]

@@ -31,7 +31,8 @@ impl<'q> Evaluator<'q> {
             }
             let is_own = |pin: &&Pin| pin.column.cube == table;
             let own: Vec<&Pin> = context.pins.iter().filter(is_own).collect();
-            if !own.iter().all(|pin| pin.expansion.is_some_and(|one| one.is_whole)) {
+            let is_whole = own.iter().all(|pin| pin.expansion.is_some_and(|one| one.is_whole));
+            if !is_whole || !self.has_visible_key(table) {
                 return Err(refusal(place));
             }
             pins.extend(self.pins_on_one_side(table, &own, &shared, place)?);
@@ -185,6 +186,22 @@ impl<'q> Evaluator<'q> {
             && pins.all(|pin| seen.pins.contains(pin))
     }
 
+    /// Refuses a row without its key if it would replace filters of tables on its one side. The row does not determine
+    /// the rows of those tables.
+    pub(super) fn refuse_unknown_row(&self, tables: &[CubeId], context: &FilterContext, place: Place) -> Result<()> {
+        let is_unknown =
+            |table: &&CubeId| self.model.cube(**table).primary_key.is_empty() || !self.has_visible_key(**table);
+        for table in tables.iter().filter(is_unknown) {
+            let is_other = |column: DimensionId| column.cube != *table && applies(self.model, column, *table);
+            let is_filtered = context.pins.iter().any(|pin| is_other(pin.column))
+                || context.filters.filters.iter().any(|filter| filter.overlaps(&is_other));
+            if is_filtered {
+                return Err(not_supported("a row without its key under filters of other tables", place));
+            }
+        }
+        Ok(())
+    }
+
     /// Replaces the pins of a row's key by pins of all columns of the row, if only some of these columns are removed.
     pub(super) fn spread(
         &self,
@@ -197,6 +214,10 @@ impl<'q> Evaluator<'q> {
             let (own, others): (Vec<Pin>, Vec<Pin>) =
                 inner.pins.iter().cloned().partition(|pin| pin.row_of == Some(table));
             let columns = self.shown_columns(table);
+            // Without the key, each column that the caller sees has a pin of its own.
+            if !self.has_visible_key(table) {
+                continue;
+            }
             let loses_key = own.iter().any(|pin| is_removed(pin.column));
             if !loses_key || columns.iter().all(|column| is_removed(*column)) {
                 continue;

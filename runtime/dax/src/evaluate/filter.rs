@@ -64,6 +64,7 @@ impl<'q> Evaluator<'q> {
         let own = self.pins_of_row(frame, place)?;
         let tables = frame.table.expansion.iter().filter(|one| one.is_whole).map(|one| one.table);
         let unseen: Vec<CubeId> = tables.filter(|table| !self.is_seen(frame, *table, context)).collect();
+        self.refuse_unknown_row(&unseen, context, place)?;
         let is_replaced = |column: DimensionId| {
             own.iter().any(|pin| pin.column == column) || unseen.iter().any(|table| applies(self.model, column, *table))
         };
@@ -380,14 +381,17 @@ impl<'q> Evaluator<'q> {
         Ok(FilterContext { filters: self.filter_list(filters), ..inner })
     }
 
-    /// Refuses to remove the filters of only some columns if a filter identifies rows by their key. The key stands for
-    /// all columns, so the columns cannot be separated.
+    /// Refuses to remove the filters of only some columns if a filter identifies rows by their key, or if a pin is of a
+    /// row whose key the caller does not see. The columns of such rows cannot be separated.
     fn refuse_parts_of_rows(&self, context: &FilterContext, of: &AllOf, place: Place) -> Result<()> {
+        let is_unknown = |pin: &Pin| pin.row_of.is_some_and(|table| !self.has_visible_key(table));
         let columns = match of {
             AllOf::Columns(columns) => columns,
             AllOf::Except(_, columns) => {
                 let is_retained = |cube: CubeId| columns.iter().any(|column| column.cube == cube);
-                let is_row = context.filters.filters.iter().filter_map(|filter| filter.rows_of).any(is_retained);
+                let is_row =
+                    context.pins.iter().filter(|pin| is_unknown(pin)).filter_map(|pin| pin.row_of).any(is_retained)
+                        || context.filters.filters.iter().filter_map(|filter| filter.rows_of).any(is_retained);
                 return if is_row { Err(not_supported("ALLEXCEPT under a filter by rows", place)) } else { Ok(()) };
             }
             AllOf::Everything | AllOf::Table(_) => return Ok(()),
@@ -399,7 +403,8 @@ impl<'q> Evaluator<'q> {
         let holds_rows = |filter: &Rc<Restriction>| {
             filter.rows_of.is_some_and(|cube| columns.iter().any(|column| is_key_of(cube, column)))
         };
-        if context.filters.filters.iter().any(holds_rows) {
+        let is_part = |pin: &Pin| is_unknown(pin) && columns.contains(&pin.column);
+        if context.pins.iter().any(is_part) || context.filters.filters.iter().any(holds_rows) {
             return Err(not_supported("removing the filter of one column of a row", place));
         }
         Ok(())

@@ -13,7 +13,7 @@ use terrane_wire::cells::TextCells;
 
 use crate::fault::Fault;
 use crate::request::Restriction;
-use crate::rowset::Cell;
+use crate::rowset::{Cell, is_same_member};
 use crate::rowsets::unique_name;
 use crate::scope::{Hierarchy, Level, MeasureRef, Member, VisibleProject};
 
@@ -108,7 +108,7 @@ impl MembersRequest {
 
 impl Around {
     fn index(&self, scope: &VisibleProject<'_>) -> Option<u32> {
-        let is_named = |member: &Member| unique_name(scope, member).eq_ignore_ascii_case(&self.member);
+        let is_named = |member: &Member| is_same_member(&unique_name(scope, member), &self.member);
         let find = || scope.members.iter().position(is_named).and_then(|at| u32::try_from(at).ok());
         *self.index.get_or_init(find)
     }

@@ -30,6 +30,8 @@ struct Test {
 enum Expected {
     /// A string in lower case.
     Text(String),
+    /// The unique name of a member, whose key is compared with case.
+    Member(String),
     Integer(i64),
     Mask(i64),
     Boolean(bool),
@@ -100,7 +102,7 @@ impl RowFilter {
     pub fn texts(&self, column: usize) -> Option<Vec<&str>> {
         let test = self.tests.iter().find(|test| test.column == column && !test.is_negated)?;
         let texts = test.values.iter().filter_map(|value| match value {
-            Expected::Text(text) => Some(text.as_str()),
+            Expected::Text(text) | Expected::Member(text) => Some(text.as_str()),
             _ => None,
         });
         Some(texts.collect())
@@ -119,11 +121,22 @@ impl Expected {
             (Expected::Text(expected), Cell::Text(found)) => {
                 expected.as_str() == found.as_ref() || *expected == found.to_lowercase()
             }
+            (Expected::Member(expected), Cell::Text(found)) => is_same_member(expected, found),
             (Expected::Integer(expected), Cell::Integer(found)) => expected == found,
             (Expected::Mask(mask), Cell::Integer(found)) => mask & found != 0,
             (Expected::Boolean(expected), Cell::Boolean(found)) => expected == found,
             _ => false,
         }
+    }
+}
+
+/// Returns whether two unique names are of the same member. Names of hierarchies are compared without case, and the keys
+/// of members with case.
+pub(crate) fn is_same_member(one: &str, two: &str) -> bool {
+    let parts = |name: &str| name.split_once(".&[").map(|(path, key)| (path.to_lowercase(), key.to_owned()));
+    match (parts(one), parts(two)) {
+        (None, None) => one.to_lowercase() == two.to_lowercase(),
+        (one, two) => one == two,
     }
 }
 
@@ -133,6 +146,7 @@ fn expected(field: &Field, value: &str) -> Result<Expected, Fault> {
         Fault::argument(format!("restriction `{}`: expected {expected}, found `{value}`", field.name))
     };
     match field.ty {
+        ColumnType::String if field.name == "MEMBER_UNIQUE_NAME" => Ok(Expected::Member(value.to_owned())),
         ColumnType::String | ColumnType::DateTime | ColumnType::Double | ColumnType::Decimal => {
             Ok(Expected::Text(value.to_lowercase()))
         }
@@ -159,4 +173,17 @@ pub(crate) fn no_column(rowset: &str, what: &str, name: &str, known: impl Iterat
     let short: String = name.chars().take(100).collect();
     let hint = likely(&name.to_ascii_uppercase(), known).map(|name| format!("; did you mean `{name}`?"));
     Fault::argument(format!("{rowset} has no {what} `{short}`{}", hint.unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_members_are_compared_with_case() {
+        assert!(is_same_member("[Orders].[Status].&[paid]", "[orders].[status].&[paid]"));
+        assert!(!is_same_member("[orders].[status].&[paid]", "[orders].[status].&[Paid]"));
+        assert!(is_same_member("[orders].[status].[All]", "[orders].[Status].[all]"));
+        assert!(!is_same_member("[orders].[status].[All]", "[orders].[status].&[All]"));
+    }
 }

@@ -29,6 +29,8 @@ struct Rows {
     /// The columns that the rows restrict if they are used as a filter. For a fact table, these include the columns of
     /// the customer.
     expanded: Vec<Column>,
+    /// The columns that become filters if a row is the current row.
+    current: Vec<Column>,
     rows: Vec<Row>,
 }
 
@@ -148,17 +150,27 @@ impl Evaluator {
         columns_of(table).iter().filter(|column| !self.denied.contains(column)).copied().collect()
     }
 
+    /// Returns whether the caller sees the key of a table. A masked key has one value in several rows.
+    fn has_visible_key(&self, table: &'static str) -> bool {
+        let keys: Vec<Json> = self.all_rows(table).iter().map(|row| value(row, (table, "id"))).collect();
+        !self.denied.contains(&(table, "id")) && keys.iter().enumerate().all(|(at, key)| !keys[..at].contains(key))
+    }
+
     fn table(&self, table: &Table, context: &Context, current: &[Row]) -> Rows {
         let model = |table: &'static str, rows: Vec<Row>| {
             let columns = self.seen_columns(table);
             let customers = self.seen_columns("customers").into_iter().chain([mark_of("customers")]);
             let mut expanded: Vec<Column> = columns.iter().copied().chain([mark_of(table)]).collect();
             expanded.extend(customers.filter(|(of, _)| *of != table));
-            Rows { expanded, columns, rows }
+            let visible = expanded.iter().filter(|(_, name)| *name != MARK).copied();
+            // A row whose key the caller does not see consists of the values of its own columns.
+            let current = if self.has_visible_key(table) { visible.collect() } else { columns.clone() };
+            Rows { expanded, current, columns, rows }
         };
         let one = |column: Column, values: Vec<Vec<Json>>| Rows {
             columns: vec![column],
             expanded: vec![column],
+            current: vec![column],
             rows: values.into_iter().map(|values| vec![(column, values[0].clone())]).collect(),
         };
         match table {
@@ -192,7 +204,7 @@ impl Evaluator {
                         rows.push(row);
                     }
                 }
-                Rows { columns: columns.clone(), expanded: columns.clone(), rows }
+                Rows { columns: columns.clone(), expanded: columns.clone(), current: columns.clone(), rows }
             }
             Table::TreatAs(values, column) => {
                 let values = values.iter().map(|value| vec![number(value)]).collect();
@@ -355,8 +367,7 @@ fn transitioned(context: &Context, current: &[Row]) -> Context {
 impl Rows {
     /// Returns the row context of a row. A row of a fact includes the columns of its customer.
     fn current(&self, row: &Row) -> Row {
-        let columns = self.expanded.iter().filter(|(_, name)| *name != MARK);
-        columns.map(|column| (*column, value(row, *column))).collect()
+        self.current.iter().map(|column| (*column, value(row, *column))).collect()
     }
 }
 

@@ -106,8 +106,6 @@ class flights:
     """Arrival delay: Minutes late at arrival; negative is early. Null when cancelled or diverted."""
     carrier: Final = Member("flights.carrier", ())
     """Carrier code"""
-    day_of_week: Final = Member("flights.day_of_week", ())
-    """Day of the week: Monday to Sunday, in New York."""
     delay_band: Final = Member("flights.delay_band", ())
     """Delay band: Departure delay in four bands; null when cancelled."""
     departs_at: Final = Member("flights.departs_at", ("second", "minute", "hour", "day", "week", "month", "quarter", "year"))
@@ -226,8 +224,6 @@ class flights:
     """Evening: Scheduled for 18:00 or later in New York."""
     long_haul: Final = Segment(ref="flights.long_haul", name="long_haul", cube="flights")
     """Long haul: 2000 miles or more."""
-    weekend: Final = Segment(ref="flights.weekend", name="weekend", cube="flights")
-    """Weekend: Saturday and Sunday."""
 
 
 class origin_airport:

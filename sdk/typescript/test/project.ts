@@ -173,8 +173,6 @@ export interface Project {
         "arrival_delay": number | null;
         /** Carrier code */
         "carrier": string | null;
-        /** Day of the week: Monday to Sunday, in New York. */
-        "day_of_week": string | null;
         /** Delay band: Departure delay in four bands; null when cancelled. */
         "delay_band": string | null;
         /** Scheduled departure: Scheduled departure to the minute; an instant. */
@@ -210,7 +208,7 @@ export interface Project {
         "local_departure": "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year";
         "time_hour": "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year";
       };
-      segments: "cancelled_flights" | "delayed" | "departed_flights" | "evening" | "long_haul" | "weekend";
+      segments: "cancelled_flights" | "delayed" | "departed_flights" | "evening" | "long_haul";
     };
     /** Origin airport: One row an airport of the FAA's list, all over the United States. */
     "origin_airport": {

@@ -102,7 +102,7 @@ fn snowflake_driver_answers_queries() {
         (
             json!({"measures": ["orders.count"], "time_dimensions": [{"dimension": "orders.day", "granularity": "month",
                 "date_range": ["2024-01-01", "2024-02-29"]}]}),
-            json!([["2024-01-01", 1], ["2024-02-01", 2]]),
+            json!([["2024-01", 1], ["2024-02", 2]]),
         ),
     ];
     in_runtime(project.path(), &emulator.environment(), async |engine| {

@@ -7,6 +7,7 @@
 //! operations the library executes.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 
 use async_graphql::indexmap::IndexMap;
 use async_graphql::parser::types::{Directive, DocumentOperations, ExecutableDocument, Selection};
@@ -15,7 +16,7 @@ use async_graphql_value::Value as DocumentValue;
 use futures_util::FutureExt as _;
 use terrane_wire::json::write_string;
 
-use crate::response::write::scalar;
+use crate::response::write::{members, scalar};
 use crate::schema::GraphQlSchema;
 use crate::shape::{FieldType, ResultShape, ShapeField};
 
@@ -65,21 +66,15 @@ impl Description {
         out: &mut Vec<u8>,
         find: impl Fn(&ShapeField) -> Option<FieldValue<'v>>,
     ) {
-        out.push(b'{');
-        for (index, field) in fields.iter().enumerate() {
-            if index > 0 {
-                out.push(b',');
-            }
-            write_string(&field.key, out);
-            out.push(b':');
+        let Ok(()) = members(fields, out, |field, out| {
             match find(field) {
                 _ if field.name == "__typename" => write_string(type_name, out),
                 Some(FieldValue::Object(object)) => self.object(object, field, out),
                 Some(FieldValue::Value(value)) => self.value(value, field, out),
                 None => out.extend_from_slice(b"null"),
             }
-        }
-        out.push(b'}');
+            Ok::<(), Infallible>(())
+        });
     }
 
     fn object(&self, object: &Object, field: &ShapeField, out: &mut Vec<u8>) {

@@ -22,6 +22,24 @@ pub(super) fn data(data: &Value, fields: &[ShapeField], out: &mut Vec<u8>) {
 
 fn object(value: &Value, fields: &[ShapeField], out: &mut Vec<u8>) -> Result<(), NullInside> {
     let Value::Object(values) = value else { return Err(NullInside) };
+    members(fields, out, |field, out| match &field.ty {
+        Some(ty) => typed(values.get(&field.key), ty, &field.fields, out),
+        None => {
+            scalar(values.get(&field.key).unwrap_or(&Value::Null), out);
+            Ok(())
+        }
+    })
+}
+
+/// Writes an object with a member for each field, whose value `write` appends.
+///
+/// # Errors
+/// The first error of `write`. The object is then incomplete.
+pub(crate) fn members<E>(
+    fields: &[ShapeField],
+    out: &mut Vec<u8>,
+    mut write: impl FnMut(&ShapeField, &mut Vec<u8>) -> Result<(), E>,
+) -> Result<(), E> {
     out.push(b'{');
     for (index, field) in fields.iter().enumerate() {
         if index > 0 {
@@ -29,10 +47,7 @@ fn object(value: &Value, fields: &[ShapeField], out: &mut Vec<u8>) -> Result<(),
         }
         write_string(&field.key, out);
         out.push(b':');
-        match &field.ty {
-            Some(ty) => typed(values.get(&field.key), ty, &field.fields, out)?,
-            None => scalar(values.get(&field.key).unwrap_or(&Value::Null), out),
-        }
+        write(field, out)?;
     }
     out.push(b'}');
     Ok(())

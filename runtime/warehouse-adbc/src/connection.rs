@@ -155,10 +155,7 @@ impl Session {
         control: &Control,
         events: &mut Events<'_>,
     ) -> Result<(), WarehouseError> {
-        let mut statement = self.statement(text)?;
-        if !control.arm(statement.get_cancel_handle()) {
-            return Ok(());
-        }
+        let Some(mut statement) = self.armed(text, control)? else { return Ok(()) };
         let reader = match statement.execute() {
             Err(error) if failure::is_syntax(&error) && reads_without_copy(&mut statement) => {
                 // The first error has the better text if the statement is refused for the same reason again.
@@ -183,19 +180,14 @@ impl Session {
         control: &Control,
         events: &mut Events<'_>,
     ) -> Result<(), WarehouseError> {
-        let mut statement = self.statement(text)?;
-        if !control.arm(statement.get_cancel_handle()) {
-            return Ok(());
-        }
+        let Some(mut statement) = self.armed(text, control)? else { return Ok(()) };
         let columns = match statement.execute_schema() {
             Ok(schema) => exported(FFI_ArrowSchema::try_from(&schema)),
             Err(error) if error.status == Status::NotImplemented => {
                 drop(statement);
                 // The text may end with a comment, so the parenthesis is on its own line.
-                let mut statement = self.statement(&format!("SELECT * FROM (\n{text}\n) AS described LIMIT 0"))?;
-                if !control.arm(statement.get_cancel_handle()) {
-                    return Ok(());
-                }
+                let text = format!("SELECT * FROM (\n{text}\n) AS described LIMIT 0");
+                let Some(mut statement) = self.armed(&text, control)? else { return Ok(()) };
                 let reader = statement.execute().map_err(|error| self.classified(&error))?;
                 exported(FFI_ArrowSchema::try_from(reader.schema().as_ref()))
             }
@@ -211,10 +203,7 @@ impl Session {
     /// # Errors
     /// The database's error.
     pub(crate) fn probe(&mut self, control: &Control) -> Result<(), WarehouseError> {
-        let mut statement = self.statement(PROBE)?;
-        if !control.arm(statement.get_cancel_handle()) {
-            return Ok(());
-        }
+        let Some(mut statement) = self.armed(PROBE, control)? else { return Ok(()) };
         let outcome = read_all(&mut statement);
         outcome.map_err(|error| WarehouseError { kind: WarehouseErrorKind::Unavailable, ..self.failures.of(&error) })
     }
@@ -223,6 +212,12 @@ impl Session {
     fn command(&mut self, text: &str) -> Result<(), WarehouseError> {
         let mut statement = self.statement(text)?;
         statement.execute_update().map(drop).map_err(|error| self.failures.of(&error))
+    }
+
+    /// Returns a statement that `control` can cancel; `None` if the caller has left.
+    fn armed(&mut self, text: &str, control: &Control) -> Result<Option<ManagedStatement>, WarehouseError> {
+        let statement = self.statement(text)?;
+        Ok(control.arm(statement.get_cancel_handle()).then_some(statement))
     }
 
     fn statement(&mut self, text: &str) -> Result<ManagedStatement, WarehouseError> {

@@ -2,8 +2,8 @@
 //!
 //! In: a request from a route or from the command line, and the [`Actor`] who makes it. Out: the account after the
 //! change, or an [`AccountError`]. Each change and its audit record are written in one transaction. The audit record
-//! holds the account before and after the change, without secrets. Changing a user ends the sessions of that user.
-//! Absent: authentication (`security`), the scope that a route requires (server), tables (store).
+//! holds the account before and after the change, without secrets. Changing a user ends the sessions of that user. Not
+//! here: authentication (`security`), the scope that a route requires (server), tables (store).
 
 mod fields;
 mod grants;

@@ -3,7 +3,7 @@
 //! In: a measure or metric, a granularity, the dimensions that distinguish series, a detector. Out: each point with its
 //! score, severity and bounds. [`QueryService`] computes the values, so the caller's policies and hooks apply as to any
 //! query. The baseline of a series consists of at most `training_size` steps before the first scored point. All points
-//! of the series are scored against this baseline. Absent: the mathematics (components), monitors and alerts
+//! of the series are scored against this baseline. Not here: the mathematics (components), monitors and alerts
 //! (`monitors`).
 
 pub(crate) mod bucket;
@@ -184,10 +184,10 @@ impl AnomalyService {
         Ok(AnomalyRun { detector, sensitivity, granularity: request.granularity, time_dimension: time, series })
     }
 
-    /// Returns the range of time in which the data have rows, if the requested range lies outside of that range.
+    /// Returns the range of time in which the data have rows, if the requested range lies outside that range.
     ///
     /// # Errors
-    /// As [`AnomalyService::run`].
+    /// Returns the same errors as [`AnomalyService::run`].
     pub async fn data_elsewhere(
         &self,
         context: &RequestContext,
@@ -208,7 +208,7 @@ impl AnomalyService {
         Ok(is_elsewhere.then_some(DataRange { first_ms, last_ms }))
     }
 
-    /// Returns the step that contains the present. More rows of this step may follow.
+    /// Returns the step that contains the current time. More rows of this step may follow.
     fn present_step(&self, session: &QuerySession<'_>, granularity: Granularity) -> Bucket {
         let now = match granularity.is_sub_day() {
             true => jiff::tz::TimeZone::UTC.to_datetime(self.clock.now()),

@@ -1,9 +1,9 @@
-//! The use case of building models in the warehouse, in the order in which they need each other.
+//! The use case of building models in the warehouse, in dependency order.
 //!
 //! In: a snapshot and a selection of its models. Out: the outcome of each model. A model reads the relations of models
 //! that were built before it, and inlines models that were not built. If a model fails, the models that read it are
 //! skipped. Under a lease, a project has at most one run on all servers; a run that loses the lease stops. Dropping a
-//! run stops its statements and leaves the old relations in place. Absent: the replacement of a relation (the port's
+//! run stops its statements and leaves the old relations in place. Not here: the replacement of a relation (the port's
 //! adapters).
 
 mod current;

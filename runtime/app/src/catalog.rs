@@ -1,7 +1,7 @@
 //! The loaded project as one immutable snapshot, which is replaced as a whole.
 //!
 //! In: a source tree and the ports. Out: a [`Snapshot`] with every diagnostic of the load. A query uses one snapshot
-//! until it ends, so a reload does not affect it. Absent: reading files (cli).
+//! until it ends, so a reload does not affect it. Not here: reading files (cli).
 
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
@@ -208,7 +208,7 @@ impl Catalog {
 
     /// Returns the served snapshot. A request should take it only once.
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        // A writer replaces the snapshot by one assignment, so even a poisoned lock holds a whole snapshot.
+        // A writer replaces the snapshot in one assignment, so even a poisoned lock holds a whole snapshot.
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

@@ -1,7 +1,7 @@
 //! The cost of queries: the history of executed queries, and limits of single queries.
 //!
-//! In: the measurements of each query (`execution_log`). Out: records of the history that the caller may read. Absent:
-//! formats, and the path of a query, which adds its measurements to a queue and does not wait.
+//! In: the measurements of each query (`execution_log`). Out: records of the history that the caller may read. Not
+//! here: formats, and the path of a query, which adds its measurements to a queue and does not wait.
 //!
 //! # Rights
 //! A caller reads its own records; a caller with `admin` reads the records of all callers. An anonymous caller has no

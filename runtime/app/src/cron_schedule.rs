@@ -1,8 +1,8 @@
 //! The times at which monitors and data tests run.
 //!
-//! In: a cron expression of five fields and the name of a zone. Out: the next time. The library `croner` decides about
+//! In: a cron expression of five fields and the name of a zone. Out: the next time. The library `croner` handles
 //! changes to and from daylight saving time: if a time does not exist on a day, the run is at the first time after it;
-//! if a time exists twice, there is one run. Absent: the runs.
+//! if a time exists twice, there is one run. Not here: the runs.
 
 use croner::Cron;
 use croner::parser::{CronParser, Seconds, Year};
@@ -91,7 +91,7 @@ mod tests {
         }
     }
 
-    /// A daily schedule runs once on each date of 20 zones, also on days that have 23 or 25 hours.
+    /// A daily schedule runs once on each date of 20 zones, even on days that have 23 or 25 hours.
     #[test]
     fn daily_schedules_run_once_a_day_in_every_zone() {
         const ZONES: [&str; 20] = [

@@ -1,8 +1,8 @@
 //! Checks the claims of a project about its keys, joins and dimensions against the warehouse's rows.
 //!
-//! In: a snapshot and the warehouse. Out: a diagnostic for each claim that rows contradict, with counts
-//! and some of the keys, and a warning for each that could not be checked. Statements run one after the
-//! other, so that a check puts little load on the warehouse. Absent: the SQL (compiler), drawing diagnostics (cli).
+//! In: a snapshot and the warehouse. Out: a diagnostic for each claim that rows contradict, with counts and some of the
+//! keys, and a warning for each that could not be checked. Statements run one after the other, so that a check puts
+//! little load on the warehouse. Not here: the SQL (compiler), drawing diagnostics (cli).
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -116,7 +116,7 @@ fn test_name(model: &Model, claim: DimensionClaim) -> String {
 /// Runs a check. Returns the problem if rows violate the claim.
 ///
 /// # Errors
-/// A warning if the rows could not be checked.
+/// Returns a warning if the rows could not be checked.
 async fn run(
     snapshot: &Snapshot,
     warehouse: &dyn Warehouse,

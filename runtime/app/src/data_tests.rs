@@ -2,8 +2,8 @@
 //!
 //! In: the project's tests, a schedule of the operator, and requests of administrators. Out: stored runs, log events
 //! and metrics. Tests are claims of the project about all rows, so they run with the operator's rights. They run one
-//! statement at a time, each under a permit of the limiter of queries. Absent: the statements (compiler), and messages
-//! to channels.
+//! statement at a time, each under a permit of the limiter of queries. Not here: the statements (compiler), and
+//! messages to channels.
 
 mod task;
 

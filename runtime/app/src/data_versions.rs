@@ -10,7 +10,7 @@
 //! A cube without a key and without a version of the warehouse may be cached for a limited time only (`ttl`). All
 //! replicas that share a state database and a warehouse have the same versions. Read a version before the rows: if the
 //! data change in between, the next version differs. Versions are read on demand, at most once per interval and key in
-//! a process. While one is being read, other callers that need it wait for its result. Absent: the results that are
+//! a process. While one is being read, other callers that need it wait for its result. Not here: the results that are
 //! stored under a version.
 
 mod refresh;
@@ -156,7 +156,7 @@ impl DataVersions {
         }
     }
 
-    /// Adds to the hash the facts on which the rows of one cube depend. Returns the time for which the rows may be
+    /// Adds everything that determines the rows of one cube to the hash. Returns the time for which the rows may be
     /// reused.
     async fn source_version(
         &self,

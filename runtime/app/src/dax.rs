@@ -1,7 +1,7 @@
 //! DAX queries: checks them, plans them as semantic queries, runs these, and orders the rows.
 //!
 //! In: the DAX text of a query and its caller. Out: the rows of each `EVALUATE`, or all problems of the query. Rows
-//! come from the query pipeline, so that hooks, limits, caches and pre-aggregations apply. Absent: formats and status
+//! come from the query pipeline, so that hooks, limits, caches and pre-aggregations apply. Not here: formats and status
 //! codes.
 
 mod evaluated;
@@ -230,7 +230,7 @@ fn planned(session: &QuerySession<'_>, context: &RequestContext, request: Reques
     }
 }
 
-/// Returns the values of parameters under the names that the query uses. Names are compared without regard to case.
+/// Returns the values of parameters under the names that the query uses. Names are compared case-insensitively.
 fn by_names_of_query(names: &[Arc<str>], values: &Parameters) -> Parameters {
     let value = |name: &Arc<str>| {
         let same = || values.iter().find(|(given, _)| given.to_lowercase() == name.to_lowercase());

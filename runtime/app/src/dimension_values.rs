@@ -1,7 +1,7 @@
 //! The values of a dimension, for clients that offer them as choices.
 //!
 //! In: a cube and one of its dimensions. Out: the query for its values, and the frequency of each value in the answer.
-//! The query runs through the pipeline of all queries, so that policies and limits apply. Absent: the format in which
+//! The query runs through the pipeline of all queries, so that policies and limits apply. Not here: the format in which
 //! values are sent.
 
 use arrow::array::{Array as _, AsArray as _, RecordBatch};
@@ -33,7 +33,7 @@ pub struct ValuesRequest<'r> {
     pub dimension: &'r str,
     /// If set, the periods of this granularity are returned instead of the values of a time dimension.
     pub granularity: Option<Granularity>,
-    /// A string that the values contain, without regard to case.
+    /// A string that the values contain, ignoring case.
     pub search: Option<&'r str>,
     pub order: ValuesOrder,
     /// The largest number of values that are returned.

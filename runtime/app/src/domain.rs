@@ -1,6 +1,6 @@
 //! Types that use cases and ports share: callers, their rights, and the requests that they send.
 //!
-//! Plain types without behavior. Absent: use cases and ports, which this module does not import.
+//! Plain types without behavior. Not here: use cases and ports, which this module does not import.
 
 mod identity;
 mod precondition;

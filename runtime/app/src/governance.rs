@@ -3,7 +3,7 @@
 //! In: a request and its caller. Out: a record after its change, or views of records. [`GovernanceService`] decides
 //! every change on the current records of all replicas. It writes the change with its audit record, or reports why not.
 //! If metadata does not list an artifact for a caller, the artifact does not exist for the caller here either: in no
-//! record, link, owner list, search, history entry or count. Absent: routes and formats, tables (store), governance
+//! record, link, owner list, search, history entry or count. Not here: routes and formats, tables (store), governance
 //! hooks (the port asks them).
 
 mod approvals;

@@ -2,7 +2,7 @@
 //!
 //! In: the tables that lineage found. Out: [`KnownColumns`] with the warehouse's columns. When lineage is first needed,
 //! the warehouse describes one statement for each table, without running it. If an answer does not arrive in time, the
-//! declared columns remain, and lineage marks names that it cannot resolve. Absent: the origins of columns.
+//! declared columns remain, and lineage marks names that it cannot resolve. Not here: the origins of columns.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,7 +1,7 @@
 //! Asks the warehouse for the types of a project's members, and finds the members that it cannot read.
 //!
 //! In: a model, the warehouse, and earlier answers. Out: [`SchemaIntrospection`], column types, and warnings at the
-//! place of the error that the warehouse reports. Absent: the columns of tables (`inspection`), serving (`catalog`).
+//! place of the error that the warehouse reports. Not here: the columns of tables (`inspection`), serving (`catalog`).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

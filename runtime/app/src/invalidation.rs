@@ -1,8 +1,8 @@
 //! The use case of invalidation: a caller reports that the data of cubes changed.
 //!
-//! In: names of cubes, and the caller. Out: the scopes whose versions changed, on all replicas within a second, with
-//! an audit record. A caller with a tenant changes the versions of that tenant only. Absent: the results that are
-//! stored under a version.
+//! In: names of cubes, and the caller. Out: the scopes whose versions changed, on all replicas within a second, with an
+//! audit record. A caller with a tenant changes the versions of that tenant only. Not here: the results that are stored
+//! under a version.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

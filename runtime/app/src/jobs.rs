@@ -1,16 +1,16 @@
 //! Asynchronous queries: a query is stored as a job, a runner on any replica runs it, and its result is read in
 //! pages later.
 //!
-//! In: a query or the request of a profile, and the caller who submits it. Out: the job's state, and its result. Absent:
-//! running jobs (`runner`), profiles (`profile`), deleting expired results and jobs (`maintenance`), tables and files
-//! (ports).
+//! In: a query or the request of a profile, and the caller who submits it. Out: the job's state, and its result. Not
+//! here: running jobs (`runner`), profiles (`profile`), deleting expired results and jobs (`maintenance`), tables and
+//! files (ports).
 //!
 //! # Rights
 //! A job belongs to its maker: the user id and the tenant of the verified caller. Other callers do not learn that it
 //! exists. All anonymous callers of a tenant are one maker. Policies are applied twice. First, the runner compiles the
 //! query with the policies at the time of the run and the maker's identity at submission, and records a digest of the
-//! statement. Then each request for the result compiles the query again, with the present policies and the reader's
-//! present identity. If the digest differs, the result is not shown.
+//! statement. Then each request for the result compiles the query again, with the current policies and the reader's
+//! current identity. If the digest differs, the result is not shown.
 
 mod error;
 mod maintenance;
@@ -86,7 +86,7 @@ pub struct JobPorts {
     pub texts: Arc<dyn JobTexts>,
     /// The service that runs the queries of jobs, under permits and a timeout of their own.
     pub queries: Arc<QueryService>,
-    /// Makes the profiles of jobs with the same permits and timeout; `None` if profiling is switched off.
+    /// The archive that computes the profiles of jobs, with the same permits and timeout; `None` if profiling is off.
     pub profiles: Option<Arc<ProfileArchive>>,
     pub credentials: Arc<dyn Credentials>,
     pub randomness: Arc<dyn Randomness>,
@@ -267,7 +267,7 @@ impl JobService {
         self.wait(identity, id, MOMENT).await
     }
 
-    /// Returns the result of a complete job, or a page of its rows, if the present policies allow the reader what they
+    /// Returns the result of a complete job, or a page of its rows, if the current policies allow the reader what they
     /// allowed the job.
     ///
     /// # Errors
@@ -345,7 +345,7 @@ impl JobService {
     }
 }
 
-/// Compares the view of the reader with that of the job.
+/// Checks that the reader's policies lead to the same statement as those under which the job ran.
 fn check_view(job: &Job, view: Option<&str>, fingerprint: &str) -> Result<(), JobError> {
     if view == Some(fingerprint) {
         return Ok(());

@@ -3,7 +3,7 @@
 //! In: a caller and its address, before the request is processed. Out: permission, or [`RateExceeded`]. Each limit is a
 //! bucket that fills evenly and allows a burst (GCRA). Time comes from the port, so that tests need not wait. Memory is
 //! bounded: a limit has at most [`MAX_SUBJECTS`] buckets, and full buckets are removed first. Callers for whom no
-//! bucket is free share one bucket. Absent: the number of running queries (`query::limiter`), guesses of passwords
+//! bucket is free share one bucket. Not here: the number of running queries (`query::limiter`), password guessing
 //! (`security`).
 //!
 //! [`quota`] limits the number of sockets and live queries that a caller has open.

@@ -1,6 +1,6 @@
 //! Looks up nodes of the lineage for a caller.
 //!
-//! In: the id of a node. Out: the node, or the ids of similar nodes that the caller may see. Absent: walks
+//! In: the id of a node. Out: the node, or the ids of similar nodes that the caller may see. Not here: walks
 //! (`terrane_lineage`), and formats.
 
 use terrane_compiler::text::nearest::nearest;

@@ -1,9 +1,9 @@
 //! Live queries: an answer at once, and a new answer whenever its rows have changed.
 //!
 //! In: a query, its caller, and the interval for data without a version. Out: a stream of answers. Each answer is
-//! authorized and compiled anew for its caller, so a changed policy applies to the next answer. As for all queries,
+//! authorized and compiled again for its caller, so a changed policy applies to the next answer. As for all queries,
 //! equal statements share one execution and one stored result. A stream computes nothing until it is polled, so a slow
-//! reader gets the newest answer without a queue. Absent: transports, and the end of credentials (server).
+//! reader gets the newest answer without a queue. Not here: transports, and the end of credentials (server).
 //!
 //! # Changes
 //! A query runs again if the project was replaced, or if the version of the data that it reads has changed
@@ -148,7 +148,7 @@ struct LastAnswer {
     digest: Option<AnswerDigest>,
     cubes: Vec<CubeId>,
     shared: Weak<StoredResult>,
-    /// True if another run over unchanged data may return other rows.
+    /// True if another run over unchanged data may return different rows.
     is_changing: bool,
 }
 
@@ -207,7 +207,7 @@ impl Followed {
     }
 
     async fn run(&self, snapshot: &Arc<Snapshot>, now: Timestamp) -> Result<Arc<Answer>, QueryRunError> {
-        // An outdated cached answer would hide the change because of which the query runs.
+        // An outdated cached answer would hide the change that causes the query to run.
         let stale = Some(Duration::ZERO);
         let cache = CacheControl { bypass: false, max_age: self.refresh, stale, reads_version: true };
         let session = self.service.queries.session_over(&self.request, Arc::clone(snapshot), now);

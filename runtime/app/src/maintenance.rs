@@ -1,6 +1,6 @@
 //! Deletes expired records of the state database.
 //!
-//! In: the port to retention. Out: a task of the worker. Absent: which records are expired (store), and running the
+//! In: the port to retention. Out: a task of the worker. Not here: which records are expired (store), and running the
 //! task (`worker`).
 
 use std::sync::Arc;

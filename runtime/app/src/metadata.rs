@@ -1,8 +1,8 @@
 //! The parts of the model that a caller may see.
 //!
-//! In: the access of a caller. Out: cubes, members and metrics. A member is left out, also from lists of other members,
+//! In: the access of a caller. Out: cubes, members and metrics. A member is left out, even from lists of other members,
 //! if it is hidden, if policies close it to the caller, or if it depends on such a member. An alias counts as a cube.
-//! Absent: formats.
+//! Not here: formats.
 
 use terrane_compiler::Access;
 use terrane_compiler::model::{
@@ -97,7 +97,7 @@ fn sees(access: &Access<'_>, cube: &Cube, member: &str) -> bool {
     cube.member(member).is_some_and(|member| access.offers(member))
 }
 
-/// Collects the cubes of the measures that a snippet refers to, also through metrics, in the order of their first use.
+/// Collects the cubes of the measures that a snippet refers to, even through metrics, in the order of their first use.
 /// Visits each metric once.
 fn collect_cubes(model: &Model, body: &Snippet, visited: &mut Vec<MetricId>, cubes: &mut Vec<CubeId>) {
     body.for_each(&mut |part| match part {

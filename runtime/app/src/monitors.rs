@@ -1,6 +1,6 @@
 //! Monitors: measures and metrics that are evaluated on a schedule, their detections, and alerts.
 //!
-//! In: definitions of callers, and the worker's lease. Out: detections and alerts. A monitor runs with the present
+//! In: definitions of callers, and the worker's lease. Out: detections and alerts. A monitor runs with the current
 //! rights of its owner, so policies and hooks apply. Detections and alerts carry the digest of the statement that
 //! policies and hooks allowed the owner. Another caller sees them only if its own statement has the same digest. So
 //! they never show rows or members that their reader may not see.
@@ -8,7 +8,7 @@
 //! A round has three steps. First, [`scoring`] finds the newest complete step with data, and scores the steps since the
 //! last round. Then one transaction of the store writes the detections, the changed alerts ([`alerts`]), the messages
 //! about these ([`messages`]) and the monitor's run. Last, [`delivery`] sends the messages. Repeating a round changes
-//! nothing. Absent: the algorithms (components), the formats of messages (the adapter of channels).
+//! nothing. Not here: the algorithms (components), the formats of messages (the adapter of channels).
 
 mod alerts;
 mod channels;
@@ -173,8 +173,8 @@ impl MonitorService {
     /// author of its definition does not have.
     ///
     /// # Errors
-    /// As for [`MonitorService::create`]. Also if the caller is not the owner and lacks `admin`, or if the monitor has
-    /// another version.
+    /// Returns the same errors as [`MonitorService::create`]. Also if the caller is not the owner and lacks `admin`, or
+    /// if the monitor has a different version.
     pub async fn replace(
         &self,
         identity: &Identity,
@@ -213,7 +213,7 @@ impl MonitorService {
     /// Deletes a monitor with its detections and alerts.
     ///
     /// # Errors
-    /// The caller is not the owner and lacks `admin`, or the monitor has another version.
+    /// The caller is not the owner and lacks `admin`, or the monitor has a different version.
     pub async fn remove(
         &self,
         identity: &Identity,
@@ -283,7 +283,7 @@ impl MonitorService {
     /// Moves an alert that the caller may see to another state.
     ///
     /// # Errors
-    /// The state of the alert does not allow the move, or the alert has another version.
+    /// The state of the alert does not allow the move, or the alert has a different version.
     pub async fn move_alert(
         &self,
         request: &RequestContext,

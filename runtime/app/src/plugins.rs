@@ -1,7 +1,7 @@
 //! Changes that an administrator makes to a plugin while the server runs, and their audit records.
 //!
 //! In: the id of a plugin, and the caller. Out: the state of the plugin after the change. A change is acknowledged only
-//! after its audit record is on disk. A refused reload has an audit record too. Absent: the effects of a change (the
+//! after its audit record is on disk. A refused reload has an audit record too. Not here: the effects of a change (the
 //! port's adapter).
 
 use std::sync::Arc;

@@ -8,9 +8,10 @@
 //!   computed, in one snapshot of the warehouse. If a build fails, the last published generation stays.
 //! - A generation is published as a whole, by one transaction of the state database. A retired table is dropped later,
 //!   when no statement that could read it is running.
-//! - A process that cannot read the state for a while stops reading tables, because they may be dropped meanwhile.
+//! - A process that cannot read the state for a while stops reading tables, because they may be dropped in the
+//!   meantime.
 //!
-//! Absent: the choice of the rollup for a query (`terrane_compiler::rollup`), and SQL of any engine.
+//! Not here: the choice of the rollup for a query (`terrane_compiler::rollup`), and SQL of any engine.
 
 mod build;
 mod changes;

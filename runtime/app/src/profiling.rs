@@ -1,11 +1,11 @@
 //! The use case of a cube's profile: statistics of its columns, and the findings of checks.
 //!
-//! In: a cube, a range of time, a configuration. Out: the specification's cube profile. The statistics that the profile
-//! and all checks need are merged into few statements. One statement computes plain statistics. A second statement
-//! computes the statistics that depend on these (moments about the mean, bins, fences). One further statement per
-//! dimension reads the dimension's most frequent values. All statements run in one query session, so they use one
-//! snapshot of the project, and the caller's policies apply. If a sample is requested, one more statement counts all
-//! rows, and the others read the same sample of them. Absent: SQL (compiler), rules of quality (components).
+//! In: a cube, a range of time, a configuration. Out: the profile of the cube. The statistics that the profile and all
+//! checks need are merged into few statements. One statement computes plain statistics. A second statement computes the
+//! statistics that depend on these (moments about the mean, bins, fences). One further statement per dimension reads
+//! the dimension's most frequent values. All statements run in one query session, so they use one snapshot of the
+//! project, and the caller's policies apply. If a sample is requested, one more statement counts all rows, and the
+//! others read the same sample of them. Not here: SQL (compiler), rules of quality (components).
 
 mod answers;
 mod archive;

@@ -3,7 +3,7 @@
 //!
 //! In: a path and the caller. Out: the result, with every diagnostic. Only [`ProjectService`] replaces the served
 //! project, one change at a time, and always as a whole. A project with errors does not replace the previous one,
-//! unless the caller accepts the parts without errors. Absent: files (the port's adapter), wire formats.
+//! unless the caller accepts the parts without errors. Not here: files (the port's adapter), wire formats.
 
 mod build;
 mod compile;
@@ -119,8 +119,8 @@ impl ProjectService {
         Ok(snapshot)
     }
 
-    /// Rejects a caller without `admin` who would replace the served project by another one, and thereby its policies.
-    /// If the served project has no policies and no hooks are configured, the change is allowed.
+    /// Rejects a caller without `admin` who would replace the served project with another one, and with it, its
+    /// policies. If the served project has no policies and no hooks are configured, the change is allowed.
     async fn check_replacement(&self, texts: &ProjectTexts, request: &RequestContext) -> Result<(), ProjectError> {
         let is_served = texts.folder == self.served_status().folder;
         let is_guarded = || !self.ports.catalog.snapshot().model.policies.is_empty() || self.approvals.has_hooks();

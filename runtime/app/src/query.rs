@@ -1,8 +1,8 @@
 //! The query pipeline: the only way from a semantic query to rows.
 //!
-//! In: a [`SemanticQuery`](terrane_compiler::query::SemanticQuery) and a [`RequestContext`]. Out: the
-//! statement, an explanation, or Arrow batches, whole or as a stream. Every surface uses this pipeline.
-//! Absent: wire formats and status codes.
+//! In: a [`SemanticQuery`](terrane_compiler::query::SemanticQuery) and a [`RequestContext`]. Out: the statement, an
+//! explanation, or Arrow batches, whole or as a stream. Every surface uses this pipeline. Not here: wire formats and
+//! status codes.
 //!
 //! # Flow
 //! 1. [`QueryService::session`] fixes one snapshot of the project and one current time for a request. A
@@ -218,7 +218,7 @@ impl QueryService {
         let mut left = ReadyRollups::clone(&ready);
         for (cube, served) in facts.iter().filter_map(|fact| Some((&fact.cube, fact.served.as_ref()?))) {
             let name = &served.rollup;
-            // If a new generation was published meanwhile, it has other tables and stays.
+            // If a new generation was published in the meantime, it has different tables and is kept.
             if left.get(cube, name).is_some_and(|rollup| rollup.generation == served.generation) {
                 left.remove(cube, name);
                 tracing::warn!(

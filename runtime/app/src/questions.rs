@@ -4,7 +4,7 @@
 //! the members that metadata lists for the caller, so names of other members are in no answer and no choice. A word
 //! that is not a name may be a value. Such words are looked up among the values of dimensions with `meta.searchable`,
 //! by a query of the caller, to which the caller's policies and limits apply. A query is compiled for the caller before
-//! it is returned. It is run only if the caller requests rows. Absent: formats.
+//! it is returned. It is run only if the caller requests rows. Not here: formats.
 //!
 //! ```text
 //! question ─▶ grammar ─▶ query that compiles ───────────────────────▶ answer

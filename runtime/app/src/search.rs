@@ -3,8 +3,8 @@
 //! In: words, and the caller. Out: the artifacts that match the text and that the caller may see, best first, with the
 //! matching parts of their texts. All callers share one index ([`entries`]). If metadata does not list an artifact for
 //! the caller, the artifact is left out of answers and counts. The terms of the glossary that link to an artifact count
-//! as its synonyms. Among similar matches, certified artifacts come first, and deprecated ones last. Absent: the index
-//! itself (`terrane_search`), and formats.
+//! as its synonyms. Among similar matches, certified artifacts come first, and deprecated ones last. Not here: the
+//! index itself (`terrane_search`), and formats.
 
 mod entries;
 
@@ -50,7 +50,7 @@ pub struct SearchRequest {
     pub types: Vec<ArtifactType>,
     /// The cube to search: the cube itself, its members, and metrics over its measures.
     pub cube: Option<String>,
-    /// The tags that an artifact must have, without regard to case.
+    /// The tags that an artifact must have, ignoring case.
     pub tags: Vec<String>,
     /// The required status of certification.
     pub status: Option<CertificationStatus>,
@@ -72,7 +72,7 @@ pub struct SuggestionRequest {
 pub struct Hit {
     pub artifact: Arc<ArtifactText>,
     pub score: i64,
-    /// The texts that match, in descending order of their weight.
+    /// The names, tags and descriptions that match, in descending order of their weight.
     pub marks: Vec<Marks>,
     /// The governance records of the artifact; `None` if governance is switched off.
     pub governed: Option<ArtifactView>,
@@ -87,7 +87,7 @@ pub struct Marks {
     pub parts: Vec<Range<usize>>,
 }
 
-/// The kinds of texts that a search examines.
+/// The fields that a search examines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MarkedField {
     Name,
@@ -224,7 +224,7 @@ impl SearchService {
         }
     }
 
-    /// Returns the texts of the artifacts of a snapshot that the caller may see.
+    /// Returns the searchable texts of the artifacts in a snapshot that the caller may see.
     pub(crate) async fn visible(&self, snapshot: &Arc<Snapshot>, request: &RequestContext) -> Vec<Arc<ArtifactText>> {
         let state = self.state().await;
         let entries = self.entries_of(snapshot, &state).await;

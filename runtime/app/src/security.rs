@@ -2,7 +2,7 @@
 //!
 //! In: the credential of a request. Out: an [`Identity`], or an [`AuthError`] that discloses no more than the caller
 //! may know. Every surface authenticates callers here and nowhere else. The compiler applies policies (`plan::secure`).
-//! Absent: headers and status codes (server), signatures and slow hashes (identity), tables (store).
+//! Not here: headers and status codes (server), signatures and slow hashes (identity), tables (store).
 
 pub mod access;
 pub mod api_key;

@@ -1,8 +1,8 @@
 //! Assembles the use cases from ports and settings. They are assembled only here.
 //!
-//! In: adapters behind ports, settings, and a loaded project. Out: [`Services`] for a command of the
-//! operator, or [`ServerServices`] for a server with a state database. The server, the command line, tests
-//! and benchmarks use the same functions. Absent: configuration, and the creation of adapters.
+//! In: adapters behind ports, settings, and a loaded project. Out: [`Services`] for a command of the operator, or
+//! [`ServerServices`] for a server with a state database. The server, the command line, tests and benchmarks use the
+//! same functions. Not here: configuration, and the creation of adapters.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -154,8 +154,8 @@ pub struct CostSettings {
     pub recommendation_days: u16,
 }
 
-/// The parts of costs that the path of a query uses. Without these parts, queries are not recorded, and guardrails of
-/// users do not limit queries.
+/// The parts of cost management that the query path uses. Without them, queries are not recorded, and users have no
+/// guardrails or budgets.
 #[derive(Clone, Default)]
 struct CostHooks {
     executions: Option<Arc<ExecutionLog>>,

@@ -1,8 +1,8 @@
 //! Reads the state database once for all followers of a process.
 //!
 //! In: a function that reads. Out: its result once per interval, for all followers of a process. The function is called
-//! only while a follower exists. Absent: the comparison with the previous result, because followers may not all see the
-//! same part of a result.
+//! only while a follower exists. Not here: the comparison with the previous result, because followers may not all see
+//! the same part of a result.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};

@@ -1,7 +1,7 @@
 //! Checks that the warehouse has the tables and columns that sources declare.
 //!
 //! In: a snapshot and the warehouse. Out: a warning for each missing table and column. The warehouse describes the
-//! tables without reading rows. Absent: tables that no source declares. Cubes and models are checked by their own
+//! tables without reading rows. Not here: tables that no source declares. Cubes and models are checked by their own
 //! columns (`introspection`).
 
 mod readers;
@@ -69,7 +69,7 @@ async fn absent_of(probe: &SourceProbe<'_>, warehouse: &dyn Warehouse, readers: 
         }
         Err(_) => return Vec::new(),
     };
-    // Names are compared without regard to case, because warehouses differ in the case of unquoted names.
+    // Names are compared case-insensitively, because warehouses differ in the case of unquoted names.
     let columns: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     let is_there = |column: &str| columns.iter().any(|known| known.to_lowercase() == column.to_lowercase());
     let is_missing = |column: &str| !is_there(column) && !readers.have(name, Some(column));

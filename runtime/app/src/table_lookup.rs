@@ -3,8 +3,8 @@
 //! In: registered cubes. Out: the cubes with the full names of their tables. A cube whose table is not in the catalog
 //! is left out and causes an error. A caller without `admin` uses plain names of tables, which an engine may interpret
 //! as a file, a function or a remote table. So a table that the catalog does not list is never served, whenever its
-//! cube was registered. Any other `sql_table` is an operator's SQL and is unchanged. Absent: the definition of a plain
-//! name (`snippet::allowed`).
+//! cube was registered. Any other `sql_table` is an operator's SQL and is unchanged. Not here: the definition of a
+//! plain name (`snippet::allowed`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -39,8 +39,8 @@ enum LookupAnswer {
     Unknown(String),
 }
 
-/// Replaces the registered cubes of `inputs` by those that may be served. If the warehouse does not answer, the tables
-/// that it listed before (`known`) count as listed.
+/// Replaces the registered cubes of `inputs` with those that may be served. If the warehouse does not answer, the
+/// tables that it listed before (`known`) count as listed.
 pub(crate) async fn locate(
     inputs: &Inputs,
     known: &FoundTables,

@@ -1,12 +1,12 @@
 //! Background tasks that one replica of several runs at a time.
 //!
-//! In: named tasks with a schedule, and the port to leases. Out: runs of each task, until the worker is asked
-//! to stop. Absent: the work of the tasks.
+//! In: named tasks with a schedule, and the port to leases. Out: runs of each task, until the worker is asked to stop.
+//! Not here: the work of the tasks.
 //!
-//! Each task has a lease of its own name. The worker that holds the lease runs the task. The other workers try to
-//! acquire the lease periodically, and take over when it has expired, so that a replica that was killed is replaced. A
-//! slow holder may not notice that its lease has expired. So a task passes its lease to each change that depends on it,
-//! and the change is refused if the fence is stale.
+//! Each task has its own lease. The worker that holds the lease runs the task. The other workers try to acquire the
+//! lease periodically, and take over when it has expired, so that a replica that was killed is replaced. A slow holder
+//! may not notice that its lease has expired. So a task passes its lease to each change that depends on it, and the
+//! change is refused if the fence is stale.
 //!
 //! - After a take-over, the task runs at once. This run makes up for all missed runs.
 //! - Periods are lengthened by up to a tenth, so that replicas and tasks do not run at the same moments.

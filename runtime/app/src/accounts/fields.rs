@@ -1,7 +1,7 @@
 //! Rules for the fields of accounts.
 //!
-//! In: strings of a request. Out: the string, or a [`FieldProblem`]. Absent: the JSON types of fields (server), and the
-//! arguments of commands (cli).
+//! In: strings of a request. Out: the string, or a [`FieldProblem`]. Not here: the JSON types of fields (server), and
+//! the arguments of commands (cli).
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! The rights of an account: its scopes, and the caller that policies see.
 //!
-//! In: the fields of a request. Out: [`Rights`] that an access token can hold, or a problem of a field.
+//! In: the fields of a request. Out: the [`Rights`] that an access token can hold, or a [`FieldProblem`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl<T> Change<T> {
     }
 }
 
-/// A change of rights. `None` leaves a field unchanged. A list or mapping replaces the present list or mapping.
+/// A change of rights. `None` leaves a field unchanged. A list or mapping replaces the current list or mapping.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GrantChange {
     pub scopes: Option<Scopes>,

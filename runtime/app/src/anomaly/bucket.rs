@@ -1,7 +1,7 @@
 //! Steps of time on the wall clock of a query's time zone.
 //!
-//! In: dates and timestamps as people write them. Out: the step that contains a date or timestamp, and earlier steps.
-//! Absent: time zones. This module returns strings, which the compiler interprets in the zone of the query.
+//! In: dates and timestamps as users write them. Out: the step that contains a date or timestamp, and earlier steps.
+//! Not here: time zones. This module returns strings, which the compiler interprets in the zone of the query.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The range of time in which a measure has rows.
 //!
 //! In: a measure and its time dimension. Out: the queries for its first and last step, and the steps of their results.
-//! Absent: running the queries (`anomaly`).
+//! Not here: running the queries (`anomaly`).
 
 use std::sync::Arc;
 

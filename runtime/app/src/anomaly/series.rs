@@ -3,7 +3,7 @@
 //! In: batches whose columns are dimensions, one time, one measure. Out: one series for each combination of the
 //! dimensions' values. The series are sorted by these values, and the points of each by time; a missing value is NaN.
 //! Column types differ between engines, so columns are cast. A column that cannot be cast is an error: leaving it out
-//! would change the result unnoticed.
+//! would silently change the result.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(crate) struct Series {
 }
 
 /// A column that cannot be cast to the type that the query requested. The error prevents rows from being left out
-/// unnoticed.
+/// silently.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the warehouse's column {column} is of the type {found}, which cannot be read as {wanted}")]
 pub struct Unreadable {
@@ -47,7 +47,7 @@ pub(crate) fn of_batches(batches: &[RecordBatch], dimensions: usize) -> Result<V
         let times = read(batch, dimensions, "a time", times)?;
         let values = read(batch, dimensions + 1, "a number", numbers)?;
         let (times, values) = (times.as_primitive::<TimestampMillisecondType>(), values.as_primitive::<Float64Type>());
-        // Rows without a time lie outside of every step.
+        // Rows without a time lie outside every step.
         for row in (0..batch.num_rows()).filter(|row| times.is_valid(*row)) {
             let part = |column: &ArrayRef| column.is_valid(row).then(|| column.as_string::<i32>().value(row).into());
             let value = if values.is_valid(row) { values.value(row) } else { f64::NAN };
@@ -75,8 +75,8 @@ pub(crate) fn newest_time(batches: &[RecordBatch]) -> Result<Option<i64>, Unread
     Ok(newest)
 }
 
-/// Removes the steps before the first step in which any series has a value other than 0. If a query has both ends of a
-/// range, its counts are 0 in the steps before the data begin. If these zeros were history, the first real days would
+/// Removes the steps before the first step in which any series has a value other than 0. A count is 0 in every step of
+/// the query's range, even before the first row of data. If these zeros counted as history, the first real days would
 /// be anomalies.
 pub(super) fn begun(mut all: Vec<Series>) -> Vec<Series> {
     let first_of = |series: &Series| {

@@ -1,7 +1,7 @@
 //! The values of a series: the values of a measure or of a metric.
 //!
 //! In: names as callers sent them, and the session of a caller. Out: the time axis, and the query by time. A metric
-//! that the caller may not see has the same error as an unknown name. Absent: scores.
+//! that the caller may not see has the same error as an unknown name. Not here: scores.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -5,7 +5,7 @@
 //! So most queries need not wait for the state database. When a query is in the log of executed queries, its cost
 //! replaces its reservation; a query that fails returns its reservation. A query of unknown cost reserves a whole part.
 //! If running queries cost more than they reserved, the costs of a period exceed the budget by at most the difference.
-//! Absent: the history, from which the port computes the amount spent (`ports::budgets`).
+//! Not here: the history, from which the port computes the amount spent (`ports::budgets`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -69,8 +69,8 @@ struct AccountState {
     limit: u64,
     /// The time until which the lease holds, as the clock's `elapsed`.
     valid_until: Duration,
-    /// The amount that was refused last, and the time, as the clock's `elapsed`, until which this amount and larger
-    /// ones are refused without a claim.
+    /// The last refused amount, and the clock's `elapsed` until which that amount and larger ones are refused without a
+    /// new claim.
     refused: Option<(u64, Duration)>,
 }
 
@@ -315,7 +315,7 @@ impl AccountState {
 }
 
 impl Reservation {
-    /// Replaces the reservation by the cost of the query. The query must be in the log of executed queries already.
+    /// Replaces the reservation with the cost of the query. The query must be in the log of executed queries already.
     pub fn settle(&mut self, cost_micros: u64) {
         if !std::mem::replace(&mut self.is_settled, true) {
             self.account.state().release(self.amount, cost_micros);

@@ -1,4 +1,4 @@
-//! Collects executed queries and writes them in batches, outside of the path of a query.
+//! Collects executed queries and writes them in batches, outside the path of a query.
 //!
 //! In: one [`Execution`] for each answered query. Out: records in the history. A query adds its record to a queue in
 //! memory and does not wait. Cached answers to the same statement and caller are added to one record until that

@@ -1,9 +1,9 @@
 //! Changes and shows guardrails of users and groups.
 //!
 //! In: a subject and its limits. Out: its record, with a version. A change is computed from all records up to a
-//! sequence number, and written only if no other change was made meanwhile. Its audit record is part of the same
-//! transaction. Callers read the limits that apply to them; `admin` reads and changes all. Absent: the check of queries
-//! (`guardrail_check`, and the path of a query).
+//! sequence number, and written only if no other change was made in the meantime. Its audit record is part of the same
+//! transaction. Callers read the limits that apply to them; `admin` reads and changes all. Not here: the check of
+//! queries (`guardrail_check`, and the path of a query).
 
 use std::sync::Arc;
 
@@ -115,8 +115,8 @@ impl GuardrailService {
     /// checked against the new guardrails.
     ///
     /// # Errors
-    /// The caller lacks `admin`, the record has another version, there is nothing to remove, a cost is limited although
-    /// no price is configured, or the state database is unavailable.
+    /// The caller lacks `admin`, the record has a different version, there is nothing to remove, a cost is limited
+    /// although no price is configured, or the state database is unavailable.
     pub async fn change(
         &self,
         request: &RequestContext,

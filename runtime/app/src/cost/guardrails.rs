@@ -1,8 +1,8 @@
 //! Limits of single queries, and the reasons why a query exceeds one.
 //!
 //! In: the limits that apply to a caller, and the facts of a compiled query. Out: the first limit that is exceeded.
-//! Everything is in memory, so the checks add no measurable time to a query. Absent: the path of a query (`query`), and
-//! the words of hints (`wire`).
+//! Everything is in memory, so the checks add no measurable time to a query. Not here: the path of a query (`query`),
+//! and the words of hints (`wire`).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -4,7 +4,7 @@
 //! other queries of its cube ran before, or nothing is known. An unknown number is `None`, never zero. If a
 //! pre-aggregation answers the query, the prediction has numbers with and without it. If policies hide rows or values
 //! from a caller, the numbers come only from the caller's own queries, and are rounded to two digits, because times
-//! disclose hidden rows. Absent: the cache, whose answers cost nothing.
+//! disclose hidden rows. Not here: the cache, whose answers cost nothing.
 
 use std::sync::Arc;
 use std::time::Duration;

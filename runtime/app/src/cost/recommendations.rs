@@ -2,7 +2,7 @@
 //!
 //! In: a caller, a user and a number of days. Out: pre-aggregations for queries that were computed from rows, cubes
 //! whose rows are read without a bound of time, and dimensions to order or index tables by. Each recommendation states
-//! the number of queries that it is based on, and what it can save at most. Absent: applying a recommendation.
+//! the number of queries that it is based on, and what it can save at most. Not here: applying a recommendation.
 //!
 //! # Rights
 //! A caller gets recommendations for its own queries. A caller with `admin` gets recommendations for another user or

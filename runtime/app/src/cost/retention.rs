@@ -1,6 +1,6 @@
 //! Deletes old records of the history of queries.
 //!
-//! In: the port to the history. Out: a task of the worker. Absent: running the task (`worker`).
+//! In: the port to the history. Out: a task of the worker. Not here: running the task (`worker`).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! The worker's task: runs the data tests that were requested, and those that are due.
 //!
-//! In: the worker's lease. Out: a stored run. Tasks of the worker run side by side, so long tests delay no other task.
+//! In: the worker's lease. Out: a stored run. Tasks of the worker run in parallel, so long tests delay no other task.
 //! If a server dies during a run, the next holder of the lease begins the run again.
 
 use std::sync::Arc;

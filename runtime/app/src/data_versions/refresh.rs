@@ -1,4 +1,4 @@
-//! The results of `refresh: {sql: …}`: one reading per interval and query in this process.
+//! The results of `refresh: {sql: …}`: one read per interval and query in this process.
 //!
 //! In: the SQL of a query. Out: a digest of its rows. Callers that need a result while it is being read wait for it.
 //! After a failure, callers get the same error for a second, without another statement on the warehouse.

@@ -36,11 +36,11 @@ pub(super) struct Reports {
 struct Known {
     newest: Sequences,
     last: u64,
-    /// The clock's `elapsed` at the start of the last reading, and the error if it failed.
+    /// The clock's `elapsed` when the last read of the reports started, and the error if that read failed.
     read: Option<(Duration, Option<StoreError>)>,
 }
 
-/// A reading in the background. Dropping it, also after a panic, lets the next one begin.
+/// A background read of the reports. Dropping it, even during a panic, allows the next one to begin.
 struct BackgroundRead(Arc<Reports>);
 
 impl Drop for BackgroundRead {

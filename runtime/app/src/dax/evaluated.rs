@@ -1,7 +1,7 @@
 //! Evaluates DAX queries that do not have the shape of one semantic query, over the rows of several semantic queries.
 //!
 //! In: the DAX text of a query. Out: its rows. Each round evaluates the query until rows are missing, and then runs the
-//! semantic queries that return these rows, each through the query pipeline. The last round misses no rows. An
+//! semantic queries that return these rows, each through the query pipeline. In the last round, no rows are missing. An
 //! evaluation may compute for as long as its limits allow, so it runs on a thread of its own.
 
 use std::sync::{Arc, LazyLock};
@@ -25,14 +25,14 @@ use crate::query::{
 
 /// The largest number of evaluations that run at once. Each uses at most 256 MiB.
 const MAX_EVALUATIONS: usize = 4;
-/// The largest number of evaluations that wait for a place.
+/// The largest number of evaluations that wait for a permit.
 const MAX_WAITING: usize = 256;
-/// The longest time that an evaluation waits for a place.
+/// The longest time that an evaluation waits for a permit.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The largest number of steps of a check, which evaluates without rows.
 const CHECK_STEPS: u64 = 100_000;
 
-/// The evaluations of this process. One tenant cannot take all places.
+/// Limits the evaluations of this process that run at once. One tenant cannot hold all permits.
 static EVALUATIONS: LazyLock<ConcurrencyLimiter> = LazyLock::new(|| {
     ConcurrencyLimiter::new(LimiterSettings {
         running: MAX_EVALUATIONS,
@@ -42,10 +42,10 @@ static EVALUATIONS: LazyLock<ConcurrencyLimiter> = LazyLock::new(|| {
     })
 });
 
-/// Waits for a place among the evaluations that run at once. Tenants take turns.
+/// Waits for a permit to run an evaluation. Tenants take turns.
 ///
 /// # Errors
-/// No place became free in time, or too many evaluations wait.
+/// No permit became free in time, or too many evaluations wait.
 pub(super) async fn permit(tenant: Option<&Arc<str>>) -> Result<Permit, QueryRunError> {
     let permit = tokio::time::timeout(PATIENCE, EVALUATIONS.acquire(tenant)).await;
     let overloaded = || {

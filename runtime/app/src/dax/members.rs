@@ -1,7 +1,7 @@
 //! The values of a dimension, for clients that browse hierarchies.
 //!
-//! In: a cube and one of its dimensions. Out: the first distinct values in order ([`dimension_values`]). Absent: names
-//! and levels of members.
+//! In: a cube and one of its dimensions. Out: the first distinct values in order ([`dimension_values`]). Not here:
+//! names and levels of members.
 //!
 //! [`dimension_values`]: crate::dimension_values
 

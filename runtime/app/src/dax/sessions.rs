@@ -1,7 +1,7 @@
 //! Sessions of DAX clients, in memory.
 //!
 //! In: a caller, and the id of a session. Out: sessions of that caller; sessions of other callers are unknown to it. A
-//! session ends after [`IDLE_TIMEOUT`] without use, or when the process ends. Absent: the headers and envelopes that
+//! session ends after [`IDLE_TIMEOUT`] without use, or when the process ends. Not here: the headers and envelopes that
 //! carry the id.
 
 use std::collections::HashMap;
@@ -33,7 +33,7 @@ pub struct DaxSession {
     used: Duration,
 }
 
-/// The error that the server has reached [`MAX_SESSIONS`], and the caller has no session to replace.
+/// The server has reached [`MAX_SESSIONS`], and the caller has no session to replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("too many DAX sessions; retry later")]
 pub struct TooManySessions;

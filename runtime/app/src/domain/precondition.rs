@@ -16,7 +16,7 @@ pub enum Precondition {
 /// The reason why a request may not change a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PreconditionError {
-    /// The record has another version than the request names.
+    /// The record has a different version than the request names.
     #[error("the record was changed: its version is {current}")]
     Stale { current: u64 },
     #[error("the request names no version of the record")]
@@ -24,7 +24,7 @@ pub enum PreconditionError {
 }
 
 impl Precondition {
-    /// Checks the version of the present record; `current` is 0 if no record exists.
+    /// Checks the version of the current record; `current` is 0 if no record exists.
     pub(crate) fn check(&self, current: u64, is_required: bool) -> Result<(), PreconditionError> {
         let holds = match self {
             Precondition::None if is_required => return Err(PreconditionError::Required),

@@ -43,7 +43,7 @@ impl RequestContext {
         Some(self.correlation_id.clone()).filter(|id| !id.is_empty())
     }
 
-    /// Returns the context of the same request for queries of another kind.
+    /// Returns the context of the same request for queries of a different kind.
     #[must_use]
     pub fn with_kind(&self, kind: QueryKind) -> Self {
         RequestContext { kind, ..self.clone() }

@@ -1,8 +1,8 @@
 //! Asks governance hooks whether an artifact may take a step or be changed.
 //!
 //! In: the caller and the intended change. Out: the findings of all hooks, and whether the change is allowed. If a
-//! required hook does not answer, the change is not allowed. Every change of a governed artifact calls this module.
-//! Absent: writing the change.
+//! required hook does not answer, the change is not allowed. Every change of a governed artifact calls this module. Not
+//! here: writing the change.
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //!
 //! In: a snapshot, the caller and the governed records. Out: views of artifacts. An artifact that metadata does not
 //! list for the caller has no view. A value that was set at run time replaces the value of the files, and each value
-//! names its origin. Absent: changes.
+//! names its origin. Not here: changes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -180,9 +180,9 @@ impl<'a> Sight<'a> {
         self.file_values(artifact).is_some()
     }
 
-    /// Returns whether the caller may see the records of an artifact. If the project no longer has the artifact,
-    /// policies cannot refer to it; then its records are shown only to callers with `admin`, or from whom policies hide
-    /// nothing.
+    /// Returns whether the caller may see the records of an artifact. Policies cannot refer to an artifact that the
+    /// project no longer has. Its records are therefore visible only to callers with `admin` and to callers from whom
+    /// policies hide nothing.
     pub(super) fn sees_records_of(&self, artifact: &ArtifactRef) -> bool {
         self.sees(artifact) || (self.is_orphan(artifact) && (self.is_admin || self.sees_everything()))
     }

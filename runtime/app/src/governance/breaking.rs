@@ -1,8 +1,8 @@
-//! Breaking changes of certified artifacts: the project of now against records that were exported before.
+//! Breaking changes of certified artifacts: compares the current project with exported records.
 //!
 //! In: a set of records and a snapshot. Out: a diagnostic for each certified artifact that the project lacks, has under
-//! another name, or defines in another way. Absent: artifacts that are not certified, and whether a certificate is
-//! expired, which the compliance report shows.
+//! a different name, or defines in another way. Not here: artifacts that are not certified, and whether a certificate
+//! is expired, which the compliance report shows.
 
 use std::sync::Arc;
 

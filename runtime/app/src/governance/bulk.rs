@@ -2,7 +2,7 @@
 //!
 //! In: operations, each of which is the request of a single change. Out: the version of the record after each. Every
 //! operation is decided on its own, with the rights, versions and hooks of the single change, and is written in its own
-//! transaction: an operation that fails does not undo others. Absent: the number of operations of a request (wire).
+//! transaction: an operation that fails does not undo others. Not here: the number of operations of a request (wire).
 
 use super::certification::CertificationMove;
 use super::error::GovernanceError;

@@ -132,7 +132,7 @@ impl CertificationView {
     }
 }
 
-/// Returns the difference between the definition of a record and the present one.
+/// Returns the difference between the definition of a record and the current one.
 fn definition_change(sight: &Sight<'_>, record: &Certification) -> Option<DefinitionChange> {
     let is_compared = match record.status {
         CertificationStatus::PendingReview | CertificationStatus::Certified => true,

@@ -1,4 +1,4 @@
-//! The lines in which two texts differ.
+//! Computes the lines in which two strings differ.
 
 /// The largest product of line counts for which the shortest difference is computed.
 const MAX_CELLS: usize = 1_000_000;
@@ -25,7 +25,7 @@ impl DiffMark {
     }
 }
 
-/// Returns the removed and added lines in their order. Lines that both texts have are left out.
+/// Returns the removed and added lines in their order. Lines that both strings contain are left out.
 pub(super) fn diff(before: &str, after: &str) -> Vec<DiffLine> {
     let (before, after): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let start = before.iter().zip(&after).take_while(|(one, other)| one == other).count();

@@ -52,7 +52,7 @@ pub enum GovernanceError {
     OwnerExists { owner: Arc<str> },
     #[error("the limit of {max} {what} is reached")]
     TooMany { what: &'static str, max: usize },
-    /// The request names another version of the record, or it names none although one is required.
+    /// The request names a different version of the record, or it names none although one is required.
     #[error(transparent)]
     Precondition(#[from] PreconditionError),
     #[error("the records were changed by others at the same time")]

@@ -1,9 +1,9 @@
 //! The glossary: terms, their synonyms, and links to artifacts and to other terms.
 //!
-//! The name of a term is unique among the terms of its category that are not archived, without regard to case.
-//! `defines` links between terms form no cycle. `relates_to` and `synonym_of` are symmetric, so two terms may link to
-//! each other with them. A caller does not see links to artifacts that are hidden from it, nor a formula that names a
-//! hidden member, metric or cube.
+//! The name of a term is unique among the terms of its category that are not archived, ignoring case. `defines` links
+//! between terms form no cycle. `relates_to` and `synonym_of` are symmetric, so two terms may link to each other with
+//! them. A caller does not see links to artifacts that are hidden from it, nor a formula that names a hidden member,
+//! metric or cube.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub struct NewTerm {
     pub precondition: Precondition,
 }
 
-/// A change of a term. `None` leaves a field unchanged. A list replaces the present list.
+/// A change of a term. `None` leaves a field unchanged. A list replaces the current list.
 #[derive(Debug, Clone, Default)]
 pub struct TermChange {
     pub name: Option<String>,

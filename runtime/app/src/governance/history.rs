@@ -21,7 +21,8 @@ pub struct HistoryPage {
 
 impl GovernanceService {
     /// Returns the changes that the caller may see. The details before and after a change may name members that are
-    /// hidden from the caller. So only callers with `admin`, or from whom policies hide nothing, get the details.
+    /// hidden from the caller. So only callers with `admin` and callers from whom policies hide nothing get the
+    /// details.
     ///
     /// # Errors
     /// [`GovernanceError::UnknownArtifact`], [`GovernanceError::UnknownTerm`], [`GovernanceError::Store`].

@@ -1,6 +1,6 @@
 //! A page of a list, given by the number of items before it.
 
-/// The place and the size of a page.
+/// The position and the size of a page of a list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Page {
     /// The number of items before the page.

@@ -17,7 +17,7 @@ pub struct ArtifactQuery {
     /// The words to find. Each must occur in the id, the title, the description, the tags, or the names and synonyms of
     /// linked terms. Without words, all artifacts match.
     pub text: String,
-    /// The tags that the artifact must have, without regard to case.
+    /// The tags that the artifact must have, ignoring case.
     pub tags: Vec<String>,
     pub status: Option<CertificationStatus>,
     pub artifact_type: Option<ArtifactType>,
@@ -118,7 +118,7 @@ fn is_of_cube(artifact: &ArtifactRef, cube: Option<&str>) -> bool {
     }
 }
 
-/// Returns whether an artifact has an owner in any role; true without one.
+/// Returns whether an artifact has the given owner in any role; true if no owner is given.
 fn has_owner(state: &GovernanceState, artifact: &ArtifactRef, file: &FileValues, owner_id: Option<&str>) -> bool {
     let Some(owner_id) = owner_id else { return true };
     let view = OwnershipView::of(state, artifact, file.governed.owner.as_ref());

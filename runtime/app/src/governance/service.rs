@@ -1,7 +1,7 @@
 //! The use cases of governance over the ports.
 //!
-//! Every change is decided on all records up to a sequence number, and written only if no other change was made
-//! meanwhile; otherwise it is decided again on the new records. So rules over several records, such as unique names and
+//! Every change is decided on all records up to a sequence number, and written only if no other change was made in the
+//! meantime; otherwise it is decided again on the new records. So rules over several records, such as unique names and
 //! links without cycles, hold on all replicas. A read first fetches the records that changed, and takes the others from
 //! memory.
 
@@ -84,7 +84,7 @@ pub struct GovernanceService {
     pub(super) ports: GovernancePorts,
     pub(super) settings: GovernanceSettings,
     state: RwLock<Arc<GovernanceState>>,
-    /// The lock that is held while this process decides about a change and writes it.
+    /// The lock that is held while this process validates and writes a change.
     pub(super) changing: tokio::sync::Mutex<()>,
     pub(super) definitions: DefinitionCache,
 }
@@ -232,7 +232,7 @@ impl GovernanceService {
         self.ports.records.history(filter).await
     }
 
-    /// Returns an audit record, without details, of a change at the present time.
+    /// Returns an audit record, without details, of a change that is made now.
     pub(super) fn entry(&self, event: &'static str, request: &RequestContext, resource: String) -> AuditEntry {
         self.ports.access.entry(event, request, resource)
     }

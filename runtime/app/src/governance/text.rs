@@ -1,6 +1,6 @@
 //! Rules for the strings of governed records.
 //!
-//! In: strings of a request. Out: the trimmed string, or a [`TextProblem`]. Absent: the JSON types of fields (wire).
+//! In: strings of a request. Out: the trimmed string, or a [`TextProblem`]. Not here: the JSON types of fields (wire).
 
 use std::sync::Arc;
 
@@ -75,7 +75,7 @@ pub(super) fn notes(field: &'static str, text: Option<&str>) -> Result<Option<Ar
     text.filter(|text| !text.trim().is_empty()).map(|text| paragraph(field, text, MAX_NOTES)).transpose()
 }
 
-/// Reads lines that are all different, also without regard to case.
+/// Reads lines that are all different, even if case is ignored.
 pub(super) fn lines(field: &'static str, texts: &[Arc<str>]) -> Result<Vec<Arc<str>>, GovernanceError> {
     if texts.len() > MAX_ITEMS {
         return Err(TextProblem::TooMany { max: MAX_ITEMS, found: texts.len() }.of(field));

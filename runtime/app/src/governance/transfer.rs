@@ -3,7 +3,7 @@
 //! In: the records of one state database, or a set of records from an export. Out: the set in a fixed order; or, for an
 //! import, the new and different records, written with their audit records in one transaction. A set with a problem
 //! changes nothing. Records that the set lacks stay. Versions are counted per database, so a set has none: an import
-//! gives each changed record its next version. Absent: formats (wire); policies, because only `admin` and operators
+//! gives each changed record its next version. Not here: formats (wire); policies, because only `admin` and operators
 //! export and import; hooks, which were asked when the records were first written.
 
 mod record_set;

@@ -10,7 +10,7 @@ use crate::query::QueryRunError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GoneReason {
     Expired,
-    /// With the reader's policies and the present definitions, the query compiles to another statement than the one
+    /// With the reader's policies and the current definitions, the query compiles to a different statement from the one
     /// that ran.
     PolicyChanged,
 }

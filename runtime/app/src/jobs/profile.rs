@@ -1,8 +1,8 @@
 //! Profiles as jobs: submission, and the text that a complete job stores as a result of one row.
 //!
-//! In: the request of a profile with its maker. Out: a job, and the profile's text. The rights are those of queries: the
-//! runner profiles with the policies of that time, and a reader gets the text only if its view of the cube is that of
-//! the job. Not here: making profiles (`profiling`).
+//! In: the request of a profile with its maker. Out: a job, and the profile's text. The rights are those of queries:
+//! the runner applies the policies that are in force when it runs, and a reader gets the text only if its view of the
+//! cube equals that of the job. Not here: making profiles (`profiling`).
 
 use std::sync::Arc;
 

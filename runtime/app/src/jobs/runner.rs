@@ -1,6 +1,6 @@
 //! Runs jobs: several at once in each process, each under its own lease.
 //!
-//! In: open jobs without a holder. Out: the ends of these jobs. Absent: leases themselves (`worker`).
+//! In: open jobs without a holder. Out: the outcomes of these jobs. Not here: leases themselves (`worker`).
 //!
 //! If a process dies, its leases expire. Another process, or the same one after its restart, begins the second and last
 //! attempt. After that, the job is `failed` with the code `INTERRUPTED`. A result is written before the job is

@@ -25,7 +25,7 @@ pub(crate) struct Limit {
     scope: RateScope,
     clock: PortClock,
     limiter: RateLimiter<Ask, Buckets, PortClock, NoOpMiddleware<Duration>>,
-    /// The time of the last search for full buckets, in milliseconds of the clock.
+    /// The time of the last search for full buckets, in milliseconds on `clock`.
     swept: AtomicU64,
 }
 

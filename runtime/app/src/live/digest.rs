@@ -1,7 +1,7 @@
 //! Digests of answers, so that a live query does not store the rows of its last answer.
 //!
 //! In: an answer. Out: the digest of everything that a client sees of its rows: columns, values, the number of groups,
-//! and totals. Equal rows have equal digests, independent of their batches and buffers. Absent: the age of the rows.
+//! and totals. Equal rows have equal digests, independent of their batches and buffers. Not here: the age of the rows.
 
 use std::sync::Arc;
 

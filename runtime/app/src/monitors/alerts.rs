@@ -2,7 +2,7 @@
 //!
 //! In: the open alert of a series, and the evaluated steps. Out: the changed alerts. A series has at most one alert
 //! that is not resolved. A step is counted once: if it is evaluated again, only a higher severity changes its alert. So
-//! repeating a round has no effect. Absent: time, storage, and the right to move an alert.
+//! repeating a round has no effect. Not here: time, storage, and the right to move an alert.
 
 use std::sync::Arc;
 

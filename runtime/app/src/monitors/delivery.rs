@@ -2,9 +2,9 @@
 //!
 //! In: deliveries that are due. Out: their states, and the states of channels. A message is sent at least once, and all
 //! attempts carry the same id. A channel that fails is paused for 10 s. Each further failure doubles the pause, up to
-//! an hour; a longer pause that the receiver requests is obeyed. A message that is not accepted within 24 hours has
-//! failed; it stays stored, and a caller can send it again. A receiver that refuses all messages disables its channel.
-//! Messages to different channels are sent side by side, so that a slow channel does not delay the others.
+//! an hour; a longer pause that the receiver requests is used instead. A message that is not accepted within 24 hours
+//! has failed; it stays stored, and a caller can send it again. A receiver that refuses all messages disables its
+//! channel. Messages to different channels are sent in parallel, so that a slow channel does not delay the others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +34,7 @@ const RETENTION: SignedDuration = SignedDuration::from_hours(30 * 24);
 pub(super) const PACE: SignedDuration = SignedDuration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
 const MAX_PAUSE: Duration = Duration::from_secs(3_600);
-/// The share of a pause by which it varies at random.
+/// The largest random change of a pause, as a share of the pause.
 const SPREAD: f64 = 0.2;
 
 /// Returns the states of a delivery and of its channel after an attempt at the time `at`. The attempt was counted when

@@ -3,8 +3,8 @@
 //! In: the changes of alerts in one transaction, the rules of their monitor, and the messages that wait for the end of
 //! their grouping window. Out: the deliveries to write. The first message about new alerts waits for further alerts. If
 //! a severity rises or an alert is escalated, the waiting message is sent at once. PagerDuty groups events itself, so
-//! it gets one event for each alert without waiting. Absent: attempts (`delivery`), formats (the adapter of channels),
-//! storage.
+//! it gets one event for each alert without waiting. Not here: attempts (`delivery`), formats (the adapter of
+//! channels), storage.
 
 use jiff::{SignedDuration, Timestamp};
 

@@ -7,8 +7,8 @@
 //!
 //! If the values of slices add up to the measure, shares are exact. For other measures, each slice is weighed by its
 //! rows. The change of its value and the change of its weight then add up to the gap: exactly for averages, and
-//! approximately for the rest. The arithmetic is in [`slices`], and the measures behind a metric are in [`parts`].
-//! Absent: the dimensions of joined cubes.
+//! approximately for the rest. The arithmetic is in [`slices`], and the measures behind a metric are in [`parts`]. Not
+//! here: the dimensions of joined cubes.
 
 mod parts;
 mod slices;

@@ -1,8 +1,8 @@
 //! One round of a monitor: selects the steps to evaluate, and scores them.
 //!
-//! In: a monitor, the present rights of its owner, and the time. Out: a [`MonitorRound`]. The step that contains the
-//! present is incomplete, so it is not evaluated. The newest step with data is looked up first, so that late data
-//! counts as "no data yet" instead of a fall to 0. The newest step of the last round is evaluated again, because more
+//! In: a monitor, the current rights of its owner, and the time. Out: a [`MonitorRound`]. The step that contains the
+//! current time is incomplete, so it is not evaluated. The newest step with data is looked up first, so that late data
+//! counts as "no data yet" instead of a drop to 0. The newest step of the last round is evaluated again, because more
 //! of its rows may have arrived.
 
 use std::sync::Arc;
@@ -64,7 +64,7 @@ struct Scored {
 }
 
 impl MonitorService {
-    /// Evaluates a monitor now, with the present rights of its owner. A failure is recorded in the round.
+    /// Evaluates a monitor now, with the current rights of its owner. A failure is recorded in the round.
     pub(super) async fn round(
         &self,
         monitor: &Monitor,
@@ -142,7 +142,7 @@ impl MonitorService {
             let judged = monitor.judged_until_ms.filter(|_| range.is_none()).and_then(Bucket::at_ms);
             let first = range.and_then(|range| Bucket::holding(range.from.as_ref()?, granularity));
             // If guardrails require a time filter, the newest step is looked up within `training_size` steps before the
-            // present.
+            // current time.
             let recent = || expected.and_then(|expected| expected.earlier(definition.training_size, granularity));
             let recent = || session.guardrails().require_time_filter.then(recent).flatten();
             let since = judged.or(first).or_else(recent);

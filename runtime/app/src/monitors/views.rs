@@ -88,7 +88,7 @@ impl ViewCache {
 }
 
 impl MonitorService {
-    /// Returns a reader of a caller's views, over the present snapshot.
+    /// Returns a reader of a caller's views, over the current snapshot.
     pub(super) fn view_reader<'r>(&'r self, request: &'r RequestContext) -> ViewReader<'r> {
         ViewReader { session: self.ports.queries.session(request), caller: caller_key(request) }
     }

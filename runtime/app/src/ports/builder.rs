@@ -1,7 +1,7 @@
 //! The port that builds models in the warehouse, as views and tables. A relation is replaced completely or not at all.
 //!
 //! The comment of a relation ([`Marker`]) names the project and the definition that it was built from. It is written in
-//! the same transaction as the relation, so it does not depend on the state database or on other servers. Absent: the
+//! the same transaction as the relation, so it does not depend on the state database or on other servers. Not here: the
 //! order of builds, and the selection of models.
 
 use std::fmt;
@@ -99,7 +99,7 @@ impl CantBuild {
     }
 }
 
-/// The reason why nothing can be built at present.
+/// The reason why nothing can be built now.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum NotReady {
     #[error(transparent)]

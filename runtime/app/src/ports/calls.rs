@@ -1,6 +1,6 @@
 //! The facts of a request that every call of a detector or check gets, and the fault of such a call.
 //!
-//! In: the request. Out: plain facts, and a fault with its component. Absent: the calls (`detectors`, `checks`).
+//! In: the request. Out: plain facts, and a fault with its component. Not here: the calls (`detectors`, `checks`).
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The port to channels: where messages about alerts are sent.
 //!
 //! In: a channel and a message. Out: acceptance by the receiver, or a [`SendError`] that says whether another attempt
-//! can succeed. An adapter knows the formats and the secrets of the channels that the operator configured. Absent:
+//! can succeed. An adapter knows the formats and the secrets of the channels that the operator configured. Not here:
 //! attempts and their order (`monitors::delivery`).
 
 use std::sync::Arc;

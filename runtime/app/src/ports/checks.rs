@@ -1,7 +1,7 @@
 //! The port to checks, which rate the quality of a cube's columns by aggregates that the warehouse computes.
 //!
 //! In: columns, then the warehouse's answers. Out: plans, then findings. Plans and findings are validated: indexes
-//! exist, conditions use only the cube's own dimensions, and scores are between 0 and 1. Absent: SQL (compiler),
+//! exist, conditions use only the cube's own dimensions, and scores are between 0 and 1. Not here: SQL (compiler),
 //! merging and running the aggregates (`profiling`), WebAssembly.
 
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub trait Checks: Send + Sync {
     /// findings.
     ///
     /// # Errors
-    /// The fault of the component.
+    /// Returns the fault of the component.
     async fn evaluate(
         &self,
         call: &CheckCall,

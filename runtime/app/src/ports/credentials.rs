@@ -107,17 +107,17 @@ pub trait Credentials: Send + Sync {
     async fn key(&self, id: &str) -> Result<Option<ApiKey>, StoreError>;
     /// Returns all keys, newest first.
     async fn keys(&self) -> Result<Vec<ApiKey>, StoreError>;
-    /// Replaces a key by one with the same id, secret and time of creation. Returns false, and changes nothing, if the
-    /// stored key is not equal to `before`.
+    /// Replaces a key with another one that has the same id, secret and time of creation. Returns false, and changes
+    /// nothing, if the stored key is not equal to `before`.
     async fn replace_key(&self, before: &ApiKey, after: &ApiKey, entry: AuditEntry) -> Result<bool, StoreError>;
 
     /// Adds a user. Returns false if the name is taken.
     async fn add_user(&self, user: &User, entry: AuditEntry) -> Result<bool, StoreError>;
     async fn user(&self, username: &str) -> Result<Option<User>, StoreError>;
     async fn users(&self) -> Result<Vec<User>, StoreError>;
-    /// Replaces a user by one with the same name and time of creation, and ends the user's sessions at the time of
-    /// `entry`. Returns the number of ended sessions. If the stored user is not equal to `before`, returns `None` and
-    /// changes nothing.
+    /// Replaces a user with another one that has the same name and time of creation, and ends the user's sessions at
+    /// the time of `entry`. Returns the number of ended sessions. If the stored user is not equal to `before`, returns
+    /// `None` and changes nothing.
     async fn replace_user(&self, before: &User, after: &User, entry: AuditEntry) -> Result<Option<u64>, StoreError>;
 
     /// Starts a session. If `holder` is given and differs from the stored user, returns false and starts none.
@@ -129,8 +129,8 @@ pub trait Credentials: Send + Sync {
         entry: AuditEntry,
     ) -> Result<bool, StoreError>;
     async fn session(&self, id: &str) -> Result<Option<Session>, StoreError>;
-    /// Replaces the token with the hash `used` by `next`, and the rights of the session by `rights`. The `session_id`
-    /// of `next` is ignored.
+    /// Replaces the token whose hash is `used` with `next`, and the rights of the session with `rights`. The
+    /// `session_id` of `next` is ignored.
     async fn rotate(
         &self,
         used: &SecretHash,

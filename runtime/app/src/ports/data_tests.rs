@@ -1,7 +1,7 @@
 //! The port to the results of data tests.
 //!
 //! In: requested and ended runs. Out: the records. An ended run is written under the lease of the worker, so that only
-//! one of several replicas writes it. Absent: the tests, and the times at which they run.
+//! one of several replicas writes it. Not here: the tests, and the times at which they run.
 
 use std::sync::Arc;
 use std::time::Duration;

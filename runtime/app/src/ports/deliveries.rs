@@ -2,7 +2,7 @@
 //!
 //! In: the results of attempts. Out: the messages that are due. A message is written in the same transaction as the
 //! changes of its alerts (`MonitorRecords`). The messages of a monitor to one channel are sent in their order, and a
-//! channel that fails is paused. Absent: the rules of order and pauses (`monitors::delivery`).
+//! channel that fails is paused. Not here: the rules of order and pauses (`monitors::delivery`).
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The port to detectors, which find anomalous points of a series.
 //!
 //! In: series as columns. Out: one score per point. The output is validated: it has one score for each point, scores
-//! are between 0 and 1, and no value is infinite. Absent: the source of series (`anomaly`), WebAssembly.
+//! are between 0 and 1, and no value is infinite. Not here: the source of series (`anomaly`), WebAssembly.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -16,7 +16,7 @@ use super::store::StoreError;
 pub struct ExecutedQuery {
     /// The id, unique among all processes. If a record with a known id is appended, it is ignored.
     pub id: Arc<str>,
-    /// The number of queries; 1 unless the cache answered them.
+    /// The number of queries. It is 1 for a query that the cache did not answer.
     pub queries: u64,
     /// The end of the last query.
     pub at: Timestamp,

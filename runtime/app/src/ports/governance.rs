@@ -2,7 +2,7 @@
 //!
 //! In: the caller and the facts. Out: the answer of each hook, in the order of their ids. Answers are well formed but
 //! not yet checked against the model. `query::authorization` and [`governance`](crate::governance) decide about their
-//! effect. Absent: WebAssembly, threads, SQL.
+//! effect. Not here: WebAssembly, threads, SQL.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ impl Governance for NoHooks {
     }
 }
 
-/// The caller, the time and the surroundings of a request to hooks.
+/// The caller, the time and the context of a request to hooks.
 #[derive(Debug, Clone, Copy)]
 pub struct HookRequest<'a> {
     pub context: &'a RequestContext,

@@ -2,7 +2,7 @@
 //!
 //! In: changes that were decided on all records up to a sequence number. Out: the records, each with a version, and the
 //! history of their changes. Records are never deleted: an archived term stays, and an artifact without owners has an
-//! empty list. Absent: the rules of changes (`governance`), and formats.
+//! empty list. Not here: the rules of changes (`governance`), and formats.
 
 use std::fmt;
 use std::sync::Arc;
@@ -117,7 +117,7 @@ pub struct Step {
 /// The definition of an artifact, with the definitions that its values are computed from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
-    /// The text for people. Long definitions are cut.
+    /// The text to display. Long definitions are cut.
     pub text: Arc<str>,
     /// The hexadecimal SHA-256 of the whole text.
     pub fingerprint: Arc<str>,
@@ -210,7 +210,7 @@ pub enum LinkTarget {
 pub const TERM_TYPE: &str = "term";
 
 impl LinkTarget {
-    /// Returns the type and the id of the target, as links write them.
+    /// Returns the type and the id of the target, as requests and stored links contain them.
     pub fn parts(&self) -> (&'static str, &str) {
         match self {
             LinkTarget::Artifact(artifact) => (artifact.kind.as_str(), &artifact.id),

@@ -1,8 +1,8 @@
 //! The port to guardrails of users and groups.
 //!
 //! In: changes that were decided on all records up to a sequence number. Out: the records. Records are never deleted.
-//! When guardrails are removed, their record stays without limits, so that other replicas learn of the removal. Absent:
-//! the rules of changes (`cost`).
+//! When guardrails are removed, their record stays without limits, so that other replicas learn of the removal. Not
+//! here: the rules of changes (`cost`).
 
 use std::fmt;
 use std::sync::Arc;

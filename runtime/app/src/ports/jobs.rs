@@ -64,7 +64,7 @@ impl JobState {
 /// The kind of a job's request and result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum JobKind {
-    /// A query, whose result are its rows.
+    /// A query, whose result is its rows.
     #[default]
     Query,
     /// A profile, whose result is one row with its text.
@@ -135,7 +135,7 @@ pub struct Job {
     /// The written share of the rows in percent; `None` if the number of rows is unknown.
     pub progress: Option<u32>,
     pub is_cancel_requested: bool,
-    /// The digest of the statement that policies allowed the maker when the job ran.
+    /// The digest of the statement that ran, which depends on the maker's policies at that time.
     pub fingerprint: Option<Arc<str>>,
     pub manifest: Option<Manifest>,
     pub failure: Option<JobFailure>,

@@ -1,7 +1,7 @@
 //! The port to a language model that turns questions in words into queries.
 //!
 //! In: a question and the members that its caller may see. Out: a query of these members, or a request for
-//! clarification. The use case does not trust the model's query, and compiles it for the caller. Absent: rows of the
+//! clarification. The use case does not trust the model's query, and compiles it for the caller. Not here: rows of the
 //! warehouse, which are never sent to a model.
 
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The port to monitors of measures and metrics, and to their detections and alerts.
 //!
 //! In: definitions, rounds of monitors, and moves of alerts. Out: the records. A round writes its detections and the
-//! changes of alerts in one transaction. Absent: the rules of alerts (`monitors::alerts`), and the rights of readers.
+//! changes of alerts in one transaction. Not here: the rules of alerts (`monitors::alerts`), and the rights of readers.
 
 use std::sync::Arc;
 
@@ -261,7 +261,7 @@ pub enum MonitorAdmission {
 }
 
 impl MonitorQuota {
-    /// Decides whether an owner may add a monitor. `owners` are the owners of all present monitors.
+    /// Decides whether an owner may add a monitor. `owners` are the owners of all existing monitors.
     pub fn admit<'m>(self, owner: &Maker, owners: impl IntoIterator<Item = &'m Maker>) -> MonitorAdmission {
         let is_owner = |other: &Maker| other.caller.user_id == owner.caller.user_id && other.tenant == owner.tenant;
         let (mut total, mut own) = (0_u32, 0_u32);

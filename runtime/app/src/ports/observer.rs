@@ -2,7 +2,7 @@
 //!
 //! The use cases report each step after it has ended, whether it succeeded, failed, or its caller disconnected.
 //! Reporting takes almost no time and never fails. No text that a client wrote is reported; names of cubes come from
-//! the model. Absent: the log, which is written with `tracing`, and the audit log (`audit`).
+//! the model. Not here: the log, which is written with `tracing`, and the audit log (`audit`).
 
 use std::time::Duration;
 

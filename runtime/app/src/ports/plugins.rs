@@ -2,7 +2,7 @@
 //! runs.
 //!
 //! In: a dialect's name, or a plugin's id. Out: a checked profile, which is read once and then shared; statuses. Errors
-//! name the component, the failure, and the side at fault. Absent: WebAssembly, files, SQL.
+//! name the component, the failure, and the side at fault. Not here: WebAssembly, files, SQL.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -35,7 +35,7 @@ pub trait Plugins: Send + Sync {
     /// finish with the old component. May take about 100 ms.
     ///
     /// # Errors
-    /// The fault of the new component. The old component then stays.
+    /// Returns the fault of the new component. The old component then stays.
     fn reload(&self, name: &str) -> Result<PluginStatus, ChangeError>;
 
     /// Disables a plugin, which is then not called until it is enabled. Queries that need a required hook are refused.

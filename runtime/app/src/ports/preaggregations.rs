@@ -3,7 +3,7 @@
 //! A *target* is a place for tables: the warehouse with its schema, or a file. Several servers may share a target. A
 //! *generation* is the set of tables from which queries of one rollup are answered until the next generation is
 //! published. It is published as a whole, in one transaction, by the holder of the newest lease. Times are read from
-//! the callers' clocks. Absent: the tables themselves (`rollup_tables`).
+//! the callers' clocks. Not here: the tables themselves (`rollup_tables`).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -44,6 +44,6 @@ pub trait ProfileTexts: Send + Sync {
     /// Writes the profile of the first dimension; `None` if the profile has no dimension.
     fn dimension(&self, profile: &CubeProfile) -> Option<String>;
 
-    /// Returns the summary of a stored profile; `None` if the text was written by another version.
+    /// Returns the summary of a stored profile; `None` if the text was written by a different version.
     fn summary(&self, text: &str) -> Option<ProfileSummary>;
 }

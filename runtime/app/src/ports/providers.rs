@@ -42,7 +42,7 @@ pub struct Person {
 pub enum ProviderFault {
     #[error("the identity provider refused the code")]
     CodeRefused,
-    /// The reason, to be shown to people. It never contains text from the provider.
+    /// The reason, to be shown to users. It never contains text from the provider.
     #[error("the identity provider's response is not valid: {why}")]
     Invalid { why: &'static str },
     #[error("the identity provider is unavailable")]

@@ -42,7 +42,7 @@ pub struct StoredResult {
     pub encoded: EncodedRows,
 }
 
-/// The format of encoded rows: the number of a format, which the encoder defines, and the columns.
+/// The format of encoded rows: a number, which the encoder defines, and the columns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowEncoding {
     pub form: u8,
@@ -85,13 +85,13 @@ impl StoredResult {
     }
 }
 
-/// The counters of a tier since the start, and its present contents.
+/// The counters of a tier since the start, and its current contents.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheStatistics {
     pub hits: u64,
     pub misses: u64,
     pub evictions: u64,
-    /// The number of values that could not be read or written, or that were stored in another format than expected.
+    /// The number of values that could not be read or written, or that were stored in a different format than expected.
     pub failures: u64,
     /// The size of the stored values; `None` if the tier does not know it.
     pub size_bytes: Option<u64>,

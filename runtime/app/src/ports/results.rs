@@ -43,7 +43,7 @@ pub trait JobResults: Send + Sync {
     async fn page(&self, manifest: &Manifest, offset: u64, limit: u64) -> Result<ResultPage, ResultsError>;
     /// Returns the names of all results, including results that are being written.
     async fn names(&self) -> Result<Vec<Arc<str>>, ResultsError>;
-    /// Deletes a result, whether or not it is complete. Succeeds also if it does not exist.
+    /// Deletes a result, whether or not it is complete. Also succeeds if it does not exist.
     async fn remove(&self, name: &str) -> Result<(), ResultsError>;
 }
 

@@ -2,7 +2,7 @@
 //! warehouse.
 //!
 //! All tables of a target are in one schema, which the SQL of a project must not name. Their names begin with a prefix
-//! that belongs to the target. Absent: the tables that queries may read (`preaggregations`).
+//! that belongs to the target. Not here: the tables that queries may read (`preaggregations`).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -51,7 +51,7 @@ pub struct TokenId {
 pub enum TokenFault {
     #[error("the token expired at {at}")]
     Expired { at: Timestamp },
-    /// The reason is for people. It never contains text of the token.
+    /// The reason is shown to users. It never contains text of the token.
     #[error("the token is not valid: {why}")]
     Invalid { why: &'static str },
     /// The keys of the issuer cannot be read now.

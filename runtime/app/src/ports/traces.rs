@@ -1,6 +1,6 @@
 //! The port to a collector of traces (OpenTelemetry).
 //!
-//! A span is recorded as a whole when it ends. Until then, only its [`TraceContext`] is passed along. Absent: the
+//! A span is recorded as a whole when it ends. Until then, only its [`TraceContext`] is passed along. Not here: the
 //! choice of spans (server), and their transport (the adapter).
 
 use std::time::Duration;

@@ -133,7 +133,7 @@ pub struct CatalogTable {
     pub columns: Vec<String>,
 }
 
-/// The present connections of an adapter.
+/// The open connections of an adapter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Connections {
     /// The number of connections that run a statement, including abandoned statements.

@@ -1,7 +1,7 @@
 //! One build of one rollup: it determines the tables to build, builds them, and publishes the generation.
 //!
 //! In: a claimed build. Out: its end. If a build fails, is cancelled or loses its lease, its tables are dropped. Tables
-//! that cannot be dropped then are orphans, which maintenance drops. Absent: the time at which a rollup is due
+//! that cannot be dropped then are orphans, which maintenance drops. Not here: the time at which a rollup is due
 //! (`task`).
 
 use std::sync::Arc;

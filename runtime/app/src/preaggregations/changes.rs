@@ -1,7 +1,7 @@
 //! The rows of a cube at the time of a build: their extent in time, and marks that differ if the rows have changed.
 //!
 //! In: the answers of the statements of `terrane_compiler::rollup`. Out: microseconds since 1970, and a digest for each
-//! partition. Absent: running statements.
+//! partition. Not here: running statements.
 
 use arrow::array::{Array as _, ArrayRef, AsArray as _, RecordBatch};
 use arrow::compute::cast;

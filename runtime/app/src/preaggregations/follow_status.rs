@@ -1,7 +1,7 @@
 //! Streams of the states of rollups for followers.
 //!
 //! In: a rollup and its caller. Out: a stream of its states. All streams of a process share one reader of the state
-//! database. Each state has only what its caller may see. Absent: the comparison with the previous state, because a
+//! database. Each state has only what its caller may see. Not here: the comparison with the previous state, because a
 //! caller may not see all of the state.
 
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Requests of callers: build rollups now, and cancel a build.
 //!
 //! In: names, partitions, and the caller. Out: builds, with an audit record. A rollup of a cube that the caller may not
-//! see does not exist for the caller. Absent: running builds (`task`).
+//! see does not exist for the caller. Not here: running builds (`task`).
 
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ impl Preaggregations {
     /// Cancels a pending or running build. A build that has ended is unchanged.
     ///
     /// # Errors
-    /// [`RefreshError::UnknownBuild`], also for a rollup that the caller may not see.
+    /// [`RefreshError::UnknownBuild`], including for a rollup that the caller may not see.
     pub async fn cancel(&self, id: &str, request: &RequestContext) -> Result<RollupBuild, RefreshError> {
         let unknown = || RefreshError::UnknownBuild { id: id.to_owned() };
         let Some(backend) = &self.ports.backend else { return Err(RefreshError::Disabled) };

@@ -1,6 +1,6 @@
 //! The worker's task: enqueues rollups that are due, runs builds, and keeps tables and state in order.
 //!
-//! In: the worker's lease. Out: builds that ended, tables that were dropped. Absent: one build (`build`).
+//! In: the worker's lease. Out: builds that ended, tables that were dropped. Not here: one build (`build`).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -73,7 +73,8 @@ impl Preaggregations {
         self.enqueue_due(backend).await?;
         while let Some(build) = backend.state.claim(lease, backend.target(), self.ports.clock.now()).await? {
             self.run_build(lease, backend, &build).await?;
-            // A run of many builds may take hours. Maintenance in between drops tables that were retired meanwhile.
+            // A run of many builds may take hours. Maintenance in between drops tables that were retired in the
+            // meantime.
             self.maintain(lease, backend).await?;
         }
         self.reload_all().await?;

@@ -21,7 +21,8 @@ pub(super) struct Answers {
     pub(super) columns: Vec<StatisticsColumn>,
     has_quantiles: bool,
     known: Vec<(Wish<usize>, Value)>,
-    /// For each column with such a request: its index, the number of requested values, and the values that were found.
+    /// The frequent values of each column for which they were requested: the column's index, the number of requested
+    /// values, and the values that were found.
     top: Vec<(usize, u32, Frequencies)>,
 }
 
@@ -210,7 +211,7 @@ fn natural(value: &Value) -> Option<u64> {
     }
 }
 
-/// Converts a cell to a value. A cell of another type becomes a string, or null.
+/// Converts a cell to a value. A cell of a different type becomes a string, or null.
 fn value(column: &ArrayRef, row: usize) -> Value {
     if !column.is_valid(row) {
         return Value::Null;

@@ -28,7 +28,7 @@ pub struct ColumnSummary {
     pub values: Vec<Arc<str>>,
 }
 
-/// A number or a type in the profile before and in the present one.
+/// A number or a type in the previous profile and in the current one.
 pub type Pair<T> = (T, T);
 
 /// The differences between a profile and the profile before.
@@ -105,7 +105,7 @@ impl ColumnChange {
         fn pair<T: Clone + PartialEq>(before: &T, now: &T) -> Option<Pair<T>> {
             (before != now).then(|| (before.clone(), now.clone()))
         }
-        // If the profile before has no frequent values, it cannot be decided which values are new.
+        // If the previous profile has no frequent values, it is unknown which values are new.
         let is_new = |value: &&Arc<str>| has_same_sample && !before.values.is_empty() && !before.values.contains(value);
         let change = ColumnChange {
             ty: pair(&before.ty, &now.ty),

@@ -1,6 +1,6 @@
 //! The caller's settings of a profile.
 //!
-//! In: nothing. Out: [`ProfileConfig`] and its defaults. Absent: the parser of the JSON object (wire).
+//! Out: [`ProfileConfig`] and its defaults. Not here: the parser of the JSON object (wire).
 
 use std::sync::Arc;
 

@@ -1,8 +1,7 @@
 //! The quality score of a cube's columns, as one number.
 //!
-//! In: findings with scores. Out: the mean score of each dimension of quality, and the sum of these means with the
-//! specification's weights. Dimensions without a score are left out, and the other weights are scaled so that they add
-//! up to 1.
+//! In: findings with scores. Out: the mean score of each dimension of quality, and the weighted sum of these means.
+//! Dimensions without a score are left out, and the other weights are scaled so that they add up to 1.
 
 use crate::ports::checks::{Finding, QualityDimension};
 

@@ -1,6 +1,6 @@
 //! The cube profile: the specification's record, from answers and findings.
 //!
-//! In: the answers of the warehouse and the findings of the checks. Out: a [`CubeProfile`]. Absent: JSON.
+//! In: the answers of the warehouse and the findings of the checks. Out: a [`CubeProfile`]. Not here: JSON.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ const FENCES: f64 = 1.5;
 #[derive(Debug, Clone, PartialEq)]
 pub struct CubeProfile {
     pub cube_name: Arc<str>,
-    /// The exact number of all rows, also if the statistics are those of a sample.
+    /// The exact number of all rows, even if the statistics are those of a sample.
     pub row_count: u64,
     pub profiled_at: Timestamp,
     /// The number of rows that the statistics were computed from.

@@ -1,7 +1,7 @@
-//! Different spellings of one value: strings that are equal except for case and outer spaces.
+//! Different spellings of one value: strings that are equal except for case and surrounding spaces.
 //!
-//! In: values, or counts of them. Out: a note for readers, which profiles and drafts of projects show. Absent: counting
-//! in the warehouse (`statistics`, and the statements of the drafts).
+//! In: values, or counts of them. Out: a note for readers, which profiles and drafts of projects show. Not here:
+//! counting in the warehouse (`statistics`, and the statements of the drafts).
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Collects the statistics that requests need, and distributes them over statements.
 //!
 //! In: requests of the profile and of all checks. Out: statistics of columns, each once: first the statistics that can
-//! be computed at once, then the statistics that depend on their results. If a statistic does not fit the type of a
+//! be computed directly, then the statistics that depend on their results. If a statistic does not fit the type of a
 //! column, it is left out and not computed.
 
 use terrane_compiler::column_statistics::Statistic;
@@ -11,9 +11,9 @@ use terrane_compiler::types::{LogicalType, Value};
 use super::answers::Answers;
 use crate::ports::checks::{CheckAggregate, CheckRequest};
 
-/// The largest number of columns in one statement; the next constant limits bound values. Every engine accepts this
-/// many.
+/// The largest number of columns in one statement. Every engine accepts this many.
 const MAX_COLUMNS: usize = 100;
+/// The largest number of bound values in one statement.
 const MAX_VALUES: usize = 400;
 
 /// A statistic of a column, or of the rows if the column is `None`.

@@ -44,7 +44,7 @@ pub struct Answer {
     pub cubes: Vec<CubeId>,
     /// The version of the data; `None` if it is unknown.
     pub version: Option<DataVersion>,
-    /// True if another run over the same data may have another result.
+    /// True if another run over the same data may have a different result.
     pub is_changing: bool,
     /// The stored result that the rows come from, if other queries may get it too.
     pub shared: Option<Arc<StoredResult>>,

@@ -2,7 +2,7 @@
 //!
 //! In: a query and its caller. Out: an [`Authorization`], with the [`Authorized`] for all statements of this query, or
 //! a refusal. One denial refuses the query, whatever other hooks respond. A required hook that returns no usable
-//! response refuses the query too. Decisions are logged and audited. Absent: running hooks (`ports::governance`), and
+//! response refuses the query too. Decisions are logged and audited. Not here: running hooks (`ports::governance`), and
 //! the effect of obligations on SQL (`terrane_compiler::governance`).
 
 use std::sync::Arc;

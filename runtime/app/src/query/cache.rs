@@ -10,7 +10,7 @@
 //! - These are never stored: failures, streams, results above the largest size, results of functions whose value
 //!   changes between two calls, and results over data whose version is unknown.
 //!
-//! Absent: the storage of results (the port's adapters), and the encoding of rows.
+//! Not here: the storage of results (the port's adapters), and the encoding of rows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -85,7 +85,8 @@ pub(super) struct Fetched {
     pub(super) is_shared: bool,
     /// The age of the data.
     pub(super) age: Duration,
-    /// True if the statements may have another result over the same data. Set only if the version of the data was read.
+    /// True if the statements may have a different result over the same data. Set only if the version of the data was
+    /// read.
     pub(super) is_changing: bool,
 }
 

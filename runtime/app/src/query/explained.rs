@@ -1,7 +1,7 @@
 //! Explanations of queries, with the warehouse's plan for callers who may see it.
 //!
 //! In: a query. Out: its explanation. For callers with the scope `admin`, also the warehouse's plan. Other callers do
-//! not get the plan, because its estimates are statistics of all rows, to which no policies apply. Absent: formats.
+//! not get the plan, because its estimates are statistics of all rows, to which no policies apply. Not here: formats.
 
 use terrane_compiler::explanation::Explanation;
 use terrane_compiler::query::SemanticQuery;

@@ -4,7 +4,7 @@
 //! future that the waiting callers share: it runs in the task of one of them, so a single caller needs no second task.
 //! If a caller stops waiting, the execution continues in the task of another caller. When the last caller stops
 //! waiting, the execution ends, and its statement is interrupted. Waiting callers hold no permit, and each has its own
-//! time limit. All waiting callers get a failure, and it is not stored. Absent: lookups (`cache`).
+//! time limit. All waiting callers get a failure, and it is not stored. Not here: lookups (`cache`).
 
 use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;

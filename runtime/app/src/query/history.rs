@@ -19,7 +19,7 @@ use crate::ports::preaggregations::{ComputedQueries, QueryShape};
 
 /// The largest number of shapes that are counted between two reads. Further shapes are dropped.
 const MAX_SHAPES: usize = 1_000;
-/// The largest number of members in a shape. A query with more members would not profit from a pre-aggregation.
+/// The largest number of members in a shape. A query with more members would not benefit from a pre-aggregation.
 const MAX_MEMBERS: usize = 50;
 /// The largest size of the names of filtered dimensions, in bytes. If a query exceeds it, its filters are recorded as
 /// unknown.

@@ -1,7 +1,7 @@
 //! The compiled statements of one query. They run under one permit, and their result is cached as a whole.
 //!
 //! In: the main statement, and the statements for the number of groups and for totals if they may be needed. Out: their
-//! result. A job owns all that it needs, so that it can continue without the caller that began it. Absent: compiling,
+//! result. A job owns all that it needs, so that it can continue without the caller that began it. Not here: compiling,
 //! and the selection of the result's contents for the caller.
 
 use std::sync::Arc;

@@ -11,7 +11,7 @@ use terrane_compiler::types::Value;
 
 use crate::ports::result_cache::CacheKey;
 
-/// The format of keys and stored results. Results of another format have other keys.
+/// The format of keys and stored results. Results in a different format have different keys.
 const FORMAT: u8 = 1;
 
 /// The secret under which statements are digested. Without a secret, a caller could guess the filter values of other

@@ -1,9 +1,9 @@
 //! An authorized query: compiles it, and runs it or returns its statement.
 //!
-//! In: a query with its authorization. Out: the statement, an explanation, or rows, whole or as a stream.
-//! The main statement, its count and its totals are compiled from one authorization and run under one
-//! permit. If the warehouse refuses a statement over pre-aggregated tables, and no part of the answer was sent, the
-//! query is answered from rows instead. Absent: reading a stream to its end (`row_reader`).
+//! In: a query with its authorization. Out: the statement, an explanation, or rows, whole or as a stream. The main
+//! statement, its count and its totals are compiled from one authorization and run under one permit. If the warehouse
+//! refuses a statement over pre-aggregated tables, and no part of the answer was sent, the query is answered from rows
+//! instead. Not here: reading a stream to its end (`row_reader`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -102,7 +102,7 @@ impl Prepared<'_> {
     /// Returns the guardrails that refuse the query because of its plan. Nothing is executed.
     ///
     /// # Errors
-    /// As [`Prepared::sql`].
+    /// Returns the same errors as [`Prepared::sql`].
     pub async fn exceeded(mut self) -> Result<Vec<GuardrailExceeded>, QueryRunError> {
         let exceeded = self.compile().and_then(|sql| self.exceeded_by(&sql));
         self.session.finish(&mut self.recorder, exceeded).await
@@ -111,7 +111,7 @@ impl Prepared<'_> {
     /// Returns the facts about the query that are known before it runs. Nothing is executed.
     ///
     /// # Errors
-    /// As [`Prepared::sql`].
+    /// Returns the same errors as [`Prepared::sql`].
     pub async fn planned(mut self) -> Result<PlannedQuery, QueryRunError> {
         let planned = self.compile().and_then(|sql| self.plan(sql));
         self.session.finish(&mut self.recorder, planned).await
@@ -150,7 +150,7 @@ impl Prepared<'_> {
     /// Returns the statement as one runnable string, with its values as literals.
     ///
     /// # Errors
-    /// As [`Prepared::sql`].
+    /// Returns the same errors as [`Prepared::sql`].
     pub async fn inline_sql(mut self) -> Result<String, QueryRunError> {
         let QuerySession { snapshot, environment, .. } = self.session;
         let text = compile_inline(&snapshot.profile, self.query, &self.authorization.authorized, environment);
@@ -160,7 +160,7 @@ impl Prepared<'_> {
     /// Explains the statement. Nothing is executed. The explanation includes reasons that come from policies.
     ///
     /// # Errors
-    /// As [`Prepared::sql`].
+    /// Returns the same errors as [`Prepared::sql`].
     pub async fn explain(mut self) -> Result<Explanation, QueryRunError> {
         let QuerySession { snapshot, environment, .. } = self.session;
         let explanation = explain(&snapshot.profile, self.query, &self.authorization.authorized, environment);
@@ -510,7 +510,7 @@ fn with_columns(columns: Option<Vec<ResultColumn>>, batches: Option<Vec<RecordBa
     columns.zip(batches).map(|(columns, batches)| Totals { columns, batches })
 }
 
-/// Removes from facts the reasons that come from policies. Only explanations contain such reasons.
+/// Removes the reasons that come from policies from the facts. Only explanations contain such reasons.
 fn visible(facts: Vec<FactMatch>) -> Vec<FactMatch> {
     facts.into_iter().map(FactMatch::without_policies).collect()
 }

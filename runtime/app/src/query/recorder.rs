@@ -1,8 +1,8 @@
 //! Records one query and each statement that it runs.
 //!
-//! In: the query's progress. Out: one [`EndedQuery`] for the observer when the recorder is dropped, a
-//! [`Step`] for each part, and one log line if the query failed. If the caller disconnected, the query ends as
-//! abandoned. Absent: audit records (`security::access`).
+//! In: the query's progress. Out: one [`EndedQuery`] for the observer when the recorder is dropped, a [`Step`] for each
+//! part, and one log line if the query failed. If the caller disconnected, the query ends as abandoned. Not here: audit
+//! records (`security::access`).
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;

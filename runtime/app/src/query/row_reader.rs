@@ -1,7 +1,7 @@
 //! Reads the rows of a statement as a stream, and records its end.
 //!
-//! In: a statement that has begun. Out: [`Piece`]s, the last of them an end. A slow client would hold its permit for
-//! long, so the whole stream has a deadline. Absent: the decision to stream (`prepared`).
+//! In: a statement that has begun. Out: [`Piece`]s, the last of which marks the end. A slow client would hold its
+//! permit for long, so the whole stream has a deadline. Not here: the decision to stream (`prepared`).
 
 use std::pin::Pin;
 use std::time::Duration;

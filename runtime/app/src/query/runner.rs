@@ -1,8 +1,8 @@
 //! Runs statements on the warehouse: the only code that acquires permits.
 //!
-//! In: compiled statements of one query. Out: their rows, whole or as a stream that has begun. All
-//! statements of a query run under one permit and within one timeout, and each is recorded. Absent:
-//! compiling, and the interpretation of rows.
+//! In: compiled statements of one query. Out: their rows, whole or as a stream that has begun. All statements of a
+//! query run under one permit and within one timeout, and each is recorded. Not here: compiling, and the interpretation
+//! of rows.
 
 use std::sync::Arc;
 use std::time::Duration;

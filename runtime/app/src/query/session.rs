@@ -1,8 +1,8 @@
 //! The queries of one request, over one snapshot of the project.
 //!
-//! In: a request. Out: authorized queries ([`Prepared`]), column statistics, the warehouse's plan of an
-//! explained statement. Every failure passes through [`QuerySession::finish`], which counts and logs it, and has it
-//! audited if it is a denial. Absent: running statements (`runner`), asking hooks (`authorization`).
+//! In: a request. Out: authorized queries ([`Prepared`]), column statistics, the warehouse's plan of an explained
+//! statement. Every failure passes through [`QuerySession::finish`], which counts and logs it, and has it audited if it
+//! is a denial. Not here: running statements (`runner`), asking hooks (`authorization`).
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -3,8 +3,8 @@
 //! In: the interpretation of a question. Out: a [`SemanticQuery`]. If the question names a step of time, the query
 //! groups by the time dimension that the question names, or else by the time dimension of its cube. This is the primary
 //! time dimension, with one exception: if that is an instant, and a date without a time zone is part of the cube's key,
-//! days and longer steps are those of the date. In a flight's table, the day of an instant in UTC is not the day on
-//! which people say that the flight left.
+//! days and longer steps use the date. For example, the UTC day of a flight's departure can differ from the local day
+//! on which it left.
 
 use std::sync::Arc;
 

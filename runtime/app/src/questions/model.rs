@@ -1,10 +1,10 @@
-//! Interprets a question by a language model.
+//! Interprets a question with a language model.
 //!
 //! In: a question, and the members that its caller may see. Out: a query that compiles for the caller, a request for
 //! clarification, or the reason why there is neither. If a reply is refused, it is sent back to the model with the
 //! reason, at most [`MAX_REPAIRS`] times. Each request is in the audit log before it is sent. Queries are stored by the
 //! digest of their prompt. The prompt contains everything that the model received, so no caller gets a query that was
-//! written from another caller's members. Absent: the format of requests and replies (the adapter), and rows of the
+//! written from another caller's members. Not here: the format of requests and replies (the adapter), and rows of the
 //! warehouse.
 
 use std::collections::{HashMap, VecDeque};
@@ -71,7 +71,7 @@ pub struct ModelBackend {
     pub settings: ModelSettings,
 }
 
-/// The reason why a model did not answer a question, for its caller.
+/// The reason why a model did not answer a question. The messages are for the caller who asked it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ModelProblem {
     #[error("the language model was not asked: this caller may ask it {per_hour} questions in an hour")]
@@ -149,7 +149,8 @@ impl ModelReader {
     /// Interprets a question.
     ///
     /// # Errors
-    /// A query of the model cannot be checked, because a policy denies it or the warehouse does not respond.
+    /// A query that the language model proposed cannot be checked, because a policy denies it or the warehouse does not
+    /// respond.
     pub(super) async fn read(
         &self,
         question: ModelQuestion,

@@ -2,7 +2,7 @@
 //!
 //! In: an interpretation with words that may be values. Out: the values that the caller may see, with their numbers of
 //! rows in the cube that the question is about. All lookups are queries of the caller, so that policies and limits
-//! apply; a lookup that is denied finds nothing. Absent: the choice of a value, which the grammar makes.
+//! apply; a lookup that is denied finds nothing. Not here: the choice of a value, which the grammar makes.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -144,7 +144,7 @@ impl Lookups<'_> {
     }
 }
 
-/// Returns the query for the values that contain one of several spellings, without regard to case.
+/// Returns the query for the values that contain one of several spellings, ignoring case.
 fn containing(member: &str, spellings: &[&str]) -> Result<SemanticQuery, QueryError> {
     let member: MemberRef = member.parse()?;
     let condition = |spelling: &&str| Filter::Condition {

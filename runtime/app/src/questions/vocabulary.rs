@@ -140,7 +140,7 @@ fn offer(
     }
 }
 
-/// Returns the number of different words that a member's texts and a question share.
+/// Returns the number of different words that a member's names and descriptions share with a question.
 fn shared(words: &HashSet<String>, member: &OfferedMember) -> usize {
     let texts = [&member.name, &member.title].into_iter().chain(&member.synonyms).chain(&member.description);
     let own: HashSet<String> = texts.flat_map(|text| self::words(text)).collect();

@@ -35,7 +35,7 @@ pub(super) struct Entry {
     pub(super) metric_cubes: Vec<CubeId>,
 }
 
-/// The texts of an artifact.
+/// The searchable texts of an artifact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArtifactText {
     pub reference: ArtifactRef,

@@ -3,7 +3,7 @@
 //! In: a request and the decision about it. Out: one log line, one metric and one audit record. Every denial of the
 //! program passes through [`AccessRecorder`], whether it comes from the HTTP edge, a sign-in, a policy or a governance
 //! hook. If a decision cannot be recorded, an error is returned, and the caller of this module responds with this error
-//! only. Absent: the decisions themselves, and status codes.
+//! only. Not here: the decisions themselves, and status codes.
 
 use std::sync::Arc;
 
@@ -124,7 +124,7 @@ impl AccessRecorder {
         );
     }
 
-    /// Returns an audit record of an event at the present time, without reason and details.
+    /// Returns an audit record of an event that happens now, without reason and details.
     pub(crate) fn entry(&self, event: &'static str, request: &RequestContext, resource: String) -> AuditEntry {
         AuditEntry {
             at: self.clock.now(),

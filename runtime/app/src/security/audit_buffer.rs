@@ -11,8 +11,8 @@
 //!
 //! If a process is killed, it loses the events since its last batch: at most those of one interval, and the counts of
 //! repeated failures of one window. Memory is bounded: at [`MAX_OPEN`] kinds, the next caller must write the batch
-//! first, and is refused while the store accepts no batch. A batch that the store refuses stays in memory. Absent: the
-//! chain (`chain`), and the store.
+//! first, and is refused while the store accepts no batch. A batch that the store refuses stays in memory. Not here:
+//! the chain (`chain`), and the store.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -92,7 +92,7 @@ impl AuditBuffer {
     /// Adds an event. Its record is on disk with the next batch.
     ///
     /// # Errors
-    /// Too many kinds wait, and the store does not accept the batch.
+    /// Too many kinds of events wait to be written, and the store does not accept the batch.
     pub async fn note(&self, entry: AuditEntry) -> Result<(), StoreError> {
         self.push(entry).await?;
         self.noted.notify_one();

@@ -1,8 +1,8 @@
-//! The present rights of a caller whose work runs later: a job or a monitor.
+//! The current rights of a caller whose work runs later: a job or a monitor.
 //!
-//! In: the caller as it was verified when the work was stored. Out: the caller with its present rights, or `None` if
-//! the account is gone. Rights of keys and users are read anew, so that work never runs with more rights than its owner
-//! has.
+//! In: the caller as it was verified when the work was stored. Out: the caller with its current rights, or `None` if
+//! the account is gone. Rights of keys and users are looked up each time, so that work never runs with more rights than
+//! its owner has.
 
 use jiff::Timestamp;
 use terrane_compiler::SecurityContext;
@@ -11,8 +11,8 @@ use crate::ports::credentials::Credentials;
 use crate::ports::jobs::Maker;
 use crate::ports::store::StoreError;
 
-/// Returns the maker with its present rights; `None` if the key or user is revoked, expired, disabled or deleted.
-/// If the account of a caller belongs to another system, its rights stay as they were verified.
+/// Returns the maker with its current rights; `None` if the key or user is revoked, expired, disabled or deleted. If
+/// the account of a caller belongs to another system, its rights stay as they were verified.
 ///
 /// # Errors
 /// The state database cannot be read.

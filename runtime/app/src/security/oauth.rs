@@ -3,8 +3,8 @@
 //! In: a browser that begins to sign in, and later its return from the provider. Out: the URL to redirect the browser
 //! to, then an ordinary session of this server. The provider's claims about the person are read only when the session
 //! begins, and the provider's tokens are not stored. This server accepts each state token once. Another replica would
-//! accept the token again, but the provider accepts each code only once (RFC 6749, section 4.1.2). Absent: cookies and
-//! parameters (server), requests and signatures (identity).
+//! accept the token again, but the provider accepts each code only once (RFC 6749, section 4.1.2). Not here: cookies
+//! and parameters (server), requests and signatures (identity).
 
 mod state_token;
 

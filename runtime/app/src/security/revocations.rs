@@ -1,6 +1,6 @@
 //! Revocation of tokens that were issued to applications, by `jti` or by subject.
 //!
-//! In: revocations of the state database. Out: the decision whether a verified token is revoked. Absent: sessions,
+//! In: revocations of the state database. Out: the decision whether a verified token is revoked. Not here: sessions,
 //! whose end is recorded in the sessions themselves.
 
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ use crate::ports::tokens::TokenId;
 pub const MAX_APPLICATION_TOKEN_AGE: Duration = Duration::from_secs(30 * 86_400);
 
 /// The time by which the clocks of applications may be ahead. Adapters accept tokens whose time of issue is at most
-/// this much later than the present.
+/// this much later than the current time.
 pub const CLOCK_TOLERANCE: Duration = Duration::from_secs(5);
 
 /// All revocations: the revoked tokens, with the time of the revocation.

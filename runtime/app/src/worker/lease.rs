@@ -106,7 +106,7 @@ impl Drop for HeldLease {
         if !self.is_held {
             return;
         }
-        // Outside of an asynchronous runtime, the lease cannot be released and expires.
+        // Outside an asynchronous runtime, the lease cannot be released and expires.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let (leases, lease) = (Arc::clone(&self.leases), self.lease.clone());
         runtime.spawn(async move {

@@ -2,7 +2,7 @@
 //!
 //! In: a measure or a metric, and the access of its reader. Out: the cube whose dimensions are examined, and the
 //! measure or metric that weighs slices. A metric must be one measure, or a ratio of two measures of one cube whose
-//! values add up. Absent: queries.
+//! values add up. Not here: queries.
 
 use std::sync::Arc;
 

@@ -6,10 +6,9 @@
 //! its *lift*.
 //!
 //! If the values of a measure do not add up, its slices are weighed by rows. A slice moves the measure in two ways: by
-//! its rate, which is its present weight times the change of its value; and by the mix, which is the change of its
+//! its rate, which is its current weight times the change of its value; and by the mix, which is the change of its
 //! weight times the distance of its value from the usual value. A group without a value has no weight. The moves of all
-//! slices add up to the distance of the measure from its value over the history, and shares are shares of this
-//! distance.
+//! slices add up to the distance of the measure from its value over the history, and shares refer to this distance.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -86,7 +85,7 @@ pub(super) fn slices_of(now: Groups, history: Groups, frame: &Frame) -> Vec<Slic
     if frame.is_exact { added(all, frame) } else { weighed(all, frame) }
 }
 
-/// Returns the slices of a measure whose values add up.
+/// Returns the slices of an additive measure.
 fn added(groups: BTreeMap<Key, (Group, Group)>, frame: &Frame) -> Vec<Slice> {
     let gap = frame.actual - frame.expected;
     let slice = |(key, (now, history)): (Key, (Group, Group))| {

@@ -1,4 +1,4 @@
-//! The state of the limiter: the running queries, the waiting queries, and their order. Absent: waiting (`limiter`).
+//! The state of the limiter: the running queries, the waiting queries, and their order. Not here: waiting (`limiter`).
 //!
 //! Two invariants hold between any two calls. The number of running queries never exceeds the limits, in total and per
 //! tenant. While a permit is free, no query waits whose tenant may use it.

@@ -3,7 +3,7 @@
 //! In: a random binding, which only the cookie of the browser has, and the provider's name. Out: the state, the nonce
 //! and the PKCE verifier, each an HMAC of the binding under this server's key. Nothing is stored, so any replica with
 //! the same key recognizes its state tokens. The provider gets the state only, which is useless without the binding.
-//! Absent: the check that a state token is used only once (`oauth`).
+//! Not here: the check that a state token is used only once (`oauth`).
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use jiff::Timestamp;

@@ -2,8 +2,8 @@
 //!
 //! In: the target and `DUCKDB_LIB_DIR`. Out: two search paths for libduckdb: `lib/` next to the binary, for shipped
 //! programs, and the prepared folder of the clone, for development. On Linux the linker also compresses line tables and
-//! relocations and merges functions with the same code, which makes the debug binary 40 % smaller. Deliberately absent:
-//! a check that the library exists, which is in the build script of the warehouse crate.
+//! relocations and merges functions with the same code, which makes the debug binary 40 % smaller. Not here: a check
+//! that the library exists, which is in the build script of the warehouse crate.
 #![allow(clippy::disallowed_methods, reason = "a build script is configured by its environment")]
 
 use std::env;

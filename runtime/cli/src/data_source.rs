@@ -85,7 +85,7 @@ impl DataSource {
     /// Opens the data source for reading.
     ///
     /// # Errors
-    /// The data source can't be reached or read, or is too large to be copied.
+    /// The data source cannot be reached or read, or is too large to be copied.
     pub(crate) async fn open(&self, folder: &NewFolder, tables: &[String]) -> Result<OpenSource, Failure> {
         match self {
             DataSource::DuckDb(path) => duckdb(path, folder).await,
@@ -99,7 +99,7 @@ impl OpenSource {
     /// Closes the warehouse and copies its files into the project.
     ///
     /// # Errors
-    /// A file can't be copied.
+    /// A file cannot be copied.
     pub(crate) fn close(self, folder: &NewFolder) -> Result<(), Failure> {
         for (from, to) in &self.copies {
             folder.copy(from, to)?;
@@ -149,7 +149,7 @@ async fn duckdb(path: &Path, folder: &NewFolder) -> Result<OpenSource, Failure> 
     })
 }
 
-/// Returns the path relative to the new project, with forward slashes, or `None` for a path outside of it.
+/// Returns the path relative to the new project, with forward slashes, or `None` for a path outside it.
 fn path_inside(path: &Path, folder: &NewFolder) -> Option<String> {
     let relative = path.strip_prefix(folder.target()).ok()?;
     let parts: Vec<&str> = relative.components().map(|part| part.as_os_str().to_str()).collect::<Option<_>>()?;

@@ -14,7 +14,7 @@ use terrane_compiler::project::SourceTree;
 pub enum Failure {
     /// A message, and an action that solves the problem.
     Plain { message: String, hint: Option<String> },
-    /// The problems of a project, and its texts to show their places.
+    /// The problems of a project, and its files to show the places.
     Project { problems: Vec<Diagnostic>, tree: SourceTree },
 }
 

@@ -1,9 +1,8 @@
 //! The `terrane` program: commands, configuration, and the wiring of adapters to use cases.
 //!
-//! In: arguments, the environment, a project's folder. Out: an exit code: 0 for success, 1 for a problem of
-//! the project, the configuration or the data, 2 for wrong arguments. The crate is also a library, so that
-//! the system tests can run a project's expectations in process. Absent: the meaning of queries (compiler),
-//! HTTP (server).
+//! In: arguments, the environment, a project's folder. Out: an exit code: 0 for success, 1 for a problem of the
+//! project, the configuration or the data, 2 for wrong arguments. The crate is also a library, so that the system tests
+//! can run a project's expectations in process. Not here: the meaning of queries (compiler), HTTP (server).
 
 pub mod caller;
 pub mod clock;

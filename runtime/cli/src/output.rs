@@ -1,6 +1,6 @@
 //! The forms in which a command prints rows.
 //!
-//! In: the answer of a query, and the formats of its members. Out: a table for people, with formatted numbers and
+//! In: the answer of a query, and the formats of its members. Out: a readable table, with formatted numbers and
 //! optional bars; or JSON, CSV, Markdown and Arrow for programs, with unformatted values.
 
 mod format;
@@ -42,7 +42,7 @@ pub struct OutputArguments {
     pub plot: bool,
 }
 
-/// Prints the rows of an answer. With a table for people, also prints the number of rows to standard error.
+/// Prints the rows of an answer. With a table, also prints the number of rows to standard error.
 ///
 /// # Errors
 /// The rows cannot be encoded, or the file cannot be written.

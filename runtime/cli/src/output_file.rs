@@ -1,7 +1,7 @@
 //! A file that a command writes.
 //!
 //! In: the path after an option, relative to the folder in which the program was started. Out: the file at this path.
-//! Opening a warehouse changes the working directory, so the path is resolved when arguments are read. Absent: the
+//! Opening a warehouse changes the working directory, so the path is resolved when arguments are read. Not here: the
 //! contents.
 
 use std::ffi::OsString;

@@ -1,6 +1,6 @@
 //! Graphs of a project as pictures: on the terminal, as SVG and as Mermaid.
 //!
-//! In: a graph of the model or of the lineage. Out: a tree on standard output, or a picture in a file. Absent: layout
+//! In: a graph of the model or of the lineage. Out: a tree on standard output, or a picture in a file. Not here: layout
 //! and formats (`terrane_pictures`).
 
 pub(crate) mod join_graph;

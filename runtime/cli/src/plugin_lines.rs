@@ -117,7 +117,7 @@ impl Visit for Line {
             "fields" => &mut self.fields,
             _ => return,
         };
-        // Writing to a string doesn't fail.
+        // Writing to a string does not fail.
         let _ = write!(part, "{value:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Reads a project: its folder, texts and configuration, with the problems found so far.
+//! Reads a project: its folder, files and configuration, with the problems found so far.
 //!
 //! In: a folder and the environment. Out: a [`Project`]. Not here: connections (`wiring`).
 
@@ -21,7 +21,7 @@ pub struct Project {
     pub config: Config,
     /// The files of the folder, to show the places of problems.
     pub tree: SourceTree,
-    /// The texts to compile. The environment may change the definitions of the project file.
+    /// The files to compile. The environment may change the definitions of the project file.
     pub source: SourceTree,
     pub inputs: Inputs,
     /// The environment, for reloading the project.
@@ -31,7 +31,7 @@ pub struct Project {
 }
 
 impl Project {
-    /// Reads all texts of a project.
+    /// Reads all files of a project.
     ///
     /// # Errors
     /// The folder contains no project. Problems inside a project are in [`Project::problems`].

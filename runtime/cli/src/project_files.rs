@@ -86,7 +86,7 @@ impl ProjectFolder {
         read_text(&self.dir, PROJECT_FILE, &mut bytes_left)
     }
 
-    /// Returns the text of a file; `None` if it is missing, too large, not UTF-8, or outside of the folder.
+    /// Returns the text of a file; `None` if it is missing, too large, not UTF-8, or outside the folder.
     pub fn text(&self, path: &str) -> Option<Arc<str>> {
         let mut bytes_left = MAX_TOTAL_BYTES;
         read_text(&self.dir, path, &mut bytes_left).ok()

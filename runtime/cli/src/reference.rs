@@ -1,7 +1,7 @@
 //! The reference of the command line, `command-line.md`, compared with the program's own help.
 //!
 //! In: the definition of all commands. Out: a failure if the page differs; the new page is then written beside the old
-//! one. Deliberately absent: wording that the help does not have; the page is the help as one document.
+//! one. Not here: wording that the help does not have; the page is the help as one document.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -33,7 +33,7 @@ impl FolderWatch {
     /// Starts to watch.
     ///
     /// # Errors
-    /// The operating system watches no more files.
+    /// The operating system cannot watch more files.
     pub(crate) fn of(folder: &Path) -> Result<Self, Failure> {
         // A capacity of 1 is enough, since a waiting change stands for all later ones.
         let (sender, changes) = mpsc::channel(1);

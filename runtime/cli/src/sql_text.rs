@@ -1,15 +1,15 @@
-//! SQL for people: the texts of models inside a statement are indented like the lines around them.
+//! SQL for display: the SQL of models inside a statement is indented like the lines around them.
 //!
 //! In: a printed statement. Its own lines are indented by two spaces for each level of brackets; the text of an author,
 //! such as a model, has the author's indentation. Out: the statement with the author's lines moved to their level.
-//! Lines inside a string or a comment do not change, so the statement means the same. Absent: a parser.
+//! Lines inside a string or a comment do not change, so the statement means the same. Not here: a parser.
 
 use std::ops::Range;
 
 /// The number of spaces of one level of indentation.
 const STEP: usize = 2;
 
-/// Indents the author's texts.
+/// Indents the SQL of authors.
 pub(crate) fn indented(sql: &str) -> String {
     let lines: Vec<&str> = sql.lines().collect();
     let scan = Scan::of(&lines);
@@ -106,7 +106,7 @@ struct Bracket {
     is_open: bool,
 }
 
-/// Returns the brackets of a line outside of strings and comments.
+/// Returns the brackets of a line outside strings and comments.
 fn brackets(line: &str, state: &mut State) -> Vec<Bracket> {
     let mut found = Vec::new();
     let mut characters = line.char_indices().peekable();

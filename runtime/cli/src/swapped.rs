@@ -1,4 +1,4 @@
-//! Recognizes a project's folder at the place of another argument.
+//! Detects that a project's folder was passed as another argument.
 //!
 //! In: the words of a command, and the folder that it read. Out: a hint with the order of the arguments.
 

@@ -1,7 +1,7 @@
 //! Makes the adapters that the configuration names. Only this module knows all of them.
 //!
-//! In: a [`Project`]. Out: ports with their adapters, from which `terrane_app::services` assembles the use
-//! cases. Absent: the behaviour of the adapters.
+//! In: a [`Project`]. Out: ports with their adapters, from which `terrane_app::services` assembles the use cases. Not
+//! here: the behaviour of the adapters.
 
 mod cache;
 mod channels;
@@ -132,7 +132,7 @@ pub type WithTables = (Services, Option<Arc<dyn RollupTables>>, Vec<Diagnostic>)
 /// Loads a project like [`load`], and returns the port to the tables of pre-aggregations as well.
 ///
 /// # Errors
-/// As [`load`].
+/// Returns the same errors as [`load`].
 pub async fn load_with_tables(project: &Project, usage: WarehouseUse) -> Result<WithTables, Failure> {
     let opened = open(project, Arc::new(Unobserved), Vec::new(), usage).await;
     let (mut loaded, problems) = whole(project, opened)?;
@@ -143,7 +143,7 @@ pub async fn load_with_tables(project: &Project, usage: WarehouseUse) -> Result<
 /// Connects and loads a project without errors for a server, with the registered cubes.
 ///
 /// # Errors
-/// As [`load`].
+/// Returns the same errors as [`load`].
 pub async fn load_for_server(
     project: &Project,
     observer: Arc<dyn Observer>,

@@ -234,7 +234,7 @@ fn has_no_values(run: &Result<AnomalyRun, AnomalyError>) -> bool {
     }
 }
 
-/// Returns the failure of a run over a range outside of the data.
+/// Returns the failure of a run over a range outside the data.
 fn no_rows(request: &AnomalyRequest, data: DataRange) -> Failure {
     let begin = request.from.as_ref().map(|from| format!(" from {from}"));
     let end = request.to.as_ref().map(|to| format!(" to {to}"));

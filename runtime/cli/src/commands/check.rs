@@ -89,8 +89,8 @@ fn resolve_syntax(problems: &mut Vec<Diagnostic>, refused: &RefusedModels) {
     }
 }
 
-/// Converts a problem of a server's start. The project may be served by another machine than the one that checks it, so
-/// a problem with files of this machine is a warning.
+/// Converts a problem of a server's start. The project may be served by a different machine from the one that checks
+/// it, so a problem with files of this machine is a warning.
 fn of_start(problem: StartProblem) -> Diagnostic {
     let StartProblem { mut diagnostic, is_of_machine } = problem;
     if is_of_machine {
@@ -102,7 +102,7 @@ fn of_start(problem: StartProblem) -> Diagnostic {
 /// Checks the project. Returns true if it has no errors.
 ///
 /// # Errors
-/// The output can't be encoded.
+/// The output cannot be encoded.
 pub async fn run(arguments: &CheckArguments, project: Project, terminal: Terminal) -> Result<bool, Failure> {
     let certified = arguments.against.as_deref().map(governance::read_records).transpose()?;
     let Checked { engine, mut problems } = wiring::check(&project).await;
@@ -196,7 +196,7 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
 /// Returns a warning for each detector that has a fault, except those that are already reported.
 async fn unusable_detectors(engine: &Services, reported: &[Diagnostic]) -> Vec<Diagnostic> {
     let is_reported = |id: &str| reported.iter().any(|problem| problem.subject.as_deref() == Some(id));
-    // A component whose file has another name is already reported as unused.
+    // A component whose file has a different name is already reported as unused.
     let is_idle = |fault: &ComponentFault| matches!(fault.fault, PluginFault::Mismatch { .. });
     let faults = engine.detectors.kinds().await.faults.into_iter();
     let faults = faults.filter(|fault| !is_idle(fault) && !is_reported(&fault.component));

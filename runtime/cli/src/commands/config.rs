@@ -49,7 +49,7 @@ impl ConfigAction {
 /// Shows the settings. Returns true if the configuration has no errors.
 ///
 /// # Errors
-/// The output can't be encoded.
+/// The output cannot be encoded.
 pub fn run(arguments: &ConfigArguments, project: &Project, terminal: Terminal) -> Result<bool, Failure> {
     let ConfigAction::Show { json, .. } = arguments.action;
     let settings = &project.config.settings;

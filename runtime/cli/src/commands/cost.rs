@@ -1,7 +1,7 @@
 //! `terrane cost`: reports and predicts the costs of queries, recommends changes, and lists guardrails, from the state
 //! database.
 //!
-//! In: arguments. Out: a table or JSON. Servers write the history and change guardrails. Absent: single queries with
+//! In: arguments. Out: a table or JSON. Servers write the history and change guardrails. Not here: single queries with
 //! their callers, which `GET /api/v1/optimization/history` returns.
 
 use std::path::{Path, PathBuf};

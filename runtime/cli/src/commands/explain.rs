@@ -1,7 +1,7 @@
 //! `terrane explain`: explains the SQL of a query.
 //!
-//! In: a project and a query. Out: members, joins, policies and the SQL; on request the plans and reasons too. Absent:
-//! the compilation (compiler), and running the query.
+//! In: a project and a query. Out: members, joins, policies and the SQL; on request the plans and reasons too. Not
+//! here: the compilation (compiler), and running the query.
 
 use std::path::PathBuf;
 
@@ -147,7 +147,7 @@ fn warehouse(body: &Map<String, Json>) -> Vec<Tree> {
     }
 }
 
-/// Draws a plan whose steps have a name, facts and children. A value of another shape is shown unchanged.
+/// Draws a plan whose steps have a name, facts and children. A value of a different shape is shown unchanged.
 fn steps(plan: &Json) -> Vec<Tree> {
     match plan {
         Json::Array(plans) => plans.iter().flat_map(steps).collect(),

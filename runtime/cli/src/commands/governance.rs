@@ -1,7 +1,7 @@
 //! `terrane governance`: exports and imports governed records, and reports on them, from the state database.
 //!
 //! In: arguments, and a file of records for `import`. Out: YAML, numbers of records, or the compliance report. Servers
-//! on the same state database see imported records at once. Absent: single changes, which are routes of a server.
+//! on the same state database see imported records at once. Not here: single changes, which are routes of a server.
 
 use std::path::{Path, PathBuf};
 

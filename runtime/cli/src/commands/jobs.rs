@@ -1,6 +1,6 @@
 //! `terrane jobs`: lists, shows and cancels asynchronous queries of all callers, in the state database of this machine.
 //!
-//! In: arguments. Out: jobs as text or JSON. A running job is cancelled by the server that runs it. Absent: running
+//! In: arguments. Out: jobs as text or JSON. A running job is cancelled by the server that runs it. Not here: running
 //! jobs (server), and reading results, which only the caller who submitted the job may do.
 
 use std::path::PathBuf;

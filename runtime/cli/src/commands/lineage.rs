@@ -1,7 +1,7 @@
 //! `terrane lineage`: draws the inputs of a member, down to columns, or its dependents.
 //!
 //! In: a project and the name of a member, metric, cube, model or node. Out: a tree, an SVG picture, a Mermaid
-//! flowchart or JSON. Absent: the lineage itself (`terrane_lineage`).
+//! flowchart or JSON. Not here: the lineage itself (`terrane_lineage`).
 
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! `terrane report`: writes a page about a project for people who do not use the program.
 //!
 //! In: a project and a caller. Out: one HTML file with the catalogue, joins, lineage, profiles and anomalies that the
-//! caller may see. Absent: computing them (app), and their pictures (`terrane_pictures`).
+//! caller may see. Not here: computing them (app), and their pictures (`terrane_pictures`).
 
 mod anomalies;
 mod catalogue;

@@ -47,7 +47,7 @@ pub struct RunArguments {
 /// Builds the models. Returns true if all of them were built.
 ///
 /// # Errors
-/// The project has errors, its warehouse can't build models, or another run is active.
+/// The project has errors, its warehouse cannot build models, or another run is active.
 pub async fn run(arguments: &RunArguments, project: Project, terminal: Terminal) -> Result<bool, Failure> {
     if wiring::is_in_memory(&project) {
         return Err(Failure::new("the warehouse is in memory: what is built there ends with this command")

@@ -60,7 +60,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 /// Serves until SIGTERM or Ctrl-C. A second signal cancels running requests.
 ///
 /// # Errors
-/// The server can't start.
+/// The server cannot start.
 pub async fn run(arguments: &ServeArguments, mut project: Project, terminal: Terminal) -> Result<(), Failure> {
     allow_open_files();
     let address = address(arguments, &project)?;
@@ -137,7 +137,7 @@ pub async fn run(arguments: &ServeArguments, mut project: Project, terminal: Ter
 fn allow_open_files() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
-    // If the limit can't be raised, `doctor` reports the consequence.
+    // If the limit cannot be raised, `doctor` reports the consequence.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 

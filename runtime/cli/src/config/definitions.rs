@@ -67,7 +67,7 @@ pub(super) fn effective(file: Option<&Node>, environment: &Environment, collecte
     is_changed.then(|| Value::Object(definitions).to_string())
 }
 
-/// Sets the value at a path and creates missing levels. Names are compared without case.
+/// Sets the value at a path and creates missing levels. Names are compared case-insensitively.
 fn put(target: &mut Option<Value>, path: Vec<String>, set: Value) {
     let mut current = target.get_or_insert(Value::Null);
     for level in path {

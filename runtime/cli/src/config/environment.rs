@@ -32,7 +32,7 @@ impl Environment {
         self.variables.get(name).map(String::as_str)
     }
 
-    /// Returns the variables for Jinja's `env_var`: those that begin with `TERRANE_VAR_`, so that a project can't read
+    /// Returns the variables for Jinja's `env_var`: those that begin with `TERRANE_VAR_`, so that a project cannot read
     /// secrets of the process.
     pub fn for_projects(&self) -> BTreeMap<String, String> {
         let shown = self.variables.iter().filter(|(name, _)| name.starts_with(FOR_PROJECTS));
@@ -87,7 +87,7 @@ impl FromIterator<(String, String)> for Environment {
     }
 }
 
-/// The reason why a value of a file can't be completed from the environment.
+/// The reason why a value of a file cannot be completed from the environment.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ExpandError {
     Unset { name: String },

@@ -1,7 +1,7 @@
 //! Settings that have no effect without another setting.
 //!
-//! In: the configuration and the keys that were set. Out: each key without effect, with the setting that it needs.
-//! Absent: a key whose switch is set explicitly, as in `metrics: {enabled: false}`, since the author chose so; and
+//! In: the configuration and the keys that were set. Out: each key without effect, with the setting that it needs. Not
+//! here: a key whose switch is set explicitly, as in `metrics: {enabled: false}`, since the author chose this; and
 //! settings that prevent a start (`start_rules`).
 
 use terrane_server::telemetry::LogOutput;

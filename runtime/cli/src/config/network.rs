@@ -134,7 +134,7 @@ pub(super) fn trusted_proxies(s: &mut Section<'_>) -> Vec<IpNet> {
 /// Reads an address or a network (`10.0.0.0/8`). An IPv4 address in IPv6 form means the IPv4 address.
 ///
 /// # Errors
-/// The fault, and a hint.
+/// Returns the fault, and a hint.
 fn network(text: &str) -> Result<IpNet, (&'static str, String)> {
     if let Ok(address) = text.parse::<IpAddr>() {
         return Ok(address.to_canonical().into());

@@ -365,7 +365,7 @@ impl<'a> Section<'a> {
         Some(values)
     }
 
-    /// Reads a nested section, also if only the environment sets a key of it.
+    /// Reads a nested section, even if only the environment sets a key of it.
     pub(super) fn section<T>(&mut self, key: &'static str, read: impl FnOnce(&mut Section<'_>) -> T) -> T {
         let (set, node) = self.take(key);
         let parsed = set.and_then(|(name, text)| self.collected.value_of(&name, text));

@@ -256,7 +256,7 @@ fn folders(s: &mut Section<'_>) -> Folders {
 
 fn warehouse(s: &mut Section<'_>) -> WarehouseConfig {
     let wanted = format!("a warehouse: {}", WAREHOUSES.join(", "));
-    // The operator's own dialect component may have another name, so unknown names are accepted here.
+    // The operator's own dialect component may have a different name, so unknown names are accepted here.
     let is_name = |text: &str| {
         !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c))
     };

@@ -1,6 +1,6 @@
 //! Records every setting that the reader reads, with its value and source.
 //!
-//! In: each key when it is read, so that the list is complete. Out: [`Setting`]s for people, without secrets. The
+//! In: each key when it is read, so that the list is complete. Out: [`Setting`]s to display, without secrets. The
 //! defaults are those of the reference (`settings.md`); a test compares them with the effective ones. Not here: the
 //! meaning of values.
 
@@ -108,7 +108,7 @@ impl ReadKeys {
         self.places.get(key)
     }
 
-    /// Records a kind of values that a key accepts. A key that is read in two ways accepts both.
+    /// Records a kind of value that a key accepts. A key that is read in two ways accepts both kinds.
     pub(super) fn mark_kind(&mut self, key: &str, kind: ValueKind) {
         let kinds = self.kinds.entry(key.to_owned()).or_default();
         if !kinds.contains(&kind) {

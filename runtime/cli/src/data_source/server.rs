@@ -43,7 +43,7 @@ pub(super) async fn open(url: &str) -> Result<OpenSource, Failure> {
     })
 }
 
-/// Replaces the password of a URL by a variable. Returns the URL and whether it had a password.
+/// Replaces the password of a URL with a variable. Returns the URL and whether it had a password.
 fn without_password(url: &str) -> (String, bool) {
     let variable = format!("${{{PASSWORD}}}");
     let (scheme, rest) = url.split_once("://").unwrap_or(("postgres", url));

@@ -1,6 +1,6 @@
-//! Numbers by the `format` of their member.
+//! Formats numbers by the `format` of their member.
 //!
-//! In: rows, and a format for each column. Out: rows whose numbers are strings for people. Numbers stay exact, because
+//! In: rows, and a format for each column. Out: rows whose numbers are formatted strings. Numbers stay exact, because
 //! they are shifted and rounded as decimal digits, never as doubles. A space separates thousands in all locales.
 
 use serde_json::Value;
@@ -68,7 +68,7 @@ pub(super) fn apply(rows: &Rows, formats: &[NumberFormat]) -> Rows {
     Rows { columns: rows.columns.clone(), is_double: rows.is_double.clone(), rows: rows.rows.iter().map(row).collect() }
 }
 
-/// Splits a number into its sign, its digits, and the number of digits behind the point; `None` for other texts.
+/// Splits a number into its sign, its digits, and the number of digits after the point; `None` for other strings.
 fn parts(text: &str) -> Option<(bool, Vec<u8>, i64)> {
     let (text, exponent) = match text.split_once(['e', 'E']) {
         Some((text, exponent)) => (text, exponent.parse::<i64>().ok().filter(|e| e.abs() < 400)?),

@@ -1,7 +1,7 @@
 //! The join graph that a caller may see.
 //!
 //! In: the access of a caller. Out: cubes and joins, as JSON and as a graph to draw. Private and closed cubes are left
-//! out. Absent: paths of joins, which a query chooses (compiler).
+//! out. Not here: paths of joins, which a query chooses (compiler).
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -1,7 +1,7 @@
 //! The lineage of a member that a caller may see.
 //!
 //! In: the lineage of a project and the name of a member, metric, cube, model or node. Out: its nodes and edges, as
-//! JSON and as a graph to draw. Absent: walks (`terrane_lineage`).
+//! JSON and as a graph to draw. Not here: walks (`terrane_lineage`).
 
 use std::collections::HashMap;
 

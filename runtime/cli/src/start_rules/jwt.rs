@@ -1,7 +1,7 @@
 //! Rules of `security.jwt` that are checked before a server starts.
 //!
-//! In: `security`. Out: an error for each setting that can't be obeyed, with the key, the reason and a hint.
-//! Not here: identity providers (`providers`), and the contents of key files (`wiring`).
+//! In: `security`. Out: an error for each setting that cannot be obeyed, with the key, the reason and a hint. Not here:
+//! identity providers (`providers`), and the contents of key files (`wiring`).
 
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_identity::MIN_SECRET_BYTES;

@@ -74,7 +74,7 @@ pub(super) async fn redis_answers(project: &Project, clock: &Arc<dyn Clock>) -> 
 }
 
 /// Returns a string that distinguishes the warehouse from others; only its digest is used. It contains the statements
-/// of `init`, because they decide what a session can read. A database in memory belongs to this process only.
+/// of `init`, because they decide what a session can read. An in-memory database belongs to this process only.
 fn identity(project: &Project) -> String {
     let warehouse = &project.config.warehouse;
     let url = warehouse.url.as_ref().map(|url| url.expose().to_owned()).unwrap_or_default();

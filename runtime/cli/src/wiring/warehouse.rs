@@ -152,7 +152,7 @@ async fn duckdb(project: &Project, registered: &[RegisteredCube], usage: &Wareho
     }
 }
 
-/// Returns the smallest file access that the project's SQL, the database's views and macros, and registered cubes need.
+/// Returns the least file access that the project's SQL, the database's views and macros, and registered cubes need.
 fn needed_access(project: &Project, registered: &[RegisteredCube]) -> FileAccess {
     let inputs = Inputs { registered: registered.to_vec(), ..project.inputs.clone() };
     if project_may_read_files(&project.source, &inputs) { FileAccess::Project } else { FileAccess::Views }
@@ -176,7 +176,7 @@ fn server(config: &WarehouseConfig) -> Result<ServerSettings, Diagnostic> {
     })
 }
 
-/// Returns the file of an embedded engine; `None` for a database in memory.
+/// Returns the file of an embedded engine; `None` for an in-memory database.
 fn file(project: &Project) -> Result<Option<std::path::PathBuf>, Diagnostic> {
     let config = &project.config.warehouse;
     if config.url.is_some() {
@@ -191,7 +191,7 @@ fn file(project: &Project) -> Result<Option<std::path::PathBuf>, Diagnostic> {
     }
 }
 
-/// Returns whether the warehouse is a DuckDB database in memory, whose data ends with the process.
+/// Returns whether the warehouse is an in-memory DuckDB database, whose data ends with the process.
 pub(super) fn is_in_memory(project: &Project) -> bool {
     project.config.warehouse.kind == "duckdb" && matches!(file(project), Ok(None))
 }

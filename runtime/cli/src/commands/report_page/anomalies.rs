@@ -1,7 +1,7 @@
 //! The anomalies of the page.
 //!
 //! In: cubes, and a caller whose policies apply. Out: for each cube with a primary time dimension, the series of some
-//! of its measures with the expected bounds, or a note with the reason why a series is missing. Absent: detectors
+//! of its measures with the expected bounds, or a note with the reason why a series is missing. Not here: detectors
 //! (components).
 
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The page: one HTML document without a reference to anything outside.
 //!
 //! In: the contents. Out: the document. The template escapes every string, control characters are replaced, and the
-//! policy of the document allows its own style and script only, by their digests. Absent: collecting the contents.
+//! policy of the document allows its own style and script only, by their digests. Not here: collecting the contents.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

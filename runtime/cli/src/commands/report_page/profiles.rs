@@ -1,7 +1,7 @@
 //! The profiles of the page.
 //!
 //! In: cubes, and a caller whose policies apply. Out: the profile of each cube with histograms, or a note with the
-//! reason why a cube has no profile. Absent: statistics (app).
+//! reason why a cube has no profile. Not here: statistics (app).
 
 use std::sync::Arc;
 

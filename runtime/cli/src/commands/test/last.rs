@@ -1,6 +1,6 @@
 //! `terrane test --last`: the newest results of the data tests that a server ran.
 //!
-//! In: the state database of this machine. Out: one line for each test, or JSON. Absent: running tests.
+//! In: the state database of this machine. Out: one line for each test, or JSON. Not here: running tests.
 
 use terrane_app::ports::data_tests::{DataTestRecords as _, DataTestRun, TestOutcome, TestResult};
 use terrane_app::ports::store::StoreError;

@@ -1,8 +1,8 @@
 //! The part of a model that its policies leave visible to one caller.
 //!
 //! In: a model and a [`SecurityContext`]. Out: an [`Access`]: the members that exist for the caller, the columns that
-//! are covered, and the rows that are hidden. `resolve` resolves names against an [`Access`], and `plan::secure`
-//! applies its restrictions. Not here: SQL.
+//! are masked, and the rows that are hidden. `resolve` resolves names against an [`Access`], and `plan::secure` applies
+//! its restrictions. Not here: SQL.
 
 mod authorized;
 mod columns;
@@ -239,7 +239,7 @@ impl<'a> Access<'a> {
     /// Checks that the caller may use the columns that a snippet reads.
     ///
     /// # Errors
-    /// A column is covered by a policy, or the snippet contains a subquery.
+    /// A policy masks a column, or the snippet contains a subquery.
     pub fn check(&self, snippet: &Snippet, column_use: ColumnUse) -> Result<(), Closed> {
         if self.is_open() {
             return Ok(());

@@ -2,8 +2,8 @@
 //!
 //! In: a rollup's time. Out: the edges of buckets, as times and as values of the column. A bucket of a day or more is a
 //! period of local time. If a time zone's clock goes back over midnight, the instants of a day are not one range. The
-//! edge between such days is never used, so that a range of buckets and a range of instants contain the same rows.
-//! Absent: SQL.
+//! edge between such days is never used, so that a range of buckets and a range of instants contain the same rows. Not
+//! here: SQL.
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;

@@ -72,8 +72,8 @@ pub enum SamplingStrategy {
     Random,
     /// Rows at equal distances in the order of their keys.
     Systematic,
-    /// Random rows, of which each value of a dimension has its share. `None` stands for the cube's primary time
-    /// dimension.
+    /// Random rows, in which each value of a dimension is represented in proportion to its rows. `None` stands for the
+    /// cube's primary time dimension.
     Stratified(Option<Arc<str>>),
 }
 

@@ -29,7 +29,7 @@ pub fn compile(
 /// `None` if the query has no measure, or if hooks allow no row.
 ///
 /// # Errors
-/// As [`compile`].
+/// Returns the same errors as [`compile`].
 pub fn compile_totals(
     profile: &DialectProfile,
     query: &SemanticQuery,
@@ -69,7 +69,7 @@ pub(crate) fn compiled(secured: &SecuredPlan<'_>, profile: &DialectProfile) -> R
 /// Compiles the statement that counts a query's groups. It is needed if a page is empty.
 ///
 /// # Errors
-/// As [`compile`].
+/// Returns the same errors as [`compile`].
 pub fn compile_count(
     profile: &DialectProfile,
     query: &SemanticQuery,
@@ -100,7 +100,7 @@ pub fn compile_count(
 /// Compiles a query to one statement with the values in its text, for people to read.
 ///
 /// # Errors
-/// As [`compile`].
+/// Returns the same errors as [`compile`].
 pub fn compile_inline(
     profile: &DialectProfile,
     query: &SemanticQuery,

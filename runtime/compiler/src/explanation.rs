@@ -94,7 +94,7 @@ pub enum PathReason {
 /// Explains a query to a caller.
 ///
 /// # Errors
-/// As [`crate::compile`].
+/// Returns the same errors as [`crate::compile`].
 pub fn explain(
     profile: &DialectProfile,
     query: &SemanticQuery,

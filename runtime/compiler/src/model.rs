@@ -95,7 +95,7 @@ pub struct Cube {
     /// True if the cube is closed to everyone, because a policy that may apply to it could not be read.
     pub is_guarded: bool,
     pub relation: Relation,
-    /// The names and SQL texts of the models that the relation refers to, if the relation reads tables that were built
+    /// The names and the SQL of the models that the relation refers to, if the relation reads tables that were built
     /// from some of them.
     pub(crate) built_from: Vec<(Arc<str>, Arc<str>)>,
     pub refresh: Option<Refresh>,
@@ -171,7 +171,7 @@ pub struct RefreshQuery {
     pub text: Arc<str>,
 }
 
-/// Texts about a member for people. No computation depends on them.
+/// The title, description and other texts of a member, for display. No computation depends on them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Presentation {
     pub title: Arc<str>,
@@ -221,7 +221,7 @@ pub struct Dimension {
     pub is_partition: bool,
     /// The kind of time. It has a meaning only for [`DimensionType::Time`].
     pub time: TimeKind,
-    /// Allowed granularities, finest first. All eight if the author named none; empty for other types than time.
+    /// Allowed granularities, finest first. All eight if the author named none; empty for types other than time.
     pub granularities: Vec<Granularity>,
     pub tests: Vec<DimensionTest>,
     /// The type that the warehouse reports; `Unknown` until types are read.

@@ -93,7 +93,7 @@ pub struct Fact<'m> {
 pub struct FactSample {
     /// The number of rows to take.
     pub rows: u64,
-    /// The number of rows to take them from, at least `rows`.
+    /// The number of rows to sample from, at least `rows`.
     pub total: u64,
     /// The primary key of the fact's cube, which is not empty.
     pub keys: Vec<DimensionId>,

@@ -1,6 +1,7 @@
 //! The state of built pre-aggregations.
 //!
-//! In: made by the caller from published generations. Out: the input of matching. Absent: builds that run or failed.
+//! In: the published generations, which the caller reads. Out: the input of matching. Not here: builds that run or
+//! failed.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -153,7 +154,7 @@ pub enum Flaw {
     AnyAge,
     /// A mean is computed as a sum divided by the number of rows.
     MeanOverRows,
-    /// Members are taken from other joins than those of the query.
+    /// Members are taken from joins that differ from those of the query.
     OtherPath,
     /// Conditions on rows behind to-many joins are left out.
     ToManyFilter,
@@ -161,7 +162,7 @@ pub enum Flaw {
     MaskedGroups,
     /// Several tables over the same time are all read.
     Overlapping,
-    /// Steps are used as if they were finer.
+    /// Stored steps are used for queries that need finer ones.
     FinerSteps,
     /// Rows without a time are left out.
     LostNulls,
@@ -221,7 +222,8 @@ impl ReadyRollups {
         self.cubes.values().all(FxHashMap::is_empty)
     }
 
-    /// Makes matching commit a mistake.
+    /// Switches off a condition of matching, so that a test can check that the wrong answers are found. `None` keeps
+    /// all conditions.
     #[cfg(feature = "planted-flaws")]
     #[doc(hidden)]
     pub fn plant(&mut self, flaw: Option<Flaw>) {
@@ -316,7 +318,7 @@ impl Stretch {
 }
 
 impl ReadyPartition {
-    /// Makes a table's name of its parts, which are quoted when they are printed.
+    /// Makes a table's name from its parts, which are quoted when they are printed.
     pub fn relation_of<'a>(parts: impl IntoIterator<Item = &'a str>) -> Vec<ColumnName> {
         parts.into_iter().map(|part| ColumnName { text: part.into(), quoted: true }).collect()
     }

@@ -38,7 +38,7 @@ const MAX_OFFSET: u64 = 1 << 40;
 /// Resolves a query against the part of a model that a caller can see.
 ///
 /// # Errors
-/// The first unknown name, value of a wrong type, or exceeded limit.
+/// Returns the first unknown name, value of a wrong type, or exceeded limit.
 pub fn resolve(
     access: &Access<'_>,
     query: &SemanticQuery,

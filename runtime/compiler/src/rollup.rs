@@ -3,7 +3,7 @@
 //! In: a model, a dialect profile, and the state of builds as plain data. Out: statements about the table of one
 //! partition, the partitions of a time range, fingerprints, and the choice of a rollup for each fact of a query
 //! (`matching`). Everything is pure: the builder of tables runs the statements and records the ready tables as
-//! [`ReadyRollups`]. Absent: creating tables, schedules.
+//! [`ReadyRollups`]. Not here: creating tables, schedules.
 
 mod coverage;
 mod matching;

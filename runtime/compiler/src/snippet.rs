@@ -44,7 +44,7 @@ pub struct Snippet {
     pub parts: Vec<SqlPart>,
     /// True for a column, a literal or a call, which needs no parentheses as an operand.
     pub is_atomic: bool,
-    /// True if the form of the expression cannot fail on any row. Its dimensions and the types of callers' values may
+    /// True if an expression of this form cannot fail on any row. Its dimensions and the types of callers' values may
     /// still make it fail.
     pub is_infallible: bool,
     /// True if it contains a subquery, which may read anything.
@@ -65,7 +65,7 @@ pub enum SqlPart {
     Measure(MeasureId),
     /// `cost`: only in metrics.
     Metric(MetricId),
-    /// `SUM(a)` inside a `number`: a hidden aggregate over the own cube.
+    /// `SUM(a)` inside a `number`: a hidden aggregate over the current cube.
     Aggregate(Box<Aggregate>),
     /// `{{ user.… }}`, only in policies. It is bound when the caller is known. `is_list` is true after `IN`.
     User(UserPart),

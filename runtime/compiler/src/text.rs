@@ -1,4 +1,4 @@
-//! Texts of a project with their places, and similar names for unknown ones.
+//! Strings and SQL of a project with their places, and suggestions for unknown names.
 //!
 //! In: files of the project. Out: values and SQL with their places in the files ([`Text`], [`SqlText`]), and places to
 //! show ([`Span`]). Not here: YAML, Jinja, SQL syntax.

@@ -1,6 +1,6 @@
 //! Types that every stage shares: logical types, granularities, bound values, kinds of members.
 //!
-//! In: nothing. Out: plain data. Not here: dialects, files and wire formats.
+//! Out: plain data. Not here: dialects, files and wire formats.
 
 mod rolling_window;
 

@@ -1,5 +1,5 @@
-//! Tests mistakes of a project that is served nevertheless: if a policy has a mistake, the data that it was to protect
-//! stays protected or is closed.
+//! Tests projects that are served in spite of mistakes: if a policy has a mistake, the data that it was meant to
+//! protect stays protected or is closed.
 //!
 //! The cases are in one file: they change one project, and a reviewer reads them as the list of all such mistakes.
 
@@ -476,7 +476,7 @@ fn cube_over(name: &str, relation: &str) -> String {
     )
 }
 
-/// A policy on `own` closes or filters the reader of each spelling.
+/// Tests that a policy on `own` closes or filters a cube that names the same file with a different spelling.
 #[test]
 fn a_policy_on_a_file_reaches_every_spelling_of_it() {
     let spellings: &[(&str, bool)] = &[
@@ -831,8 +831,8 @@ fn a_policy_for_all_cubes_hides_at_least_what_policies_for_each_cube_hide() {
     assert!(hidden > 100, "{hidden}");
 }
 
-/// Tests that a row filter for `"*"` filters or closes every cube, also registered ones. A cube that it does not close
-/// has at least as many filters as under a policy that names all cubes of the files.
+/// Tests that a row filter for `"*"` filters or closes every cube, including registered ones. A cube that it does not
+/// close has at least as many filters as under a policy that names all cubes of the files.
 #[test]
 fn a_row_filter_for_all_cubes_filters_at_least_what_one_for_each_cube_filters() {
     let mut random = Random(11);

@@ -100,7 +100,7 @@ impl Site {
         Mistake { file: self.file.clone(), range, text, code, place: (self.node.origin.offset, key.to_owned()) }
     }
 
-    /// Adds a key behind the name.
+    /// Adds a key after the name.
     fn insert(&self, key: &str, value: &str, code: &'static str) -> Option<Mistake> {
         if self.entry(key).is_some() {
             return None;
@@ -113,7 +113,7 @@ impl Site {
         Some(self.mistake(end..end, text, code, key))
     }
 
-    /// Adds an entry behind this one.
+    /// Adds an entry after this one.
     fn add(&self, entry: &str, code: &'static str) -> Option<Mistake> {
         let at = self.next_line?;
         let line = &self.text()[at..];

@@ -1,6 +1,6 @@
 //! The obligations of all governance hooks, merged and resolved to ids.
 //!
-//! In: made by `governance`. Out: the restrictions that `Access` applies. Not here: checking and merging obligations.
+//! Made by `governance`. Out: the restrictions that `Access` applies. Not here: checking and merging obligations.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The registry of diagnostic codes.
 //!
-//! In: nothing. Out: [`Code`], with the text that users see and a description. Codes are part of the interface: tools
-//! filter by them, so a released code keeps its text and meaning.
+//! Out: [`Code`], with the text that users see and a description. Codes are part of the interface: tools filter by
+//! them, so a released code keeps its text and meaning.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// All codes, in the order of their texts.
+            /// All codes, in alphabetical order.
             pub const ALL: &'static [Code] = &[$(Code::$name,)+];
 
             /// Returns the text that users see, in kebab case.

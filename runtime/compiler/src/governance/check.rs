@@ -116,8 +116,9 @@ pub(super) fn check(inspection: &Inspection<'_>, obligations: &Obligations) -> R
     Ok(checked)
 }
 
-/// Closes a cube that lacks a member named by a hook, if the query reads only the cube's table and not the cube.
-/// Otherwise anyone who defines a cube over a table could make the hook fail for queries of other cubes.
+/// Closes the cube to the caller if a hook names a member that the cube lacks, and the query reads the cube's table
+/// only through other cubes. If this were an error, anyone who defines a cube over a table could make the hook fail for
+/// queries of other cubes.
 ///
 /// # Errors
 /// Returns the fault if the query reads the cube itself.

@@ -15,7 +15,7 @@ use crate::types::{LogicalType, Value};
 /// Converts a condition on a cube or one of its aliases, which have the same dimensions.
 ///
 /// # Errors
-/// An unknown dimension, a value of another type, a tree that is too deep or too large.
+/// A dimension is unknown, a value has a different type, or the tree is too deep or too large.
 pub(super) fn predicate(cube: &Cube, own_name: &str, condition: &HookCondition) -> Result<Predicate, ObligationFault> {
     let mut reading = ConditionReader { cube, own_name, nodes: 0 };
     reading.condition(condition, 1)
@@ -150,7 +150,7 @@ impl Tested<'_> {
         }
     }
 
-    /// Returns a value as a value of the member's type. A value of another type must be equal to a value of the
+    /// Returns a value as a value of the member's type. A value of a different type must be equal to a value of the
     /// member's type.
     fn fitted(&self, value: &Value) -> Result<Value, ObligationFault> {
         const DAY: i64 = 86_400_000_000;

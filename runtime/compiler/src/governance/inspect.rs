@@ -39,7 +39,7 @@ pub struct Inspection<'m> {
 /// Collects the facts of a query for governance hooks.
 ///
 /// # Errors
-/// As `compile` without hooks.
+/// Returns the same errors as `compile` without hooks.
 pub fn inspect<'m>(
     model: &'m Model,
     query: &SemanticQuery,
@@ -75,7 +75,7 @@ impl<'m> Inspection<'m> {
     /// Checks one hook's obligations against the model and the query.
     ///
     /// # Errors
-    /// The fault of the hook.
+    /// Returns the fault of the hook.
     pub fn check(&self, obligations: &Obligations) -> Result<Checked, ObligationFault> {
         check(self, obligations)
     }
@@ -85,7 +85,7 @@ impl<'m> Inspection<'m> {
         Authorized::under(self.model, self.caller, merged(obligations))
     }
 
-    /// Returns whether the query reads the cube itself, not only its table by another name.
+    /// Returns whether the query reads the cube itself, not only its table by a different name.
     pub(super) fn names(&self, cube: CubeId) -> bool {
         self.named.contains(&cube)
     }
@@ -374,7 +374,7 @@ fn fact(model: &Model, id: DimensionId, test: &Test) -> FilterFact {
     FilterFact { member, ty: type_of(dimension), test: test.clone() }
 }
 
-/// Returns the cubes whose facts have no lower bound of time.
+/// Returns the cubes whose facts have no lower bound on time.
 fn without_time_bound(plan: &LogicalPlan<'_>) -> Vec<Arc<str>> {
     let model = plan.model;
     let has_start = |fact: &Fact<'_>| fact.row_filters.iter().any(|filter| starts(model, fact.tree.cube, filter));

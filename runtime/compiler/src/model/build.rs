@@ -1,8 +1,8 @@
 //! Builds a model from definitions.
 //!
-//! In: [`Definitions`]. Out: a [`Model`] with every reference resolved, and all diagnostics. The order: names
-//! and joins (`assemble`), snippets (`read`), metrics, cycles. At last, `prune` removes every item that depends on a
-//! broken one, so that the remaining items are sound.
+//! In: [`Definitions`]. Out: a [`Model`] with every reference resolved, and all diagnostics. The order: names and joins
+//! (`assemble`), snippets (`read`), metrics, cycles. Finally, `prune` removes every item that depends on a broken one,
+//! so that the remaining items are valid.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, OnceLock};

@@ -60,7 +60,7 @@ fn measure_type(cube: &Cube, index: u32, types: &ColumnTypes) -> Option<(Logical
     find(cube.id).or_else(|| cube.alias_of.and_then(find))
 }
 
-/// Returns whether values of a string dimension are converted: its column has another type that is known.
+/// Returns whether values of a string dimension are converted: its column has a different type that is known.
 fn is_converted(ty: LogicalType, is_special: bool) -> bool {
     use LogicalType::{Binary, Geo, Text, Unknown};
     is_special || !matches!(ty, Text | Unknown | Geo | Binary)

@@ -191,8 +191,8 @@ pub(super) fn spread(edges: &[Edge], broken: &mut Items) {
     }
 }
 
-/// Searches for cycles, depth first. The search is not recursive, because a chain may be as long as the project is
-/// large.
+/// Searches for cycles, depth first. The search is not recursive, because a chain may contain every item of the
+/// project.
 fn cycles(
     model: &Model,
     source_text: &SourceText<'_, '_>,

@@ -11,7 +11,7 @@ use super::invalid_value;
 use super::{Cube, Dimension, DimensionId, DimensionRule, DimensionTest, DimensionType, Member, Model};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{DimensionTestDefinition, DimensionTestRule, LocatedValue};
-// This import is against the order of modules, because accepted values are checked as filters of queries.
+// This import goes against the order of the modules, because accepted values are checked as filters of queries.
 use crate::query::Operator;
 use crate::resolve::refusal;
 use crate::text::Text;

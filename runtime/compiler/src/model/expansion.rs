@@ -1,6 +1,6 @@
 //! Limits the size of a member's SQL with all its references expanded.
 //!
-//! In: a model without cycles among its sound items. Out: diagnostics for members whose SQL exceeds the limits, and for
+//! In: a model whose valid items form no cycles. Out: diagnostics for members whose SQL exceeds the limits, and for
 //! join conditions that need further joins. These items, and those that depend on them, are added to the broken items,
 //! so that the SQL of no query exceeds the limits.
 
@@ -70,7 +70,7 @@ pub(super) fn check(model: &Model, references: &References<'_>, broken: &mut Ite
     }
 }
 
-/// Measures items, depth first. The search is not recursive, because a chain may be as long as the project is large.
+/// Measures items, depth first. The search is not recursive, because a chain may contain every item of the project.
 fn measure_items(model: &Model, open: &mut Vec<(Item, bool)>, broken: &Items, sizes: &mut Sizes<'_>) {
     while let Some((item, has_parts)) = open.pop() {
         if sizes.of(item).is_some() || broken.contains(&item) {

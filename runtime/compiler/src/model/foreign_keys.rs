@@ -1,8 +1,9 @@
-//! Proves by the foreign keys of the warehouse that a join always finds a row.
+//! Proves from the foreign keys of the warehouse that a join always finds a row.
 //!
 //! In: the foreign keys that the warehouse enforces. Out: the model, with a mark on each proven join. A join is proven
-//! if it leads from one table to another, its condition consists of comparisons of columns, and each compared pair is a
-//! pair of one key. Absent: reading the keys, and deciding which of them hold for all rows (the warehouse's adapter).
+//! if it leads from one table to another, its condition consists of comparisons of columns, and the compared pairs are
+//! pairs of one key. Not here: reading the keys, and deciding which of them hold for all rows (the warehouse's
+//! adapter).
 
 use std::collections::HashMap;
 use std::sync::Arc;

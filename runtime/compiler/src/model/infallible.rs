@@ -1,4 +1,4 @@
-//! Detection of expressions that cannot fail on any row, by their form.
+//! Detects expressions that cannot fail on any row, by their form.
 //!
 //! In: a walked expression. Out: whether it consists only of columns, tests for null, and comparisons of columns with
 //! strings or a caller's values. Engines convert such strings and values to the column's type, and do not convert

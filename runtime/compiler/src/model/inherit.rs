@@ -166,8 +166,8 @@ impl<'d> Merged<'d> {
         merged
     }
 
-    /// Removes an inherited member if the derived cube declares its name with another kind, such as a measure that was
-    /// a dimension.
+    /// Removes an inherited member if the derived cube declares its name with a different kind, such as a measure that
+    /// was a dimension.
     fn forget_kinds_of(&mut self, child: &CubeDefinition) {
         let measures: HashSet<&str> = child.measures.iter().map(|measure| &*measure.name.value).collect();
         let dimensions: HashSet<&str> = child.dimensions.iter().map(|dimension| &*dimension.name.value).collect();

@@ -7,7 +7,7 @@
 use super::{Cube, Dimension, DimensionType};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::LocatedValue;
-// This import is against the order of modules, because masks are checked as filters of queries.
+// This import goes against the order of the modules, because masks are checked like the filters of queries.
 use crate::query::{MemberRef, Operator, QueryError};
 use crate::resolve::refusal;
 use crate::types::Value;

@@ -1,7 +1,7 @@
 //! The columns that the condition of a join compares.
 //!
-//! In: a condition. Out: its operands, and its pairs if it is a conjunction of equalities. Absent: comparisons of other
-//! expressions (`sql::join_comparison`).
+//! In: a condition. Out: its operands, and its pairs if it is a conjunction of equalities. Not here: comparisons of
+//! other expressions (`sql::join_comparison`).
 
 use super::{ColumnName, CubeId, DimensionId, Snippet, SqlPart};
 

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{Definitions, MetricBody, MetricDefinition, MetricFilterDefinition, SqlText};
-// This import is against the order of modules, because metric filters are checked as filters of queries.
+// This import goes against the order of the modules, because metric filters are checked as filters of queries.
 use crate::query::{Operator, QueryError};
 use crate::resolve::refusal;
 use crate::snippet::grammar::Problem;

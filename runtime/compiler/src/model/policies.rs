@@ -333,7 +333,7 @@ impl PolicyReader<'_> {
                 MaskDefinition::Null => Mask::Null,
                 MaskDefinition::Hash => Mask::Hash,
                 MaskDefinition::Partial => Mask::Partial,
-                // Engines refuse to group a constant of another type, for example a string as a time.
+                // Engines refuse to group a constant of a different type, for example a string as a time.
                 MaskDefinition::Constant(constant)
                     if invalid_value::of_mask(constant, cube, &cube.dimensions[id.index as usize]).is_some() =>
                 {

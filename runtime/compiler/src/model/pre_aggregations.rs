@@ -19,7 +19,7 @@ use super::{
 };
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{Definitions, PreAggregationDefinition, SqlText, Text};
-// This import is against the order of modules, because the functions of SQL are listed in one file.
+// This import goes against the order of the modules, because the functions of SQL are listed in one file.
 use crate::sql::is_changing;
 use crate::text::Span;
 use crate::text::nearest::suggest;
@@ -399,7 +399,7 @@ impl PreAggregationReader<'_> {
         position
     }
 
-    /// Returns the member of a name; `None` if it is unknown, of another kind, or could not be read.
+    /// Returns the member of a name; `None` if it is unknown, of a different kind, or could not be read.
     fn member(
         &self,
         declared: &Text,

@@ -184,7 +184,7 @@ fn check_tokens(tokens: &[TokenWithSpan], text: &str) -> Result<(), Problem> {
     }
 }
 
-/// Replaces `{…}` by stand-ins. Each reference that cannot be resolved is a problem of its own.
+/// Replaces `{…}` with stand-ins. Each reference that cannot be resolved is a problem of its own.
 fn resolve_braces(
     mut tokens: Vec<TokenWithSpan>,
     text: &str,
@@ -398,7 +398,7 @@ fn is_filter_where(word: &sqlparser::tokenizer::Word) -> bool {
     word.value.eq_ignore_ascii_case("filter")
 }
 
-/// Replaces the stand-ins in a message of the parser by the author's source.
+/// Replaces the stand-ins in a message of the parser with the author's source.
 pub(super) fn put_back(message: &str, braces: &[Braces]) -> String {
     let mut text = message.to_owned();
     for (index, reference) in braces.iter().enumerate() {

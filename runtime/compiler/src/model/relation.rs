@@ -21,7 +21,7 @@ use crate::project::{
 };
 use crate::snippet::grammar::{Offsets, Problem, balanced, column_name, is_space, offset_of, tokenize};
 use crate::snippet::parser_error::explain;
-// This import is against the order of modules, because one file, `sql/print.rs`, writes SQL as text.
+// This import goes against the order of the modules, because one file, `sql/print.rs`, writes SQL as text.
 use crate::sql::{print_queries, print_rows_of};
 use crate::text::nearest::likely;
 
@@ -135,7 +135,7 @@ const REFRESHED: &str = "refresh_key";
 /// Models by name, each with its SQL, after the models that it reads.
 type Named = Vec<(Arc<str>, Arc<str>)>;
 
-/// Replaces models by their built relations in the SQL of cubes, if they were built with their current definitions.
+/// Replaces models with their built relations in the SQL of cubes, if they were built with their current definitions.
 pub(super) fn read_built(cubes: &mut [Cube], definitions: &Definitions, dialect: &dyn Dialect) {
     let current = |model: &&ModelDefinition| definitions.built.current.contains(&model.name.value);
     let rows: HashMap<&str, Arc<str>> = definitions
@@ -177,9 +177,9 @@ pub(super) fn built_relation(model: &ModelDefinition, dialect: &dyn Dialect) -> 
     Some([quoted(schema, dialect), quoted(name, dialect)].join("."))
 }
 
-/// Returns `models`, in which the SQL that `rows` returns for a model's name replaces the model's own SQL. Models that
-/// `reader` then does not use are removed. A model stays if its name appears anywhere in one of the remaining texts, so
-/// that the name keeps its meaning.
+/// Returns `models` with some SQL replaced: if `rows` returns SQL for a model's name, it replaces the model's own SQL.
+/// Models that `reader` then does not use are removed. A model stays if its name appears anywhere in the remaining SQL,
+/// so that the name still refers to the model.
 pub(super) fn over_built(models: &Named, reader: &Arc<str>, rows: impl Fn(&str) -> Option<Arc<str>>) -> Named {
     if models.iter().all(|(name, _)| rows(name).is_none()) {
         return models.clone();

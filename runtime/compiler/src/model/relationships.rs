@@ -1,7 +1,7 @@
 //! Joins by the columns that they compare.
 //!
 //! In: a column of a cube, and a column of another cube that it joins, perhaps under an alias. Out: the join that
-//! compares these columns. Absent: paths of several joins (`join_graph`).
+//! compares these columns. Not here: paths of several joins (`join_graph`).
 
 use super::join_columns::equalities;
 use super::{DimensionId, Join, Model};

@@ -1,7 +1,7 @@
 //! The compiled definition of a pre-aggregation.
 //!
 //! In: a definition that `pre_aggregations` resolves when a project loads. Out: the groups and aggregate states that
-//! the table of the pre-aggregation stores, and the times of its builds. Absent: statements (`crate::rollup`), the
+//! the table of the pre-aggregation stores, and the times of its builds. Not here: statements (`crate::rollup`), the
 //! state of builds, policies.
 
 use std::fmt;

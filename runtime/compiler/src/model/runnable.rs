@@ -1,4 +1,4 @@
-//! Makes runnable queries of SQL models.
+//! Makes runnable queries from SQL models.
 //!
 //! In: [`Definitions`]. Out: a complete query for each model. The models that it reads are named queries before its own
 //! SQL, in dependency order. They contain the models' SQL, or select all rows of the tables that the models were built
@@ -11,7 +11,7 @@ use super::relation::{Models, built_relation, over_built};
 use crate::diagnostic::Diagnostic;
 use crate::project::{Definitions, quote_name};
 use crate::snippet::grammar::grammar;
-// This import is against the order of modules, because one file, `sql/print.rs`, writes SQL as text.
+// This import goes against the order of the modules, because one file, `sql/print.rs`, writes SQL as text.
 use crate::sql::{print_queries, print_rows_of};
 
 /// One model's query.
@@ -60,7 +60,7 @@ struct ModelQuery {
 }
 
 impl ModelQueries {
-    /// Checks the texts of all models.
+    /// Checks the SQL of all models.
     pub fn new(definitions: &Definitions) -> Self {
         let dialect = grammar(&definitions.warehouse);
         let mut diagnostics = Vec::new();

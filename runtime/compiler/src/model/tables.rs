@@ -124,8 +124,8 @@ impl<'t> Readers<'t> {
         readers
     }
 
-    /// Returns the cubes that read, or may read, the table whose rows a cube has. The result may contain that cube, and
-    /// a cube twice.
+    /// Returns the cubes that read, or may read, the table whose rows a cube has. The result may contain that cube
+    /// itself, and may contain a cube more than once.
     pub(super) fn of_rows(&self, cube: CubeId) -> impl Iterator<Item = CubeId> + '_ {
         self.tables[cube.0 as usize].protected().flat_map(move |table| {
             let key = key_of(table);

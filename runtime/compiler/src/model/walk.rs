@@ -1,7 +1,7 @@
-//! Finds the names in a parsed expression and replaces them by finished parts.
+//! Finds the names in a parsed expression and replaces them with finished parts.
 //!
 //! In: the tree of one expression, whose braces are stand-ins. Out: the same tree with stand-ins for [`SqlPart`]s,
-//! which `read` prints and splits. Bare names become columns of the own cube, except in subqueries, whose scope is
+//! which `read` prints and splits. Bare names become columns of the current cube, except in subqueries, whose scope is
 //! unknown, and except names that are a lambda's parameters or a unit.
 
 use std::ops::ControlFlow;
@@ -289,7 +289,7 @@ impl<'w> Walk<'w> {
         Some(self.part(SqlPart::Aggregate(Box::new(aggregate))))
     }
 
-    /// Reads an expression inside an aggregation, over the rows of the own cube.
+    /// Reads an expression inside an aggregation, over the rows of the current cube.
     fn rows(&mut self, mut expr: Expr) -> Option<Snippet> {
         let scope = NameScope { place: Place::Measure, ..self.scope };
         let mut walk = Walk::new(scope, self.dialect, self.braces, self.text);

@@ -1,8 +1,8 @@
 //! Finds the place in an author's SQL that an error of the warehouse refers to.
 //!
 //! In: an author's SQL and the engine's message. Out: the place of the first name that the message quotes and the SQL
-//! contains. Engines state the place only in their message, so this module reads it. The place is for people; no
-//! decision depends on it. Not here: the choice of the SQL (`sql::place`), statements.
+//! contains. Engines state the place only in their message, so this module reads it. The place is only shown to users;
+//! no decision depends on it. Not here: the choice of the SQL (`sql::place`), statements.
 
 use crate::diagnostic::Span;
 use crate::project::{ModelDefinition, SqlText};
@@ -16,7 +16,7 @@ pub fn place_of_warehouse_error(model: &ModelDefinition, message: &str) -> Span 
 }
 
 /// Returns the place that the engine's arrow points at and the word there, if the line that the engine shows is a line
-/// of one of the texts.
+/// of one of `texts`.
 pub(crate) fn shown_in_error<'t>(texts: &[&'t SqlText], message: &str) -> Option<(Span, &'t str)> {
     texts.iter().find_map(|sql| {
         let (at, characters) = shown_in(&sql.text, message)?;
@@ -29,8 +29,8 @@ fn word_at(sql: &SqlText, at: usize, characters: usize) -> (Span, &str) {
     (sql.locate(at, characters), &sql.text[at..end])
 }
 
-/// Returns the place that the engine's arrow points at, or else of the first quoted name that one of the texts
-/// contains. Names for which `is_other` returns true are skipped.
+/// Returns the place that the engine's arrow points at, or else of the first quoted name that one of `texts` contains.
+/// Names for which `is_other` returns true are skipped.
 pub(crate) fn named_in_error<'t>(
     texts: &[&'t SqlText],
     message: &str,
@@ -82,7 +82,7 @@ fn word_outside_of_texts(text: &str, word: &str) -> Option<usize> {
 }
 
 /// Returns the names that a message quotes: first the name at the engine's arrow, then names in quotes of any kind and
-/// names behind the words that engines put before a name. For a dotted name, its last part follows. Names that the
+/// names after the words that engines put before a name. For a dotted name, its last part follows. Names that the
 /// engine only suggests are left out.
 fn quoted(message: &str) -> impl Iterator<Item = &str> {
     const GUESSES: [&str; 5] = ["did you mean", "Did you mean", "Candidate", "LINE ", "HINT"];

@@ -107,7 +107,7 @@ pub fn plan<'m>(model: &'m Model, query: ResolvedQuery) -> Result<LogicalPlan<'m
 /// all rows. With groups, the groups are ordered by the first value, the greatest first.
 ///
 /// # Errors
-/// A member or filter that the cube cannot reach.
+/// The cube cannot reach a member or a filter.
 pub(crate) fn plan_statistics<'m>(
     model: &'m Model,
     query: ResolvedQuery,

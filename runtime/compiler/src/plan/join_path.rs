@@ -179,7 +179,7 @@ pub(crate) fn path(model: &Model, start: CubeId, cube: CubeId) -> Option<Vec<(Cu
 }
 
 fn unreachable(model: &Model, from: CubeId, to: CubeId, asker: Asker<'_>) -> QueryError {
-    // A cube that isn't public stays unnamed.
+    // A cube that is not public stays unnamed.
     let reached = std::iter::once(from).chain(model.join_paths(from).all()).map(|id| model.cube(id));
     let reachable = reached.filter(|cube| cube.public).map(|cube| cube.name.clone()).take(20).collect();
     let (from, to) = (model.cube(from), model.cube(to));
@@ -202,7 +202,7 @@ pub(crate) fn joins_over<'m>(model: &'m Model, cube: CubeId, join: &'m Join) -> 
 /// Returns the joins that some snippets of a cube need.
 ///
 /// # Errors
-/// A cube that cannot be reached.
+/// A cube cannot be reached.
 pub(crate) fn joins_for<'m>(
     model: &'m Model,
     cube: CubeId,

@@ -1,7 +1,8 @@
 //! An upper bound of the number of groups.
 //!
 //! In: a plan. Out: a number that no data exceeds, if the query's own conditions set one. If the page is larger than
-//! this number, it contains all groups, which then need not be counted. Absent: estimates from statistics of the data.
+//! this number, it contains all groups, which then need not be counted. Not here: estimates from statistics of the
+//! data.
 
 use super::{Fact, SecuredPlan};
 use crate::model::DimensionId;

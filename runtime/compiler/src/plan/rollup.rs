@@ -1,7 +1,7 @@
 //! The plan of a statement that builds, checks or watches a pre-aggregation.
 //!
 //! In: a rollup and a range of its time. Out: a [`LogicalPlan`] of one fact: the cube's rows within the range that pass
-//! the rollup's own filters. Absent: policies, which apply when the stored rows are read.
+//! the rollup's own filters. Not here: policies, which apply when the stored rows are read.
 
 use super::join_path::Asker;
 use super::{ArgumentForm, Fact, JoinTree, LogicalPlan, Period, PlannedAggregate};

@@ -34,7 +34,7 @@ struct Branch<'m> {
 /// Removes the filters behind to-many joins from `filters` and returns them as semi-joins, or leaves all of them.
 ///
 /// # Errors
-/// A cube that the joined cube cannot reach. The check of the path excludes this error.
+/// The joined cube cannot reach a cube of a filter. An earlier check of the path rules this out.
 pub(super) fn take<'m>(
     model: &'m Model,
     tree: &mut JoinTree<'m>,

@@ -1,7 +1,8 @@
 //! The tables of a pre-aggregation that a fact is read from instead of its cube's rows.
 //!
-//! In: made by matching (`rollup`). Out: the input of `sql::lower`. The fact's joins and filters are unchanged: they
-//! define the rows, and they apply to the range of time that no table covers. Absent: the choice of a pre-aggregation.
+//! In: the outcome of matching (`rollup`). Out: the input of `sql::lower`. The fact's joins and filters are unchanged:
+//! they define the rows, and they apply to the range of time that no table covers. Not here: the choice of a
+//! pre-aggregation.
 
 use jiff::Timestamp;
 

@@ -1,7 +1,8 @@
 //! The rows that rolling windows need, and the windows that a query cannot have.
 //!
 //! In: a window, the axis of a query and the range along it. Out: a wider range that contains every window and limits
-//! the rows that are read, or the reason against the window. Not here: the exact ends of each window (`sql::lower`).
+//! the rows that are read, or the reason why the query cannot have the window. Not here: the exact ends of each window
+//! (`sql::lower`).
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! The keys of cubes and of their parts, and the words that are valid as values.
 //!
-//! Contains tables and lookups in them; [`cubes`](super::cubes) reads files by them.
+//! Contains tables and lookups in them; [`cubes`](super::cubes) uses them to read files.
 
 use super::definitions::MeasureType;
 use super::keys::{DESCRIPTION, FORMAT, HIDDEN, Key, Kind, META, MappingKeys, NAME, PUBLIC, TITLE, Words};

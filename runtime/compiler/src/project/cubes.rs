@@ -145,7 +145,7 @@ pub(super) fn wording(fields: &mut Fields) -> Wording {
         // Cubes have neither `format` nor `hidden`. Segments have no `format`.
         format: if fields.knows("format") { format(fields) } else { None },
         hidden: fields.knows("hidden") && fields.boolean("hidden", false),
-        // Cubes store `public` in a field of their own. Metrics don't have the key.
+        // Cubes store `public` in a field of their own. Metrics do not have the key.
         is_private: fields.knows("hidden") && fields.knows("public") && !is_public(fields),
         governed: governed(fields),
     }
@@ -170,7 +170,7 @@ fn is_public(fields: &mut Fields) -> bool {
 }
 
 /// Reads the keys of `meta` that governance and search know. Values of other types are left out, because hooks would
-/// not understand them. All other keys of `meta` are for people.
+/// not understand them. All other keys of `meta` are only for display.
 fn governed(fields: &Fields) -> Governed {
     let mut governed = Governed::default();
     let Some(Node { value: NodeValue::Map(meta), .. }) = fields.nullable("meta") else { return governed };

@@ -1,7 +1,8 @@
 //! The definitions in a project's files, with the place of every value.
 //!
-//! In: made by [`read`](super::read) alone. Out: the input of [`build`](crate::model::build). Names are not resolved
-//! yet. The structure of the files, the values of keys and Jinja have been checked. Not here: YAML types.
+//! In: the files, which only [`read`](super::read) converts. Out: the input of [`build`](crate::model::build). Names
+//! are not resolved yet. The structure of the files, the values of keys and Jinja have been checked. Not here: YAML
+//! types.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -202,7 +203,7 @@ pub struct Reference {
     pub span: Span,
 }
 
-/// Texts about a cube or member for people. No computation depends on them.
+/// The title, description and other texts of a cube or member, for display. No computation depends on them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Wording {
     pub title: Option<Arc<str>>,
@@ -283,7 +284,7 @@ pub struct DimensionDefinition {
     pub is_partition: bool,
     pub primary_time: Option<Span>,
     pub time: TimeKind,
-    /// The granularities, finest first; all eight if none is declared; empty for other types than time.
+    /// The granularities, finest first; all eight if none is declared; empty for types other than time.
     pub granularities: Vec<Granularity>,
     pub tests: Vec<DimensionTestDefinition>,
     pub wording: Wording,
@@ -303,7 +304,7 @@ pub enum DimensionTestRule {
     NotNull,
     Unique,
     AcceptedValues(Vec<LocatedValue>),
-    /// The name of another cube's dimension that has each value, such as `customers.id`.
+    /// The name of the dimension of another cube that must contain every value, such as `customers.id`.
     Relationship(Text),
 }
 
@@ -319,7 +320,7 @@ pub struct SegmentDefinition {
 #[derive(Debug, Clone, PartialEq)]
 pub struct JoinDefinition {
     pub name: Text,
-    /// The target cube, if it has another name than the join.
+    /// The target cube, if it has a different name than the join.
     pub cube: Option<Text>,
     pub relationship: Relationship,
     pub sql: SqlText,
@@ -413,7 +414,7 @@ pub struct PolicyCondition {
     pub unless_groups: Vec<Arc<str>>,
     pub auth_methods: Vec<AuthMethod>,
     pub unless_auth_methods: Vec<AuthMethod>,
-    /// Attributes, each with the values of which the caller must have one.
+    /// Attributes with lists of values. The caller must have one value of each list.
     pub attributes: Vec<(Arc<str>, Vec<Value>)>,
     pub unless_attributes: Vec<(Arc<str>, Vec<Value>)>,
     /// The effect of `attributes` on callers who lack one of these attributes.

@@ -1,6 +1,6 @@
 //! Reads definitions from YAML files.
 //!
-//! In: the paths and texts of YAML files. Out: the entries of their lists as definitions, and all diagnostics. Files
+//! In: the paths and contents of YAML files. Out: the entries of their lists as definitions, and all diagnostics. Files
 //! are parsed first ([`parse`]). Their cubes, metrics and policies are read in a second step ([`read_entries`]),
 //! because Jinja in them may refer to the sources and models of any file. Each step reads every file independently of
 //! the others. Not here: rules that span files, such as unique names (`read`).
@@ -58,7 +58,7 @@ pub(super) struct Entries {
     pub(super) unread: BTreeSet<Arc<str>>,
 }
 
-/// Parses files, given as paths and texts.
+/// Parses files, given as paths and contents.
 pub(super) fn parse(files: &[(&Arc<str>, &Arc<str>)]) -> Vec<ParsedFile> {
     parallel::map_with(files, || (), |(), (path, text)| ParsedFile::new(&file_of(path, text)))
 }

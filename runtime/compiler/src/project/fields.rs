@@ -44,7 +44,7 @@ pub(super) struct Fields<'n, 'd> {
     what: What<'n>,
     /// The place of diagnostics about the mapping: its name, or else its first key.
     origin: Origin,
-    /// The entries by the canonical name of each key, also if the key is misspelt.
+    /// The entries by the canonical name of each key, even if the key is misspelt.
     entries: Vec<(&'static str, &'n Key, &'n Node)>,
     diagnostics: &'d mut Vec<Diagnostic>,
 }
@@ -59,7 +59,7 @@ impl<'n, 'd> Fields<'n, 'd> {
         Fields::open_as(node, shape, shape.called, diagnostics)
     }
 
-    /// Opens a mapping under another name for messages.
+    /// Opens a mapping under a different name for messages.
     pub(super) fn open_as(
         node: &'n Node,
         shape: &'static MappingKeys,
@@ -185,7 +185,7 @@ impl<'n, 'd> Fields<'n, 'd> {
         !self.shape.one_of.is_empty() && !self.shape.one_of.iter().any(|key| self.has(key))
     }
 
-    /// Returns whether the key has no usable value: null, or a value of another kind.
+    /// Returns whether the key has no usable value: null, or a value of a different kind.
     pub(super) fn is_broken(&self, key: &str) -> bool {
         let Some(node) = self.nullable(key) else { return false };
         match (&node.value, self.shape.key(key).map(|key| &key.kind)) {

@@ -1,15 +1,15 @@
 //! Detection of SQL that may read files.
 //!
-//! In: the texts of a project, or of a view. Out: whether any of them may name a file. The check searches characters
-//! before anything is parsed or rendered, so it also covers SQL that cannot be parsed. It reports too much rather than
-//! too little, for example a column `t.json` or a file's name in a description. It does not find a name that Jinja
-//! puts together from parts.
+//! In: the files of a project, or the SQL of a view. Out: whether any of them may name a file. The check searches
+//! characters before anything is parsed or rendered, so it also covers SQL that cannot be parsed. It reports too much
+//! rather than too little, for example a column `t.json` or a file's name in a description. It does not find a name
+//! that Jinja puts together from parts.
 
 use super::registered::RegisteredCube;
 use super::{Inputs, SourceTree, settings};
 use crate::snippet::allowed;
 
-/// The endings of file names by which an engine reads a file, in lower case.
+/// The extensions of files that an engine can read, in lower case.
 const ENDINGS: &[&str] = &[
     "arrow", "avro", "bz2", "csv", "db", "ddb", "duckdb", "feather", "geojson", "gz", "ipc", "json", "jsonl", "ndjson",
     "orc", "parq", "parquet", "sqlite", "tsv", "txt", "xls", "xlsx", "zst",
@@ -70,7 +70,7 @@ fn names_ending(text: &str) -> bool {
     })
 }
 
-/// Returns whether SQL calls a reader such as `read_csv(…)`, also with spaces before the parenthesis.
+/// Returns whether SQL calls a reader such as `read_csv(…)`, even with spaces before the parenthesis.
 fn calls_reader(text: &str) -> bool {
     text.match_indices('(').any(|(at, _)| {
         let before = text[..at].trim_end().trim_end_matches('"');

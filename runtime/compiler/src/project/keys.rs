@@ -1,8 +1,8 @@
 //! The keys of the mappings in a project's files.
 //!
-//! In: tables beside their readers. Out: the name, kind and meaning of each key, and whether it is required.
-//! [`fields`](super::fields) reads files by these tables, and [`schema`](super::schema) makes the schemas for editors
-//! of them. Not here: the effect of a value.
+//! In: tables, which are next to their readers. Out: the name, kind and meaning of each key, and whether it is
+//! required. [`fields`](super::fields) uses these tables to read files, and [`schema`](super::schema) uses them to make
+//! the schemas for editors. Not here: the effect of a value.
 
 /// The keys of one kind of mapping.
 pub(super) struct MappingKeys {

@@ -128,7 +128,8 @@ pub(super) fn in_order(
                     let from = stack.iter().position(|(open, _)| *open == target).unwrap_or(0);
                     let path: Vec<Step> = stack[from..]
                         .iter()
-                        // The stack contains the index of the next reference; the current reference is the one before.
+                        // The stack contains the index of the next reference; the current reference is the previous
+                        // one.
                         .map(|(open, next)| Step {
                             name: Arc::clone(&models[*open].name.value),
                             span: models[*open].refs.get(next - 1).map(|reference| reference.span.clone()),

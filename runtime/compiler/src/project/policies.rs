@@ -335,7 +335,8 @@ fn attributes(fields: &mut Fields, key: &str) -> Vec<(std::sync::Arc<str>, Vec<V
     conditions
 }
 
-/// Returns the diagnostic of an attribute's value that matches no caller, or other callers than its notation suggests.
+/// Returns the diagnostic of an attribute's value that matches no caller, or matches callers that its notation does not
+/// suggest.
 fn unusable(label: &str, node: &Node) -> Option<Diagnostic> {
     match &node.value {
         NodeValue::Null => {

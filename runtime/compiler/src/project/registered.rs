@@ -1,4 +1,4 @@
-//! Cubes that were registered at run time, beside those of the project's files.
+//! Cubes that were registered at run time, in addition to those of the project's files.
 //!
 //! In: [`RegisteredCube`]s, each one entry of a `cubes:` list as JSON, and the cubes of the files. Out: their
 //! definitions. If a file defines a cube of the same name, the file's cube is served and a diagnostic reports it; the

@@ -1,6 +1,6 @@
 //! Checks that a project's SQL does not name the schema of pre-aggregation tables.
 //!
-//! In: the texts of a project. Out: an error at each file that contains the schema's name in any case. The check
+//! In: the files of a project. Out: an error at each file that contains the schema's name in any case. The check
 //! searches characters, as in `files`: it reports too much rather than too little, and does not find a name that Jinja
 //! puts together from parts.
 

@@ -169,7 +169,7 @@ fn paths(node: &Node, settings: &mut Settings, diagnostics: &mut Vec<Diagnostic>
                 if key == "models" {
                     settings.model_folder.clone_from(&folder);
                 }
-                // Only a folder with another name than the usual one must exist.
+                // Only a folder whose name is not the default must exist.
                 if key == "policies" && folder != key {
                     settings.policy_folder = Some(Text { value: folder.as_str().into(), origin: path.origin.clone() });
                 }

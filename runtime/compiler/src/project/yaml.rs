@@ -3,7 +3,7 @@
 //! In: one file. Out: a [`Node`], or the problem that stopped the parser. The tree is built from the parser's events
 //! and not by serde, which stops at the first mistake, loses quotes, and takes three times as long. Scalars keep their
 //! text, so that `no` may be a name and `1.10` a version. Duplicate keys stay, for the reader to report. Limits protect
-//! from alias bombs and deep nesting. The module is public because the command line reads its configuration and a
+//! against alias bombs and deep nesting. The module is public because the command line reads its configuration and a
 //! project's expectations with it: places, limits and words are the same everywhere.
 
 pub mod mapping;
@@ -64,7 +64,7 @@ pub struct Key {
 /// Parses one file.
 ///
 /// # Errors
-/// The problem that stopped the parser, with its place.
+/// Returns the problem that stopped the parser, with its place.
 pub fn parse(file: &Arc<SourceFile>) -> Result<Node, Diagnostic> {
     if file.text.len() > MAX_FILE_BYTES {
         return Err(Diagnostic::error(Code::FileTooLarge, format!("the file has {} bytes", file.text.len()))

@@ -1,8 +1,8 @@
 //! The pre-aggregations that serve the facts of a query, and the reasons why others do not.
 //!
-//! In: made by matching. Out: the codes of the interface in the order in which conditions are checked, a sentence for
-//! each, and the line of YAML that would help. Only administrators may see reasons because of policies, and numbers of
-//! rows. Absent: the check for administrators.
+//! In: the outcome of matching. Out: the codes of the interface in the order in which conditions are checked, a
+//! sentence for each, and the line of YAML that would help. Only administrators may see numbers of rows and the reasons
+//! that come from policies. Not here: the check for administrators.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! A query with ids instead of names, and values of their members' types.
 //!
-//! In: made by [`super::resolve`]. Out: the input of `plan`. Not here: joins, facts, SQL.
+//! In: a request, which [`super::resolve`] converts. Out: the input of `plan`. Not here: joins, facts, SQL.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub struct ResolvedQuery {
     /// The time axis, if rows are added for its steps or values are summed up along it.
     pub axis: Option<Axis>,
     /// The time along which running totals are summed up, or rolling windows move. Totals of these measures leave out
-    /// rows without the time. `None` also if a mask hides which rows have no time.
+    /// rows without the time. `None` even if a mask hides which rows have no time.
     pub running_time: Option<GroupBy>,
     pub fill_gaps: bool,
     /// The shift of each time group if the query compares with another range.
@@ -137,7 +137,7 @@ impl ValueId {
     }
 }
 
-/// A filter tree in two-valued logic: every test is true or false, also for null.
+/// A filter tree in two-valued logic: every test is true or false, even for null.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Predicate {
     Test { operand: Operand, test: Test },

@@ -123,9 +123,9 @@ impl Clock<'_> {
         })
     }
 
-    /// Returns an error if the zone's offset changes within a range by a fraction of `step`. The hours of a day after a
-    /// change by half an hour do not follow those before it at equal distances, so they cannot be numbered. A range
-    /// without a start begins at [`EARLIEST_UNBOUNDED`].
+    /// Returns an error if the zone's offset changes within a range by a fraction of `step`. If an offset changes by
+    /// half an hour, the hours before and after the change are not a multiple of an hour apart, so they cannot be
+    /// numbered. A range without a start begins at [`EARLIEST_UNBOUNDED`].
     fn check_even(&self, step: Granularity, range: OpenStretch) -> Result<(), QueryError> {
         let Units::Micros(size) = units_of(step) else { return Ok(()) };
         if self.kind != TimeKind::Utc || !step.is_sub_day() {

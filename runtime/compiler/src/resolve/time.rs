@@ -186,7 +186,7 @@ impl TimeAxis<'_> {
         if !granularity.is_sub_day() {
             return Some(self.local(bucket_end(start, granularity)?));
         }
-        // Buckets finer than a day are stretches of instants, also where the local clock jumps.
+        // Buckets finer than a day are intervals of instants, even where the local clock jumps.
         let begun = point.checked_sub(local.since(start).ok()?).ok()?;
         Some(self.instant(begun.checked_add(span_of(granularity, 1)?).ok()?))
     }

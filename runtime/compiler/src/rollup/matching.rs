@@ -4,7 +4,8 @@
 //! read tables of pre-aggregations, and for each fact the rollup that serves it or the reasons why none does. All
 //! decisions are made on resolved expressions: a rollup serves a fact only if everything that the fact reads is a
 //! function of stored columns along the same joins. The conditions are in one file, since their order decides which
-//! miss is the nearest. Absent: SQL; policies, which were applied before and are met by stored columns or cause a miss.
+//! miss is the nearest. Not here: SQL; policies, which were applied before and are met by stored columns or cause a
+//! miss.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! The partitions of a rollup.
 //!
-//! In: the stretch of time that its data covers. Out: ranges of whole buckets. Absent: which of them are built.
+//! In: the stretch of time that its data covers. Out: ranges of whole buckets. Not here: which of them are built.
 
 use jiff::civil::{Date, Time};
 

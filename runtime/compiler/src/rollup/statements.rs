@@ -1,8 +1,8 @@
-//! The statements that fill a rollup's tables, check them, and watch the rows that they are made of.
+//! The statements that fill a rollup's tables, check them, and detect changes in the rows that they are built from.
 //!
-//! In: a rollup, a dialect profile and a range of buckets. Out: texts without bound values, because some engines do not
+//! In: a rollup, a dialect profile and a range of buckets. Out: SQL without bound values, because some engines do not
 //! bind values in statements that create tables. The statements read all rows, whatever policies hide: policies apply
-//! when the stored rows are read. Absent: `CREATE TABLE`, which is the warehouse's own, and running anything.
+//! when the stored rows are read. Not here: `CREATE TABLE`, which is the warehouse's own, and running anything.
 
 use sha2::{Digest, Sha256};
 
@@ -38,7 +38,8 @@ pub struct RollupStatement {
     pub columns: Vec<StoredColumn>,
 }
 
-/// Two statements that return one row each. The rows are equal if a table has the totals of the rows it was made of.
+/// Two statements that return one row each. The rows are equal if a table has the totals of the rows that it was built
+/// from.
 #[derive(Debug, Clone)]
 pub struct RollupTotals {
     /// The statement over the cube's rows.
@@ -63,8 +64,8 @@ pub struct TotalColumn {
 #[derive(Debug, Clone)]
 pub struct ChangeMarks {
     pub text: String,
-    /// The length of the step whose start is in the first column. The start is null for rows without a time. `None` if
-    /// there is one row without that column.
+    /// The length of the steps. The first column has the start of each step, which is null for rows without a time.
+    /// `None` if the result is a single row without that column.
     pub step: Option<Granularity>,
     /// True if the last column is the newest arrival.
     pub has_arrival: bool,
@@ -80,7 +81,7 @@ impl<'m> RollupOf<'m> {
         Ok(RollupStatement { text, columns: self.columns(profile) })
     }
 
-    /// Makes the statements that compare a table with the rows that it was made of.
+    /// Makes the statements that compare a table with the rows that it was built from.
     ///
     /// # Errors
     /// [`RollupError`].
@@ -104,7 +105,7 @@ impl<'m> RollupOf<'m> {
         Ok(RollupTotals { base, stored, columns: additive.iter().enumerate().map(column).collect() })
     }
 
-    /// Makes the statement that asks for the smallest and the largest value of the time column, as one row of two
+    /// Makes the statement that returns the smallest and the largest value of the time column, as one row of two
     /// columns. Returns `None` if the rollup has no time.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! The methods by which a caller authenticates.
 //!
-//! In: the word of a policy or of a caller file. Out: an [`AuthMethod`]. Absent: the check of credentials, which
+//! In: the word of a policy or of a caller file. Out: an [`AuthMethod`]. Not here: the check of credentials, which
 //! happens before a query reaches the compiler.
 
 /// The method by which a caller proved their identity.

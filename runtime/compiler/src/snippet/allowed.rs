@@ -200,7 +200,7 @@ pub fn is_looked_up(table: &str, warehouse: &str) -> bool {
     matches!(check_table(table, warehouse), Ok(()) | Err(NotAllowed::FileTable { .. }))
 }
 
-/// Replaces references by names. The items that they refer to are checked where they are defined.
+/// Replaces references with names. The items that they refer to are checked where they are defined.
 fn without_braces(sql: &str) -> String {
     let (mut text, mut rest) = (String::with_capacity(sql.len()), sql);
     while let Some((before, after)) = rest.split_once('{') {

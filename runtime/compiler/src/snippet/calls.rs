@@ -1,8 +1,8 @@
-//! Corrects calls that the parser understands otherwise than the warehouse.
+//! Corrects calls that the parser interprets differently from the warehouse.
 //!
 //! In: a tree as it was parsed. Out: a corrected tree of the same SQL. In DuckDB, `f(a = 1)` is a comparison and not a
 //! named argument; `a -> b` reads a field of a document, unless the function takes a lambda there. Without the
-//! correction, the search for columns would miss `a`, and so would masks.
+//! correction, the search for columns would miss `a`, and masks would not apply to it.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -16,7 +16,7 @@ use sqlparser::dialect::{Dialect, DuckDbDialect, MySqlDialect, PostgreSqlDialect
 /// The schemas of the warehouse itself: in `main.f(x)`, `main` is not a column.
 const SCHEMAS: [&str; 3] = ["main", "pg_catalog", "system"];
 
-/// Corrects all calls of a tree to the warehouse's reading.
+/// Corrects all calls of a tree to match how the warehouse reads them.
 pub fn read_as_engine(tree: &mut impl VisitMut, dialect: &dyn Dialect) {
     let is_duckdb = dialect.is::<DuckDbDialect>();
     let looks_into_documents = is_duckdb

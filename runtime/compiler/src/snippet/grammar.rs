@@ -1,4 +1,4 @@
-//! The SQL grammar by which snippets of a warehouse are parsed, and places in their source text.
+//! The SQL grammar with which snippets of a warehouse are parsed, and places in their source text.
 //!
 //! In: the warehouse's type, tokens. Out: sqlparser's dialect, byte offsets, [`Problem`]s. The profile
 //! of the dialect component decides how SQL is printed; this grammar only decides how it is parsed.
@@ -79,7 +79,7 @@ pub fn offset_of(text: &str, location: Location) -> usize {
     (line_start + in_line.map_or(line.len(), |(at, _)| at)).min(text.len())
 }
 
-/// Byte offsets of places in ascending order, each found from the one before.
+/// Byte offsets of places in ascending order, each found from the previous one.
 pub(crate) struct Offsets<'t> {
     text: &'t str,
     at: usize,

@@ -10,8 +10,8 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 use super::grammar::{Problem, is_space, is_unseen, offset_of, unseen};
 use crate::diagnostic::Code;
 
-/// Returns the problem that an error of the parser reports, at its place. `readable` replaces stand-ins by the author's
-/// SQL.
+/// Returns the problem that an error of the parser reports, at its place. `readable` replaces stand-ins with the
+/// author's SQL.
 pub(crate) fn explain(
     error: &ParserError,
     text: &str,

@@ -1,7 +1,7 @@
 //! Names that replace references and finished parts while SQL is parsed.
 //!
 //! In: references and finished parts. Out: names that no author can write, their indexes, and printed text that is
-//! split at them. Absent: the meaning of a reference (`model::scope`).
+//! split at them. Not here: the meaning of a reference (`model::scope`).
 
 use sqlparser::ast::Ident;
 

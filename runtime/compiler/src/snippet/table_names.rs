@@ -86,7 +86,7 @@ fn without_scheme(path: &str) -> String {
     with_escapes_open(rest)
 }
 
-/// Replaces percent escapes such as `%2e` by a wildcard, because they may stand for any character.
+/// Replaces percent escapes such as `%2e` with a wildcard, because they may stand for any character.
 fn with_escapes_open(location: &str) -> String {
     let mut parts = location.split('%');
     let mut open = parts.next().unwrap_or_default().to_owned();

@@ -18,7 +18,7 @@ use super::grammar::tokenize;
 use super::table_functions::{Reads, is_reading_scalar, literals, main_texts, texts};
 use super::table_names::{of_directory, of_file, of_parts, of_table};
 
-/// The largest number of tokens. On longer texts, the parser could recurse too deeply.
+/// The largest number of tokens. On longer input, the parser could recurse too deeply.
 const MAX_TOKENS: usize = 4_000;
 
 /// A view or table that a statement creates from a query.

@@ -1,6 +1,6 @@
 //! The tree of a SQL statement. Text exists only in `print`.
 //!
-//! In: made by `lower`. Out: the input of `print`. Nodes borrow from the model and the plan.
+//! In: a plan, which `lower` converts. Out: the input of `print`. Nodes borrow from the model and the plan.
 
 use crate::model::{ColumnName, Cube};
 use crate::snippet::Fraction;
@@ -237,7 +237,7 @@ impl<'a> SqlExpr<'a> {
         SqlExpr::op(Op::Cast, vec![self, SqlExpr::TypeName(ty)])
     }
 
-    /// Converts an expression of type `from` if `ty` is another type. A dialect can have a template of its own for
+    /// Converts an expression of type `from` if `ty` is a different type. A dialect can have a template of its own for
     /// casts from `from`.
     pub(crate) fn cast_from(self, from: LogicalType, ty: LogicalType) -> Self {
         match from == ty {

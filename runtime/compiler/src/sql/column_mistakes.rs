@@ -78,7 +78,7 @@ fn of_measure(cube: &Cube, measure: &Measure, profile: &DialectProfile) -> Optio
     ))
 }
 
-/// Warns of a join whose condition compares a string with another type: some engines refuse it, others convert each
+/// Warns of a join whose condition compares a string with a different type: some engines refuse it, others convert each
 /// value.
 fn of_join(
     model: &Model,

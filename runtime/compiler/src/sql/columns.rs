@@ -44,7 +44,7 @@ fn time_format(plan: &LogicalPlan<'_>, kind: TimeKind) -> ColumnFormat {
     }
 }
 
-/// Returns the aggregate of a `min` or `max`, which have the type of their values.
+/// Returns the aggregate of a `min` or `max`; its result has the type of its argument.
 fn extreme<'a>(plan: &'a LogicalPlan<'_>, value: &PlannedValue<'_>) -> Option<&'a PlannedAggregate<'a>> {
     let ValueExpr::Aggregate(index) = value.expression else { return None };
     let planned = &plan.aggregates[index];

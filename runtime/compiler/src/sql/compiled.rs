@@ -32,7 +32,7 @@ pub struct CompiledSql {
     /// For each fact of the query, the pre-aggregation that it reads or the reasons why it reads none. Empty if no cube
     /// of the query has pre-aggregations.
     pub rollups: Vec<FactMatch>,
-    /// Notes for people, such as a path between cubes that is as good as another.
+    /// Notes for the author of the query, such as a path between cubes that is as good as another.
     pub warnings: Vec<String>,
 }
 

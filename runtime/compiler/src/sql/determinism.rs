@@ -2,7 +2,7 @@
 //!
 //! In: the text of a statement, including authors' SQL. Out: whether every function in it returns the same values for
 //! the same rows, by the functions' names. The text is read word by word, without the grammar of a dialect. If a part
-//! is ambiguous, the statement counts as changing. Absent: functions that a database's owner defines, and views that
+//! is ambiguous, the statement counts as changing. Not here: functions that a database's owner defines, and views that
 //! call one.
 
 /// Words that are functions without parentheses in some dialect, or that choose rows at random.

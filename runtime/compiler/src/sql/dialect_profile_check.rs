@@ -72,7 +72,7 @@ impl DialectProfile {
     /// Validates a profile as a component returned it.
     ///
     /// # Errors
-    /// Every fault, in the profile's order; at least one.
+    /// Returns every fault, in the order of the profile; at least one.
     pub fn check(raw: RawProfile) -> Result<DialectProfile, Vec<ProfileError>> {
         let mut faults = Faults::default();
         if !is_dialect_name(&raw.name) {
@@ -81,7 +81,7 @@ impl DialectProfile {
         if raw.max_params == 0 && raw.placeholders != PlaceholderStyle::None {
             faults.value("max-params", "0");
         }
-        // The printer does not support these styles yet, and a dialect that can't page would fail at each query.
+        // The printer does not support these styles yet, and a dialect that cannot page would fail at each query.
         if let LimitStyle::Top | LimitStyle::Rownum = raw.limit {
             faults.value("limit", if raw.limit == LimitStyle::Top { "top" } else { "rownum" });
         }

@@ -1,7 +1,7 @@
 //! Comparisons in the condition of a join.
 //!
 //! In: a join's condition. Out: the two operands of each comparison, each with its SQL and its form, from which its
-//! type follows if the warehouse does not report one. Absent: operands that no column of a statement can show
+//! type follows if the warehouse does not report one. Not here: operands that no column of a statement can show
 //! (subqueries, tuples, parameters of lambdas), and values inside documents, which engines convert as they compare.
 
 use std::ops::ControlFlow;

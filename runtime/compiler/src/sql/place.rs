@@ -1,7 +1,7 @@
-//! The places in a project's files of SQL that the warehouse refuses.
+//! Finds the place in a project's files of the SQL that the warehouse refused.
 //!
-//! In: a [`ProbedMember`] and the warehouse's error. Out: a name for people and the place: the name in the member's
-//! SQL that the error mentions, or else the place of the member.
+//! In: a [`ProbedMember`] and the warehouse's error. Out: the member's display name and a place. If the error mentions
+//! a name that the member's SQL contains, the place is that of the name; otherwise it is the place of the member.
 
 use super::probe::ProbedMember;
 use crate::diagnostic::Span;
@@ -12,7 +12,7 @@ use crate::project::{CubeDefinition, Definitions, MaskDefinition, SqlText, Text}
 /// The part of a cube that an error of the warehouse refers to.
 #[derive(Debug)]
 pub struct Culprit {
-    /// The name of the member for people.
+    /// The display name of the member.
     pub what: String,
     /// The place of the name in its SQL, or else of the member.
     pub span: Option<Span>,
@@ -57,7 +57,7 @@ fn line<'d>(definitions: &'d Definitions, cube: &str) -> Vec<&'d CubeDefinition>
     named(cube).map_or_else(Vec::new, |cube| cube.line(named))
 }
 
-/// Returns the name of the member for people, and its place.
+/// Returns the display name of the member, and its place.
 fn named(model: &Model, cube: CubeId, member: ProbedMember) -> (String, Option<Span>) {
     let definition = model.cube(cube);
     let name = &definition.name;

@@ -1,8 +1,8 @@
-//! Converts tests to SQL conditions in two-valued logic: every test is true or false, also for null.
+//! Converts tests to SQL conditions. A test is true or false for every value, including null.
 //!
-//! In: a [`Test`] and the tested expression. Out: a condition that is true exactly for the values that pass. The
-//! condition may be null instead of false, which is the same in a WHERE. Therefore negation is applied to the tests
-//! themselves, which handle nulls.
+//! In: a [`Test`] and the tested expression. Out: a condition that is true exactly for the values that pass. For other
+//! values it is false or null, which WHERE treats in the same way. `NOT` around a condition would be wrong for null, so
+//! the tests themselves are negated.
 
 use super::ast::SqlExpr;
 use super::dialect_profile::Op;

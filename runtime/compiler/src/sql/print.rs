@@ -57,7 +57,7 @@ pub(crate) fn print_rows_of(relation: &str) -> Arc<str> {
 /// Prints the statement that returns the warehouse's plan of a statement. `None` if the dialect has none.
 ///
 /// # Errors
-/// As [`print`].
+/// Returns the same errors as [`print`].
 pub fn print_explain(
     lowered: &Lowered<'_>,
     profile: &DialectProfile,

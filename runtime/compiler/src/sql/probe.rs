@@ -57,7 +57,7 @@ pub struct TypeProbe {
 /// table.
 ///
 /// # Errors
-/// A join that cannot be followed, or an operator that the dialect lacks.
+/// A join cannot be followed, or the dialect lacks an operator.
 pub fn type_probe(model: &Model, cube: CubeId, profile: &DialectProfile) -> Result<TypeProbe, QueryError> {
     let members = expressions(model, cube).into_iter().map(|(member, sql)| (member, Cow::Borrowed(sql)));
     let found: Vec<Probed<'_>> = members.chain(join_operands(model, cube, profile)).collect();
@@ -67,7 +67,7 @@ pub fn type_probe(model: &Model, cube: CubeId, profile: &DialectProfile) -> Resu
 /// Returns a statement whose columns are those of a table, in their order.
 ///
 /// # Errors
-/// An operator that the dialect lacks.
+/// The dialect lacks an operator.
 pub fn columns_probe(table: &[ColumnName], profile: &DialectProfile) -> Result<String, QueryError> {
     star(Source::Table { name: table, alias: PROBED }, profile)
 }
@@ -102,7 +102,7 @@ pub fn source_probes<'d>(definitions: &'d Definitions, profile: &DialectProfile)
 /// Returns a statement whose columns are those of a cube's rows.
 ///
 /// # Errors
-/// As [`columns_probe`].
+/// Returns the same errors as [`columns_probe`].
 pub fn rows_probe(model: &Model, cube: CubeId, profile: &DialectProfile) -> Result<String, QueryError> {
     star(Source::Cube { cube: model.cube(cube), alias: PROBED }, profile)
 }
@@ -121,7 +121,7 @@ fn star(source: Source<'_>, profile: &DialectProfile) -> Result<String, QueryErr
 /// Returns a probe of the cube's rows without expressions, and then a probe for each expression.
 ///
 /// # Errors
-/// As [`type_probe`].
+/// Returns the same errors as [`type_probe`].
 pub fn single_probes(model: &Model, cube: CubeId, profile: &DialectProfile) -> Result<Vec<TypeProbe>, QueryError> {
     let rows = probe(model, cube, profile, &[]);
     let single = |(member, sql)| probe(model, cube, profile, &[(member, Cow::Borrowed(sql))]);

@@ -2,9 +2,9 @@
 //!
 //! In: a join tree under a caller's row filters. Out: snippets, dimensions and conditions over its rows. An engine
 //! evaluates the conditions of a WHERE or ON in any order, and may move conditions of an outer select into an inner
-//! one, beside a row filter. So an expression that can fail on a row is put into a CASE over the row filter of the cube
-//! that it reads. CASE is the only construct whose order engines guarantee: no hidden row makes a statement fail. A
-//! column that is only compared is not put into a CASE, so that engines can use indexes and hash joins.
+//! one, next to a row filter. So an expression that can fail on a row is put into a CASE over the row filter of the
+//! cube that it reads. CASE is the only construct whose order engines guarantee: no hidden row makes a statement fail.
+//! A column that is only compared is not put into a CASE, so that engines can use indexes and hash joins.
 
 use super::ast::{Name, SqlExpr};
 use super::dialect_profile::Op;
@@ -14,7 +14,7 @@ use crate::plan::{JoinTree, NodeId, Protection, RowGuard, type_of};
 use crate::query::{Operand, Predicate};
 use crate::types::LogicalType;
 
-/// The column by which a select around a cube marks the rows that passed.
+/// The column that marks the rows of a cube that passed the row filters.
 pub(super) const PASSES: &str = "terrane_passes";
 /// The form of a string column that its indexes use: equal for all strings that are equal by code point.
 pub(super) const LOOKUP: (&str, usize) = ("text_lookup", 1);
@@ -146,7 +146,7 @@ impl<'a> RowScope<'a> {
         self.parts(planned.from, &planned.join.on, Some(node), evaluation)
     }
 
-    /// Returns a dimension that a member of `owner`'s cube refers to. It is null if no row is joined, also if its SQL
+    /// Returns a dimension that a member of `owner`'s cube refers to. It is null if no row is joined, even if its SQL
     /// would turn null into a value.
     pub(super) fn dimension(&self, owner: NodeId, id: DimensionId) -> SqlExpr<'a> {
         self.value(owner, id, Evaluation::Infallible)
@@ -164,7 +164,7 @@ impl<'a> RowScope<'a> {
     }
 
     /// Returns the value of a dimension. A string is converted so that it compares by code point; a string dimension
-    /// over a column of another type is converted to a string first.
+    /// over a column of a different type is converted to a string first.
     pub(super) fn by_code_point(&self, dimension: &Dimension, value: SqlExpr<'a>) -> SqlExpr<'a> {
         let value = if dimension.converted_from.is_some() { value.cast(LogicalType::Text) } else { value };
         if self.texts.collates && matches!(dimension.ty, DimensionType::String) {
@@ -358,7 +358,8 @@ enum Evaluation {
 }
 
 impl Evaluation {
-    /// Returns the evaluation of a part: infallible only if the part is infallible too.
+    /// Returns the evaluation of an expression to which a part is added. It is infallible only if the part is
+    /// infallible too.
     fn and(self, is_infallible: bool) -> Evaluation {
         if is_infallible { self } else { Evaluation::Fallible }
     }

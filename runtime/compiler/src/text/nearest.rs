@@ -84,7 +84,7 @@ fn distance(wanted: &str, candidate: &str) -> u32 {
     edits + 50 - prefix.min(50)
 }
 
-/// Returns the first 200 characters of a name in lower case, with `_` for each `-` and space, because people often
+/// Returns the first 200 characters of a name in lower case, with `_` for each `-` and space, because authors often
 /// confuse these.
 pub(crate) fn fold(name: &str) -> String {
     name.chars().map(|c| if c == '-' || c == ' ' { '_' } else { c.to_ascii_lowercase() }).take(200).collect()

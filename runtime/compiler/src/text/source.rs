@@ -1,4 +1,4 @@
-//! Texts of a project with their places in its files.
+//! Strings and SQL of a project, with their places in its files.
 //!
 //! In: the files of the tree. Out: [`Text`] and [`SqlText`], whose places are converted to a [`Span`] only when they
 //! are shown. An offset inside a YAML scalar is found by reading the file and the value in parallel, so that block,

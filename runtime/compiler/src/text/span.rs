@@ -1,4 +1,4 @@
-//! A place in a file, to be shown to people.
+//! A place in a file, for messages.
 
 use std::fmt;
 use std::sync::Arc;

@@ -91,7 +91,7 @@ impl WindowLength {
     /// Reads `28 day`, `1 month` or `unbounded`, in any case, with units in the singular or plural.
     ///
     /// # Errors
-    /// Any other text.
+    /// The text has a different form.
     pub fn parse(text: &str) -> Result<Self, WindowLengthError> {
         let lower = text.trim().to_ascii_lowercase();
         if lower == "unbounded" {

@@ -56,7 +56,7 @@ pub(crate) struct ExpectedDiagnostic {
     pub(crate) cause: Vec<String>,
     /// The words that the hint must contain.
     pub(crate) cure: Vec<String>,
-    /// The beginning of the place of each reference of a cycle.
+    /// For a cycle, the beginning of the place of each of its references.
     #[serde(default)]
     pub(crate) path: Vec<String>,
 }

@@ -104,7 +104,7 @@ impl<'a> Lowering<'a> {
 
     /// Selects the fact's rows with the arguments of each aggregate. With a key, the select has one row for each group
     /// and row of the fact. A row passes the filters of a metric behind a to-many join if any of its joined rows does,
-    /// hence `max`.
+    /// so the select takes the `max` of the filters.
     pub(super) fn fact_rows(
         &self,
         fact: &'a Fact<'a>,

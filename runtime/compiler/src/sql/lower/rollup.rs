@@ -2,7 +2,7 @@
 //!
 //! In: the plan of a rollup's rows. Out: one flat SELECT: its groups under the names `t0`, `d0` …, `s0` …, its states
 //! under `a0` …. If an engine does not compare strings by code point, a string is grouped by its comparable form, `k0`
-//! …, and its value is stored as well, because authors' conditions compare it as the engine does. Absent: reading the
+//! …, and its value is stored as well, because authors' conditions compare it as the engine does. Not here: reading the
 //! tables for a query.
 
 use super::{Lowered, Lowering, Name, Query, Select, Source, SqlExpr};

@@ -3,7 +3,7 @@
 //!
 //! In: a fact with its stored rows. Out: a SELECT over the UNION ALL of its parts, one for each table and one for the
 //! rows that no table covers. A part has the columns of the groups, `g0`, `g1` …, and of the states, `v0`, `v1` …; a
-//! mean also has a count, `w0` …. Masks and row filters of policies apply in each part. Absent: the choice of the
+//! mean also has a count, `w0` …. Masks and row filters of policies apply in each part. Not here: the choice of the
 //! tables.
 
 use super::rollup::total_of;

@@ -99,7 +99,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Returns the named queries that add the groups of each fact with a window to those of `base`; the last is
-    /// `parts`. Each stacks two selects, so that a null always meets a typed value: PostgreSQL takes two nulls for
+    /// `parts`. Each stacks two selects, so that a null always meets a typed value: PostgreSQL treats two nulls as
     /// strings.
     pub(super) fn window_parts(&self, base: Option<&'static str>) -> Vec<(&'static str, Query<'a>)> {
         let facts: Vec<_> = self.windowed().collect();

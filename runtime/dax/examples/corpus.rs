@@ -1,6 +1,6 @@
 //! Measures how much of a corpus of DAX the parser reads.
 //!
-//! In: files of JSON lines with `text`, `kind` and `functions`. Out: counts, and the texts that the parser refuses
+//! In: files of JSON lines with `text`, `kind` and `functions`. Out: counts, and the queries that the parser refuses
 //! although their functions are supported.
 
 #![allow(clippy::print_stdout, reason = "the counts are the output of the example")]

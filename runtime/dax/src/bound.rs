@@ -1,7 +1,7 @@
 //! A query with its names resolved. Each node has its meaning, its type, and the contexts in which it is evaluated.
 //!
 //! In: a tree, through the binder. Out: data for the planner and the evaluation, which look up no names. Row contexts
-//! are numbered from the outermost one; a node outside of them is evaluated in the filter context alone.
+//! are numbered from the outermost one; a node outside them is evaluated in the filter context alone.
 
 use std::sync::Arc;
 
@@ -160,7 +160,7 @@ pub struct Iteration {
     pub table: Table,
     pub context: u32,
     pub expression: Scalar,
-    /// The arguments that are evaluated outside of the row context.
+    /// The arguments that are evaluated outside the row context.
     pub arguments: Vec<Option<Scalar>>,
     pub order: Vec<BoundOrder>,
     pub words: Vec<&'static str>,

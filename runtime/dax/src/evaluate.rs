@@ -3,7 +3,7 @@
 //! In: an evaluation of a bound query, and the rows of the semantic queries that it has requested so far. Out: the rows
 //! of the table, or the semantic queries whose rows are missing. The caller runs those and evaluates again, until
 //! nothing is missing. Measures and rows come only from semantic queries, so that policies, caches and pre-aggregations
-//! apply. Everything else is computed here, on rows in memory. Absent on purpose: SQL, running queries.
+//! apply. Everything else is computed here, on rows in memory. Not here: SQL, running queries.
 
 mod aggregate;
 mod budget;

@@ -1,6 +1,6 @@
 //! The functions of DAX that Terrane knows, in one table.
 //!
-//! In: a name. Out: a [`Function`] with its parameters, its description, and the [`Operation`] as which it is planned.
+//! In: a name. Out: a [`Function`] with its parameters, its description, and the [`Operation`] that it is planned as.
 //! The binder, completions, the list of functions in the interface, and the documentation all use this table.
 
 mod table;
@@ -205,7 +205,7 @@ pub enum Operation {
 
 /// Returns the function with this name, in any case.
 pub fn find(name: &str) -> Option<&'static Function> {
-    // `NOT` is an operator, but the table lists it because people write it like a function.
+    // `NOT` is an operator, but the table lists it because authors write it like a function.
     FUNCTIONS.binary_search_by(|function| compare(function.name, name)).ok().map(|at| &FUNCTIONS[at])
 }
 

@@ -110,7 +110,7 @@ pub(crate) fn tokens(text: &str) -> (Vec<Token>, Vec<Problem>) {
     (lexer.tokens, lexer.problems)
 }
 
-/// Returns whether the text ends inside of a comment.
+/// Returns whether the text ends inside a comment.
 pub(crate) fn ends_in_comment(text: &str) -> bool {
     let (tokens, problems) = tokens(text);
     if problems.iter().any(|problem| matches!(problem.kind, ProblemKind::Unterminated { what: "comment", .. })) {

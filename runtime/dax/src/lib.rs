@@ -1,9 +1,8 @@
 //! The DAX language: text in, bound queries and their plans out.
 //!
 //! The stages are `text → tokens → parse → tree → bind → BoundQuery → plan → SemanticPlan`. Parsing and binding report
-//! all problems at once.
-//! The crate is pure, like the compiler: no files, no clock, no environment, no async. Absent on purpose: SQL, HTTP,
-//! SOAP, results.
+//! all problems at once. The crate is pure, like the compiler: no files, no clock, no environment, no async. Not here:
+//! SQL, HTTP, SOAP, results.
 
 mod bind;
 pub mod bound;

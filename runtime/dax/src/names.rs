@@ -1,8 +1,8 @@
 //! The tables, columns and measures that a caller may name.
 //!
 //! In: the compiler's [`Access`]. Out: ids by name, and the nearest names for an unknown one. Names are compared
-//! without regard to case. A table is a cube, a column is a dimension, and a measure is a measure or a metric. Queries
-//! can name hidden members; denied members do not exist for their callers.
+//! case-insensitively. A table is a cube, a column is a dimension, and a measure is a measure or a metric. Queries can
+//! name hidden members; denied members do not exist for their callers.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -206,7 +206,7 @@ fn ambiguous(name: &Arc<str>, names: impl Iterator<Item = Arc<str>>) -> ProblemK
     ProblemKind::AmbiguousName { name: Arc::clone(name), names: names.collect() }
 }
 
-/// Compares names without regard to case.
+/// Compares names case-insensitively.
 pub(crate) fn equal_names(one: &str, two: &str) -> bool {
     if one.is_ascii() && two.is_ascii() {
         return one.eq_ignore_ascii_case(two);

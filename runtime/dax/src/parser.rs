@@ -1,7 +1,7 @@
 //! Parses queries and expressions.
 //!
 //! In: text. Out: a tree, and every problem of the text in one run. A part that cannot be parsed becomes
-//! [`ExpressionKind::Invalid`], and parsing continues behind it. Brackets nest at most [`MAX_NESTING`] levels deep.
+//! [`ExpressionKind::Invalid`], and parsing continues after it. Brackets nest at most [`MAX_NESTING`] levels deep.
 //! Parsing stops with a problem at a deeper level.
 
 mod expression;
@@ -49,7 +49,7 @@ struct Parser {
     depth: usize,
     /// The number of prefix operators whose operands were not read yet.
     prefixes: usize,
-    /// True after a problem because of which the rest of the text is skipped.
+    /// True after a problem that causes the rest of the text to be skipped.
     is_stopped: bool,
 }
 
@@ -229,7 +229,7 @@ impl Parser {
         query
     }
 
-    /// Skips tokens until `is_end` holds outside of brackets, or until the text ends.
+    /// Skips tokens until `is_end` holds outside brackets, or until the text ends.
     fn skip(&mut self, is_end: impl Fn(&Parser) -> bool) {
         while !self.is_at_end() && !is_end(self) {
             self.advance();

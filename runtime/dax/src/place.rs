@@ -1,6 +1,6 @@
 //! Places in the text of a query.
 //!
-//! In: byte offsets. Out: lines and columns to show to people.
+//! In: byte offsets. Out: lines and columns for messages.
 
 use std::fmt;
 

@@ -2,7 +2,7 @@
 //!
 //! In: an evaluation of a bound query, and the values of its parameters. Out: a [`SemanticPlan`] with the query, the
 //! result columns, and the TOPN and the order that are applied to the finished result. If a semantic query would give a
-//! table another meaning, the table is refused with the name and the place of the construct. Absent on purpose: SQL.
+//! table a different meaning, the table is refused with the name and the place of the construct. Not here: SQL.
 
 mod condition;
 mod measures;

@@ -1,4 +1,4 @@
-//! Binding against the model of the golden tests' shop, as a caller sees it.
+//! Tests binding against the model of the golden tests' shop, as a caller sees it.
 
 use std::sync::OnceLock;
 

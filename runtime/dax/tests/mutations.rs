@@ -1,6 +1,6 @@
 //! Tests that random changes of queries make neither the parser nor the binder nor the completions panic.
 //!
-//! The original queries resemble those that people write. They are changed by removing, doubling, exchanging and
+//! The original queries resemble those that users write. They are changed by removing, doubling, exchanging and
 //! inserting parts. The same seed always creates the same texts.
 
 use terrane_compiler::{Access, SecurityContext};
@@ -143,6 +143,6 @@ fn mutated_texts_never_panic() {
             assert!(item.replaces.start <= item.replaces.end && item.replaces.end as usize <= text.len(), "{text}");
         }
     }
-    // Some changed texts are valid queries, so that binding was tested too.
+    // Some changed queries are valid queries, so that binding was tested too.
     assert!(accepted > 20, "{accepted}");
 }

@@ -1,4 +1,4 @@
-//! Tests parsing through the public interface: accepted and refused texts, recovery, printing, limits.
+//! Tests parsing through the public interface: accepted and refused queries, recovery, printing, limits.
 
 use terrane_dax::parser::{MAX_NESTING, parse_expression, parse_query};
 use terrane_dax::tree::{

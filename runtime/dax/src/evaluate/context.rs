@@ -34,7 +34,7 @@ pub(super) struct FilterList {
     pub filters: Vec<Rc<Restriction>>,
 }
 
-/// A table whose rows a filter stands for. In DAX, such a filter restricts the tables on the one side too.
+/// A table whose rows a filter represents. In DAX, such a filter restricts the tables on the one side too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Expansion {
     pub table: CubeId,

@@ -181,7 +181,7 @@ impl Datum {
         }
     }
 
-    /// Returns the exact number of an integer, a Boolean or a decimal, or `None` for other values.
+    /// Returns the exact value of an integer, a Boolean or a decimal, or `None` for other values.
     pub(super) fn exact(&self) -> Option<Decimal> {
         match self {
             Datum::Integer(value) => Some(Decimal::from(*value)),

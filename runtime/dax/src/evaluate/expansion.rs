@@ -160,8 +160,8 @@ impl<'q> Evaluator<'q> {
         Ok(columns)
     }
 
-    /// Returns whether a removal of columns changes the rows of tables on the one side, for which a filter by rows of a
-    /// table stands.
+    /// Returns whether the removed columns include a column of a table on the one side of the expanded table. The
+    /// filter by rows of the expanded table then no longer determines the rows of that table.
     pub(super) fn breaks(&self, expansion: Expansion, is_removed: &dyn Fn(DimensionId) -> bool) -> bool {
         let paths = self.model.join_paths(expansion.table);
         let has_one_side = self.model.cube(expansion.table).joins.iter().any(|join| join.relationship.is_to_one());
@@ -202,7 +202,7 @@ impl<'q> Evaluator<'q> {
         Ok(())
     }
 
-    /// Replaces the pins of a row's key by pins of all columns of the row, if only some of these columns are removed.
+    /// Replaces the pins of a row's key with pins of all columns of the row, if only some of these columns are removed.
     pub(super) fn spread(
         &self,
         context: &FilterContext,

@@ -43,8 +43,8 @@ enum Replaced {
 struct Surroundings {
     /// The pins into which the call turns the current rows. The filters of the call are evaluated without them.
     fresh: Vec<Pin>,
-    /// True if the filters around the call stay: no other filter of the call replaces or removes them, and the call's
-    /// expression does not change them.
+    /// True if the filters around the call remain in effect: no other filter of the call replaces or removes them, and
+    /// the call's expression does not change them.
     is_stable: bool,
 }
 
@@ -58,8 +58,9 @@ impl<'q> Evaluator<'q> {
         Ok(environment.with_context(context).without_rows())
     }
 
-    /// Returns a context in which a row is turned into filters. They replace the filters of the row's columns, also
-    /// those of outer rows. A row of a table replaces the filters of the table and of the tables on its one side.
+    /// Returns a context in which a row is turned into filters. They replace the filters of the row's columns,
+    /// including those of outer rows. A row of a table replaces the filters of the table and of the tables on its one
+    /// side.
     fn with_row(&self, context: &FilterContext, frame: &Frame, place: Place) -> Result<FilterContext> {
         let own = self.pins_of_row(frame, place)?;
         let tables = frame.table.expansion.iter().filter(|one| one.is_whole).map(|one| one.table);
@@ -337,8 +338,8 @@ impl<'q> Evaluator<'q> {
         Ok(FilterContext { filters: self.filter_list(filters), pins, relationships: Rc::clone(&context.relationships) })
     }
 
-    /// Returns the tables whose rows are filters, and for which the rows on the one side are unknown after the removal of
-    /// columns.
+    /// Returns the tables whose rows are used as filters, and whose rows on the one side are unknown once the columns
+    /// are removed.
     fn broken_tables(&self, context: &FilterContext, is_removed: &dyn Fn(DimensionId) -> bool) -> Vec<CubeId> {
         let of_pins = context.pins.iter().filter_map(|pin| pin.expansion);
         let of_filters = context.filters.filters.iter().flat_map(|filter| filter.expansion.iter().copied());
@@ -396,7 +397,7 @@ impl<'q> Evaluator<'q> {
             }
             AllOf::Everything | AllOf::Table(_) => return Ok(()),
         };
-        // A column outside of the key can be removed, because the key still stands for the row.
+        // A column outside the key can be removed, because the key still stands for the row.
         let is_key_of = |cube: CubeId, column: &DimensionId| {
             column.cube == cube && self.model.cube(cube).primary_key.contains(&column.index)
         };

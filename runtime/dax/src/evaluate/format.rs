@@ -128,7 +128,7 @@ fn in_section(digits: &str, parts: &[Part]) -> String {
     let end = parts.iter().position(|part| matches!(part, Part::Exponent { .. })).unwrap_or(parts.len());
     let (whole, rest) = parts.split_at(point.unwrap_or(end).min(end));
     let fraction: Vec<Part> = rest.iter().take(end - whole.len()).copied().filter(is_digit).collect();
-    // Each comma behind the last digit divides the number by a thousand. Other commas separate thousands.
+    // Each comma after the last digit divides the number by a thousand. Other commas separate thousands.
     let last = whole.iter().rposition(is_digit);
     let commas_behind = whole.iter().skip(last.map_or(0, |at| at + 1)).filter(|part| **part == Part::Comma).count();
     let has_groups = last.is_some_and(|last| whole[..last].contains(&Part::Comma));

@@ -24,7 +24,7 @@ pub(super) struct Rows {
     pub columns: Arc<[TableColumn]>,
     /// For each column, true if its values were fetched. `None` if the values of all columns were fetched.
     pub fetched: Option<Rc<[bool]>>,
-    /// The columns of tables on the one side of joins. Their values follow the own values of each row.
+    /// The columns of tables on the one side of joins. Their values follow each row's own values.
     pub related: Rc<[DimensionId]>,
     /// The table of the model, if the rows are rows of a table of the model.
     pub rows_of: Option<CubeId>,

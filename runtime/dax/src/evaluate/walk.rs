@@ -217,7 +217,7 @@ impl<'q> Scanner<'_, 'q> {
                 if *context == self.context {
                     self.scan.columns.insert(*column);
                 }
-                // A lower number is a row context around the node; a higher number is one inside of it.
+                // A lower number is a row context around the node; a higher number is one inside it.
                 self.scan.is_open |= *context < self.context;
             }
             ScalarKind::Related { context, column } => {

@@ -1,6 +1,6 @@
 //! Conditions over one row as filters of a semantic query.
 //!
-//! A comparison in DAX replaces BLANK by the zero of the other side's type. A comparison in a semantic query is false
+//! A comparison in DAX replaces BLANK with the zero of the other side's type. A comparison in a semantic query is false
 //! for null, except `notEquals`, which is true whenever `equals` is not. Each filter states how BLANK compares.
 
 use std::cmp::Ordering;

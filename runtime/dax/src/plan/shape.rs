@@ -73,7 +73,8 @@ pub(super) struct SemanticTable {
 }
 
 impl SemanticTable {
-    /// Returns the plan, or a problem if a semantic query would have other rows or values than the table.
+    /// Returns the plan, or a problem if a semantic query would have rows or values that differ from those of the
+    /// table.
     pub(super) fn finish(self, model: &Model, order: Vec<OrderKey>) -> Result<SemanticPlan, Problem> {
         let facts = self.facts(model)?;
         for filter in &self.filters {

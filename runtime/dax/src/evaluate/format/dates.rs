@@ -32,7 +32,7 @@ const GENERAL: &str = "m/d/yyyy h:nn:ss AM/PM";
 /// The elements for the two halves of a day, each with the words for the first and the second half.
 const HALVES: [&str; 4] = ["AM/PM", "am/pm", "A/P", "a/p"];
 
-/// Returns whether a format is one of dates: it has letters of dates, and no digit elements of numbers.
+/// Returns whether a format is a date format: it has letters for parts of a date, and no digit placeholders of numbers.
 pub(super) fn is_format(format: &str, name: &str) -> bool {
     let mut is_quoted = false;
     let mut has_date = false;

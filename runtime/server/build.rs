@@ -26,7 +26,7 @@ fn main() -> io::Result<()> {
 }
 
 /// Copies the files to the output folder. The program includes the copies, because clones of the repository can share a
-/// target folder, and each clone has the original files at another path.
+/// target folder, and each clone has the original files at a different path.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     for name in FILES {
         fs::copy(from.join(format!("{name}.gz")), to.join(format!("{name}.gz")))?;

@@ -1,7 +1,7 @@
 //! The protocol of the DAX routes: REST that accepts Basic credentials, which spreadsheets and BI clients send.
 //!
-//! In: requests below `/api/v1/dax`. Out: errors of REST, and challenges that name Basic first. Absent on purpose:
-//! XMLA, whose errors are faults.
+//! In: requests below `/api/v1/dax`. Out: errors of REST, and challenges that name Basic first. Not here: XMLA, whose
+//! errors are faults.
 
 use axum::extract::Request;
 use axum::http::header::WWW_AUTHENTICATE;

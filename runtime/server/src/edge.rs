@@ -2,8 +2,8 @@
 //! security headers, authentication, limits, bodies.
 //!
 //! In: a request and its connection, the protocols, and a router. Out: a response, in every case. One plain function
-//! does most of the work, because a stack of layers would cost time in every request; only compression is a layer.
-//! Absent on purpose: sockets (`serve`), and the protocols (`rest`, `graphql`, `xmla`), which render errors.
+//! does most of the work, because a stack of layers would cost time in every request; only compression is a layer. Not
+//! here: sockets (`serve`), and the protocols (`rest`, `graphql`, `xmla`), which render errors.
 
 mod accept;
 mod admission;
@@ -68,7 +68,8 @@ const CORRELATION_HEADER: HeaderName = HeaderName::from_static("x-correlation-id
 /// The connection on which a request arrived.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Connection {
-    /// The address of the socket's peer. If the peer is a trusted proxy, the edge replaces it by the client's address.
+    /// The address of the socket's peer. If the peer is a trusted proxy, the edge replaces it with the client's
+    /// address.
     pub peer: Option<IpAddr>,
     /// True if the server accepts no more connections. Only probes are then answered.
     pub is_surplus: bool,

@@ -2,7 +2,7 @@
 //!
 //! In: requests, whose operations the executor of `terrane-graphql` reads and runs. Out: responses by the specification
 //! of GraphQL over HTTP, streams of events, and sessions of `graphql-transport-ws`. Errors of the edge, such as 401 and
-//! 429, are GraphQL errors too. Absent on purpose: the schema, and limits of documents (`terrane-graphql`).
+//! 429, are GraphQL errors too. Not here: the schema, and limits of documents (`terrane-graphql`).
 
 mod answer;
 mod docs;

@@ -1,8 +1,8 @@
 //! The server: HTTP in, use cases of the app, HTTP out. Handlers translate and decide nothing.
 //!
 //! In: an [`App`] (use cases and ports) and a bound socket. Out: [`serve`], and [`Edge`] for tests and for custom
-//! servers. [`telemetry`] writes the log and records metrics. Absent on purpose: configuration and wiring (cli),
-//! warehouses and stores, and the data of the interface (wire).
+//! servers. [`telemetry`] writes the log and records metrics. Not here: configuration and wiring (cli), warehouses and
+//! stores, and the data of the interface (wire).
 
 mod app;
 mod dax;

@@ -2,7 +2,7 @@
 //!
 //! In: every [`Route`] with its [`Doc`], and whether anonymous callers may read. Out: one JSON document. Schemas are
 //! derived from the types of the wire. This module adds the parts that all operations share: credentials, and the
-//! errors of bodies, callers and a busy server. Absent on purpose: names of the served project.
+//! errors of bodies, callers and a busy server. Not here: names of the served project.
 
 mod doc;
 
@@ -250,7 +250,7 @@ mod tests {
         }
     }
 
-    /// Collects objects that a generator cannot name: those described inside of alternatives and lists.
+    /// Collects objects that a generator cannot name: those described inside alternatives and lists.
     fn unnamed(json: &Json, place: &str, found: &mut Vec<String>) {
         match json {
             Json::Object(fields) => {

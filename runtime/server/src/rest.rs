@@ -1,7 +1,7 @@
 //! The REST protocol: one file per family of resources.
 //!
 //! In: the use cases. Out: routes with their descriptions, and errors in the interface's JSON form. Handlers translate
-//! and decide nothing. Absent on purpose: authentication, limits and bodies (`edge`), readers and writers (`wire`).
+//! and decide nothing. Not here: authentication, limits and bodies (`edge`), readers and writers (`wire`).
 
 mod accounts;
 mod anomaly;

@@ -175,8 +175,8 @@ impl Server {
     }
 
     /// Accepts connections until none has arrived for [`QUIET`], at most for [`LAST_CONNECTIONS`], and closes the
-    /// listener. Closing it resets the connections that wait to be accepted, so a balancer that sees `/health/ready` fail
-    /// has the time to open no further one.
+    /// listener. Closing it resets the connections that wait to be accepted, so a balancer first gets time to notice
+    /// that `/health/ready` fails, and to open no further connections.
     async fn accept_last(&self, listener: TcpListener) {
         let accepting = async {
             while let Ok(Ok((stream, peer))) = tokio::time::timeout(QUIET, listener.accept()).await {
@@ -307,7 +307,7 @@ enum EndedEarly {
     Handshake(#[from] io::Error),
 }
 
-/// Returns whether the client went away before its connection was accepted.
+/// Returns whether an error of `accept` concerns only one connection, because its client has gone.
 fn is_of_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)

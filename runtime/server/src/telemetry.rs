@@ -183,7 +183,7 @@ pub fn init(settings: &LogSettings, clock: Arc<dyn Clock>) -> Result<LogGuard, T
 /// Returns the log without installing it; a test sets it for one thread.
 ///
 /// # Errors
-/// As [`init`].
+/// Returns the same errors as [`init`].
 pub fn subscriber(
     settings: &LogSettings,
     clock: Arc<dyn Clock>,
@@ -215,7 +215,7 @@ fn note(settings: &LogSettings, clock: Arc<dyn Clock>) -> Note {
     })
 }
 
-/// Logs panics as events with their place, in the span where they happen.
+/// Logs panics as events with their location, in the span where they happen.
 fn log_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(|place| format!("{}:{}", place.file(), place.line()));

@@ -2,7 +2,7 @@
 //!
 //! In: two PEM files. Out: the configuration of handshakes: TLS 1.2 or 1.3 by rustls and ring, with HTTP/1.1 as the
 //! protocol inside. Open connections keep the certificate that they began with. If a new certificate cannot be used,
-//! the log reports the reason, and the old certificate stays. Absent on purpose: sockets (`serve`).
+//! the log reports the reason, and the old certificate stays. Not here: sockets (`serve`).
 
 mod validity;
 

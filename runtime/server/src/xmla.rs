@@ -1,9 +1,9 @@
 //! XML for Analysis on `/api/v1/dax/xmla`.
 //!
 //! In: envelopes by POST, whose requests `terrane-xmla` reads. Out: rowsets of the project, rows of DAX, or a fault.
-//! Faults have status 200, because many clients show nothing of a fault with another status. Only a missing or wrong
-//! credential is a 401, after which clients send their password. Absent on purpose: the envelope (`terrane-xmla`), and
-//! answers to queries (`app::dax`).
+//! Faults have status 200, because many clients do not show a fault with another status. Only a missing or wrong
+//! credential is a 401, after which clients send their password. Not here: the envelope (`terrane-xmla`), and answers
+//! to queries (`app::dax`).
 
 mod docs;
 mod execute;

@@ -2,7 +2,7 @@
 //!
 //! In: headers, and the types that a route can answer with, in the server's order. Out: the preferred type. Among types
 //! with equal weights, one that the client names is preferred to one that a wildcard includes; then the server's order
-//! decides. Absent on purpose: the error if no type fits, because each route names its own types.
+//! decides. Not here: the error if no type fits, because each route names its own types.
 
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;

@@ -1,8 +1,8 @@
 //! Authentication and authorization of a request.
 //!
 //! In: a request and the access that its route requires. Out: the request with its caller, who is within the rate
-//! limits, or an error. Only the authenticator receives secrets. Absent on purpose: checking credentials and recording
-//! denials (`app::security`), counting (`app::limits`).
+//! limits, or an error. Only the authenticator receives secrets. Not here: checking credentials and recording denials
+//! (`app::security`), counting (`app::limits`).
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Reads the bodies of requests, by content type.
 //!
 //! In: a request and the format that its route reads. Out: the decoded bytes, within the limits of size and time. The
-//! size limit applies to the body as it is sent and to the decoded one. Absent on purpose: parsing (`wire`).
+//! size limit applies to the body as it is sent and to the decoded one. Not here: parsing (`wire`).
 
 use axum::extract::Request;
 use axum::http::HeaderMap;

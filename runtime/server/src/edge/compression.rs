@@ -1,9 +1,9 @@
 //! Compresses answers with gzip or zstd if `Accept-Encoding` allows it (RFC 9110, section 12.5.3).
 //!
 //! In: a service with whole or streamed answers. Out: a service with compressed answers. Large answers are compressed
-//! while they are sent, so that streams stay streams and memory is bounded. If a body breaks off, its error is passed
-//! on instead of the end of the coding, so that no partial answer looks complete. Every answer that could have been
-//! compressed has `Vary: Accept-Encoding`. Not here: bodies of requests (`content_coding`).
+//! while they are sent, so that streams stay streams and memory is bounded. If a body fails midway, its error is passed
+//! on and the compressed stream is not completed, so that no partial answer looks complete. Every answer that could
+//! have been compressed has `Vary: Accept-Encoding`. Not here: bodies of requests (`content_coding`).
 
 use axum::http::{Extensions, HeaderMap, StatusCode, Version};
 use tower_http::CompressionLevel;

@@ -1,8 +1,8 @@
 //! Callers whose connection outlives its request: sockets, and streams of events.
 //!
 //! In: an admitted request, or a credential in a message of the connection. Out: the caller, and the moment at which
-//! the caller's credential ends: it expires, is revoked, or gets other rights. Absent on purpose: the reaction to this
-//! end, which depends on the protocol.
+//! the caller's credential ends: it expires, is revoked, or gets other rights. Not here: the reaction to this end,
+//! which depends on the protocol.
 
 use std::sync::Arc;
 use std::time::Duration;

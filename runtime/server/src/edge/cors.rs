@@ -2,8 +2,8 @@
 //!
 //! In: the origins that the operator listed. Out: answers to preflights, which reach no handler and need no credential,
 //! and headers on every other answer, including errors. The server accepts no cookie as a credential, so no answer
-//! allows browsers to send cookies: a page sets the header `Authorization` itself. Absent on purpose: checking the
-//! syntax of an origin (configuration).
+//! allows browsers to send cookies: a page sets the header `Authorization` itself. Not here: checking the syntax of an
+//! origin (configuration).
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -77,8 +77,8 @@ impl Cors {
     }
 
     /// Returns whether a page may open a WebSocket: a page of this server, or one of an allowed origin. The server
-    /// checks this itself, because browsers do not apply CORS to WebSockets. A request without an origin is not a
-    /// browser's.
+    /// checks this itself, because browsers do not apply CORS to WebSockets. A request without an origin is not from a
+    /// browser.
     pub(crate) fn admits_socket(&self, headers: &HeaderMap) -> bool {
         let mut origins = headers.get_all(ORIGIN).iter();
         match (origins.next(), origins.next()) {

@@ -1,8 +1,8 @@
 //! The credentials of a request.
 //!
 //! In: `Authorization` and the query parameter `api_key`. Out: [`Credentials`], or the reason why they cannot be read.
-//! A key may be a query parameter; a token may not, because addresses are logged in many places. Absent on purpose:
-//! proving who sent them (`app::security`).
+//! A key may be a query parameter; a token may not, because addresses are logged in many places. Not here: proving who
+//! sent them (`app::security`).
 
 use axum::extract::Request;
 use axum::http::header::AUTHORIZATION;

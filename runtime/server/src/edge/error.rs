@@ -1,8 +1,8 @@
 //! Errors of requests, before a protocol renders them.
 //!
 //! In: an [`ErrorBody`], or an error of a use case. Out: the body, with the headers that any protocol sends. Errors of
-//! the state database and of plugins are logged here, since callers must not see their causes. Absent on purpose:
-//! codes and fields (wire), forms and challenges (the protocols).
+//! the state database and of plugins are logged here, since callers must not see their causes. Not here: codes and
+//! fields (wire), forms and challenges (the protocols).
 
 use std::time::Duration;
 

@@ -44,7 +44,7 @@ fn is_known(host: &str, listed: &[String]) -> bool {
     name.parse::<IpAddr>().is_ok() || is_name("localhost") || listed.iter().any(|known| is_name(known))
 }
 
-/// Returns the name without a port, or `None` if the part behind the colon is not a port.
+/// Returns the name without a port, or `None` if the part after the colon is not a port.
 fn without_port(host: &str) -> Option<&str> {
     let after_address = host.rfind(']').map_or(0, |bracket| bracket + 1);
     match host[after_address..].find(':') {

@@ -1,8 +1,8 @@
 //! The properties of a protocol that the edge needs.
 //!
 //! In: the head of a request. Out: the protocol that answers the request. A protocol renders errors in its own form,
-//! including the errors of the edge: admission, limits, bodies, CORS, panics. Absent on purpose: the protocols
-//! themselves (`rest`, `graphql`, `xmla`).
+//! including the errors of the edge: admission, limits, bodies, CORS, panics. Not here: the protocols themselves
+//! (`rest`, `graphql`, `xmla`).
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The records of a request: two events of the log, the metrics of its route, its span.
 //!
 //! In: a request's head, then its response. Out: the first event at once; the other records when the last byte of the
-//! response was passed on, or when the client has gone. Absent on purpose: storing these (`telemetry`).
+//! response was passed on, or when the client has gone away. Not here: storing these (`telemetry`).
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,7 +25,7 @@ use crate::app::App;
 use crate::telemetry::mask;
 use crate::telemetry::metrics::EndedRequest;
 
-/// The status in the log of a request whose client went away before its answer.
+/// The status in the log of a request whose client disconnected before its answer.
 const CLIENT_CLOSED_REQUEST: u16 = 499;
 /// The endpoint, in the log and the metrics, of a request that matches no route.
 const UNMATCHED: &str = "unmatched";

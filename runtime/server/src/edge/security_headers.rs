@@ -8,7 +8,7 @@ use axum::http::header::{
 const SECURE_ONLY: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 /// Adds the headers. Answers are not stored by caches, except those with a cache policy or an entity tag; browsers do
-/// not guess another content type.
+/// not guess a different content type.
 pub(super) fn add(headers: &mut HeaderMap, is_secure: bool) {
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if !headers.contains_key(CACHE_CONTROL) && !headers.contains_key(ETAG) {

@@ -2,7 +2,7 @@
 //!
 //! In: an operation. Out: an event `next` for each response, then `complete`. Comments are sent at an interval, so that
 //! proxies do not close the connection. The stream ends with an error if the caller's credential ends, and without one
-//! if the server stops. Absent on purpose: the mode with one connection for several operations; sockets offer that.
+//! if the server stops. Not here: the mode with one connection for several operations; sockets offer that.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! One operation: read, executed, and recorded in the log and the metrics.
 //!
 //! In: a request and its caller. Out: one response, or a stream of responses. A panic ends its operation with an error,
-//! and the connection's other operations go on. Absent on purpose: the form in which responses are sent.
+//! and the connection's other operations go on. Not here: the form in which responses are sent.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;

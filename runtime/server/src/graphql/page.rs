@@ -1,8 +1,8 @@
-//! A page to try operations: GraphiQL, with all of its files inside of the program.
+//! A page to try operations: GraphiQL, with all of its files inside the program.
 //!
 //! In: a browser's request. Out: the page, its script and style, and the packages that `cargo xtask setup` prepared and
-//! compressed. The page loads nothing from another host, which its headers enforce. The credential that a user
-//! types stays in the tab. Absent on purpose: the project's names; the page needs no credential.
+//! compressed. The page loads nothing from another host, which its headers enforce. The credential that a user types
+//! stays in the tab. Not here: the project's names; the page needs no credential.
 
 use std::io::Read as _;
 

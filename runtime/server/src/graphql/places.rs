@@ -1,8 +1,8 @@
-//! Bounds on sockets.
+//! Limits the number of sockets.
 //!
 //! In: clients who open a socket, and callers who open its session. Out: a place, which is released when it is dropped,
-//! or an error. Absent on purpose: subscriptions (`app::live`), the bound of operations of one socket
-//! (`socket::session`), and the rate of requests (`app::limits`).
+//! or an error. Not here: subscriptions (`app::live`), the limit of operations of one socket (`socket::session`), and
+//! the rate of requests (`app::limits`).
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 //! In: a handshake, and the client's messages. Out: the server's messages, until one side closes the socket. The rules
 //! of the protocol are in [`session`]; sockets, time limits and authentication are in this file. One task runs all
 //! operations of a socket. The task polls an operation only if the client reads, so a slow client gets the newest
-//! result, and a socket holds one message in memory. Absent on purpose: shared queries of subscriptions (`app`).
+//! result, and a socket holds one message in memory. Not here: shared queries of subscriptions (`app`).
 
 mod credentials;
 mod handshake;
@@ -230,7 +230,7 @@ async fn send(stream: &mut SocketStream, text: String) -> Option<()> {
     deliver(stream, Message::Text(text.into())).await
 }
 
-/// Sends a message; `None` if the client has gone or does not read. While a message waits, neither the end of the
+/// Sends a message; `None` if the client has gone away or does not read. While a message waits, neither the end of the
 /// credential nor the shutdown is noticed.
 async fn deliver(stream: &mut SocketStream, message: Message) -> Option<()> {
     tokio::time::timeout(SEND_TIMEOUT, stream.send(message)).await.ok()?.ok()

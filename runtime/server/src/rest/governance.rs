@@ -186,7 +186,7 @@ async fn assign(app: App, call: Call) -> Result<Response, ApiError> {
             let answer = created(&OwnerAssignment::new(&wanted.artifact, owner));
             Ok(with_version(answer, view.version))
         }
-        // Another caller removed the owner meanwhile.
+        // Another caller removed the owner in the meantime.
         None => Ok(with_version(created(&ArtifactOwners::new(&wanted.artifact, &view)), view.version)),
     }
 }

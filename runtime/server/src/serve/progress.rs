@@ -1,7 +1,7 @@
 //! A socket with a timeout for writes, which holds the connection's permit.
 //!
 //! In: a stream. Out: the same stream. A client that does not read for too long loses its connection, so that unread
-//! answers do not fill the memory. The permit is released when the stream is dropped, also after an upgrade of the
+//! answers do not fill the memory. The permit is released when the stream is dropped, even after an upgrade of the
 //! connection.
 
 use std::io;

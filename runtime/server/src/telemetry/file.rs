@@ -1,9 +1,9 @@
 //! A log file that is renamed when it is large.
 //!
 //! In: whole lines. Out: a file of a bounded size, and a bounded number of older ones. A file that another program
-//! moved or removed is replaced by a new one, and a rename that fails does not stop the log. Absent on purpose: an
-//! external crate. file-rotate cuts in the middle of a line or only after the size was exceeded, continues to write to
-//! a file that was moved away, and needs chrono.
+//! moved or removed is replaced by a new one, and a rename that fails does not stop the log. Not here: an external
+//! crate. file-rotate cuts in the middle of a line or only after the size was exceeded, continues to write to a file
+//! that was moved away, and needs chrono.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

@@ -43,7 +43,7 @@ impl LogLayer {
         LogLayer { settings, clock, sink }
     }
 
-    /// Returns whether events of a place in the code are written. The decision is made once for each place.
+    /// Returns whether the events of a call site are written. `tracing` asks once for each call site.
     fn writes(&self, metadata: &Metadata<'_>) -> bool {
         if metadata.is_span() {
             return is_ours(metadata.target()) && metadata.fields().field(CORRELATION_ID).is_some();

@@ -70,7 +70,7 @@ impl<'o> Line<'o> {
         }
     }
 
-    /// Writes a value of another type as its text.
+    /// Writes a value of a different type as its text.
     pub(super) fn display(&mut self, name: &str, value: &fmt::Arguments<'_>) {
         match value.as_str() {
             Some(text) => self.text(name, text),

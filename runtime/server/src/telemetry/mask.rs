@@ -2,8 +2,8 @@
 //!
 //! In: text that is about to be written. Out: the same text with `***` instead of API keys, bearer and basic
 //! credentials, JWTs, passwords of URLs, and values of parameters with secret names. Clients put credentials into
-//! paths, agents and ids by mistake. If it is uncertain whether text is a secret, it is masked. Absent on purpose:
-//! fields with secret names (`line`).
+//! paths, agents and ids by mistake. If it is uncertain whether text is a secret, it is masked. Not here: fields with
+//! secret names (`line`).
 
 use std::borrow::Cow;
 
@@ -211,7 +211,7 @@ fn spoken_value(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let behind = &bytes[at + 1..];
     let blank = run(behind, |letter| letter == b' ');
     let said = &behind[blank..];
-    // A scheme is shown; the credential behind it is masked by its own rule.
+    // A scheme is shown; the credential after it is masked by its own rule.
     let has_scheme = [&b"bearer"[..], b"basic"].iter().any(|name| scheme(said, name).is_some());
     let is_said = blank > 0 && !has_scheme && ends_secret(name_before(bytes, at));
     is_said.then(|| {

@@ -62,7 +62,7 @@ impl Metrics {
     /// Registers all metrics.
     ///
     /// # Errors
-    /// Two metrics have one name, which a test excludes.
+    /// Two metrics have the same name. A test rules this out.
     pub fn new(settings: &MetricsSettings) -> Result<Self, prometheus::Error> {
         let registry = Registry::new();
         let families = Families::register(&registry, settings)?;

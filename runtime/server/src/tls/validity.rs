@@ -1,7 +1,7 @@
 //! The period of validity of a certificate, which the server reports before it ends (RFC 5280, section 4.1.2.5).
 //!
-//! In: the DER of a certificate. Out: [`Validity`], or `None` if the certificate cannot be parsed. Absent: other checks
-//! of the certificate, which clients make.
+//! In: the DER of a certificate. Out: [`Validity`], or `None` if the certificate cannot be parsed. Not here: other
+//! checks of the certificate, which clients make.
 
 use jiff::{SignedDuration, Timestamp};
 use x509_cert::certificate::Certificate;

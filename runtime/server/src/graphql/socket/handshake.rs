@@ -1,7 +1,7 @@
 //! The opening handshake of a WebSocket (RFC 6455, section 4.2).
 //!
-//! In: a request with `Upgrade: websocket`. Out: the response that accepts it, and the socket. Absent on purpose: the
-//! origin of the page and the caller (`socket`), and the messages of the session (`session`).
+//! In: a request with `Upgrade: websocket`. Out: the response that accepts it, and the socket. Not here: the origin of
+//! the page and the caller (`socket`), and the messages of the session (`session`).
 
 use axum::body::Body;
 use axum::extract::Request;

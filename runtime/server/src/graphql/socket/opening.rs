@@ -2,7 +2,7 @@
 //!
 //! In: the bytes of a connection. Out: the same bytes, or an error before the first byte of a message that is too long
 //! is buffered. The WebSocket library has one limit for the whole life of a socket, and it reserves memory by the
-//! length that a frame claims. Absent on purpose: all other rules of frames, which the library checks.
+//! length that a frame claims. Not here: all other rules of frames, which the library checks.
 
 use std::io;
 use std::pin::Pin;

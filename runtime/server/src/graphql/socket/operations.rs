@@ -1,7 +1,7 @@
 //! The running operations of one socket.
 //!
-//! In: operations to start and to stop. Out: their responses, in the order in which they arrive. Absent on purpose: ids
-//! that are in use (`session`), and sending.
+//! In: operations to start and to stop. Out: their responses, in the order in which they arrive. Not here: ids that are
+//! in use (`session`), and sending.
 
 use std::collections::HashMap;
 

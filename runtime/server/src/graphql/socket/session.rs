@@ -1,8 +1,8 @@
 //! The state of one `graphql-transport-ws` session.
 //!
-//! In: the client's messages and the events of the server. Out: the next action of the socket: a message, an
-//! operation to start or to stop, or the close code of the protocol. Absent on purpose: sockets, time, authentication
-//! and execution, so that every rule of the protocol is tested as a plain function.
+//! In: the client's messages and the events of the server. Out: the next action of the socket: a message, an operation
+//! to start or to stop, or the close code of the protocol. Not here: sockets, time, authentication and execution, so
+//! that every rule of the protocol is tested as a plain function.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -84,7 +84,7 @@ pub(super) enum Action {
     Stop {
         id: Box<str>,
     },
-    /// Refuses an operation, which is not started.
+    /// Rejects an operation without starting it.
     Refuse {
         id: Box<str>,
         error: Box<ErrorBody>,

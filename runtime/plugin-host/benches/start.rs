@@ -1,8 +1,8 @@
 //! The cost of a plugin before its first call: the start of a host with 20 plugins whose compiled components are
 //! cached, and a call that does nothing in a fresh instance.
 //!
-//! Budget: 50 ms for the start. The call has no budget: most of its cost is not the instance but the switch to a thread
-//! that may block, and back.
+//! Budget: 50 ms for the start. The call has no budget: most of its cost is the switch to a blocking thread and back,
+//! not the instance.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark stops at its first fault")]
 

@@ -109,7 +109,7 @@ impl Breaker {
     /// Permits a call.
     ///
     /// # Errors
-    /// The time to wait.
+    /// Returns the time to wait.
     pub(crate) fn enter(&mut self, now: Duration) -> Result<Admission, Duration> {
         match self.state {
             State::Closed => {}

@@ -51,8 +51,8 @@ impl CallLimiter {
     /// later, the work continues until its own limits end it.
     ///
     /// # Errors
-    /// The error of `work`; [`PluginFault::Busy`] if no permit becomes free in time; [`PluginFault::Host`] if `work`
-    /// panicked.
+    /// Returns the error of `work`; [`PluginFault::Busy`] if no permit becomes free in time; [`PluginFault::Host`] if
+    /// `work` panicked.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         call: &'static str,

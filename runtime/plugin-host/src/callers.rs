@@ -72,7 +72,7 @@ impl Callers {
     /// Permits a call of this caller.
     ///
     /// # Errors
-    /// The time to wait.
+    /// Returns the time to wait if a circuit breaker is open.
     pub(crate) fn enter(&mut self, now: Duration, caller: &Arc<str>) -> Result<Admission, Duration> {
         if !self.by_caller.contains_key(caller) {
             self.make_room(now);

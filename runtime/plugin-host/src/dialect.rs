@@ -16,7 +16,7 @@ use crate::wire::context::Moment;
 /// Calls a component for its profile and checks the profile, which depends only on the component and its configuration.
 ///
 /// # Errors
-/// The component's fault.
+/// Returns the component's fault.
 pub(crate) fn profile(
     guest: &LinkedComponent<DialectPlugin>,
     asked: &str,

@@ -95,7 +95,7 @@ fn config(strategy: InstanceAllocationStrategy, guest: &GuestLimits) -> Config {
         .epoch_interruption(true)
         .max_wasm_stack(GUEST_STACK_BYTES)
         .wasm_component_model(true)
-        // Relaxed SIMD may give other results on another machine. The memory of a guest is 32-bit.
+        // Relaxed SIMD may give different results on another machine. The memory of a guest is 32-bit.
         .wasm_relaxed_simd(false)
         .wasm_memory64(false);
     config

@@ -36,7 +36,7 @@ pub(crate) fn call_fault(call: &'static str, error: &wasmtime::Error) -> PluginF
     }
 }
 
-/// Returns a foreign message as one printable line of bounded length.
+/// Returns a message from outside this program as one printable line of bounded length.
 pub(crate) fn shortened(message: &str) -> String {
     let message = plain(&message.replace('\n', " "));
     match message.char_indices().nth(MAX_MESSAGE_CHARS) {

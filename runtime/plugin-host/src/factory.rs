@@ -1,7 +1,7 @@
 //! Creates callable plugins from an operator's settings: verified, parsed, compiled, linked and probed.
 //!
 //! In: settings and a file. Out: a [`Plugin`], or its first problem. Nothing of the file runs before its pin and its
-//! signature are verified. Not here: the version that serves meanwhile (`plugin_slot`).
+//! signature are verified. Not here: the version that serves in the meantime (`plugin_slot`).
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ impl PluginFactory {
     /// Creates a callable plugin.
     ///
     /// # Errors
-    /// The first problem, with the file's digest if it could be read.
+    /// Returns the first problem, with the file's digest if it could be read.
     pub(crate) fn create<R: Role>(
         &self,
         settings: &PluginSettings,
@@ -88,7 +88,7 @@ impl PluginFactory {
     /// Loads a component, calls it for its description, and lets it check its configuration.
     ///
     /// # Errors
-    /// The errors of [`PluginFactory::create`].
+    /// Returns the errors of [`PluginFactory::create`].
     pub(crate) fn load<R: Role>(
         &self,
         settings: &PluginSettings,

@@ -78,7 +78,7 @@ impl PluginHost {
     /// Creates the sandbox and loads the listed plugins. If a plugin cannot be loaded, its status contains the reason.
     ///
     /// # Errors
-    /// This machine can't run WebAssembly.
+    /// This machine cannot run WebAssembly.
     pub fn new(settings: Settings) -> Result<PluginHost, EngineError> {
         let engine = Arc::new(Engine::new(settings.guest)?);
         let cache = settings.cache.as_deref().and_then(|folder| match Cache::open(folder) {

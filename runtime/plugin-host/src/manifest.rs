@@ -22,7 +22,7 @@ pub struct Manifest {
     pub id: String,
     /// The version, in the form of Semantic Versioning.
     pub version: String,
-    /// A name for people, which may be empty.
+    /// The display name, which may be empty.
     pub display_name: String,
     /// The roles of the plugin, at least one.
     pub roles: Vec<PluginRole>,
@@ -117,7 +117,7 @@ impl Manifest {
     /// Parses a manifest's text.
     ///
     /// # Errors
-    /// The first problem.
+    /// Returns the first problem.
     pub fn parse(text: &str) -> Result<Manifest, ManifestError> {
         if text.len() > MAX_BYTES {
             return Err(ManifestError::TooLong { bytes: text.len() });

@@ -161,7 +161,7 @@ impl<R: Role> Plugin<R> {
     /// Makes one call in a fresh instance, within the plugin's limits.
     ///
     /// # Errors
-    /// The guest's fault; [`PluginFault::Unavailable`] or [`PluginFault::Busy`] if the guest was not called.
+    /// Returns the guest's fault; [`PluginFault::Unavailable`] or [`PluginFault::Busy`] if the guest was not called.
     pub(crate) fn call<T>(
         &self,
         export: &'static str,
@@ -174,7 +174,7 @@ impl<R: Role> Plugin<R> {
     /// call.
     ///
     /// # Errors
-    /// The errors of [`Plugin::call`] and of `check`.
+    /// Returns the errors of [`Plugin::call`] and of `check`.
     pub(crate) fn call_checked<T, U>(
         &self,
         caller: &Caller,
@@ -192,7 +192,7 @@ impl<R: Role> Plugin<R> {
     /// Makes several calls on behalf of a caller. Together they have the limits of one call, and count as one call.
     ///
     /// # Errors
-    /// The errors of `work`.
+    /// Returns the errors of `work`.
     pub(crate) fn call_in_sequence<U>(
         &self,
         caller: &Caller,
@@ -233,7 +233,7 @@ impl<'a, R: Role> CallSequence<'a, R> {
     /// Makes one more call, in a fresh instance.
     ///
     /// # Errors
-    /// The errors of [`Plugin::call`]; [`Limit::Time`] if the earlier calls used up the time.
+    /// Returns the errors of [`Plugin::call`]; [`Limit::Time`] if the earlier calls used up the time.
     pub(crate) fn call<T>(
         &mut self,
         ask: impl FnOnce(&R, &mut Store<Guest>) -> wasmtime::Result<T>,

@@ -12,7 +12,7 @@ use rustix::fs::OFlags;
 /// Opens a file or a folder.
 ///
 /// # Errors
-/// The system's error, or a path that leads to a pipe, a device or a socket.
+/// Returns the system's error, or an error for a pipe, a device or a socket.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)?;
     let found = file.metadata()?.file_type();

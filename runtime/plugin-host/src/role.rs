@@ -154,7 +154,7 @@ impl<R: Role> LinkedComponent<R> {
     /// imports.
     ///
     /// # Errors
-    /// The component has another role or another version, or it has an unknown import.
+    /// The component has a different role or a different version, or it has an unknown import.
     pub(crate) fn on(
         sandbox: SandboxLimits,
         engine: &Arc<Engine>,
@@ -184,7 +184,7 @@ impl<R: Role> LinkedComponent<R> {
     /// Makes one call that describes the component, in a fresh instance.
     ///
     /// # Errors
-    /// The guest's fault.
+    /// Returns the guest's fault.
     pub(crate) fn call<T>(
         &self,
         export: &'static str,
@@ -263,7 +263,7 @@ impl<R: Role> LinkedComponent<R> {
     /// Returns the component's description of itself.
     ///
     /// # Errors
-    /// The fault of the call, or of an invalid id or version.
+    /// Returns the fault of the call, or of an invalid id or version.
     pub(crate) fn describe(&self, limits: CallLimits) -> Result<Info, PluginFault> {
         let mut info = self.call("describe", limits, |guest, store| guest.call_describe(store))?;
         if !is_id(&info.id) || info.version.is_empty() || info.version.len() > 64 {
@@ -277,7 +277,7 @@ impl<R: Role> LinkedComponent<R> {
     /// Lets the component check its configuration.
     ///
     /// # Errors
-    /// The fault of the call, or [`PluginFault::Declined`] with the problems of the configuration.
+    /// Returns the fault of the call, or [`PluginFault::Declined`] with the problems of the configuration.
     pub(crate) fn check_config(&self, json: &str, limits: CallLimits) -> Result<(), PluginFault> {
         self.call("check-config", limits, |guest, store| guest.call_check_config(store, json))?
             .map_err(|issues| PluginFault::Declined { call: "check-config", message: issues_text(&issues) })

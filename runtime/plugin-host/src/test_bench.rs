@@ -76,8 +76,8 @@ pub struct Identity {
 #[derive(Debug, Clone)]
 pub struct CallReport {
     pub answer: Value,
-    /// The fault for which a server would refuse the answer; `None` if it would accept it, or if the guest declined the
-    /// call.
+    /// The fault for which a server would refuse the answer; `None` if it would accept it, or if the guest
+    /// declined the call.
     pub refused: Option<PluginFault>,
     /// The used fuel, about one unit per WebAssembly instruction. A component uses the same fuel for the same input.
     pub fuel: u64,
@@ -168,7 +168,7 @@ impl TestBench {
     /// this host.
     ///
     /// # Errors
-    /// The fault for which a server would refuse the component.
+    /// Returns the fault for which a server would refuse the component.
     pub fn describe(&self, role: PluginRole) -> Result<Identity, PluginFault> {
         match role {
             PluginRole::Dialect => self.describe_as::<DialectPlugin>(),
@@ -186,7 +186,7 @@ impl TestBench {
     /// component: its configuration, and a dialect's profile or a detector's kinds.
     ///
     /// # Errors
-    /// The fault for which a server would refuse the component.
+    /// Returns the fault for which a server would refuse the component.
     pub fn probe(&self, role: PluginRole) -> Result<Identity, PluginFault> {
         let config_json = &self.config_json;
         match role {
@@ -238,7 +238,7 @@ impl TestBench {
     /// records may be omitted.
     ///
     /// # Errors
-    /// The function is unknown, the arguments have other types, or the guest has a fault.
+    /// The function is unknown, the arguments have wrong types, or the guest has a fault.
     pub fn call(&self, function: &str, arguments: &Map<String, Value>) -> Result<CallReport, CallError> {
         let export = self.export(function)?;
         let ty = function_type(&self.engine, &self.component, export).ok_or_else(|| self.unknown(function))?;

@@ -7,7 +7,7 @@
 //!
 //! A limit is processor time. On a busy machine, a thread may wait for a core for longer than a hook may take, and that
 //! is not the hook's fault. A guest never waits for anything else. Therefore a call also ends after [`CLOCK_FACTOR`]
-//! times its limit by the clock.
+//! times its limit in wall-clock time.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -21,7 +21,7 @@ use crate::monotonic_clock::MonotonicClock;
 /// The interval at which an overdue call is interrupted again. The first interruption has no effect if the store was
 /// about to set its deadline, or if the call was in the host.
 const REPEAT: Duration = Duration::from_millis(1);
-/// The longest duration of a call by the clock, as a multiple of its limit of processor time.
+/// The longest wall-clock duration of a call, as a multiple of its processor-time limit.
 const CLOCK_FACTOR: u32 = 10;
 /// The time without a new call after which the thread sleeps until the next call.
 const IDLE: Duration = Duration::from_secs(1);
@@ -110,9 +110,9 @@ impl Watchdog {
 /// The conditions under which one call ends.
 #[derive(Clone, Copy)]
 struct CallDeadline {
-    /// The earliest end by the clock. Before it, the call cannot have used up its processor time.
+    /// The earliest end by the wall clock. Before it, the call cannot have used up its processor time.
     earliest: Duration,
-    /// The latest end by the clock, even if the call got little processor time.
+    /// The latest end by the wall clock, even if the call got little processor time.
     latest: Duration,
     /// The end by the thread's processor time.
     worked: Duration,

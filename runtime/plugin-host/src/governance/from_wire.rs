@@ -33,7 +33,7 @@ const MAX_FINDINGS: usize = 1_024;
 /// Checks a decision.
 ///
 /// # Errors
-/// The violated rule of the contract.
+/// Returns the violated rule of the contract.
 pub(crate) fn decision(decision: wire::Decision) -> Result<Decision, String> {
     Ok(match decision {
         wire::Decision::Abstain => Decision::Abstain,
@@ -117,7 +117,7 @@ fn hook_mask(mask: &wire::Mask) -> Result<HookMask, String> {
 /// Checks findings.
 ///
 /// # Errors
-/// The violated rule of the contract.
+/// Returns the violated rule of the contract.
 pub(crate) fn findings(found: Vec<wire::GateFinding>) -> Result<Vec<GateFinding>, String> {
     count("findings", found.len(), MAX_FINDINGS)?;
     let finding = |found: wire::GateFinding| {

@@ -97,7 +97,8 @@ impl PolicyGuest {
         }
         let found = self.instance.get_func(store, *on_query);
         let found = found.ok_or_else(|| wasmtime::format_err!("function `on-query` is missing"))?;
-        // SAFETY: the type of this component's function has matched these types, and neither can change.
+        // SAFETY: an earlier call has compared the function's type with these types. The type belongs to the component,
+        // so it is the same in every instance.
         Ok(unsafe { TypedFunc::new_unchecked(found) })
     }
 

@@ -184,7 +184,7 @@ fn to_variant(ty: &Type, value: &Value, path: &str, field_errors: &mut Vec<Field
     }
 }
 
-/// Returns a type's description for people.
+/// Returns a readable description of a type.
 pub(super) fn described(ty: &Type) -> String {
     match ty {
         Type::Bool => "true or false".to_owned(),

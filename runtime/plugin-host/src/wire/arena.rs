@@ -43,7 +43,7 @@ impl Room {
 /// Returns the conditions of an arena, in the order of its roots.
 ///
 /// # Errors
-/// The violated rule of the contract.
+/// Returns the violated rule of the contract.
 pub(crate) fn conditions(arena: &Arena, room: Room) -> Result<Vec<HookCondition>, String> {
     check(arena, room)?;
     let literals = arena.literals.iter().map(value).collect();

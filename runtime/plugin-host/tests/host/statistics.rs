@@ -1,5 +1,5 @@
-//! Tests Terrane's own detectors and checks as components behind their ports. They must return the same as their code
-//! does when it runs natively, and follow the contract.
+//! Tests Terrane's own detectors and checks as components behind their ports. They must return the same results as when
+//! their code runs natively, and follow the contract.
 
 use std::sync::Arc;
 
@@ -93,7 +93,7 @@ async fn more_points_than_one_call_takes_go_in_several_and_come_back_in_order() 
     assert_eq!(refused, Err(DetectorError::TooLong { points: 60_001, limit: 60_000 }));
 }
 
-/// Evaluates series that need several calls of one turn, and series that need several turns.
+/// Evaluates series that need several calls in one turn, and series that need several turns.
 #[tokio::test]
 async fn a_series_is_judged_the_same_beside_many_others() {
     let detectors = ComponentDetectors::new(host(components()));

@@ -83,8 +83,8 @@ async fn what_is_too_large_is_refused_and_the_call_goes_on() {
 
 #[tokio::test]
 async fn notes_without_end_end_the_call_and_leave_the_others_theirs() {
-    // At millisecond 13, the guest writes entries without end, each under another key. At other times it checks that
-    // its own entry exists, or writes it.
+    // At millisecond 13, the guest writes entries without end, each under a different key. At other times it checks
+    // that its own entry exists, or writes it.
     let body = format!(
         "(local $i i32)
         (if (i64.eq (i64.load (local.get 0)) (i64.const 13)) (then

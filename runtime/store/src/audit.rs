@@ -1,7 +1,7 @@
 //! The audit log: a chain of records in which each record contains the hash of the previous one.
 //!
 //! In: entries. Out: records in the order of the chain, each with its hash. Only a transaction with the write lock
-//! appends records. Deliberately absent: the computation of the hash (`app::security::chain`).
+//! appends records. Not here: the computation of the hash (`app::security::chain`).
 
 use async_trait::async_trait;
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog, AuditRecord, ChainState, Details};

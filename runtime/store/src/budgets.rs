@@ -1,8 +1,8 @@
-//! Budgets: leases by which servers share a budget, and the alerts that were recorded.
+//! Budgets: leases through which servers share a budget, and the alerts that were recorded.
 //!
 //! In: claims. Out: grants. Within one transaction that holds the write lock, a claim subtracts the recorded cost and
 //! the leases of other servers from the limit. Therefore no two servers get the same part of a budget. Leases expire by
-//! the database's clock. Absent: estimates of queries (`app::cost`).
+//! the database's clock. Not here: estimates of queries (`app::cost`).
 
 use async_trait::async_trait;
 use terrane_app::ports::budgets::{BudgetAccount, BudgetClaim, BudgetGrant, BudgetUse, Budgets};

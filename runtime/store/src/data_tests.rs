@@ -1,6 +1,6 @@
 //! Runs of data tests.
 //!
-//! In: requested and ended runs. Out: the records. Absent: who may read them (`app::data_tests`).
+//! In: requested and ended runs. Out: the records. Not here: who may read them (`app::data_tests`).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Messages about alerts, and the states of the channels to which they are sent.
 //!
 //! In: changes of alerts, in their transaction, and the results of delivery attempts. Out: deliveries. `app::monitors`
-//! decides which messages a change causes. Absent: the attempts themselves.
+//! decides which messages a change causes. Not here: the attempts themselves.
 
 mod rows;
 
@@ -145,7 +145,7 @@ impl DeliveryRecords for StateStore {
                 Statement::new("UPDATE deliveries SET attempts = attempts + 1 WHERE id = $1 AND state = 'waiting'");
             change.execute(claim.bind(&*due.message.id)).await?;
             let found = Statement::new("SELECT * FROM deliveries WHERE id = $1 AND state = 'waiting'");
-            // The delivery is gone if its monitor was deleted meanwhile.
+            // The delivery is gone if its monitor was deleted in the meantime.
             if let Some(row) = change.optional(found.bind(&*due.message.id)).await? {
                 claimed.push(DueDelivery { delivery: delivery(&row)?, lane: lane.clone() });
             }
@@ -161,7 +161,7 @@ impl DeliveryRecords for StateStore {
         }
         for DueDelivery { delivery, lane } in attempts {
             let exists = Statement::new("SELECT id FROM deliveries WHERE id = $1").bind(&*delivery.message.id);
-            // The delivery is gone if its monitor was deleted meanwhile.
+            // The delivery is gone if its monitor was deleted in the meantime.
             if change.optional(exists).await?.is_some() {
                 change.execute(write_delivery(delivery)).await?;
             }

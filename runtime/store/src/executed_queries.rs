@@ -1,7 +1,7 @@
 //! The history of executed queries.
 //!
 //! In: records, and filters. Out: records, newest first, and totals of statements. A record that is appended twice is
-//! stored once. Deliberately absent: the rules about who may read which records (`app::cost`).
+//! stored once. Not here: the rules about who may read which records (`app::cost`).
 
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ impl ExecutedQueries for StateStore {
     }
 
     async fn statement_totals(&self, since: Timestamp, limit: u32) -> Result<Vec<StatementTotals>, StoreError> {
-        // In PostgreSQL, the sum of integers has another type, so the sums are cast.
+        // In PostgreSQL, the sum of integers has a different type, so the sums are cast.
         let totals = Statement::new(
             "SELECT query_hash, min(cube) AS cube, CAST(sum(queries) AS BIGINT) AS queries, \
              CAST(sum(is_cached * queries) AS BIGINT) AS cached, \

@@ -2,7 +2,7 @@
 //!
 //! In: changes that were decided with knowledge of all records up to a sequence number. Out: records in the order of
 //! their last changes. A transaction with the write lock compares the sequence number, so decisions on outdated records
-//! are refused. Records, history and audit records are written in one transaction. Absent: the JSON of records
+//! are refused. Records, history and audit records are written in one transaction. Not here: the JSON of records
 //! (`body`), and the rules of changes (`app::governance`).
 
 mod body;

@@ -2,7 +2,7 @@
 //!
 //! In: a change that was decided with knowledge of all records up to a sequence number. Out: records in the order of
 //! their last changes. A transaction with the write lock compares the sequence number, and writes the record together
-//! with its audit record. Absent: the rules of changes (`app::cost`).
+//! with its audit record. Not here: the rules of changes (`app::cost`).
 
 use std::time::Duration;
 

@@ -1,7 +1,6 @@
 //! Inspects a state database without changing it.
 //!
-//! In: `state.url`. Out: the place and the condition of the database. Deliberately absent: creation and migration
-//! (`open`).
+//! In: `state.url`. Out: the place and the condition of the database. Not here: creation and migration (`open`).
 
 use std::path::{Path, PathBuf};
 

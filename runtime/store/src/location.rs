@@ -1,6 +1,6 @@
 //! The location of the state database.
 //!
-//! In: `state.url` and the project's folder. Out: a file or a PostgreSQL URL. Deliberately absent: connecting (`open`).
+//! In: `state.url` and the project's folder. Out: a file or a PostgreSQL URL. Not here: connecting (`open`).
 
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 //!
 //! In: definitions, rounds, and state changes of alerts. Out: the records. A round is one transaction: its detections,
 //! the alerts that follow from its steps by the rules of `app::monitors`, and the monitor's run. Numbers of detections
-//! are stored as text, so that they are read exactly as written. Absent: the rules about who may see what.
+//! are stored as text, so that they are read exactly as written. Not here: the rules about who may see what.
 
 pub(crate) mod rows;
 

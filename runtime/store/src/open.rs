@@ -27,7 +27,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const SESSION: &str = "\
     SET synchronous_commit = on; SET statement_timeout = '10s'; SET lock_timeout = '5s'; \
     SET idle_in_transaction_session_timeout = '30s'; SET TIME ZONE 'UTC'";
-/// The time to wait while other processes open or migrate the file. [`MIGRATING`] has the same limit for PostgreSQL.
+/// The time to wait while other processes open or migrate the file. [`MIGRATING`] has the same limit for
+/// PostgreSQL.
 const MIGRATION_PATIENCE: Duration = Duration::from_secs(60);
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
 /// Sets the limits for the wait while another process migrates.

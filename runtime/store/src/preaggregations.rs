@@ -244,7 +244,7 @@ impl PreaggregationState for StateStore {
                 change.execute(checked.bind(&*build.rollup.cube).bind(&*build.rollup.name)).await?;
             }
             BuildEnding::Retry { due_at, code, message } => {
-                // A build that was requested meanwhile replaces the retry.
+                // A build that was requested in the meantime replaces the retry.
                 let other = Statement::new(
                     "SELECT id FROM preagg_builds WHERE target = $1 AND cube = $2 AND name = $3 AND state = 'pending'",
                 );

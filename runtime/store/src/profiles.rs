@@ -1,6 +1,6 @@
 //! Stored profiles of cubes.
 //!
-//! In: encoded profiles. Out: the newest one. Absent: the rules about who may read which profile (`app::profiling`).
+//! In: encoded profiles. Out: the newest one. Not here: the rules about who may read which profile (`app::profiling`).
 
 use async_trait::async_trait;
 use terrane_app::ports::profiles::{ProfileRecords, StoredProfile};

@@ -214,7 +214,7 @@ async fn read_rows(lines: &mut Lines<'_>, change: &mut Transaction) -> Result<(u
     }
 }
 
-/// Returns the values of a row in the order of the table's columns. Fails if the row has other columns.
+/// Returns the values of a row in the order of the table's columns. Fails if the row has different columns.
 fn bound(table: &Table, row: &Map<String, Json>) -> Result<Vec<Bound>, String> {
     if let Some(unknown) = row.keys().find(|key| !table.columns.contains(&key.as_str())) {
         return Err(format!("`{}` has no column `{unknown}`", table.name));

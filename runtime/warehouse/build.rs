@@ -2,8 +2,8 @@
 //!
 //! In: `DUCKDB_LIB_DIR`, set by `.cargo/config.toml`: an absolute path, or a path relative to the workspace's root.
 //! Out: the search paths for linking this crate and its dependents, and for the programs that cargo runs. If the
-//! library is missing, an error message with the command to run. Absent: downloading libduckdb, which
-//! `cargo xtask setup` does.
+//! library is missing, an error message with the command to run. Not here: downloading libduckdb, which `cargo xtask
+//! setup` does.
 #![allow(clippy::disallowed_methods, reason = "a build script is configured by its environment")]
 
 use std::env;

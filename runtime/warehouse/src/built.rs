@@ -13,7 +13,8 @@ const MAX_RUNNING: u32 = 64;
 /// The longest time to wait for the end of interrupted builds.
 const SETTLING: Duration = Duration::from_secs(5);
 
-/// Reads built relations from rows with the columns schema, name, `view` or `table`, and comment.
+/// Reads built relations from rows with four columns: the schema, the name, the kind (`view` or `table`), and the
+/// comment.
 pub(crate) fn relations(rows: &ResultSet) -> Vec<BuiltRelation> {
     let mut found = Vec::new();
     for batch in &rows.batches {
@@ -48,7 +49,7 @@ pub(crate) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// The limit of running builds. Builds whose caller has gone count until they end.
+/// The limit of running builds. Builds whose caller has gone away count until they end.
 #[derive(Debug, Clone)]
 pub(crate) struct Running(Arc<Semaphore>);
 

@@ -2,7 +2,7 @@
 //!
 //! In: files, and folders whose files are included. Out: a digest of the files' identities, sizes and modification
 //! times, and the newest modification time. A change of any file changes the version, whichever files a statement
-//! reads. Absent: the contents of files.
+//! reads. Not here: the contents of files.
 
 use std::fs::{self, Metadata};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};

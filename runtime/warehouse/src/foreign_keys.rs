@@ -3,7 +3,7 @@
 //! In: rows of strings, one for each pair of columns, sorted by key. A row has the key, then the database, schema,
 //! table, shortest name and column of the referencing side, and then the same five values of the referenced side. The
 //! shortest name is `database`, `schema` or `table`: the outermost part of the name that a statement needs. Out: the
-//! keys. Absent: the selection of keys that hold for all rows, which the statement of each engine makes.
+//! keys. Not here: the selection of keys that hold for all rows, which the statement of each engine makes.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use terrane_compiler::model::{CatalogNames, ForeignKey};
 /// The number of columns of each side.
 const SIDE: usize = 5;
 
-/// Returns the keys that the rows describe, or none if the columns have another form.
+/// Returns the keys that the rows describe, or none if the columns have a different form.
 pub(crate) fn foreign_keys(rows: &ResultSet) -> Vec<ForeignKey> {
     let mut found: Vec<(String, ForeignKey)> = Vec::new();
     for batch in &rows.batches {

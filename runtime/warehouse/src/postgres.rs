@@ -1,8 +1,8 @@
 //! The adapter of PostgreSQL: read-only sessions in UTC.
 //!
-//! In: the URL of a server, then statements with `$n` placeholders. Out: Arrow batches, decoded from the
-//! binary protocol. Prepared statements are not stored on the server: there are too many different ones, a change of a
-//! table may invalidate them, and connection poolers do not support them. If a statement's caller has gone,
+//! In: the URL of a server, then statements with `$n` placeholders. Out: Arrow batches, decoded from the binary
+//! protocol. Prepared statements are not stored on the server: there are too many different ones, a change of a table
+//! may invalidate them, and connection poolers do not support them. If a statement's caller has gone away,
 //! `pg_cancel_backend` on another connection ends the statement.
 
 mod bind;

@@ -1,7 +1,7 @@
 //! Code that all adapters that build tables of pre-aggregations share: names, and the comparison of totals.
 //!
 //! In: one row of totals computed from the cube's rows, and one computed from the table. Out: an error if they differ.
-//! Absent: the statements that create a table.
+//! Not here: the statements that create a table.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use terrane_compiler::rollup::TotalColumn;
 
 use crate::built::quoted;
 
-/// The largest relative difference of two sums of doubles that have the same terms in another order.
+/// The largest relative difference of two sums of doubles that have the same terms in a different order.
 const TOLERANCE: f64 = 1e-9;
 
 /// The location of the tables of pre-aggregations, and the prefix of their names.

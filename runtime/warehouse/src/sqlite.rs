@@ -2,8 +2,8 @@
 //!
 //! In: a file, then statements with `?` placeholders. Out: Arrow batches. SQLite gives each value its own type, and has
 //! no types for dates, booleans and decimals. The type that the query expects for a column decides the meaning of its
-//! strings and numbers (`columns::dynamic`). Decimals are doubles. A statement whose caller has gone is stopped by a
-//! flag, which the engine checks while it runs.
+//! strings and numbers (`columns::dynamic`). Decimals are doubles. A statement whose caller has gone away is stopped by
+//! a flag, which the engine checks while it runs.
 
 mod bind;
 mod catalog;
@@ -51,7 +51,7 @@ pub struct SqliteSettings {
 struct File {
     options: SqliteConnectOptions,
     versions: FileVersions,
-    /// A connection that keeps a database in memory alive.
+    /// A connection that keeps an in-memory database alive.
     _writer: Mutex<Option<SqliteConnection>>,
 }
 
@@ -118,7 +118,7 @@ impl Engine for File {
         let arguments = bind::arguments(statement.params).map_err(|error| FAILED.refused(error.to_string()))?;
         let text = AssertSqlSafe(statement.text).into_sql_str();
         let prepared = connection.prepare(text).await.map_err(|error| FAILED.because(&error))?;
-        // A placeholder without a value would be null, and a placeholder too many would take the value of another one.
+        // A placeholder without a value would be null, and an extra placeholder would take the value of another one.
         let places = match sqlx::Statement::parameters(&prepared) {
             Some(Either::Right(count)) => count,
             Some(Either::Left(types)) => types.len(),

@@ -52,7 +52,7 @@ impl Decimals {
     /// Adds a number in text form: an optional sign, and digits with at most one point.
     ///
     /// # Errors
-    /// The text has another form.
+    /// The text has a different form.
     pub(crate) fn push_text(&mut self, text: &str) -> Result<(), NotADecimal> {
         let (whole, fraction) = split(text).ok_or_else(|| NotADecimal(text.to_owned()))?;
         if whole.len() + fraction.len() <= DIGITS_128 {

@@ -30,8 +30,8 @@ pub(super) fn from_engine(error: &duckdb::Error) -> WarehouseError {
     // The message of an internal error contains a stack trace, which is cut off.
     message.truncate(message.find("\n\nStack Trace").unwrap_or(message.len()));
     // After a fatal error, the engine stays unavailable; after an I/O error, the file may become readable again. An
-    // interrupt is not a timeout here: this program only interrupts statements whose caller has gone. If a caller that
-    // still waits receives an interrupt, another thread of its statement has failed.
+    // interrupt is not a timeout here: this program only interrupts statements whose caller has gone away. If a caller
+    // that still waits receives an interrupt, another thread of its statement has failed.
     let is_unavailable = ["IO Error", "FATAL", "Connection Error"].iter().any(|k| message.starts_with(k));
     let kind = if is_unavailable { WarehouseErrorKind::Unavailable } else { WarehouseErrorKind::Refused };
     let cause = cause(&message);

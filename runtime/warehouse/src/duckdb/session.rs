@@ -83,7 +83,7 @@ impl DuckdbSession {
                     Reply::Whole(answer) => {
                         let rows = run(&connection, &request);
                         turn.engine_ends();
-                        // Sending fails if the caller has gone, which is fine.
+                        // Sending fails if the caller has gone away, which is fine.
                         let _ = answer.send(rows);
                     }
                     Reply::Batches(mut outlet) => {

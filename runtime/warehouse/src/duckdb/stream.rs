@@ -28,7 +28,7 @@ pub(super) struct Inlet {
     batches: mpsc::Receiver<Result<Option<RecordBatch>, WarehouseError>>,
 }
 
-/// An error: the reader has gone and does not need more rows.
+/// An error: the reader has gone away and does not need more rows.
 #[derive(Debug)]
 pub(super) struct Unwanted;
 
@@ -54,7 +54,7 @@ impl Outlet {
 
     /// Sends the end marker, or the error that ended the rows.
     pub(super) fn end(mut self, outcome: Result<(), WarehouseError>) {
-        // Sending fails if the reader has gone, which is fine.
+        // Sending fails if the reader has gone away, which is fine.
         let _ = match (outcome, self.head.take()) {
             (Err(error), Some(head)) => head.send(Err(error)).is_ok(),
             (outcome, _) => self.batches.blocking_send(outcome.map(|()| None)).is_ok(),

@@ -11,7 +11,7 @@ use crate::instants;
 /// Returns the arguments of a statement.
 ///
 /// # Errors
-/// A number or a time that no type of MySQL can represent.
+/// No type of MySQL can represent a number or a time.
 pub(super) fn arguments(params: &[Value]) -> Result<MySqlArguments, BoxDynError> {
     let mut arguments = MySqlArguments::default();
     for value in params {

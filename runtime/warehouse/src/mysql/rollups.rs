@@ -3,8 +3,8 @@
 //! In: a statement for the rows, and statements for totals. Out: a table whose totals equal the totals of the rows.
 //! These engines commit before and after `CREATE TABLE`, and under REPEATABLE READ, a statement that copies rows locks
 //! these rows. Therefore the table is created under READ COMMITTED by one statement, which reads one snapshot without
-//! locks. The totals of the rows are read before and after. If they are equal, the rows did not change meanwhile, and
-//! the table must have these totals. If rows change during each of a few attempts, the build fails and is retried
+//! locks. The totals of the rows are read before and after. If they are equal, the rows did not change in the meantime,
+//! and the table must have these totals. If rows change during each of a few attempts, the build fails and is retried
 //! later. A killed process leaves a table behind. No query reads this table, and the next builder drops it.
 
 use std::sync::Arc;

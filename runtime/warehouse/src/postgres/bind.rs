@@ -14,7 +14,7 @@ use crate::instants;
 /// Returns the arguments of a statement.
 ///
 /// # Errors
-/// A number or a time that no type of PostgreSQL can represent.
+/// No type of PostgreSQL can represent a number or a time.
 pub(super) fn arguments(params: &[Value]) -> Result<PgArguments, BoxDynError> {
     let mut arguments = PgArguments::default();
     for value in params {

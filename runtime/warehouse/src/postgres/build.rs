@@ -1,10 +1,10 @@
 //! Builds models, each in a transaction on its own connection, which may write.
 //!
-//! In: a relation and its query. Out: the relation, which replaces the previous one. A new table is built under another
-//! name, so that readers of the old table continue during the build. Only the exchange locks the old table. The
-//! exchange waits for current readers within a time limit, because later readers wait behind it. Views of this project
-//! over the exchanged table are recreated in the same transaction, because PostgreSQL binds a view to the table and not
-//! to its name. A build that fails, is cancelled or is killed leaves nothing behind.
+//! In: a relation and its query. Out: the relation, which replaces the previous one. A new table is built under a
+//! different name, so that readers of the old table continue during the build. Only the exchange locks the old table.
+//! The exchange waits for current readers within a time limit, because later readers wait behind it. Views of this
+//! project over the exchanged table are recreated in the same transaction, because PostgreSQL binds a view to the table
+//! and not to its name. A build that fails, is cancelled or is killed leaves nothing behind.
 
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 //!
 //! In: a statement for the rows, and statements for totals. Out: a table whose totals equal the totals of the rows. A
 //! transaction of level REPEATABLE READ reads one snapshot from its first statement on. The table and the totals are
-//! therefore computed from the same rows, even if others commit meanwhile. A build that fails, is cancelled or is
+//! therefore computed from the same rows, even if others commit in the meantime. A build that fails, is cancelled or is
 //! killed leaves nothing behind.
 
 use std::sync::Arc;

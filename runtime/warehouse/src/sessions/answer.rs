@@ -39,7 +39,7 @@ pub(super) async fn answer<E: Engine>(
 /// Runs a statement without parameters and returns all of its rows.
 ///
 /// # Errors
-/// As for [`Engine::rows`].
+/// Returns the same errors as [`Engine::rows`].
 pub(crate) async fn all_rows<E: Engine>(
     engine: &E,
     connection: &mut E::Connection,

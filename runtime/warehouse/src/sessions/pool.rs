@@ -1,7 +1,7 @@
 //! A pool with a bounded number of sessions, which connect on demand.
 //!
-//! The connection of an idle session may have been lost unnoticed. A statement that fails for this reason is run once
-//! more on a new connection, which is safe because sessions only read. If a new connection breaks, the error is
+//! The connection of an idle session may have been lost without notice. A statement that fails for this reason is run
+//! once more on a new connection, which is safe because sessions only read. If a new connection breaks, the error is
 //! returned.
 
 use std::fmt;

@@ -1,8 +1,8 @@
 //! Connections that may write, one for each build of a model or of a pre-aggregation.
 //!
 //! In: work with a time limit. Out: the result of the work, or a timeout. Two invariants hold. A connection is used
-//! only once. A statement whose caller has gone is cancelled from another connection, and its permit is held until the
-//! engine has finished. Not here: the statements of a build.
+//! only once. A statement whose caller has gone away is cancelled from another connection, and its permit is held until
+//! the engine has finished. Not here: the statements of a build.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,7 +61,7 @@ impl<E: WritableEngine> Writers<E> {
     /// commit is rolled back.
     ///
     /// # Errors
-    /// The error of `work`. `Unavailable` if no connection can be opened. `Timeout` after the time limit.
+    /// Returns the error of `work`. `Unavailable` if no connection can be opened. `Timeout` after the time limit.
     pub(crate) async fn run<T, F>(
         &self,
         timeout: Duration,

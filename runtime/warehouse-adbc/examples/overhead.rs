@@ -1,7 +1,7 @@
 //! Measures the time that the adapter adds to a statement, over the same driver called directly.
 //!
-//! `cargo run --example overhead -- DRIVER URI` runs each statement many times in both ways, in turns, and prints the
-//! medians.
+//! `cargo run --example overhead -- DRIVER URI` runs each statement many times in both ways, alternately, and prints
+//! the medians.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement stops at its first fault, and prints")]
 #![allow(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 

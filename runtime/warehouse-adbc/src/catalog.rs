@@ -1,7 +1,7 @@
 //! Looks up tables in the catalog of PostgreSQL.
 //!
 //! In: the parts of a name. Out: the table with its full name. The parts are string literals in a statement over the
-//! catalog, so a name can only refer to an entry of the catalog. Absent: the catalogs of other databases, which were
+//! catalog, so a name can only refer to an entry of the catalog. Not here: the catalogs of other databases, which were
 //! never tried; they list no tables. As in the PostgreSQL adapter, foreign tables, temporary tables, relations of
 //! extensions and system catalogs are not found.
 

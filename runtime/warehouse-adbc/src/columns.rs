@@ -66,7 +66,7 @@ impl Columns {
     /// Converts a batch to the columns' schema.
     ///
     /// # Errors
-    /// The batch has other columns, or a column is known only after the last row.
+    /// The batch has different columns, or a column is known only after the last row.
     pub(crate) fn convert(&self, batch: &RecordBatch) -> Result<RecordBatch, WarehouseError> {
         record_batch(&self.schema, self.converted(batch)?, batch.num_rows()).map_err(|error| self.broken(&error))
     }
@@ -188,7 +188,7 @@ fn normal(ty: &DataType) -> Option<DataType> {
     })
 }
 
-/// Returns the type of a part of a list or structure. Extension types inside of other types are refused, because their
+/// Returns the type of a part of a list or structure. Extension types inside other types are refused, because their
 /// values cannot be converted there.
 fn target_of_part(field: &FieldRef) -> Option<DataType> {
     if field.metadata().contains_key(EXTENSION_NAME) { None } else { normal(field.data_type()) }

@@ -70,7 +70,7 @@ impl Opener {
     /// Runs the statements of `init` on a connection of their own, which may write.
     ///
     /// # Errors
-    /// As [`Opener::open`].
+    /// Returns the same errors as [`Opener::open`].
     pub(crate) fn run_init(&self, statements: &[String]) -> Result<(), ConnectError> {
         if statements.is_empty() {
             return Ok(());
@@ -88,7 +88,7 @@ impl Opener {
         Ok(())
     }
 
-    /// Creates the database again for the next connection, because a call to the present one does not return.
+    /// Creates the database again for the next connection, because a call to the current one does not return.
     pub(crate) fn forget_database(&self) {
         let database = self.database.lock().unwrap_or_else(PoisonError::into_inner).take();
         // Releasing a database waits for its calls.
@@ -148,7 +148,7 @@ impl Session {
     /// Runs a statement and sends its columns and rows.
     ///
     /// # Errors
-    /// The database's error.
+    /// Returns the database's error.
     pub(crate) fn rows(
         &mut self,
         text: &str,
@@ -173,7 +173,7 @@ impl Session {
     /// Sends the columns of a statement without running it.
     ///
     /// # Errors
-    /// The database's error.
+    /// Returns the database's error.
     pub(crate) fn describe(
         &mut self,
         text: &str,
@@ -201,7 +201,7 @@ impl Session {
     /// Checks that the database responds.
     ///
     /// # Errors
-    /// The database's error.
+    /// Returns the database's error.
     pub(crate) fn probe(&mut self, control: &Control) -> Result<(), WarehouseError> {
         let Some(mut statement) = self.armed(PROBE, control)? else { return Ok(()) };
         let outcome = read_all(&mut statement);
@@ -222,7 +222,7 @@ impl Session {
 
     fn statement(&mut self, text: &str) -> Result<ManagedStatement, WarehouseError> {
         let prepared = self.connection.new_statement().and_then(|mut statement| {
-            // Drivers put text behind the statement, which may end with a comment.
+            // Drivers append text to the statement, which may end with a comment.
             statement.set_sql_query(format!("{text}\n"))?;
             Ok(statement)
         });

@@ -104,7 +104,7 @@ fn state_in_text(message: &str) -> Option<String> {
         let rest = message[at + MARK.len()..].trim_start_matches([':', '=', ' ', '\'', '"']);
         return rest.get(..5).filter(|state| is_state(state)).map(str::to_owned);
     }
-    // Snowflake's number of the error is followed by the state in parentheses.
+    // Snowflake's error number is followed by the state in parentheses.
     let (before, rest) = message.split_once(" (")?;
     let number = before.rsplit(' ').next().unwrap_or_default();
     let (state, _) = rest.split_once(')')?;

@@ -89,7 +89,7 @@ impl Pool {
     /// Runs a statement and returns all of its rows.
     ///
     /// # Errors
-    /// The database's error, or `Timeout` after the limit.
+    /// Returns the database's error, or `Timeout` after the limit.
     pub(crate) async fn run(&self, text: String, limit: Duration) -> Result<ResultSet, WarehouseError> {
         let running = async {
             let mut running = self.start(Request::Rows(text)).await?;
@@ -106,7 +106,7 @@ impl Pool {
     /// Runs a statement and returns its rows as a stream. `limit` applies as in [`Warehouse::stream`].
     ///
     /// # Errors
-    /// The database's error before the first batch, or `Timeout` after the limit.
+    /// Returns the database's error before the first batch, or `Timeout` after the limit.
     ///
     /// [`Warehouse::stream`]: terrane_app::ports::warehouse::Warehouse::stream
     pub(crate) async fn stream(&self, text: String, limit: Duration) -> Result<BatchStream, WarehouseError> {
@@ -131,7 +131,7 @@ impl Pool {
     /// Returns the columns of a statement without running it.
     ///
     /// # Errors
-    /// The database's error, or `Timeout` after the limit.
+    /// Returns the database's error, or `Timeout` after the limit.
     pub(crate) async fn describe(&self, text: String, limit: Duration) -> Result<SchemaRef, WarehouseError> {
         let describing = async {
             let mut running = self.start(Request::Describe(text)).await?;

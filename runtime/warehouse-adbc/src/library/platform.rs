@@ -139,7 +139,7 @@ pub(super) mod tests {
                 assert_eq!(shown(&whole[..length]), None, "{length}");
             }
         }
-        // The place of the second header is outside of the file.
+        // The place of the second header is outside the file.
         let mut header = windows_library();
         header[0x3c..0x40].fill(0xff);
         assert_eq!(shown(&header), None);

@@ -2,8 +2,8 @@
 //!
 //! In: the parts of a name. Out: the table with its full name. The full name contains the catalog, so it cannot be
 //! taken for a path. The parts become arguments of catalog calls, where a name can only refer to an entry of the
-//! catalog. A path such as `parquet.x` is therefore looked up in a database `parquet`. Absent: external tables, tables
-//! of formats that read other systems, temporary views, and tables of the system.
+//! catalog. A path such as `parquet.x` is therefore looked up in a database `parquet`. Not here: external tables,
+//! tables of formats that read other systems, temporary views, and tables of the system.
 
 use arrow::array::{Array as _, AsArray as _, RecordBatch, StringArray};
 use terrane_app::ports::warehouse::{CatalogTable, ResultSet, Statement, WarehouseError, WarehouseErrorKind};
@@ -43,7 +43,7 @@ struct Listed {
 /// Looks up a table, as [`Warehouse::table`] defines it.
 ///
 /// # Errors
-/// An error of the server. A refusal is not an error; it means that the table does not exist or may not be read.
+/// Returns the server's error. A refusal is not an error; it means that the table does not exist or may not be read.
 ///
 /// [`Warehouse::table`]: terrane_app::ports::warehouse::Warehouse::table
 pub(crate) async fn table(pool: &Pool, name: &[&str]) -> Result<Option<CatalogTable>, WarehouseError> {

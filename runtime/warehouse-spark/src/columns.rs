@@ -33,7 +33,7 @@ pub(crate) fn described(described: &DataType) -> Result<SchemaRef, WarehouseErro
 /// Returns the schema to which batches are converted.
 ///
 /// # Errors
-/// As [`described`].
+/// Returns the same errors as [`described`].
 pub(crate) fn of_batches(schema: &Schema) -> Result<SchemaRef, WarehouseError> {
     let fields: Vec<Field> = schema
         .fields()
@@ -49,7 +49,7 @@ pub(crate) fn of_batches(schema: &Schema) -> Result<SchemaRef, WarehouseError> {
 /// Converts a batch to the schema of [`of_batches`].
 ///
 /// # Errors
-/// The batch has other columns than the first batch had.
+/// The columns of the batch differ from those of the first batch.
 pub(crate) fn convert(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, WarehouseError> {
     let broken = |error: arrow::error::ArrowError| refused(error.to_string());
     let columns = batch.columns().iter().zip(schema.fields()).map(|(column, field)| {

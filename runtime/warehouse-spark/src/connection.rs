@@ -1,7 +1,7 @@
 //! One connection to a server, and the calls of its service.
 //!
 //! In: an address, then messages. Out: messages, or the [`Failure`] of the call. A broken connection is not reopened,
-//! and each later call fails. Otherwise, a session could continue unnoticed on another server. Absent: time limits,
+//! and each later call fails. Otherwise, a session could silently continue on another server. Not here: time limits,
 //! which the callers set.
 
 use std::io;
@@ -67,7 +67,7 @@ impl Connection {
     /// Calls a method that returns one message.
     ///
     /// # Errors
-    /// The server's error, or `Unavailable` if the connection is broken.
+    /// Returns the server's error, or `Unavailable` if the connection is broken.
     pub(crate) async fn call<Q, R>(&self, method: &'static str, request: Q) -> Result<R, Failure>
     where
         Q: Message + Send + Sync + 'static,
@@ -81,7 +81,7 @@ impl Connection {
     /// Calls a method that returns a stream of messages.
     ///
     /// # Errors
-    /// As [`call`](Connection::call).
+    /// Returns the same errors as [`call`](Connection::call).
     pub(crate) async fn stream<Q, R>(&self, method: &'static str, request: Q) -> Result<Streaming<R>, Failure>
     where
         Q: Message + Send + Sync + 'static,

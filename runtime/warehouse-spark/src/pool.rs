@@ -1,11 +1,11 @@
 //! A pool with a bounded number of sessions, which are opened on demand.
 //!
 //! In: requests with a time limit. Out: the answer, or a timeout at the time limit. Each statement has its own session
-//! while it runs. A statement whose caller has gone is interrupted. It holds its permit until the server has confirmed
-//! the interruption; then its session can be used again. An idle session may have been lost, because the server was
-//! restarted or ended the session after its own time limit. A statement that fails for this reason is run once more in
-//! a new session, which is safe because statements only read. Each new session runs the statements of `init`, one after
-//! the other.
+//! while it runs. A statement whose caller has gone away is interrupted. It holds its permit until the server has
+//! confirmed the interruption; then its session can be used again. An idle session may have been lost, because the
+//! server was restarted or ended the session after its own time limit. A statement that fails for this reason is run
+//! once more in a new session, which is safe because statements only read. Each new session runs the statements of
+//! `init`, one after the other.
 
 use std::fmt;
 use std::pin::Pin;
@@ -93,7 +93,7 @@ impl Pool {
     /// Runs a plan and returns all of its rows.
     ///
     /// # Errors
-    /// The server's error, or `Timeout` after the limit.
+    /// Returns the server's error, or `Timeout` after the limit.
     pub(crate) async fn run(&self, plan: Plan, limit: Duration) -> Result<ResultSet, WarehouseError> {
         let (answer, _) = within(limit, self.ask(&Request::Execute(plan))).await?;
         Ok(ResultSet { schema: answer.schema, batches: answer.batches })
@@ -102,7 +102,7 @@ impl Pool {
     /// Runs a plan and returns its rows as a stream. `limit` applies as in [`Warehouse::stream`].
     ///
     /// # Errors
-    /// The server's error before the first batch, or `Timeout` after the limit.
+    /// Returns the server's error before the first batch, or `Timeout` after the limit.
     ///
     /// [`Warehouse::stream`]: terrane_app::ports::warehouse::Warehouse::stream
     pub(crate) async fn stream(&self, plan: Plan, limit: Duration) -> Result<BatchStream, WarehouseError> {
@@ -127,7 +127,7 @@ impl Pool {
     /// Returns the columns of a plan without running it.
     ///
     /// # Errors
-    /// The server's error, or `Timeout` after the limit.
+    /// Returns the server's error, or `Timeout` after the limit.
     pub(crate) async fn describe(&self, plan: Plan, limit: Duration) -> Result<SchemaRef, WarehouseError> {
         within(limit, self.ask(&Request::Describe(plan))).await.map(|(answer, _)| answer.schema)
     }

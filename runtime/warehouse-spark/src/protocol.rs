@@ -3,7 +3,7 @@
 //! Source: the files `spark/connect/*.proto` of Apache Spark 4.2. Only the fields in use are declared. That is safe,
 //! because protocol buffers skip unknown fields, and tags never change their meaning. The crate
 //! `apache-spark-connect-proto` declares all fields. It is not used, because its build needs an installed `protoc`,
-//! which `cargo build` cannot provide. Absent: streaming queries, machine learning and artifacts.
+//! which `cargo build` cannot provide. Not here: streaming queries, machine learning and artifacts.
 
 mod catalog;
 mod errors;

@@ -43,7 +43,7 @@ impl Rows {
     /// Starts to run a plan.
     ///
     /// # Errors
-    /// The server's error.
+    /// Returns the server's error.
     pub(crate) async fn start(session: &Arc<Session>, operation: &str, plan: Plan) -> Result<Rows, WarehouseError> {
         let responses = session.execute(operation, plan).await.map_err(Failure::into_error)?;
         Ok(Rows {
@@ -63,7 +63,7 @@ impl Rows {
     /// Waits for the schema of the rows.
     ///
     /// # Errors
-    /// The server's error, or an error for a column without an Arrow type.
+    /// Returns the server's error, or an error for a column without an Arrow type.
     pub(crate) async fn schema(&mut self) -> Result<SchemaRef, WarehouseError> {
         while self.schema.is_none() && !self.is_complete {
             self.read().await?;
@@ -80,7 +80,7 @@ impl Rows {
     /// Returns the next batch, or `None` after the last one.
     ///
     /// # Errors
-    /// The server's error. The operation has then ended.
+    /// Returns the server's error. The operation has then ended.
     pub(crate) async fn next(&mut self) -> Result<Option<RecordBatch>, WarehouseError> {
         while self.decoded.is_empty() && !self.is_complete {
             self.read().await?;

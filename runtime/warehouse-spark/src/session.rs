@@ -1,7 +1,7 @@
 //! A session of the server, over its own connection.
 //!
 //! In: plans. Out: rows, schemas. A session has the settings on which the dialect relies, whichever settings the server
-//! has itself. Absent: the choice of a session for a statement (`pool`).
+//! has itself. Not here: the choice of a session for a statement (`pool`).
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ impl Session {
     /// Connects, and opens a session with [`SETTINGS`].
     ///
     /// # Errors
-    /// `Unavailable`, or the server's error about a setting.
+    /// Returns `Unavailable`, or the server's error about a setting.
     pub(crate) async fn open(server: &Server) -> Result<Session, Failure> {
         let connection = Connection::open(&server.address, server.root.as_ref()).await?;
         let user = UserContext { user_id: server.address.user.clone(), user_name: server.address.user.clone() };

@@ -2,7 +2,7 @@
 //!
 //! In: the text of a URL. Out: the address, the credentials and the headers. The format is that of Spark's own clients;
 //! `sslrootcert` additionally names the file of a certificate authority. As for those clients, an unknown parameter
-//! becomes a header of every request. Deliberately absent: the environment, which Spark's clients also read.
+//! becomes a header of every request. Not here: the environment, which Spark's clients also read.
 
 use std::fmt;
 
@@ -67,7 +67,7 @@ impl Address {
     /// Parses a URL.
     ///
     /// # Errors
-    /// The first error in the URL.
+    /// Returns the first error in the URL.
     pub(crate) fn parse(url: &str) -> Result<Address, UrlError> {
         let rest = url.trim().strip_prefix(SCHEME).ok_or(UrlError::Scheme)?;
         let (authority, tail) = rest.split_at(rest.find(['/', ';', '?', '#']).unwrap_or(rest.len()));

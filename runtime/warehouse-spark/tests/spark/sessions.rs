@@ -1,4 +1,4 @@
-//! Tests sessions: `init`, streams, time limits, and statements whose caller has gone.
+//! Tests sessions: `init`, streams, time limits, and statements whose caller has gone away.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Large answers as they are streamed: 100,000 rows of 64 columns (32 integers, 16 short texts, 16
-//! doubles), from Arrow batches in memory to the bytes that go to the socket.
+//! Large answers as they are streamed: 100,000 rows of 64 columns (32 integers, 16 short strings, 16 doubles), from
+//! Arrow batches in memory to the bytes that go to the socket.
 //!
 //! Budget, on 2 quiet cores: 400 ms to JSON (about 170 MB), 30 ms to Arrow (about 60 MB). CSV has no budget of its own
 //! and should be faster than JSON. Only a few batches and their bytes are in memory at any time.

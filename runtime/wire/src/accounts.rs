@@ -1,7 +1,7 @@
 //! Requests that create and change API keys and users, and the keys and users in answers.
 //!
 //! In: a body; keys and users. Out: a request for `app::accounts`, or a [`FieldError`]; the accounts without secrets.
-//! Absent: the rules for names and passwords, which `app::accounts` checks.
+//! Not here: the rules for names and passwords, which `app::accounts` checks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Cells of rows as plain text, for formats that put markup around them.
 //!
 //! In: the columns of a result, and a batch. Out: the text of one cell after another: numbers with all their digits,
-//! times as in JSON. A number that is not finite is `INF`, `-INF` or `NaN`, as in XML Schema. Absent: escaping.
+//! times as in JSON. A number that is not finite is `INF`, `-INF` or `NaN`, as in XML Schema. Not here: escaping.
 
 use arrow::array::RecordBatch;
 use terrane_compiler::sql::ResultColumn;

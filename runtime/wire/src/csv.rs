@@ -2,8 +2,8 @@
 //!
 //! In: the columns of a query, and record batches. Out: a header row of the keys, then one record for each row, each
 //! ended by CRLF. Null is empty, an empty string is `""`; numbers, times and labels are written as in JSON; lists and
-//! objects are JSON. Absent on purpose: an escape for strings that begin with `=`, which spreadsheets take for
-//! formulas, because an escape would change the data.
+//! objects are JSON. Not here: an escape for strings that begin with `=`, which spreadsheets take for formulas, because
+//! an escape would change the data.
 
 use arrow::array::RecordBatch;
 use terrane_compiler::sql::ResultColumn;

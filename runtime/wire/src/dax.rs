@@ -241,7 +241,7 @@ fn parameter(name: &str, value: &Json, path: &Path<'_>) -> Result<(Arc<str>, Val
 /// Reads the body of a request for completions: the query, and the position in bytes.
 ///
 /// # Errors
-/// Names the field that is invalid. A position behind the end of the query is invalid too.
+/// Names the field that is invalid. A position after the end of the query is invalid too.
 pub fn position_from_wire(body: &[u8]) -> Result<(String, usize), FieldError> {
     let value = parse(body)?;
     let expected = "an object like {\"query\": \"EVALUATE ord\", \"position\": 12}";

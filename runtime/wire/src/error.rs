@@ -2,8 +2,8 @@
 //!
 //! In: errors of the compiler, of the use cases and of the readers of bodies. Out: an [`ErrorBody`] in one of the
 //! interface's two shapes, `{error: {code, message, details?, …extra, correlation_id}}` and `{detail}`. Fields are
-//! beside `message` or inside `details` exactly as in the table of errors in `runtime/docs/reference/query.md`. Absent
-//! on purpose: status lines and headers (server), and the text of a [`QueryError`] (compiler), whose `Display` is the
+//! beside `message` or inside `details` exactly as in the table of errors in `runtime/docs/reference/query.md`. Not
+//! here: status lines and headers (server), and the text of a [`QueryError`] (compiler), whose `Display` is the
 //! message.
 
 mod use_cases;

@@ -193,7 +193,7 @@ impl<'a> Fields<'a> {
         self.object.get(name).filter(|value| !value.is_null())
     }
 
-    /// Returns a field, also if it is null.
+    /// Returns a field, even if it is null.
     pub(crate) fn get_or_null(&self, name: &str) -> Option<&'a Json> {
         self.object.get(name)
     }

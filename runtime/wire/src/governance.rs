@@ -1,7 +1,7 @@
 //! Governance: bodies and parameters of requests, and records as clients see them.
 //!
 //! In: bodies and query strings; views of the use cases. Out: requests for `app::governance`, or a [`FieldError`];
-//! certifications, terms, owners, artifacts and the history as JSON. Absent: rules for texts and moves, which
+//! certifications, terms, owners, artifacts and the history as JSON. Not here: rules for texts and moves, which
 //! `app::governance` checks; the report (`report`).
 
 pub mod bulk;

@@ -2,8 +2,8 @@
 //!
 //! In: a JSON body or a query string (GraphQL over HTTP), or a message of `graphql-transport-ws` ([`messages`]). Out: a
 //! [`GraphQlRequest`], or an error that names the place. Fields that the specification does not know are ignored,
-//! because clients send fields of their own. Batches and persisted documents are rejected by name. Absent on purpose:
-//! the language of documents (`terrane-graphql`).
+//! because clients send fields of their own. Batches and persisted documents are rejected with errors that name them.
+//! Not here: the language of documents (`terrane-graphql`).
 
 pub mod messages;
 

@@ -1,8 +1,7 @@
 //! Rows as JSON, written straight from Arrow columns: no row object in between.
 //!
-//! In: the columns of a query, and record batches. Out: the bytes of a JSON array of objects keyed by member
-//! reference. Keys are escaped once, each batch's columns are downcast once. Absent on purpose: the body around the
-//! rows, CSV and Arrow.
+//! In: the columns of a query, and record batches. Out: the bytes of a JSON array of objects keyed by member reference.
+//! Keys are escaped once, each batch's columns are downcast once. Not here: the body around the rows, CSV and Arrow.
 
 mod column;
 mod text;

@@ -3,8 +3,8 @@
 //! In: JSON bodies and query strings; results of the use cases. Out: types of the compiler and of the use cases, or a
 //! [`FieldError`] that names the place; JSON, CSV and Arrow. The server and the command line use the same readers and
 //! writers, so that both accept, reject and answer in the same way. Each type that is sent or read derives its JSON
-//! Schema, from which the description of the interface is made. Absent on purpose: HTTP (server), and serde on types of
-//! the model, the plan or a result.
+//! Schema, from which the description of the interface is made. Not here: HTTP (server), and serde on types of the
+//! model, the plan or a result.
 
 pub mod accounts;
 pub mod anomaly;

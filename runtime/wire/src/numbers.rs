@@ -1,8 +1,8 @@
 //! Columns of numbers in types that clients compute with.
 //!
 //! In: the columns of a query, and arrays. Out: integers of 64 bits for decimals without a fraction, doubles for any
-//! number. Engines return the sum of integers as a decimal of 38 digits. Absent on purpose: the choice between integers
-//! and doubles (`arrow_stream`, `json`).
+//! number. Engines return the sum of integers as a decimal of 38 digits. Not here: the choice between integers and
+//! doubles (`arrow_stream`, `json`).
 
 use arrow::array::{Array, ArrayRef, AsArray as _, Float64Array};
 use arrow::compute::{CastOptions, cast, cast_with_options};

@@ -2,8 +2,7 @@
 //!
 //! In: a query string. Out: a [`QueryRequest`], or a [`FieldError`]. A query is either `query=<JSON>`, the body of a
 //! POST, or separate parameters: `metrics`, `measures` and `dimensions`, each of which may be repeated, and the other
-//! fields except lists of objects. Ranges are words, or JSON as in a body. Absent on purpose: the credential `api_key`
-//! (server).
+//! fields except lists of objects. Ranges are words, or JSON as in a body. Not here: the credential `api_key` (server).
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! The use of pre-aggregations by the facts of a query.
 //!
 //! In: the outcome of matching. Out: for each fact the pre-aggregation that serves it, and the misses, nearest first.
-//! Reasons that come from policies, and numbers of rows, are for administrators. Absent: matching itself.
+//! Only administrators see numbers of rows and the reasons that come from policies. Not here: matching itself.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -85,7 +85,7 @@ fn example() -> Json {
     })
 }
 
-/// A query of which the SQL is requested.
+/// A query whose SQL is requested.
 #[derive(Debug)]
 pub struct SqlQuery;
 
@@ -237,7 +237,7 @@ pub fn from_wire(body: &[u8]) -> Result<QueryRequest, FieldError> {
 /// Reads the body of `POST /api/v1/query/sql`, which may have `inline`.
 ///
 /// # Errors
-/// As [`from_wire`].
+/// Returns the same errors as [`from_wire`].
 pub fn from_wire_for_sql(body: &[u8]) -> Result<QueryRequest, FieldError> {
     read(body, FIELDS_FOR_SQL)
 }

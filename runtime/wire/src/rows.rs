@@ -2,7 +2,7 @@
 //!
 //! In: batches, or pieces of a stream. Out: bytes. Several threads encode a stream, whose order is preserved; few
 //! batches are in memory at any time. An error ends the body early, so that no client mistakes a part for the whole.
-//! Absent on purpose: the text around the rows (`answer`).
+//! Not here: the text around the rows (`answer`).
 
 use std::num::NonZero;
 use std::pin::Pin;

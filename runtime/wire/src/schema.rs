@@ -1,8 +1,8 @@
 //! JSON Schemas of the interface's data, as components of an OpenAPI 3.1 document.
 //!
 //! In: types that derive `JsonSchema`, one at a time. Out: a reference to each type, and all components, including
-//! those to which the types refer. A field that is null in an answer is optional in a request. Absent on purpose: paths
-//! and operations (server).
+//! those to which the types refer. A field that is null in an answer is optional in a request. Not here: paths and
+//! operations (server).
 
 use std::borrow::Cow;
 

@@ -1,6 +1,6 @@
 //! Sizes in bytes as text: a number and a unit, decimal (`MB`) or binary (`MiB`).
 
-/// The letters of the units, in ascending order: each is a thousand, or 1,024 times, the one before.
+/// The letters of the units, in ascending order: each is a thousand, or 1,024 times, the previous one.
 const LETTERS: [&str; 4] = ["K", "M", "G", "T"];
 
 /// Reads a size, in bytes. Text without a unit is a number of bytes.

@@ -1,8 +1,8 @@
 //! Several changes of governed records in one request.
 //!
 //! In: a body with a list of operations. Out: one operation or its error for each item, and the results in the same
-//! order. The fields of an item are those of the operation's own route, so its errors are the same. Absent: rights and
-//! versions (`app::governance`).
+//! order. The fields of an item are those of the operation's own route, so its errors are the same. Not here: rights
+//! and versions (`app::governance`).
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;

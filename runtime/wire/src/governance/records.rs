@@ -3,7 +3,7 @@
 //! In: records, or the text of a file. Out: the text, or the records with every problem and its place, such as
 //! `terms[3].links[0].relationship`. The order of records is that of the export, so equal records give equal bytes. The
 //! format has a version; fields may be added to it. This is one file, because the writer and the reader of each record
-//! stand side by side and change together. Absent: rules about texts and about several records together
+//! stand side by side and change together. Not here: rules about texts and about several records together
 //! (`app::governance::import_records`).
 
 use std::sync::Arc;
@@ -185,7 +185,7 @@ struct MetadataEntry<'a> {
 /// Returns the file of a set of records.
 ///
 /// # Errors
-/// The text of the error, if a value has no form in YAML.
+/// Returns the text of the error, if a value has no form in YAML.
 pub fn records_to_yaml(set: &RecordSet) -> Result<String, String> {
     let file = RecordsFile {
         version: VERSION,
@@ -286,7 +286,7 @@ fn metadata_entry(record: &ArtifactMetadata) -> MetadataEntry<'_> {
 /// Reads a file of records.
 ///
 /// # Errors
-/// Every problem of the file. A list with about 1,000 problems is not read further.
+/// Returns every problem of the file. A list with about 1,000 problems is not read further.
 pub fn records_from_yaml(text: &str) -> Result<RecordSet, Vec<RecordsProblem>> {
     let whole = |message: String| vec![RecordsProblem { place: String::new(), message }];
     let mut options = serde_saphyr::Options::default();

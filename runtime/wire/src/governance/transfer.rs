@@ -1,7 +1,7 @@
 //! Export and import of governed records over HTTP.
 //!
 //! In: a body of YAML and query parameters. Out: a set of records and the mode of the import, or an error with the
-//! problems and their places; the numbers of an import. Absent: the format itself (`records`).
+//! problems and their places; the numbers of an import. Not here: the format itself (`records`).
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -49,7 +49,7 @@ pub fn import_mode_from_parameters(query: &str) -> Result<ImportMode, FieldError
 /// Reads a body with the YAML of an export.
 ///
 /// # Errors
-/// The problems of the body.
+/// Returns the problems of the body.
 pub fn records_from_body(body: &[u8]) -> Result<RecordSet, Box<ErrorBody>> {
     let no_text = |_| Box::new(ErrorBody::new(Code::InvalidQuery, "the body is not UTF-8"));
     let text = std::str::from_utf8(body).map_err(no_text)?;

@@ -1,7 +1,7 @@
 //! Messages of the WebSocket subprotocol `graphql-transport-ws`.
 //!
 //! In: a client's text message. Out: a [`ClientMessage`], or an error for a message that the protocol does not know.
-//! The server's messages are written here too. Absent on purpose: the order in which messages are allowed (server).
+//! The server's messages are written here too. Not here: the order in which messages are allowed (server).
 
 use serde_json::{Map, Value as Json, json};
 

@@ -175,7 +175,7 @@ pub fn profile_request_from_wire(body: &[u8]) -> Result<(ProfileConfig, Option<D
 /// Returns the text of a job for a profile: the cube, the dimension and the body of the request.
 ///
 /// # Errors
-/// As [`profile_request_from_wire`].
+/// Returns the same errors as [`profile_request_from_wire`].
 pub fn profile_job_text(cube: &str, dimension: Option<&str>, body: &[u8]) -> Result<String, FieldError> {
     profile_request_from_wire(body)?;
     let is_empty = body.iter().all(u8::is_ascii_whitespace);

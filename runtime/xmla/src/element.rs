@@ -2,7 +2,7 @@
 //!
 //! In: the bytes of a document in UTF-8 or UTF-16. Out: its root [`Element`]. Elements have local names: prefixes and
 //! namespaces differ between clients and are ignored. A document type, an entity that XML does not define, and a
-//! document beyond the limits are refused, so a small document cannot become a large one. Absent: the meaning of the
+//! document beyond the limits are refused, so a small document cannot become a large one. Not here: the meaning of the
 //! elements.
 
 use quick_xml::XmlVersion;

@@ -1,6 +1,6 @@
 //! Faults, which are the errors of XMLA.
 //!
-//! In: an error. Out: a [`Fault`] with a code of XMLA, which the writer of envelopes writes as a SOAP fault. Absent:
+//! In: an error. Out: a [`Fault`] with a code of XMLA, which the writer of envelopes writes as a SOAP fault. Not here:
 //! HTTP. Faults are sent with status 200, because many clients do not show a fault with another status.
 
 /// The kind of an error. It determines the number, and whether the client or the server is at fault.

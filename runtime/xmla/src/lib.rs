@@ -1,8 +1,8 @@
 //! XML for Analysis: the protocol of spreadsheet and BI clients, without HTTP.
 //!
 //! `bytes → Element → Request`; `Discover → Table → rows`; rows of DAX → bytes. In: envelopes, a caller's view of the
-//! project, and the rows of queries. Out: typed requests, and the bytes of responses and faults, in parts.
-//! Deliberately absent: HTTP and credentials (server), sessions and queries (app), MDX.
+//! project, and the rows of queries. Out: typed requests, and the bytes of responses and faults, in parts. Not here:
+//! HTTP and credentials (server), sessions and queries (app), MDX.
 
 pub mod element;
 pub mod envelope;

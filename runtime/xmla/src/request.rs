@@ -2,7 +2,7 @@
 //!
 //! In: the bytes of an envelope. Out: a typed [`Request`], or the [`Fault`] to send as the answer. Unknown properties
 //! and elements are ignored, as the specification of XMLA demands. Unknown restrictions are passed on to their rowset.
-//! Absent: the meaning of sessions and statements, which are passed on unchanged.
+//! Not here: the meaning of sessions and statements, which are passed on unchanged.
 
 use crate::element::Element;
 use crate::fault::{Fault, FaultCode};
@@ -73,9 +73,9 @@ pub struct Properties {
     pub content: Content,
     /// The time limit in seconds. `None` for the server's limit.
     pub timeout: Option<u64>,
-    /// The index of the first row to return. `None` for the first row of all.
+    /// The index of the first row to return. `None` to start at the first row of the result.
     pub begin_range: Option<u64>,
-    /// The index of the last row to return. `None` for the last row of all.
+    /// The index of the last row to return. `None` to end at the last row of the result.
     pub end_range: Option<u64>,
 }
 
@@ -97,7 +97,7 @@ impl Request {
     /// Parses an envelope.
     ///
     /// # Errors
-    /// The fault to send as the answer.
+    /// Returns the fault to send as the answer.
     pub fn read(bytes: &[u8]) -> Result<Request, Fault> {
         let envelope = |message: String| Fault::new(FaultCode::InvalidEnvelope, message);
         let root = Element::read(bytes).map_err(|error| envelope(error.to_string()))?;
@@ -166,7 +166,7 @@ fn restrictions(list: &[Element]) -> Vec<Restriction> {
     restrictions
 }
 
-/// Returns the values of a restriction: the texts of its `Value` elements, or its own text if it has no elements.
+/// Returns the values of a restriction: the contents of its `Value` elements, or its own text if it has no elements.
 fn values(element: &Element) -> Vec<String> {
     let texts = if element.children.is_empty() { std::slice::from_ref(element) } else { &element.children };
     let texts = texts.iter().filter(|text| !text.is_nil()).map(|text| text.text.trim().to_owned());

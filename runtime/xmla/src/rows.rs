@@ -1,7 +1,7 @@
 //! The rows of responses, which are written in parts.
 //!
 //! In: a request for a rowset, or the batches of a query. Out: the bytes of a result. The caller can send the bytes
-//! after each part, so that a large result is never completely in memory. Absent: envelopes.
+//! after each part, so that a large result is never completely in memory. Not here: envelopes.
 
 mod members;
 

@@ -1,7 +1,7 @@
 //! The form of a rowset: its columns, their types, and the restrictions of its rows.
 //!
 //! In: a [`Table`], which describes a rowset as data: each column has a name, a type and a function for its value in a
-//! row. Out: schemas, cells, and the rows that pass restrictions. Absent: the tables themselves.
+//! row. Out: schemas, cells, and the rows that pass restrictions. Not here: the tables themselves.
 
 mod filter;
 
@@ -55,7 +55,7 @@ impl ColumnType {
 /// The comparison of a restriction's value with the value of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Match {
-    /// The values are equal. Strings are compared without case.
+    /// The values are equal. Strings are compared case-insensitively.
     Equal,
     /// The value of the row has at least one bit of the restriction's value.
     Mask,

@@ -1,7 +1,7 @@
 //! The part of a project that one request can see: the catalog, its cubes, and their dimensions and measures.
 //!
 //! In: the access of a caller. Out: cubes with their dimensions, hierarchies and measures under the names of XMLA. They
-//! contain nothing that the caller may not see. Absent: columns of rowsets.
+//! contain nothing that the caller may not see. Not here: columns of rowsets.
 
 use std::borrow::Cow;
 
@@ -29,7 +29,7 @@ pub struct ServerInfo {
 pub struct VisibleProject<'a> {
     access: &'a Access<'a>,
     pub info: &'a ServerInfo,
-    /// The lines below descriptions.
+    /// The notes that are shown below descriptions.
     notes: &'a ArtifactNotes,
     cubes: Vec<&'a Cube>,
     /// The members of the requested hierarchy, which a query has read.

@@ -1,7 +1,7 @@
 //! Statements of Execute: DAX, queries of rowsets, and other languages.
 //!
 //! In: the text of a statement. Out: its kind. A query of a rowset (`SELECT … FROM $SYSTEM.MDSCHEMA_CUBES WHERE …`) is
-//! parsed to the rowset, the columns and the conditions. Absent: DAX itself, which has its own crate.
+//! parsed to the rowset, the columns and the conditions. Not here: DAX itself, which has its own crate.
 
 use crate::fault::{Fault, FaultCode};
 
@@ -33,7 +33,7 @@ pub struct Condition {
 
 /// The largest number of conditions of a query.
 const MAX_CONDITIONS: usize = 100;
-/// The first words of statements that are in other languages than DAX.
+/// The first words of statements that are not in DAX.
 const OTHER_LANGUAGES: [&str; 10] =
     ["SELECT", "WITH", "DRILLTHROUGH", "CREATE", "ALTER", "DROP", "UPDATE", "REFRESH", "CALL", "CLEAR"];
 
@@ -41,7 +41,7 @@ impl Statement {
     /// Determines the kind of a statement, and parses a query of a rowset.
     ///
     /// # Errors
-    /// The statement is in another language than DAX, or is an invalid query of a rowset.
+    /// The statement is in a different language than DAX, or is an invalid query of a rowset.
     pub fn read(text: &str) -> Result<Statement, Fault> {
         let text = text.trim().trim_end_matches(';').trim_end();
         if text.is_empty() {

@@ -1,7 +1,7 @@
 //! Appends text and elements of XML to bytes.
 //!
 //! In: strings and names. Out: XML 1.0. A character that XML does not allow becomes U+FFFD, so that a result with a
-//! control character stays readable. Absent: the form of envelopes and rows.
+//! control character stays readable. Not here: the form of envelopes and rows.
 
 /// Appends text, escaped for use in an element or in an attribute with double quotes.
 pub(crate) fn write_text(text: &str, out: &mut Vec<u8>) {

@@ -1,7 +1,7 @@
 //! Filters rows by restrictions and conditions.
 //!
 //! In: the restrictions of a request, or the conditions of a query. Out: a [`RowFilter`], or a fault for an unknown
-//! name or a value of another type.
+//! name or a value of a different type.
 
 use terrane_compiler::text::nearest::likely;
 
@@ -30,7 +30,7 @@ struct Test {
 enum Expected {
     /// A string in lower case.
     Text(String),
-    /// The unique name of a member, whose key is compared with case.
+    /// The unique name of a member, whose key is compared case-sensitively.
     Member(String),
     Integer(i64),
     Mask(i64),
@@ -41,7 +41,7 @@ impl RowFilter {
     /// Creates a filter from the restrictions of a request.
     ///
     /// # Errors
-    /// A restriction is unknown, or one of its values has another type.
+    /// A restriction is unknown, or one of its values has a different type.
     pub fn of_restrictions(rowset: &dyn Rowset, restrictions: &[Restriction]) -> Result<Self, Fault> {
         let mut filter = RowFilter::default();
         for Restriction { column, values } in restrictions {
@@ -57,7 +57,7 @@ impl RowFilter {
     /// Creates a filter from the conditions of a query.
     ///
     /// # Errors
-    /// A column is unknown, or a value has another type.
+    /// A column is unknown, or a value has a different type.
     pub fn of_conditions(rowset: &dyn Rowset, conditions: &[Condition]) -> Result<Self, Fault> {
         let mut filter = RowFilter::default();
         for Condition { column, is_negated, value } in conditions {
@@ -130,8 +130,8 @@ impl Expected {
     }
 }
 
-/// Returns whether two unique names are of the same member. Names of hierarchies are compared without case, and the keys
-/// of members with case.
+/// Returns whether two unique names are of the same member. Names of hierarchies are compared case-insensitively, and
+/// the keys of members case-sensitively.
 pub(crate) fn is_same_member(one: &str, two: &str) -> bool {
     let parts = |name: &str| name.split_once(".&[").map(|(path, key)| (path.to_lowercase(), key.to_owned()));
     match (parts(one), parts(two)) {

@@ -24,7 +24,7 @@ const MISSING: &[&str] = &["stddev", "variance"];
 /// Returns the measure type for an aggregation.
 ///
 /// # Errors
-/// The action for an aggregation that no measure type computes.
+/// Returns the action for the author if no measure type computes the aggregation.
 pub(crate) fn measure_type(aggregation: &str) -> Result<&'static str, &'static str> {
     match TYPES.iter().find(|(name, _)| *name == aggregation) {
         Some((_, ty)) => Ok(ty),

@@ -64,7 +64,7 @@ pub(crate) struct CubeAccess {
 /// The visibility of a cube: whether queries may name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CubeVisibility {
-    /// The model does not state it. The cube is public, unless it extends a private cube.
+    /// The source model does not state the visibility. The cube is public, unless it extends a private cube.
     Unstated,
     Public,
     Private,

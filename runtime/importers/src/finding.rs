@@ -1,4 +1,5 @@
-//! The findings of an import. Each has a difference from the model, its place, and an action.
+//! The findings of an import. Each states how the project differs from the source model, where, and what to do about
+//! it.
 
 use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
 

@@ -1,7 +1,7 @@
 //! Finds and reads the files of a model.
 //!
-//! In: a folder. Out: the paths and the texts of the files with the wanted names. All files are opened relative to the
-//! opened folder, so that nothing outside of it is read. The number, size and depth of files are bounded.
+//! In: a folder. Out: the paths and the contents of the files with the given names. All files are opened relative to
+//! the opened folder, so that nothing outside it is read. The number, size and depth of files are bounded.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -79,7 +79,7 @@ impl ModelFolder {
     /// Reads the bytes of any file below the folder, even if the selection does not contain it.
     ///
     /// # Errors
-    /// The reason why the file cannot be read: an error of the operating system, or its size.
+    /// Returns the reason why the file cannot be read: an error of the operating system, or its size.
     pub(crate) fn bytes(&self, path: &str, most: u64) -> Result<Vec<u8>, String> {
         let file = regular_file::open(&self.root, path).map_err(|error| error.to_string())?;
         let mut bytes = Vec::new();

@@ -278,7 +278,8 @@ fn remove(drafts: &mut Drafts, part: Part, removal: Removal) {
     }
 }
 
-/// Returns the extent of the removal for a problem. For an unknown drill member, only the drill members are removed.
+/// Returns the parts of the draft to remove for a problem. For an unknown drill member, only the drill members are
+/// removed.
 fn removal(part: Part, problem: &Diagnostic) -> Removal {
     match part {
         Part::Cube(_, Some((MEASURES, _))) if problem.code == Code::UnknownDrillMember => Removal::DrillMembers,

@@ -106,7 +106,7 @@ fn deep_line(text: &str) -> Option<u32> {
 type Parsed = (Option<Node>, Vec<Diagnostic>);
 
 /// # Errors
-/// The line and the message of the first syntax error.
+/// Returns the line and the message of the first syntax error.
 fn document(file: &Arc<SourceFile>) -> Result<Parsed, (u32, String)> {
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, &file.text, SourceType::mjs()).parse();

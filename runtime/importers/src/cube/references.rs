@@ -303,7 +303,7 @@ fn is_path(content: &str) -> bool {
 fn calls(content: &str) -> Option<Result<(&'static str, Note), Untranslatable>> {
     let name = content.split(['.', '(', '[', ' ']).next().unwrap_or_default();
     match name {
-        // Cube replaces these calls by `1 = 1` if no filter applies. The project applies filters outside of the SQL.
+        // Cube replaces these calls with `1 = 1` if no filter applies. The project applies filters outside the SQL.
         "FILTER_PARAMS" | "FILTER_GROUP" => Some(Ok((
             "1 = 1",
             (

@@ -225,7 +225,7 @@ impl Part<'_> {
 }
 
 /// Adds the members of the first cube. The new cube inherits all of them. Members that the view does not include become
-/// private. Members with another name in the view are added under that name.
+/// private. Members with a different name in the view are added under that name.
 fn own_members(root: &Part<'_>, draft: &mut CubeDraft, view: &Entry<'_>, findings: &mut Vec<Diagnostic>) {
     for list in [DIMENSIONS, MEASURES, SEGMENTS] {
         for member in &root.draft.lists[list] {

@@ -1,4 +1,4 @@
-//! Makes a cube of each semantic model.
+//! Makes a cube from each semantic model.
 //!
 //! In: a semantic model, and the relation and the column types of its dbt model. Out: a draft with a dimension for each
 //! of its dimensions and entities, and with its measures. Not here: joins, which need all cubes.
@@ -76,8 +76,8 @@ impl CubeReader<'_> {
         model.name.clone()
     }
 
-    /// Makes a dimension of an entity, so that queries can group by it. Only a primary entity becomes the primary key:
-    /// several rows may have the same value of a natural key.
+    /// Makes a dimension from an entity, so that queries can group by it. Only a primary entity becomes the primary
+    /// key: several rows may have the same value of a natural key.
     fn entity(&mut self, entity: &Entity) -> Option<Member> {
         let name = self.names.entities.get(&entity.name)?.clone();
         let expr = entity.expr.as_deref().unwrap_or(&entity.name);
@@ -197,7 +197,7 @@ fn member(name: String, mut yaml: Yaml, span: &Span, words: &Wording) -> Member 
     Member { name, yaml, span: span.clone(), is_masked: false, needs: Vec::new(), drills: Vec::new() }
 }
 
-/// Returns the keys for people: title, description and `meta`.
+/// Returns the keys for display: title, description and `meta`.
 pub(super) fn wording(wording: &Wording) -> Vec<(String, Yaml)> {
     let texts = [("title", &wording.label), ("description", &wording.description)];
     let texts = texts.into_iter().filter_map(|(key, text)| Some((key.to_owned(), Yaml::text(text.clone()?))));

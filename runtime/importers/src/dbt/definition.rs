@@ -30,7 +30,7 @@ pub(super) struct ModelName {
     pub(super) name: String,
 }
 
-/// The texts for people: label, description and `meta`.
+/// The texts for display: label, description and `meta`.
 #[derive(Clone, Default)]
 pub(super) struct Wording {
     pub(super) label: Option<String>,

@@ -254,7 +254,7 @@ pub(super) fn value_span(node: &Node) -> Span {
 /// Returns the filters under a key: one template, or a list of them.
 ///
 /// # Errors
-/// A value of another shape, at its place.
+/// Returns the place of a value that has a different shape.
 pub(super) fn filters(entry: &Entry<'_>, key: &str) -> Result<Vec<String>, Span> {
     let Some(node) = entry.node(key) else { return Ok(Vec::new()) };
     let one = |node: &Node| match &node.value {

@@ -83,7 +83,7 @@ struct Builder<'b> {
     metrics: Vec<String>,
 }
 
-/// An expression. Inside of another expression it needs parentheses, unless it is a name.
+/// An expression. Inside another expression it needs parentheses, unless it is a name.
 struct Expression {
     text: String,
     is_name: bool,

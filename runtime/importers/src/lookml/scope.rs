@@ -100,7 +100,7 @@ impl ProjectScope {
         declared
     }
 
-    /// Replaces references such as `@{constant}` by their values. An unknown constant is not replaced.
+    /// Replaces references such as `@{constant}` with their values. An unknown constant is not replaced.
     pub(super) fn with_constants(&self, text: &str) -> String {
         let mut result = String::new();
         let mut rest = text;

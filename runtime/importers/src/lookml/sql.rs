@@ -27,13 +27,13 @@ pub(super) struct Untranslatable {
     pub(super) cure: &'static str,
 }
 
-/// The aliases of an explore, with their views. Outside of an explore, the name of a view is its own alias.
+/// The aliases of an explore, with their views. Outside an explore, the name of a view is its own alias.
 pub(super) trait Aliases {
     /// Returns the view of an alias, and the name by which the project refers to it.
     fn resolve<'s>(&self, scope: &'s ProjectScope, alias: &str) -> Option<(&'s ViewNames, String)>;
 }
 
-/// The names that SQL inside of a view may use: each view has its own name.
+/// The names that SQL inside a view may use: each view has its own name.
 pub(super) struct OwnViews;
 
 impl Aliases for OwnViews {

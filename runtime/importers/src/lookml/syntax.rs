@@ -65,7 +65,7 @@ impl Item {
 /// Parses a file.
 ///
 /// # Errors
-/// The first syntax error. The rest of the file is not read.
+/// Returns the first syntax error. The rest of the file is not read.
 pub(super) fn parse(file: &Arc<SourceFile>) -> Result<Vec<Item>, Mistake> {
     let mut parser = Parser { file, text: &file.text, at: 0, line: 1, line_start: 0, items: 0 };
     let items = parser.items(0)?;

@@ -168,7 +168,7 @@ impl Placed {
     }
 }
 
-/// Returns an absolute path, also for a folder that does not exist yet.
+/// Returns an absolute path, even for a folder that does not exist yet.
 ///
 /// # Errors
 /// The parent folder is missing.

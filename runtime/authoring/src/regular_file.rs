@@ -1,4 +1,4 @@
-//! Opens files of folders that other people filled.
+//! Opens files of folders that other users filled.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use rustix::fs::OFlags;
 /// the program forever.
 ///
 /// # Errors
-/// The error of the operating system, or an error for a pipe, a device or a socket.
+/// Returns the error of the operating system, or an error for a pipe, a device or a socket.
 pub fn open(dir: &Dir, path: &str) -> io::Result<File> {
     let flags = OFlags::NONBLOCK.bits() as i32;
     let file = dir.open_with(path, OpenOptions::new().read(true).custom_flags(flags))?;

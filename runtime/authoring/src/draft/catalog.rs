@@ -18,7 +18,7 @@ use super::table::{Column, Evidence, Reference, Table};
 use super::{TableSelection, ViewSelection};
 use crate::AuthoringError;
 
-/// The largest number of tables in a project that people can still review.
+/// The largest number of tables in a project that a person can still review.
 const MAX_TABLES: usize = 300;
 const TIMEOUT: Duration = Duration::from_secs(60);
 

@@ -68,7 +68,7 @@ pub(super) fn read(path: &Path) -> io::Result<CsvText> {
 struct Record {
     /// The number of the row's first line; 0 before a line is read.
     line: u64,
-    /// The number of occurrences of each delimiter outside of quotes.
+    /// The number of occurrences of each delimiter outside quotes.
     counts: [usize; DELIMITERS.len()],
     /// True while a quoted value is not closed.
     is_open: bool,

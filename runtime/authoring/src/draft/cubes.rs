@@ -200,7 +200,7 @@ impl Members {
             ColumnKind::Integer | ColumnKind::Decimal | ColumnKind::Float => ("number", column_sql(&column.name)),
             ColumnKind::Boolean => ("boolean", column_sql(&column.name)),
             ColumnKind::Date | ColumnKind::Timestamp | ColumnKind::Instant => ("time", column_sql(&column.name)),
-            // The value is cast to text, because engines don't compare text with a UUID.
+            // The value is cast to text, because engines do not compare text with a UUID.
             ColumnKind::TextLike => {
                 ("string", format!("CAST({{CUBE}}.{} AS VARCHAR)", names::identifier(&column.name)))
             }

@@ -138,7 +138,7 @@ pub struct FileView {
 /// rows, because one string in the last row of a numeric column would break every query.
 ///
 /// # Errors
-/// The reason why the file cannot be a table.
+/// Returns the reason why the file cannot be a table.
 pub async fn view(probe: &dyn Warehouse, file: &DataFile) -> Result<FileView, String> {
     let text = csv_text(file)?;
     let guessed = types(probe, &file.reader("")).await?;

@@ -1,6 +1,6 @@
 //! Writes the project file, and the files of an empty project.
 //!
-//! In: a name and the warehouse's settings. Out: texts without secrets.
+//! In: a name and the warehouse's settings. Out: their contents, without secrets.
 
 use crate::yaml::{Yaml, document};
 

@@ -173,8 +173,8 @@ pub(super) const TEXT_FORMS: [TextForm; 7] = [
     },
 ];
 
-/// Returns a statement for these numbers of each column: values, distinct values, distinct values without regard to
-/// case and outer spaces, and values of each form. The last result of each column is a value that is not a number.
+/// Returns a statement for these numbers of each column: values, distinct values, distinct values ignoring case and
+/// surrounding spaces, and values of each form. The last result of each column is a value that is not a number.
 pub(super) fn texts(of: &Table, columns: &[&Column]) -> String {
     let each = columns.iter().map(|column| {
         let name = quoted(&column.name);

@@ -24,7 +24,7 @@ pub(super) struct Column {
     pub(super) kind: ColumnKind,
     pub(super) is_nullable: bool,
     pub(super) comment: Option<String>,
-    /// A note for people about the column's values.
+    /// A note for the author about the column's values.
     pub(super) note: Option<String>,
     /// Statistics of a numeric column.
     pub(super) statistics: Option<Statistics>,

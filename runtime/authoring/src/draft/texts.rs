@@ -30,7 +30,7 @@ const SHOWN_CHARACTERS: usize = 40;
 struct Sample {
     values: u64,
     distinct: u64,
-    /// The number of distinct values without regard to case and outer spaces.
+    /// The number of distinct values, ignoring case and surrounding spaces.
     folded: u64,
     /// The number of values of each form of [`statements::TEXT_FORMS`].
     forms: Vec<u64>,

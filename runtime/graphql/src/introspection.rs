@@ -2,8 +2,8 @@
 //! fields.
 //!
 //! In: the complete description of the schema, which the library writes once, and the shape of an operation that
-//! selects only introspection fields. Out: the JSON of its result, equal to the library's. Absent on purpose: the rules
-//! of validation, which the library checks ([`skip_roots`] prepares the document for that), and variables, whose
+//! selects only introspection fields. Out: the JSON of its result, equal to the library's. Not here: the rules of
+//! validation, which the library checks ([`skip_roots`] prepares the document for that), and variables, whose
 //! operations the library executes.
 
 use std::collections::HashMap;

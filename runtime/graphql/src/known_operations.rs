@@ -1,8 +1,8 @@
 //! Operations that were parsed before, by their document, name and variables.
 //!
 //! In: an operation that was parsed. Out: the same operation for an equal request, which is then neither parsed nor
-//! checked against the limits again. The schema and the limits never change, so the result would be the same. The
-//! cache is bounded by an estimate of its size in bytes. Absent on purpose: results.
+//! checked against the limits again. The schema and the limits never change, so the result would be the same. The cache
+//! is bounded by an estimate of its size in bytes. Not here: results.
 
 use std::hash::{Hash, Hasher};
 

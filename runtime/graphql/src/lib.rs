@@ -1,7 +1,7 @@
 //! The GraphQL schema: types and resolvers over the use cases.
 //!
-//! In: one operation with its variables, and the caller. Out: the response that the `graphql` routes of the server
-//! and `terrane graphql` write. Absent on purpose: HTTP, WebSockets and credentials (server).
+//! In: one operation with its variables, and the caller. Out: the response that the `graphql` routes of the server and
+//! `terrane graphql` write. Not here: HTTP, WebSockets and credentials (server).
 
 mod context;
 mod enums;

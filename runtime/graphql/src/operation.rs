@@ -1,7 +1,7 @@
 //! One operation of a document, parsed and checked against the limits.
 //!
-//! In: the text of a document, the name of an operation and its variables. Out: an [`Operation`], or a [`Refusal`].
-//! The text is parsed once. Absent on purpose: the schema's rules, which the executor checks.
+//! In: the text of a document, the name of an operation and its variables. Out: an [`Operation`], or a [`Refusal`]. The
+//! text is parsed once. Not here: the schema's rules, which the executor checks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,9 +1,9 @@
 //! The response of an operation: `{errors, data}` as JSON.
 //!
 //! In: the executor's values and errors, and the shape of the operation. Out: the bytes of a response. The fields are
-//! in the order of the document, even if they were resolved in another order. A failed field is null, with an error. If
-//! a failed field must not be null, the object that contains it becomes null instead. The bytes of rows that the
-//! encoder wrote are appended as they are. Absent on purpose: status codes and headers (server).
+//! in the order of the document, even if they were resolved in a different order. A failed field is null, with an
+//! error. If a failed field must not be null, the object that contains it becomes null instead. The bytes of rows that
+//! the encoder wrote are appended as they are. Not here: status codes and headers (server).
 
 pub(crate) mod write;
 

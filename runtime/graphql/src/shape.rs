@@ -40,7 +40,7 @@ pub(crate) struct ShapeField {
     pub(crate) name: Name,
     /// The type, or `None` if the schema does not have the field.
     pub(crate) ty: Option<Arc<FieldType>>,
-    /// The selected fields of the field. Scalars and enums have none.
+    /// The fields selected inside this field. Scalars and enums have none.
     pub(crate) fields: Vec<ShapeField>,
     place: Pos,
     /// The argument `limit` of the first selection with this key. Valid selections with one key have equal arguments.

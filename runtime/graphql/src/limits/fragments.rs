@@ -20,7 +20,7 @@ use crate::settings::Limits;
 struct Size {
     depth: usize,
     selections: usize,
-    /// The estimated number of values, if the selection set is inside of an introspection field.
+    /// The estimated number of values, if the selection set is inside an introspection field.
     values: u64,
     /// The estimated number of values below `__schema` and `__type`.
     introspection: u64,

@@ -1,8 +1,8 @@
 //! A linear scan of a document's text, before the parser.
 //!
 //! In: the text. Out: nothing, or a limit that the text exceeds. The parser recurses for each open bracket, so the scan
-//! limits the number of brackets that are open at once. Brackets inside of strings, block strings and comments do not
-//! count. Absent on purpose: syntax errors, which the parser reports.
+//! limits the number of brackets that are open at once. Brackets inside strings, block strings and comments do not
+//! count. Not here: syntax errors, which the parser reports.
 
 use async_graphql::Pos;
 
@@ -31,7 +31,7 @@ pub(crate) fn check(text: &str, limits: &Limits) -> Result<(), Exceeded> {
                 at = end_of_string(bytes, at);
                 true
             }
-            // Outside of strings, no token contains a backslash, so the parser stops here.
+            // Outside strings, no token contains a backslash, so the parser stops here.
             b'\\' => return Ok(()),
             b'(' | b'[' | b'{' => {
                 nesting += 1;

@@ -34,7 +34,7 @@ fn object(value: &Value, fields: &[ShapeField], out: &mut Vec<u8>) -> Result<(),
 /// Writes an object with a member for each field, whose value `write` appends.
 ///
 /// # Errors
-/// The first error of `write`. The object is then incomplete.
+/// Returns the first error of `write`. The object is then incomplete.
 pub(crate) fn members<E>(
     fields: &[ShapeField],
     out: &mut Vec<u8>,

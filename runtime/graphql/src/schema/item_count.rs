@@ -3,8 +3,8 @@
 //! In: the length of a list, and the selection of its items. Out: the number of fields, or an error if a document
 //! resolves too many. The length of a list is unknown before a document runs. So a list is counted when its field is
 //! resolved, before the fields of its items are. Selections are counted as the executor resolves them: aliases and
-//! fragments are included, and a key that is selected twice counts twice. Absent on purpose: limits that the text alone
-//! exceeds (`limits`, `shape`).
+//! fragments are included, and a key that is selected twice counts twice. Not here: limits that the text alone exceeds
+//! (`limits`, `shape`).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

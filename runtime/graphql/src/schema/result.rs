@@ -29,8 +29,8 @@ pub(crate) struct QueryResult {
     parts: Arc<RequestParts>,
     /// The cube to which members without a cube belong.
     cube: Option<String>,
-    /// True after one field has written the rows, and from the start if another field of the document has requested an
-    /// equal query. Rows that are then written count as items.
+    /// True after a field has written the rows. Also true from the start if another field of the document has requested
+    /// an equal query. Rows that are written while this is true count as items.
     is_written: AtomicBool,
 }
 

@@ -31,7 +31,7 @@ const NO_VALUE: &str = "(none)";
 /// Returns the values of a dimension.
 ///
 /// # Errors
-/// The errors of a query that the caller runs.
+/// Returns the errors of a query that the caller runs.
 pub(crate) async fn of(state: &RequestState, request: ValuesRequest<'_>) -> Result<Vec<DimensionValue>, Failure> {
     let query = request.query(&state.parts.access())?;
     let (answer, _) = state.run(query).await?;

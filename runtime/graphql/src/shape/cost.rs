@@ -1,9 +1,9 @@
 //! The cost of an operation: queries in the warehouse, estimated complexity, and nested lists of introspection.
 //!
 //! In: a shape. Out: nothing, or the limit that it exceeds. A field costs 1. A query costs the number of its members,
-//! times its rows divided by 100. The fields inside of a list cost ten times as much. The length of a list is unknown
-//! before the document runs, so a query inside of a list counts as one query. While the document runs,
-//! `schema::request` counts its different queries.
+//! times its rows divided by 100. The fields inside a list cost ten times as much. The length of a list is unknown
+//! before the document runs, so a query inside a list counts as one query. While the document runs, `schema::request`
+//! counts its different queries.
 
 use terrane_app::dimension_values::DEFAULT_LIMIT;
 

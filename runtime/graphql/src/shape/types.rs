@@ -42,7 +42,7 @@ impl FieldType {
         FieldType { is_nullable: ty.nullable, base }
     }
 
-    /// Returns the name of the type that is inside of all lists.
+    /// Returns the name of the type that is inside all lists.
     pub(crate) fn named(&self) -> &str {
         match &self.base {
             FieldBase::Named(name) => name,

@@ -28,8 +28,8 @@ use crate::members::{KnownValues, Vocabulary};
 use crate::token::{QuestionError, tokens};
 
 /// Interprets a question. `values` are the values of dimensions that were found for its otherwise unknown words.
-/// `newest` is the date of the newest data or, if it is unknown, today: a time without a year is the last one that
-/// began until then.
+/// `newest` is the date of the newest data or, if it is unknown, today: a time without a year means its latest
+/// occurrence that began on or before this date.
 ///
 /// # Errors
 /// The question is empty or too long.

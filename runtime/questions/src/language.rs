@@ -420,7 +420,7 @@ impl Language {
         self.named_days.get(usize::from(index)).copied()
     }
 
-    /// Returns the end of a measure's values that a word in its name marks as desired.
+    /// Returns whether high or low values of a measure are desired, according to a word in its name.
     pub(crate) fn desired(&self, root: &str) -> Option<Desired> {
         self.desired.get(root).copied()
     }

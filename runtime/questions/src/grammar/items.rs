@@ -239,8 +239,8 @@ impl Place<'_> {
         is_compared && matches!(self.tokens[0].kind, TokenKind::Number(_) | TokenKind::Percent(_))
     }
 
-    /// Returns whether a phrase of the language takes precedence over a member with the same name. A unit of time does
-    /// not, because units only have a meaning after numbers, and neither does a verb.
+    /// Returns whether a phrase of the language takes precedence over a member with the same name. Verbs and units of
+    /// time do not; a unit has a meaning only after a number.
     fn is_word(meaning: Meaning) -> bool {
         use Meaning::{Day, Hour, Minute, Month, Quarter, Second, Verb, Week, Year};
         !matches!(meaning, Verb | Second | Minute | Hour | Day | Week | Month | Quarter | Year)

@@ -246,10 +246,10 @@ impl<'r> Reader<'r> {
 /// The cube and the kind of a member that an item may mean; `None` for a metric.
 type CubeMember<'v> = (Option<&'v Arc<str>>, MemberKind);
 
-/// The points of a cube for an item that means only measures of it. They count more than dimensions, because cubes often
-/// have the same dimensions.
+/// The points of a cube for an item that can only mean its measures. Measures score more than dimensions, because
+/// several cubes often have the same dimensions.
 const POINTS_OF_MEASURES: i32 = 10;
-/// The points of a cube for an item that means only members of it.
+/// The points of a cube for an item that can only mean its members.
 const POINTS_OF_DIMENSIONS: i32 = 1;
 /// The points of a cube for its own name.
 const POINTS_OF_NAME: i32 = 3;

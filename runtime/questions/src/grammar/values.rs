@@ -1,7 +1,7 @@
 //! Finds the values of dimensions in a question.
 //!
 //! In: words of a question, and the values that were looked up. Out: the values that the words mean: a whole value, its
-//! first words, words inside it, or a word with the same root. Absent: the lookup, and the choice of the dimension.
+//! first words, words inside it, or a word with the same root. Not here: the lookup, and the choice of the dimension.
 
 use crate::language::Language;
 use crate::members::{KnownValue, KnownValues};
@@ -20,7 +20,7 @@ pub(super) enum Quality {
     Beginning,
     /// Words inside the value.
     Inside,
-    /// A word with the same root as a word of the value, as `snowed` and `snow`.
+    /// A word with the same root as a word of the value, such as `snowed` for `snow`.
     Root,
 }
 
@@ -47,7 +47,7 @@ pub(super) fn spelled(text: &str) -> String {
     words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the values that the longest part of the next words means.
+/// Returns the values that are named by as many of the next words as possible.
 pub(super) fn matched(tokens: &[Token], words: &Words<'_>) -> Option<ValueMatch> {
     let known = &words.values.values;
     if known.is_empty() {

@@ -375,7 +375,7 @@ impl Reader<'_> {
     }
 }
 
-/// Converts a number to the unit of a member. Returns `None` if the member's unit is unknown or of another kind.
+/// Converts a number to the unit of a member. Returns `None` if the member's unit is unknown or of a different kind.
 fn converted((value, unit): &(DraftValue, Option<Unit>), of: Option<&Unit>) -> Option<DraftValue> {
     let (DraftValue::Number(number), Some(unit)) = (value, unit) else { return Some(value.clone()) };
     if *unit == Unit::Percent {

@@ -152,7 +152,7 @@ impl Reader<'_> {
         has_quality && has_groups && candidates.members.iter().any(is_cube)
     }
 
-    /// Notes that a member in the singular is ranked by the words behind it: `the airline with the most flights`.
+    /// Notes that a member in the singular is ranked by the words that follow it: `the airline with the most flights`.
     fn note_ranking_behind(&mut self, at: usize) {
         use Meaning::{Best, Bottom, Top, Worst};
         let is_filler = |kind: &ItemKind| matches!(kind, ItemKind::Word(Meaning::Ignore | Meaning::Verb));

@@ -1,7 +1,8 @@
 //! Reads the words that rank rows: `top 5`, `fastest`, `worst`.
 //!
 //! `top` and `lowest` rank by the next measure. An adjective names the quality that it ranks by, and `worst` ranks by a
-//! measure of which the language knows the desired end. Both wait for the measures of the whole question.
+//! measure for which the language knows whether high or low values are desired. Both wait for the measures of the whole
+//! question.
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //!
 //! In: a position. Out: completion items. The kind of place is found lexically ([`context`]), because a file is rarely
 //! valid YAML while the author types. Keys and words come from the schema of the file. Names come from the last valid
-//! texts.
+//! contents of the files.
 
 mod context;
 

@@ -1,9 +1,9 @@
 //! The language server: diagnostics, completion, hover, navigation and rename for a project's files in any editor.
 //!
 //! In: messages of the Language Server Protocol, and a project's files through a port ([`Projects`]). Out: answers and
-//! diagnostics. The core is pure: a [`Workspace`] holds the files and the unsaved texts of the editor. A feature is a
-//! function from a workspace and a position to data. [`serve`] reads and writes messages. The server sends no statement
-//! to a warehouse. Not here: the file system, settings and expectations, which the program provides.
+//! diagnostics. The core is pure: a [`Workspace`] holds the files and the unsaved contents of the editor. A feature is
+//! a function from a workspace and a position to data. [`serve`] reads and writes messages. The server sends no
+//! statement to a warehouse. Not here: the file system, settings and expectations, which the program provides.
 
 mod completion;
 mod hover;

@@ -39,7 +39,7 @@ pub enum Refusal {
     WouldBreak {
         first: String,
     },
-    /// After the change, some references would refer to another definition.
+    /// After the change, some references would refer to a different definition.
     WouldChangeMeaning {
         name: String,
     },
@@ -104,7 +104,7 @@ pub fn rename(
     if let Some(error) = diagnostics.iter().find(|found| found.is_error()) {
         return Err(Refusal::WouldBreak { first: error_line(error) });
     }
-    // Even without errors, a reference may now refer to another definition with this name.
+    // Even without errors, a reference may now refer to a different definition with this name.
     let after = Index::of(&definitions, &edited);
     if self::counts(&after, &symbol, name_of(&symbol)) != counts {
         return Err(Refusal::WouldChangeMeaning { name: new_name.to_owned() });

@@ -1,8 +1,8 @@
-//! One project with the unsaved texts of its files, and the analysis of both.
+//! One project with the unsaved content of its files, and the analysis of both.
 //!
-//! In: the files of a port, and the texts that an editor sends. Out: diagnostics, and an [`Analysis`] for the features.
-//! While a file is not valid YAML, the analysis uses the last valid text of the file, so that completion and hover work
-//! while the author types. Not here: messages.
+//! In: the files of a port, and the contents that an editor sends. Out: diagnostics, and an [`Analysis`] for the
+//! features. While a file is not valid YAML, the analysis uses the last valid content of the file, so that completion
+//! and hover work while the author types. Not here: messages.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,10 +28,10 @@ pub struct Workspace {
     files: Box<dyn ProjectFiles>,
     root: PathBuf,
     schemas: FileSchemas,
-    /// The texts on disk.
+    /// The files on disk.
     disk: SourceTree,
     unreadable: Vec<Diagnostic>,
-    /// The texts of files that are open in the editor. They replace the texts on disk.
+    /// The contents of files that are open in the editor. They replace the files on disk.
     open: BTreeMap<Arc<str>, Arc<str>>,
     /// The last valid text of each file.
     parsed: BTreeMap<Arc<str>, Arc<str>>,
@@ -45,7 +45,7 @@ pub struct Workspace {
 pub(crate) struct Analysis {
     pub(crate) definitions: Definitions,
     pub(crate) index: Index,
-    /// The texts that the definitions and the index were made from.
+    /// The files that the definitions and the index were made from.
     pub(crate) tree: SourceTree,
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
@@ -98,8 +98,8 @@ impl Workspace {
         }
     }
 
-    /// Reloads a file that was created, changed or deleted on disk. A file outside of the project's folders is only
-    /// used while it is open.
+    /// Reloads a file that was created, changed or deleted on disk. A file outside the project's folders is only used
+    /// while it is open.
     pub fn reload(&mut self, path: &Arc<str>) {
         match self.files.read(path) {
             Some(text) => self.disk.files.insert(Arc::clone(path), text),
@@ -114,12 +114,12 @@ impl Workspace {
         self.mark_changed();
     }
 
-    /// Returns true if texts have changed since diagnostics were last taken.
+    /// Returns true if files have changed since diagnostics were last taken.
     pub(crate) fn is_unpublished(&self) -> bool {
         self.is_unpublished
     }
 
-    /// Returns the problems of the current texts, and marks them as published.
+    /// Returns the problems of the current files, and marks them as published.
     pub(crate) fn take_diagnostics(&mut self) -> Vec<Diagnostic> {
         self.is_unpublished = false;
         self.diagnostics().to_vec()
@@ -134,14 +134,14 @@ impl Workspace {
         self.open.get(path).or_else(|| self.disk.files.get(path))
     }
 
-    /// Returns the current texts of all files.
+    /// Returns the current contents of all files.
     pub(crate) fn tree(&self) -> SourceTree {
         let mut tree = self.disk.clone();
         tree.files.extend(self.open.iter().map(|(path, text)| (Arc::clone(path), Arc::clone(text))));
         tree
     }
 
-    /// Returns the problems of the current texts.
+    /// Returns the problems of the current files.
     pub fn diagnostics(&mut self) -> &[Diagnostic] {
         &self.analysis().diagnostics
     }
@@ -229,7 +229,7 @@ impl Workspace {
         found
     }
 
-    /// Returns the range of a span in the texts that were last analyzed.
+    /// Returns the range of a span in the files that were last analyzed.
     pub(crate) fn range(&self, span: &Span) -> Range {
         let text = self.analysis.tree.files.get(&span.file).map(|text| &**text).unwrap_or_default();
         position::range(text, span)

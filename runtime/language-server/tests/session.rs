@@ -321,7 +321,7 @@ fn symbols_are_listed() {
     assert_eq!(names, ["on_time", "on_time_rate", "long_haul_on_time_rate"], "{answer}");
 }
 
-/// Applies the edits of an answer to the texts on disk, and returns the number of edits.
+/// Applies the edits of an answer to the files on disk, and returns the number of edits.
 fn apply(client: &Client, answer: &Value) -> usize {
     let mut count = 0;
     for (uri, edits) in answer["result"]["changes"].as_object().unwrap() {

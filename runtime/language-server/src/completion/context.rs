@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 /// The keys whose values are SQL, where an open brace begins a reference.
 const SQL_KEYS: [&str; 4] = ["sql", "row_filter", "expression", "arrival"];
 
-/// The place in the structure of a file that a position is at.
+/// The place of a position in the structure of a file.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Context {
     /// The keys that enclose the place, from the outermost. `[]` stands for an item of a list.
@@ -96,7 +96,7 @@ impl Context {
         self.siblings.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
-    /// Sets the place by the last brace that is open before the position.
+    /// Sets the place according to the last brace that is open before the position.
     fn in_text(&mut self, before: &str, offset: usize) {
         let double = before.rfind("{{").filter(|at| !before[*at..].contains("}}"));
         if let Some(open) = double {
@@ -180,7 +180,7 @@ impl Context {
     }
 }
 
-/// Splits `key: value`. Returns `None` if the line has another form.
+/// Splits `key: value`. Returns `None` if the line has a different form.
 fn key_and_value(content: &str) -> Option<(&str, &str)> {
     if content.starts_with(['{', '[', '"', '\'', '#']) {
         return None;

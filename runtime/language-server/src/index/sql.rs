@@ -38,7 +38,7 @@ pub(crate) fn braced(text: &str) -> Vec<Braced<'_>> {
     found
 }
 
-/// Splits `cube.member` or `member` into its parts. Returns `None` for other texts.
+/// Splits `cube.member` or `member` into its parts. Returns `None` for other strings.
 fn parts(inside: &str, offset: usize) -> Option<Parts<'_>> {
     let mut parts = Vec::new();
     let mut at = offset;

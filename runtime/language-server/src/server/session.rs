@@ -97,7 +97,7 @@ impl<'p> Session<'p> {
         self.state
     }
 
-    /// Returns true if texts have changed and their diagnostics are not published yet.
+    /// Returns true if files have changed and their diagnostics are not published yet.
     pub(super) fn is_outdated(&self) -> bool {
         self.state == State::Initialized && self.workspaces.values().any(Workspace::is_unpublished)
     }
@@ -270,7 +270,7 @@ impl<'p> Session<'p> {
                 }
             }
             "textDocument/didChange" => {
-                // The client sends full texts, so only the last change counts.
+                // The client sends the full content, so only the last change counts.
                 if let Ok(DidChangeTextDocumentParams { text_document, content_changes }) = params(value_of)
                     && let Some(change) = content_changes.last().filter(|change| change.range.is_none())
                 {

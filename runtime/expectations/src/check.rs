@@ -1,4 +1,4 @@
-//! Finds cases that can't pass, without running queries.
+//! Finds cases that cannot pass, without running queries.
 //!
 //! In: a project and its cases. Out: a diagnostic for each case that expects rows although its query is refused, or
 //! expects a refusal although its query is not refused. Also, a diagnostic for each SQL that the warehouse cannot read,
@@ -20,7 +20,7 @@ use crate::run::{by_hand, other_refusal};
 /// The codes of refusals that depend on the model alone. Refusals with other codes may occur only when a query runs.
 const MODEL_CODES: [&str; 4] = ["INVALID_MEASURE", "INVALID_DIMENSION", "INVALID_FILTER", "NO_JOIN_PATH"];
 
-/// Returns a diagnostic for each case that can't pass.
+/// Returns a diagnostic for each case that cannot pass.
 pub async fn check(subject: Subject<'_>, cases: &[Expectation]) -> Vec<Diagnostic> {
     let (mut problems, mut unknown) = (Vec::new(), Vec::new());
     for case in cases {

@@ -27,7 +27,8 @@ pub enum Difference {
         expected: Vec<String>,
         actual: Vec<String>,
     },
-    /// A row has other values than expected. `number` counts from 1; `columns` names the columns that differ.
+    /// The values of a row differ from the expected ones. `number` counts from 1; `columns` names the columns that
+    /// differ.
     Row {
         number: usize,
         of: usize,

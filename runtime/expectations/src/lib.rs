@@ -2,7 +2,7 @@
 //! dimensions.
 //!
 //! In: the files of a project and its use cases ([`Subject`]). Out: one [`ExpectationOutcome`] per case from [`run`],
-//! or diagnostics for cases that can't pass from [`check`] and [`check_names`]. Rows are compared as the JSON that the
+//! or diagnostics for cases that cannot pass from [`check`] and [`check_names`]. Rows are compared as the JSON that the
 //! server sends. Not here: finding the files, printing outcomes (cli).
 
 mod check;

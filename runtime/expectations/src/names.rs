@@ -1,8 +1,8 @@
 //! Finds unknown names in the queries of cases, without a warehouse.
 //!
 //! In: a model, the definitions that it was built from, and cases. Out: a diagnostic for each name of a query that is
-//! unknown or of another kind. A name is not reported if its definition was left out of the model, because the reason
-//! for that was already reported. Not here: refusals for other reasons (`check`).
+//! unknown or of a different kind. A name is not reported if its definition was left out of the model, because the
+//! reason for that was already reported. Not here: refusals for other reasons (`check`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ fn environment() -> Environment {
     }
 }
 
-/// Returns the name that an error is about, if the name is unknown or of another kind than the query needs.
+/// Returns the name that an error is about, if the name is unknown or of a different kind than the query needs.
 fn unknown_name(error: &QueryError) -> Option<Arc<str>> {
     match error {
         QueryError::UnknownCube { name, .. }

@@ -15,7 +15,7 @@ pub(crate) fn is_one_query(sql: &str) -> bool {
     begins && !has("into") && !(has("delete") && has("from") && has("returning")) && !(has("update") && has("set"))
 }
 
-/// Returns the words outside of quotes and comments, in lower case. Returns `None` if a `;` separates statements.
+/// Returns the words outside quotes and comments, in lower case. Returns `None` if a `;` separates statements.
 fn words(sql: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut rest = sql;

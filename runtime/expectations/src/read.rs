@@ -1,8 +1,8 @@
 //! Reads `tests/*.yml`: a top-level list `tests:`.
 //!
-//! In: the texts of a project's `tests` folder. Out: expectations in the order of the files, and a diagnostic for each
-//! that cannot be read or whose query is malformed. Not here: the values of `sql`, `rows` and `error`
-//! (`expected`), and resolving the names of queries (`check`).
+//! In: the files of a project's `tests` folder. Out: expectations in the order of the files, and a diagnostic for each
+//! that cannot be read or whose query is malformed. Not here: the values of `sql`, `rows` and `error` (`expected`), and
+//! resolving the names of queries (`check`).
 
 use std::sync::Arc;
 

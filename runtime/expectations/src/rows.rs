@@ -33,7 +33,7 @@ impl Rows {
     /// Returns the rows of batches with the columns of a query.
     ///
     /// # Errors
-    /// As [`Rows::of_answer`].
+    /// Returns the same errors as [`Rows::of_answer`].
     pub fn of_batches(columns: &[ResultColumn], batches: &[RecordBatch]) -> Result<Self, serde_json::Error> {
         Rows::render(columns, batches, batches.first().map(RecordBatch::schema).as_ref())
     }
@@ -42,7 +42,7 @@ impl Rows {
     /// result.
     ///
     /// # Errors
-    /// As [`Rows::of_answer`].
+    /// Returns the same errors as [`Rows::of_answer`].
     pub fn of_statement(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<Self, serde_json::Error> {
         let column = |field: &arrow::datatypes::FieldRef| ResultColumn {
             key: field.name().as_str().into(),

@@ -1,9 +1,9 @@
 //! The distribution of numbers: accuracy, outliers, skewness.
 //!
 //! Outliers are below Q1 − 1.5 · IQR or above Q3 + 1.5 · IQR, and a skewness with an absolute value above 2 is high.
-//! Accuracy is the share of values within John Tukey's outer fences, Q1 − 3 · IQR and Q3 + 3 · IQR: values outside of
-//! them are more likely wrong than rare. A column whose quartiles are equal has no fences. Keys are not checked: they
-//! are names, even if they are numbers.
+//! Accuracy is the share of values within John Tukey's outer fences, Q1 − 3 · IQR and Q3 + 3 · IQR: values outside them
+//! are more likely wrong than rare. A column whose quartiles are equal has no fences. Keys are not checked: they are
+//! names, even if they are numbers.
 
 use terrane_sdk::check::{Aggregate, Column, Finding, Planner, QualityDimension, Severity};
 

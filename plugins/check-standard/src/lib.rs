@@ -84,7 +84,7 @@ impl Check for Standard {
 enum Counted {
     /// Placeholders for missing values, and implausible values.
     Invalid,
-    /// Values in another notation than the rest of the column.
+    /// Values in a different notation than the rest of the column.
     Inconsistent,
 }
 
@@ -151,7 +151,7 @@ fn is_number(ty: LogicalType) -> bool {
     matches!(ty, LogicalType::Integer | LogicalType::Decimal | LogicalType::Float)
 }
 
-/// Returns a number for people: without a fraction if it is an integer, else with three digits.
+/// Formats a number for display: without a fraction if it is an integer, else with three digits.
 fn shown(value: f64) -> String {
     if value == value.trunc() { format!("{value:.0}") } else { format!("{value:.3}") }
 }

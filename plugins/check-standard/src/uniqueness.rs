@@ -1,7 +1,7 @@
 //! Uniqueness: the number of distinct values divided by the number of values, of a column that is the whole key.
 //!
-//! Two kinds of columns have no score. Columns outside of the key are not expected to have distinct values. For a key
-//! of several columns, no aggregate of the contract counts the distinct combinations.
+//! Two kinds of columns have no score. Columns outside the key are not expected to have distinct values. For a key of
+//! several columns, no aggregate of the contract counts the distinct combinations.
 
 use terrane_sdk::check::{Aggregate, Column, Finding, Planner, QualityDimension, Severity};
 

@@ -1,6 +1,6 @@
 //! Validity: the share of valid values among the values that are not null.
 //!
-//! Two kinds of values are invalid: strings that people write for a missing value, and dates before 1900 or more than a
+//! Two kinds of values are invalid: strings that users write for a missing value, and dates before 1900 or more than a
 //! hundred years ahead, which sources use for "never".
 
 use terrane_sdk::check::{Column, Finding, QualityDimension, Scalar};

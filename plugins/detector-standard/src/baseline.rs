@@ -86,7 +86,7 @@ impl Baseline {
         if self.unit <= 0.0 {
             return Verdict { score: 1.0, raw: f64::NAN, is_anomalous: true };
         }
-        // A distance may overflow even if the values don't.
+        // A distance may overflow even if the values do not.
         let raw = (distance / self.unit).clamp(f64::MIN, f64::MAX);
         let score = (raw.abs() / (2.0 * self.sensitivity)).clamp(0.0, 1.0);
         Verdict { score, raw, is_anomalous: raw.abs() > self.sensitivity }

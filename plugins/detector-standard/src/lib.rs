@@ -123,8 +123,9 @@ fn series(batch: &SeriesBatch) -> Result<Vec<&[f64]>, PluginError> {
     parts.ok_or_else(|| PluginError::InvalidInput("offsets: they go beyond the values".to_owned()))
 }
 
-/// Returns the number of points in a season: the monitor's setting, or a default by the distance of the points. Points
-/// an hour apart have seasons of a day, a day of a week, a week of a year, a minute of an hour, a second of a minute.
+/// Returns the number of points in a season: the monitor's setting, or a default that depends on the distance between
+/// two points: a minute for points one second apart, an hour for minutes, a day for hours, a week for days, and a year
+/// for weeks.
 fn season(params: &Params, points: &SeriesBatch) -> Result<usize, PluginError> {
     let by_step = |step: u64| match step {
         1_000 | MINUTE_MS => Some(60),

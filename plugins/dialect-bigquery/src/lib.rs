@@ -1,7 +1,7 @@
 //! BigQuery's SQL as a list of exceptions to the standard.
 //!
-//! In: nothing. Out: the profile by which the host prints SQL. Source: the GoogleSQL reference (lexical structure,
-//! functions, data types). BigQuery reports plans by a dry run and not by a statement.
+//! Out: the profile with which the host prints SQL. Source: the GoogleSQL reference (lexical structure, functions, data
+//! types). BigQuery reports plans by a dry run and not by a statement.
 
 use terrane_sdk::dialect::{
     CaseFolding, Classified, Dialect, ErrorClass, Feature, LogicalType, NullOrder, Op, PlaceholderStyle, Profile,

@@ -1,8 +1,8 @@
 //! ClickHouse's SQL as a list of exceptions to the standard.
 //!
-//! In: nothing. Out: the profile by which the host prints SQL. Sources: the documentation of ClickHouse (functions,
-//! syntax, system.errors), and the behavior of version 26.9. Aggregates have the suffix `OrNull`, because the plain
-//! ones return 0 for no rows; types are `Nullable`, because a cast to a plain type refuses null.
+//! Out: the profile with which the host prints SQL. Sources: the documentation of ClickHouse (functions, syntax,
+//! system.errors), and the behavior of version 26.9. Aggregates have the suffix `OrNull`, because the plain ones return
+//! 0 for no rows; types are `Nullable`, because a cast to a plain type refuses null.
 
 use terrane_sdk::dialect::{
     CaseFolding, Classified, Dialect, ErrorClass, Feature, LogicalType, NullOrder, Op, PlaceholderStyle, Profile,

@@ -1,7 +1,7 @@
 //! DuckDB's SQL as a list of exceptions to the standard.
 //!
-//! In: nothing. Out: the profile by which the host prints SQL. Sources: the manual of DuckDB 1.5 (functions,
-//! `duckdb_keywords()`), and the engine's behavior if the manual does not describe it.
+//! Out: the profile with which the host prints SQL. Sources: the manual of DuckDB 1.5 (functions, `duckdb_keywords()`),
+//! and the engine's behavior if the manual does not describe it.
 
 use terrane_sdk::dialect::{
     CaseFolding, Classified, Dialect, ErrorClass, Feature, LogicalType, NullOrder, Op, PlaceholderStyle, Profile,

@@ -1,7 +1,7 @@
 //! The common SQL of MySQL and MariaDB as a list of exceptions to the standard.
 //!
-//! In: nothing. Out: the profile by which the host prints SQL. Sources: the manuals of MySQL 8.4 and MariaDB 10.11, and
-//! the behavior of MariaDB.
+//! Out: the profile with which the host prints SQL. Sources: the manuals of MySQL 8.4 and MariaDB 10.11, and the
+//! behavior of MariaDB.
 
 use terrane_sdk::dialect::{
     CaseFolding, Classified, Dialect, ErrorClass, Feature, LogicalType, NullOrder, Op, PlaceholderStyle, Profile,

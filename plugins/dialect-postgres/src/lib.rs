@@ -1,6 +1,6 @@
 //! PostgreSQL's SQL as a list of exceptions to the standard.
 //!
-//! In: nothing. Out: the profile by which the host prints SQL. Sources: the manual of PostgreSQL 15 (functions,
+//! Out: the profile with which the host prints SQL. Sources: the manual of PostgreSQL 15 (functions,
 //! `pg_get_keywords()`, appendix A), and the engine's behavior.
 
 use terrane_sdk::dialect::{

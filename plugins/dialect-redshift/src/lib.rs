@@ -1,8 +1,8 @@
 //! Amazon Redshift's SQL as a list of exceptions to the standard.
 //!
-//! In: nothing. Out: the profile by which the host prints SQL. Source: the Redshift developer guide (functions,
-//! reserved words, names and identifiers). Redshift uses PostgreSQL's protocol but not its SQL: it has no FILTER clause
-//! and no IS NOT DISTINCT FROM, and a backslash in a string is an escape.
+//! Out: the profile with which the host prints SQL. Source: the Redshift developer guide (functions, reserved words,
+//! names and identifiers). Redshift uses PostgreSQL's protocol but not its SQL: it has no FILTER clause and no IS NOT
+//! DISTINCT FROM, and a backslash in a string is an escape.
 
 use terrane_sdk::dialect::{
     CaseFolding, Classified, Dialect, ErrorClass, Feature, LogicalType, Op, PlaceholderStyle, Profile, ProfileBuilder,

@@ -1,7 +1,7 @@
 //! Snowflake's SQL as a list of exceptions to the standard.
 //!
-//! In: nothing. Out: the profile by which the host prints SQL. Source: Snowflake's SQL reference. The SQL does not
-//! depend on the session's WEEK_START.
+//! Out: the profile with which the host prints SQL. Source: Snowflake's SQL reference. The SQL does not depend on the
+//! session's WEEK_START.
 
 use terrane_sdk::dialect::{
     Classified, Dialect, ErrorClass, Feature, LogicalType, Op, PlaceholderStyle, Profile, ProfileBuilder, Sign,
@@ -74,7 +74,7 @@ pub fn profile() -> Profile {
 fn time(unit: &str, time: &mut TimeTemplate) {
     let monday = |hole: &str| format!("DATEADD(day, 1 - DAYOFWEEKISO({hole}), DATE_TRUNC('day', {hole}))");
     time.trunc = if unit == "week" { monday("{0}") } else { format!("DATE_TRUNC('{unit}', {{0}})") };
-    // Times can't be subtracted with `-`.
+    // Times cannot be subtracted with `-`.
     if let Some(instant) = &mut time.trunc_instant {
         let seconds = match unit {
             "second" => "0 * SECOND({1})",

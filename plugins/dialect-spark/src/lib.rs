@@ -1,7 +1,8 @@
 //! Apache Spark's SQL as a list of exceptions to the standard.
 //!
-//! In: nothing. Out: the profile by which the host prints SQL. Sources: the SQL reference of Spark 3.5 and 4.0, and the
-//! behavior of 4.0. The SQL is correct for both versions: before 4.0, `'it''s'` is `its`.
+//! Out: the profile with which the host prints SQL. Sources: the SQL reference of Spark 3.5 and 4.0, and the behavior
+//! of
+//! 4.0. The SQL is correct for both versions: before 4.0, `'it''s'` is `its`.
 
 use terrane_sdk::dialect::{
     CaseFolding, Classified, Dialect, ErrorClass, Feature, LogicalType, NullOrder, Op, PlaceholderStyle, Profile,
@@ -12,8 +13,8 @@ use terrane_sdk::{CallContext, PluginError, PluginInfo};
 /// The dialect component.
 pub struct Spark;
 
-/// The templates of operators. Strings compare by code point. The approximate count has a tolerance of 1 %, because the
-/// default of 5 % is only its standard deviation.
+/// The templates of operators. Strings compare by code point. The second argument of `approx_count_distinct` is the
+/// relative standard deviation. Its default of 5 % is too large, because single results deviate by more than that.
 const OPS: &[(Op, &str)] = &[
     (Op::NullSafeEq, "{0} <=> {1}"),
     (Op::Contains, "contains({0}, {1})"),

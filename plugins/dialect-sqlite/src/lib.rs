@@ -1,8 +1,8 @@
 //! SQLite's SQL as a list of exceptions to the standard.
 //!
-//! In: nothing. Out: the profile by which the host prints SQL. Dates and times are strings (`2024-01-31`, `2024-01-31
-//! 15:00:00`, with an optional fraction), decimals are doubles, and there are no time zones: the host adds their
-//! offsets. Sources: sqlite.org/lang.html, and the behavior of version 3.40.
+//! Out: the profile with which the host prints SQL. Dates and times are strings (`2024-01-31`, `2024-01-31 15:00:00`,
+//! with an optional fraction), decimals are doubles, and there are no time zones: the host adds their offsets. Sources:
+//! sqlite.org/lang.html, and the behavior of version 3.40.
 
 use terrane_sdk::dialect::{
     CaseFolding, Classified, Dialect, ErrorClass, Feature, LogicalType, NullOrder, Op, PlaceholderStyle, Profile,

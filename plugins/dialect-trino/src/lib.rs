@@ -1,7 +1,7 @@
 //! Trino's SQL as a list of exceptions to the standard.
 //!
-//! In: nothing. Out: the profile by which the host prints SQL. Source: the documentation of Trino 470 (functions,
-//! SELECT, keywords, the error codes of its SPI).
+//! Out: the profile with which the host prints SQL. Source: the documentation of Trino 470 (functions, SELECT,
+//! keywords, the error codes of its SPI).
 
 use terrane_sdk::dialect::{
     CaseFolding, Classified, Dialect, ErrorClass, Feature, LimitStyle, LogicalType, NullOrder, Op, PlaceholderStyle,

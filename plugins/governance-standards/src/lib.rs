@@ -1,6 +1,6 @@
 //! Checks names and owners of metadata when an artifact is certified or changed.
 //!
-//! In: an artifact and the operator's rules. Out: findings. Deliberately absent: queries.
+//! In: an artifact and the operator's rules. Out: findings. Not here: queries.
 
 mod rules;
 

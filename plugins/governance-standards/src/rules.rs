@@ -1,7 +1,7 @@
 //! The rules that the operator configures.
 //!
-//! In: the configuration. Out: findings about one artifact. An unknown key and a value of another type are issues with
-//! their path, because a rule that the plugin does not understand must not count as fulfilled.
+//! In: the configuration. Out: findings about one artifact. An unknown key and a value of a different type are issues
+//! with their path, because a rule that the plugin does not understand must not count as fulfilled.
 
 use terrane_sdk::Issue;
 use terrane_sdk::governance::{Artifact, GateFinding, Severity};

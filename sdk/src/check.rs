@@ -63,19 +63,19 @@ pub trait Check {
     /// Returns the aggregates to compute (phase 1).
     ///
     /// # Errors
-    /// Unusable columns or settings.
+    /// The columns or the settings are unusable.
     fn make_plan(context: &CallContext, columns: &[Column]) -> Result<Plan, PluginError>;
 
     /// Returns findings about the answers (phase 2). The answers are in the order of the plan's requests.
     ///
     /// # Errors
-    /// Unusable answers.
+    /// The answers are unusable.
     fn evaluate(context: &CallContext, columns: &[Column], answers: &[Answer]) -> Result<Vec<Finding>, PluginError>;
 
     /// Checks the configuration, a JSON object or empty.
     ///
     /// # Errors
-    /// Every problem of the configuration.
+    /// Returns every problem of the configuration.
     fn check_config(config_json: &str) -> Result<(), Vec<Issue>> {
         crate::plugin::takes_no_config(Self::INFO.id, config_json)
     }

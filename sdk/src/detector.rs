@@ -59,7 +59,7 @@ pub trait Detector {
     /// Evaluates `points`. The contract describes the shapes of the arguments and of the result.
     ///
     /// # Errors
-    /// Unusable input.
+    /// The input is unusable.
     fn detect(
         context: &CallContext,
         kind: &str,
@@ -86,7 +86,7 @@ pub trait Detector {
     /// Checks the configuration, a JSON object or empty.
     ///
     /// # Errors
-    /// Every problem of the configuration.
+    /// Returns every problem of the configuration.
     fn check_config(config_json: &str) -> Result<(), Vec<Issue>> {
         crate::plugin::takes_no_config(Self::INFO.id, config_json)
     }

@@ -32,7 +32,7 @@ pub trait Dialect {
     /// Checks the configuration, a JSON object or empty.
     ///
     /// # Errors
-    /// Every problem of the configuration.
+    /// Returns every problem of the configuration.
     fn check_config(config_json: &str) -> Result<(), Vec<Issue>> {
         crate::plugin::takes_no_config(Self::INFO.id, config_json)
     }

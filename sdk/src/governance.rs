@@ -47,7 +47,7 @@ pub trait Hook {
     /// Decides about a query. The host calls it once per query, before any statement runs.
     ///
     /// # Errors
-    /// A fault of the hook. If the hook is required, the host refuses the query.
+    /// Returns an error if the hook cannot decide. If the hook is required, the host refuses the query.
     fn on_query(context: &CallContext, who: &Principal, query: &QueryFacts) -> Result<Verdict, PluginError> {
         let _ = (context, who, query);
         Ok(Verdict::abstain())
@@ -56,7 +56,7 @@ pub trait Hook {
     /// Decides about a step of an artifact's certification. The host calls it before the step is taken.
     ///
     /// # Errors
-    /// A fault of the hook. If the hook is required, the host refuses the step.
+    /// Returns an error if the hook cannot decide. If the hook is required, the host refuses the step.
     fn on_certify(
         context: &CallContext,
         who: &Principal,
@@ -71,7 +71,7 @@ pub trait Hook {
     /// Decides about a change of metadata. The host calls it before the change is written.
     ///
     /// # Errors
-    /// A fault of the hook. If the hook is required, the host refuses the change.
+    /// Returns an error if the hook cannot decide. If the hook is required, the host refuses the change.
     fn on_metadata_change(
         context: &CallContext,
         who: &Principal,
@@ -85,7 +85,7 @@ pub trait Hook {
     /// Checks the configuration, a JSON object or empty.
     ///
     /// # Errors
-    /// Every problem of the configuration.
+    /// Returns every problem of the configuration.
     fn check_config(config_json: &str) -> Result<(), Vec<Issue>> {
         crate::plugin::takes_no_config(Self::INFO.id, config_json)
     }

@@ -1,6 +1,6 @@
-//! Parses the JSON texts of the contract: configurations, attributes, settings.
+//! Parses the JSON values of the contract: configurations, attributes, settings.
 //!
-//! In: a string. Out: a [`Json`] value. The parser is small on purpose, because guests parse only a few short texts.
+//! In: a string. Out: a [`Json`] value. The parser is small on purpose, because guests parse only a few short values.
 //! Not here: writing JSON, and derived types, for which `serde_json` is the library.
 
 use crate::Issue;
@@ -21,7 +21,7 @@ pub enum Json {
 }
 
 impl Json {
-    /// Parses a whole JSON text.
+    /// Parses a complete JSON value.
     ///
     /// ```
     /// use terrane_sdk::json::Json;
@@ -98,8 +98,8 @@ impl Json {
     }
 }
 
-/// Typed accessors of a configuration, for `check_config`. They report a value of another type with its path, whereas
-/// [`Json::items`] and [`Json::texts`] return an empty list for it.
+/// Typed accessors of a configuration, for `check_config`. They report a value of a different type with its path,
+/// whereas [`Json::items`] and [`Json::texts`] return an empty list for it.
 impl Json {
     /// Checks that an object has no fields other than these.
     ///
@@ -111,7 +111,7 @@ impl Json {
     /// ```
     ///
     /// # Errors
-    /// One issue for each unknown field.
+    /// Returns one issue for each unknown field.
     pub fn only(&self, names: &[&str]) -> Result<(), Vec<Issue>> {
         let others = self.fields().iter().filter(|(name, _)| !names.contains(&name.as_str()));
         let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };

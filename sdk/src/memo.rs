@@ -14,7 +14,7 @@ pub fn get(key: &str) -> Option<Vec<u8>> {
 /// Stores a value; 0 seconds means no expiry.
 ///
 /// # Errors
-/// The name of the host's limit that the value exceeds.
+/// Returns the name of the host's limit that the value exceeds.
 pub fn put(key: &str, value: &[u8], ttl_seconds: u32) -> Result<(), String> {
     #[cfg(target_arch = "wasm32")]
     return crate::bindings::terrane::host::memo::put(key, value, ttl_seconds);

@@ -227,7 +227,7 @@ fn micros(time: &str) -> String {
     format!("{seconds}.{fraction:0<6}")
 }
 
-/// Replaces `{0}` … `{9}` and `{*}` by arguments, and `{{` and `}}` by single braces.
+/// Replaces `{0}` … `{9}` and `{*}` with arguments, and `{{` and `}}` with single braces.
 pub(super) fn fill(template: &str, args: &[Expr]) -> Expr {
     let mut sql = String::new();
     let mut rest = template.trim();

@@ -1,8 +1,8 @@
 //! Adds the search path of libduckdb to the programs of a test crate, so that they run without cargo. Several crates
 //! use this build script.
 //!
-//! In: `DUCKDB_LIB_DIR`. Out: one run-time search path. Absent on purpose: the layout of the release, because tests run
-//! in a clone.
+//! In: `DUCKDB_LIB_DIR`. Out: one run-time search path. Not here: the layout of the release, because tests run in a
+//! clone.
 #![allow(clippy::disallowed_methods, reason = "a build script is configured by its environment")]
 
 use std::env;

@@ -134,7 +134,7 @@ struct ExecutedPage {
     is_last: bool,
 }
 
-/// Parses a page of the history; `None` if the body has another form. Records of cached answers are removed: such a
+/// Parses a page of the history; `None` if the body has a different form. Records of cached answers are removed: such a
 /// record adds up all cached answers between two writes, so the number of records depends on the clock.
 fn executed_queries(answer: &Answer) -> Option<ExecutedPage> {
     let mut body: Json = serde_json::from_slice(&answer.body).ok()?;

@@ -1,6 +1,6 @@
 //! An HTTP client that keeps its connection, sends one request at a time and returns the bytes of each response.
 //!
-//! In: an address and requests. Out: status, headers and body. Absent on purpose: redirects, compression, TLS.
+//! In: an address and requests. Out: status, headers and body. Not here: redirects, compression, TLS.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -91,7 +91,7 @@ impl Client {
     /// Reads the answer to the last request.
     ///
     /// # Errors
-    /// The connection breaks off, or the received data is not HTTP.
+    /// The connection breaks, or the received data is not HTTP.
     pub fn receive(&mut self) -> Result<Answer> {
         let mut connection = self.connection.take().context("no request was sent")?;
         let answer = read_answer(&mut connection)?;

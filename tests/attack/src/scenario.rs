@@ -40,10 +40,10 @@ pub enum Sabotage {
     VisibleValues,
 }
 
-/// Constructs that a run may omit, to find other faults than the known ones.
+/// Constructs that a run may omit, to find faults other than the known ones.
 #[derive(Debug, Clone, Copy)]
 pub struct Constructs {
-    /// Conditions (`when`) that compare an attribute with a value of another type than the caller's.
+    /// Conditions (`when`) that compare an attribute with a value of a different type than the caller's.
     pub typed_conditions: bool,
     /// Policies on `"*"`.
     pub star: bool,

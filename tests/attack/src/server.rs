@@ -1,7 +1,7 @@
 //! Runs the program in a separate process for each side.
 //!
-//! In: a project's files. Out: a running `terrane serve` on a loopback port, and the events of its log. Absent on
-//! purpose: requests (`http`).
+//! In: a project's files. Out: a running `terrane serve` on a loopback port, and the events of its log. Not here:
+//! requests (`http`).
 
 use std::collections::BTreeMap;
 use std::fs;

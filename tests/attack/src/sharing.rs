@@ -165,7 +165,7 @@ fn remove_volatile(json: &mut Json) {
     }
 }
 
-/// Creates the tables in a database file and returns the project's files. With a database in memory, each server would
+/// Creates the tables in a database file and returns the project's files. With an in-memory database, each server would
 /// have a warehouse of its own.
 fn with_database(scenario: &Scenario, project: &Path) -> Result<Files> {
     let mut files = scenario.files.clone();

@@ -81,7 +81,7 @@ impl House {
         (status.as_u16(), serde_json::from_slice(&body).unwrap_or_default(), tag)
     }
 
-    /// Sends a query with a limit of rows. Returns the status, and the exceeded limit that the error contains.
+    /// Sends a query with a row limit. Returns the status, and the exceeded limit that the error contains.
     async fn limited_query(&self, key: &str, limit: u64) -> (u16, Json) {
         let body = json!({"metrics": ["orders.count"], "dimensions": ["orders.status"], "limit": limit});
         let (status, body) = self.ask(key, "POST", "/api/v1/query", Some(body)).await;

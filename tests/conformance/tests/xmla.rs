@@ -88,7 +88,7 @@ fn fault(root: &Element) -> (String, String) {
     (code, message)
 }
 
-/// A row: the texts of its elements, by the names of columns. Nested rows are omitted.
+/// A row: the contents of its elements, by the names of columns. Nested rows are omitted.
 type Row = BTreeMap<String, String>;
 
 /// Reads a rowset and checks it by its own schema.

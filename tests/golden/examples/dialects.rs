@@ -1,7 +1,7 @@
 //! The conformance suite of the first-party dialects, for `cargo xtask dialects`.
 //!
 //! `cases DIALECT` prints a dialect's cases as JSON; `compare FOLDER` reads the engines' answers and prints the tables
-//! of plugins/DIALECTS.md, and the differences on standard error. Absent on purpose: engines.
+//! of plugins/DIALECTS.md, and the differences on standard error. Not here: engines.
 
 #![allow(clippy::print_stdout, reason = "a command-line tool speaks on stdout")]
 

@@ -1,4 +1,4 @@
-//! A golden case: a project, queries as people write them, and the result of each stage.
+//! A golden case: a project, queries as users write them, and the result of each stage.
 //!
 //! In: YAML. Out: one text with the resolved query, the plan and the SQL, or the error. This module parses the queries
 //! itself and accepts more than the REST and GraphQL interfaces. Long lists have a short form: among filters
@@ -181,7 +181,7 @@ pub fn stages(model: &Model, profile: &DialectProfile, query: &Json, caller: &Js
 /// Returns the SQL of a query in one dialect.
 ///
 /// # Errors
-/// The reason why the query has no SQL.
+/// Returns the reason why the query has no SQL.
 pub fn sql(model: &Model, profile: &DialectProfile, query: &Json, caller: &Json) -> Result<String, QueryError> {
     let query = read_query(query)?;
     let caller = read_caller(caller);

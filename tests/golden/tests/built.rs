@@ -135,7 +135,7 @@ fn a_policy_on_a_model_reaches_its_relation_and_the_other_way_round() {
     assert_eq!(closed_and_filtered(&model), (vec!["joined_by_name"], vec!["of_joined"]));
     let model = build("joined_by_name", current(&["joined"]));
     assert_eq!(closed_and_filtered(&model), (vec!["of_joined"], vec!["joined_by_name"]));
-    // Cubes that read the relation by another name have the same rows, and the same row filter.
+    // Cubes that read the relation by a different name have the same rows, and the same row filter.
     let model = build("by_name", Built::default());
     let (closed, mut filtered) = closed_and_filtered(&model);
     filtered.sort_unstable();

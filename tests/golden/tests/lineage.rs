@@ -95,7 +95,7 @@ fn columns_are_made_of_what_a_person_says() {
     assert!(wrong.is_empty(), "{}\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Compares a model in a project with the same SQL outside of a project: the origins of its columns and rows, and the
+/// Compares a model in a project with the same SQL outside a project: the origins of its columns and rows, and the
 /// reasons for unresolved origins.
 #[test]
 fn a_model_in_a_project_is_what_its_text_is() {

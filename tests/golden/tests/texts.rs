@@ -1,9 +1,9 @@
-//! Lists the texts that people see, with one list for each area, the events of the log, and the events and reasons of
+//! Lists the texts that users see, with one list for each area, the events of the log, and the events and reasons of
 //! the audit log.
 //!
 //! In: the sources of the product. Out: a failure if a list in `texts/` differs from the sources. The new list is then
-//! written beside the old one as `NAME.txt.new`. Deliberately absent: rules about texts. The author of a change reads
-//! the new list before it replaces the old one.
+//! written beside the old one as `NAME.txt.new`. Not here: rules about texts. The author of a change reads the new list
+//! before it replaces the old one.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -135,11 +135,11 @@ fn area(file: &str) -> Option<&'static str> {
     AREAS.iter().find(|(_, paths)| paths.iter().any(|path| file.starts_with(path))).map(|(area, _)| *area)
 }
 
-/// Parts of the paths of files without texts for people: tests, keywords of dialects, and cases of the SDK.
+/// Parts of the paths of files without messages:  tests, keywords of dialects, and cases of the SDK.
 const LEFT_OUT: [&str; 7] =
     ["/tests/", "/benches/", "/examples/", "/tests.rs", "/documented.rs", "plugins/dialect-", "sdk/src/conformance"];
 
-/// Returns whether a file of the product may contain texts for people. Build scripts do not.
+/// Returns whether a file of the product may contain messages or labels. Build scripts do not.
 fn is_product(file: &Path) -> bool {
     let name = shown(file);
     let is_build_script = name.ends_with("/build.rs") && !name.contains("/src/");

@@ -1,7 +1,7 @@
 //! A case: a file with a world and one query, which can be run without other files.
 //!
-//! In: JSON. Out: whether the product and the oracle agree on the query. A difference that the fuzz found becomes such
-//! a file, and stays as a test.
+//! In: JSON. Out: whether the product and the oracle agree on the query. A difference that the fuzzer found becomes
+//! such a file, and stays as a test.
 
 use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ pub fn settings() -> Settings {
 /// Parses a query in the form of `POST /api/v1/query`.
 ///
 /// # Errors
-/// The code with which REST refuses the query.
+/// Returns the code with which REST refuses the query.
 pub fn read(query: &Json) -> Result<SemanticQuery, &'static str> {
     // `fill_gaps` is parsed here, because REST has no field for it.
     let mut body = query.clone();

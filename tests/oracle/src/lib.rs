@@ -1,11 +1,10 @@
 //! A second implementation of the semantics of queries, and a fuzzer that compares the product with it.
 //!
-//! `world` describes a project and its data once; `generate` makes worlds and queries from a seed;
-//! `oracle` answers by the letter of the semantics (see the module); `product` is the real pipeline in this process;
-//! `scans` returns the columns that a statement reads according to DuckDB;
-//! `surfaces` compares GraphQL with REST;
-//! `dax` compares DAX with an evaluator of its definitions;
-//! `compare`, `invariants`, `shrink` and `case` find differences, reduce them and save them.
+//! `world` describes a project and its data once; `generate` makes worlds and queries from a seed; `oracle` follows the
+//! text of the semantics (see the module); `product` is the real pipeline in this process; `scans` returns the columns
+//! that a statement reads according to DuckDB; `surfaces` compares GraphQL with REST; `dax` compares DAX with an
+//! evaluator of its definitions; `compare`, `invariants`, `shrink` and `case` find differences, reduce them and save
+//! them.
 
 pub mod case;
 pub mod compare;

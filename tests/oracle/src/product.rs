@@ -195,7 +195,7 @@ impl Product {
         })
     }
 
-    /// Creates the tables anew and loads the project.
+    /// Recreates the tables and loads the project.
     ///
     /// # Errors
     /// A statement fails, or the project has a problem. A generated world causes neither.
@@ -264,7 +264,7 @@ impl Product {
     /// Runs a statement unchanged.
     ///
     /// # Errors
-    /// The error of DuckDB.
+    /// Returns the error of DuckDB.
     pub fn execute(&self, sql: &str) -> Result<ResultSet> {
         let ran = self.warehouse.execute(Statement::plain(sql), Duration::from_secs(60));
         self.runtime.block_on(ran).with_context(|| sql.to_owned())
@@ -327,7 +327,7 @@ impl Served<'_> {
     /// Runs a DAX query and reads the answer as a client does.
     ///
     /// # Errors
-    /// The message of the refusal, with its place in the query.
+    /// Returns the message of the refusal, with its place in the query.
     pub fn run_dax(&self, text: &str) -> Result<Json, String> {
         self.dax(text).map_err(|error| error.message)
     }
@@ -335,7 +335,7 @@ impl Served<'_> {
     /// Runs a DAX query and reads the answer as a client does.
     ///
     /// # Errors
-    /// The refusal of the query.
+    /// Returns the refusal of the query.
     pub fn dax(&self, text: &str) -> Result<Json, Box<ErrorBody>> {
         let context = context(Asker::Usual);
         let run = terrane_app::dax::execute(&self.services.queries, &context, text);

@@ -1,4 +1,4 @@
-//! Runs the fuzz for a thousand queries. The seed is fixed and printed, so that each run tests the same queries. For
+//! Runs the fuzzer for a thousand queries. The seed is fixed and printed, so that each run tests the same queries. For
 //! long runs: `cargo xtask fuzz --cases N --seed S`.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]

@@ -1,5 +1,5 @@
-//! Tests every difference that the fuzz found. The product and the oracle must agree on the cases in `cases/`, and must
-//! still differ on those in `cases/open/`.
+//! Tests every difference that the fuzzer found. The product and the oracle must agree on the cases in `cases/`, and
+//! must still differ on those in `cases/open/`.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

@@ -2,7 +2,7 @@
 //!
 //! In: the text of a document and its path. Out: each link whose file, heading or item does not exist. If the text of a
 //! link is code and its target is a Rust file, as in ``[`SecuredPlan`](…/secure.rs)``, the link names an item of that
-//! file. Deliberately absent: links to other machines, because a check must not need a network.
+//! file. Not here: links to other machines, because a check must not need a network.
 
 use std::path::{Component, Path, PathBuf};
 

@@ -1,8 +1,8 @@
 //! Collects the events of the log and the audit log, so that they can be read in one sitting.
 //!
 //! In: a source file. Out: each log event with its level and fields, each audit event, and each reason of a denial or a
-//! failure. If an event or reason is computed, its expression is listed, so that no place that logs is omitted.
-//! Deliberately absent: types. Events and reasons are recognized by the names of functions and fields.
+//! failure. If an event or reason is computed, its expression is listed, so that no call is missed. Not here: types.
+//! Events and reasons are recognized by the names of functions and fields.
 
 use crate::tokens::{Located, Token, scan, without_tests};
 
@@ -115,7 +115,7 @@ fn event_names(arguments: &[&[Token<'_>]], tokens: &[Token<'_>], at: usize) -> V
     if names.is_empty() { vec!["(event)".to_owned()] } else { names }
 }
 
-/// Returns whether the first use of the variable `event`, declared at the first token, is as the name of a log event.
+/// Returns whether the variable `event`, declared at the first token, is first used as the name of a log event.
 fn is_logged(tokens: &[Token<'_>]) -> bool {
     let after = &tokens[until(tokens, ';').len()..];
     let first_use = after.iter().position(|token| *token == Token::Word("event"));
@@ -133,7 +133,7 @@ fn is_call(tokens: &[Token<'_>], at: usize) -> bool {
     tokens.get(at + 1) == Some(&Token::Symbol('(')) && (at == 0 || tokens[at - 1] != Token::Word("fn"))
 }
 
-/// Returns the tokens before the first `end` outside of nested blocks, or all tokens without it.
+/// Returns the tokens before the first `end` outside nested blocks, or all tokens without it.
 fn until<'t, 's>(tokens: &'t [Token<'s>], end: char) -> &'t [Token<'s>] {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate() {

@@ -2,7 +2,7 @@
 //!
 //! In: the files of a crate's `src` folder. Out: the imports, each with its line, and the sets of files that import one
 //! another in a cycle. An import is a `use` declaration or a path in the code. It leads to the file that declares the
-//! item, also through re-exports. Deliberately absent: macros, globs of re-exports, and tests, which may import all.
+//! item, even through re-exports. Not here: macros, globs of re-exports, and tests, which may import all.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

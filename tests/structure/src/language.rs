@@ -1,8 +1,8 @@
 //! Counts phrasing that slows readers down: doc comments that open with a noun clause, and private terms for which the
 //! field has a standard one.
 //!
-//! In: Rust sources, and a list of terms, each with its replacement. Out: findings with their lines. Deliberately
-//! absent: documents in Markdown, and rules about grammar, both of which need a human reader.
+//! In: Rust sources, and a list of terms, each with its replacement. Out: findings with their lines. Not here:
+//! documents in Markdown, and rules about grammar, both of which need a human reader.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -74,7 +74,7 @@ impl fmt::Display for Finding {
 /// Parses the list of terms, with one term per line in the form `kind | term | instead`.
 ///
 /// # Errors
-/// Returns the first line that has another form.
+/// Returns the first line that has a different form.
 pub fn terms(list: &str) -> Result<Vec<Term>, String> {
     let entry = |line: &&str| -> Result<Term, String> {
         let parts: Vec<&str> = line.split('|').map(str::trim).collect();
@@ -95,7 +95,7 @@ pub fn terms(list: &str) -> Result<Vec<Term>, String> {
 /// Parses a budget, with one crate per line in the form `folder openings terms`.
 ///
 /// # Errors
-/// Returns the first line that has another form.
+/// Returns the first line that has a different form.
 pub fn budget(list: &str) -> Result<Budget, String> {
     let entry = |line: &&str| -> Result<(String, Count), String> {
         let wrong = || format!("expected `folder openings terms`: {line}");

@@ -1,7 +1,7 @@
 //! Reads the sources of the workspace for the checks under `tests/`.
 //!
-//! In: the files of the workspace. Out: tokens, graphs of imports and language findings. Deliberately absent: the other
-//! crates of the workspace, so that these checks build in a second and can run first.
+//! In: the files of the workspace. Out: tokens, graphs of imports and language findings. Not here: the other crates of
+//! the workspace, so that these checks build in a second and can run first.
 
 pub mod documents;
 pub mod events;

@@ -1,8 +1,8 @@
 //! Finds code that decides by the text of a message.
 //!
 //! In: a source file. Out: each place that searches a message, an error's text or a hint, or compares one with a
-//! literal. Deliberately absent: types. A message is recognized by the receiver's name, so a message with another name
-//! is not found.
+//! literal. Not here: types. A message is recognized by the receiver's name, so a message with a different name is not
+//! found.
 
 use crate::tokens::{Token, scan, without_tests};
 

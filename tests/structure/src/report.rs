@@ -1,7 +1,7 @@
 //! The language findings of all crates, and the files that limit them.
 //!
-//! In: the sources of the workspace and the list of terms. Out: findings per crate, and the text of a budget.
-//! Deliberately absent: the comparison with the budget, which the test makes.
+//! In: the sources of the workspace and the list of terms. Out: findings per crate, and the text of a budget. Not here:
+//! the comparison with the budget, which the test makes.
 
 use crate::language::{self, Budget, Count, Finding, Term};
 use crate::sources::{crates, read, root, shown};
@@ -31,7 +31,7 @@ pub struct Report {
 /// Returns the findings of all crates.
 ///
 /// # Panics
-/// If a file cannot be read or the list of terms has another form.
+/// If a file cannot be read or the list of terms has a different form.
 pub fn all() -> Vec<Report> {
     let terms = language::terms(&read(&root().join(TERMS))).unwrap_or_else(|error| panic!("{TERMS}: {error}"));
     crates(&FOLDERS)

@@ -1,7 +1,7 @@
 //! The crates of the workspace and their source files.
 //!
-//! In: folders below the root of the workspace. Out: paths and texts. Deliberately absent: cargo. A folder with a
-//! `Cargo.toml` counts as a crate, so the checks run without building anything else.
+//! In: folders below the root of the workspace. Out: paths and texts. Not here: cargo. A folder with a `Cargo.toml`
+//! counts as a crate, so the checks run without building anything else.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,12 +1,11 @@
-//! Collects the texts that the program shows to people, so that they can be read in one sitting.
+//! Collects the texts that the program shows to users, so that they can be read in one sitting.
 //!
-//! In: a source file. Out: each string literal of several words, with the code or the variant to which it belongs.
-//! Deliberately absent: texts of tests and of broken invariants, SQL, and types. A literal that is not a sentence is
-//! not found.
+//! In: a source file. Out: each string literal of several words, with the code or the variant to which it belongs. Not
+//! here: texts of tests and of broken invariants, SQL, and types. A literal that is not a sentence is not found.
 
 use crate::tokens::{Located, Token, scan, without_tests};
 
-/// A message or label for people.
+/// A message or label that users see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
     /// The error code or variant that the source names near the text.

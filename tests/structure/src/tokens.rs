@@ -1,7 +1,7 @@
 //! A scanner for Rust source text.
 //!
 //! In: the text of a `.rs` file. Out: its tokens with their lines: comments, string literals, identifiers and single
-//! symbols. Deliberately absent: a grammar. Numbers are identifiers, and an operator of two characters is two symbols.
+//! symbols. Not here: a grammar. Numbers are identifiers, and an operator of two characters is two symbols.
 
 /// One token and the line on which it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Checks the links and the lengths of all documents.
 //!
 //! In: every Markdown file of the workspace. Out: a failure for each link whose file, heading or item does not exist.
-//! Deliberately absent: the facts in the documents. Other tests compare them with the code.
+//! Not here: the facts in the documents. Other tests compare them with the code.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! Checks for cycles of imports between the files of a crate.
 //!
 //! In: the imports of every crate and `import_cycles.txt`. Out: a failure for each cycle that remains without the
-//! listed imports, and for each listed import that is not part of a cycle. Deliberately absent: imports between a
-//! module and the modules in its folder, which are one unit.
+//! listed imports, and for each listed import that is not part of a cycle. Not here: imports between a module and the
+//! modules in its folder, which are one unit.
 
 use std::path::Path;
 

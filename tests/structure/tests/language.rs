@@ -1,7 +1,7 @@
 //! Checks the language of comments, messages and names.
 //!
 //! In: all Rust sources. Out: a failure for each crate above its budget, each budget above its count, and each finding
-//! in a file that is listed as clean. Deliberately absent: a way to raise a budget. Remove the finding instead.
+//! in a file that is listed as clean. Not here: a way to raise a budget. Remove the finding instead.
 
 use terrane_structure_tests::language::{budget, differences};
 use terrane_structure_tests::report::{self, BUDGET, CLEAN};

@@ -1,7 +1,7 @@
 //! Checks that no code decides by the text of a message, except where `messages.txt` allows it.
 //!
 //! In: the sources of the product. Out: a failure for each place that `messages.txt` does not allow with a reason, and
-//! for each entry that matches no place. Deliberately absent: tests, which may compare texts.
+//! for each entry that matches no place. Not here: tests, which may compare texts.
 
 use std::collections::BTreeSet;
 

@@ -2,8 +2,8 @@
 //!
 //! In: rounds and replicas over a state database and rows. Out: numbers, and each violation of four promises. An
 //! acknowledged build succeeds, or a later build replaces it. A table has the rows of one moment, which is never before
-//! the moment of the previous table. After an acknowledged invalidation, no answer has older rows. No table
-//! remains that is unknown to the state database. Absent: starting database servers.
+//! the moment of the previous table. After an acknowledged invalidation, no answer has older rows. No table remains
+//! that is unknown to the state database. Not here: starting database servers.
 
 #![allow(clippy::disallowed_methods, reason = "the moments of kills are real time")]
 

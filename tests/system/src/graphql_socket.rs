@@ -1,7 +1,7 @@
 //! A minimal client of `graphql-transport-ws` over a blocking socket.
 //!
 //! In: messages. Out: the server's messages, each as JSON. The client masks frames with zeros, so their payload is sent
-//! unchanged. Deliberately absent: fragments and compression, which this server does not send.
+//! unchanged. Not here: fragments and compression, which this server does not send.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

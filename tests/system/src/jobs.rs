@@ -2,7 +2,7 @@
 //! that a large result needs.
 //!
 //! In: the program, a state database, amounts. Out: a report for each test. The program `terrane-jobs` and the tests
-//! call the same functions. Absent: starting the state database.
+//! call the same functions. Not here: starting the state database.
 
 #![allow(clippy::disallowed_methods, reason = "what is measured here is time itself")]
 

@@ -3,7 +3,7 @@
 //! In: the program, a scale factor, a number of rounds. Out: medians for each question. It is an error if the rows of a
 //! question differ from those of the hand-written SQL. Each round runs the three ways one after the other, so that
 //! other load on the machine affects all of them. Ratios are medians of the rounds' ratios. Processor times depend less
-//! on the load of the machine. Absent: budgets, which a busy machine would exceed.
+//! on the load of the machine. Not here: budgets, which a busy machine would exceed.
 
 #![allow(clippy::disallowed_methods, reason = "what is measured here is time itself")]
 

@@ -1,7 +1,7 @@
 //! Runs the attack for many cases: `terrane-attack --cases N [--seed S] [--only I]`, or `--case FILE` for a saved case.
 //!
-//! In: how long, and where to start. Out: progress, counts, and every fault as a case file. With the first argument
-//! `--as-program`, this binary is the program under attack.
+//! In: the number of cases and the first seed. Out: progress, counts, and every fault as a case file. With the first
+//! argument `--as-program`, this binary is the program under attack.
 #![allow(clippy::print_stdout, reason = "a command-line tool speaks on stdout")]
 #![allow(clippy::disallowed_methods, reason = "a tool reads its arguments and measures its own time")]
 

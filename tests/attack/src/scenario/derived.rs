@@ -126,7 +126,7 @@ fn renamed_columns(origin: &Cube) -> Vec<String> {
     origin.columns.iter().enumerate().map(rename).collect()
 }
 
-/// Returns a cube with a dimension for each column under another name, and with one or two measures.
+/// Returns a cube with a dimension for each column under a different name, and with one or two measures.
 fn shape(origin: &Cube, name: &str, prefix: &str, random: &mut Random) -> Cube {
     let kind = |ty| match ty {
         ColumnType::Text => DimensionKind::String,

@@ -147,7 +147,7 @@ pub(super) fn printed(all: &[Json], world: &World, extras: &Extras, is_typed: bo
     written
 }
 
-/// Replaces some constant masks by SQL expressions that disclose as little as the constants.
+/// Replaces some constant masks with SQL expressions that disclose as little as the constants.
 fn sql_masks(mask_policy: &mut Json, random: &mut Random) {
     let masks = mask_policy.get_mut("mask").and_then(Json::as_object_mut);
     for mask in masks.into_iter().flat_map(|masks| masks.values_mut()) {

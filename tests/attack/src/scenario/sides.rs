@@ -63,7 +63,7 @@ pub(super) fn other_side(world: &World, random: &mut Random) -> World {
     other
 }
 
-/// Replaces tags by codes: numbers on rows that the caller sees, canaries on hidden rows.
+/// Replaces tags with codes: numbers on rows that the caller sees, canaries on hidden rows.
 pub(super) fn replace_tags(world: &mut World, side: &str) {
     let visible = tags_of(&visible_rows(world));
     for (cube, visible) in world.cubes.iter_mut().zip(visible) {
@@ -244,7 +244,8 @@ fn freedom(world: &World, cube: &Cube, column: usize) -> Option<Freedom> {
     if covering.is_empty() || covering.iter().any(|mask_policy| mask_policy.allow_aggregate) {
         return None;
     }
-    // A masked dimension that computes with the column shows a part of it. Only plain columns allow partial changes.
+    // A partial or hash mask shows something of the column's value, so the value must be the same on both sides. Only
+    // if a partial mask applies to the plain column may the value differ after its first character.
     let masks = mask_policies().flat_map(|mask_policy| &mask_policy.masks);
     let mut freedom = Freedom::Any;
     for (name, mask) in masks {

@@ -16,7 +16,7 @@ async fn certified() -> RecordSet {
     export_records(&*house.store).await.unwrap()
 }
 
-/// Compares the project with the cube `stock` in another form.
+/// Compares the project with the cube `stock` in a different form.
 fn changes(set: &RecordSet, stock: &str) -> Vec<Diagnostic> {
     let mut files = world().files;
     files.insert("cubes/stock.yml".to_owned(), stock.to_owned());

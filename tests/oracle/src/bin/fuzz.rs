@@ -1,6 +1,6 @@
 //! Runs the fuzzer for many cases: `terrane-fuzz --cases N [--seed S]`.
 //!
-//! In: how long, and where to start. Out: progress, counts, and every difference as a case file.
+//! In: the number of cases and the first seed. Out: progress, counts, and every difference as a case file.
 #![allow(clippy::print_stdout, reason = "a command-line tool speaks on stdout")]
 #![allow(clippy::disallowed_methods, reason = "a tool measures its own time")]
 

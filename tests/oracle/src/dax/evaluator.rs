@@ -215,7 +215,7 @@ impl Evaluator {
 
     // Filters
 
-    /// Returns the context inside of CALCULATE: the current rows become filters, then the filters of CALCULATE replace
+    /// Returns the context inside CALCULATE: the current rows become filters, then the filters of CALCULATE replace
     /// those of the same columns.
     fn calculated(&self, filters: &[Filter], context: &Context, current: &[Row]) -> Context {
         let mut inner = transitioned(context, current);

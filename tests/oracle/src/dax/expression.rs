@@ -1,6 +1,6 @@
 //! Expressions of random queries, and their DAX text.
 //!
-//! In: nothing. Out: expressions, and their text in DAX. Absent: values, which `evaluator` computes.
+//! Out: expressions, and their text in DAX. Not here: values, which `evaluator` computes.
 
 use serde_json::Value as Json;
 

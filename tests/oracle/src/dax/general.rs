@@ -51,7 +51,7 @@ impl General {
         ]
     }
 
-    /// Returns an expression whose filters are rows of orders, or rows of customers inside of the rows of the group.
+    /// Returns an expression whose filters are rows of orders, or rows of customers nested in them.
     fn of_rows(&self) -> Scalar {
         let orders = || Table::Filter(Box::new(Table::Model("orders")), self.rows.clone());
         let one = Scalar::Measure(self.measures[0]);

@@ -139,7 +139,7 @@ impl Generator {
         loop {
             match self.cell(ty) {
                 Cell::Null => {}
-                // Braces in SQL are references, also inside of string literals.
+                // Braces in SQL are references, also inside string literals.
                 Cell::Text(text) if text.contains('{') => {}
                 cell => return cell,
             }

@@ -84,8 +84,8 @@ impl Windows {
 
 /// A row that passes the filters, with the groups in which it counts.
 pub(crate) struct Placed {
-    /// The keys of the groups. For rolling windows, a key has only the columns outside of the axis, and the second
-    /// value is the local time on the axis.
+    /// The keys of the groups. For rolling windows, a key has only the columns outside the axis, and the second value
+    /// is the local time on the axis.
     pub(crate) places: BTreeSet<(Vec<Value>, Option<i64>)>,
     pub(crate) measured: Measured,
 }

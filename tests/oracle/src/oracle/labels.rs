@@ -69,7 +69,8 @@ pub(crate) fn bucket(value: &Value, granularity: Granularity, zone: &TimeZone) -
     Value::Bucket(start, label(from, granularity) + &offset)
 }
 
-/// Returns the start of a bucket on the axis of the value itself. Filters on rows compare this start.
+/// Returns the start of a bucket as a value of the same kind as `value`: an instant for instants. Filters on rows
+/// compare this start.
 pub(crate) fn bucket_start(value: &Value, granularity: Granularity, zone: &TimeZone) -> Value {
     match (bucket(value, granularity, zone), value) {
         (Value::Bucket(from, _), Value::Instant(_)) if granularity >= Granularity::Day => {

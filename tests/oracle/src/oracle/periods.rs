@@ -145,7 +145,7 @@ impl Ranged<'_> {
     }
 
     /// Returns whether the range is ignored for windows. It is ignored if it restricts the axis of the windows, because
-    /// these read rows outside of the range.
+    /// windows read rows outside the range.
     fn is_left_out(&self, evaluation: &Evaluation<'_>, fact: &str, period: Period<'_>) -> bool {
         let Period::Windows(along) = period else { return false };
         self.on(evaluation, fact).is_some_and(|(cube, name)| self.narrows(along.group(), &cube, &name))

@@ -105,7 +105,8 @@ impl<'r, 'w> Tree<'r, 'w> {
         }
     }
 
-    /// Returns whether a to-many hop is on the path to a cube, as members of the fact name this cube.
+    /// Returns whether the path from the fact to a cube contains a to-many hop. `name` is the cube's name as seen from
+    /// the fact.
     pub(crate) fn is_behind_to_many(&self, name: &str) -> bool {
         let mut at = self.find(0, name);
         while let Some((parent, hop)) = at.and_then(|position| self.nodes[position].hop.as_ref()) {

@@ -189,7 +189,7 @@ impl Served<'_> {
             bail!("the table differs from its rows: {check}");
         }
         if matches!(rollup.state, TableState::OtherDefinition | TableState::Old) {
-            // The table gets other rows than those from which it was built.
+            // The table gets rows that differ from those from which it was built.
             self.product.execute(&format!("UPDATE {SCHEMA}.{name} SET a0 = a0 + 1"))?;
             for column in build.columns.iter().skip_while(|column| &*column.name != "a0").skip(1) {
                 self.product.execute(&format!("UPDATE {SCHEMA}.{name} SET {} = NULL", column.name))?;

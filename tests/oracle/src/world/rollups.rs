@@ -39,7 +39,7 @@ pub struct RollupTime {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TableState {
     Current,
-    /// The table was built from other definitions, and has other rows than the current ones.
+    /// The table was built from other definitions, and its rows differ from the current ones.
     OtherDefinition,
     /// The table was built long ago from other rows.
     Old,

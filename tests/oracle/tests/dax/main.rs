@@ -207,7 +207,7 @@ const ANSWERS: &[(&str, &str)] = &[
     ),
     ("EVALUATE {CONCATENATEX(customers, customers[id], \",\", customers[credit], DESC)}", r#"[["5,1,3,2,4"]]"#),
     ("EVALUATE {CONCATENATEX(FILTER(orders, orders[id] > 100), orders[status])}", "[[null]]"),
-    // ALLSELECTED restores the filters outside of the rows, and ALL removes all filters of the column.
+    // ALLSELECTED restores the filters outside the rows, and ALL removes all filters of the column.
     (
         "EVALUATE CALCULATETABLE(ADDCOLUMNS(VALUES(orders[status]), \"r\", [revenue], \
          \"s\", CALCULATE([revenue], ALLSELECTED(orders[status])), \"a\", CALCULATE([revenue], ALL(orders[status]))), \
@@ -582,7 +582,7 @@ fn random_queries(seed: u64, worlds: u64) {
     let mut open = on_duckdb(Product::start(settings()).unwrap());
     let report = run(Run { seed, worlds, queries: 40 }, &mut open).unwrap();
     assert!(report.differences.is_empty(), "{}", report.differences.join("\n"));
-    // Most queries must have an answer, also under policies.
+    // Most queries must have an answer, even under policies.
     assert!(report.answered * 3 > report.queries * 2, "{report:?}");
     assert!(report.by_rest * 8 > report.queries, "{report:?}");
 }

@@ -1,7 +1,7 @@
 //! The dependencies that each crate may have.
 //!
-//! In: a rule per workspace member and the graph from `cargo tree`. Out: the violations. Deliberately absent:
-//! development dependencies of the product's crates, because a test may use crates on both sides of a border.
+//! In: a rule per workspace member and the graph from `cargo tree`. Out: the violations. Not here: development
+//! dependencies of the product's crates, because a test may use crates on both sides of a border.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -381,8 +381,8 @@ fn rule(member: &str) -> Option<&'static Rule> {
     named.or_else(|| is_plugin(member).then_some(&PLUGIN))
 }
 
-/// Returns whether a member may use another member. Test crates share their cases, and guests are light crates if they
-/// are compiled for the host, so every test crate may use both. `must_not_reach` limits the light test crates.
+/// Returns whether a member may use another member. Test crates share their cases, and plugins build in seconds for the
+/// host, so every test crate may use both. `must_not_reach` limits the light test crates.
 fn may_use(member: &str, rule: &Rule, name: &str) -> bool {
     let shared = name == "terrane-sdk" || is_plugin(name) || is_test_crate(name);
     rule.may_use.contains(&name) || (is_test_crate(member) && shared)

@@ -1,7 +1,7 @@
 //! Checks that the sources of a crate do not contain forbidden phrases.
 //!
-//! In: the `.rs` files of a crate. Out: file and line of every such phrase. Deliberately absent: parsing Rust. Comments
-//! and the `#[cfg(test)]` module at the end of a file are removed, and the rest is searched for words.
+//! In: the `.rs` files of a crate. Out: file and line of every such phrase. Not here: parsing Rust. Comments and the
+//! `#[cfg(test)]` module at the end of a file are removed, and the rest is searched for words.
 
 use std::path::Path;
 

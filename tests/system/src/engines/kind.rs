@@ -1,6 +1,6 @@
 //! The engines on which the tests run projects.
 //!
-//! In: nothing. Out: their names in a project. Deliberately absent: starting them.
+//! Out: their names in a project. Not here: starting them.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {

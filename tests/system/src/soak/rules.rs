@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 /// Returns the status of a response. Responses to HEAD have no body.
 ///
 /// # Errors
-/// A sentence that describes the violated rule.
+/// Returns a sentence that describes the violated rule.
 pub fn check(is_head: bool, answer: &[u8], secrets: &[&str]) -> Result<Option<u16>, String> {
     let text = String::from_utf8_lossy(answer);
     if let Some(secret) = secrets.iter().find(|secret| text.contains(**secret)) {

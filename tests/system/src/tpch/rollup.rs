@@ -1,7 +1,7 @@
 //! Measures the benefit and the build of a pre-aggregation by day and region.
 //!
 //! In: a project with its tables. Out: the time of a query for one year by month, from the rows and from the
-//! pre-aggregation's table, and the time of the build compared with a hand-written `CREATE TABLE AS`. Absent: the
+//! pre-aggregation's table, and the time of the build compared with a hand-written `CREATE TABLE AS`. Not here: the
 //! verification of the numbers, which is part of each build.
 
 use std::net::SocketAddr;

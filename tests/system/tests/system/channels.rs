@@ -407,7 +407,7 @@ fn no_message_is_lost_when_the_server_is_killed() {
     let mut shop = Shop::new(&receiver, None);
     let mut expected = Vec::new();
     for round in 0..kills {
-        // Each kill is at another moment between the first message, the second one, and the ends of both attempts.
+        // Each kill is at a different moment between the first message, the second one, and the ends of both attempts.
         let before = receiver.received().len();
         shop.monitor("boss", &json!({"channels": [{"type": "webhook", "target": "ops"}]}));
         expected.push(shop.move_alert("resolve"));

@@ -1,5 +1,5 @@
 //! Tests questions that a language model reads. The model is an HTTP server of the test, which replies well, badly,
-//! slowly or never, and which follows instructions in texts of the project.
+//! slowly or never, and which follows instructions in strings of the project.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

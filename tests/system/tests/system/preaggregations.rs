@@ -392,7 +392,7 @@ policies:
     assert_eq!(ask(&json!({"measures": ["orders.count"]})), json!([{"orders.count": 667}]));
 }
 
-/// Serves a cube with other pre-aggregations, and compares the answers from tables with those from rows.
+/// Serves a cube with different pre-aggregations, and compares the answers from tables with those from rows.
 fn assert_equal_answers(pre_aggregations: &str, queries: &[Value]) {
     let at = CUBE.find("    pre_aggregations:").unwrap();
     let cube = format!("{}{pre_aggregations}", &CUBE[..at]);

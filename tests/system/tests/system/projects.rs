@@ -379,7 +379,7 @@ fn projects_lie_below_folders_that_the_operator_named() {
         assert_eq!((status, &refusal["error"]["code"]), (400, &json!("INVALID_PROJECT_PATH")), "{path}: {refusal}");
         reported.push(refusal["error"]["message"].as_str().unwrap().replace(path, "…"));
     }
-    // A file outside of the folder is reported like a missing file.
+    // A file outside the folder is reported like a missing file.
     assert!(reported[..6].iter().all(|message| *message == reported[0]), "{reported:?}");
     assert_eq!(load("inner").1["project_name"], json!("inner"));
     let (status, loaded) = load(&root.display().to_string());

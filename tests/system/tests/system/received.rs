@@ -15,7 +15,7 @@ pub(crate) struct Received {
     pub(crate) text: String,
 }
 
-/// Reads a request with a JSON body; `None` if the request has another form.
+/// Reads a request with a JSON body; `None` if the request has a different form.
 pub(crate) fn read_request(reader: &mut BufReader<&TcpStream>) -> Option<Received> {
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;

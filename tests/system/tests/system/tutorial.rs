@@ -1,9 +1,8 @@
 //! Runs the documents as a reader would: every `sh` block of a page, in order, in one empty folder.
 //!
 //! In: Markdown pages. Out: a failure for each block that fails or has another output. A `text` block after a block is
-//! its whole standard output; a `stderr` block contains words of its standard error. Deliberately absent: `console`
-//! blocks, which need a network or build the workspace, and the templates of plugins, which the tests of the kit build
-//! and run.
+//! its whole standard output; a `stderr` block contains words of its standard error. Not here: `console` blocks, which
+//! need a network or build the workspace, and the templates of plugins, which the tests of the kit build and run.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 #![allow(clippy::disallowed_methods, reason = "the shell of the tutorial needs the tools of the user")]

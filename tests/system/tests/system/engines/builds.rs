@@ -74,7 +74,7 @@ fn relations_of_postgres_are_replaced_whole() {
         );
         assert_eq!(text(&engine, "SELECT count(*) AS n FROM analytics.m").await, "[10]");
         assert_eq!(built(&engine).await, [("m".to_owned(), false, "one".to_owned())]);
-        // Replaces the table by a view, the view by another view, and this view by a table.
+        // Replaces the table with a view, the view with another view, and this view with a table.
         for (is_view, query, expected) in [
             (true, "SELECT 1 AS id, 2 AS other", "[1,2]"),
             (true, "SELECT 'text' AS id", "[\"text\"]"),

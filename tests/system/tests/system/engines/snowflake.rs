@@ -117,7 +117,7 @@ fn snowflake_driver_answers_queries() {
     });
 }
 
-/// Returns rows with each number as a double, because the emulator's decimals have other scales than Snowflake's.
+/// Returns rows with each number as a double, because the emulator's decimals have different scales from Snowflake's.
 fn numbers(rows: &Value) -> Value {
     match rows {
         Value::Number(number) => json!(number.as_f64()),

@@ -62,7 +62,7 @@ fn a_dump_of_either_engine_fits_both() {
     });
 }
 
-/// Replaces the checksum of a changed dump by a valid one, as a forger would.
+/// Replaces the checksum of a changed dump with a valid one, as a forger would.
 fn sealed(text: &str) -> Vec<u8> {
     use std::io::Write as _;
     let (body, _) = text.trim_end().rsplit_once('\n').unwrap();

@@ -1,6 +1,6 @@
 //! Kills a process many times while it writes. Acknowledged changes must remain, and the audit chain must be valid.
 //!
-//! The default is ten rounds; `TERRANE_KILL_ROUNDS` sets another number.
+//! The default is ten rounds; `TERRANE_KILL_ROUNDS` sets a different number.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};

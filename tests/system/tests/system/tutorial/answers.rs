@@ -1,7 +1,7 @@
 //! Compares the answers that pages show with the answers of a server.
 //!
 //! In: the README and the ten questions of the flights example. Out: a failure for each command whose answer differs
-//! from the JSON or the table after it. Deliberately absent: times and cache keys, which differ in each run.
+//! from the JSON or the table after it. Not here: times and cache keys, which differ in each run.
 
 use serde_json::Value;
 use terrane_system_tests::{FLIGHTS, Scratch, Server, path};
@@ -22,7 +22,7 @@ fn flights() -> (Server, Scratch) {
     (server, scratch)
 }
 
-/// Returns the standard output of a command. The server of the page, whose port is 8000 there, is replaced by `server`.
+/// Returns the standard output of a command. `server` replaces the page's server, which has port 8000.
 fn answer(step: &Step, server: &Server, scratch: &Scratch) -> Value {
     let script = step.script.replace("127.0.0.1:8000", &server.address.to_string());
     let output = run_in(&Step { script, ..Step::default() }, scratch.path());

@@ -2,8 +2,8 @@
 //!
 //! In: the name of a driver, and `xtask/adbc/NAME.txt` with its version and the checksum of its package for each
 //! platform. Out: the driver's library in `.prepared/adbc`, where the program of the clone finds it by name. The
-//! package is cached with the other downloads. Deliberately absent: other platforms than that of this machine, and
-//! building drivers.
+//! package is cached with the other downloads. Not here: platforms other than that of this machine, and building
+//! drivers.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -1,7 +1,7 @@
 //! Extracts one file or folder of an archive.
 //!
-//! In: a verified archive. Out: the member in a given folder. Deliberately absent: crates for archives, because `tar`,
-//! `unzip` and `dpkg-deb` exist on every machine whose platform uses their archives.
+//! In: a verified archive. Out: the member in a given folder. Not here: crates for archives, because `tar`, `unzip` and
+//! `dpkg-deb` exist on every machine whose platform uses their archives.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! `cargo xtask attack`: a long differential attack on policies.
 //!
 //! In: the number of cases and the first seed. Out: progress and counts. Each fault becomes a case file in
-//! `tests/attack/cases/found`. Deliberately absent: the attack itself, which is a program of `tests/attack`.
+//! `tests/attack/cases/found`. Not here: the attack itself, which is a program of `tests/attack`.
 
 use std::process::ExitCode;
 

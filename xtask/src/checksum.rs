@@ -1,7 +1,7 @@
 //! Computes checksums of files, and accepts a download only if it has its pinned checksum.
 //!
 //! In: a file and a checksum from a table of this crate. Out: the file under its final name, or an error with both
-//! checksums. Deliberately absent: checksums from the server of the download, which would prove nothing.
+//! checksums. Not here: checksums from the server of the download, which would prove nothing.
 
 use std::fs::{self, File};
 use std::io;

@@ -3,8 +3,7 @@
 //! Snowflake.
 //!
 //! In: pinned packages. Out: Python environments in the target folder and npm packages in `.prepared`, or a note about
-//! each missing tool. Deliberately absent: failing. The tests of a missing tool report themselves as skipped, and fail
-//! in CI.
+//! each missing tool. A missing tool is not an error here: its tests report themselves as skipped, and fail in CI.
 
 use crate::context::Context;
 use crate::{npm, python};

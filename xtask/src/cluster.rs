@@ -1,9 +1,9 @@
 //! `cargo xtask cluster`: runs three replicas behind a balancer, under a load and a script of faults.
 //!
 //! In: the duration and the warehouse. Out: a report, and failure if an answer was wrong, a request failed without a
-//! fault that explains it, or a promise about replicas was broken. State is in PostgreSQL, the cache in Redis; all of it
-//! runs on this machine and ends with the command. Deliberately absent: a step of `cargo xtask test`, because a run
-//! takes minutes.
+//! fault that explains it, or a promise about replicas was broken. State is in PostgreSQL, the cache in Redis; all of
+//! it runs on this machine and ends with the command. It is not a step of `cargo xtask test`, because a run takes
+//! minutes.
 
 mod balancer;
 mod client;

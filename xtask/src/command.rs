@@ -1,7 +1,7 @@
 //! Runs other programs with a time limit. If a program fails, the error contains the end of its output.
 //!
-//! In: a `Command`. Out: success, or an error with the program, its exit status and its error output. Deliberately
-//! absent: shells. Arguments are never joined into one line.
+//! In: a `Command`. Out: success, or an error with the program, its exit status and its error output. Not here: shells.
+//! Arguments are never joined into one line.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};

@@ -2,9 +2,9 @@
 //!
 //! In: the packages of the type `cdylib` under `plugins/`, `examples/`, `sdk/templates/` and `tests/guests/`, each with
 //! its `plugin.toml`. Out: `<package>.wasm`, validated, with its manifest as a section. The components of examples,
-//! templates and test guests are in a folder that servers do not search. Deliberately absent: a list of plugins,
-//! because a new folder is enough, and tracking of changes, which cargo does for modules. For components, a stamp
-//! records the module and the manifest.
+//! templates and test guests are in a folder that servers do not search. Not here: a list of plugins, because a new
+//! folder is enough, and tracking of changes, which cargo does for modules. For components, a stamp records the module
+//! and the manifest.
 
 use std::env;
 use std::fs;

@@ -1,7 +1,7 @@
 //! The paths of the clone, of the prepared files and of the cache, and the compiler and members of the workspace.
 //!
-//! In: the environment that cargo gives to a program. Out: absolute paths. Deliberately absent: creating folders. Each
-//! step creates the folders to which it writes.
+//! In: the environment that cargo gives to a program. Out: absolute paths. Not here: creating folders. Each step
+//! creates the folders to which it writes.
 
 use std::env;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! Prepares the Debian packages of the system tests: PostgreSQL, MariaDB, Redis, Prometheus, Chromium,
 //! a C compiler for WebAssembly, Java, and the XMLA client olap4j.
 //!
-//! In: the machine. Out: the installed packages, or a note about the tests that are skipped. Deliberately absent:
-//! starting the programs, which each test does itself, and failing, because the tests report missing programs.
+//! In: the machine. Out: the installed packages, or a note about the tests that are skipped. Not here: starting the
+//! programs, which each test does itself. A missing program is not an error here, because the tests report it.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -77,7 +77,7 @@ fn apt() -> Command {
     command
 }
 
-/// Returns whether PostgreSQL is installed. Debian installs each version in its own folder, outside of the search path.
+/// Returns whether PostgreSQL is installed. Debian installs each version in its own folder, outside the search path.
 fn has_postgres() -> bool {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     versions.map(|entry| entry.path().join("bin/postgres")).any(|program| program.is_file()) || is_installed("postgres")

@@ -1,8 +1,8 @@
 //! `cargo xtask demo`: sets up an empty machine and serves the flights example.
 //!
 //! In: a free port. Out: the server in the foreground, with three requests to try. With `--check`, the responses to
-//! these requests and an exit code. Deliberately absent: a separate build profile or target folder, so that the tests
-//! do not compile anything again.
+//! these requests and an exit code. Not here: a separate build profile or target folder, so that the tests do not
+//! compile anything again.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::process::CommandExt;

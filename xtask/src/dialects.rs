@@ -1,8 +1,8 @@
 //! `cargo xtask dialects`: runs the conformance suite of the dialects on real engines.
 //!
 //! In: the cases that the SDK makes from each dialect's profile. Out: `plugins/DIALECTS.md`, and failure if an engine
-//! returns another result without a listed exception. The engines are Python packages in a virtual environment under
-//! the target folder, except for PostgreSQL and MariaDB, which are those of the machine. Deliberately absent: a step of
+//! returns a different result without a listed exception. The engines are Python packages in a virtual environment
+//! under the target folder, except for PostgreSQL and MariaDB, which are those of the machine. It is not a step of
 //! `cargo xtask test`, because the suite takes minutes, and needs a network the first time.
 
 use std::fs;

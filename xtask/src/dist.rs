@@ -2,8 +2,7 @@
 //!
 //! In: a release build. Out: `terrane-<version>-<target>.tar.gz` with its checksum, and a folder with the same files:
 //! the program, `lib/` with libduckdb, `components/` with the first-party plugins, licenses, and `SHA256SUMS`. The
-//! program finds its library and components beside itself, wherever the folder is. Deliberately absent: installers and
-//! signatures.
+//! program finds its library and components beside itself, wherever the folder is. Not here: installers and signatures.
 
 mod notices;
 

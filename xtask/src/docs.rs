@@ -2,7 +2,7 @@
 //!
 //! In: `runtime/docs/SUMMARY.md`, which lists the pages, `book.toml` beside it, and the Markdown files. Out: the site
 //! in `target/docs`, or an error with each broken link. The site is built from a copy of the pages, which stay in their
-//! places in the clone, so that their links also work without the site. Deliberately absent: a server for the site.
+//! places in the clone, so that their links also work without the site. Not here: a server for the site.
 
 mod pages;
 mod site;

@@ -1,7 +1,7 @@
 //! Downloads archives whose checksums are pinned.
 //!
 //! In: an archive's origin and checksum. Out: the verified archive in the download cache. If the user has put a copy
-//! there, the copy is used. Deliberately absent: unpacking (`archive`), and archives without a checksum.
+//! there, the copy is used. Not here: unpacking (`archive`), and archives without a checksum.
 
 use std::fs;
 use std::path::{Path, PathBuf};

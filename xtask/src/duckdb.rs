@@ -1,9 +1,9 @@
 //! Prepares the prebuilt libduckdb in `.prepared/lib/`, where builds find it by `.cargo/config.toml`.
 //!
 //! In: the table of platforms and pinned checksums. Out: one shared library, and a stamp with the checksums of the
-//! archive and of the library. Deliberately absent: unverified checksums. The maintainers fetched and hashed
-//! the npm package, and several independent projects pin the checksums of the release archives. For a platform without
-//! an entry, the feature `bundled` builds DuckDB from its sources.
+//! archive and of the library. Not here: unverified checksums. The maintainers fetched and hashed the npm package, and
+//! several independent projects pin the checksums of the release archives. For a platform without an entry, the feature
+//! `bundled` builds DuckDB from its sources.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! `cargo xtask fuzz`: a long comparison of the product with the oracle.
 //!
 //! In: the number of queries and the first seed. Out: progress and counts. Each difference becomes a case file in
-//! `tests/oracle/cases/found`. Deliberately absent: the comparison itself, which is a program of `tests/oracle`.
+//! `tests/oracle/cases/found`. Not here: the comparison itself, which is a program of `tests/oracle`.
 
 use std::process::ExitCode;
 

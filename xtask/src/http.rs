@@ -1,7 +1,7 @@
 //! A minimal HTTP client for a server on this machine.
 //!
 //! In: a port, a method, a path, a body. Out: the status and the body. Requests use HTTP/1.0, so that a response ends
-//! with the connection and has no chunks. Deliberately absent: TLS, redirects, other machines.
+//! with the connection and has no chunks. Not here: TLS, redirects, other machines.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};

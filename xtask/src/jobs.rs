@@ -1,8 +1,8 @@
 //! `cargo xtask jobs`: kills servers that run asynchronous queries or build pre-aggregations, and measures the rate of
 //! submissions and the memory of a large result.
 //!
-//! In: the amounts. Out: figures, and failure if a promise is broken. Deliberately absent: the rounds themselves, which
-//! are a program of `tests/system`. A few rounds also run with the tests.
+//! In: the numbers of rounds, jobs and rows. Out: figures, and failure if a promise is broken. Not here: the rounds
+//! themselves, which are a program of `tests/system`. A few rounds also run with the tests.
 
 use std::process::ExitCode;
 

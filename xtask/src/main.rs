@@ -1,8 +1,8 @@
 //! `cargo xtask`: sets up a clean machine and runs the commands of the README.
 //!
 //! In: a subcommand. Out: a prepared `.prepared/` folder, a running server, a release archive, or a test run with the
-//! runner's summary and exit code. Deliberately absent: code that the product needs at run time, and dependencies that
-//! are slow to build.
+//! runner's summary and exit code. Not here: code that the product needs at run time, and dependencies that are slow to
+//! build.
 #![allow(clippy::print_stdout, reason = "a command-line tool prints its progress")]
 #![allow(clippy::disallowed_methods, reason = "a tool for developers reads the environment and the clock")]
 

@@ -1,7 +1,7 @@
 //! Checks the Kubernetes manifests of `runtime/deploy/kubernetes` against the schemas of Kubernetes.
 //!
 //! In: the manifests, and the Python package `kubernetes-validate`, which contains the schemas. Out: a failure for each
-//! manifest that does not match, or a note that the test is skipped. Deliberately absent: a Kubernetes cluster.
+//! manifest that does not match, or a note that the test is skipped. Not here: a Kubernetes cluster.
 
 use std::env;
 use std::fs;
@@ -63,7 +63,7 @@ fn an_unknown_key_does_not_match() {
     assert!(!is_valid && output.contains("minReadySecond"), "{output}");
 }
 
-/// Returns the number behind a key of a manifest.
+/// Returns the number after a key of a manifest.
 fn number(text: &str, key: &str) -> u64 {
     let value = text.lines().find_map(|line| line.trim().strip_prefix(key)).unwrap();
     value.trim_matches([':', ' ', '"', ',', '[', ']', '}']).parse().unwrap()

@@ -2,7 +2,7 @@
 //!
 //! In: npm packages with pinned checksums, whose files a browser can load without bundling. Out: compressed files in
 //! `.prepared/lib/graphiql/`. The folder is beside the library of DuckDB, because runtime/server/build.rs watches it
-//! there. Deliberately absent: failing, because the server works without the page. Only `cargo xtask dist` fails
+//! there. Errors are reported and ignored, because the server works without the page; only `cargo xtask dist` fails
 //! without it.
 
 use std::fs;

@@ -1,7 +1,7 @@
 //! Creates virtual environments of Python packages, for tools that are written in Python.
 //!
 //! In: a list of pinned packages. Out: the path of the environment's Python. The environment is rebuilt if the list
-//! changes. Deliberately absent: installing Python itself.
+//! changes. Not here: installing Python itself.
 
 use std::fs;
 use std::path::{Path, PathBuf};

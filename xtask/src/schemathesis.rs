@@ -1,7 +1,7 @@
 //! Prepares schemathesis, which sends requests that `/openapi.json` allows and forbids, for the system tests.
 //!
-//! In: the machine. Out: an environment under the target folder, or a note that its test is skipped. Deliberately
-//! absent: failing, because the test reports a missing tool.
+//! In: the machine. Out: an environment under the target folder, or a note that its test is skipped. A missing tool is
+//! not an error here, because the test reports it.
 
 use crate::context::Context;
 use crate::python;

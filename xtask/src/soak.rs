@@ -1,9 +1,10 @@
 //! `cargo xtask soak`: attacks a real server, puts it under the load of many clients, and calls the sandbox with valid
 //! and invalid guests. With `--looping-hook`, it instead measures a server whose hook loops for some callers.
 //!
-//! In: the amounts. Out: figures, and failure if a rule is violated: a 5xx, an error of another form, a secret in a
-//! response, a liveness probe of more than 2 seconds, an unexpected end, growing memory. Deliberately absent: the
-//! attacks, which are a program of `tests/system`. A smaller sample runs with the tests.
+//! In: the numbers of attacks, clients and calls, and the duration of the load. Out: figures, and failure if a rule is
+//! violated: no 5xx, no error in a wrong format, no secret in a response, no liveness probe of more than 2 seconds, no
+//! crash, no memory growth. Not here: the attacks, which are a program of `tests/system`. A smaller sample runs with
+//! the tests.
 
 use std::process::ExitCode;
 

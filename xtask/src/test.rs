@@ -1,8 +1,8 @@
 //! `cargo xtask test`: runs every check and test, and ends with the summary of the test runner.
 //!
 //! In: the clone. Out: the exit code of the first step that failed, after all steps ran. With `--fast`, only crates
-//! without an engine are tested, so that nothing has to be prepared. Deliberately absent: a list of all test crates,
-//! because the whole workspace is tested.
+//! without an engine are tested, so that nothing has to be prepared. No list of test crates is needed, because the
+//! whole workspace is tested.
 
 use std::env;
 use std::process::{Command, ExitCode, Stdio};

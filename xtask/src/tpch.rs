@@ -1,7 +1,7 @@
 //! `cargo xtask tpch`: measures questions over the tables of TPC-H by hand, as Terrane's SQL, and over HTTP.
 //!
-//! In: the scale factor and the number of rounds. Out: times side by side, and failure if rows differ. Deliberately
-//! absent: the questions, which are in `tests/load/tpch`, and the measurement, which is a program of `tests/system`.
+//! In: the scale factor and the number of rounds. Out: times side by side, and failure if rows differ. Not here: the
+//! questions, which are in `tests/load/tpch`, and the measurement, which is a program of `tests/system`.
 
 use std::process::ExitCode;
 

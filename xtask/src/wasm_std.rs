@@ -2,8 +2,7 @@
 //!
 //! In: the pinned compiler. Out: a [`GuestToolchain`], the compiler and sysroot of guests. The sources in order: an
 //! existing library, `rustup target add`, a build from the sources of the same version, and a second compiler from
-//! Debian for guests only. Deliberately absent: changes to a toolchain, except by rustup itself. Everything else is in
-//! the cache.
+//! Debian for guests only. Not here: changes to a toolchain, except by rustup itself. Everything else is in the cache.
 
 mod apt;
 mod build;

@@ -1,8 +1,8 @@
 //! A TCP balancer: new connections go to the ready replicas in turn.
 //!
 //! In: the ports of the replicas, of which `/health/ready` is requested ten times a second. Out: one port. A replica
-//! that refuses a connection is skipped, and if no replica is ready, all are tried. Deliberately absent: HTTP. A
-//! connection stays with its replica, and nothing is sent a second time.
+//! that refuses a connection is skipped, and if no replica is ready, all are tried. Not here: HTTP. A connection stays
+//! with its replica, and nothing is sent a second time.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};

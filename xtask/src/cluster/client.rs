@@ -2,7 +2,7 @@
 //!
 //! In: a port, a key, requests. Out: status and body. A request on a reused connection that was closed before the first
 //! byte of a response is sent again on a new connection, as RFC 9112, section 9.3.1, lets clients do for requests that
-//! change nothing or carry an idempotency key. Deliberately absent: retries of anything else, TLS.
+//! change nothing or carry an idempotency key. Not here: retries of anything else, TLS.
 
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};

@@ -1,7 +1,7 @@
 //! The script of faults: each one ends or stops a part of the cluster under load, and checks a promise about replicas.
 //!
-//! In: the running cluster. Out: what was seen, and each violated rule. Deliberately absent: the answers to the load,
-//! which the report compares with the tolerance of the fault.
+//! In: the running cluster. Out: what was seen, and each violated rule. Not here: the answers to the load, which the
+//! report compares with the tolerance of the fault.
 
 use std::thread;
 use std::time::{Duration, Instant};

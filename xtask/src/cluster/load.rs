@@ -1,7 +1,7 @@
 //! The load: clients that send queries, GraphQL documents and jobs through the balancer, and compare every answer.
 //!
-//! In: questions with their right answers. Out: a sample for each request. Half of the clients open a connection per
-//! request, the others reuse theirs. Deliberately absent: rules about samples, which belong to the faults.
+//! In: questions with their correct answers. Out: a sample for each request. Half of the clients open a connection per
+//! request, the others reuse theirs. Not here: rules about samples, which belong to the faults.
 
 use std::io;
 use std::sync::Mutex;

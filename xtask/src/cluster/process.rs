@@ -1,7 +1,7 @@
 //! Runs the programs of the cluster as child processes: PostgreSQL, Redis, Sail, and the replicas.
 //!
 //! In: a command and a file for its output. Out: a process that signals can stop, and that is killed when its value is
-//! dropped. Deliberately absent: the commands.
+//! dropped. Not here: the commands.
 
 use std::fs::{self, OpenOptions};
 use std::net::{Ipv4Addr, TcpListener};

@@ -1,7 +1,7 @@
 //! The questions of the load and their right answers.
 //!
-//! In: a server without a cache and without pre-aggregations. Out: each question with its rows. Deliberately absent:
-//! questions about planes, whose rows the script of faults changes.
+//! In: a server without a cache and without pre-aggregations. Out: each question with its rows. Not here: questions
+//! about planes, whose rows the script of faults changes.
 
 use std::io;
 

@@ -1,7 +1,7 @@
 //! The servers of the cluster: they share the project, the state, the cache and the folder of results of jobs.
 //!
-//! In: the addresses of the shared services. Out: processes that signals can stop, and requests to one of them.
-//! Deliberately absent: choosing a replica for a request, which the balancer does.
+//! In: the addresses of the shared services. Out: processes that signals can stop, and requests to one of them. Not
+//! here: choosing a replica for a request, which the balancer does.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;

@@ -1,6 +1,6 @@
-//! The report of the cluster: what the requests and the faults were answered with, and each violated rule.
+//! The report of a cluster run: the answers to the requests, what happened during each fault, and each violated rule.
 //!
-//! In: samples and the periods of faults. Out: lines for people, and violations. Deliberately absent: measuring.
+//! In: samples and the periods of faults. Out: readable lines, and violations. Not here: measuring.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -80,7 +80,7 @@ impl Fault {
     }
 }
 
-/// Returns the violations outside of all faults: each sample that is not right.
+/// Returns the violations outside all faults: each sample that is not right.
 pub(super) fn calm_violations(samples: &[Sample], faults: &[Fault]) -> Vec<String> {
     let in_calm = samples.iter().filter(|sample| !faults.iter().any(|fault| fault.contains(sample)));
     let failed = in_calm.filter(|sample| !matches!(sample.outcome, Outcome::Right));

@@ -1,7 +1,7 @@
 //! The running cluster, as the script of faults sees it.
 //!
-//! In: started parts. Out: restarts of replicas, waits, measurements, and the holder of a lease. Deliberately absent: the
-//! faults and the load, which use this module.
+//! In: started parts. Out: restarts of replicas, waits, measurements, and the holder of a lease. Not here: the faults
+//! and the load, which use this module.
 
 use std::time::Duration;
 

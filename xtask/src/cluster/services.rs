@@ -1,7 +1,7 @@
 //! Starts what the replicas share: PostgreSQL for the state and the warehouse, Redis for the cache.
 //!
-//! In: a folder. Out: servers that can be stopped and started again on the same port, with their data. Deliberately
-//! absent: installing the packages, which `cargo xtask setup` does.
+//! In: a folder. Out: servers that can be stopped and started again on the same port, with their data. Not here:
+//! installing the packages, which `cargo xtask setup` does.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! Measures the work of PostgreSQL, Redis and the replicas between two moments.
 //!
 //! In: the servers of the cluster. Out: counters, and their differences for 1,000 requests. Sources: the views
-//! `pg_stat_statements` and `pg_stat_database`, `INFO` of Redis, and `/proc`. Deliberately absent: the processor time of
-//! the load, which runs on the same machine.
+//! `pg_stat_statements` and `pg_stat_database`, `INFO` of Redis, and `/proc`. Not here: the processor time of the load,
+//! which runs on the same machine.
 
 use std::fs;
 use std::process::Command;

@@ -1,8 +1,7 @@
 //! The warehouse of the cluster: the flights in PostgreSQL, in the DuckDB of each replica, or in a Spark Connect server.
 //!
 //! In: a kind of warehouse. Out: a copy of the example project with its settings, and the server of the warehouse. The
-//! rows of PostgreSQL come out of the Parquet files through the DuckDB of the program. Deliberately absent: other
-//! projects.
+//! rows in PostgreSQL are loaded from the Parquet files through the program's DuckDB. Not here: other projects.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpStream};

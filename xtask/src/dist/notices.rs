@@ -1,8 +1,8 @@
 //! Collects the licenses of all crates that the release archive contains.
 //!
 //! In: the dependency graph of cargo and the sources of each crate. Out: one text. It lists crates with their licenses,
-//! and each license text once with the crates to which it belongs. Deliberately absent: dependencies of tests and of
-//! build scripts, which are not shipped, and opinions about licenses.
+//! and each license text once with the crates to which it belongs. Not here: dependencies of tests and of build
+//! scripts, which are not shipped, and opinions about licenses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -142,7 +142,7 @@ fn license_texts(folder: &Path, depth: usize) -> Result<Vec<String>> {
                 texts.extend(license_texts(&path, depth - 1)?);
             }
         } else if NAMES.iter().any(|known| name.starts_with(known)) && !name.ends_with(".rs") {
-            // A license text in another encoding is included as well.
+            // A license text in a different encoding is included as well.
             texts.push(String::from_utf8_lossy(&fs::read(&path)?).replace("\r\n", "\n"));
         }
     }

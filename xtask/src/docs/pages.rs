@@ -1,7 +1,7 @@
 //! Copies the pages of the site, and the files that they link to, into one folder.
 //!
 //! In: the clone and its index of pages. Out: a folder in which each file has its path from the root of the clone, with
-//! an index of these paths. Deliberately absent: checking the fragments of links, which `site` does later.
+//! an index of these paths. Not here: checking the fragments of links, which `site` does later.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -85,7 +85,7 @@ fn from_root(folder: &Path, target: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Replaces the targets of links outside of code blocks. `replace` is not called for links to other machines.
+/// Replaces the targets of links outside code blocks. `replace` is not called for links to other machines.
 fn rewrite(text: &str, mut replace: impl FnMut(&str) -> Result<Option<String>>) -> Result<String> {
     let mut output = String::with_capacity(text.len());
     let mut is_code = false;

@@ -1,7 +1,7 @@
 //! Finds broken links of a static site.
 //!
-//! In: a folder of HTML files. Out: each link whose file or fragment does not exist. Deliberately absent: an HTML parser,
-//! because mdBook quotes all attributes, and links to other machines, because a check must not need a network.
+//! In: a folder of HTML files. Out: each link whose file or fragment does not exist. Not here: an HTML parser, because
+//! mdBook quotes all attributes, and links to other machines, because a check must not need a network.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -54,7 +54,7 @@ fn links(html: &str) -> Vec<String> {
     attributes(html, "href").chain(attributes(html, "src")).filter(is_local).collect()
 }
 
-/// Returns the values of an attribute in the HTML outside of scripts.
+/// Returns the values of an attribute in the HTML outside scripts.
 fn attributes<'a>(html: &'a str, name: &'a str) -> impl Iterator<Item = String> + 'a {
     let markup = html.split("<script").map(|part| part.split_once("</script>").map_or(part, |(_, rest)| rest));
     markup.flat_map(move |part| {

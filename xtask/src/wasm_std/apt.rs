@@ -1,8 +1,8 @@
 //! Downloads packages of the Debian archive from the package sources of this machine.
 //!
 //! In: the machine's package sources. Out: the archive's address, a downloaded file, or packages resolved in a private
-//! apt state. Deliberately absent: root, `apt-get install`, changes to the machine's lists, and addresses other than
-//! the sources that the machine trusts.
+//! apt state. Not here: root, `apt-get install`, changes to the machine's lists, and addresses other than the sources
+//! that the machine trusts.
 
 use std::fs;
 use std::path::{Path, PathBuf};

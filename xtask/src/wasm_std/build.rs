@@ -1,8 +1,8 @@
 //! Builds the guests' standard library from its sources, into a private sysroot.
 //!
 //! In: the `library` folder of the compiler's exact version. Out: a sysroot in the cache, keyed by the compiler's
-//! commit and shared by all clones. Deliberately absent: changes to a toolchain. The variable
-//! `__CARGO_TESTS_ONLY_SRC_ROOT` sets the folder of the sources for cargo.
+//! commit and shared by all clones. Not here: changes to a toolchain. The variable `__CARGO_TESTS_ONLY_SRC_ROOT` sets
+//! the folder of the sources for cargo.
 
 use std::fs;
 use std::path::{Path, PathBuf};

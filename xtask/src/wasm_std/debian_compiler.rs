@@ -2,8 +2,8 @@
 //!
 //! In: the machine's package sources. Out: a compiler in the cache, with the guests' standard library built into it.
 //! The two packages always have the same version, so this source works even if the sources of the workspace's compiler
-//! are not available. Deliberately absent: installing packages, using this compiler for the host, and pinned versions,
-//! because apt checks every package against its signed lists.
+//! are not available. Not here: installing packages, using this compiler for the host, and pinned versions, because apt
+//! checks every package against its signed lists.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,8 +1,8 @@
 //! Finds the sources of the standard library for exactly the compiler's version.
 //!
 //! In: the compiler. Out: a `library` folder with the lock file that cargo needs. The toolchain's own `rust-src` comes
-//! first, then Debian's package of the same version, unpacked without installing it. Deliberately absent: sources of
-//! other versions, which would not compile, and git.
+//! first, then Debian's package of the same version, unpacked without installing it. Not here: sources of other
+//! versions, which would not compile, and git.
 
 use std::fs;
 use std::path::PathBuf;

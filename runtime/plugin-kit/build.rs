@@ -1,7 +1,7 @@
 //! Embeds the SDK and the plugin contract, so that `terrane plugin new` needs no clone of Terrane.
 //!
 //! In: `sdk/` and `wit/` of the workspace. Out: `sdk_files.rs` in the build folder. It contains the path and the text
-//! of each file, and the SDK's dependencies in the form that a crate outside of the workspace needs.
+//! of each file, and the SDK's dependencies in the form that a crate outside the workspace needs.
 #![allow(clippy::disallowed_methods, reason = "a build script is configured by its environment")]
 
 use std::env;

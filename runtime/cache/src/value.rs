@@ -19,7 +19,7 @@ use terrane_app::ports::result_cache::{CacheKey, EncodedRows, StoredResult};
 use terrane_app::ports::warehouse::ResultSet;
 use terrane_app::query::CacheSecret;
 
-/// The number of the format of values. A server with another format refuses values with this number.
+/// The number of the format of values. A server with a different format refuses values with this number.
 const FORMAT: u8 = 1;
 const PURPOSE: &[u8] = b"stored result";
 const TAG_BYTES: usize = 32;

@@ -1,7 +1,7 @@
 //! Mails to the configured SMTP server.
 //!
 //! In: an address and a message. Out: a mail in plain text, whose `Message-ID` is the same for each attempt. The server
-//! is the operator's, so its address is not checked. Absent: mails that are lost after the server accepted them.
+//! is the operator's, so its address is not checked. Not here: mails that are lost after the server accepted them.
 
 use std::time::Duration;
 

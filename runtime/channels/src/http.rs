@@ -8,7 +8,7 @@ use terrane_app::ports::channels::{ChannelError, SendError};
 use terrane_app::ports::clock::Clock;
 use terrane_outgoing::{Accepted, OutgoingClient, OutgoingError};
 
-/// Sends JSON texts.
+/// Sends JSON bodies.
 pub(super) struct Sender {
     pub(super) outgoing: OutgoingClient,
     pub(super) clock: Arc<dyn Clock>,

@@ -3,7 +3,7 @@
 //! In: the channels that the operator configured, and messages. Out: requests through `outgoing`, which checks each
 //! address, and mails to the configured SMTP server. By default a message is short: measure, severity, steps and a
 //! link. Numbers and the values of dimensions are added for channels that are cleared for them. Secrets come from the
-//! configuration alone. Absent: retries and the order of messages (`app::monitors`).
+//! configuration alone. Not here: retries and the order of messages (`app::monitors`).
 
 mod email;
 mod http;
@@ -40,7 +40,7 @@ pub struct ChannelSettings {
     pub pagerduty: Vec<PagerDutySettings>,
     pub email: Option<EmailSettings>,
     pub sms: Option<SmsSettings>,
-    /// The address by which readers reach this server. Links begin with it; if it is `None`, links are paths.
+    /// The address at which readers reach this server. Links begin with it; if it is `None`, links are paths.
     pub public_url: Option<String>,
 }
 
@@ -121,7 +121,7 @@ impl Channels {
     /// public ones.
     ///
     /// # Errors
-    /// The first channel that can never be used.
+    /// Returns the problem of the first channel that can never be used.
     pub fn new(
         settings: ChannelSettings,
         outgoing: OutgoingClient,

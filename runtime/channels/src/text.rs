@@ -9,7 +9,7 @@ use terrane_compiler::types::Granularity;
 /// The largest number of alerts that a message lists.
 const MAX_LINES: usize = 20;
 
-/// Writes texts with links to this server.
+/// Writes the texts of messages, with links to this server.
 pub(super) struct Texts {
     pub(super) public_url: Option<String>,
 }

@@ -1,8 +1,8 @@
-//! Python identifiers of names.
+//! Converts names to Python identifiers.
 //!
-//! In: the names of one class or module. Out: an identifier for each. Most names are their own identifier. A keyword
-//! gets an underscore, as in `class_`. A name with two leading underscores gets the letter `m` in front, because Python
-//! renames such attributes or gives them a meaning. Different names have different identifiers.
+//! In: the names of one class or module. Out: an identifier for each name. Most names are used as they are. A keyword
+//! gets a trailing underscore, as in `class_`. A name with two leading underscores gets the prefix `m`, because Python
+//! mangles such attributes or gives them a meaning. Different names have different identifiers.
 
 use std::collections::BTreeSet;
 

@@ -3,7 +3,7 @@
 //! In: the parts of a model that a caller may see. Out: the text of a TypeScript module with the types of
 //! `Client<Project>`, or of a Python module with the members as constants. Names are sorted by code point, so that the
 //! same model and access always produce the same bytes. `sdk/typescript/src/codegen.ts` makes the same TypeScript from
-//! the metadata of a server. Absent: files, and cubes that are registered on a server.
+//! the metadata of a server. Not here: files, and cubes that are registered on a server.
 
 mod identifiers;
 mod python;

@@ -74,7 +74,7 @@ pub(crate) fn quote(text: &str, escape: impl Fn(&mut String, char)) -> String {
     literal
 }
 
-/// Writes a character as its UTF-16 units, such as `\u202e`. A character outside of the basic plane has two units.
+/// Writes a character as its UTF-16 units, such as `\u202e`. A character outside the basic plane has two units.
 pub(crate) fn escape_units(literal: &mut String, c: char) {
     for unit in c.encode_utf16(&mut [0; 2]) {
         let _ = write!(literal, "\\u{unit:04x}");

@@ -1,7 +1,7 @@
 //! Requirements on every token, independent of its issuer.
 //!
 //! In: the header and the claims of a token. Out: a [`TokenFault`] that names the requirement that the token violates
-//! (RFC 8725, RFC 9068). `iss` and `aud` must be present and ours; times are checked against the given clock. Absent:
+//! (RFC 8725, RFC 9068). `iss` and `aud` must be present and ours; times are checked against the given clock. Not here:
 //! signatures (`jwt`, `signed`).
 
 use jiff::Timestamp;

@@ -1,7 +1,7 @@
 //! JSON Web Tokens with one algorithm and one key, both fixed at start.
 //!
 //! The content of a token has no influence on its verification: `alg` must be the configured one; `kid`, `jku`, `x5u`
-//! and `crit` are never followed. Absent: requirements on claims (`checks`), and tokens of an identity provider
+//! and `crit` are never followed. Not here: requirements on claims (`checks`), and tokens of an identity provider
 //! (`external`).
 //!
 //! If applications sign tokens with the same key, a token of a session carries a proof: a MAC under a key that only the

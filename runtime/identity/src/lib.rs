@@ -1,7 +1,7 @@
 //! Adapters for the proof of identities: signatures, password hashes, random bytes, identity providers.
 //!
-//! In: settings that were checked at start. Out: [`Jwt`], [`ExternalTokens`], [`Argon2Passwords`],
-//! [`OsRandomness`]. Absent: sessions and scopes (`app::security`).
+//! In: settings that were checked at start. Out: [`Jwt`], [`ExternalTokens`], [`Argon2Passwords`], [`OsRandomness`].
+//! Not here: sessions and scopes (`app::security`).
 
 mod application;
 mod checks;

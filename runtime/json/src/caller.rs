@@ -2,7 +2,7 @@
 //!
 //! In: a [`SecurityContext`], or a JSON object with its fields. Out: the other form. Numbers keep all their digits.
 //! Unknown fields and values of other types are errors. An attribute can be null. Null equals nothing, and policies
-//! treat a null attribute as missing. Deliberately absent: claims of tokens, which have other names (identity).
+//! treat a null attribute as missing. Not here: claims of tokens, which have other names (identity).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Details of audit records as JSON objects.
 //!
-//! In: details. Out: a JSON object with the same fields in the same order. Deliberately absent: parsing. The store
-//! returns details in their encoded form.
+//! In: details. Out: a JSON object with the same fields in the same order. Not here: parsing. The store returns details
+//! in their encoded form.
 
 use std::sync::Arc;
 

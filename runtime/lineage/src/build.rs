@@ -66,7 +66,7 @@ struct Building<'d> {
     stars: HashMap<Arc<str>, Vec<Star>>,
     /// The nodes of the origins that were already added.
     origins: HashMap<ColumnOrigin, u32>,
-    /// The SQL texts that were analyzed, each with the number of the first unresolved place in it.
+    /// The SQL that was analyzed, each piece with the number of the first unresolved place in it.
     texts: Vec<(usize, SqlText)>,
     lineage: Lineage,
     /// The columns of each cube's relation, by cube id.

@@ -10,7 +10,7 @@ use terrane_compiler::snippet::ColumnName;
 /// The rules by which an engine compares the case of column names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spelling {
-    /// Case is ignored, also in quoted names: DuckDB, SQLite, columns of MySQL and BigQuery, Spark, Trino, Redshift.
+    /// Case is ignored, even in quoted names: DuckDB, SQLite, columns of MySQL and BigQuery, Spark, Trino, Redshift.
     Ignored,
     /// Case matters in all names: ClickHouse.
     Exact,

@@ -2,7 +2,7 @@
 //!
 //! In: an address. Out: its [`AddressClass`]. An address that embeds another one (IPv4-mapped, NAT64, 6to4, Teredo)
 //! could lead anywhere. An IPv4-mapped address is therefore unwrapped, and all others are forbidden. The ranges are
-//! those of RFC 6890 and of the IANA registries that continue it. Absent: the operator's list (`allow_list`).
+//! those of RFC 6890 and of the IANA registries that continue it. Not here: the operator's list (`allow_list`).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

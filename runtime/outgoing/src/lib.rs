@@ -5,7 +5,7 @@
 //! HTTPS, except to a listed loopback host. They follow no redirects and ignore proxies of the environment. A host name
 //! is resolved once, and the connection goes to an address that was checked. A request including the DNS lookup takes
 //! at most [`TIMEOUT`], or the client's own timeout. The content type of a response is ignored; the caller parses the
-//! body in the format that it expects. Absent: retries, caches and pooled connections.
+//! body in the format that it expects. Not here: retries, caches and pooled connections.
 
 mod address;
 mod allow_list;
@@ -173,7 +173,7 @@ impl OutgoingClient {
     /// Sends a GET request. Returns the body of a response with status 200.
     ///
     /// # Errors
-    /// [`OutgoingError`], also for a response with another status.
+    /// [`OutgoingError`], including for a response with another status.
     pub async fn get(&self, endpoint: &Endpoint, bearer: Option<&str>) -> Result<Vec<u8>, OutgoingError> {
         let mut request = self.client.get(endpoint.0.clone());
         if let Some(bearer) = bearer {

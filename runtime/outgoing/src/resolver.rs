@@ -29,7 +29,7 @@ pub(super) struct SystemLookup;
 #[async_trait]
 impl Lookup for SystemLookup {
     async fn addresses(&self, name: &str) -> io::Result<Vec<SocketAddr>> {
-        // The client replaces port 0 by the port of the URL.
+        // The client replaces port 0 with the port of the URL.
         Ok(tokio::net::lookup_host((name, 0)).await?.take(MAX_ADDRESSES).collect())
     }
 }

@@ -1,7 +1,7 @@
 //! Charts of numbers as SVG: the bins of a column, and a series with its bounds.
 //!
-//! In: finite numbers. Out: an SVG element for a page that contains [`STYLE`](crate::STYLE). Absent: the computation of
-//! bins, bounds and anomalies.
+//! In: finite numbers. Out: an SVG element for a page that contains [`STYLE`](crate::STYLE). Not here: the computation
+//! of bins, bounds and anomalies.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
 //! A directed graph with labels, before it is drawn.
 //!
-//! In: nodes and edges, whose order decides ties in the layout. Out: the graph, its roots and its reduced forms.
-//! Absent: positions and formats.
+//! In: nodes and edges, whose order decides ties in the layout. Out: the graph, its roots and its reduced forms. Not
+//! here: positions and formats.
 
 /// The kind of a node, which decides its color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,7 +2,7 @@
 //!
 //! In: sizes of nodes, and edges. Out: a position for each node and the points of each edge. For the layout, the edges
 //! that close cycles are reversed. An edge over several layers gets a passage between the nodes of each layer. The
-//! order of the input decides all ties. Absent: shapes and text.
+//! order of the input decides all ties. Not here: shapes and text.
 
 use std::ops::Range;
 

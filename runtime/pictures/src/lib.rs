@@ -1,7 +1,7 @@
 //! Pictures of graphs and numbers: trees, bars and lines for terminals, SVG and Mermaid for documents.
 //!
 //! In: graphs of labelled nodes, series, histograms. Out: text. Equal input gives equal output, byte by byte. Labels
-//! may contain any characters, because each format escapes them. Absent: the model, lineage and callers (the command
+//! may contain any characters, because each format escapes them. Not here: the model, lineage and callers (the command
 //! line makes graphs of them), files, and the page around a picture.
 
 mod chart;

@@ -53,7 +53,7 @@ pub enum SignatureState {
 }
 
 impl SignatureState {
-    /// Returns the problem because of which a server would refuse the component.
+    /// Returns the problem for which a server would refuse the component.
     fn problem(&self) -> Option<String> {
         match self {
             SignatureState::Missing { path } => Some(format!("{} is missing", path.display())),

@@ -33,7 +33,7 @@ pub struct ConformanceOutcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reply {
     Answered,
-    /// An error of the contract.
+    /// The call returned an error that the contract defines.
     Declined,
 }
 

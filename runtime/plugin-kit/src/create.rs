@@ -151,7 +151,7 @@ fn with_prefix(name: &str, role: &str) -> String {
     format!("{role}-{}", own.trim_matches('-'))
 }
 
-/// Replaces the names of the template by those of the plugin.
+/// Replaces the names of the template with those of the plugin.
 fn renamed(template: &Template, text: &str, id: &str) -> String {
     // The detector `detector-template` has the kind `template`, and `detector-my` gets the kind `my`. A hook has no
     // kind.

@@ -20,7 +20,7 @@ pub fn inspect(file: &Path) -> Result<Facts, KitError> {
 /// Returns the whole type of a component as WIT text.
 ///
 /// # Errors
-/// A server would not load the file, or its type can't be decoded.
+/// A server would not load the file, or its type cannot be decoded.
 pub fn wit(file: &Path) -> Result<String, KitError> {
     open(file)?;
     text(&read(file)?).map_err(|message| KitError::Decode { path: file.to_owned(), message })

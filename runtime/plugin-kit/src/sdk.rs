@@ -1,7 +1,7 @@
 //! The SDK and the plugin contract, which are included in the program.
 //!
-//! In: a folder. Out: the SDK as a crate outside of a workspace, and the contract beside it, where the SDK expects it.
-//! The build script embeds the files.
+//! In: a folder. Out: the SDK as a crate outside a workspace, and the contract beside it, where the SDK expects it. The
+//! build script embeds the files.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ mod embedded {
     include!(concat!(env!("OUT_DIR"), "/sdk_files.rs"));
 }
 
-/// The folder of the SDK, inside of the folder that is written.
+/// The folder of the SDK, inside the folder that is written.
 pub(crate) const SDK: &str = "sdk";
 
 /// Writes the SDK and the contract into a folder.

@@ -1,4 +1,4 @@
-//! Tests a new plugin of each role, from an empty folder outside of the workspace to a release component that panics.
+//! Tests a new plugin of each role, from an empty folder outside the workspace to a release component that panics.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
@@ -33,7 +33,7 @@ const PANICS: [(PluginRole, &str, &str, &str); 4] = [
     ),
 ];
 
-/// Returns whether cargo can build core modules in a folder outside of the workspace.
+/// Returns whether cargo can build core modules in a folder outside the workspace.
 fn has_guest_target(folder: &Path) -> bool {
     let arguments = ["--print", "target-libdir", "--target", "wasm32-unknown-unknown"];
     let output = Command::new("rustc").args(arguments).current_dir(folder).output();

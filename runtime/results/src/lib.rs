@@ -2,7 +2,7 @@
 //!
 //! In: record batches of a job. Out: a file that is on disk before its manifest exists, and pages of the result. A
 //! result is written under a temporary name, synced and renamed, so that readers only see complete files. All chunks of
-//! a result have the same number of rows, so a page only reads the chunks that it needs. Absent: which job has which
+//! a result have the same number of rows, so a page only reads the chunks that it needs. Not here: which job has which
 //! result (store).
 
 mod columns;

@@ -1,6 +1,6 @@
 //! The index: a sorted list of words, each with the entries and fields that contain it.
 //!
-//! In: the texts of entries. Out: entries with scores, best first. A word of a question is looked up in the sorted
+//! In: the strings of entries. Out: entries with scores, best first. A word of a question is looked up in the sorted
 //! list: the equal word, longer words that it begins, and words that an automaton for typing mistakes accepts. For each
 //! word of the question, the best field of an entry counts. Two thirds of the words must match.
 
@@ -45,7 +45,7 @@ pub struct Match {
 #[derive(Debug)]
 pub struct Matches(BinaryHeap<(u32, Reverse<u32>)>);
 
-/// An index over the texts of entries.
+/// An index over the strings of entries.
 #[derive(Debug)]
 pub struct Index {
     entries: u32,
@@ -65,7 +65,7 @@ struct Place {
     field: Field,
 }
 
-/// Collects the texts of entries for an index.
+/// Collects the strings of entries for an index.
 #[derive(Debug, Default)]
 pub struct IndexBuilder {
     entries: u32,
@@ -91,7 +91,7 @@ impl Field {
 }
 
 impl IndexBuilder {
-    /// Adds an entry with its texts. Its position is the number of entries added before.
+    /// Adds an entry with its strings. Its position is the number of entries added before.
     pub fn add<'t>(&mut self, texts: impl IntoIterator<Item = (Field, &'t str)>) {
         let entry = self.entries;
         self.entries += 1;
@@ -104,7 +104,7 @@ impl IndexBuilder {
                 }
                 let places = self.words.entry(word.text).or_default();
                 let place = Place { entry, field };
-                // The texts of an entry are added together, so a repeated place would follow its first occurrence
+                // The strings of an entry are added together, so a repeated place would follow its first occurrence
                 // directly.
                 if places.last() != Some(&place) {
                     places.push(place);

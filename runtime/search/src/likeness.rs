@@ -1,6 +1,6 @@
 //! Decides whether a typed word matches a word of a string.
 //!
-//! [`Likeness::of`] defines the matches, and marks them in texts. The index finds the same words with automata.
+//! [`Likeness::of`] defines the matches, and marks them in strings. The index finds the same words with automata.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! Splits typed text into the words of a question, and finds the parts of texts that they match.
+//! Splits typed text into the words of a question, and finds the parts of strings that match.
 
 use std::ops::Range;
 
@@ -51,7 +51,7 @@ impl Question {
     }
 
     fn read(text: &str, is_unfinished: bool) -> Result<Self, QuestionError> {
-        // The check of the bytes comes first, because it avoids counting the characters of long texts.
+        // The check of the bytes comes first, because it avoids counting the characters of long strings.
         if text.len() > 4 * MAX_CHARS || text.chars().count() > MAX_CHARS {
             return Err(QuestionError::TooLong { chars: text.chars().count() });
         }

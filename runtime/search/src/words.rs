@@ -1,4 +1,4 @@
-//! Splits texts into words, and converts the words to the form in which they are compared.
+//! Splits strings into words, and converts the words to the form in which they are compared.
 //!
 //! A word is a run of letters and digits. A capital letter can begin a word within a run, so `avgDelay` and `avg_delay`
 //! have two words each. Words are compared in lower case and without accents.

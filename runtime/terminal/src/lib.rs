@@ -1,4 +1,4 @@
-//! Text for people at a terminal: safe text, trees and counts.
+//! Text for display in a terminal: safe text, trees and counts.
 //!
 //! In: text from projects, databases, plugins and callers. Out: [`TerminalText`], which a terminal displays
 //! and never executes; trees of lines; English counts. Not here: colors, tables and diagnostics (cli).

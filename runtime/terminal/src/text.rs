@@ -1,8 +1,8 @@
 //! A type for untrusted text that is written to a terminal.
 //!
 //! A terminal executes control characters: they can clear the screen, change the title, or send input as if the user
-//! had typed it. Bidirectional overrides show text in another order than a program reads it. [`TerminalText`] replaces
-//! all these characters by U+FFFD, so that a reader sees that the text contained some.
+//! had typed it. Bidirectional overrides show text in a different order than a program reads it. [`TerminalText`]
+//! replaces all these characters with U+FFFD, so that a reader sees that the text contained some.
 
 use std::fmt;
 use std::ops::Deref;
@@ -14,7 +14,7 @@ const REPLACEMENT: char = '\u{fffd}';
 pub struct TerminalText(String);
 
 impl TerminalText {
-    /// Makes one line of a string. Line breaks are replaced as well.
+    /// Converts a string to one line. Line breaks are replaced as well.
     pub fn line(text: &str) -> Self {
         TerminalText(text.chars().map(|c| if is_unsafe(c) { REPLACEMENT } else { c }).collect())
     }

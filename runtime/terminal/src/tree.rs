@@ -44,8 +44,8 @@ impl Tree {
     }
 }
 
-/// The characters before a line, and the characters before the lines below it. The last line of a branch has other
-/// characters than the lines before it.
+/// The characters before a line, and the characters before the lines below it. The last line of a branch has different
+/// characters from the lines before it.
 struct Branches {
     last: (&'static str, &'static str),
     other: (&'static str, &'static str),

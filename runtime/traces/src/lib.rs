@@ -2,7 +2,7 @@
 //!
 //! In: ended spans. Out: batches of spans as protobuf, which one task sends. A slow or unavailable collector affects no
 //! request: the queue is bounded, and spans that do not fit are dropped and counted. The loss is logged at most once a
-//! minute. Environment variables (`OTEL_…`) are not read; only the operator's settings count. Absent: the spans and
+//! minute. Environment variables (`OTEL_…`) are not read; only the operator's settings count. Not here: the spans and
 //! their attributes (server).
 
 mod client;

@@ -134,7 +134,7 @@ impl Key {
     }
 }
 
-/// Returns the ids that occur more than once in the document, also on keys that cannot be used.
+/// Returns the ids that occur more than once in the document, including on keys that cannot be used.
 fn repeated(keys: &[Json]) -> BTreeSet<&str> {
     let mut seen = BTreeSet::new();
     keys.iter().filter_map(|key| key.get("kid")?.as_str()).filter(|kid| !seen.insert(*kid)).collect()

@@ -1,7 +1,7 @@
 //! Parses SQL to a syntax tree, within limits.
 //!
 //! In: SQL of any length. Out: one query, or the reason why its lineage is not computed. Parsing and dropping a tree
-//! are recursive, so tokens and levels are counted before parsing. Deliberately absent: messages about invalid SQL;
+//! are recursive, so tokens and levels are counted before parsing. Not here: messages about invalid SQL;
 //! `model::relation` reports them.
 
 use sqlparser::ast::{Query, Statement};

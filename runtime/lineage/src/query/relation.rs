@@ -1,7 +1,7 @@
 //! The columns of a relation during the analysis of a query.
 //!
-//! In: nothing; the other files of this module create the values. Out: columns with their origins, and stars that
-//! stand for unknown columns. `ColumnOrigins` are numbers of an [`Arena`](super::arena::Arena).
+//! In: the other files of this module create the values. Out: columns with their origins, and stars that stand for
+//! unknown columns. `ColumnOrigins` are numbers of an [`Arena`](super::arena::Arena).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -111,7 +111,7 @@ impl Slot {
         Slot::Star(Star { of, without: BTreeSet::new() })
     }
 
-    /// Returns true if the slot stands for columns whose names are unknown. Undeclared columns of a table don't count.
+    /// Returns true if the slot stands for columns whose names are unknown. Undeclared columns of a table do not count.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self, Slot::Star(Star { of: Rest::Table(_) | Rest::Derived(_), .. }))
     }

@@ -1,5 +1,5 @@
-//! Vectors of the detector role: series without points, without values or without change, many series, and series in
-//! another order.
+//! Vectors of the detector role: series without points, without values or without change, many series, and series in a
+//! different order.
 
 use serde_json::{Value, json};
 use terrane_plugin_host::test_bench::TestBench;
@@ -132,7 +132,7 @@ fn problems(detection: &Value, points: &Series) -> Vec<String> {
     problems
 }
 
-/// Checks that another order of the series changes only the order of the answers, because each series is evaluated
+/// Checks that a different order of the series changes only the order of the answers, because each series is evaluated
 /// separately.
 fn order_problems(bench: &TestBench, kind: &Kind) -> Result<Vec<String>, String> {
     let series = |count: usize| -> Series { (0..7).map(|seed| wave(count, seed)).collect() };

@@ -4,6 +4,7 @@
 //! failed.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
@@ -75,6 +76,28 @@ pub(crate) struct Timeline {
     partitions: Option<Vec<TimedPartition>>,
     /// True if each partition ends before the next one begins.
     is_disjoint: bool,
+    /// The sums over the partitions before each position, and over all of them; empty unless the partitions are
+    /// disjoint and none of them is empty.
+    sums: Vec<TimelineSums>,
+}
+
+/// Sums over the first partitions of a timeline.
+#[derive(Debug, Clone, Copy, Default)]
+struct TimelineSums {
+    rows: u64,
+    /// The number of partitions, the first one excepted, that begin after the end of the partition before them.
+    gaps: usize,
+}
+
+/// The partitions of a timeline that have rows of a stretch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TimelineRun {
+    pub(crate) first: TimedPartition,
+    pub(crate) last: TimedPartition,
+    /// The number of rows in all partitions from the first to the last.
+    pub(crate) rows: u64,
+    /// True if there is a gap between two of the partitions.
+    pub(crate) has_gap: bool,
 }
 
 /// A partition by its position, and its stretch of time.
@@ -267,7 +290,22 @@ impl ReadyTables {
         }
         let is_before = |pair: &[TimedPartition]| pair[0].moments.is_before(pair[1].moments);
         let is_disjoint = partitions.iter().all(|partitions| partitions.windows(2).all(is_before));
-        Timeline { step: steps.step, zone: steps.zone.cloned(), partitions, is_disjoint }
+        let sums = match &partitions {
+            Some(all) if is_disjoint && all.iter().all(|each| !each.moments.is_empty()) => self.sums(all),
+            _ => Vec::new(),
+        };
+        Timeline { step: steps.step, zone: steps.zone.cloned(), partitions, is_disjoint, sums }
+    }
+
+    fn sums(&self, sorted: &[TimedPartition]) -> Vec<TimelineSums> {
+        let mut sum = TimelineSums::default();
+        let mut sums = vec![sum];
+        for (index, timed) in sorted.iter().enumerate() {
+            sum.rows += self.rollup.partitions[timed.position].rows;
+            sum.gaps += usize::from(index > 0 && sorted[index - 1].moments.end != timed.moments.start);
+            sums.push(sum);
+        }
+        sums
     }
 }
 
@@ -285,14 +323,29 @@ impl Timeline {
     /// Returns all partitions that may have rows of a stretch. The result may contain other partitions too. `None` if
     /// `partitions` is `None`.
     pub(crate) fn near(&self, wanted: Stretch) -> Option<&[TimedPartition]> {
-        let mut near = &self.partitions.as_ref()?[..];
-        if let Some(end) = wanted.end {
-            near = &near[..near.partition_point(|partition| partition.moments.start.is_none_or(|start| start < end))];
-        }
-        if let Some(start) = wanted.start.filter(|_| self.is_disjoint) {
-            near = &near[near.partition_point(|partition| partition.moments.end.is_some_and(|end| end <= start))..];
-        }
-        Some(near)
+        let partitions = self.partitions.as_ref()?;
+        Some(&partitions[self.positions(partitions, wanted)])
+    }
+
+    /// Returns the partitions that have rows of a stretch, without a look at each of them. `None` if none has, or if
+    /// the partitions overlap.
+    pub(crate) fn run(&self, wanted: Stretch) -> Option<TimelineRun> {
+        let partitions = self.partitions.as_ref().filter(|_| !self.sums.is_empty())?;
+        let near = self.positions(partitions, wanted);
+        let (first, last) = (partitions[near.clone()].first()?, partitions[near.clone()].last()?);
+        let (before, after) = (self.sums[near.start], self.sums[near.end]);
+        let has_gap = after.gaps != self.sums[near.start + 1].gaps;
+        Some(TimelineRun { first: *first, last: *last, rows: after.rows - before.rows, has_gap })
+    }
+
+    fn positions(&self, partitions: &[TimedPartition], wanted: Stretch) -> Range<usize> {
+        let end = wanted.end.map_or(partitions.len(), |end| {
+            partitions.partition_point(|partition| partition.moments.start.is_none_or(|start| start < end))
+        });
+        let start = wanted.start.filter(|_| self.is_disjoint).map_or(0, |start| {
+            partitions[..end].partition_point(|partition| partition.moments.end.is_some_and(|end| end <= start))
+        });
+        start..end
     }
 }
 

@@ -199,3 +199,70 @@ fn misses_are_sorted_by_how_near_they_are() {
         }
     }
 }
+
+/// A small generator of numbers, so that a failure can be repeated.
+struct Numbers(u64);
+
+impl Numbers {
+    /// Returns a number below `end`.
+    fn below(&mut self, end: i64) -> i64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        i64::try_from(self.0 >> 33).unwrap() % end
+    }
+
+    /// Returns up to six partitions of the year 2024 as days of the year: mostly adjacent, sometimes with gaps, empty
+    /// or overlapping, in any order.
+    fn partitions(&mut self) -> Vec<[i64; 3]> {
+        let mut start = self.below(60);
+        let mut partitions = Vec::new();
+        for _ in 0..self.below(7) {
+            let end = start + [1, 7, 28, 31, 0][usize::try_from(self.below(5)).unwrap()];
+            partitions.insert(usize::try_from(self.below(2)).unwrap() * partitions.len(), [start, end, self.below(90)]);
+            start = end + [0, 0, 0, 0, 3, -2][usize::try_from(self.below(6)).unwrap()];
+        }
+        partitions
+    }
+}
+
+/// A query tries pre-aggregations in the order of their estimated costs and stops at the first that serves it. An
+/// explanation compares all of them.
+#[test]
+fn a_query_reads_the_tables_that_its_explanation_shows() {
+    let model = model(PROJECT, TYPES);
+    let profile = &profiles(&[])[0];
+    let mut numbers = Numbers(7);
+    let caller = SecurityContext::default();
+    let authorized = Authorized::without_hooks(&model, &caller);
+    let day = |day: i64| "2024-01-01T00:00:00Z".parse::<Timestamp>().unwrap() + SignedDuration::from_hours(24 * day);
+    let mut served = 0;
+    for _ in 0..1_500 {
+        let mut ready = ReadyRollups::default();
+        for name in ["by_day", "by_day_in_berlin", "by_hour", "by_week"] {
+            let of = RollupOf::named(&model, "orders", name).unwrap();
+            let partition = |[start, end, rows]: [i64; 3]| ReadyPartition {
+                relation: ReadyPartition::relation_of(["terrane_rollups", name, &start.to_string()]),
+                range: Some(BucketRange { start: day(start).as_microsecond(), end: day(end).as_microsecond() }),
+                rows: rows.unsigned_abs(),
+                built_at: environment().now,
+            };
+            let partitions = numbers.partitions().into_iter().map(partition).collect();
+            let fingerprint = of.fingerprint(profile).unwrap();
+            ready.insert("orders", name, ReadyRollup { fingerprint, generation: 1, extent: None, partitions });
+        }
+        let environment = Environment { rollups: Arc::new(ready), ..environment() };
+        let start = numbers.below(120);
+        let ends = [start, start + numbers.below(90)].map(|at| day(at).strftime("%Y-%m-%d").to_string());
+        let mut time = serde_json::json!({"dimension": "orders.created_at", "granularity": "month"});
+        if numbers.below(8) > 0 {
+            time["date_range"] = serde_json::json!(ends);
+        }
+        let zone = ["UTC", "Europe/Berlin"][usize::try_from(numbers.below(2)).unwrap()];
+        let query = serde_json::json!({"measures": ["orders.count"], "time_dimensions": [time], "timezone": zone});
+        let query = read_query(&query).unwrap();
+        let explanation = explain(profile, &query, &authorized, &environment).unwrap();
+        let sql = compile(profile, &query, &authorized, &environment).unwrap();
+        assert_eq!(sql.text, explanation.statement.text, "{query:?}\n{:?}", environment.rollups);
+        served += usize::from(explanation.facts[0].rollups.served.is_some());
+    }
+    assert!(served > 500, "{served} queries read pre-aggregations");
+}

@@ -99,7 +99,24 @@ pub(super) fn cover<'r>(
     Timed { time, calendar, timeline, partitions, wanted, planted }.covered()
 }
 
+/// The cost of a match: whether rows of the cube are read, and the number of rows in the tables. Rows of the cube cost
+/// more than any number of rows in tables.
+pub(super) type Cost = (bool, u64);
+
+/// Returns the cost of the tables that cover a stretch, mostly without a look at each table. `None` if no table does.
+pub(super) fn cost_of(of: RollupOf<'_>, ready: &ReadyTables, wanted: Stretch, planted: PlantedFlaw) -> Option<Cost> {
+    let Some(time) = &of.rollup.time else { return cover(of, ready, wanted, planted).ok().map(|all| all.cost()) };
+    let calendar = Calendar::new(of.model, time);
+    let timeline = ready.timeline(calendar.steps(), |range| calendar.moments(range));
+    let timed = Timed { time, calendar, timeline, partitions: &ready.rollup.partitions, wanted, planted };
+    timed.cost().or_else(|| timed.covered().ok().map(|all| all.cost()))
+}
+
 impl Coverage<'_> {
+    pub(super) fn cost(&self) -> Cost {
+        (self.has_remainder, self.rows)
+    }
+
     /// Returns the tables, cut to the stretch.
     pub(super) fn stored_tables(&self) -> Vec<StoredTable> {
         match &self.source {
@@ -118,6 +135,16 @@ impl Coverage<'_> {
 }
 
 impl<'r> Timed<'r> {
+    /// Returns the cost that `covered` would find. `None` if only a look at each table shows it.
+    fn cost(&self) -> Option<Cost> {
+        let run = self.timeline.run(self.wanted)?;
+        let piece = |timed: TimedPartition| self.piece(&self.partitions[timed.position], timed.moments);
+        let start = piece(run.first)?.moments.start;
+        let end = piece(run.last)?.moments.end;
+        let has_gap = run.has_gap || start != self.wanted.start || (end.is_some() && end != self.wanted.end);
+        Some((has_gap, run.rows))
+    }
+
     fn covered(self) -> Result<Coverage<'r>, Refusal> {
         let near = self.timeline.near(self.wanted).ok_or(MissReason::NotBuilt)?;
         let mut gaps = Gaps::new(self.wanted);

@@ -14,7 +14,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use super::RollupOf;
-use super::coverage::{Coverage, Refusal, cover};
+use super::coverage::{Cost, Coverage, Refusal, cost_of, cover};
 use crate::environment::Environment;
 use crate::model::{
     Aggregate, AggregateFunction, Cube, CubeId, DimensionId, DimensionType, Mask, Measure, Model, Rollup, SegmentId,
@@ -124,23 +124,16 @@ impl<'p, 'm> Matcher<'p, 'm> {
             return (None, report);
         }
         let ready = self.ready.of_cube(&cube.name);
-        let mut best: Option<Match<'p, 'm>> = None;
-        for rollup in &cube.rollups {
+        let candidates = cube.rollups.iter().map(|rollup| {
             let ready = ready.and_then(|rollups| rollups.get(&rollup.name));
-            let candidate = Candidate { matcher: self, fact, index, cube, rollup, ready };
-            let refused = match candidate.match_cheaper(best.as_ref()) {
-                Ok(found) => best.replace(found).map(|other| (other.rollup, MissReason::MoreExpensive.into())),
-                Err(refusal) => Some((rollup, refusal)),
-            };
-            // If there is a match, only explanations show misses.
-            if let Some((rollup, refusal)) = refused.filter(|_| self.request.explains || best.is_none()) {
-                report.misses.push(self.miss(Some(rollup), refusal));
-            }
-        }
+            Candidate { matcher: self, fact, index, cube, rollup, ready }
+        });
+        let (best, refusals) = match self.request.explains {
+            true => compared(candidates),
+            false => cheapest(candidates),
+        };
+        report.misses.extend(refusals.into_iter().map(|(rollup, refusal)| self.miss(Some(rollup), refusal)));
         report.served = best.as_ref().map(Match::served);
-        if report.served.is_some() && !self.request.explains {
-            report.misses.clear();
-        }
         // The nearest miss, which fails the latest condition, comes first.
         report.misses.sort_by_key(|miss| std::cmp::Reverse(miss.reason));
         (best.map(Match::into_rows), report)
@@ -163,12 +156,57 @@ fn line_of(reason: MissReason, members: &[String]) -> Option<String> {
     (!members.is_empty()).then(|| format!("{key}: [{}]", members.join(", ")))
 }
 
-/// The cost of a match: whether it reads rows of the cube, and the number of stored rows. Rows of the cube cost more
-/// than any number of stored rows.
-type Cost = (bool, u64);
+/// The refusals, each with its rollup, in the order of the definitions.
+type Refusals<'m> = Vec<(&'m Rollup, Refusal)>;
 
-fn cost(coverage: &Coverage<'_>) -> Cost {
-    (coverage.has_remainder, coverage.rows)
+/// Checks every rollup. Returns the one with the lowest cost, and the refusals of all others.
+fn compared<'c, 'p, 'm: 'p>(
+    candidates: impl Iterator<Item = Candidate<'c, 'p, 'm>>,
+) -> (Option<Match<'p, 'm>>, Refusals<'m>)
+where
+    'p: 'c,
+{
+    let mut best: Option<Match<'p, 'm>> = None;
+    let mut refusals = Vec::new();
+    for candidate in candidates {
+        match candidate.matched() {
+            Ok(found) if best.as_ref().is_none_or(|best| found.coverage.cost() < best.coverage.cost()) => {
+                let other = best.replace(found);
+                refusals.extend(other.map(|other| (other.rollup, MissReason::MoreExpensive.into())));
+            }
+            Ok(found) => refusals.push((found.rollup, MissReason::MoreExpensive.into())),
+            Err(refusal) => refusals.push((candidate.rollup, refusal)),
+        }
+    }
+    (best, refusals)
+}
+
+/// Checks rollups in the order of their costs, until one serves the fact. Returns it without refusals, or the refusals
+/// of all rollups. The order is the same as in a comparison of all of them: of equal costs, the first definition wins.
+fn cheapest<'c, 'p, 'm: 'p>(
+    candidates: impl Iterator<Item = Candidate<'c, 'p, 'm>>,
+) -> (Option<Match<'p, 'm>>, Refusals<'m>)
+where
+    'p: 'c,
+{
+    let mut refusals: Vec<(usize, (&'m Rollup, Refusal))> = Vec::new();
+    let mut ordered = Vec::new();
+    for (position, candidate) in candidates.enumerate() {
+        match candidate.groups() {
+            // A rollup without a cost does not serve the fact. It is checked last, for the reason.
+            Ok(()) => ordered.push((candidate.cost().map_or((1, (false, 0)), |cost| (0, cost)), position, candidate)),
+            Err(refusal) => refusals.push((position, (candidate.rollup, refusal))),
+        }
+    }
+    ordered.sort_unstable_by_key(|(cost, position, _)| (*cost, *position));
+    for (_, position, candidate) in ordered {
+        match candidate.matched() {
+            Ok(found) => return (Some(found), Vec::new()),
+            Err(refusal) => refusals.push((position, (candidate.rollup, refusal))),
+        }
+    }
+    refusals.sort_by_key(|(position, _)| *position);
+    (None, refusals.into_iter().map(|(_, refusal)| refusal).collect())
 }
 
 /// A rollup that serves a fact. Only the best one becomes [`StoredRows`].
@@ -255,22 +293,6 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
         self.planted().is(flaw)
     }
 
-    /// Returns the match of the rollup if it costs less than the best one. Without explanations, a rollup that does not
-    /// cost less is refused before all other conditions are checked.
-    fn match_cheaper(&self, best: Option<&Match<'p, 'm>>) -> Checked<Match<'p, 'm>> {
-        let Some(least) = best.map(|best| cost(&best.coverage)) else { return self.matched() };
-        let check = |coverage: &Coverage<'p>| match cost(coverage) < least {
-            true => Ok(()),
-            false => Err(Refusal::from(MissReason::MoreExpensive)),
-        };
-        if !self.matcher.request.explains {
-            check(&self.coverage(self.stretch())?.1)?;
-        }
-        let found = self.matched()?;
-        check(&found.coverage)?;
-        Ok(found)
-    }
-
     fn matched(&self) -> Checked<Match<'p, 'm>> {
         self.groups()?;
         let filters = self.filters()?;
@@ -289,15 +311,27 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
         Ok(Match { rollup: self.rollup, generation, coverage, filters, segments, states })
     }
 
+    /// Returns the cost of the rollup's tables; `None` if they do not serve the fact.
+    fn cost(&self) -> Option<Cost> {
+        let (of, ready) = self.current().ok()?;
+        cost_of(of, ready, self.stretch(), self.planted())
+    }
+
     /// Returns the tables that cover a stretch, if they were built from the rollup's current definition.
     fn coverage(&self, stretch: Stretch) -> Checked<(&'p ReadyTables, Coverage<'p>)> {
+        let (of, ready) = self.current()?;
+        Ok((ready, cover(of, ready, stretch, self.planted())?))
+    }
+
+    /// Returns the tables, if they were built from the rollup's current definition.
+    fn current(&self) -> Checked<(RollupOf<'m>, &'p ReadyTables)> {
         let ready = self.ready.ok_or(MissReason::NotBuilt)?;
         let of = RollupOf { model: self.model(), cube: self.cube, rollup: self.rollup };
         let is_current = of.fingerprint(self.matcher.profile).is_ok_and(|own| own == ready.rollup.fingerprint);
         if !is_current && !self.has(Flaw::OtherDefinition) {
             return Err(MissReason::DefinitionChanged.into());
         }
-        Ok((ready, cover(of, ready, stretch, self.planted())?))
+        Ok((of, ready))
     }
 
     fn aggregates(&self) -> impl Iterator<Item = (usize, &'m Aggregate)> {

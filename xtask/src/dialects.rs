@@ -41,17 +41,17 @@ pub(crate) fn run(context: &Context, arguments: &DialectsArguments) -> Result<Ex
         ask.arg(driver).arg(engine).arg(&cases).arg(folder.join("servers")).current_dir(&folder);
         fs::write(answers.join(format!("{engine}.json")), output(&mut ask)?)?;
     }
-    let judged = suite(context).arg("judge").arg(&answers).stderr(Stdio::inherit()).output()?;
+    let compared = suite(context).arg("compare").arg(&answers).stderr(Stdio::inherit()).output()?;
     let document = context.root.join("plugins/DIALECTS.md");
     let text = fs::read_to_string(&document).with_context(|| format!("reading {}", shown(context, &document)))?;
     let (head, _) =
         text.split_once(TABLE_BEGINS).context("plugins/DIALECTS.md does not contain the marker of the table")?;
     fs::write(
         &document,
-        format!("{head}{TABLE_BEGINS}\n{}", String::from_utf8(judged.stdout)?.trim_end().to_owned() + "\n"),
+        format!("{head}{TABLE_BEGINS}\n{}", String::from_utf8(compared.stdout)?.trim_end().to_owned() + "\n"),
     )?;
     println!("wrote {}", shown(context, &document));
-    Ok(if judged.status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if compared.status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Returns the command of the program that prints cases and compares results.

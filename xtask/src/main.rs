@@ -29,6 +29,7 @@ mod jobs;
 mod manifests;
 mod npm;
 mod playground;
+mod process;
 mod python;
 mod schemathesis;
 mod soak;

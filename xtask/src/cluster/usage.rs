@@ -9,8 +9,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use super::process::output;
 use super::services::{Postgres, Redis};
+use crate::process::output;
 
 /// The statements of a database: their number, and the time of their execution in milliseconds.
 #[derive(Debug, Clone, Copy, Default)]

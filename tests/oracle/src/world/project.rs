@@ -79,10 +79,11 @@ fn cube_json(world: &World, cube: &Cube) -> Json {
     if !rollups.is_empty() {
         json["pre_aggregations"] = json!(rollups);
     }
+    let table = if world.is_on_spark { quote(&cube.table) } else { table(cube) };
     if cube.is_query {
-        json["sql"] = json!(format!("SELECT * FROM {}", table(cube)));
+        json["sql"] = json!(format!("SELECT * FROM {table}"));
     } else {
-        json["sql_table"] = json!(table(cube));
+        json["sql_table"] = json!(table);
     }
     json
 }

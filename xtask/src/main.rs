@@ -33,6 +33,7 @@ mod process;
 mod python;
 mod schemathesis;
 mod soak;
+mod spark;
 mod test;
 mod tpch;
 mod wasm_std;

@@ -97,6 +97,14 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
+/// Returns the resident memory of a process.
+pub(crate) fn resident_bytes(process: u32) -> Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status"))?;
+    let kibibytes =
+        status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next()?.parse::<u64>().ok());
+    Ok(kibibytes.context("no VmRSS")? << 10)
+}
+
 /// Returns a command for a program that refuses to run as root. It runs as `user` if this program runs as root.
 pub(crate) fn as_user(user: &str, program: &Path) -> Result<Command> {
     if !is_root()? {

@@ -90,7 +90,8 @@ fn requoted(sql: &str) -> String {
         let text = inner[..end].replace(&quote.repeat(2), quote);
         match quote {
             "{" => written.push_str(&rest[at..at + end + 2]),
-            "'" => written.push_str(&text_literal(&text)),
+            // The compiler reads two quotes as one in every dialect.
+            "'" => written.push_str(&format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))),
             _ => written.push_str(&quoted(&text)),
         }
         rest = &inner[end + 1..];
@@ -118,7 +119,7 @@ mod tests {
     #[test]
     fn quotes_of_sql_become_those_of_spark() {
         let sql = r#"{CUBE}."a ""b`" = 'it''s \' AND {x"y}."c" > 1"#;
-        assert_eq!(requoted(sql), r#"{CUBE}.`a "b``` = 'it\'s \\' AND {x"y}.`c` > 1"#);
+        assert_eq!(requoted(sql), r#"{CUBE}.`a "b``` = 'it''s \\' AND {x"y}.`c` > 1"#);
         assert_eq!(requoted("count(*)"), "count(*)");
     }
 

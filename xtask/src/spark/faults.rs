@@ -27,24 +27,28 @@ const SMALL: &str = "SELECT sum(id) AS s FROM range(1000)";
 const SMALL_ANSWER: &str = "499500";
 const MANY_ROWS: u64 = 10_000_000;
 const CONCURRENT: usize = 50;
+/// The time in seconds after which a caller leaves, by which the tasks of its statement run.
+const LEAVE: f64 = 20.0;
 const LIMIT: Duration = Duration::from_secs(180);
 /// The memory that a client may need for a stream of any length.
 const CLIENT_MEBIBYTES: u64 = 300;
 
 pub(super) fn run(suites: &Suites<'_>, servers: &mut Servers) -> Result<Vec<Line>> {
-    let faults: [fn(&Suites<'_>, &mut Servers) -> Result<Line>; 7] = [
-        concurrent_queries,
-        many_rows,
-        client_that_leaves,
-        client_that_dies,
-        killed_worker,
-        frozen_server,
-        killed_server,
+    type Fault = fn(&Suites<'_>, &mut Servers) -> Result<Line>;
+    let faults: [(&str, Fault); 7] = [
+        ("a worker killed", killed_worker),
+        ("a caller that leaves", client_that_leaves),
+        ("a client killed", client_that_dies),
+        ("the Connect server frozen", frozen_server),
+        ("concurrent queries", concurrent_queries),
+        ("many rows", many_rows),
+        ("the Connect server killed", killed_server),
     ];
     let mut lines = Vec::new();
-    for fault in faults {
+    for (name, fault) in faults {
         suites.ensure_wanted()?;
-        lines.push(fault(suites, servers)?);
+        let line = fault(suites, servers);
+        lines.push(line.unwrap_or_else(|error| Line::new(false, format!("{name}: {error:#}"))));
     }
     Ok(lines)
 }
@@ -56,7 +60,7 @@ fn killed_worker(suites: &Suites<'_>, servers: &mut Servers) -> Result<Line> {
     let expected = client.ask(&Request::new(LONG))?;
     ensure!(expected["rows"].is_array(), "{expected}");
     client.send(&Request::new(LONG))?;
-    thread::sleep(Duration::from_millis(seconds_of(&expected).mul_add(400.0, 0.0) as u64));
+    thread::sleep(Duration::from_secs_f64(seconds_of(&expected) * 0.4));
     servers.kill_worker(0)?;
     let found = client.next(LIMIT, || ())?;
     servers.restart_worker(0)?;
@@ -118,7 +122,7 @@ fn frozen_server(suites: &Suites<'_>, servers: &mut Servers) -> Result<Line> {
 fn client_that_leaves(suites: &Suites<'_>, servers: &mut Servers) -> Result<Line> {
     let mut client = suites.client(&servers.url(), 1)?;
     client.ask(&Request::new(SMALL))?;
-    let request = Request { leave_after: Some(4.0), ..Request::new(ENDLESS) };
+    let request = Request { leave_after: Some(LEAVE), ..Request::new(ENDLESS) };
     client.send(&request)?;
     wait_until("the executors work", LIMIT, || Ok(active_tasks(servers)? > 0))?;
     client.next(LIMIT, || ())?;

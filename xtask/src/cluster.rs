@@ -9,7 +9,6 @@ mod balancer;
 mod client;
 mod faults;
 mod load;
-mod process;
 mod questions;
 mod replicas;
 mod report;

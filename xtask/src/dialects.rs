@@ -11,7 +11,8 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::{Context as _, Result, bail};
 
 use crate::context::{Context, shown};
-use crate::python;
+use crate::spark::Parts;
+use crate::{python, spark};
 
 const ENGINES: [&str; 10] =
     ["duckdb", "postgres", "mariadb", "sqlite", "clickhouse", "spark", "snowflake", "trino", "bigquery", "redshift"];
@@ -23,9 +24,34 @@ pub(crate) struct DialectsArguments {
     /// Run only these engines; the last results of the others stay.
     #[arg(value_parser = ENGINES)]
     engines: Vec<String>,
+    /// Start this engine and run all of its suites on it.
+    #[arg(long, value_enum, conflicts_with = "engines")]
+    engine: Option<Cluster>,
+    /// The number of random queries on the cluster.
+    #[arg(long, default_value_t = 2_000, requires = "engine")]
+    cases: usize,
+    /// The seed of the first random project.
+    #[arg(long, default_value_t = 1, requires = "engine")]
+    seed: u64,
+    /// Also kill and freeze servers of the cluster in the middle of queries, and measure its limits.
+    #[arg(long, requires = "engine")]
+    faults: bool,
+    /// Leave out the suites of queries.
+    #[arg(long, requires = "faults")]
+    only_faults: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Cluster {
+    /// Apache Spark on this machine: a master, two workers and a Connect server.
+    SparkCluster,
 }
 
 pub(crate) fn run(context: &Context, arguments: &DialectsArguments) -> Result<ExitCode> {
+    if arguments.engine == Some(Cluster::SparkCluster) {
+        let (with_suites, with_faults) = (!arguments.only_faults, arguments.faults);
+        return spark::run(context, Parts { cases: arguments.cases, seed: arguments.seed, with_suites, with_faults });
+    }
     let folder = context.target()?.join("dialects");
     let answers = folder.join("answers");
     fs::create_dir_all(&answers)?;
@@ -41,17 +67,17 @@ pub(crate) fn run(context: &Context, arguments: &DialectsArguments) -> Result<Ex
         ask.arg(driver).arg(engine).arg(&cases).arg(folder.join("servers")).current_dir(&folder);
         fs::write(answers.join(format!("{engine}.json")), output(&mut ask)?)?;
     }
-    let judged = suite(context).arg("judge").arg(&answers).stderr(Stdio::inherit()).output()?;
+    let compared = suite(context).arg("compare").arg(&answers).stderr(Stdio::inherit()).output()?;
     let document = context.root.join("plugins/DIALECTS.md");
     let text = fs::read_to_string(&document).with_context(|| format!("reading {}", shown(context, &document)))?;
     let (head, _) =
         text.split_once(TABLE_BEGINS).context("plugins/DIALECTS.md does not contain the marker of the table")?;
     fs::write(
         &document,
-        format!("{head}{TABLE_BEGINS}\n{}", String::from_utf8(judged.stdout)?.trim_end().to_owned() + "\n"),
+        format!("{head}{TABLE_BEGINS}\n{}", String::from_utf8(compared.stdout)?.trim_end().to_owned() + "\n"),
     )?;
     println!("wrote {}", shown(context, &document));
-    Ok(if judged.status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if compared.status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Returns the command of the program that prints cases and compares results.

@@ -22,6 +22,7 @@ const ENGINES: &[(&str, &str)] = &[
     ("sqlite", "sqlite"),
     ("clickhouse", "clickhouse"),
     ("spark", "spark"),
+    ("spark-cluster", "spark"),
     ("snowflake", "snowflake"),
     ("trino", "trino"),
     ("bigquery", "bigquery"),

@@ -43,6 +43,14 @@ pub fn postgres_profile() -> DialectProfile {
     checked(dialect_postgres::profile())
 }
 
+/// Returns the profile of the first-party Spark dialect.
+///
+/// # Panics
+/// The profile does not pass the host's checks, so the dialect or the checks are broken.
+pub fn spark_profile() -> DialectProfile {
+    checked(dialect_spark::profile())
+}
+
 /// Returns a dialect's profile before the checks.
 pub fn raw(profile: Profile) -> RawProfile {
     from_sdk::raw_profile(profile)

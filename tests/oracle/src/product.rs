@@ -34,9 +34,10 @@ use terrane_compiler::rollup::Flaw;
 use terrane_compiler::sql::dialect_profile::DialectProfile;
 use terrane_compiler::types::Value;
 use terrane_compiler::{Attribute, SecurityContext};
-use terrane_golden_tests::{duckdb_profile, postgres_profile};
+use terrane_golden_tests::{duckdb_profile, postgres_profile, spark_profile};
 use terrane_lineage::Lineage;
 use terrane_warehouse::{DuckDb, DuckDbSettings, FileAccess, ServerSettings, postgres};
+use terrane_warehouse_spark::SparkSettings;
 use terrane_wire::ErrorBody;
 use terrane_wire::json::{Numbers, write_rows};
 
@@ -45,7 +46,8 @@ mod rollups;
 use crate::hooks::WorldHooks;
 use crate::oracle::{Code, Settings};
 use crate::world::{
-    BOOLEAN_ATTRIBUTES, Cell, NUMBER_ATTRIBUTES, TEXT_ATTRIBUTES, World, attribute, is_list, statements,
+    BOOLEAN_ATTRIBUTES, Cell, NUMBER_ATTRIBUTES, TEXT_ATTRIBUTES, World, attribute, is_list, spark_statements,
+    statements,
 };
 
 /// The size in bytes of the result cache of one world.
@@ -195,13 +197,38 @@ impl Product {
         })
     }
 
+    /// Starts a product over a server of Spark Connect. Its tables are in the current schema of the session.
+    ///
+    /// # Errors
+    /// The server cannot be reached.
+    pub fn on_spark(settings: Settings, url: &str) -> Result<Self> {
+        let server = SparkSettings {
+            url: url.to_owned(),
+            init: Vec::new(),
+            // Temporary views belong to one session.
+            connections: 1,
+            connect_timeout: Duration::from_secs(60),
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let warehouse = runtime.block_on(terrane_warehouse_spark::connect(&server))?;
+        Ok(Product {
+            runtime,
+            warehouse: Arc::new(warehouse),
+            profile: Arc::new(spark_profile()),
+            settings,
+            flaw: None,
+            _folder: tempfile::tempdir()?,
+        })
+    }
+
     /// Recreates the tables and loads the project.
     ///
     /// # Errors
     /// A statement fails, or the project has a problem. A generated world causes neither.
     pub fn serve(&self, world: &World, tree: &SourceTree) -> Result<Served<'_>> {
         self.runtime.block_on(async {
-            for statement in statements(world) {
+            let statements = if world.is_on_spark { spark_statements(world) } else { statements(world) };
+            for statement in statements {
                 let ran = self.warehouse.execute(Statement::plain(&statement), Duration::from_secs(60));
                 ran.await.with_context(|| statement.clone())?;
             }

@@ -9,6 +9,7 @@ mod mask_policies;
 mod policies;
 mod project;
 mod rollups;
+mod spark;
 mod tables;
 mod windows;
 
@@ -19,6 +20,7 @@ pub use mask_policies::{Mask, MaskPolicy};
 pub use policies::{BOOLEAN_ATTRIBUTES, NUMBER_ATTRIBUTES, Policy, RowPolicy, TEXT_ATTRIBUTES, attribute, is_list};
 pub use project::{FileOrder, source_tree};
 pub use rollups::{Rollup, RollupTime, TableState};
+pub use spark::statements as spark_statements;
 pub use tables::{cell_of, is_referenced, removal, statements, table};
 pub use windows::{Length, Window};
 
@@ -40,6 +42,9 @@ pub struct World {
     /// The cube whose last rows arrive after its pre-aggregations were built. No other cube joins this cube.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_cube: Option<String>,
+    /// True if the tables are those of [`spark_statements`], which have no schema.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_on_spark: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

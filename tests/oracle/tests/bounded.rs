@@ -11,7 +11,7 @@ const SEED: u64 = 20_240_310;
 const QUERIES: usize = 1_000;
 
 fn wanted(cases: usize, report: DataReport) -> Run {
-    Run { cases, seed: SEED, features: Features::default(), max_differences: 3, flaw: None, report }
+    Run { cases, seed: SEED, features: Features::default(), max_differences: 3, flaw: None, report, spark: None }
 }
 
 #[test]

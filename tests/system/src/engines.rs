@@ -12,6 +12,7 @@ mod postgres;
 mod process;
 mod redis;
 mod sample;
+mod spark;
 
 use std::path::PathBuf;
 

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
-use super::process::{PAUSE, wait_until};
 use super::questions::planes;
 use super::report::{Fault, Tolerance};
 use super::running::Cluster;
+use crate::process::{PAUSE, wait_until};
 
 /// The duration for which a service is stopped.
 const OUTAGE: Duration = Duration::from_secs(6);

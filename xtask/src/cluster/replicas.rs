@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::balancer::probe;
 use super::client::{Client, Reuse};
-use super::process::{Process, free_port, output, wait_until};
+use crate::process::{Process, free_port, output, wait_until};
 
 const READY_LIMIT: Duration = Duration::from_secs(120);
 /// The limit for the end of a replica after SIGTERM, longer than `server.shutdown_seconds`.

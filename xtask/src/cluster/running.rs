@@ -10,11 +10,11 @@ use anyhow::{Context as _, Result};
 use super::balancer::Balancer;
 use super::client::{Client, Reuse};
 use super::load::{Load, Outcome, Sample};
-use super::process::wait_until;
 use super::replicas::{Replica, Settings};
 use super::services::{Postgres, Redis};
 use super::usage::Usage;
 use super::warehouse::Warehouse;
+use crate::process::wait_until;
 
 pub(super) const READY_LIMIT: Duration = Duration::from_secs(30);
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-use super::process::{Process, as_user, free_port, give_to, output, wait_until};
+use crate::process::{Process, as_user, free_port, give_to, output, wait_until};
 
 const USER: &str = "postgres";
 const START_LIMIT: Duration = Duration::from_secs(60);

@@ -9,8 +9,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use super::process::output;
 use super::services::{Postgres, Redis};
+use crate::process::{output, resident_bytes};
 
 /// The statements of a database: their number, and the time of their execution in milliseconds.
 #[derive(Debug, Clone, Copy, Default)]
@@ -117,13 +117,6 @@ fn processor_milliseconds(process: u32) -> Result<f64> {
     let ticks = fields.split(' ').skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>();
     let per_second: f64 = output(Command::new("getconf").arg("CLK_TCK"))?.trim().parse()?;
     Ok(ticks * 1_000.0 / per_second)
-}
-
-fn resident_bytes(process: u32) -> Result<u64> {
-    let status = fs::read_to_string(format!("/proc/{process}/status"))?;
-    let kibibytes =
-        status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next()?.parse::<u64>().ok());
-    Ok(kibibytes.context("no VmRSS")? << 10)
 }
 
 #[cfg(test)]

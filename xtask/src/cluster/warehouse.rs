@@ -12,9 +12,9 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
-use super::process::{Process, free_port, output, wait_until};
 use super::services::Postgres;
 use crate::context::Context;
+use crate::process::{Process, free_port, output, wait_until};
 use crate::python;
 
 const PROJECT: &str = "examples/flights";

@@ -51,7 +51,11 @@ pub fn lower<'a>(secured: &'a SecuredPlan<'a>, profile: &DialectProfile) -> Lowe
     let lowering = Lowering::new(secured, profile);
     let mut select = lowering.answer();
     lowering.order(&mut select);
-    let total_column = (plan.wants_total && !holds_all_groups(secured)).then_some(select.items.len());
+    let has_total = plan.wants_total && !holds_all_groups(secured);
+    if orders_by_unselected(&select) && (has_total || !select.having.is_empty()) {
+        select = group_below(select);
+    }
+    let total_column = has_total.then_some(select.items.len());
     if total_column.is_some() {
         select.items.push((SqlExpr::CountOverAll, Name::Fixed(TOTAL)));
     }
@@ -61,6 +65,32 @@ pub fn lower<'a>(secured: &'a SecuredPlan<'a>, profile: &DialectProfile) -> Lowe
     }
     select.page = Some(Page { limit: plan.limit, offset: plan.offset });
     Lowered { query: Query::Select(Box::new(select)), total_column, added_column }
+}
+
+/// Returns whether groups are ordered by an aggregate that is not selected.
+fn orders_by_unselected(select: &Select<'_>) -> bool {
+    select.group_by > 0 && select.order.iter().any(|item| matches!(item.by, OrderBy::Expression(_)))
+}
+
+/// Moves the grouping into a derived table that has the aggregates of the order as columns. Spark resolves an aggregate
+/// that is not selected neither above a window nor above HAVING.
+fn group_below<'a>(mut select: Select<'a>) -> Select<'a> {
+    let column = |index| Name::Numbered('v', index);
+    let mut items = Vec::with_capacity(select.items.len());
+    for (index, (_, name)) in select.items.iter_mut().enumerate() {
+        items.push((SqlExpr::Derived(GROUPED, column(index)), std::mem::replace(name, column(index))));
+    }
+    let mut order = std::mem::take(&mut select.order);
+    for item in &mut order {
+        if let OrderBy::Expression(expression) = &mut item.by {
+            let column = column(select.items.len());
+            let value = std::mem::replace(expression, SqlExpr::Derived(GROUPED, column));
+            select.items.push((value, column));
+        }
+    }
+    let with = std::mem::take(&mut select.with);
+    let groups = Query::Select(Box::new(select));
+    Select { with, order, ..Select::new(items, Source::Derived(Box::new(groups), GROUPED)) }
 }
 
 /// Returns whether the page contains all groups, whatever the data is. Its number of rows is then the number of groups.

@@ -46,6 +46,9 @@ struct Arguments {
     /// Run DAX on the PostgreSQL server at this URL.
     #[arg(long, requires = "dax")]
     postgres: Option<String>,
+    /// Compare the answers of the Spark Connect server at this URL.
+    #[arg(long, conflicts_with = "dax")]
+    spark: Option<String>,
     /// A planted mistake of matching that the run must find, such as `OpenRows` or `NestedWeeks`.
     #[arg(long)]
     flaw: Option<FlawName>,
@@ -67,7 +70,10 @@ fn main() -> Result<ExitCode> {
     let arguments = Arguments::parse();
     if let Some(path) = &arguments.case {
         let case: Case = serde_json::from_str(&std::fs::read_to_string(path)?)?;
-        let mut product = Product::start(settings())?;
+        let mut product = match &arguments.spark {
+            Some(url) => Product::on_spark(settings(), url)?,
+            None => Product::start(settings())?,
+        };
         product.flaw = arguments.flaw.map(|flaw| flaw.0);
         println!("{}\n", case.sql(&product));
         println!("{}", case.difference(&product)?.unwrap_or_else(|| "no difference".to_owned()));
@@ -105,6 +111,7 @@ fn main() -> Result<ExitCode> {
         max_differences: arguments.differences,
         flaw: arguments.flaw.map(|flaw| flaw.0),
         report: DataReport::Sent,
+        spark: arguments.spark.clone(),
     };
     let mut saved = Ok(0);
     let report = run(&wanted, |report| {

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use terrane_compiler::project::SourceTree;
 
 use super::tables::table;
-use super::{Aggregate, Cube, Dimension, DimensionKind, Formula, Measure, MeasureKind, MetricKind, World};
+use super::{Aggregate, Cube, Dimension, DimensionKind, Formula, Measure, MeasureKind, MetricKind, World, spark};
 
 /// The order of the files, which must not affect answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,10 @@ pub fn source_tree(world: &World, order: FileOrder) -> SourceTree {
     let mut tree = SourceTree::default();
     tree.files.insert("service_project.yml".into(), "name: generated\n".into());
     let count = world.cubes.len() + 1;
-    let mut add = |index: usize, text: Json| {
+    let mut add = |index: usize, mut text: Json| {
+        if world.is_on_spark {
+            spark::requote(&mut text);
+        }
         let place = if order == FileOrder::Reversed { count - index } else { index };
         tree.files.insert(format!("cubes/{place:03}.yml").into(), text.to_string().into());
     };
@@ -49,7 +52,11 @@ pub fn source_tree(world: &World, order: FileOrder) -> SourceTree {
     let mask_policies = world.mask_policies.iter().enumerate().map(|(index, mask_policy)| mask_policy.json(index));
     let policies: Vec<Json> = policies.chain(mask_policies).collect();
     if !policies.is_empty() {
-        tree.files.insert("policies/all.yml".into(), json!({ "policies": policies }).to_string().into());
+        let mut policies = json!({ "policies": policies });
+        if world.is_on_spark {
+            spark::requote(&mut policies);
+        }
+        tree.files.insert("policies/all.yml".into(), policies.to_string().into());
     }
     tree
 }
@@ -79,10 +86,11 @@ fn cube_json(world: &World, cube: &Cube) -> Json {
     if !rollups.is_empty() {
         json["pre_aggregations"] = json!(rollups);
     }
+    let table = if world.is_on_spark { quote(&cube.table) } else { table(cube) };
     if cube.is_query {
-        json["sql"] = json!(format!("SELECT * FROM {}", table(cube)));
+        json["sql"] = json!(format!("SELECT * FROM {table}"));
     } else {
-        json["sql_table"] = json!(table(cube));
+        json["sql_table"] = json!(table);
     }
     json
 }

@@ -140,7 +140,7 @@ fn day(days: i32) -> jiff::civil::Date {
     date(1970, 1, 1).saturating_add(days.days())
 }
 
-fn clock(micros: i64) -> String {
+pub(super) fn clock(micros: i64) -> String {
     let at: DateTime = Timestamp::from_microsecond(micros).map_or(DateTime::MAX, |at| TimeZone::UTC.to_datetime(at));
     at.strftime("%Y-%m-%d %H:%M:%S%.6f").to_string()
 }

@@ -287,6 +287,7 @@ const RULES: &[Rule] = &[
             "terrane-graphql",
             "terrane-lineage",
             "terrane-warehouse",
+            "terrane-warehouse-spark",
             "terrane-wire",
         ],
         must_not_reach: &["wasmtime"],

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::kind::Kind;
 use super::process::Server;
 use super::sample::Table;
-use super::{Missing, adbc, certificate, mariadb, postgres};
+use super::{Missing, adbc, certificate, mariadb, postgres, spark};
 
 impl Kind {
     /// Returns the tool that the engine needs and this machine lacks; `None` if the engine can run.
@@ -22,6 +22,7 @@ impl Kind {
             Kind::Postgres => postgres::missing(),
             Kind::PostgresThroughAdbc => postgres::missing().or_else(adbc::missing),
             Kind::MariaDb => mariadb::missing(),
+            Kind::Spark => spark::missing(),
         }
     }
 }
@@ -30,7 +31,8 @@ impl Kind {
 #[derive(Debug)]
 pub struct Engine {
     pub kind: Kind,
-    /// The server; `None` if the engine runs in the process of the program under test.
+    /// The server; `None` if the engine runs in the process of the program under test, or was
+    /// already running.
     pub server: Option<Server>,
     state: TempDir,
 }
@@ -45,6 +47,8 @@ impl Engine {
             Kind::DuckDb | Kind::Sqlite => None,
             Kind::Postgres | Kind::PostgresThroughAdbc => Some(postgres::start()?),
             Kind::MariaDb => Some(mariadb::start()?),
+            Kind::Spark if spark::running().is_some() => None,
+            Kind::Spark => Some(spark::start()?),
         };
         Ok(Engine { kind, server, state: tempfile::tempdir()? })
     }
@@ -69,7 +73,8 @@ impl Engine {
     /// Returns the environment variables with which a project uses the engine and loads the tables when it starts. The
     /// `further` statements run after the tables are loaded.
     pub fn variables(&self, tables: &[Table], further: &[String]) -> Vec<(String, String)> {
-        let mut init: Vec<String> = tables.iter().flat_map(|table| table.statements(self.kind)).collect();
+        let mut init = if self.kind == Kind::Spark { spark::own_schema() } else { Vec::new() };
+        init.extend(tables.iter().flat_map(|table| table.statements(self.kind)));
         init.extend_from_slice(further);
         let mut variables = vec![
             ("SERVICE_WAREHOUSE__TYPE".to_owned(), self.kind.warehouse().to_owned()),
@@ -85,12 +90,21 @@ impl Engine {
 
     /// Returns the URL of the engine's server; `None` if the engine has no server.
     pub fn url(&self) -> Option<String> {
+        if self.kind == Kind::Spark && self.server.is_none() {
+            return spark::running();
+        }
         let port = self.server.as_ref()?.port;
         match self.kind {
             Kind::Postgres | Kind::PostgresThroughAdbc => Some(postgres::url(port)),
             Kind::MariaDb => Some(mariadb::url(port)),
+            Kind::Spark => Some(spark::url(port)),
             Kind::DuckDb | Kind::Sqlite => None,
         }
+    }
+
+    /// Returns whether the engine is Sail instead of Apache Spark.
+    pub fn is_sail(&self) -> bool {
+        self.kind == Kind::Spark && self.server.is_some()
     }
 
     /// Creates an empty database on the PostgreSQL server and returns its URL.

@@ -10,6 +10,8 @@ pub enum Kind {
     PostgresThroughAdbc,
     MariaDb,
     Sqlite,
+    /// Sail, or the server that the environment names.
+    Spark,
 }
 
 impl Kind {
@@ -20,6 +22,7 @@ impl Kind {
             Kind::Postgres | Kind::PostgresThroughAdbc => "postgres",
             Kind::MariaDb => "mysql",
             Kind::Sqlite => "sqlite",
+            Kind::Spark => "spark",
         }
     }
     /// Returns the name of the engine in messages of tests.

@@ -52,6 +52,9 @@ impl Table {
     /// Returns the statements that create the table.
     pub fn statements(&self, kind: Kind) -> Vec<String> {
         let name = self.name;
+        if kind == Kind::Spark {
+            return self.spark_statements();
+        }
         let columns = self.columns.iter().map(|column| format!("{} {}", column.name, type_name(kind, column.ty)));
         let columns = columns.collect::<Vec<_>>().join(", ");
         let charset = if kind == Kind::MariaDb { " CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci" } else { "" };
@@ -64,6 +67,21 @@ impl Table {
         statements
     }
 
+    /// Returns a statement that may run in several sessions, as `warehouse.init` does on Spark.
+    fn spark_statements(&self) -> Vec<String> {
+        let rows: Vec<String> = self.rows.iter().map(|row| format!("({})", self.literals(Kind::Spark, row))).collect();
+        let names: Vec<&str> = self.columns.iter().map(|column| column.name).collect();
+        let cast = |column: &Column| format!("CAST({0} AS {1}) AS {0}", column.name, type_name(Kind::Spark, column.ty));
+        let columns: Vec<String> = self.columns.iter().map(cast).collect();
+        vec![format!(
+            "CREATE TABLE IF NOT EXISTS {} USING parquet AS SELECT {} FROM VALUES {} AS listed ({})",
+            self.name,
+            columns.join(", "),
+            rows.join(", "),
+            names.join(", ")
+        )]
+    }
+
     fn literals(&self, kind: Kind, row: &[Cell]) -> String {
         let literals = row.iter().zip(&self.columns).map(|(cell, column)| literal(kind, column.ty, cell.as_deref()));
         literals.collect::<Vec<_>>().join(", ")
@@ -73,6 +91,9 @@ impl Table {
 fn type_name(kind: Kind, ty: Type) -> &'static str {
     match (ty, kind) {
         (Type::Integer, _) => "BIGINT",
+        (Type::Text, Kind::Spark) => "STRING",
+        (Type::Timestamp | Type::TimeInText, Kind::Spark) => "TIMESTAMP_NTZ",
+        (Type::Instant, Kind::Spark) => "TIMESTAMP",
         (Type::Huge, _) => "DECIMAL(38,0)",
         (Type::Decimal, _) => "DECIMAL(18,2)",
         (Type::Double, kind) if kind.is_postgres() => "DOUBLE PRECISION",
@@ -95,6 +116,8 @@ fn literal(kind: Kind, ty: Type, cell: Option<&str>) -> String {
     match ty {
         Type::Integer | Type::Huge | Type::Decimal | Type::Double | Type::Boolean => text.to_owned(),
         Type::Text if kind == Kind::MariaDb => format!("'{}'", quoted.replace('\\', "\\\\")),
+        Type::Text if kind == Kind::Spark => format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'")),
+        Type::Instant if kind == Kind::Spark => format!("'{quoted}+00:00'"),
         Type::Instant if kind == Kind::DuckDb || kind.is_postgres() => format!("'{quoted}+00'"),
         // Times are in ISO 8601, which does not depend on the server's order of day and month.
         Type::Text | Type::Date | Type::Timestamp | Type::Instant | Type::TimeInText => format!("'{quoted}'"),

@@ -46,7 +46,7 @@ pub use certification::{
 pub use diff::{DiffLine, DiffMark};
 pub use error::GovernanceError;
 pub use glossary::{LinkRequest, NewTerm, TermChange, TermFilter, TermPage, TermView};
-pub use history::HistoryPage;
+pub use history::{HistoryPage, HistoryRequest};
 pub use metadata::MetadataRequest;
 pub use notes::ArtifactNotes;
 pub use ownership::{OwnedArtifact, OwnerRequest, OwnerView, OwnershipView};

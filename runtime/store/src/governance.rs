@@ -78,6 +78,9 @@ impl GovernanceRecords for StateStore {
         if let Some(term) = &filter.term_id {
             query = query.and(" AND key = ", &*format!("{}:{term}", RecordKind::Term.as_str()));
         }
+        if let Some(change) = &filter.change {
+            query = query.and(" AND key = ", &*change.key).and(" AND version = ", stored(change.version));
+        }
         if let Some(before) = filter.before {
             query = query.and(" AND sequence < ", stored(before));
         }

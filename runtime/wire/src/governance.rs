@@ -28,7 +28,7 @@ pub use request::{
     ArtifactMetadataPatch, CertificationApproval, CertificationDeprecation, CertificationRejection, CertificationStep,
     CertificationSubmission, GlossaryLink, GlossaryTermPatch, NewGlossaryTerm, NewOwner, artifact_from_parameters,
     artifact_of_path, artifact_query_from_parameters, catalog_query_from_parameters,
-    certification_filter_from_parameters, history_filter_from_parameters, link_from_parameters, link_from_wire,
+    certification_filter_from_parameters, history_from_parameters, link_from_parameters, link_from_wire,
     metadata_from_wire, move_from_wire, new_term_from_wire, owner_from_parameters, owner_from_wire,
     owner_of_parameters, term_change_from_wire, term_filter_from_parameters, term_search_from_parameters,
 };
@@ -522,7 +522,8 @@ impl From<&ArtifactsFound> for GovernedArtifacts {
 /// A change of a governed record.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct GovernanceChange {
-    pub sequence: u64,
+    /// The record and the version that the change made, such as `ownership:measure:orders.revenue:2`.
+    pub id: String,
     #[schemars(schema_with = "schema::timestamp")]
     pub at: String,
     pub actor: String,
@@ -549,7 +550,7 @@ impl From<&HistoryEntry> for GovernanceChange {
     fn from(entry: &HistoryEntry) -> Self {
         let object = |details: Option<&Details>| details.map_or(Json::Null, details::to_json);
         GovernanceChange {
-            sequence: entry.sequence,
+            id: entry.id().to_string(),
             at: entry.at.to_string(),
             actor: text(&entry.actor),
             action: text(&entry.action),
@@ -569,12 +570,15 @@ impl From<&HistoryEntry> for GovernanceChange {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct GovernanceHistory {
     pub changes: Vec<GovernanceChange>,
-    /// The `before` of the next page.
-    pub next: Option<u64>,
+    /// The `before` of the next page: the id of the last change of this page.
+    pub next: Option<String>,
 }
 
 impl From<&HistoryPage> for GovernanceHistory {
     fn from(page: &HistoryPage) -> Self {
-        GovernanceHistory { changes: page.entries.iter().map(GovernanceChange::from).collect(), next: page.next }
+        GovernanceHistory {
+            changes: page.entries.iter().map(GovernanceChange::from).collect(),
+            next: page.next.as_ref().map(ToString::to_string),
+        }
     }
 }

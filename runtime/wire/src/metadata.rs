@@ -53,7 +53,7 @@ pub struct Cubes<'m> {
 pub struct Cube<'m> {
     name: &'m str,
     title: &'m str,
-    description: Option<&'m str>,
+    description: Option<String>,
     measures: Vec<Measure<'m>>,
     dimensions: Vec<Dimension<'m>>,
     segments: Vec<&'m str>,
@@ -77,7 +77,7 @@ pub struct Measure<'m> {
     #[serde(skip_serializing_if = "Option::is_none")]
     rolling_window: Option<RollingWindow>,
     title: &'m str,
-    description: Option<&'m str>,
+    description: Option<String>,
     format: Option<&'m str>,
     drill_members: Vec<&'m str>,
     /// Null for drafts, and without governance.
@@ -115,7 +115,7 @@ pub struct Dimension<'m> {
     #[schemars(schema_with = "dimension_types")]
     r#type: &'static str,
     title: &'m str,
-    description: Option<&'m str>,
+    description: Option<String>,
     format: Option<&'m str>,
     primary_key: bool,
     #[schemars(with = "Vec<GranularityName>")]
@@ -138,7 +138,7 @@ pub struct Metric<'m> {
     #[schemars(schema_with = "metric_types")]
     r#type: &'static str,
     title: &'m str,
-    description: Option<&'m str>,
+    description: Option<String>,
     #[schemars(with = "Option<GranularityName>")]
     time_grain: Option<&'static str>,
     format: Option<&'m str>,
@@ -170,7 +170,7 @@ pub fn registered(cube: &model::Cube) -> Cube<'_> {
     Cube {
         name: &cube.name,
         title: &cube.title,
-        description: cube.description.as_deref(),
+        description: cube.description.as_deref().map(str::to_owned),
         measures: cube.measures.iter().map(|measure| measure_to_wire(&badges, cube, measure, Vec::new())).collect(),
         dimensions: cube.dimensions.iter().map(|dimension| dimension_to_wire(&badges, cube, dimension)).collect(),
         segments: Vec::new(),
@@ -193,10 +193,11 @@ pub fn dimensions<'m>(access: &'m Access<'m>, badges: &Badges) -> Dimensions<'m>
 }
 
 fn to_wire<'m>(access: &'m Access<'m>, badges: &Badges, cube: &'m model::Cube) -> Cube<'m> {
+    let description = badges.description(ArtifactType::Cube, &cube.name, cube.description.as_ref());
     Cube {
         name: &cube.name,
         title: &cube.title,
-        description: cube.description.as_deref(),
+        description: description.map(|text| text.to_string()),
         measures: measures(access, badges, cube).collect(),
         dimensions: cube_dimensions(access, badges, cube).collect(),
         segments: metadata::segments(access, cube).map(|segment| &*segment.name).collect(),
@@ -217,6 +218,8 @@ fn measure_to_wire<'m>(
     drill_members: Vec<&'m str>,
 ) -> Measure<'m> {
     let badge = badges.of_member(ArtifactType::Measure, &cube.name, &measure.name);
+    let of_file = measure.presentation.description.as_ref();
+    let description = badges.member_description(ArtifactType::Measure, &cube.name, &measure.name, of_file);
     Measure {
         name: &measure.name,
         cube: &cube.name,
@@ -224,7 +227,7 @@ fn measure_to_wire<'m>(
         aggregation: aggregation(&measure.kind),
         rolling_window: rolling_window(&measure.kind),
         title: &measure.presentation.title,
-        description: measure.presentation.description.as_deref(),
+        description: description.map(|text| text.to_string()),
         format: measure.presentation.format.as_deref(),
         drill_members,
         certification: badge.map(CertificationBadge::from),
@@ -241,12 +244,14 @@ fn cube_dimensions<'m>(
 
 fn dimension_to_wire<'m>(badges: &Badges, cube: &'m model::Cube, dimension: &'m model::Dimension) -> Dimension<'m> {
     let badge = badges.of_member(ArtifactType::Dimension, &cube.name, &dimension.name);
+    let of_file = dimension.presentation.description.as_ref();
+    let description = badges.member_description(ArtifactType::Dimension, &cube.name, &dimension.name, of_file);
     Dimension {
         name: &dimension.name,
         cube: &cube.name,
         r#type: dimension_type(dimension.ty),
         title: &dimension.presentation.title,
-        description: dimension.presentation.description.as_deref(),
+        description: description.map(|text| text.to_string()),
         format: dimension.presentation.format.as_deref(),
         primary_key: dimension.primary_key,
         granularities: dimension.granularities.iter().map(|granularity| granularity.as_str()).collect(),
@@ -255,6 +260,8 @@ fn dimension_to_wire<'m>(badges: &Badges, cube: &'m model::Cube, dimension: &'m 
 }
 
 fn metric<'m>(access: &'m Access<'m>, badges: &Badges, metric: &'m model::Metric) -> Metric<'m> {
+    let of_file = metric.presentation.description.as_ref();
+    let description = badges.description(ArtifactType::Metric, &metric.name, of_file);
     Metric {
         name: &metric.name,
         r#type: match metric.kind {
@@ -263,7 +270,7 @@ fn metric<'m>(access: &'m Access<'m>, badges: &Badges, metric: &'m model::Metric
             MetricKind::Derived => "derived",
         },
         title: &metric.presentation.title,
-        description: metric.presentation.description.as_deref(),
+        description: description.map(|text| text.to_string()),
         time_grain: metric.time_grain.map(|grain| grain.as_str()),
         format: metric.presentation.format.as_deref(),
         cubes: metadata::cubes_of_metric(access, metric).into_iter().map(|cube| &*cube.name).collect(),

@@ -68,6 +68,7 @@ impl GovernanceRecords for MemoryGovernance {
         let held = self.lock();
         let is_selected = |entry: &&HistoryEntry| {
             filter.before.is_none_or(|before| entry.sequence < before)
+                && filter.change.as_ref().is_none_or(|change| entry.id() == *change)
                 && (filter.artifact.is_none() || entry.artifact == filter.artifact)
                 && (filter.term_id.is_none() || entry.term_id == filter.term_id)
         };

@@ -303,16 +303,13 @@ impl GovernanceService {
                 after = Certification { submitted: step, definition: self.definition(sight, artifact), ..submitted };
             }
             Transition::Certify => {
-                if let Some(day) = wanted.valid_until
-                    && is_over(day, sight.now, &sight.settings.timezone)
-                {
-                    return Err(TextProblem::PastDay.of("valid_until"));
-                }
+                check_not_over(sight, "valid_until", wanted.valid_until)?;
                 (after.certified, after.valid_until) = (step, wanted.valid_until);
                 (after.definition, after.definition_changed_at) = (self.definition(sight, artifact), None);
             }
             Transition::Reject => after.rejected = step,
             Transition::Deprecate => {
+                check_not_over(sight, "sunset_date", wanted.sunset_date)?;
                 after.deprecated = step;
                 after.replacement = replacement(sight, artifact, wanted.replacement.as_deref())?;
                 after.sunset_date = wanted.sunset_date;
@@ -340,6 +337,14 @@ impl GovernanceService {
         artifact: &ArtifactRef,
     ) -> Option<crate::ports::governance_records::Definition> {
         sight.definitions.get(sight.snapshot, artifact).map(|definition| (*definition).clone())
+    }
+}
+
+/// Checks that a day of a request has not ended in the project's zone.
+fn check_not_over(sight: &Sight<'_>, field: &'static str, day: Option<Date>) -> Result<(), GovernanceError> {
+    match day.is_some_and(|day| is_over(day, sight.now, &sight.settings.timezone)) {
+        true => Err(TextProblem::PastDay.of(field)),
+        false => Ok(()),
     }
 }
 

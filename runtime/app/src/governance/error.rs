@@ -17,6 +17,9 @@ pub enum GovernanceError {
     UnknownArtifact { field: &'static str, artifact: ArtifactRef, nearest: Vec<String> },
     #[error("term `{id}` does not exist")]
     UnknownTerm { field: Option<&'static str>, id: Arc<str> },
+    /// No change with this id exists for the caller.
+    #[error("change `{id}` does not exist")]
+    UnknownChange { id: String },
     #[error("the term has no such link")]
     UnknownLink,
     #[error("`{owner}` does not own {} `{}`", artifact.kind.as_str(), artifact.id)]
@@ -32,8 +35,8 @@ pub enum GovernanceError {
     NotReviewer { transition: Transition },
     #[error("the caller who submitted an artifact cannot certify it")]
     OwnSubmission,
-    #[error("only an owner or a reviewer may change the owners of {} `{}`", artifact.kind.as_str(), artifact.id)]
-    NotOwner { artifact: ArtifactRef },
+    #[error("only a reviewer may change the data stewards of {} `{}`", artifact.kind.as_str(), artifact.id)]
+    StewardChange { artifact: ArtifactRef },
     #[error("a caller cannot make itself a data steward")]
     OwnStewardship,
     /// A governance hook denies the step, or a required hook cannot be called.

@@ -1,22 +1,32 @@
 //! The history of changes to artifacts and terms that the caller may see.
 
+use std::sync::Arc;
+
 use super::artifacts::Sight;
 use super::error::GovernanceError;
 use super::service::GovernanceService;
 use crate::domain::RequestContext;
-use crate::ports::governance_records::{HistoryEntry, HistoryFilter, LinkTarget};
+use crate::ports::governance_records::{ArtifactRef, ChangeId, HistoryEntry, HistoryFilter, LinkTarget};
 
 /// The number of entries that are read at once.
 const PAGE: u32 = 500;
-/// The largest number of reads for one page. A page may have fewer entries than requested when it is reached.
-const MAX_READS: usize = 20;
+
+/// A selection of the history.
+#[derive(Debug, Clone, Default)]
+pub struct HistoryRequest {
+    pub artifact: Option<ArtifactRef>,
+    pub term_id: Option<Arc<str>>,
+    /// The change before which the page begins.
+    pub before: Option<ChangeId>,
+    pub limit: u32,
+}
 
 /// A page of the history, newest first.
 #[derive(Debug, Clone, Default)]
 pub struct HistoryPage {
     pub entries: Vec<HistoryEntry>,
-    /// The sequence number before which the next page begins.
-    pub next: Option<u64>,
+    /// The change before which the next page begins. It is one that the caller may see.
+    pub next: Option<ChangeId>,
 }
 
 impl GovernanceService {
@@ -25,17 +35,18 @@ impl GovernanceService {
     /// details.
     ///
     /// # Errors
-    /// [`GovernanceError::UnknownArtifact`], [`GovernanceError::UnknownTerm`], [`GovernanceError::Store`].
+    /// [`GovernanceError::UnknownArtifact`], [`GovernanceError::UnknownTerm`], [`GovernanceError::UnknownChange`],
+    /// [`GovernanceError::Store`].
     pub async fn history(
         &self,
-        filter: &HistoryFilter,
+        wanted: &HistoryRequest,
         request: &RequestContext,
     ) -> Result<HistoryPage, GovernanceError> {
         self.read(request, |sight, state| {
-            if let Some(artifact) = filter.artifact.as_ref().filter(|artifact| !sight.sees_records_of(artifact)) {
+            if let Some(artifact) = wanted.artifact.as_ref().filter(|artifact| !sight.sees_records_of(artifact)) {
                 return Err(sight.unknown("artifact_id", artifact));
             }
-            match &filter.term_id {
+            match &wanted.term_id {
                 Some(id) if !state.terms.contains_key(id) => {
                     Err(GovernanceError::UnknownTerm { field: Some("term_id"), id: id.clone() })
                 }
@@ -43,25 +54,45 @@ impl GovernanceService {
             }
         })
         .await?;
-        let wanted = filter.limit.max(1) as usize;
-        let (mut entries, mut before) = (Vec::new(), filter.before);
-        for _ in 0..MAX_READS {
-            let page = self.history_page(&HistoryFilter { before, limit: PAGE, ..filter.clone() }).await?;
-            let is_last = page.len() < PAGE as usize;
-            before = page.last().map(|entry| entry.sequence);
-            let seen = self.read(request, |sight, _| Ok(page.iter().filter_map(|entry| seen(sight, entry)).collect()));
-            let seen: Vec<HistoryEntry> = seen.await?;
+        let (artifact, term_id) = (wanted.artifact.clone(), wanted.term_id.clone());
+        let mut filter = HistoryFilter { artifact, term_id, limit: PAGE, ..HistoryFilter::default() };
+        if let Some(change) = &wanted.before {
+            filter.before = Some(self.sequence_of(change, request).await?);
+        }
+        let (limit, mut entries) = (wanted.limit.max(1) as usize, Vec::new());
+        loop {
+            let (seen, last) = self.seen_page(&filter, request).await?;
             entries.extend(seen);
-            if entries.len() > wanted {
-                entries.truncate(wanted);
-                before = entries.last().map(|entry: &HistoryEntry| entry.sequence);
-                return Ok(HistoryPage { entries, next: before });
+            if entries.len() > limit {
+                entries.truncate(limit);
+                let next = entries.last().map(HistoryEntry::id);
+                return Ok(HistoryPage { entries, next });
             }
-            if is_last {
+            if last.is_none() {
                 return Ok(HistoryPage { entries, next: None });
             }
+            filter.before = last;
         }
-        Ok(HistoryPage { entries, next: before })
+    }
+
+    /// Returns the sequence number of a change that the caller may see.
+    async fn sequence_of(&self, change: &ChangeId, request: &RequestContext) -> Result<u64, GovernanceError> {
+        let filter = HistoryFilter { change: Some(change.clone()), limit: 1, ..HistoryFilter::default() };
+        let (seen, _) = self.seen_page(&filter, request).await?;
+        let sequence = seen.first().map(|entry| entry.sequence);
+        sequence.ok_or_else(|| GovernanceError::UnknownChange { id: change.to_string().chars().take(200).collect() })
+    }
+
+    /// Returns those entries of a page that the caller may see, and the last sequence number of a full page.
+    async fn seen_page(
+        &self,
+        filter: &HistoryFilter,
+        request: &RequestContext,
+    ) -> Result<(Vec<HistoryEntry>, Option<u64>), GovernanceError> {
+        let page = self.history_page(filter).await?;
+        let last = page.last().filter(|_| page.len() >= filter.limit as usize).map(|entry| entry.sequence);
+        let seen = |sight: &Sight<'_>, _: &_| Ok(page.iter().filter_map(|entry| seen(sight, entry)).collect());
+        Ok((self.read(request, seen).await?, last))
     }
 }
 

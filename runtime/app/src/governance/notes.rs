@@ -1,4 +1,4 @@
-//! Certifications and terms as lines below the descriptions of artifacts, for clients that show descriptions only.
+//! Descriptions of artifacts with lines about their certifications and terms, for clients that show descriptions only.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -11,19 +11,27 @@ use crate::catalog::Snapshot;
 use crate::domain::RequestContext;
 use crate::ports::governance_records::{ArtifactRef, ArtifactType, CertificationStatus, TermStatus};
 
-/// The lines about the artifacts that a caller may see. Artifacts without a certification and terms have none.
+/// The lines about the artifacts that a caller may see, and descriptions that were set at run time.
 #[derive(Debug, Clone, Default)]
-pub struct ArtifactNotes(HashMap<ArtifactType, HashMap<Arc<str>, String>>);
+pub struct ArtifactNotes(HashMap<ArtifactType, HashMap<Arc<str>, Note>>);
+
+#[derive(Debug, Clone, Default)]
+struct Note {
+    /// The description that replaces that of the project's files.
+    description: Option<Arc<str>>,
+    /// The lines about the certification and the terms.
+    lines: Vec<String>,
+}
 
 impl ArtifactNotes {
     /// Returns the description of a cube or a metric with the lines about it; `None` if it has neither.
     pub fn describe<'t>(&self, kind: ArtifactType, id: &str, description: Option<&'t str>) -> Option<Cow<'t, str>> {
-        let note = self.0.get(&kind).and_then(|notes| notes.get(id));
-        match (description, note) {
-            (Some(description), Some(note)) => Some(Cow::Owned(format!("{description}\n{note}"))),
-            (None, Some(note)) => Some(Cow::Owned(note.clone())),
-            (description, None) => description.map(Cow::Borrowed),
-        }
+        let Some(note) = self.0.get(&kind).and_then(|notes| notes.get(id)) else {
+            return description.map(Cow::Borrowed);
+        };
+        let description = note.description.as_deref().or(description);
+        let lines: Vec<&str> = description.into_iter().chain(note.lines.iter().map(String::as_str)).collect();
+        Some(Cow::Owned(lines.join("\n")))
     }
 
     /// Returns the description of a member of a cube with the lines about it.
@@ -48,12 +56,14 @@ impl GovernanceService {
         let state = self.latest_state().await;
         let sight = self.sight(snapshot, request);
         let mut notes = ArtifactNotes::default();
-        let governed: BTreeSet<&ArtifactRef> = state.certifications.keys().chain(state.linked()).collect();
+        let governed: BTreeSet<&ArtifactRef> =
+            state.certifications.keys().chain(state.linked()).chain(state.metadata.keys()).collect();
         for artifact in governed.into_iter().filter(|artifact| sight.sees(artifact)) {
             let certification = certification(&CertificationView::of(&sight, &state, artifact));
             let lines: Vec<String> = certification.into_iter().chain(terms(&state, artifact)).collect();
-            if !lines.is_empty() {
-                notes.0.entry(artifact.kind).or_default().insert(artifact.id.clone(), lines.join("\n"));
+            let description = state.metadata.get(artifact).and_then(|set| set.description.clone());
+            if !lines.is_empty() || description.is_some() {
+                notes.0.entry(artifact.kind).or_default().insert(artifact.id.clone(), Note { description, lines });
             }
         }
         notes

@@ -4,8 +4,9 @@
 //! `team:` marks the name of a team. Owners are compared with the caller when they are read: users by their id, teams
 //! by the caller's groups.
 //!
-//! Callers who own or review an artifact may change its owners. A data steward reviews the artifact, so a caller cannot
-//! give this role to itself: an owner assigns it to others, and a steward who assigned itself is not a reviewer.
+//! Any caller of the routes may assign and remove owners. Owners may deprecate the artifact, except those who assigned
+//! themselves. A data steward reviews the artifact, so stewards are changed only by callers who review it and by the
+//! owner that the project's files name. No caller makes itself a steward.
 
 use std::sync::Arc;
 
@@ -86,17 +87,21 @@ impl OwnershipView {
         OwnershipView { owners, version: record.map_or(0, |record| record.version) }
     }
 
-    /// Returns whether the caller is an owner in any role.
+    /// Returns whether the caller is an owner, in any role, whom the files name or another caller assigned.
     pub(super) fn has(&self, caller: &SecurityContext) -> bool {
-        self.owners.iter().any(|owner| is_caller(caller, owner.owner_type, &owner.owner_id))
+        self.owners.iter().any(|owner| owner.gives_rights_to(caller))
     }
 
     /// Returns whether the caller is a data steward whom another caller assigned.
     pub(super) fn has_steward(&self, caller: &SecurityContext) -> bool {
-        let is_steward = |owner: &OwnerView| {
-            owner.role == OwnerRole::DataSteward && owner.assigned_by.as_ref() != Some(&caller.user_id)
-        };
-        self.owners.iter().any(|owner| is_steward(owner) && is_caller(caller, owner.owner_type, &owner.owner_id))
+        self.owners.iter().any(|owner| owner.role == OwnerRole::DataSteward && owner.gives_rights_to(caller))
+    }
+}
+
+impl OwnerView {
+    fn gives_rights_to(&self, caller: &SecurityContext) -> bool {
+        let is_own = self.assigned_by.as_ref() == Some(&caller.user_id);
+        !is_own && is_caller(caller, self.owner_type, &self.owner_id)
     }
 }
 
@@ -183,9 +188,11 @@ impl GovernanceService {
             let owner_type = wanted.owner_type.unwrap_or(OwnerType::User);
             let role = wanted.role.unwrap_or(OwnerRole::DataOwner);
             self.decide_owners(sight, state, wanted, request, "owner_assigned", |owners| {
-                let is_own = is_caller(sight.caller, owner_type, &owner_id);
-                if role == OwnerRole::DataSteward && is_own && !sight.has_reviewer_role() {
-                    return Err(GovernanceError::OwnStewardship);
+                if role == OwnerRole::DataSteward {
+                    check_steward_change(sight, state, &wanted.artifact)?;
+                    if is_caller(sight.caller, owner_type, &owner_id) && !sight.has_reviewer_role() {
+                        return Err(GovernanceError::OwnStewardship);
+                    }
                 }
                 let is_same =
                     |owner: &Owner| owner.owner_id == owner_id && owner.owner_type == owner_type && owner.role == role;
@@ -215,17 +222,21 @@ impl GovernanceService {
     ) -> Result<OwnershipView, GovernanceError> {
         self.change(request, |sight, state| {
             self.decide_owners(sight, state, wanted, request, "owner_removed", |owners| {
-                let count = owners.len();
-                owners.retain(|owner| {
-                    *owner.owner_id != *wanted.owner_id
-                        || wanted.owner_type.is_some_and(|kind| kind != owner.owner_type)
-                        || wanted.role.is_some_and(|role| role != owner.role)
-                });
-                if owners.len() < count {
-                    return Ok(());
+                let removed: Vec<Owner> = owners.extract_if(.., |owner| is_wanted(wanted, owner)).collect();
+                if removed.is_empty() {
+                    let owner: String = wanted.owner_id.chars().take(200).collect();
+                    return Err(GovernanceError::UnknownOwner {
+                        owner: owner.into(),
+                        artifact: wanted.artifact.clone(),
+                    });
                 }
-                let owner: String = wanted.owner_id.chars().take(200).collect();
-                Err(GovernanceError::UnknownOwner { owner: owner.into(), artifact: wanted.artifact.clone() })
+                let is_steward_of_others = |owner: &Owner| {
+                    owner.role == OwnerRole::DataSteward && !is_caller(sight.caller, owner.owner_type, &owner.owner_id)
+                };
+                match removed.iter().any(is_steward_of_others) {
+                    true => check_steward_change(sight, state, &wanted.artifact),
+                    false => Ok(()),
+                }
             })
         })
         .await?;
@@ -242,11 +253,7 @@ impl GovernanceService {
         apply: impl Fn(&mut Vec<Owner>) -> Result<(), GovernanceError>,
     ) -> Result<Decided<()>, GovernanceError> {
         let artifact = &wanted.artifact;
-        let file = sight.file_values(artifact).ok_or_else(|| sight.unknown("artifact_id", artifact))?;
-        let is_owner = OwnershipView::of(state, artifact, file.governed.owner.as_ref()).has(sight.caller);
-        if !is_owner && !sight.has_reviewer_role() {
-            return Err(GovernanceError::NotOwner { artifact: artifact.clone() });
-        }
+        sight.require("artifact_id", artifact)?;
         let present = state.ownership.get(artifact);
         let version = present.map_or(0, |record| record.version);
         wanted.precondition.check(version, sight.settings.require_if_match)?;
@@ -260,6 +267,31 @@ impl GovernanceService {
         let question = change_of_artifact(sight, state, artifact, &record);
         Ok(Decided { changes: vec![RecordChange { record, entry }], question, result: () })
     }
+}
+
+fn is_wanted(wanted: &OwnerRequest, owner: &Owner) -> bool {
+    *owner.owner_id == *wanted.owner_id
+        && wanted.owner_type.is_none_or(|kind| kind == owner.owner_type)
+        && wanted.role.is_none_or(|role| role == owner.role)
+}
+
+/// Checks that the caller may change the data stewards of an artifact: it reviews the artifact, or the project's files
+/// name it as the owner.
+fn check_steward_change(
+    sight: &Sight<'_>,
+    state: &GovernanceState,
+    artifact: &ArtifactRef,
+) -> Result<(), GovernanceError> {
+    let of_file = sight.file_values(artifact).and_then(|file| file.governed.owner);
+    let is_file_owner = of_file.is_some_and(|text| {
+        let owner = owner_of_file(&text);
+        is_caller(sight.caller, owner.owner_type, &owner.owner_id)
+    });
+    let is_steward = || OwnershipView::of(state, artifact, None).has_steward(sight.caller);
+    if sight.has_reviewer_role() || is_file_owner || is_steward() {
+        return Ok(());
+    }
+    Err(GovernanceError::StewardChange { artifact: artifact.clone() })
 }
 
 /// Returns the question to hooks about a change of an artifact's record.

@@ -184,7 +184,7 @@ impl GovernanceService {
             &changed,
             Err(GovernanceError::NotReviewer { .. }
                 | GovernanceError::OwnSubmission
-                | GovernanceError::NotOwner { .. }
+                | GovernanceError::StewardChange { .. }
                 | GovernanceError::OwnStewardship
                 | GovernanceError::Refused { .. })
         );

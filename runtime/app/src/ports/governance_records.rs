@@ -433,7 +433,8 @@ pub struct RecordChange {
 /// One change in the history.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HistoryEntry {
-    /// The number of the change, counted from 1 without gaps.
+    /// The number of the change, counted from 1 without gaps. It is not shown to callers, because gaps would reveal
+    /// hidden records.
     pub sequence: u64,
     pub at: Timestamp,
     pub actor: Arc<str>,
@@ -452,11 +453,46 @@ pub struct HistoryEntry {
     pub after: Option<Details>,
 }
 
+impl HistoryEntry {
+    /// Returns the record and the version that the change made. No other change has this id.
+    pub fn id(&self) -> ChangeId {
+        let target = match (&self.artifact, &self.term_id) {
+            (Some(artifact), _) => artifact.to_string(),
+            (None, id) => id.as_deref().unwrap_or_default().to_owned(),
+        };
+        ChangeId { key: format!("{}:{target}", self.kind.as_str()).into(), version: self.version }
+    }
+}
+
+/// The id of a change: the key of its record, and the version after the change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangeId {
+    pub key: Arc<str>,
+    pub version: u64,
+}
+
+impl ChangeId {
+    /// Parses the format of [`fmt::Display`].
+    pub fn parse(text: &str) -> Option<Self> {
+        let (key, version) = text.rsplit_once(':')?;
+        Some(ChangeId { key: key.into(), version: version.parse().ok()? })
+    }
+}
+
+/// Writes the id as `ownership:measure:orders.revenue:2`.
+impl fmt::Display for ChangeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.key, self.version)
+    }
+}
+
 /// A selection of the history, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HistoryFilter {
     pub artifact: Option<ArtifactRef>,
     pub term_id: Option<Arc<str>>,
+    /// Selects one change.
+    pub change: Option<ChangeId>,
     /// Selects entries before this sequence number, for the next page.
     pub before: Option<u64>,
     pub limit: u32,

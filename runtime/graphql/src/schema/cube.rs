@@ -206,7 +206,7 @@ impl Cube {
         Cube {
             name: Arc::clone(&cube.name),
             title: Arc::clone(&cube.title),
-            description: cube.description.clone(),
+            description: badges.description(ArtifactType::Cube, &cube.name, cube.description.as_ref()),
             measures: match is_selected("measures") {
                 true => metadata::measures(access, cube)
                     .map(|measure| Measure::new(access, badges, cube, measure))
@@ -232,10 +232,10 @@ impl Cube {
     }
 }
 
-/// Returns whether the selection of a cube or metric, or of a cube's members, contains a certification.
-pub(crate) fn selects_certification(selected: &Lookahead<'_>) -> bool {
-    let below = |list: &str| selected.field(list).field("certification").exists();
-    selected.field("certification").exists() || below("measures") || below("dimensions")
+/// Returns whether the selection of a cube or metric, or of a cube's members, contains a certification or a description.
+pub(crate) fn selects_badges(selected: &Lookahead<'_>) -> bool {
+    let is_governed = |of: &Lookahead<'_>| of.field("certification").exists() || of.field("description").exists();
+    is_governed(selected) || is_governed(&selected.field("measures")) || is_governed(&selected.field("dimensions"))
 }
 
 /// Returns the total number of items in the lists of cubes that have this name, or `None` if the name is not a list.
@@ -258,6 +258,7 @@ pub(crate) fn items(cubes: &[Cube], list: &str) -> Option<usize> {
 impl Measure {
     fn new(access: &Access<'_>, badges: &Badges, cube: &model::Cube, measure: &model::Measure) -> Self {
         let badge = badges.of_member(ArtifactType::Measure, &cube.name, &measure.name);
+        let of_file = measure.presentation.description.as_ref();
         let time_intelligence_type = match &measure.kind {
             MeasureKind::RunningTotal { from_all: false, .. } => Some("running_total"),
             MeasureKind::RunningTotal { from_all: true, .. } => Some("running_total_from_all"),
@@ -269,7 +270,7 @@ impl Measure {
             name: Arc::clone(&measure.name),
             cube: Arc::clone(&cube.name),
             title: Arc::clone(&measure.presentation.title),
-            description: measure.presentation.description.clone(),
+            description: badges.member_description(ArtifactType::Measure, &cube.name, &measure.name, of_file),
             ty: MeasureType::from(&measure.kind),
             format: measure.presentation.format.clone(),
             drill_members: drill_members.into_iter().map(str::to_owned).collect(),
@@ -283,13 +284,14 @@ impl Measure {
 impl Dimension {
     fn new(badges: &Badges, cube: &model::Cube, dimension: &model::Dimension) -> Self {
         let badge = badges.of_member(ArtifactType::Dimension, &cube.name, &dimension.name);
+        let of_file = dimension.presentation.description.as_ref();
         let granularities = dimension.granularities.iter().map(|granularity| (*granularity).into()).collect();
         let primary_time = cube.primary_time.and_then(|index| cube.dimensions.get(index as usize));
         Dimension {
             name: Arc::clone(&dimension.name),
             cube: Arc::clone(&cube.name),
             title: Arc::clone(&dimension.presentation.title),
-            description: dimension.presentation.description.clone(),
+            description: badges.member_description(ArtifactType::Dimension, &cube.name, &dimension.name, of_file),
             ty: dimension.ty.into(),
             format: dimension.presentation.format.clone(),
             granularities: (dimension.ty == model::DimensionType::Time).then_some(granularities),
@@ -327,10 +329,11 @@ impl Metric {
     }
 
     pub(crate) fn new(access: &Access<'_>, badges: &Badges, metric: &model::Metric) -> Self {
+        let of_file = metric.presentation.description.as_ref();
         Metric {
             name: Arc::clone(&metric.name),
             title: Arc::clone(&metric.presentation.title),
-            description: metric.presentation.description.clone(),
+            description: badges.description(ArtifactType::Metric, &metric.name, of_file),
             ty: match metric.kind {
                 model::MetricKind::Simple => MetricType::Simple,
                 model::MetricKind::Ratio => MetricType::Ratio,

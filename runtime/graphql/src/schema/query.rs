@@ -18,7 +18,7 @@ use terrane_wire::preaggregations::PreaggregationStatus;
 
 use super::ask::{self, AskMethod, QuestionReading};
 use super::cost::{self, BudgetPeriod, BudgetUsage, Recommendation};
-use super::cube::{Cube, Metric, selects_certification};
+use super::cube::{Cube, Metric, selects_badges};
 use super::delivery::{self, Delivery, DeliveryStatus};
 use super::glossary::{self, GlossaryStatus, GlossaryTerm};
 use super::inputs::Question;
@@ -257,9 +257,9 @@ impl Reads {
     }
 }
 
-/// Returns the certifications, or nothing if the document does not select any.
+/// Returns certifications and descriptions, or nothing if the document selects neither.
 async fn badges(context: &Context<'_>, state: &RequestState) -> Badges {
-    match selects_certification(&context.look_ahead()) {
+    match selects_badges(&context.look_ahead()) {
         true => state.parts.badges().await,
         false => Badges::default(),
     }

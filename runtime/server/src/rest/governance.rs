@@ -238,7 +238,7 @@ async fn metadata(app: App, mut call: Call) -> Result<Response, ApiError> {
 }
 
 async fn history(app: App, call: Call) -> Result<Response, ApiError> {
-    let filter = wire::history_filter_from_parameters(call.query_string())?;
+    let filter = wire::history_from_parameters(call.query_string())?;
     let page = service(&app)?.history(&filter, &call.context).await.map_err(refused)?;
     Ok(fresh(json_answer(&wire::GovernanceHistory::from(&page))))
 }

@@ -210,6 +210,7 @@ impl From<&GovernanceError> for ErrorBody {
                 let body = ErrorBody::new(Code::NotFound, message);
                 field.map_or(body.clone(), |field| body.detail("field", field))
             }
+            GovernanceError::UnknownChange { .. } => ErrorBody::new(Code::NotFound, message).detail("field", "before"),
             GovernanceError::UnknownLink | GovernanceError::UnknownOwner { .. } => {
                 ErrorBody::new(Code::NotFound, message)
             }
@@ -229,14 +230,14 @@ impl From<&GovernanceError> for ErrorBody {
             GovernanceError::OwnSubmission => ErrorBody::new(Code::Forbidden, message)
                 .detail("reason", "own_submission")
                 .detail("hint", "ask another reviewer, or let the operator set `governance.allow_self_certification`"),
-            GovernanceError::NotOwner { .. } => {
-                let hint = "an owner of the artifact, or a caller with a role of `governance.reviewer_roles` or `admin`, can \
-                            do it";
-                ErrorBody::new(Code::Forbidden, message).detail("reason", "owner_required").detail("hint", hint)
+            GovernanceError::StewardChange { .. } => {
+                let hint = "a data steward, the owner that the project's files name, or a caller with a role of \
+                            `governance.reviewer_roles` or `admin` can do it";
+                ErrorBody::new(Code::Forbidden, message).detail("reason", "reviewer_required").detail("hint", hint)
             }
             GovernanceError::OwnStewardship => ErrorBody::new(Code::Forbidden, message)
                 .detail("reason", "own_stewardship")
-                .detail("hint", "ask another owner, a reviewer or a caller with `admin` to assign the role"),
+                .detail("hint", "ask a reviewer or a caller with `admin` to assign the role"),
             GovernanceError::Refused { approval } => ErrorBody::from_approval(message, approval),
             GovernanceError::TermExists { id, .. } => {
                 ErrorBody::new(Code::Conflict, message).detail("existing_id", &**id)

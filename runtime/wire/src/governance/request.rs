@@ -11,12 +11,12 @@ use serde_json::Value as Json;
 use terrane_app::accounts::Change;
 use terrane_app::domain::Precondition;
 use terrane_app::governance::{
-    ArtifactOrder, ArtifactQuery, CertificationFilter, CertificationMove, LinkRequest, MetadataRequest, NewTerm,
-    OwnerRequest, Page, TermChange, TermFilter,
+    ArtifactOrder, ArtifactQuery, CertificationFilter, CertificationMove, HistoryRequest, LinkRequest, MetadataRequest,
+    NewTerm, OwnerRequest, Page, TermChange, TermFilter,
 };
 use terrane_app::ports::governance::Transition;
 use terrane_app::ports::governance_records::{
-    ArtifactRef, ArtifactType, CertificationStatus, HistoryFilter, LinkTarget, OwnerRole, OwnerType, Relationship,
+    ArtifactRef, ArtifactType, CertificationStatus, ChangeId, LinkTarget, OwnerRole, OwnerType, Relationship,
     TERM_TYPE, TermStatus,
 };
 
@@ -48,6 +48,7 @@ pub(crate) const OWNER: &[&str] = &["artifact_type", "artifact_id", "owner_type"
 pub(crate) const METADATA: &[&str] =
     &["description", "tags", "documentation_url", "refresh_frequency", "data_classification", "pii_flag"];
 
+const CHANGE_ID: &str = "the id of a change, such as `ownership:measure:orders.revenue:2`";
 pub(super) const STRING: &str = "a string";
 pub(super) const STRINGS: &str = "a list of strings";
 pub(super) const DATE: &str = "a date like 2026-12-31";
@@ -666,16 +667,16 @@ pub fn catalog_query_from_parameters(query: &str) -> Result<ArtifactQuery, Field
 ///
 /// # Errors
 /// Names the parameter that is missing or invalid.
-pub fn history_filter_from_parameters(query: &str) -> Result<HistoryFilter, FieldError> {
+pub fn history_from_parameters(query: &str) -> Result<HistoryRequest, FieldError> {
     const KNOWN: &[&str] = &["artifact_type", "artifact_id", "term_id", "before", "limit"];
     let (mut kind, mut id) = (None, None);
-    let mut filter = HistoryFilter { limit: DEFAULT_LIMIT as u32, ..HistoryFilter::default() };
+    let mut filter = HistoryRequest { limit: DEFAULT_LIMIT as u32, ..HistoryRequest::default() };
     each(query, KNOWN, |name, value, path| {
         match name {
             "artifact_type" => kind = Some(word(path, value, ARTIFACT_TYPE, ArtifactType::named)?),
             "artifact_id" => id = Some(value.to_owned()),
             "term_id" => filter.term_id = Some(value.into()),
-            "before" => filter.before = Some(number(path, value, 1, i64::MAX as u64)?),
+            "before" => filter.before = Some(word(path, value, CHANGE_ID, ChangeId::parse)?),
             _ => filter.limit = number(path, value, 1, MAX_LIMIT as u64)? as u32,
         }
         Ok(())

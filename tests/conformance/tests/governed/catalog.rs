@@ -177,6 +177,49 @@ async fn descriptions_of_dax_clients_have_certifications_and_terms() {
 }
 
 #[tokio::test]
+async fn descriptions_of_the_api_replace_those_of_the_files_everywhere() {
+    let house = House::new().await;
+    for (kind, id) in
+        [("cube", "orders"), ("measure", "orders.revenue"), ("dimension", "orders.status"), ("metric", "order_share")]
+    {
+        let path = format!("/artifacts/{kind}/{id}/metadata");
+        let body = json!({"description": format!("New words about {id}.")});
+        assert_eq!(house.send("writer", "PATCH", &path, Some(body), &[]).await.status, 200, "{id}");
+    }
+    let tables = house.tables("reader").await;
+    assert_eq!(description(&tables, ""), "New words about orders.");
+    assert_eq!(description(&tables, "revenue"), "New words about orders.revenue.");
+    let rowset = house.discover("reader", "MDSCHEMA_MEASURES").await;
+    assert!(rowset.contains("<DESCRIPTION>New words about orders.revenue.</DESCRIPTION>"), "{rowset}");
+
+    let headers = json!({"authorization": format!("Bearer {}", house.keys["reader"])});
+    for (path, words) in [
+        ("cubes", vec!["orders", "orders.revenue", "orders.status"]),
+        ("cubes/orders", vec!["orders", "orders.revenue", "orders.status"]),
+        ("metrics", vec!["orders.revenue", "order_share"]),
+        ("dimensions", vec!["orders.status"]),
+    ] {
+        let answer = house.ask(json!({"path": format!("/api/v1/query/meta/{path}"), "headers": headers})).await;
+        for id in words {
+            assert!(answer.text.contains(&format!("\"New words about {id}.\"")), "{path} {id}: {}", answer.text);
+        }
+    }
+    let query = "{ cube(name: \"orders\") { description measures { name description } dimensions { description } } \
+                 metrics { description } }";
+    let body = json!({"query": query});
+    let sent = json!({"method": "POST", "path": "/graphql", "headers": headers, "json": body});
+    let answer = house.ask(sent).await;
+    for id in ["orders", "orders.revenue", "orders.status", "order_share"] {
+        assert!(answer.text.contains(&format!("\"New words about {id}.\"")), "{id}: {}", answer.text);
+    }
+    let hidden = house.ask(json!({
+        "path": "/api/v1/query/meta/cubes/orders",
+        "headers": {"authorization": format!("Bearer {}", house.keys["analyst"])},
+    }));
+    assert!(!hidden.await.text.contains("orders.revenue"));
+}
+
+#[tokio::test]
 async fn descriptions_disclose_nothing_hidden() {
     let house = House::new().await;
     house.certified("orders.revenue").await;

@@ -364,7 +364,7 @@ pub(super) static HISTORY: Doc = Doc {
         ARTIFACT_TYPE,
         ARTIFACT_ID,
         Parameter::query("term_id", ParameterKind::String, "the id of a term, instead of an artifact"),
-        Parameter::query("before", ParameterKind::Integer(1), "a sequence number: the `next` of the page before"),
+        Parameter::query("before", ParameterKind::String, "the id of a change: the `next` of the page before"),
         LIMIT,
     ],
     body: None,

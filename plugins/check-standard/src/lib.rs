@@ -1,10 +1,11 @@
-//! The first-party checks: completeness, validity, uniqueness, consistency, accuracy, outliers, skewness and
-//! cardinality.
+//! The first-party checks: completeness, validity, uniqueness, consistency, accuracy, outliers, skewness, cardinality
+//! and booleans.
 //!
 //! In: a cube's columns, then the warehouse's numbers about them. Out: a score for each quality dimension that applies
 //! to a column, even if the score is 1, and observations without a score. Each module documents its rules. The default
 //! thresholds (`quality_thresholds`) are listed in `runtime/docs/reference/detectors-and-checks.md`.
 
+mod boolean;
 mod cardinality;
 mod completeness;
 mod consistency;
@@ -55,12 +56,14 @@ impl Check for Standard {
             return Ok(vec![empty()]);
         }
         let conditions = conditions(context, columns);
+        let has_key = columns.iter().any(|column| column.is_primary_key);
         let has_one_key = columns.iter().filter(|column| column.is_primary_key).count() == 1;
         let looks = columns.iter().enumerate().map(|(index, column)| Look {
             index,
             column,
             rows,
             is_key: has_one_key && column.is_primary_key,
+            has_key,
             answers,
             thresholds: &thresholds,
             conditions: &conditions,
@@ -70,9 +73,11 @@ impl Check for Standard {
             found.extend(completeness::assess(&look));
             found.extend(validity::assess(&look));
             found.extend(uniqueness::assess(&look));
+            found.extend(uniqueness::possible_key(&look));
             found.extend(consistency::assess(&look));
             found.extend(distribution::assess(&look));
             found.extend(cardinality::assess(&look));
+            found.extend(boolean::assess(&look));
             found
         };
         Ok(looks.flat_map(judged).collect())
@@ -86,6 +91,8 @@ enum Counted {
     Invalid,
     /// Values in a different notation than the rest of the column.
     Inconsistent,
+    /// True, in a column of booleans.
+    True,
 }
 
 /// Returns all conditions as (index of the column, counted values, filter), in the order of the requests.
@@ -93,7 +100,8 @@ fn conditions(context: &CallContext, columns: &[Column]) -> Vec<(usize, Counted,
     let of_column = |(index, column): (usize, &Column)| {
         let invalid = validity::condition(context, column).map(|condition| (index, Counted::Invalid, condition));
         let other = consistency::condition(column).map(|condition| (index, Counted::Inconsistent, condition));
-        [invalid, other]
+        let yes = boolean::condition(column).map(|condition| (index, Counted::True, condition));
+        [invalid, other, yes]
     };
     columns.iter().enumerate().flat_map(of_column).flatten().collect()
 }
@@ -106,6 +114,8 @@ struct Look<'a> {
     rows: f64,
     /// True if the column is the whole key of its rows.
     is_key: bool,
+    /// True if the cube has a key.
+    has_key: bool,
     answers: Answers<'a>,
     thresholds: &'a Thresholds,
     conditions: &'a [(usize, Counted, Filter)],

@@ -82,6 +82,52 @@ fn a_key_of_one_column_is_unique_and_others_need_not_be() {
 }
 
 #[test]
+fn a_column_of_different_values_may_be_the_key_of_a_cube_without_one() {
+    let says = |rows: f64, nulls: f64, distinct: f64| {
+        move |_: &str, agg: &Aggregate| match agg {
+            Aggregate::RowCount => vec![rows],
+            Aggregate::NullCount => vec![nulls],
+            Aggregate::DistinctCount => vec![distinct],
+            _ => vec![],
+        }
+    };
+    let code = Column::for_tests("code", LogicalType::Integer);
+    let is_reported = |columns: &[Column], says: &dyn Fn(&str, &Aggregate) -> Vec<f64>| {
+        found(&assess("", columns, says), "possible_key").is_some()
+    };
+    assert!(is_reported(std::slice::from_ref(&code), &says(100.0, 0.0, 100.0)));
+    assert!(!is_reported(std::slice::from_ref(&code), &says(99.0, 0.0, 99.0)));
+    assert!(!is_reported(std::slice::from_ref(&code), &says(100.0, 0.0, 99.0)));
+    assert!(!is_reported(std::slice::from_ref(&code), &says(100.0, 1.0, 99.0)));
+    assert!(!is_reported(&[Column::for_tests("code", LogicalType::Float)], &says(100.0, 0.0, 100.0)));
+    assert!(!is_reported(&[code, key("id", LogicalType::Integer)], &says(100.0, 0.0, 100.0)));
+}
+
+#[test]
+fn booleans_with_one_value_or_a_rare_one_are_reported() {
+    let columns = [Column::for_tests("paid", LogicalType::Boolean)];
+    for (yes, nulls, expected) in [
+        (0.0, 0.0, Some(("constant", "`paid` is false in all 10000 rows with a value"))),
+        (9_000.0, 1_000.0, Some(("constant", "`paid` is true in all 9000 rows with a value"))),
+        (9.0, 0.0, Some(("rare_value", "`paid` is true in only 9 of 10000 rows with a value"))),
+        (9_991.0, 0.0, Some(("rare_value", "`paid` is false in only 9 of 10000 rows with a value"))),
+        (10.0, 0.0, None),
+        (5_000.0, 0.0, None),
+        (1.0, 9_999.0, None),
+    ] {
+        let findings = assess("", &columns, |_, agg| match agg {
+            Aggregate::RowCount => vec![10_000.0],
+            Aggregate::NullCount => vec![nulls],
+            Aggregate::CountWhere(_) => vec![yes],
+            _ => vec![],
+        });
+        let other = findings.iter().find(|finding| finding.dimension == QualityDimension::Other);
+        let shown = other.map(|finding| (finding.code.as_str(), finding.message.as_str()));
+        assert_eq!(shown, expected, "{yes} {nulls}");
+    }
+}
+
+#[test]
 fn cardinality_is_flagged_beyond_its_bounds_and_not_at_them() {
     let columns = [Column::for_tests("code", LogicalType::Integer)];
     for (distinct, code) in

@@ -36,7 +36,7 @@ pub use guardrail_service::{GuardrailError, GuardrailPorts, GuardrailService, ef
 pub use guardrail_table::{GuardrailSource, GuardrailTable};
 pub use guardrails::{GuardrailClass, GuardrailExceeded};
 pub use prediction::{CostPrediction, CostPredictor, PredictionBasis, PredictionError, Range, StatementPrediction};
-pub use prices::Prices;
+pub use prices::{Prices, micros};
 pub use recommendations::{CostRecommendation, RecommendationKind, Saving};
 pub use retention::HistoryRetention;
 

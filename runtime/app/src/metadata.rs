@@ -6,7 +6,8 @@
 
 use terrane_compiler::Access;
 use terrane_compiler::model::{
-    Cube, CubeId, Dimension, Join, Measure, Member, Metric, MetricId, Model, Presentation, Segment, Snippet, SqlPart,
+    Cube, CubeId, Dimension, DimensionType, Join, Measure, Member, Metric, MetricId, Model, Presentation, Segment,
+    Snippet, SqlPart,
 };
 
 /// Returns the cubes that the caller may see.
@@ -38,6 +39,12 @@ pub fn dimensions<'m>(access: &Access<'_>, cube: &'m Cube) -> impl Iterator<Item
 pub fn has_dimension(access: &Access<'_>, member: &str) -> bool {
     let found = member.split_once('.').and_then(|(owner, name)| Some((cube(access, owner)?, name)));
     found.is_some_and(|(cube, name)| dimensions(access, cube).any(|dimension| *dimension.name == *name))
+}
+
+/// Returns whether a cube has a time dimension that the caller may see.
+pub fn has_time_dimension(access: &Access<'_>, name: &str) -> bool {
+    let Some(cube) = cube(access, name) else { return false };
+    dimensions(access, cube).any(|dimension| dimension.ty == DimensionType::Time)
 }
 
 /// Returns the segments of a cube that the caller may see.

@@ -10,6 +10,7 @@
 //! about these ([`messages`]) and the monitor's run. Last, [`delivery`] sends the messages. Repeating a round changes
 //! nothing. Not here: the algorithms (components), the formats of messages (the adapter of channels).
 
+mod acknowledge_link;
 mod alerts;
 mod channels;
 mod check;
@@ -55,7 +56,7 @@ use crate::ports::monitors::{
 };
 use crate::ports::tokens::Randomness;
 use crate::query::QueryService;
-use crate::security::{AccessRecorder, ScopeError, current_rights};
+use crate::security::{AccessRecorder, AcknowledgeKey, ScopeError, current_rights};
 use crate::shared_reader::SharedReader;
 use channels::{TestLog, may_change, without_targets};
 use check::check;
@@ -80,6 +81,8 @@ pub struct MonitorPorts {
     pub access: Arc<AccessRecorder>,
     pub randomness: Arc<dyn Randomness>,
     pub clock: Arc<dyn Clock>,
+    /// The key of links that acknowledge alerts.
+    pub acknowledge_key: AcknowledgeKey,
 }
 
 /// The use cases of monitors.
@@ -293,13 +296,24 @@ impl MonitorService {
     ) -> Result<SeenAlert, MonitorError> {
         let seen = self.alert(request, id).await?;
         precondition.check(seen.alert.version, false)?;
+        self.write_move(request, seen, step, &request.caller.user_id).await
+    }
+
+    /// Moves an alert, with `by` as the one who acknowledged or resolved it.
+    async fn write_move(
+        &self,
+        request: &RequestContext,
+        seen: SeenAlert,
+        step: AlertMove,
+        by: &Arc<str>,
+    ) -> Result<SeenAlert, MonitorError> {
         let state = seen.alert.state;
-        let moved = alerts::moved(&seen.alert, step, &request.caller.user_id, self.ports.clock.now());
+        let moved = alerts::moved(&seen.alert, step, by, self.ports.clock.now());
         let moved = moved.ok_or_else(|| {
             let allowed = AlertMove::ALL.into_iter().filter(|step| step.is_allowed_in(state)).collect();
             MonitorError::MoveNotAllowed { step, state, allowed }
         })?;
-        let mut entry = self.ports.access.entry("alert_moved", request, format!("alert:{id}"));
+        let mut entry = self.ports.access.entry("alert_moved", request, format!("alert:{}", moved.id));
         entry.before = Some(check::state_details(state));
         entry.after = Some(check::state_details(moved.state));
         let now = self.ports.clock.now();

@@ -19,10 +19,12 @@ mod statistics;
 
 use std::sync::Arc;
 
+use terrane_compiler::Access;
 use terrane_compiler::column_statistics::{RowSample, Statistic, StatisticsColumn, StatisticsQuery};
 use terrane_compiler::query::{DateRange, QueryError};
 
 use crate::domain::QueryKind;
+use crate::metadata;
 use crate::ports::calls::{CallFacts, ComponentFault};
 use crate::ports::checks::{
     CheckAggregate, CheckCall, CheckPlan, CheckRequest, Checks, Finding, ProfiledColumn, QualityDimension,
@@ -98,7 +100,10 @@ impl ProfilingService {
         let ProfileRequest { cube, range, config, dimension } = request;
         let is_bounded = matches!(range, Some(DateRange::Between(Some(_), _) | DateRange::Words(_)));
         if !is_bounded {
-            session.guardrails().check_time_filter(std::slice::from_ref(cube))?;
+            let snapshot = session.shared_snapshot();
+            let access = Access::of(&snapshot.model, &context.caller);
+            let has_time = |cube: &str| metadata::has_time_dimension(&access, cube);
+            session.guardrails().check_time_filter(std::slice::from_ref(cube), has_time)?;
         }
         let mut columns = session.profile_columns(cube, range).await?;
         if let Some(name) = dimension {

@@ -5,6 +5,7 @@
 //! Not here: headers and status codes (server), signatures and slow hashes (identity), tables (store).
 
 pub mod access;
+mod acknowledge_key;
 pub mod api_key;
 mod audit_buffer;
 pub mod chain;
@@ -24,6 +25,7 @@ use terrane_compiler::SecurityContext;
 
 pub use crate::domain::{AuthMethod, Credential, Identity, RequestOrigin, Scope, Scopes};
 pub use access::{AccessRecorder, ScopeError};
+pub use acknowledge_key::{AcknowledgeKey, LinkFault};
 pub use audit_buffer::{AuditBuffer, WINDOW};
 pub(crate) use credential_cache::CredentialCache;
 pub(crate) use current_rights::current_rights;

@@ -66,7 +66,7 @@ use crate::query::{LimiterSettings, QueryPorts, QueryService, QuerySettings};
 use crate::questions::{ModelBackend, ModelReader, QuestionService};
 use crate::search::SearchService;
 use crate::security::oauth::{OAuth, StateTokenKey, Transport};
-use crate::security::{AccessRecorder, AuditBuffer, Authenticator, SecurityPorts, SessionSettings};
+use crate::security::{AccessRecorder, AcknowledgeKey, AuditBuffer, Authenticator, SecurityPorts, SessionSettings};
 use crate::worker::{LeaseSettings, Worker};
 
 /// The ports that every process needs.
@@ -172,6 +172,8 @@ pub struct ServerSettings {
     pub sessions: SessionSettings,
     /// The key of sign-ins through providers. All replicas share it.
     pub state_token_key: StateTokenKey,
+    /// The key of links that acknowledge alerts. All replicas share it.
+    pub acknowledge_key: AcknowledgeKey,
     /// The protocol by which browsers reach the server.
     pub transport: Transport,
     /// The longest time that the build of one model may take.
@@ -480,6 +482,7 @@ impl ServerServices {
                 access,
                 randomness,
                 clock,
+                acknowledge_key: settings.acknowledge_key,
             };
             Arc::new(MonitorService::new(ports))
         });

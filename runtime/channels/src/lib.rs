@@ -23,6 +23,7 @@ use terrane_app::ports::channels::{
     AlertChannels, AlertMessage, Channel, ChannelError, ChannelType, ConfiguredChannel, SendError,
 };
 use terrane_app::ports::clock::Clock;
+use terrane_app::security::AcknowledgeKey;
 use terrane_outgoing::OutgoingClient;
 
 pub use email::{EmailSettings, Encryption};
@@ -42,6 +43,8 @@ pub struct ChannelSettings {
     pub sms: Option<SmsSettings>,
     /// The address at which readers reach this server. Links begin with it; if it is `None`, links are paths.
     pub public_url: Option<String>,
+    /// The key of links that acknowledge alerts; `None` for messages without these links.
+    pub acknowledge_key: Option<AcknowledgeKey>,
 }
 
 /// A named receiver of signed JSON.
@@ -141,7 +144,8 @@ impl Channels {
         }
         let mailer = settings.email.clone().map(|email| Mailer::new(email, ca_pem)).transpose();
         let mailer = mailer.map_err(|problem| failed("email", &problem))?;
-        let texts = Texts { public_url: settings.public_url.clone() };
+        let texts =
+            Texts { public_url: settings.public_url.clone(), acknowledge_key: settings.acknowledge_key.clone() };
         Ok(Channels { settings, mailer, sender: Sender { outgoing, clock }, texts })
     }
 

@@ -27,7 +27,10 @@ pub(super) fn body(texts: &Texts, message: &AlertMessage, service: &PagerDutySet
     };
     let mut event = event(service, action, &alert.id, payload(message, alert, service.is_cleared));
     if texts.public_url.is_some() && action == "trigger" {
-        event["links"] = json!([{"href": texts.link(alert), "text": "Alert"}]);
+        let acknowledge = texts.acknowledge_link(message, alert);
+        let acknowledge = acknowledge.map(|link| json!({"href": link, "text": "Acknowledge"}));
+        let links = [json!({"href": texts.link(alert), "text": "Alert"})].into_iter().chain(acknowledge);
+        event["links"] = links.collect();
     }
     Some(event.to_string())
 }

@@ -39,7 +39,8 @@ fn message(kind: MessageKind, monitor: &str) -> AlertMessage {
 }
 
 fn texts() -> Texts {
-    Texts { public_url: Some("https://terrane.example/".to_owned()) }
+    let acknowledge_key = Some(AcknowledgeKey::derived_from(b"tests"));
+    Texts { public_url: Some("https://terrane.example/".to_owned()), acknowledge_key }
 }
 
 fn json(text: &str) -> Json {
@@ -78,6 +79,27 @@ fn webhooks_describe_the_monitor_and_its_alerts() {
     assert_eq!(body["data"]["monitor"]["measure_name"], "count");
     assert_eq!(body["data"]["alerts"][0]["last_step"], "2024-01-02");
     assert_eq!(body["data"]["severity"], "HIGH");
+}
+
+#[test]
+fn open_alerts_have_a_link_that_acknowledges_them() {
+    let mut message = message(MessageKind::Triggered, "Daily flights");
+    let token = AcknowledgeKey::derived_from(b"tests").token("a1", message.at);
+    let link = format!("https://terrane.example/api/v1/anomaly/acknowledge?token={token}");
+    let service =
+        PagerDutySettings { name: "x".into(), routing_key: "r".to_owned(), url: String::new(), is_cleared: false };
+    let bodies = |message: &AlertMessage| {
+        let event = pagerduty::body(&texts(), message, &service).unwrap();
+        [webhook::body(&texts(), message, false), slack::body(&texts(), message, false), event]
+    };
+    for body in bodies(&message) {
+        assert!(body.contains(&link), "{body}");
+    }
+    assert_eq!(json(&bodies(&message)[0])["data"]["alerts"][0]["acknowledge_link"], link);
+    message.alerts[0].state = AlertState::Acknowledged;
+    for body in bodies(&message) {
+        assert!(!body.contains("acknowledge?token"), "{body}");
+    }
 }
 
 #[test]

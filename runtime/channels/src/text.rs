@@ -2,8 +2,10 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use terrane_app::ports::alert_state::AlertState;
 use terrane_app::ports::channels::{AlertMessage, MessageAlert, MessageKind};
 use terrane_app::ports::severity::FindingSeverity;
+use terrane_app::security::AcknowledgeKey;
 use terrane_compiler::types::Granularity;
 
 /// The largest number of alerts that a message lists.
@@ -12,13 +14,25 @@ const MAX_LINES: usize = 20;
 /// Writes the texts of messages, with links to this server.
 pub(super) struct Texts {
     pub(super) public_url: Option<String>,
+    pub(super) acknowledge_key: Option<AcknowledgeKey>,
 }
 
 impl Texts {
     /// Returns the link to an alert.
     pub(super) fn link(&self, alert: &MessageAlert) -> String {
-        let base = self.public_url.as_deref().unwrap_or_default().trim_end_matches('/');
-        format!("{base}/api/v1/anomaly/alerts/{}", alert.id)
+        format!("{}/api/v1/anomaly/alerts/{}", self.base(), alert.id)
+    }
+
+    /// Returns the link to the page that acknowledges an alert; `None` if the alert is acknowledged or resolved.
+    pub(super) fn acknowledge_link(&self, message: &AlertMessage, alert: &MessageAlert) -> Option<String> {
+        let is_open = matches!(alert.state, AlertState::Triggered | AlertState::Escalated);
+        let key = self.acknowledge_key.as_ref().filter(|_| is_open)?;
+        let token = key.token(&alert.id, message.at);
+        Some(format!("{}/api/v1/anomaly/acknowledge?token={token}", self.base()))
+    }
+
+    fn base(&self) -> &str {
+        self.public_url.as_deref().unwrap_or_default().trim_end_matches('/')
     }
 
     /// Returns one line for each listed alert, and a line with the number of the others.
@@ -37,7 +51,11 @@ impl Texts {
         let (first, last) = (step(alert.first_step_ms, granularity), step(alert.last_step_ms, granularity));
         let steps = if first == last { first } else { format!("{first} to {last}") };
         let facts = if is_cleared { facts(alert) } else { String::new() };
-        format!("{} {} {steps}{facts}: {}", alert.state.as_str(), alert.severity.as_str(), self.link(alert))
+        let line = format!("{} {} {steps}{facts}: {}", alert.state.as_str(), alert.severity.as_str(), self.link(alert));
+        match self.acknowledge_link(message, alert) {
+            Some(link) => format!("{line} (acknowledge: {link} )"),
+            None => line,
+        }
     }
 }
 

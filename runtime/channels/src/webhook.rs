@@ -70,6 +70,7 @@ fn alert(texts: &Texts, message: &AlertMessage, alert: &MessageAlert, is_cleared
     fields.insert("first_step".to_owned(), step(alert.first_step_ms, granularity).into());
     fields.insert("last_step".to_owned(), step(alert.last_step_ms, granularity).into());
     fields.insert("link".to_owned(), texts.link(alert).into());
+    fields.insert("acknowledge_link".to_owned(), texts.acknowledge_link(message, alert).into());
     if is_cleared {
         fields.extend(numbers(alert));
     }

@@ -46,7 +46,7 @@ use terrane_app::ports::store::Store as _;
 use terrane_app::ports::tokens::Randomness as _;
 use terrane_app::preaggregations::{PreaggregationBackend, Preaggregations};
 use terrane_app::query::{CacheSettings, LimiterSettings, QuerySettings};
-use terrane_app::security::{Scope, Scopes, api_key};
+use terrane_app::security::{AcknowledgeKey, Scope, Scopes, api_key};
 use terrane_app::services::{
     CostBackend, CostSettings, ServerPorts, ServerServices, ServerSettings, ServicePorts, Services,
 };
@@ -375,6 +375,7 @@ pub async fn server_services(
     let config = &project.config;
     let security::Security { tokens, providers, state_token_key, transport, sessions } =
         security::open(project, store, &ports.clock).await?;
+    let acknowledge_key = AcknowledgeKey::derived_from(&security::server_secret(store, "alert_links").await?);
     let texts = ProjectTexts {
         folder: project.folder.root().display().to_string().into(),
         source: project.source.clone(),
@@ -397,7 +398,7 @@ pub async fn server_services(
         monitors: store.clone(),
         data_tests: store.clone(),
         deliveries: store.clone(),
-        channels: channels::channels(project, &ports.clock)?,
+        channels: channels::channels(project, &ports.clock, Some(acknowledge_key.clone()))?,
         retention: store.clone(),
         tokens,
         passwords: Arc::new(Argon2Passwords::default()),
@@ -419,6 +420,7 @@ pub async fn server_services(
         subscriptions: config.subscriptions,
         sessions,
         state_token_key,
+        acknowledge_key,
         transport,
         build_timeout: build_timeout(config),
         preaggregations: preaggregations::settings(config),

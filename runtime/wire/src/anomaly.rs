@@ -1,6 +1,7 @@
 //! Anomaly runs, the list of detectors, monitors with their detections and alerts, root causes, channels and
 //! deliveries.
 
+mod acknowledge_link;
 mod channels;
 mod monitors;
 mod parameters;
@@ -18,6 +19,7 @@ use terrane_compiler::types::Granularity;
 use crate::query::GranularityName;
 use crate::schema;
 
+pub use acknowledge_link::{acknowledge_page, link_token_from_parameters};
 pub use channels::{
     AlertChannel, ChannelTest, Channels, Deliveries, Delivery, channel_from_wire, deliveries_from_parameters,
 };

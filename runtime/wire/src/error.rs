@@ -338,7 +338,7 @@ fn from_guardrail(error: &GuardrailExceeded) -> ErrorBody {
             body.detail("limit", amount(*limit_micros)).detail("requested", amount(*predicted_micros))
         }
         GuardrailExceeded::Budget { limit_micros, .. } => body.detail("limit", *limit_micros as f64 / 1_000_000.0),
-        GuardrailExceeded::TimeFilter { cubes } => {
+        GuardrailExceeded::TimeFilter { cubes, .. } => {
             let cubes: Vec<&str> = cubes.iter().map(|cube| &**cube).collect();
             body.detail("cubes", cubes)
         }
@@ -360,6 +360,10 @@ pub(crate) fn guardrail_suggestion(error: &GuardrailExceeded) -> String {
             "wait for the next period, or ask an administrator for a larger budget".to_owned()
         }
         GuardrailExceeded::Rows { limit, .. } => format!("set `limit` to {limit} or less"),
+        GuardrailExceeded::TimeFilter { without_time, .. } if !without_time.is_empty() => format!(
+            "ask an administrator to lift the guardrail: `{}` has no time dimension to filter by",
+            without_time.join("` or `")
+        ),
         GuardrailExceeded::TimeFilter { .. } => {
             "add a `time_range`, or a filter on a time dimension, that has a start".to_owned()
         }

@@ -26,8 +26,8 @@ use terrane_app::ports::detectors::NoDetectors;
 use terrane_app::ports::result_cache::ResultCache;
 use terrane_app::preaggregations::PreaggregationSettings;
 use terrane_app::query::{CacheSettings, LimiterSettings, QuerySettings};
-use terrane_app::security::SessionSettings;
 use terrane_app::security::oauth::StateTokenKey;
+use terrane_app::security::{AcknowledgeKey, SessionSettings};
 use terrane_app::services::{CostBackend, CostSettings, ServerPorts, ServerServices, ServerSettings, ServicePorts};
 use terrane_app::worker::LeaseSettings;
 use terrane_cache::{MemoryCache, RedisCache, RedisSettings};
@@ -381,6 +381,7 @@ impl World {
             subscriptions: self.subscriptions.unwrap_or(live::DEFAULT_QUOTA),
             sessions: SessionSettings::default(),
             state_token_key: StateTokenKey::derived_from(b"tests"),
+            acknowledge_key: AcknowledgeKey::derived_from(b"tests"),
             transport: security.transport,
             build_timeout: Duration::from_secs(60),
             preaggregations: PreaggregationSettings::default(),

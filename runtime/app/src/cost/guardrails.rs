@@ -34,7 +34,11 @@ pub enum GuardrailExceeded {
         requested: Option<u64>,
     },
     #[error("guardrail `require_time_filter` needs a lower bound on time for `{}`", cubes.join("`, `"))]
-    TimeFilter { cubes: Vec<Arc<str>> },
+    TimeFilter {
+        cubes: Vec<Arc<str>>,
+        /// The cubes that have no time dimension that the caller may filter by.
+        without_time: Vec<Arc<str>>,
+    },
     #[error("guardrail `require_partition_filter` needs a filter on `{}`", partitions.join("` or `"))]
     PartitionFilter {
         /// The partition dimensions as `cube.dimension`.
@@ -103,14 +107,20 @@ impl Guardrails {
     }
 
     /// Checks that every cube has a lower bound on time. `without_bound` has the cubes that are read without one.
+    /// `has_time` returns whether a cube has a time dimension that the caller may filter by.
     ///
     /// # Errors
     /// [`GuardrailExceeded::TimeFilter`]
-    pub fn check_time_filter(&self, without_bound: &[Arc<str>]) -> Result<(), GuardrailExceeded> {
+    pub fn check_time_filter(
+        &self,
+        without_bound: &[Arc<str>],
+        has_time: impl Fn(&str) -> bool,
+    ) -> Result<(), GuardrailExceeded> {
         if !self.require_time_filter || without_bound.is_empty() {
             return Ok(());
         }
-        Err(GuardrailExceeded::TimeFilter { cubes: without_bound.to_vec() })
+        let without_time = without_bound.iter().filter(|cube| !has_time(cube)).cloned().collect();
+        Err(GuardrailExceeded::TimeFilter { cubes: without_bound.to_vec(), without_time })
     }
 
     /// Checks that partitioned cubes are filtered. `without_filter` has the partition dimensions of cubes that are read
@@ -230,9 +240,11 @@ mod tests {
     #[test]
     fn cubes_without_a_bound_are_named() {
         let cubes: [Arc<str>; 2] = ["orders".into(), "visits".into()];
-        let exceeded = limits(None, None, true).check_time_filter(&cubes);
-        assert_eq!(exceeded, Err(GuardrailExceeded::TimeFilter { cubes: cubes.to_vec() }));
-        assert_eq!(limits(None, None, true).check_time_filter(&[]), Ok(()));
-        assert_eq!(limits(None, None, false).check_time_filter(&cubes), Ok(()));
+        let has_time = |cube: &str| cube == "orders";
+        let exceeded = limits(None, None, true).check_time_filter(&cubes, has_time);
+        let expected = GuardrailExceeded::TimeFilter { cubes: cubes.to_vec(), without_time: vec!["visits".into()] };
+        assert_eq!(exceeded, Err(expected));
+        assert_eq!(limits(None, None, true).check_time_filter(&[], has_time), Ok(()));
+        assert_eq!(limits(None, None, false).check_time_filter(&cubes, has_time), Ok(()));
     }
 }

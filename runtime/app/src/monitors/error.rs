@@ -23,6 +23,8 @@ pub enum MonitorError {
     UnknownDetection,
     #[error("unknown alert")]
     UnknownAlert,
+    #[error("the link has expired")]
+    ExpiredLink,
     #[error("the monitor belongs to another caller; its owner or a caller with `admin` can change it")]
     NotOwner,
     #[error("`{field}` {problem}")]

@@ -1,15 +1,17 @@
 //! The root cause of a detection: the slices of a measure that moved.
 //!
 //! In: a detection, and the rights of its reader. Out: the gap between the expected and the actual value, and the
-//! smallest set of slices that explains most of the gap. For every dimension of the cube, two statements are run: over
-//! the step, and over the history before it. The expected value of a slice is its mean over the history. These means
+//! smallest set of slices that explains most of the gap. For every dimension that [`dimensions`] chooses, two statements
+//! are run: over the step, and over the history before it. The expected value of a slice is its mean over the history. These means
 //! are scaled so that they add up to the detector's expected value.
 //!
 //! If the values of slices add up to the measure, shares are exact. For other measures, each slice is weighed by its
 //! rows. The change of its value and the change of its weight then add up to the gap: exactly for averages, and
-//! approximately for the rest. The arithmetic is in [`slices`], and the measures behind a metric are in [`parts`]. Not
-//! here: the dimensions of joined cubes.
+//! approximately for the rest. The arithmetic is in [`slices`], the measures behind a metric are in [`parts`], and
+//! dimensions that follow from the time, such as the weekday, are recognised by [`calendar`].
 
+mod calendar;
+mod dimensions;
 mod parts;
 mod slices;
 
@@ -19,9 +21,8 @@ use arrow::array::{Array as _, AsArray as _, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type};
 use terrane_compiler::Access;
-use terrane_compiler::model::DimensionType;
 use terrane_compiler::query::{DateRange, Filter, MemberRef, QueryError, SemanticQuery, TimeDimension};
-use terrane_compiler::types::{Operator, Value};
+use terrane_compiler::types::{Granularity, Operator, Value};
 
 use self::slices::{Candidate, Slice, best_candidate, slices_of};
 use super::SeenDetection;
@@ -29,11 +30,8 @@ use super::error::MonitorError;
 use crate::anomaly::bucket::Bucket;
 use crate::anomaly::{AnomalyError, Unreadable, qualified, time_dimension_of};
 use crate::domain::RequestContext;
-use crate::metadata;
 use crate::query::{QueryRunError, QueryService, QuerySession};
 
-/// The largest number of dimensions that are examined.
-const MAX_DIMENSIONS: usize = 20;
 /// The largest number of values of a dimension. A dimension with more values is left out.
 const MAX_VALUES: u64 = 1_000;
 /// The number of best dimensions whose pairs are examined.
@@ -113,6 +111,8 @@ struct Question<'q> {
     filters: Vec<Filter>,
     step: DateRange,
     history: DateRange,
+    /// The range and the granularity that show whether a dimension follows from the time.
+    calendar: (DateRange, Granularity),
     is_exact: bool,
     /// True if the measure counts the rows of the cube.
     is_row_count: bool,
@@ -142,26 +142,7 @@ pub(super) async fn explain(
     let access = Access::of(&snapshot.model, &request.caller);
     let parts = parts::of(&access, &session, &definition.value)?;
     let cube = parts.cube;
-    let (mut looked_at, mut left_out) = (Vec::new(), Vec::new());
-    // If the key is a single column, it is left out, because each of its values is one row. If the key has several
-    // columns, rows can be grouped by each of them.
-    let is_single_key = cube.dimensions.iter().filter(|dimension| dimension.primary_key).count() == 1;
-    for dimension in metadata::dimensions(&access, cube) {
-        let is_key = dimension.primary_key && is_single_key;
-        let name = qualified(&cube.name, &dimension.name);
-        let is_of_series = definition.dimensions.iter().any(|own| definition.value.dimension(own) == name);
-        match dimension.ty {
-            _ if is_of_series => {}
-            DimensionType::String | DimensionType::Boolean | DimensionType::Number if is_key => {
-                left_out.push((name, "it is the key of the cube"));
-            }
-            DimensionType::String | DimensionType::Boolean | DimensionType::Number => looked_at.push(name),
-            DimensionType::Time | DimensionType::Geo => left_out.push((name, "it has no groups to compare")),
-        }
-    }
-    for name in looked_at.split_off(looked_at.len().min(MAX_DIMENSIONS)) {
-        left_out.push((name, "more dimensions are not looked at"));
-    }
+    let dimensions::Choice { looked_at, left_out } = dimensions::of(&access, cube, definition);
     let time = time_dimension_of(&session, &cube.name).await?;
     let granularity = definition.granularity;
     let at = Bucket::at_ms(step.at_ms).ok_or(MonitorError::UnknownDetection)?;
@@ -179,6 +160,7 @@ pub(super) async fn explain(
         filters: [parts.filters, filters(&cube.name, &step.series)?].concat(),
         step: between(at, at),
         history: between(first, last),
+        calendar: calendar::range(at, granularity, steps).ok_or(MonitorError::UnknownDetection)?,
         is_exact: parts.is_exact,
         is_row_count: parts.is_row_count,
         session,
@@ -242,6 +224,9 @@ impl Question<'_> {
                     found => found?,
                 };
                 match found {
+                    Some(found) if self.follows_from_time(&dimension, &found).await? => {
+                        left_out.push((dimension, "its values follow from the time"));
+                    }
                     Some(found) => {
                         singles.extend(best_candidate(&[Arc::clone(&dimension)], found));
                         cause.looked_at.push(dimension);

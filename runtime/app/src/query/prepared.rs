@@ -307,10 +307,11 @@ impl Prepared<'_> {
         if guardrails.require_time_filter || guardrails.require_partition_filter {
             let inspection = inspect(&snapshot.model, self.query, &context.caller, environment)?;
             let facts = inspection.facts();
-            exceeded.extend(guardrails.check_time_filter(&facts.without_time_bound).err());
+            let access = Access::of(&snapshot.model, &context.caller);
+            let has_time = |cube: &str| metadata::has_time_dimension(&access, cube);
+            exceeded.extend(guardrails.check_time_filter(&facts.without_time_bound, has_time).err());
             // The caller can neither filter by a partition that it may not see, nor learn its name, so the guardrail
             // does not apply.
-            let access = Access::of(&snapshot.model, &context.caller);
             let is_visible = |member: &&Arc<str>| metadata::has_dimension(&access, member);
             let visible: Vec<Arc<str>> = facts.without_partition_filter.iter().filter(is_visible).cloned().collect();
             exceeded.extend(guardrails.check_partition_filter(&visible).err());

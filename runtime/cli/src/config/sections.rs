@@ -203,11 +203,8 @@ fn recommendation_days(s: &mut Section<'_>) -> u16 {
 fn guardrails(s: &mut Section<'_>) -> Guardrails {
     const SECONDS: &str = "a number from 0.001 to 86400";
     let seconds = |text: &str| text.trim().parse::<f64>().ok().filter(|n| (0.001..=86_400.0).contains(n));
-    const COST: &str = "a number from 0 to 1000000000";
-    let cost = |text: &str| {
-        let cost = text.trim().parse::<f64>().ok().filter(|cost| (0.0..=1_000_000_000.0).contains(cost));
-        cost.map(|cost| (cost * 1_000_000.0).round() as u64)
-    };
+    const COST: &str = "a number from 0 to 1000000000 with at most six decimals";
+    let cost = |text: &str| text.trim().parse::<f64>().ok().and_then(terrane_app::cost::micros);
     Guardrails {
         max_execution: s.checked("max_execution_seconds", SECONDS, seconds).map(Duration::from_secs_f64),
         max_rows_returned: s.integer("max_rows_returned", 1..=u64::MAX),

@@ -35,7 +35,7 @@ pub fn start_problems(project: &Project) -> Vec<StartProblem> {
 
 fn channels_problem(project: &Project) -> Option<Diagnostic> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-    let failure = channels::channels(project, &clock).err()?;
+    let failure = channels::channels(project, &clock, None).err()?;
     refused(failure, project.config.anomaly.channels_place.as_ref())
 }
 

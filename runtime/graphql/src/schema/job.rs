@@ -8,6 +8,8 @@ use terrane_wire::jobs::JobAnswer;
 #[derive(Debug, Clone, PartialEq, SimpleObject)]
 pub(crate) struct Job {
     id: ID,
+    /// `query` or `profile`.
+    kind: String,
     /// `pending`, `running`, `complete`, `failed`, `cancelled` or `expired`.
     status: String,
     created_at: String,
@@ -35,6 +37,7 @@ impl From<&StoredJob> for Job {
         let answer = JobAnswer::from(job);
         Job {
             id: answer.job_id.into(),
+            kind: answer.kind.to_owned(),
             status: answer.status.to_owned(),
             created_at: answer.created_at,
             started_at: answer.started_at,

@@ -6,7 +6,7 @@ mod docs;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::header::{CACHE_CONTROL, HeaderValue};
+use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, REFERRER_POLICY};
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use terrane_app::domain::RequestContext;
@@ -22,6 +22,11 @@ use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer};
 const READ: RouteAccess = RouteAccess::Scoped(Scope::Read);
 const WRITE: RouteAccess = RouteAccess::Scoped(Scope::Write);
 const MONITORS: &str = "/api/v1/anomaly/monitors";
+const ACKNOWLEDGE_PAGE: &str = "/api/v1/anomaly/acknowledge";
+/// The content security policy of the page that acknowledges an alert: its own styles and its form.
+const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+);
 const ONE_MONITOR: &str = "/api/v1/anomaly/monitors/{monitor_id}";
 
 pub(super) fn register(routes: Routes) -> Routes {
@@ -40,6 +45,8 @@ pub(super) fn register(routes: Routes) -> Routes {
         .post("/api/v1/anomaly/alerts/{alert_id}/acknowledge", WRITE, &ACKNOWLEDGE, acknowledge)
         .post("/api/v1/anomaly/alerts/{alert_id}/investigate", WRITE, &INVESTIGATE, investigate)
         .post("/api/v1/anomaly/alerts/{alert_id}/resolve", WRITE, &RESOLVE, resolve)
+        .get(ACKNOWLEDGE_PAGE, RouteAccess::Public, &SHOW_LINK, show_link)
+        .post(ACKNOWLEDGE_PAGE, RouteAccess::Public, &FOLLOW_LINK, follow_link)
         .get("/api/v1/anomaly/channels", READ, &CHANNELS, channels)
         .post("/api/v1/anomaly/channels/test", WRITE, &TEST_CHANNEL, test_channel)
         .get("/api/v1/anomaly/deliveries", READ, &DELIVERIES, deliveries)
@@ -158,6 +165,30 @@ async fn moved(app: App, mut call: Call, step: AlertMove) -> Result<Response, Ap
     let seen = service.move_alert(&context, &id, step, &precondition).await;
     let seen = seen.map_err(|error| refused(error, &context))?;
     Ok(with_version(json_answer(&wire::Alert::from(&seen)), seen.alert.version))
+}
+
+async fn show_link(app: App, call: Call) -> Result<Response, ApiError> {
+    let (service, token) = (service(&app, &call)?, wire::link_token_from_parameters(call.query_string())?);
+    let seen = service.alert_of_link(&token).await.map_err(|error| refused(error, &call.context))?;
+    Ok(page(wire::acknowledge_page(&seen)))
+}
+
+async fn follow_link(app: App, call: Call) -> Result<Response, ApiError> {
+    let (service, token) = (service(&app, &call)?, wire::link_token_from_parameters(call.query_string())?);
+    let seen = service.acknowledge_by_link(&call.context, &token).await;
+    let seen = seen.map_err(|error| refused(error, &call.context))?;
+    Ok(page(wire::acknowledge_page(&seen)))
+}
+
+/// Returns a page whose address has a token: no cache and no other page gets the address.
+fn page(html: String) -> Response {
+    let mut response = Response::new(Body::from(html));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(CONTENT_SECURITY_POLICY, PAGE_POLICY);
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    response
 }
 
 async fn channels(app: App, call: Call) -> Result<Response, ApiError> {

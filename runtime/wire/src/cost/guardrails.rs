@@ -33,7 +33,7 @@ pub(crate) const LIMITS: &[&str] = &[
 const SIZE: &str = "a size like \"10GB\"";
 const NO_BYTES: &str = "guardrail `max_bytes_scanned` is not checked: no warehouse reports the bytes of a query";
 const SECONDS: &str = "a number from 0.001 to 86400";
-const COST: &str = "a number from 0 to 1000000000";
+const COST: &str = "a number from 0 to 1000000000 with at most six decimals";
 const CHECK: &[&str] = &["query", "user_id"];
 
 /// Guardrails to set. A limit that is left out or null is none.
@@ -194,8 +194,9 @@ fn percent(fields: &Fields<'_>, path: &Path<'_>) -> Result<Option<u8>, FieldErro
 
 /// Reads an amount of the currency, and returns it in millionths.
 fn amount(fields: &Fields<'_>, path: &Path<'_>, name: &'static str) -> Result<Option<u64>, FieldError> {
-    let amount = number(fields, path, name, COST, 0.0..=1_000_000_000.0)?;
-    Ok(amount.map(|amount| (amount * 1_000_000.0).round() as u64))
+    let Some(amount) = number(fields, path, name, COST, 0.0..=1_000_000_000.0)? else { return Ok(None) };
+    let micros = terrane_app::cost::micros(amount);
+    micros.map(Some).ok_or_else(|| path.field(name).invalid_value(&amount.to_string(), COST))
 }
 
 fn number(

@@ -292,6 +292,7 @@ impl ErrorBody {
             | MonitorError::UnknownDetection
             | MonitorError::UnknownAlert
             | MonitorError::UnknownDelivery => ErrorBody::new(Code::NotFound, message),
+            MonitorError::ExpiredLink => ErrorBody::new(Code::Gone, message).detail("reason", "link_expired"),
             MonitorError::NotOwner => {
                 ErrorBody::new(Code::Forbidden, message).detail("required_scope", Scope::Admin.as_str())
             }

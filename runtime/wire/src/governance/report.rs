@@ -284,7 +284,8 @@ fn pairs(heading: &str, rows: &[(&str, usize)]) -> String {
     format!("<h2>{heading}</h2>\n<table>\n<tbody>\n{rows}</tbody>\n</table>\n")
 }
 
-fn escape(text: &str) -> String {
+/// Escapes text for HTML.
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -277,6 +277,39 @@ fn messages_reach_channels_in_their_published_formats() {
 }
 
 #[test]
+fn links_of_messages_acknowledge_by_a_form_and_never_by_a_get() {
+    let receiver = Receiver::start();
+    let shop = Shop::new(&receiver, None);
+    shop.monitor("boss", &json!({"channels": [{"type": "webhook", "target": "ops"}]}));
+    let received = receiver.wait(1);
+    let alert = &received[0].body["data"]["alerts"][0];
+    let link = alert["acknowledge_link"].as_str().unwrap().strip_prefix("https://terrane.example").unwrap();
+    // The reader of a message has no credential.
+    let address = shop.server.as_ref().unwrap().address;
+    let open = |method: &str, link: &str| request_as(address, None, method, link, None).unwrap();
+    let state =
+        || shop.ask("boss", "GET", &format!("/api/v1/anomaly/alerts/{}", alert["id"].as_str().unwrap()), None).1;
+    for _ in 0..2 {
+        let page = open("GET", link);
+        assert_eq!(page.status, 200);
+        assert!(page.body.contains("<form method=\"post\">") && page.body.contains("is triggered"), "{}", page.body);
+        assert_eq!(state()["status"], "TRIGGERED", "a GET changes nothing");
+    }
+    assert_eq!(open("POST", &format!("{link}x")).status, 404);
+    assert_eq!(state()["status"], "TRIGGERED");
+    let page = open("POST", link);
+    assert!(
+        page.status == 200 && page.body.contains("is acknowledged") && !page.body.contains("<form"),
+        "{}",
+        page.body
+    );
+    let acknowledged = state();
+    assert_eq!((&acknowledged["status"], &acknowledged["acknowledged_by"]), (&json!("ACKNOWLEDGED"), &json!("link")));
+    assert_eq!(open("POST", link).status, 200, "a repeated step changes nothing");
+    assert_eq!(state()["version"], acknowledged["version"]);
+}
+
+#[test]
 fn failed_messages_are_sent_again_in_their_order() {
     let receiver = Receiver::start();
     let shop = Shop::new(&receiver, None);

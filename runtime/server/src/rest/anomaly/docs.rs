@@ -50,6 +50,31 @@ const fn described(status: u16, description: &'static str, content: &'static [Co
     ResponseDoc { status, description, content, compression: Compression::Accepted }
 }
 
+const TOKEN: Parameter = Parameter::query("token", ParameterKind::String, "the token of the link in a message");
+const OF_LINKS: &[Code] = &[Code::InvalidQuery, Code::NotFound, Code::Gone, Code::StateUnavailable];
+
+pub(super) static SHOW_LINK: Doc = Doc {
+    id: "alert_of_link",
+    tag: TAG,
+    summary: "A page with a form that acknowledges the alert of a link; changes nothing",
+    parameters: &[TOKEN],
+    body: None,
+    answers: &[described(200, "the page", &[Content::Text("text/html")])],
+    errors: OF_LINKS,
+    detail_errors: &[],
+};
+
+pub(super) static FOLLOW_LINK: Doc = Doc {
+    id: "acknowledge_by_link",
+    tag: TAG,
+    summary: "Acknowledge the alert of a link; the token is the credential",
+    parameters: &[TOKEN],
+    body: None,
+    answers: &[described(200, "the page with the new state", &[Content::Text("text/html")])],
+    errors: &[Code::InvalidQuery, Code::NotFound, Code::Gone, Code::Conflict, Code::StateUnavailable],
+    detail_errors: &[],
+};
+
 pub(super) static CREATE: Doc = Doc {
     id: "create_monitor",
     tag: TAG,

@@ -39,7 +39,7 @@ const TYPES: &[(LogicalType, &str)] = &[
 /// The reserved words of the ANSI mode, and words that cannot be a table's alias in the default mode.
 const RESERVED: &str = "\
     all and anti any array as asc at authorization between both by case cast check collate collation column constraint \
-    create cross cube current_date current_time current_timestamp current_user default delete desc describe distinct \
+    create cross cube current_date current_path current_time current_timestamp current_user default delete desc describe distinct \
     div drop else end escape except exists explain extract false fetch filter for foreign from full function grant \
     group grouping having in inner insert intersect interval into is join lateral leading left like limit localtime \
     localtimestamp map minus natural not null offset on only or order outer overlaps partition percent pivot position \

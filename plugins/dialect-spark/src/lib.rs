@@ -39,14 +39,14 @@ const TYPES: &[(LogicalType, &str)] = &[
 
 /// The reserved words of the ANSI mode, and words that cannot be a table's alias in the default mode.
 const RESERVED: &str = "\
-    all and anti any array as asc at authorization between both by case cast check collate collation column constraint \
-    create cross cube current_date current_time current_timestamp current_user default delete desc describe distinct \
-    div drop else end escape except exists explain extract false fetch filter for foreign from full function grant \
-    group grouping having in inner insert intersect interval into is join lateral leading left like limit localtime \
-    localtimestamp map minus natural not null offset on only or order outer overlaps partition percent pivot position \
-    primary qualify range recursive references regexp right rlike rollup row rows select semi session_user set some \
-    sort struct substring table tablesample then time timestamp to trailing true truncate union unique unknown unpivot \
-    update user using values when where window with within";
+    all and anti any array as asc at authorization between both by case cast check collate collation column \
+    constraint create cross cube current_date current_path current_time current_timestamp current_user default delete \
+    desc describe distinct div drop else end escape except exists explain extract false fetch filter for foreign from \
+    full function grant group grouping having in inner insert intersect interval into is join lateral leading left \
+    like limit localtime localtimestamp map minus natural not null offset on only or order outer overlaps partition \
+    percent pivot position primary qualify range recursive references regexp right rlike rollup row rows select semi \
+    session_user set some sort struct substring table tablesample then time timestamp to trailing true truncate union \
+    unique unknown unpivot update user using values when where window with within";
 
 /// Returns the profile. Native tests call this function as well.
 pub fn profile() -> Profile {

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use arrow::array::{Array as _, ArrayRef, AsArray as _, RecordBatch};
+use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use futures_util::StreamExt as _;
@@ -87,6 +88,13 @@ fn rows(batches: &[RecordBatch]) -> Value {
 
 /// Returns the cells of a column as text. Bytes are UTF-8.
 fn cells(column: &ArrayRef) -> Vec<Value> {
+    // The formatter does not know zones by name. Instants are in UTC.
+    let column = match column.data_type() {
+        DataType::Timestamp(unit, Some(_)) => {
+            &cast(column, &DataType::Timestamp(*unit, None)).unwrap_or(column.clone())
+        }
+        _ => column,
+    };
     let options = FormatOptions::default().with_display_error(true);
     let formatter = ArrayFormatter::try_new(column, &options);
     let cell = |row: usize| match &formatter {

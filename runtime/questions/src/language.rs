@@ -60,6 +60,8 @@ pub(crate) enum Meaning {
     HowMuch,
     /// `how did`: a measure follows.
     How,
+    /// A verb such as `change`, which needs a step of time or a comparison.
+    Change,
     /// A question for a quality, such as `how old`: its index in the superlatives of the language.
     Quality(u16),
     /// A season, which has no fixed months.
@@ -121,7 +123,7 @@ pub(crate) enum NamedDay {
     Weekday(i8, i8, i8),
 }
 
-const MEANINGS: [(&str, Meaning); 69] = [
+const MEANINGS: [(&str, Meaning); 70] = [
     ("group", Meaning::Group),
     ("and", Meaning::And),
     ("top", Meaning::Top),
@@ -167,6 +169,7 @@ const MEANINGS: [(&str, Meaning); 69] = [
     ("how_many", Meaning::HowMany),
     ("how_much", Meaning::HowMuch),
     ("how", Meaning::How),
+    ("change", Meaning::Change),
     ("seasons", Meaning::Season),
     ("weekdays", Meaning::Weekday),
     ("ignore", Meaning::Ignore),

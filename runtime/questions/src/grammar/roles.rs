@@ -19,6 +19,8 @@ mod words;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jiff::civil::Date;
+
 use super::items::{Candidates, Context, Item, ItemKind, TimeItem};
 use super::values::spellings;
 use crate::draft::{
@@ -45,6 +47,8 @@ pub(super) struct Reader<'r> {
     vocabulary: &'r Vocabulary,
     values: &'r KnownValues,
     language: &'r Language,
+    /// The date of the newest data, or today.
+    newest: Date,
     items: Vec<Item>,
     draft: Draft,
     pieces: Vec<Piece>,
@@ -90,6 +94,8 @@ struct State {
     conditions_of_values: Vec<(Arc<str>, String)>,
     /// The words that need a measure, such as `how much`.
     needs_measure: Option<NeededMeasure>,
+    /// The verb that needs a step of time or a comparison, such as `change`.
+    change: Option<String>,
     /// The quality that the question asks for, as in `how old`.
     quality: Option<Ranking>,
     /// The text of the last word that ranks, such as `highest`.
@@ -131,7 +137,7 @@ enum Role {
 
 impl<'r> Reader<'r> {
     pub(super) fn new(context: Context<'r>, items: Vec<Item>) -> Self {
-        let Context { vocabulary, values, language, .. } = context;
+        let Context { vocabulary, values, language, newest } = context;
         let main_cube = main_cube(vocabulary, &items);
         // `on average` after the last member belongs to the members before it.
         let is_member = |item: &Item| matches!(item.kind, ItemKind::Member(_));
@@ -144,6 +150,7 @@ impl<'r> Reader<'r> {
             vocabulary,
             values,
             language,
+            newest,
             items,
             draft: Draft::default(),
             pieces: Vec::new(),
@@ -206,6 +213,9 @@ impl<'r> Reader<'r> {
     fn time(&mut self, text: &str, time: TimeItem) -> usize {
         self.state.groups = false;
         let meaning = match &time.range {
+            DraftRange::Words(words) if time.is_dated => {
+                format!("the time {words}, the last one until {}", self.newest)
+            }
             DraftRange::Words(words) => format!("the time {words}"),
             DraftRange::Between(start, end) => {
                 let day = |day: &Option<Arc<str>>| day.as_deref().unwrap_or("open").to_owned();

@@ -221,6 +221,67 @@ const QUESTIONS: &[(&str, &str)] = &[
     ),
     ("how fast do planes of each manufacturer fly", "flights.average_speed by planes.manufacturer"),
     ("Which airlines don't fly from LGA?", "? don't"),
+    (
+        "What were the five most common destinations from JFK?",
+        "flights.count by flights.dest where flights.origin equals JFK order flights.count desc limit 5",
+    ),
+    ("How many flights did each airline operate in December?", "flights.count by airlines.name in 2013-12"),
+    (
+        "Compare JFK and LGA by cancellation rate",
+        "cancellation_rate by flights.origin where flights.origin inList JFK,LGA",
+    ),
+    ("How did the average arrival delay change from January to June?", "? change"),
+    ("How did the cancellation rate change by month?", "cancellation_rate by month"),
+    ("delays by airline", "? delays"),
+    (
+        "How far do Delta flights go on average?",
+        "flights.average_distance where airlines.name equals Delta Air Lines Inc.",
+    ),
+    ("How many flights used Airbus planes?", "flights.count where planes.manufacturer inList AIRBUS,AIRBUS INDUSTRIE"),
+    (
+        "The three airlines with the oldest planes",
+        "flights.average_plane_age by airlines.name order flights.average_plane_age desc limit 3",
+    ),
+    (
+        "Which month was the warmest on average?",
+        "weather.average_temperature by month order weather.average_temperature desc limit 1",
+    ),
+    (
+        "Average departure delay of flights over 1000 miles",
+        "flights.average_departure_delay where flights.distance gt 1000",
+    ),
+    ("Total flights by quarter in 2013", "flights.count by quarter in 2013"),
+    (
+        "the airline with the lowest punctuality in May",
+        "flights.punctuality by airlines.name in 2013-05 order flights.punctuality asc limit 1",
+    ),
+    ("Which airlines had more than 5000 late flights?", "flights.late by airlines.name where flights.late gt 5000"),
+    (
+        "Give me the number of flights per carrier, most first",
+        "flights.count by flights.carrier order flights.count desc",
+    ),
+    (
+        "flights from JFK to Los Angeles in the first week of March",
+        "flights.count where flights.origin equals JFK where dest_airport.name equals Los Angeles Intl in 2013-03-01..2013-03-07",
+    ),
+    (
+        "Which route had the most flights in Q3?",
+        "flights.count by flights.route in 2013-Q3 order flights.count desc limit 1",
+    ),
+    (
+        "How many planes made by Airbus are there?",
+        "planes.count where planes.manufacturer inList AIRBUS,AIRBUS INDUSTRIE",
+    ),
+    (
+        "on-time rate of Delta and United by quarter",
+        "on_time_rate by quarter where airlines.name inList Delta Air Lines Inc.,United Air Lines Inc.",
+    ),
+    ("Was the cancellation rate higher in February or in March?", "? higher"),
+    ("number of flights by weekday", "? weekday"),
+    (
+        "What was the least punctual airline in December?",
+        "flights.punctuality by airlines.name in 2013-12 order flights.punctuality asc limit 1",
+    ),
     ("on average, which airline has the most flights", "? flights"),
     ("how many flights were diverted", "flights.diverted"),
     ("flights that left on time by airline", "flights.on_time by airlines.name"),

@@ -20,6 +20,7 @@ impl Reader<'_> {
         let is_ranked = self.state.rank.is_some();
         self.complete_ranking();
         self.check_aggregate();
+        self.check_change();
         self.check_order();
         let ranks =
             is_ranked || self.draft.limit.is_some() || self.draft.order.is_some() || self.draft.granularity.is_some();
@@ -90,6 +91,14 @@ impl Reader<'_> {
             entry.kind == MemberKind::Measure && self.is_of_main_cube(entry) && entry.unit.as_ref() == Some(unit)
         });
         measures.map(|entry| Arc::clone(&entry.name)).take(MAX_CHOICES).collect()
+    }
+
+    /// Asks the caller for a step of time if the question asks how values change.
+    fn check_change(&mut self) {
+        let has_groups = !self.draft.groups.is_empty() || self.draft.granularity.is_some();
+        if let Some(text) = self.state.change.take().filter(|_| !has_groups && self.draft.compare.is_none()) {
+            self.unclear(&text, format!("`{text}` needs a step of time, such as `by month`"), Vec::new());
+        }
     }
 
     /// Asks the caller about a word such as `average` that no measure of the question fits.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{DraftValue, ItemKind, MAX_CHOICES, MAX_VALUES, Reader, certainty_of};
 use crate::draft::Unit;
 use crate::language::{Direction, Meaning};
-use crate::members::KnownValue;
+use crate::members::{KnownValue, MemberKind};
 use crate::spelling::spelled;
 
 impl Reader<'_> {
@@ -45,7 +45,8 @@ impl Reader<'_> {
         let others = values.iter().map(|known| &known.member).filter(|other| *other != member);
         self.alternatives = others.map(Arc::clone).collect();
         self.alternatives.dedup();
-        if list.is_compared && end > at + 1 {
+        let is_compared = list.is_compared || std::mem::take(&mut self.state.compares_times);
+        if is_compared && end > at + 1 {
             self.group(member);
         }
         self.filter_values(at..end, member, &found);
@@ -158,6 +159,12 @@ impl Reader<'_> {
         if self.is_unit_of_answer(at) {
             return self.unit_of_answer(text);
         }
+        // A word in the names of many members.
+        let named = self.measures_named(text);
+        if !named.is_empty() {
+            self.unclear(text, format!("`{text}` is a part of several names"), named);
+            return 1;
+        }
         let choices = self.text_dimensions();
         let message = match choices.is_empty() {
             true => format!("`{text}` is unknown"),
@@ -165,6 +172,17 @@ impl Reader<'_> {
         };
         self.unclear(text, message, choices);
         1
+    }
+
+    /// Returns the measures of the main cube whose names contain a word.
+    fn measures_named(&self, text: &str) -> Vec<Arc<str>> {
+        let root = self.language.root(&self.language.stem(&text.to_lowercase()));
+        let measures = self.vocabulary.entries().filter(|(index, entry)| {
+            matches!(entry.kind, MemberKind::Measure | MemberKind::Metric)
+                && self.is_of_main_cube(entry)
+                && self.vocabulary.roots(*index).contains(&root)
+        });
+        measures.map(|(_, entry)| Arc::clone(&entry.name)).take(MAX_CHOICES).collect()
     }
 
     /// Returns whether the word at a place names the unit of the answer, as in `in miles` and `how many inches of rain`.

@@ -28,6 +28,8 @@ impl Reader<'_> {
             _ if self.state.sorts => Role::Operand,
             // A ranked measure, as in `top 5 carriers by flights` and `most flights`.
             (true, _, Some(_)) if self.draft.values.is_empty() => Role::Value,
+            // `JFK and LGA by cancellation rate`
+            (true, ..) if self.draft.values.is_empty() && !self.may_group(candidates) => Role::Value,
             (true, ..) => Role::Group,
             (_, true, None) => Role::Group,
             (_, _, Some(_)) if self.ranks_groups() && self.may_group(candidates) => Role::Group,

@@ -35,6 +35,7 @@ impl Reader<'_> {
             Meaning::Quality(index) => {
                 self.state.quality = Some(Ranking { index, text: text.to_owned(), candidates: None });
             }
+            Meaning::Change => self.state.change = Some(text.to_owned()),
             Meaning::Season | Meaning::Weekday => return self.vague_time(text, meaning),
             Meaning::Group => {
                 // The agent of a verb, as in `operated by United`.

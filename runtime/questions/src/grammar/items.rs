@@ -282,8 +282,11 @@ impl Place<'_> {
         let (stems, vocabulary) = (self.stems(), self.context.vocabulary);
         let Some((1, Meaning::Verb)) = self.context.language.phrase(&stems) else { return None };
         let (length, meaning) = self.context.language.phrase(&stems[1..])?;
-        let is_number = |token: &Token| matches!(token.kind, TokenKind::Number(_));
-        if !(compares(meaning) || meaning == Meaning::Since) || !self.tokens.get(1 + length).is_some_and(is_number) {
+        let TokenKind::Number(number) = self.tokens.get(1 + length)?.kind else { return None };
+        let place = Place { tokens: &self.tokens[1 + length..], corrected: &self.corrected[1 + length..], ..*self };
+        // A number with a unit finds its dimension by the unit.
+        let is_plain = matches!(place.number(number), (_, ItemKind::Number(_, None)));
+        if !is_plain || !(compares(meaning) || meaning == Meaning::Since) {
             return None;
         }
         let mut members = vocabulary.partial(&stems[..1])?.members;

@@ -116,6 +116,16 @@ const VALUES: [(&str, &str, u64); 29] = [
 ];
 
 const QUESTIONS: &[(&str, &str)] = &[
+    ("Number of flights that left more than 2 hours late", "flights.count where flights.departure_delay gt 120"),
+    ("Which planes are the oldest?", "planes.oldest by planes.tailnum order planes.oldest asc"),
+    (
+        "Which airline is the fastest?",
+        "flights.average_speed by airlines.name order flights.average_speed desc limit 1",
+    ),
+    (
+        "Punctuality per quarter for flights of Delta",
+        "flights.punctuality by quarter where airlines.name equals Delta Air Lines Inc.",
+    ),
     // Maxima and minima.
     ("What was the longest departure delay?", "flights.worst_departure_delay"),
     (

@@ -21,7 +21,7 @@ impl Reader<'_> {
             return length;
         }
         let in_groups = self.state.groups && self.continues_groups(at);
-        if self.is_ranked_thing(candidates) {
+        if !in_groups && self.is_ranked_thing(candidates) {
             return self.piece(text, "the rows that are ranked".to_owned(), candidates.certainty);
         }
         let role = match (in_groups, self.state.is_which, self.state.rank) {
@@ -261,7 +261,8 @@ impl Reader<'_> {
     pub(super) fn continues_groups(&self, at: usize) -> bool {
         let before = self.items[..at].iter().rev().map(|item| &item.kind);
         let mut before = before.skip_while(|kind| matches!(kind, ItemKind::Word(Meaning::Ignore | Meaning::HowMany)));
-        matches!(before.next(), Some(ItemKind::Word(Meaning::Group | Meaning::And) | ItemKind::Step(..)))
+        let is_direct = at > 0 && matches!(self.items[at - 1].kind, ItemKind::Step(..));
+        is_direct || matches!(before.next(), Some(ItemKind::Word(Meaning::Group | Meaning::And)))
     }
 
     /// Returns whether the next member is the group that `top 5` ranks.

@@ -126,9 +126,19 @@ impl Reader<'_> {
             return;
         };
         self.add_value(&name);
-        let direction = if superlative.is_descending { "descending" } else { "ascending" };
+        // The year of the `oldest` is a minimum, although the age is high.
+        let index = self.vocabulary.index_of(&name);
+        let is_own = index.is_some_and(|index| {
+            ranking.candidates.as_ref().is_some_and(|candidates| candidates.members.contains(&index))
+        });
+        let is_descending = match index.and_then(|index| self.vocabulary.entry(index).aggregation) {
+            Some(Aggregation::Minimum) if is_own => false,
+            Some(Aggregation::Maximum) if is_own => true,
+            _ => superlative.is_descending,
+        };
+        let direction = if is_descending { "descending" } else { "ascending" };
         self.piece(&ranking.text, format!("ordered by {name}, {direction}"), 0.9);
-        self.draft.order = Some(DraftOrder { member: name, is_descending: superlative.is_descending });
+        self.draft.order = Some(DraftOrder { member: name, is_descending });
     }
 
     /// Returns the measure that an adjective ranks by: one of the question's measures with the quality, or else a
@@ -169,7 +179,18 @@ impl Reader<'_> {
                 self.main_cube = Some(Arc::clone(cube));
             }
         }
-        let members = self.of_aggregation(members, aggregation.unwrap_or(Aggregation::Average));
+        // The speed of the main cube's rows takes precedence over the speed of the wind.
+        let is_own = |index: &usize| self.is_of_main_cube(self.vocabulary.entry(*index));
+        if members.iter().any(is_own) {
+            members.retain(is_own);
+        }
+        // Without a cube, the aggregation does not decide between the wind's speed and a plane's.
+        let cube_of = |index: &usize| self.vocabulary.entry(*index).cube.as_ref();
+        let is_open = self.main_cube.is_none() && members.iter().any(|index| cube_of(index) != cube_of(&members[0]));
+        let members = match is_open {
+            true => members,
+            false => self.of_aggregation(members, aggregation.unwrap_or(Aggregation::Average)),
+        };
         if members.is_empty() {
             let choices = self.choices_of(MemberKind::Measure);
             self.unclear(&ranking.text, format!("no measure is known for `{}`", ranking.text), choices);

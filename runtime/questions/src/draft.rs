@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::spelling::is_misspelled;
+
 /// A query by the names of members.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Draft {
@@ -144,6 +146,16 @@ pub struct Lookup {
     pub spellings: Vec<String>,
     /// The spellings of the single words, which are looked up if no value contains the words together.
     pub parts: Vec<String>,
+    /// Parts of the single words that remain after a typing mistake. They are looked up if no value contains a word; a
+    /// value that contains a part counts only if it also [is spelled alike](Self::is_misspelled).
+    pub fragments: Vec<String>,
+}
+
+impl Lookup {
+    /// Returns whether one of the words is a word of a value with a typing mistake.
+    pub fn is_misspelled(&self, value: &str) -> bool {
+        self.spellings.iter().chain(&self.parts).any(|word| is_misspelled(word, value))
+    }
 }
 
 /// A question that has been interpreted.

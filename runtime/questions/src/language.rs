@@ -3,7 +3,7 @@
 //! In: a data file with one line for each meaning, `meaning: phrase | phrase`. Out: phrases, indexed by their first
 //! word. Phrases are compared by the stems of their words.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use crate::draft::{Aggregation, Desired};
@@ -56,6 +56,17 @@ pub(crate) enum Meaning {
     Share,
     Which,
     HowMany,
+    /// `how much`: a measure follows, and rows are not counted.
+    HowMuch,
+    /// `how did`: a measure follows.
+    How,
+    /// A verb such as `change`, which needs a step of time or a comparison.
+    Change,
+    /// A question for a quality, such as `how old`: its index in the superlatives of the language.
+    Quality(u16),
+    /// A season, which has no fixed months.
+    Season,
+    Weekday,
     /// A word that holds a sentence together, such as `the`.
     Ignore,
     /// A verb that adds nothing to the members around it, such as `have` and `go`.
@@ -112,7 +123,7 @@ pub(crate) enum NamedDay {
     Weekday(i8, i8, i8),
 }
 
-const MEANINGS: [(&str, Meaning); 64] = [
+const MEANINGS: [(&str, Meaning); 70] = [
     ("group", Meaning::Group),
     ("and", Meaning::And),
     ("top", Meaning::Top),
@@ -123,6 +134,7 @@ const MEANINGS: [(&str, Meaning); 64] = [
     ("total", Meaning::Aggregate(Aggregation::Sum)),
     ("maximum", Meaning::Aggregate(Aggregation::Maximum)),
     ("minimum", Meaning::Aggregate(Aggregation::Minimum)),
+    ("distinct", Meaning::Aggregate(Aggregation::CountDistinct)),
     ("ascending", Meaning::Ascending),
     ("descending", Meaning::Descending),
     ("sort", Meaning::Sort),
@@ -155,6 +167,11 @@ const MEANINGS: [(&str, Meaning); 64] = [
     ("share", Meaning::Share),
     ("which", Meaning::Which),
     ("how_many", Meaning::HowMany),
+    ("how_much", Meaning::HowMuch),
+    ("how", Meaning::How),
+    ("change", Meaning::Change),
+    ("seasons", Meaning::Season),
+    ("weekdays", Meaning::Weekday),
     ("ignore", Meaning::Ignore),
     ("verbs", Meaning::Verb),
     ("percent", Meaning::Percent),
@@ -195,9 +212,11 @@ pub struct Language {
     /// The words before the unit of an answer, such as `in`.
     unit_words: Vec<String>,
     superlatives: Vec<Superlative>,
+    /// The words of comparisons such as `older`, with the stems of the words for their qualities.
+    comparatives: HashMap<String, Vec<String>>,
     named_days: Vec<NamedDay>,
     /// The roots of words in the names of measures of which high or low values are desired.
-    desired: HashMap<String, Desired>,
+    desired: Vec<(Vec<String>, Desired)>,
     /// The stems of words that mark a member as an origin (`from`) or a destination (`to`).
     directions: HashMap<String, Direction>,
     /// The stems of abbreviations and other synonyms, with the stem that they stand for.
@@ -235,8 +254,9 @@ impl Language {
             links: Vec::new(),
             unit_words: Vec::new(),
             superlatives: Vec::new(),
+            comparatives: HashMap::new(),
             named_days: Vec::new(),
-            desired: HashMap::new(),
+            desired: Vec::new(),
             directions: HashMap::new(),
             same: HashMap::new(),
             phrases: HashMap::new(),
@@ -276,8 +296,10 @@ impl Language {
             "to_names" => self.add_directions(&parts, Direction::To),
             "desired_high" => self.add_desired(&parts, Desired::High),
             "desired_low" => self.add_desired(&parts, Desired::Low),
-            "superlatives_high" => parts.iter().for_each(|part| self.add_superlative(part, true)),
-            "superlatives_low" => parts.iter().for_each(|part| self.add_superlative(part, false)),
+            "superlatives_high" => parts.iter().for_each(|part| self.add_superlative(part, true, Meaning::Superlative)),
+            "superlatives_low" => parts.iter().for_each(|part| self.add_superlative(part, false, Meaning::Superlative)),
+            "how_qualities" => parts.iter().for_each(|part| self.add_superlative(part, true, Meaning::Quality)),
+            "comparatives" => parts.iter().for_each(|part| self.add_comparative(part)),
             "unit_words" => self.unit_words = parts.iter().map(|part| (*part).to_owned()).collect(),
             "links" => self.links = parts.iter().map(|part| (*part).to_owned()).collect(),
             "verbs" => list.split_whitespace().for_each(|verb| self.add(verb, Meaning::Verb)),
@@ -316,17 +338,25 @@ impl Language {
     }
 
     fn add_desired(&mut self, parts: &[&str], desired: Desired) {
-        let roots: Vec<String> = parts.iter().map(|word| self.root(&self.stem(word))).collect();
-        self.desired.extend(roots.into_iter().map(|root| (root, desired)));
+        let roots_of = |phrase: &&str| phrase.split(' ').map(|word| self.root(&self.stem(word))).collect();
+        let phrases: Vec<Vec<String>> = parts.iter().map(roots_of).collect();
+        self.desired.extend(phrases.into_iter().map(|roots| (roots, desired)));
     }
 
-    /// Adds a line part such as `fastest>speed velocity`.
-    fn add_superlative(&mut self, part: &str, is_descending: bool) {
+    /// Adds a line part such as `fastest>speed velocity` or `how fast>speed velocity`.
+    fn add_superlative(&mut self, part: &str, is_descending: bool, meaning: fn(u16) -> Meaning) {
         let (phrases, qualities) = part.split_once('>').unwrap_or((part, ""));
         let qualities = qualities.split_whitespace().map(|word| self.stem(word)).collect();
         let Ok(index) = u16::try_from(self.superlatives.len()) else { return };
         self.superlatives.push(Superlative { qualities, is_descending });
-        phrases.split('/').for_each(|phrase| self.add(phrase, Meaning::Superlative(index)));
+        phrases.split('/').for_each(|phrase| self.add(phrase, meaning(index)));
+    }
+
+    /// Adds a line part such as `older>age`.
+    fn add_comparative(&mut self, part: &str) {
+        let (words, qualities) = part.split_once('>').unwrap_or((part, ""));
+        let qualities: Vec<String> = qualities.split_whitespace().map(|word| self.stem(word)).collect();
+        self.comparatives.extend(words.split('/').map(|word| (word.to_owned(), qualities.clone())));
     }
 
     /// Adds a day such as `christmas day=12-25`, or `labor day=09-1-1` for the first Monday of September.
@@ -416,13 +446,23 @@ impl Language {
         self.superlatives.get(usize::from(index))
     }
 
+    /// Returns the stems of the words for the quality that a comparison such as `older than` compares; none for others.
+    pub(crate) fn compared_quality(&self, phrase: &str) -> &[String] {
+        let first = phrase.split(' ').next().map(str::to_lowercase).unwrap_or_default();
+        self.comparatives.get(&first).map_or(&[], Vec::as_slice)
+    }
+
     pub(crate) fn named_day(&self, index: u16) -> Option<NamedDay> {
         self.named_days.get(usize::from(index)).copied()
     }
 
-    /// Returns whether high or low values of a measure are desired, according to a word in its name.
-    pub(crate) fn desired(&self, root: &str) -> Option<Desired> {
-        self.desired.get(root).copied()
+    /// Returns whether high or low values of a measure are desired, according to the roots of the words in its name.
+    /// `None` if no word shows it, or if words contradict each other.
+    pub(crate) fn desired(&self, roots: &HashSet<String>) -> Option<Desired> {
+        let is_named = |words: &[String]| words.iter().all(|word| roots.contains(word));
+        let mut found = self.desired.iter().filter(|(words, _)| is_named(words)).map(|(_, desired)| *desired);
+        let first = found.next()?;
+        found.all(|other| other == first).then_some(first)
     }
 
     /// Returns whether a word has an ending, as plurals have.

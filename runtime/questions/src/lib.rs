@@ -12,6 +12,7 @@ mod draft;
 mod grammar;
 mod language;
 mod members;
+mod spelling;
 mod times;
 mod token;
 

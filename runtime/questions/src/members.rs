@@ -13,7 +13,7 @@ use crate::language::{Direction, Language, nearest};
 /// The largest number of members that a part of a phrase may match. A part that matches more members is ignored.
 const MAX_PARTIAL: usize = 6;
 /// The largest number of words of a phrase.
-const MAX_WORDS: usize = 8;
+const MAX_WORDS: usize = 12;
 
 /// The kinds of members.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -190,9 +190,14 @@ impl Vocabulary {
                 if let [stem] = &stems[..] {
                     add(vocabulary.by_root.entry(language.root(stem)).or_default(), member);
                 }
-                let of_first = vocabulary.phrases.entry(stems[0].clone()).or_default();
-                if !of_first.iter().any(|known| known.stems == stems && known.member == member) {
-                    of_first.push(Phrase { stems, member, is_synonym, is_name: number == 0 });
+                // `Hour of day` is also the name `hour day`, to which `hour of the day` is shortened.
+                let shorter = stems.iter().filter(|stem| !language.is_link(stem)).cloned().collect::<Vec<String>>();
+                let is_shorter = shorter.len() > 1 && shorter.len() < stems.len();
+                for stems in [Some(stems), is_shorter.then_some(shorter)].into_iter().flatten() {
+                    let of_first = vocabulary.phrases.entry(stems[0].clone()).or_default();
+                    if !of_first.iter().any(|known| known.stems == stems && known.member == member) {
+                        of_first.push(Phrase { stems, member, is_synonym, is_name: number == 0 });
+                    }
                 }
             }
             vocabulary.roots.push(roots);
@@ -274,8 +279,7 @@ impl Vocabulary {
 
     /// Returns the end of a member's values that its unit or the words of its name mark as desired.
     pub(crate) fn desired(&self, member: usize, language: &Language) -> Option<Desired> {
-        let found: Vec<Desired> = self.roots[member].iter().filter_map(|root| language.desired(root)).collect();
-        found.first().copied().filter(|first| found.iter().all(|other| other == first))
+        language.desired(&self.roots[member])
     }
 
     /// Returns the members that have a phrase of one word with the same root as the stem.

@@ -81,7 +81,8 @@ pub(super) fn items(tokens: &[Token], context: Context<'_>) -> Vec<Item> {
     let (mut at, mut year) = (0, None);
     while at < tokens.len() {
         let before = items.last();
-        let place = Place { tokens: &tokens[at..], corrected: &corrected[at..], context, before, year };
+        let before_fillers = items.iter().rev().find(|item| item.kind != ItemKind::Word(Meaning::Ignore));
+        let place = Place { tokens: &tokens[at..], corrected: &corrected[at..], context, before, before_fillers, year };
         let (length, kind) = match place.time() {
             Some(FoundTime { length, range, days, year: own, is_dated }) => {
                 year = own.or(year);
@@ -126,6 +127,8 @@ struct Place<'p> {
     corrected: &'p [bool],
     context: Context<'p>,
     before: Option<&'p Item>,
+    /// The last item that is no filler word.
+    before_fillers: Option<&'p Item>,
     /// The year of the last time with a year.
     year: Option<i16>,
 }
@@ -140,6 +143,8 @@ impl Place<'_> {
         };
         let is_better = match &kind {
             ItemKind::Unknown | ItemKind::Quoted => true,
+            // `how much rain fell` needs a measure.
+            ItemKind::Member(_) if self.follows_how_much() => false,
             ItemKind::Member(candidates) if candidates.certainty < 1.0 => {
                 quality <= Quality::Beginning && words >= length
             }
@@ -193,9 +198,17 @@ impl Place<'_> {
             TokenKind::Percent(share) => return (1, ItemKind::Number(share, Some(Unit::Percent))),
             _ => {}
         }
+        if let Some(candidates) = self.compared_verb() {
+            return (1, ItemKind::Member(candidates));
+        }
         match (phrase, member) {
             (Some((length, meaning)), Some((other, _)))
                 if length > other || (length == other && Self::is_word(meaning)) =>
+            {
+                self.word(&stems, length, meaning)
+            }
+            (Some((length, meaning @ Meaning::Superlative(_))), Some((other, candidates)))
+                if self.adds_cube(&stems[length..other], &candidates) =>
             {
                 self.word(&stems, length, meaning)
             }
@@ -226,6 +239,11 @@ impl Place<'_> {
         Some((length, meaning))
     }
 
+    /// Returns whether the item before the filler words is `how much`.
+    fn follows_how_much(&self) -> bool {
+        self.before_fillers.is_some_and(|item| item.kind == ItemKind::Word(Meaning::HowMuch))
+    }
+
     /// Returns whether the previous item is a numeric dimension. `after 2000` is then a comparison and not a time.
     fn follows_number(&self) -> bool {
         let Some(ItemKind::Member(candidates)) = self.before.map(|item| &item.kind) else { return false };
@@ -242,8 +260,39 @@ impl Place<'_> {
     /// Returns whether a phrase of the language takes precedence over a member with the same name. Verbs and units of
     /// time do not; a unit has a meaning only after a number.
     fn is_word(meaning: Meaning) -> bool {
-        use Meaning::{Day, Hour, Minute, Month, Quarter, Second, Verb, Week, Year};
-        !matches!(meaning, Verb | Second | Minute | Hour | Day | Week | Month | Quarter | Year)
+        use Meaning::{Day, Hour, Minute, Month, Quarter, Second, Verb, Week, Weekday, Year};
+        !matches!(meaning, Verb | Weekday | Second | Minute | Hour | Day | Week | Month | Quarter | Year)
+    }
+
+    /// Returns whether the words behind an adjective only name the cube of the members, as in `coldest weather`.
+    fn adds_cube(&self, stems: &[&str], candidates: &Candidates) -> bool {
+        let vocabulary = self.context.vocabulary;
+        let Some(found) = vocabulary.exact(stems).filter(|found| found.length == stems.len()) else { return false };
+        let is_cube = |cube: &usize| {
+            let cube = vocabulary.entry(*cube);
+            let is_of_cube = |index: &usize| vocabulary.entry(*index).cube.as_ref() == Some(&cube.name);
+            cube.kind == MemberKind::Cube && candidates.members.iter().all(is_of_cube)
+        };
+        found.members.iter().any(is_cube)
+    }
+
+    /// Returns the numeric dimension that a verb before a comparison is a part of, as in `planes built before 2000` for
+    /// `year built`.
+    fn compared_verb(&self) -> Option<Candidates> {
+        let (stems, vocabulary) = (self.stems(), self.context.vocabulary);
+        let Some((1, Meaning::Verb)) = self.context.language.phrase(&stems) else { return None };
+        let (length, meaning) = self.context.language.phrase(&stems[1..])?;
+        let TokenKind::Number(number) = self.tokens.get(1 + length)?.kind else { return None };
+        let place = Place { tokens: &self.tokens[1 + length..], corrected: &self.corrected[1 + length..], ..*self };
+        // A number with a unit finds its dimension by the unit.
+        let is_plain = matches!(place.number(number), (_, ItemKind::Number(_, None)));
+        if !is_plain || !(compares(meaning) || meaning == Meaning::Since) {
+            return None;
+        }
+        let mut members = vocabulary.partial(&stems[..1])?.members;
+        members.retain(|index| vocabulary.entry(*index).kind == MemberKind::Number);
+        let certainty = CERTAINTY_OF_PART;
+        (members.len() == 1).then(|| Candidates { members, certainty, ..Candidates::default() })
     }
 
     fn quoted(&self) -> (usize, ItemKind) {
@@ -321,7 +370,7 @@ impl Place<'_> {
     /// Returns the members whose names are the next words without links, as in `hour of departure`.
     fn linked(&self) -> Option<(usize, MemberMatch)> {
         // `number of flights` counts, even if there is a flight number.
-        if matches!(self.context.language.phrase(&self.stems()), Some((_, Meaning::HowMany))) {
+        if matches!(self.context.language.phrase(&self.stems()), Some((_, Meaning::HowMany | Meaning::HowMuch))) {
             return None;
         }
         let is_link = |token: &Token| self.context.language.is_link(&token.lower);

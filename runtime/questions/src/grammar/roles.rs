@@ -6,25 +6,30 @@
 
 mod choice;
 mod conditions;
+mod extremes;
 mod finish;
 mod hours;
 mod known_values;
 mod members;
 mod ranking;
+mod routes;
 mod shares;
 mod words;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jiff::civil::Date;
+
 use super::items::{Candidates, Context, Item, ItemKind, TimeItem};
-use super::values::{spelled, spellings};
+use super::values::spellings;
 use crate::draft::{
     Aggregation, Clarification, Comparison, Draft, DraftFilter, DraftGroup, DraftRange, DraftValue, Interpretation,
     Lookup, Piece, Unit,
 };
 use crate::language::{Language, Meaning};
 use crate::members::{KnownValues, MemberKind, Vocabulary};
+use crate::spelling::{fragments, spelled};
 
 /// The largest number of choices of a clarification.
 const MAX_CHOICES: usize = 8;
@@ -42,6 +47,8 @@ pub(super) struct Reader<'r> {
     vocabulary: &'r Vocabulary,
     values: &'r KnownValues,
     language: &'r Language,
+    /// The date of the newest data, or today.
+    newest: Date,
     items: Vec<Item>,
     draft: Draft,
     pieces: Vec<Piece>,
@@ -83,10 +90,31 @@ struct State {
     single: Option<String>,
     /// The units that the question names for its answer.
     units: Vec<(String, Unit)>,
-    /// The texts of the conditions on measures.
-    conditions_of_values: Vec<String>,
+    /// The measures with conditions, and the texts of these conditions.
+    conditions_of_values: Vec<(Arc<str>, String)>,
+    /// The words that need a measure, such as `how much`.
+    needs_measure: Option<NeededMeasure>,
+    /// The verb that needs a step of time or a comparison, such as `change`.
+    change: Option<String>,
+    /// The quality that the question asks for, as in `how old`.
+    quality: Option<Ranking>,
+    /// The text of the last word that ranks, such as `highest`.
+    rank_text: String,
+    /// True if the question asks which rows there are, so that its last group is ranked.
+    is_which_group: bool,
+    /// The last word of negation, and the word that excluded a value.
+    negation: String,
+    excluded: Option<String>,
     /// The cube that was named. Its rows are counted if the question names no measure.
     cube: Option<usize>,
+}
+
+/// A word that needs a measure.
+#[derive(Debug, Clone)]
+struct NeededMeasure {
+    text: String,
+    /// True if a number of rows is also such a measure, as after `how did`.
+    accepts_count: bool,
 }
 
 /// An adjective that ranks the rows, such as `fastest`.
@@ -109,7 +137,7 @@ enum Role {
 
 impl<'r> Reader<'r> {
     pub(super) fn new(context: Context<'r>, items: Vec<Item>) -> Self {
-        let Context { vocabulary, values, language, .. } = context;
+        let Context { vocabulary, values, language, newest } = context;
         let main_cube = main_cube(vocabulary, &items);
         // `on average` after the last member belongs to the members before it.
         let is_member = |item: &Item| matches!(item.kind, ItemKind::Member(_));
@@ -122,6 +150,7 @@ impl<'r> Reader<'r> {
             vocabulary,
             values,
             language,
+            newest,
             items,
             draft: Draft::default(),
             pieces: Vec::new(),
@@ -160,18 +189,18 @@ impl<'r> Reader<'r> {
 
     /// Reads the items at a place. Returns the number of items that it read.
     fn item(&mut self, at: usize) -> usize {
-        if let Some(length) = self.hour_condition(at) {
+        if let Some(length) = self.hour_condition(at).or_else(|| self.route(at)) {
             return length;
         }
         let item = self.items[at].clone();
         match item.kind {
             ItemKind::Word(meaning) => self.word(at, &item.text, meaning),
             ItemKind::Superlative(index, is_first, candidates) => {
-                self.superlative(Ranking { index, text: item.text, candidates }, is_first)
+                self.superlative(at, Ranking { index, text: item.text, candidates }, is_first)
             }
             ItemKind::Step(step, is_group) => {
                 self.state.groups = is_group;
-                self.step(&item.text, step)
+                self.step_or_hour(at, &item.text, step)
             }
             ItemKind::Time(time) => self.time(&item.text, time),
             ItemKind::Number(number, ref unit) => self.number(at, &item.text, number, unit.as_ref()),
@@ -184,6 +213,9 @@ impl<'r> Reader<'r> {
     fn time(&mut self, text: &str, time: TimeItem) -> usize {
         self.state.groups = false;
         let meaning = match &time.range {
+            DraftRange::Words(words) if time.is_dated => {
+                format!("the time {words}, the last one until {}", self.newest)
+            }
             DraftRange::Words(words) => format!("the time {words}"),
             DraftRange::Between(start, end) => {
                 let day = |day: &Option<Arc<str>>| day.as_deref().unwrap_or("open").to_owned();
@@ -317,7 +349,8 @@ fn lookups(items: &[Item], language: &Language) -> Vec<Lookup> {
         } else {
             Vec::new()
         };
-        Lookup { spellings: spellings(&words.join(" "), language), parts }
+        let fragments = words.iter().flat_map(|word| fragments(word)).collect();
+        Lookup { spellings: spellings(&words.join(" "), language), parts, fragments }
     })
     .collect()
 }

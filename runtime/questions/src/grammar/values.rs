@@ -5,6 +5,7 @@
 
 use crate::language::Language;
 use crate::members::{KnownValue, KnownValues};
+use crate::spelling::{is_apostrophe, is_misspelled, spelled};
 use crate::token::{Token, TokenKind};
 
 /// The largest number of words of a value.
@@ -22,6 +23,8 @@ pub(super) enum Quality {
     Inside,
     /// A word with the same root as a word of the value, such as `snowed` for `snow`.
     Root,
+    /// A word of the value with a typing mistake.
+    Misspelled,
 }
 
 /// The known values, with the language of the question.
@@ -41,12 +44,6 @@ pub(super) struct ValueMatch {
     pub(super) quality: Quality,
 }
 
-/// Returns the words of a string in lower case, joined with single spaces.
-pub(super) fn spelled(text: &str) -> String {
-    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
-}
-
 /// Returns the values that are named by as many of the next words as possible.
 pub(super) fn matched(tokens: &[Token], words: &Words<'_>) -> Option<ValueMatch> {
     let known = &words.values.values;
@@ -57,10 +54,14 @@ pub(super) fn matched(tokens: &[Token], words: &Words<'_>) -> Option<ValueMatch>
     (1..=end.min(MAX_VALUE_WORDS)).rev().find_map(|length| {
         let text = tokens[..length].iter().map(|token| &*token.text).collect::<Vec<_>>().join(" ");
         let qualities = known.iter().filter_map(|known| Some((quality(&text, &known.value, words.language)?, known)));
-        let mut found: Vec<(Quality, &KnownValue)> = qualities.collect();
-        let quality = found.iter().map(|(quality, _)| *quality).min()?;
-        found.retain(|(own, known)| is_meant(*own, quality, &text, known));
-        let mut values: Vec<KnownValue> = found.into_iter().map(|(_, known)| known.clone()).collect();
+        let found: Vec<(Quality, &KnownValue)> = qualities.collect();
+        let counted = found.iter().filter(|(own, known)| *own == Quality::Equal || known.rows != Some(0));
+        let quality = counted.map(|(quality, _)| *quality).min()?;
+        let is_exact = found.iter().any(|(_, known)| *known.value == text);
+        let is_meant =
+            |own, known| is_meant(own, quality, &text, is_exact, known) || is_rival(own, quality, known, &found);
+        let meant = found.iter().filter(|(own, known)| is_meant(*own, known));
+        let mut values: Vec<KnownValue> = meant.map(|(_, known)| (*known).clone()).collect();
         values.sort_by(|one, other| (&one.member, &one.value).cmp(&(&other.member, &other.value)));
         values.dedup();
         (!values.is_empty()).then_some(ValueMatch { length, values, quality })
@@ -69,18 +70,28 @@ pub(super) fn matched(tokens: &[Token], words: &Words<'_>) -> Option<ValueMatch>
 
 /// Returns whether a value is meant, given the best quality of all values. Parts of values count alike. Next to a value
 /// that is equal but for its case, as `AIRBUS` is to `Airbus`, the values that begin with it are meant as well.
-fn is_meant(own: Quality, best: Quality, text: &str, known: &KnownValue) -> bool {
+fn is_meant(own: Quality, best: Quality, text: &str, is_exact: bool, known: &KnownValue) -> bool {
     // A part of a value that does not occur is a coincidence.
     let is_counted = known.rows != Some(0);
     if own != Quality::Equal && !is_counted {
         return false;
     }
     match best {
-        Quality::Equal if *known.value == *text || text.chars().all(|c| !c.is_uppercase()) => own == Quality::Equal,
+        Quality::Equal if is_exact || text.chars().all(|c| !c.is_uppercase()) => own == Quality::Equal,
         Quality::Equal => own == Quality::Equal || (own == Quality::Beginning && is_capitals(&known.value)),
         Quality::Beginning | Quality::Inside => own <= Quality::Inside,
-        Quality::Root => true,
+        Quality::Root => own <= Quality::Root,
+        Quality::Misspelled => true,
     }
+}
+
+/// Returns whether a value that does not occur has the same word as a value that has the word inside it. The word then
+/// names neither of them: `Florida` is not the name of `Southwest Florida Intl`.
+fn is_rival(own: Quality, best: Quality, known: &KnownValue, found: &[(Quality, &KnownValue)]) -> bool {
+    let is_inside = |(own, other): &(Quality, &KnownValue)| {
+        *own == Quality::Inside && other.member == known.member && other.rows != Some(0)
+    };
+    best == Quality::Inside && own <= Quality::Inside && found.iter().any(is_inside)
 }
 
 fn is_capitals(text: &str) -> bool {
@@ -107,17 +118,23 @@ fn quality(text: &str, value: &str, language: &Language) -> Option<Quality> {
     let is_related = !text.contains(' ')
         && root.chars().count() >= MIN_ROOT_CHARS
         && value.split(' ').any(|word| self::root(word, language) == root);
-    is_related.then_some(Quality::Root)
+    if is_related {
+        return Some(Quality::Root);
+    }
+    (!text.contains(' ') && is_misspelled(&text, &value)).then_some(Quality::Misspelled)
 }
 
 fn root(word: &str, language: &Language) -> String {
     language.root(&language.stem(word))
 }
 
-/// Returns the spellings of words under which their values are looked up: as they are, the root, and the parts of
-/// `LaGuardia`.
+/// Returns the spellings of words under which their values are looked up: as they are, without apostrophes, the root,
+/// and the parts of `LaGuardia`.
 pub(super) fn spellings(text: &str, language: &Language) -> Vec<String> {
     let mut found = vec![text.to_owned()];
+    if text.contains(is_apostrophe) {
+        found.push(text.chars().filter(|c| !is_apostrophe(*c)).collect());
+    }
     if !text.contains(' ') {
         let root = root(&text.to_lowercase(), language);
         if root.chars().count() >= MIN_ROOT_CHARS && text.to_lowercase().starts_with(&root) {

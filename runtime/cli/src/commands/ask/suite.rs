@@ -118,8 +118,8 @@ fn shown(query: &SemanticQuery) -> Json {
     serde_json::from_str(&to_wire(query)).unwrap_or(Json::Null)
 }
 
-/// Returns a query in the form in which queries are compared.
-fn normalized(query: &SemanticQuery) -> SemanticQuery {
+/// Returns a query in the form in which queries are compared: as JSON, in which a number has one form.
+fn normalized(query: &SemanticQuery) -> String {
     let mut query = query.clone();
     for dimension in std::mem::take(&mut query.dimensions) {
         let member = match (dimension.granularity, dimension.text.rsplit_once('.')) {
@@ -149,7 +149,7 @@ fn normalized(query: &SemanticQuery) -> SemanticQuery {
         }
     }
     query.filters.sort_by_key(|filter| format!("{filter:?}"));
-    query
+    to_wire(&query)
 }
 
 /// Reads the questions of a file.

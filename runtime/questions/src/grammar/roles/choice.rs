@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{Candidates, MAX_CHOICES, Reader, Role, spelled};
+use super::{Candidates, MAX_CHOICES, Reader, Role};
 use crate::draft::{Aggregation, Clarification, Piece};
 use crate::language::Direction;
 use crate::members::{MemberEntry, MemberKind};
+use crate::spelling::spelled;
 
 impl Reader<'_> {
     /// Picks one member from the candidates. If none fits the role, or several fit, asks the caller and returns `None`.
@@ -38,7 +39,11 @@ impl Reader<'_> {
             if fitting.is_empty() {
                 let choices = candidates.members.iter().flat_map(|index| self.measures_of(*index)).take(MAX_CHOICES);
                 let choices = choices.collect();
-                self.unclear(text, format!("no measure is the `{word}` of `{text}`"), choices);
+                let message = match aggregation {
+                    Aggregation::CountDistinct => format!("no measure counts the different values of `{text}`"),
+                    _ => format!("no measure is the `{word}` of `{text}`"),
+                };
+                self.unclear(text, message, choices);
                 return None;
             }
         }
@@ -118,12 +123,13 @@ impl Reader<'_> {
         }
         // `the total number of flights` counts; any sum of counts is a count.
         let is_cube = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Cube;
-        let is_context = candidates.members.iter().any(is_cube) && !self.draft.values.is_empty();
+        let waits = self.state.quality.is_some() || self.state.superlative.is_some();
+        let is_context = candidates.members.iter().any(is_cube) && (waits || !self.draft.values.is_empty());
         if is_context { None } else { self.state.aggregate.take() }
     }
 
     /// Returns the measures that combine a member by an aggregation.
-    fn aggregated(&self, text: &str, candidates: &Candidates, aggregation: Aggregation) -> Vec<usize> {
+    pub(super) fn aggregated(&self, text: &str, candidates: &Candidates, aggregation: Aggregation) -> Vec<usize> {
         let of = |index: usize| self.vocabulary.entry(index);
         let has = |index: &usize| match of(*index).aggregation {
             Some(own) if aggregation == Aggregation::Sum => {
@@ -146,16 +152,30 @@ impl Reader<'_> {
             || self.vocabulary.entries().filter(|(index, entry)| entry.kind == MemberKind::Measure && has(index));
         let combining: Vec<usize> = measures().filter(|(_, entry)| combines(entry)).map(|(index, _)| index).collect();
         if !combining.is_empty() {
-            return combining;
+            return self.without_variants(combining);
         }
         let named: Vec<usize> = measures().map(|(index, _)| index).filter(|index| is_named(*index)).collect();
         if !named.is_empty() {
             return named;
         }
+        if aggregation == Aggregation::CountDistinct {
+            // The rows of a cube are different things.
+            let counts = |index: &usize| of(*index).aggregation == Some(Aggregation::Count);
+            return candidates.members.iter().copied().filter(counts).collect();
+        }
         // A measure that is computed from others, such as a rate, is its own average.
         let is_computed = |index: &usize| of(*index).kind.is_value() && of(*index).aggregation.is_none();
         let is_computed = |index: &usize| is_computed(index) && of(*index).kind != MemberKind::Cube;
         candidates.members.iter().copied().filter(is_computed).collect()
+    }
+
+    /// Returns the measures without those whose name is the name of another one with a word behind it, such as
+    /// `buyers_approx` for `buyers`.
+    fn without_variants(&self, members: Vec<usize>) -> Vec<usize> {
+        let name = |index: &usize| &self.vocabulary.entry(*index).name;
+        let is_variant =
+            |index: &usize| members.iter().any(|other| name(index).starts_with(&format!("{}_", name(other))));
+        members.iter().copied().filter(|index| !is_variant(index)).collect()
     }
 
     /// Returns the dimensions that a name stands for with a word for its role before it, as `origin airport` for
@@ -193,6 +213,14 @@ impl Reader<'_> {
         match (&self.main_cube, &entry.cube) {
             (Some(main), Some(cube)) => self.vocabulary.is_joined(main, cube),
             _ => true,
+        }
+    }
+
+    /// Returns whether the cube of a member can be combined with the members of the main cube.
+    pub(super) fn joins_main(&self, entry: &MemberEntry) -> bool {
+        match (&self.main_cube, &entry.cube) {
+            (Some(main), Some(cube)) => self.vocabulary.is_joined(cube, main),
+            _ => false,
         }
     }
 

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{CERTAINTY_OF_GUESS, Candidates, DraftValue, Item, ItemKind, Reader, Role, certainty_of, shown, spelled};
+use super::{CERTAINTY_OF_GUESS, Candidates, DraftValue, Item, ItemKind, Reader, Role, certainty_of, shown};
 use crate::draft::Unit;
 use crate::language::Meaning;
 use crate::members::{KnownValue, MemberKind};
+use crate::spelling::spelled;
 
 /// The number of items before a number that may choose its member.
 const MAX_CONTEXT: usize = 3;
@@ -19,16 +20,25 @@ impl Reader<'_> {
         if !candidates.members.iter().any(is_number) && self.compares_next_member(at) {
             return None;
         }
+        if self.compares_quality_of_rows(at) {
+            return None;
+        }
         let mut next = at + 1;
         let mut is_negated = self.state.is_negated;
         let mut operator = None;
         // True after a word that announces a value: `is`, `except`.
         let mut is_announced = is_negated;
+        // True if only a word such as `without` announces the value.
+        let mut is_excluded = is_negated;
         while let Some(ItemKind::Word(meaning)) = self.items.get(next).map(|item| &item.kind) {
             match meaning {
                 Meaning::Ignore | Meaning::Verb => {}
-                Meaning::Equals => is_announced = true,
-                Meaning::Not => (is_negated, is_announced) = (true, true),
+                Meaning::Equals => (is_announced, is_excluded) = (true, false),
+                Meaning::Not => {
+                    (is_negated, is_excluded) = (true, is_excluded || !is_announced);
+                    is_announced = true;
+                    self.state.negation = self.items[next].text.clone();
+                }
                 Meaning::Missing => {
                     let index = self.pick(text, candidates, Role::Operand)?;
                     let name = Arc::clone(&self.vocabulary.entry(index).name);
@@ -84,6 +94,9 @@ impl Reader<'_> {
             candidates.members.iter().copied().filter(|member| fits(self.vocabulary.entry(*member).kind)).collect();
         if wants_text && operator.is_none() {
             let is_adjacent = next == at + 1;
+            // `by airport without JetBlue` excludes a value of another dimension.
+            let is_known = matches!(self.items.get(next).map(|item| &item.kind), Some(ItemKind::Value(_)));
+            let is_announced = is_announced && !(is_excluded && is_known);
             members.retain(|member| self.may_have_value(*member, next, is_adjacent, is_announced));
         }
         // In `on-time rate below 75%`, the measure is a value as well.
@@ -130,9 +143,6 @@ impl Reader<'_> {
                     }
                 }
             }
-        }
-        if entry.kind.is_value() {
-            self.add_value(&Arc::clone(&entry.name));
         }
         self.compare((at, end), index, operator, is_negated, &values, certainty);
         self.state.is_negated = false;
@@ -201,14 +211,14 @@ impl Reader<'_> {
             let candidates = self.compared(candidates, unit.as_ref());
             if !candidates.members.is_empty() {
                 if let Some(index) = self.pick(name, &candidates, Role::Any) {
-                    let entry = self.vocabulary.entry(index);
-                    if entry.kind.is_value() {
-                        self.add_value(&Arc::clone(&entry.name));
-                    }
                     self.compare((at, end + 1), index, Some(meaning), false, &values, 1.0);
                 }
                 return end + 1 - at;
             }
+        }
+        if let (false, Some(index)) = (values.is_empty(), self.compared_quality(text)) {
+            self.compare((at, end), index, Some(meaning), false, &values, 0.9);
+            return end - at;
         }
         // `flights over 2000 miles` compares the numeric dimension that has this unit.
         if let Some(unit) = &unit
@@ -221,6 +231,28 @@ impl Reader<'_> {
         let choices = self.choices_of(MemberKind::Number);
         self.unclear(text, message, choices);
         end - at
+    }
+
+    /// Returns the numeric dimension of the main cube with the quality that a word compares, as in `older than 30`, if
+    /// there is exactly one.
+    fn compared_quality(&self, text: &str) -> Option<usize> {
+        let roots: Vec<String> =
+            self.language.compared_quality(text).iter().map(|stem| self.language.root(stem)).collect();
+        let is_compared = |index: usize| roots.iter().any(|root| self.vocabulary.roots(index).contains(root));
+        let numbers = self.vocabulary.entries().filter(|(_, entry)| entry.kind == MemberKind::Number);
+        let own = numbers.filter(|(_, entry)| self.is_of_main_cube(entry)).map(|(index, _)| index);
+        let mut found = own.filter(|index| is_compared(*index));
+        let first = found.next()?;
+        found.next().is_none().then_some(first)
+    }
+
+    /// Returns whether a comparison after a cube compares a quality of its rows, as in `customers older than 30`.
+    pub(super) fn compares_quality_of_rows(&self, at: usize) -> bool {
+        let ItemKind::Member(candidates) = &self.items[at].kind else { return false };
+        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::Equals));
+        let Some(item) = self.items[at + 1..].iter().find(|item| !is_filler(item)) else { return false };
+        let is_cube = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Cube;
+        candidates.members.iter().any(is_cube) && self.compared_quality(&item.text).is_some()
     }
 
     /// Returns the candidates that a number with a unit can be compared with.
@@ -259,7 +291,12 @@ impl Reader<'_> {
             let words = spelled(&item.text);
             words.split(' ').map(|word| self.language.root(&self.language.stem(word))).collect::<Vec<String>>()
         };
-        let around = at.saturating_sub(MAX_CONTEXT)..(end + 1).min(self.items.len());
+        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore));
+        let skipped = |end: usize| end + self.items[end..].iter().take_while(is_filler).count();
+        // The next two words that are no fillers, as in `late at departure`.
+        let next = skipped(end);
+        let after_next = skipped((next + 1).min(self.items.len()));
+        let around = at.saturating_sub(MAX_CONTEXT)..(after_next + 1).min(self.items.len());
         let roots: Vec<String> = self.items[around].iter().flat_map(roots_of).collect();
         let shared = |index: &usize| self.vocabulary.shared_roots(*index, roots.iter().map(String::as_str));
         let most = members.iter().map(shared).max().unwrap_or(0);
@@ -269,7 +306,12 @@ impl Reader<'_> {
                 |index: &usize| self.vocabulary.shared_roots(*index, roots_of(item).iter().map(String::as_str)) > 0;
             matches!(item.kind, ItemKind::Member(_) | ItemKind::Unknown) && members.iter().all(is_own)
         };
-        let end = end + usize::from(self.items.get(end).is_some_and(|item| is_used(&item)));
+        let mut end = end;
+        for place in [next, after_next] {
+            if self.items.get(place).is_some_and(|item| is_used(&item)) && skipped(end) == place {
+                end = place + 1;
+            }
+        }
         let whole = self.text(at, end);
         let candidates = Candidates { members, certainty: 1.0, ..Candidates::default() };
         if let Some(index) = self.pick(&whole, &candidates, Role::Operand) {
@@ -322,7 +364,7 @@ impl Reader<'_> {
             }
         };
         if entry.kind.is_value() {
-            self.state.conditions_of_values.push(whole.clone());
+            self.state.conditions_of_values.push((Arc::clone(&name), whole.clone()));
         }
         let shown: Vec<String> = values.iter().map(shown).collect();
         self.filter(&name, operator, values);

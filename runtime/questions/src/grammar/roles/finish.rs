@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use super::{MAX_CHOICES, Reader, TimeItem};
-use crate::draft::{Comparison, DraftRange, Unit};
+use super::{MAX_CHOICES, NeededMeasure, Reader, TimeItem};
+use crate::draft::{Aggregation, Comparison, DraftRange, Unit};
 use crate::members::MemberKind;
 
 impl Reader<'_> {
     /// Completes the draft with the count of rows, the order of a ranking and the range.
     pub(super) fn finish(&mut self) {
-        if let Some((_, word)) = self.state.aggregate.take().filter(|_| self.draft.values.is_empty()) {
-            self.unclear(&word, format!("`{word}` belongs to no measure"), Vec::new());
-        }
+        self.complete_quality();
+        self.check_measure();
         if self.draft.values.is_empty()
             && self.state.superlative.is_none()
             && let Some(count) = self.count()
@@ -20,6 +19,9 @@ impl Reader<'_> {
         }
         let is_ranked = self.state.rank.is_some();
         self.complete_ranking();
+        self.check_aggregate();
+        self.check_change();
+        self.check_order();
         let ranks =
             is_ranked || self.draft.limit.is_some() || self.draft.order.is_some() || self.draft.granularity.is_some();
         let is_list = !self.draft.groups.is_empty() && !ranks;
@@ -37,10 +39,96 @@ impl Reader<'_> {
         }
         // `flights over 60` would compare the total with a number.
         if self.draft.groups.is_empty() && self.draft.granularity.is_none() {
-            for text in std::mem::take(&mut self.state.conditions_of_values) {
+            for (_, text) in std::mem::take(&mut self.state.conditions_of_values) {
                 let choices = self.choices_of(MemberKind::Number);
                 self.unclear(&text, format!("`{text}` compares a total; name a group or a dimension"), choices);
             }
+        }
+    }
+
+    /// Selects the measures of conditions if the question names no other measure. Asks the caller if a word needs a
+    /// measure, or if a word excludes groups rather than rows.
+    fn check_measure(&mut self) {
+        if self.state.is_negated {
+            let word = self.state.negation.clone();
+            self.unclear(&word, format!("`{word}` excludes no value"), Vec::new());
+        }
+        let needed = self.state.needs_measure.take();
+        if let Some(NeededMeasure { text, accepts_count }) = needed
+            && (self.draft.values.is_empty() || !accepts_count)
+            && self.draft.values.iter().all(|name| self.counts(name))
+            && self.state.units.is_empty()
+        {
+            let choices = self.choices_of(MemberKind::Measure);
+            self.unclear(&text, format!("`{text}` needs a measure"), choices);
+        }
+        if !self.draft.values.is_empty() || self.state.superlative.is_some() {
+            return;
+        }
+        let unit = self.state.units.first().cloned();
+        if let Some((text, unit)) = unit {
+            self.state.units.clear();
+            let choices = self.measures_in(&unit);
+            self.unclear(&text, format!("`{text}` is a unit; name a measure"), choices);
+        }
+        let is_group_excluded = self.state.is_which_group && self.state.cube.is_none();
+        if let Some(word) = self.state.excluded.take().filter(|_| is_group_excluded) {
+            self.unclear(&word, format!("`{word}` excludes rows; groups with other rows remain"), Vec::new());
+        }
+        for (name, _) in self.state.conditions_of_values.clone() {
+            self.add_value(&name);
+        }
+    }
+
+    fn counts(&self, name: &Arc<str>) -> bool {
+        let index = self.vocabulary.index_of(name);
+        index.is_some_and(|index| self.vocabulary.entry(index).aggregation == Some(Aggregation::Count))
+    }
+
+    /// Returns the measures of the main cube that have a unit.
+    fn measures_in(&self, unit: &Unit) -> Vec<Arc<str>> {
+        let measures = self.vocabulary.entries().map(|(_, entry)| entry).filter(|entry| {
+            entry.kind == MemberKind::Measure && self.is_of_main_cube(entry) && entry.unit.as_ref() == Some(unit)
+        });
+        measures.map(|entry| Arc::clone(&entry.name)).take(MAX_CHOICES).collect()
+    }
+
+    /// Asks the caller for a step of time if the question asks how values change.
+    fn check_change(&mut self) {
+        let has_groups = !self.draft.groups.is_empty() || self.draft.granularity.is_some();
+        if let Some(text) = self.state.change.take().filter(|_| !has_groups && self.draft.compare.is_none()) {
+            self.unclear(&text, format!("`{text}` needs a step of time, such as `by month`"), Vec::new());
+        }
+    }
+
+    /// Asks the caller about a word such as `average` that no measure of the question fits.
+    fn check_aggregate(&mut self) {
+        let Some((aggregation, word)) = self.state.aggregate.take() else { return };
+        let has = |name: &Arc<str>| {
+            let entry = self.vocabulary.index_of(name).map(|index| self.vocabulary.entry(index));
+            entry.is_some_and(|entry| entry.aggregation.is_none_or(|own| own == aggregation))
+        };
+        let is_sum = aggregation == Aggregation::Sum && !self.draft.values.is_empty();
+        if !is_sum && !self.draft.values.iter().any(has) {
+            self.unclear(&word, format!("`{word}` belongs to no measure"), Vec::new());
+        }
+    }
+
+    /// Asks the caller for a group if the question ranks rows that have none. A maximum is the highest value by itself.
+    fn check_order(&mut self) {
+        let has_groups = !self.draft.groups.is_empty() || self.draft.granularity.is_some();
+        let Some(order) = self.draft.order.as_ref().filter(|_| !has_groups && self.state.order_piece.is_none()) else {
+            return;
+        };
+        let entry = self.vocabulary.index_of(&order.member).map(|index| self.vocabulary.entry(index));
+        let is_extreme =
+            matches!(entry.and_then(|entry| entry.aggregation), Some(Aggregation::Maximum | Aggregation::Minimum));
+        if is_extreme && self.draft.limit.is_none() {
+            self.draft.order = None;
+        } else if self.clarifications.is_empty() {
+            let text = self.state.rank_text.clone();
+            let choices = self.text_dimensions();
+            self.unclear(&text, format!("`{text}` ranks groups, but the question has no group"), choices);
         }
     }
 

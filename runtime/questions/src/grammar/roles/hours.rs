@@ -4,9 +4,10 @@
 
 use std::sync::Arc;
 
-use super::{Candidates, DraftValue, ItemKind, Reader, Role, spelled};
+use super::{Candidates, DraftValue, Item, ItemKind, Reader, Role};
 use crate::language::Meaning;
 use crate::members::MemberKind;
+use crate::spelling::spelled;
 
 /// A condition on the hour of the day.
 pub(super) struct Hours {
@@ -111,16 +112,35 @@ impl Reader<'_> {
 
     /// Groups by the hour of the day. Returns the number of items read.
     pub(super) fn hour_group(&mut self, at: usize, text: &str) -> usize {
+        self.state.is_which_group |= !self.state.groups;
         self.note_ranked(at);
         self.state.is_which = false;
-        let Some(index) = self.hour_dimension(text) else { return 1 };
+        // `hour of the day` is one name.
+        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore));
+        let end = at + 1 + self.items[at + 1..].iter().take_while(is_filler).count();
+        let is_of_day = matches!(self.items.get(end).map(|item| &item.kind), Some(ItemKind::Word(Meaning::Day)));
+        let end = if is_of_day && end > at + 1 { end + 1 } else { at + 1 };
+        let Some(index) = self.hour_dimension(text) else { return end - at };
         let name = Arc::clone(&self.vocabulary.entry(index).name);
         self.group(&name);
-        self.piece(text, format!("grouped by {name}"), 0.9)
+        let text = self.text(at, end);
+        self.piece(&text, format!("grouped by {name}"), 0.9);
+        end - at
     }
 
     /// Returns the dimension with the hour of the day. Asks the caller if there is none or several.
     fn hour_dimension(&mut self, text: &str) -> Option<usize> {
+        let members = self.hour_dimensions();
+        if members.is_empty() {
+            self.unclear(text, format!("`{text}` needs a dimension with the hour of the day"), Vec::new());
+            return None;
+        }
+        let candidates = Candidates { members, certainty: 1.0, ..Candidates::default() };
+        self.pick(text, &candidates, Role::Operand)
+    }
+
+    /// Returns the dimensions with the hour of the day.
+    pub(super) fn hour_dimensions(&self) -> Vec<usize> {
         let is_hour = |word: &str| {
             let stem = self.language.stem(word);
             matches!(self.language.phrase(&[&stem]), Some((1, Meaning::Hour)))
@@ -131,13 +151,7 @@ impl Reader<'_> {
         let hours = numbers.filter(|(_, entry)| {
             entry.phrases.iter().chain(&entry.synonyms).any(|phrase| spelled(phrase).split(' ').any(is_hour))
         });
-        let members: Vec<usize> = hours.map(|(index, _)| index).collect();
-        if members.is_empty() {
-            self.unclear(text, format!("`{text}` needs a dimension with the hour of the day"), Vec::new());
-            return None;
-        }
-        let candidates = Candidates { members, certainty: 1.0, ..Candidates::default() };
-        self.pick(text, &candidates, Role::Operand)
+        hours.map(|(index, _)| index).collect()
     }
 }
 

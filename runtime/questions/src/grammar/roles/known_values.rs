@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::{DraftValue, ItemKind, MAX_CHOICES, MAX_VALUES, Reader, certainty_of};
 use crate::draft::Unit;
 use crate::language::{Direction, Meaning};
-use crate::members::KnownValue;
+use crate::members::{KnownValue, MemberKind};
+use crate::spelling::spelled;
 
 impl Reader<'_> {
     /// Reads values whose dimension was looked up, such as `JFK or EWR`. Returns the number of items read.
@@ -32,7 +33,9 @@ impl Reader<'_> {
         let mut found: Vec<Arc<str>> = Vec::new();
         for set in sets() {
             let own: Vec<&KnownValue> = set.iter().filter(is_own).collect();
-            if own.len() > MAX_VALUES {
+            // `Portland` may be either of two airports.
+            let is_equal = |known: &&KnownValue| certainty_of(text, &known.value) >= 1.0;
+            if own.len() > MAX_VALUES || (own.len() > 1 && !own.iter().any(is_equal)) {
                 self.unclear(text, several_values(text, &own), vec![Arc::clone(member)]);
                 return end - at;
             }
@@ -42,15 +45,36 @@ impl Reader<'_> {
         let others = values.iter().map(|known| &known.member).filter(|other| *other != member);
         self.alternatives = others.map(Arc::clone).collect();
         self.alternatives.dedup();
-        if list.is_compared && end > at + 1 {
+        let is_compared = list.is_compared || std::mem::take(&mut self.state.compares_times);
+        if is_compared && end > at + 1 {
             self.group(member);
         }
         self.filter_values(at..end, member, &found);
-        end - at
+        end + usize::from(self.repeats_dimension(end, member)) - at
+    }
+
+    /// Returns whether the item after a value names its dimension, as in `Newark airport`.
+    fn repeats_dimension(&self, at: usize, member: &Arc<str>) -> bool {
+        let Some(item) = self.items.get(at) else { return false };
+        let Some(index) = self.vocabulary.index_of(member) else { return false };
+        let stems_of = |text: &str| spelled(text).split(' ').map(|word| self.language.stem(word)).collect::<Vec<_>>();
+        let stems = stems_of(&item.text);
+        let entry = self.vocabulary.entry(index);
+        let is_name = |phrase: &Arc<str>| stems_of(phrase).ends_with(&stems);
+        matches!(item.kind, ItemKind::Member(_) | ItemKind::Unknown)
+            && entry.phrases.iter().chain(&entry.synonyms).any(is_name)
+    }
+
+    /// Returns whether a number of rows is not negligible next to the largest number.
+    pub(super) fn occurs_often(&self, rows: u64, most: u64) -> bool {
+        rows.saturating_mul(DOMINANCE) > most
     }
 
     fn filter_values(&mut self, items: Range<usize>, member: &Arc<str>, found: &[Arc<str>]) {
         let is_negated = std::mem::take(&mut self.state.is_negated);
+        if is_negated {
+            self.state.excluded = Some(self.state.negation.clone());
+        }
         let operator = match (is_negated, found.len()) {
             (false, 1) => "equals",
             (true, 1) => "notEquals",
@@ -90,6 +114,11 @@ impl Reader<'_> {
         if let Some(wanted) = self.direction_before(at) {
             members = narrowed(members, &|member| self.vocabulary.direction(member) == Some(wanted));
         }
+        let is_reached = |member: &Arc<str>| {
+            let index = self.vocabulary.index_of(member);
+            index.is_none_or(|index| self.is_reached(self.vocabulary.entry(index)))
+        };
+        members = narrowed(members, &is_reached);
         // In `by origin except EWR`, the value belongs to the dimension that is grouped by.
         members = narrowed(members, &|member| self.is_group(member));
         members = narrowed(members, &|member| list.iter().all(|set| is_of(set, member)));
@@ -100,7 +129,7 @@ impl Reader<'_> {
         };
         let most = members.iter().filter_map(rows).max().unwrap_or(0);
         // A value that hardly occurs in another dimension is not meant there.
-        members = narrowed(members, &|member| rows(member).is_none_or(|rows| rows.saturating_mul(DOMINANCE) > most));
+        members = narrowed(members, &|member| rows(member).is_none_or(|rows| self.occurs_often(rows, most)));
         narrowed(members, &|member| {
             self.vocabulary.entries().any(|(_, entry)| entry.name == *member && self.is_of_main_cube(entry))
         })
@@ -130,6 +159,12 @@ impl Reader<'_> {
         if self.is_unit_of_answer(at) {
             return self.unit_of_answer(text);
         }
+        // A word in the names of many members.
+        let named = self.measures_named(text);
+        if !named.is_empty() {
+            self.unclear(text, format!("`{text}` is a part of several names"), named);
+            return 1;
+        }
         let choices = self.text_dimensions();
         let message = match choices.is_empty() {
             true => format!("`{text}` is unknown"),
@@ -139,12 +174,23 @@ impl Reader<'_> {
         1
     }
 
+    /// Returns the measures of the main cube whose names contain a word.
+    fn measures_named(&self, text: &str) -> Vec<Arc<str>> {
+        let root = self.language.root(&self.language.stem(&text.to_lowercase()));
+        let measures = self.vocabulary.entries().filter(|(index, entry)| {
+            matches!(entry.kind, MemberKind::Measure | MemberKind::Metric)
+                && self.is_of_main_cube(entry)
+                && self.vocabulary.roots(*index).contains(&root)
+        });
+        measures.map(|(_, entry)| Arc::clone(&entry.name)).take(MAX_CHOICES).collect()
+    }
+
     /// Returns whether the word at a place names the unit of the answer, as in `in miles` and `how many inches of rain`.
     pub(super) fn is_unit_of_answer(&self, at: usize) -> bool {
         let before = at.checked_sub(1).map(|at| &self.items[at]);
         let is_announced = before.is_some_and(|item| match item.kind {
             ItemKind::Word(Meaning::Ignore) => self.language.is_unit_word(&item.text.to_lowercase()),
-            ItemKind::Word(Meaning::HowMany) => true,
+            ItemKind::Word(Meaning::HowMany | Meaning::HowMuch) => true,
             _ => false,
         });
         is_announced && self.unit_named(&self.items[at].text).is_some()

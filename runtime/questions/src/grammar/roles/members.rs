@@ -3,27 +3,36 @@
 use std::sync::Arc;
 
 use super::{Candidates, DraftValue, Item, ItemKind, MAX_ROWS, Reader, Role, is_count};
-use crate::draft::{DraftOrder, Unit};
+use crate::draft::{Aggregation, DraftOrder, Unit};
 use crate::language::Meaning;
 use crate::members::{MemberEntry, MemberKind};
 
 impl Reader<'_> {
     /// Reads a member with the condition after it, or else as a value, a group or a boolean dimension.
     pub(super) fn member(&mut self, at: usize, text: &str, candidates: &Candidates) -> usize {
+        // `in miles` names a unit rather than a part of `seat miles`.
+        if candidates.certainty < 1.0 && self.is_unit_of_answer(at) {
+            return self.unit_of_answer(text);
+        }
         if let Some(length) = self.condition(at, text, candidates) {
             return length;
         }
+        if let Some(length) = self.extreme(at, text, candidates) {
+            return length;
+        }
         let in_groups = self.state.groups && self.continues_groups(at);
-        if self.is_ranked_thing(candidates) {
+        if !in_groups && self.is_ranked_thing(candidates) {
             return self.piece(text, "the rows that are ranked".to_owned(), candidates.certainty);
         }
         let role = match (in_groups, self.state.is_which, self.state.rank) {
             _ if self.state.sorts => Role::Operand,
             // A ranked measure, as in `top 5 carriers by flights` and `most flights`.
-            (true, _, Some(_)) => Role::Value,
+            (true, _, Some(_)) if self.draft.values.is_empty() => Role::Value,
+            // `JFK and LGA by cancellation rate`
+            (true, ..) if self.draft.values.is_empty() && !self.may_group(candidates) => Role::Value,
             (true, ..) => Role::Group,
             (_, true, None) => Role::Group,
-            (_, _, Some(_)) if self.ranks_groups() => Role::Group,
+            (_, _, Some(_)) if self.ranks_groups() && self.may_group(candidates) => Role::Group,
             (_, _, Some(_)) => Role::Value,
             // A group whose measure follows, as in `carriers with more than 1000 flights`.
             _ if self.draft.values.is_empty() && self.draft.groups.is_empty() && self.names_groups(at, candidates) => {
@@ -36,6 +45,7 @@ impl Reader<'_> {
             return self.piece(text, "named once more".to_owned(), candidates.certainty);
         }
         if role == Role::Group && !in_groups {
+            self.state.is_which_group = true;
             self.note_ranked(at);
         }
         let is_which = std::mem::take(&mut self.state.is_which);
@@ -70,6 +80,12 @@ impl Reader<'_> {
                 }
                 let sorts = std::mem::take(&mut self.state.sorts);
                 self.state.groups = false;
+                if role == Role::Any && self.narrows_count(at, index) {
+                    return self.narrow_count(at, text, index, certainty);
+                }
+                if !self.order_by_own_name(at, text, index) {
+                    return 1;
+                }
                 self.add_value(&name);
                 if sorts {
                     return self.ordered_by(text, name, certainty);
@@ -118,6 +134,41 @@ impl Reader<'_> {
         }
     }
 
+    /// Returns whether a member may be a group, by itself or as the cube of its rows.
+    fn may_group(&self, candidates: &Candidates) -> bool {
+        candidates.members.iter().any(|index| {
+            let kind = self.vocabulary.entry(*index).kind;
+            kind.is_dimension() || kind == MemberKind::Cube
+        })
+    }
+
+    /// Returns whether a measure counts some of the rows that the only measure before it counts, as in `how many flights
+    /// were diverted`.
+    fn narrows_count(&self, at: usize, index: usize) -> bool {
+        let entry = self.vocabulary.entry(index);
+        let count = self.count_of_main();
+        let is_count = entry.aggregation == Some(Aggregation::Count) && self.is_of_main_cube(entry);
+        let is_only = count.is_some_and(|count| self.draft.values == [count]);
+        is_count && is_only && !self.is_listed(at)
+    }
+
+    /// Counts the rows of a measure in place of all rows. If a number with a unit follows, as in `arrived 2 hours late`,
+    /// the word only describes this number. Returns the number of items read.
+    fn narrow_count(&mut self, at: usize, text: &str, index: usize, certainty: f64) -> usize {
+        let rest = &self.items[at + 1..];
+        let is_filler = |item: &&Item| {
+            use Meaning::{AtLeast, AtMost, Ignore, Less, More};
+            matches!(item.kind, ItemKind::Word(Ignore | More | AtLeast | Less | AtMost))
+        };
+        let next = rest.iter().find(|item| !is_filler(item)).map(|item| &item.kind);
+        if matches!(next, Some(ItemKind::Number(_, Some(_)))) {
+            return self.piece(text, "ignored".to_owned(), certainty);
+        }
+        let name = Arc::clone(&self.vocabulary.entry(index).name);
+        self.draft.values = vec![Arc::clone(&name)];
+        self.piece(text, format!("measure {name}"), certainty)
+    }
+
     /// Reads a number: of rows, of a dimension, or without a member. Returns the number of items read.
     pub(super) fn number(&mut self, at: usize, text: &str, number: f64, unit: Option<&Unit>) -> usize {
         let is_plain = unit.is_none();
@@ -141,7 +192,7 @@ impl Reader<'_> {
         1
     }
 
-    /// Returns whether an adjective such as `oldest` ranks the things that a member names, and not the member itself:
+    /// Returns whether an adjective such as `oldest` or `how old` is about the things that a member names, and not the member itself:
     /// `airlines with the oldest planes`.
     fn is_ranked_thing(&self, candidates: &Candidates) -> bool {
         let is_cube = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Cube;
@@ -149,11 +200,11 @@ impl Reader<'_> {
             self.language.superlative(ranking.index).is_some_and(|found| !found.qualities.is_empty())
         });
         let has_groups = !self.draft.groups.is_empty() || self.draft.granularity.is_some();
-        has_quality && has_groups && candidates.members.iter().any(is_cube)
+        (self.state.quality.is_some() || (has_quality && has_groups)) && candidates.members.iter().any(is_cube)
     }
 
     /// Notes that a member in the singular is ranked by the words that follow it: `the airline with the most flights`.
-    fn note_ranking_behind(&mut self, at: usize) {
+    pub(super) fn note_ranking_behind(&mut self, at: usize) {
         use Meaning::{Best, Bottom, Top, Worst};
         let is_filler = |kind: &ItemKind| matches!(kind, ItemKind::Word(Meaning::Ignore | Meaning::Verb));
         let mut behind = self.items[at + 1..].iter().map(|item| &item.kind).skip_while(|kind| is_filler(kind));
@@ -210,7 +261,8 @@ impl Reader<'_> {
     pub(super) fn continues_groups(&self, at: usize) -> bool {
         let before = self.items[..at].iter().rev().map(|item| &item.kind);
         let mut before = before.skip_while(|kind| matches!(kind, ItemKind::Word(Meaning::Ignore | Meaning::HowMany)));
-        matches!(before.next(), Some(ItemKind::Word(Meaning::Group | Meaning::And) | ItemKind::Step(..)))
+        let is_direct = at > 0 && matches!(self.items[at - 1].kind, ItemKind::Step(..));
+        is_direct || matches!(before.next(), Some(ItemKind::Word(Meaning::Group | Meaning::And)))
     }
 
     /// Returns whether the next member is the group that `top 5` ranks.
@@ -235,7 +287,8 @@ impl Reader<'_> {
         };
         let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::Verb));
         let mut behind = self.items[at + 1..].iter().skip_while(is_filler);
-        candidates.members.iter().any(is_text) && behind.next().is_some_and(compares)
+        let is_followed = behind.next().is_some_and(compares) && !self.compares_quality_of_rows(at);
+        is_followed && candidates.members.iter().any(is_text)
     }
 
     /// Returns the boolean dimension of the main cube whose name contains a word, if there is exactly one.
@@ -255,7 +308,8 @@ impl Reader<'_> {
     /// `distance of flights`.
     pub(super) fn is_context(&self, at: usize, candidates: &Candidates) -> bool {
         let is_cube = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Cube;
-        candidates.members.iter().any(is_cube) && !self.draft.values.is_empty() && !self.is_listed(at)
+        let has_measure = !self.draft.values.is_empty() || !self.state.conditions_of_values.is_empty();
+        candidates.members.iter().any(is_cube) && has_measure && !self.is_listed(at)
     }
 
     /// Returns whether a measure describes another measure before it, as in `delay by carrier of late flights`.

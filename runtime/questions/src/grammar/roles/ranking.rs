@@ -9,12 +9,13 @@ use std::sync::Arc;
 use super::{Candidates, ItemKind, MAX_CHOICES, Ranking, Reader, is_count};
 use crate::draft::{Aggregation, Desired, DraftOrder, Unit};
 use crate::language::{Meaning, Superlative};
-use crate::members::MemberKind;
+use crate::members::{MemberEntry, MemberKind};
 
 impl Reader<'_> {
     /// Reads `top` or `bottom`, with the number of rows if one follows. Returns the number of items read.
     pub(super) fn rank(&mut self, at: usize, text: &str, is_top: bool) -> usize {
         self.state.rank = Some(is_top);
+        self.state.rank_text = text.to_owned();
         self.state.groups = false;
         let number = self.items.get(at + 1).map(|item| item.kind.clone());
         // In `top 3 days`, the unit of the number is the granularity.
@@ -45,8 +46,14 @@ impl Reader<'_> {
     }
 
     /// Reads an adjective that ranks. Returns the number of items read.
-    pub(super) fn superlative(&mut self, ranking: Ranking, is_first: bool) -> usize {
+    pub(super) fn superlative(&mut self, at: usize, ranking: Ranking, is_first: bool) -> usize {
         let Some(superlative) = self.language.superlative(ranking.index) else { return 1 };
+        self.state.rank_text = ranking.text.clone();
+        if !is_first && !superlative.qualities.is_empty() && self.ranks_next(at) {
+            self.state.rank = Some(superlative.is_descending);
+            self.state.groups = false;
+            return self.piece(&ranking.text, "ordered by the next measure".to_owned(), 1.0);
+        }
         // `the warmest in August` names the measure `warmest` and ranks nothing.
         if let Some(candidates) = &ranking.candidates
             && !self.state.is_which
@@ -72,6 +79,7 @@ impl Reader<'_> {
     /// Reads `best` or `worst`. Returns the number of items read.
     pub(super) fn rated(&mut self, is_best: bool, text: &str) -> usize {
         self.state.rank = Some(true);
+        self.state.rank_text = text.to_owned();
         self.state.groups = false;
         self.state.rated = Some((is_best, text.to_owned()));
         1
@@ -119,9 +127,19 @@ impl Reader<'_> {
             return;
         };
         self.add_value(&name);
-        let direction = if superlative.is_descending { "descending" } else { "ascending" };
+        // The year of the `oldest` is a minimum, although the age is high.
+        let index = self.vocabulary.index_of(&name);
+        let is_own = index.is_some_and(|index| {
+            ranking.candidates.as_ref().is_some_and(|candidates| candidates.members.contains(&index))
+        });
+        let is_descending = match index.and_then(|index| self.vocabulary.entry(index).aggregation) {
+            Some(Aggregation::Minimum) if is_own => false,
+            Some(Aggregation::Maximum) if is_own => true,
+            _ => superlative.is_descending,
+        };
+        let direction = if is_descending { "descending" } else { "ascending" };
         self.piece(&ranking.text, format!("ordered by {name}, {direction}"), 0.9);
-        self.draft.order = Some(DraftOrder { member: name, is_descending: superlative.is_descending });
+        self.draft.order = Some(DraftOrder { member: name, is_descending });
     }
 
     /// Returns the measure that an adjective ranks by: one of the question's measures with the quality, or else a
@@ -144,14 +162,36 @@ impl Reader<'_> {
             let index = self.pick(&ranking.text, &own, super::Role::Value)?;
             return Some(Arc::clone(&self.vocabulary.entry(index).name));
         }
-        let measures = |root: &String| -> Vec<usize> {
-            let entries = self.vocabulary.entries().filter(|(_, entry)| {
-                matches!(entry.kind, MemberKind::Measure | MemberKind::Metric) && self.is_reached(entry)
-            });
-            entries.map(|(index, _)| index).filter(|index| has_quality(*index, root)).collect()
+        let measures = |is_near: &dyn Fn(&MemberEntry) -> bool| -> Vec<usize> {
+            let of_root = |root: &String| -> Vec<usize> {
+                let entries = self.vocabulary.entries().filter(|(_, entry)| {
+                    matches!(entry.kind, MemberKind::Measure | MemberKind::Metric) && is_near(entry)
+                });
+                entries.map(|(index, _)| index).filter(|index| has_quality(*index, root)).collect()
+            };
+            roots.iter().map(of_root).find(|members| !members.is_empty()).unwrap_or_default()
         };
-        let members = roots.iter().map(measures).find(|members| !members.is_empty()).unwrap_or_default();
-        let members = self.of_aggregation(members, aggregation.unwrap_or(Aggregation::Average));
+        let mut members = measures(&|entry| self.is_reached(entry));
+        if members.is_empty() {
+            // The measure may belong to a cube that joins the main cube: the speed of flights for the makers of planes.
+            members = measures(&|entry| self.joins_main(entry));
+            let cubes: Vec<_> = members.iter().map(|index| self.vocabulary.entry(*index).cube.clone()).collect();
+            if let Some(Some(cube)) = cubes.first().filter(|first| cubes.iter().all(|cube| cube == *first)) {
+                self.main_cube = Some(Arc::clone(cube));
+            }
+        }
+        // The speed of the main cube's rows takes precedence over the speed of the wind.
+        let is_own = |index: &usize| self.is_of_main_cube(self.vocabulary.entry(*index));
+        if members.iter().any(is_own) {
+            members.retain(is_own);
+        }
+        // Without a cube, the aggregation does not decide between the wind's speed and a plane's.
+        let cube_of = |index: &usize| self.vocabulary.entry(*index).cube.as_ref();
+        let is_open = self.main_cube.is_none() && members.iter().any(|index| cube_of(index) != cube_of(&members[0]));
+        let members = match is_open {
+            true => members,
+            false => self.of_aggregation(members, aggregation.unwrap_or(Aggregation::Average)),
+        };
         if members.is_empty() {
             let choices = self.choices_of(MemberKind::Measure);
             self.unclear(&ranking.text, format!("no measure is known for `{}`", ranking.text), choices);
@@ -167,7 +207,11 @@ impl Reader<'_> {
     fn counted(&mut self, ranking: &Ranking) -> Option<Arc<str>> {
         let count = self.draft.values.first().cloned().or_else(|| self.count_of_main());
         if count.is_none() {
-            let choices = self.choices_of(MemberKind::Measure);
+            let counts = self.vocabulary.entries().filter_map(|(_, entry)| entry.count.clone());
+            let choices = match &self.main_cube {
+                Some(_) => self.choices_of(MemberKind::Measure),
+                None => counts.take(MAX_CHOICES).collect(),
+            };
             self.unclear(&ranking.text, format!("`{}` needs a measure", ranking.text), choices);
         }
         count
@@ -184,6 +228,16 @@ impl Reader<'_> {
         let is_computed = |index: &usize| self.vocabulary.entry(*index).aggregation.is_none();
         let found: Vec<usize> = members.iter().copied().filter(is_computed).collect();
         if found.is_empty() { members } else { found }
+    }
+
+    /// Adds the measure with the quality that the question asks for, as in `how old`.
+    pub(super) fn complete_quality(&mut self) {
+        let Some(ranking) = self.state.quality.take() else { return };
+        let Some(superlative) = self.language.superlative(ranking.index).cloned() else { return };
+        if let Some(name) = self.ranked_measure(&ranking, &superlative) {
+            self.add_value(&name);
+            self.piece(&ranking.text, format!("measure {name}"), 0.9);
+        }
     }
 
     fn complete_rated(&mut self, is_best: bool, text: &str) {

@@ -7,60 +7,85 @@ use std::sync::Arc;
 use super::{Candidates, ItemKind, Reader, Role};
 use crate::language::Meaning;
 use crate::members::MemberKind;
+use crate::spelling::spelled;
 
 impl Reader<'_> {
-    /// Reads a word such as `share`. Returns the number of items read.
+    /// Reads a word such as `share`. The words of a rate may be apart, as in `share of orders from France that were
+    /// returned`. Returns the number of items read.
     pub(super) fn share(&mut self, at: usize, text: &str) -> usize {
-        let (roots, end) = self.predicate(at + 1);
-        let rates = if roots.is_empty() { Vec::new() } else { self.rates(&roots) };
-        if !rates.is_empty() {
-            let whole = self.text(at, end);
-            let candidates = Candidates { members: rates, certainty: 0.9, ..Candidates::default() };
-            if let Some(index) = self.pick(&whole, &candidates, Role::Value) {
-                let name = Arc::clone(&self.vocabulary.entry(index).name);
-                self.add_value(&name);
-                self.piece(&whole, format!("measure {name}"), 0.9);
-            }
-            return end - at;
+        let words = self.predicate(at + 1);
+        let rates = self.rates_of(&words);
+        if rates.is_empty() {
+            self.draft.totals = true;
+            return self.piece(text, "with totals, for the share of each row".to_owned(), 1.0);
         }
-        self.draft.totals = true;
-        self.piece(text, "with totals, for the share of each row".to_owned(), 1.0)
+        let candidates = Candidates { members: rates, certainty: 0.9, ..Candidates::default() };
+        let parts: Vec<&str> = words.iter().map(|place| &*self.items[*place].text).collect();
+        let whole = format!("{text} … {}", parts.join(" "));
+        if let Some(index) = self.pick(&whole, &candidates, Role::Value) {
+            let name = Arc::clone(&self.vocabulary.entry(index).name);
+            self.add_value(&name);
+            self.piece(&whole, format!("measure {name}"), 0.9);
+        }
+        // The words belong to the rate, so they are not read as conditions.
+        for place in words {
+            self.items[place].kind = ItemKind::Word(Meaning::Ignore);
+        }
+        1
     }
 
-    /// Returns the roots of the words after `share of`, without the name of the cube, and the end of these words.
-    fn predicate(&self, start: usize) -> (HashSet<String>, usize) {
-        let mut roots = HashSet::new();
-        let (mut end, mut last) = (start, start);
-        while let Some(item) = self.items.get(end) {
-            let is_filler = matches!(
-                item.kind,
-                ItemKind::Word(Meaning::Ignore | Meaning::Equals | Meaning::Verb | Meaning::HowMany)
-            );
-            let ItemKind::Member(candidates) = &item.kind else {
-                if !is_filler {
-                    break;
+    /// Returns the rates whose names contain the words at some places. Verbs may be left out.
+    fn rates_of(&self, words: &[usize]) -> Vec<usize> {
+        let roots = |keeps: &dyn Fn(&str) -> bool| -> HashSet<String> {
+            let texts = words.iter().map(|place| spelled(&self.items[*place].text));
+            let stems: Vec<String> = texts
+                .flat_map(|text| text.split(' ').map(|word| self.language.stem(word)).collect::<Vec<String>>())
+                .collect();
+            let of_cube = self.main_cube.as_ref().and_then(|name| self.vocabulary.index_of(name));
+            let is_of_cube = |root: &String| of_cube.is_some_and(|cube| self.vocabulary.roots(cube).contains(root));
+            let kept = stems.iter().filter(|stem| keeps(stem)).map(|stem| self.language.root(stem));
+            kept.filter(|root| !is_of_cube(root)).collect()
+        };
+        let all = self.rates(&roots(&|_| true));
+        if !all.is_empty() {
+            return all;
+        }
+        self.rates(&roots(&|stem| !matches!(self.language.phrase(&[stem]), Some((1, Meaning::Verb)))))
+    }
+
+    /// Returns the places of the words after `share of` that may name a rate: members that are neither a cube nor a
+    /// dimension. They end before a word such as `by`.
+    fn predicate(&self, start: usize) -> Vec<usize> {
+        let mut places = Vec::new();
+        for (place, item) in self.items.iter().enumerate().skip(start) {
+            match &item.kind {
+                ItemKind::Word(Meaning::Group | Meaning::Versus | Meaning::And) | ItemKind::Step(..) => break,
+                ItemKind::Member(candidates) => {
+                    let kinds = || candidates.members.iter().map(|index| self.vocabulary.entry(*index).kind);
+                    let is_condition = matches!(
+                        self.items.get(place + 1).map(|item| &item.kind),
+                        Some(ItemKind::Word(
+                            Meaning::More | Meaning::Less | Meaning::AtLeast | Meaning::AtMost | Meaning::Between
+                        ))
+                    );
+                    if is_condition {
+                        break;
+                    }
+                    if kinds().all(|kind| kind != MemberKind::Cube && kind != MemberKind::Text) {
+                        places.push(place);
+                    }
                 }
-                end += 1;
-                continue;
-            };
-            let is_cube = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Cube;
-            if !candidates.members.iter().any(is_cube) {
-                let words = item.text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-                let stems = words.map(|word| self.language.stem(&word.to_lowercase()));
-                roots.extend(stems.map(|stem| self.language.root(&stem)));
+                _ => {}
             }
-            end += 1;
-            last = end;
         }
-        let of_cube = self.main_cube.as_ref().and_then(|name| self.vocabulary.index_of(name));
-        if let Some(cube) = of_cube {
-            roots.retain(|root| !self.vocabulary.roots(cube).contains(root));
-        }
-        (roots, last)
+        places
     }
 
     /// Returns the rates of the main cube whose names contain all roots.
     fn rates(&self, roots: &HashSet<String>) -> Vec<usize> {
+        if roots.is_empty() {
+            return Vec::new();
+        }
         let rates = self.vocabulary.entries().filter(|(_, entry)| entry.is_share && self.is_of_main_cube(entry));
         let mut found: Vec<(usize, usize)> = rates
             .map(|(index, _)| (self.vocabulary.roots(index).len(), index))

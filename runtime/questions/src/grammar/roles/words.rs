@@ -1,7 +1,8 @@
 //! Reads the words of the language: groups, order, comparison, times without a number.
 
-use super::{Comparison, ItemKind, Reader};
+use super::{Comparison, Item, ItemKind, NeededMeasure, Ranking, Reader};
 use crate::language::Meaning;
+use crate::members::MemberKind;
 use crate::times;
 
 impl Reader<'_> {
@@ -26,6 +27,16 @@ impl Reader<'_> {
             Meaning::Equals => self.state.is_predicate = true,
             Meaning::Which => self.state.is_which = true,
             Meaning::HowMany => self.state.is_which = false,
+            Meaning::HowMuch | Meaning::How => {
+                self.state.is_which = false;
+                let accepts_count = meaning == Meaning::How;
+                self.state.needs_measure = Some(NeededMeasure { text: text.to_owned(), accepts_count });
+            }
+            Meaning::Quality(index) => {
+                self.state.quality = Some(Ranking { index, text: text.to_owned(), candidates: None });
+            }
+            Meaning::Change => self.state.change = Some(text.to_owned()),
+            Meaning::Season | Meaning::Weekday => return self.vague_time(text, meaning),
             Meaning::Group => {
                 // The agent of a verb, as in `operated by United`.
                 self.state.groups = !self.is_agent(at);
@@ -33,6 +44,7 @@ impl Reader<'_> {
             }
             Meaning::Not => {
                 self.state.is_negated = true;
+                self.state.negation = text.to_owned();
                 return 1;
             }
             Meaning::Top | Meaning::Bottom => return self.rank(at, text, meaning == Meaning::Top),
@@ -64,12 +76,22 @@ impl Reader<'_> {
             Meaning::More | Meaning::AtLeast | Meaning::Less | Meaning::AtMost | Meaning::Between => {
                 return self.comparison_without_member(at, text, meaning);
             }
-            // A unit of time can be the group: `top 5 days` and `which month`.
+            // A unit of time can be the group: `top 5 days`, `which month` and `months with over 100 orders`.
             _ => match times::unit(meaning) {
-                Some(step) if self.state.is_which || self.state.groups || self.ranks_groups() => {
+                Some(step)
+                    if self.state.is_which || self.state.groups || self.ranks_groups() || self.unit_is_group(at) =>
+                {
+                    self.state.is_which_group |= !self.state.groups;
+                    self.note_ranking_behind(at);
                     self.note_ranked(at);
                     self.state.is_which = false;
                     return self.step(text, step);
+                }
+                // `busiest day of the year`
+                Some("year" | "month" | "quarter")
+                    if self.state.single.is_some() && self.draft.granularity.is_some() =>
+                {
+                    return self.piece(text, "ignored".to_owned(), 1.0);
                 }
                 _ if self.is_hour_group(meaning) => return self.hour_group(at, text),
                 _ if self.is_unit_of_answer(at) => return self.unit_of_answer(text),
@@ -80,6 +102,46 @@ impl Reader<'_> {
             },
         }
         1
+    }
+
+    /// Reads a time without fixed bounds, such as `summer`, by a question back. Returns the number of items read.
+    fn vague_time(&mut self, text: &str, meaning: Meaning) -> usize {
+        let message = match meaning {
+            Meaning::Season => format!("the months of `{text}` are not fixed; write them, as in `from June to August`"),
+            _ => format!("`{text}` is not a range of time; a question cannot select weekdays"),
+        };
+        let choices = self.choices_of(MemberKind::Time);
+        self.unclear(text, message, choices);
+        1
+    }
+
+    /// Reads a step of time. An hour is the hour of the day, if the main cube has this dimension. Returns the number of
+    /// items read.
+    pub(super) fn step_or_hour(&mut self, at: usize, text: &str, step: &'static str) -> usize {
+        if step != "hour" || self.hour_dimensions().is_empty() {
+            return self.step(text, step);
+        }
+        self.hour_group(at, text)
+    }
+
+    /// Returns whether a unit of time is the group of a comparison or ranking behind it, as in `months with more than
+    /// 100 orders`.
+    fn unit_is_group(&self, at: usize) -> bool {
+        use Meaning::{AtLeast, AtMost, Best, Bottom, Less, More, Top, Worst};
+        let is_open = self.draft.values.is_empty() && self.draft.groups.is_empty() && self.draft.granularity.is_none();
+        let is_filler = |item: &&Item| {
+            matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::Verb | Meaning::Equals) | ItemKind::Member(_))
+        };
+        let rest = &self.items[at + 1..];
+        let next = rest.iter().take_while(is_filler).count();
+        let is_ranked = matches!(
+            rest.get(next).map(|item| &item.kind),
+            Some(ItemKind::Superlative(..) | ItemKind::Word(Top | Bottom | Best | Worst))
+        );
+        let is_compared =
+            matches!(rest.get(next).map(|item| &item.kind), Some(ItemKind::Word(More | Less | AtLeast | AtMost)))
+                && matches!(rest.get(next + 1).map(|item| &item.kind), Some(ItemKind::Number(..)));
+        is_open && (is_ranked || is_compared)
     }
 
     pub(super) fn step(&mut self, text: &str, step: &'static str) -> usize {

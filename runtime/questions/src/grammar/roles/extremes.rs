@@ -1,0 +1,122 @@
+//! Reads the largest and smallest values of numbers: `longest departure delay`, `highest wind speed`.
+//!
+//! A word that ranks and a number of each row mean the measure with the maximum or minimum of this number. If the
+//! question also may mean the average, as in `which airline has the highest delays`, the caller is asked.
+
+use std::sync::Arc;
+
+use super::{Candidates, ItemKind, MAX_CHOICES, Reader, Role};
+use crate::draft::{Aggregation, DraftOrder};
+use crate::language::Meaning;
+use crate::members::MemberKind;
+
+impl Reader<'_> {
+    /// Returns whether the member after an adjective is a number that the adjective ranks by, as in `longest delay`.
+    pub(super) fn ranks_next(&self, at: usize) -> bool {
+        let is_filler = |kind: &ItemKind| {
+            matches!(kind, ItemKind::Word(Meaning::Ignore | Meaning::Aggregate(_) | Meaning::HowMany))
+        };
+        let mut behind = self.items[at + 1..].iter().map(|item| &item.kind).skip_while(|kind| is_filler(kind));
+        let Some(ItemKind::Member(candidates)) = behind.next() else { return false };
+        candidates.members.iter().all(|index| {
+            let entry = self.vocabulary.entry(*index);
+            match entry.kind {
+                MemberKind::Number | MemberKind::Metric => true,
+                // A quality does not rank by a number of rows.
+                MemberKind::Measure => {
+                    !matches!(entry.aggregation, Some(Aggregation::Count | Aggregation::CountDistinct))
+                }
+                _ => false,
+            }
+        })
+    }
+
+    /// Reads a number of each row after a word that ranks. Returns the number of items read, or `None` if the item is
+    /// another one.
+    pub(super) fn extreme(&mut self, at: usize, text: &str, candidates: &Candidates) -> Option<usize> {
+        let is_largest = self.state.rank?;
+        let is_number = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Number;
+        if self.state.aggregate.is_some() || !candidates.members.iter().all(is_number) || !self.follows_ranking(at) {
+            return None;
+        }
+        let aggregation = if is_largest { Aggregation::Maximum } else { Aggregation::Minimum };
+        let members = self.measures_with(text, candidates, aggregation);
+        let averages = self.measures_with(text, candidates, Aggregation::Average);
+        let is_ranking = self.state.is_which_group || self.draft.limit.is_some();
+        self.state.rank = None;
+        let is_open = is_ranking && self.items[at].is_plural && !averages.is_empty();
+        if members.is_empty() || is_open {
+            let names = self.names(&[members, averages].concat());
+            let choices = if names.is_empty() { self.number_measures(candidates) } else { names };
+            let end = if is_largest { "largest" } else { "smallest" };
+            let message = match is_open {
+                true => format!("`{text}` may be ranked by the {end} value or by the average"),
+                false => format!("no measure is the {end} value of `{text}`"),
+            };
+            self.unclear(text, message, choices);
+            return Some(1);
+        }
+        let found = Candidates { members, ..candidates.clone() };
+        let Some(index) = self.pick(text, &found, Role::Operand) else { return Some(1) };
+        let name = Arc::clone(&self.vocabulary.entry(index).name);
+        self.add_value(&name);
+        if is_ranking {
+            self.draft.order = Some(DraftOrder { member: Arc::clone(&name), is_descending: is_largest });
+        }
+        Some(self.piece(text, format!("measure {name}"), candidates.certainty))
+    }
+
+    /// Returns the measures of the reached cubes that combine a number by an aggregation.
+    fn measures_with(&self, text: &str, candidates: &Candidates, aggregation: Aggregation) -> Vec<usize> {
+        let mut members = self.aggregated(text, candidates, aggregation);
+        members.retain(|index| self.is_reached(self.vocabulary.entry(*index)));
+        members
+    }
+
+    fn number_measures(&self, candidates: &Candidates) -> Vec<Arc<str>> {
+        candidates.members.iter().flat_map(|index| self.measures_of(*index)).take(MAX_CHOICES).collect()
+    }
+
+    /// Returns whether the item before a member is a word that ranks.
+    fn follows_ranking(&self, at: usize) -> bool {
+        let is_filler = |kind: &ItemKind| matches!(kind, ItemKind::Word(Meaning::Ignore | Meaning::HowMany));
+        let mut before = self.items[..at].iter().rev().map(|item| &item.kind).skip_while(|kind| is_filler(kind));
+        matches!(before.next(), Some(ItemKind::Superlative(..) | ItemKind::Word(Meaning::Top | Meaning::Bottom)))
+    }
+
+    /// Orders the groups by a measure whose own name ranks, as in `which airline has the worst departure delay`. Returns
+    /// false if the caller must be asked, because the average may be meant as well.
+    pub(super) fn order_by_own_name(&mut self, at: usize, text: &str, index: usize) -> bool {
+        let is_ranked = self.state.rank.is_some() || self.state.superlative.is_some() || self.state.rated.is_some();
+        if !self.state.is_which_group || is_ranked || self.draft.order.is_some() {
+            return true;
+        }
+        let stems: Vec<String> = text.split(' ').map(|word| self.language.stem(&word.to_lowercase())).collect();
+        let stems: Vec<&str> = stems.iter().map(String::as_str).collect();
+        use Meaning::{Aggregate, Best, Bottom, Superlative, Top, Worst};
+        let Some((length, Best | Worst | Top | Bottom | Superlative(_) | Aggregate(_))) = self.language.phrase(&stems)
+        else {
+            return true;
+        };
+        let entry = self.vocabulary.entry(index);
+        let is_descending = match entry.aggregation {
+            Some(Aggregation::Maximum) => true,
+            Some(Aggregation::Minimum) => false,
+            _ => return true,
+        };
+        if self.items[at].is_plural
+            && let Some(found) = self.vocabulary.exact(&stems[length..])
+        {
+            let candidates = Candidates { members: found.members, ..Candidates::default() };
+            let averages = self.measures_with(text, &candidates, Aggregation::Average);
+            if !averages.is_empty() {
+                let message = format!("`{text}` may be the measure with this name or the average");
+                let choices = self.names(&[averages, vec![index]].concat());
+                self.unclear(text, message, choices);
+                return false;
+            }
+        }
+        self.draft.order = Some(DraftOrder { member: Arc::clone(&entry.name), is_descending });
+        true
+    }
+}

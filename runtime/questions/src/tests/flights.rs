@@ -1,0 +1,311 @@
+//! Questions about flights, with the draft that each one means. The cubes of airports have two roles.
+
+use super::models::Model;
+use super::*;
+
+const MEMBERS: &str = "\
+cube      flights | flights; Flights | | count=flights.count joined=flights,airlines,planes,origin_airport,dest_airport,weather
+cube      airlines | airlines; Airlines | | count=airlines.count joined=airlines label=airlines.name
+cube      planes | planes; Planes | | count=planes.count joined=planes label=planes.tailnum
+cube      weather | weather; Weather | | count=weather.count joined=weather,origin_airport
+cube      airports | airports; Airports | | count=airports.count joined=airports label=airports.name
+cube      origin_airport | origin_airport; Origin airport | | label=origin_airport.name joined=origin_airport
+cube      dest_airport | dest_airport; Dest airport | | label=dest_airport.name joined=dest_airport
+measure   flights.count | count; Flights; flights count; flights Flights | | aggregation=count
+measure   flights.departed | departed; Departed; flights departed | | aggregation=count
+measure   flights.cancelled | cancelled; Cancelled; flights cancelled | | aggregation=count
+measure   flights.arrived | arrived; Arrived; flights arrived | | aggregation=count
+measure   flights.diverted | diverted; Diverted; flights diverted | | aggregation=count
+measure   flights.on_time | on_time; On time; flights on time | | aggregation=count
+measure   flights.late | late; Late; flights late | | aggregation=count
+measure   flights.punctuality | punctuality; Punctuality; flights punctuality | | share
+measure   flights.delay_over_15_rate | delay_over_15_rate; Departures over 15 minutes late | percentage of flights delayed by more than 15 minutes; share of delayed flights; delay rate | share
+measure   flights.average_departure_delay | average_departure_delay; Average departure delay | | aggregation=average unit=minutes combines=flights.departure_delay
+measure   flights.average_arrival_delay | average_arrival_delay; Average arrival delay | | aggregation=average unit=minutes combines=flights.arrival_delay
+measure   flights.total_departure_delay | total_departure_delay; Total departure delay | | aggregation=sum unit=minutes combines=flights.departure_delay
+measure   flights.worst_departure_delay | worst_departure_delay; Worst departure delay | | aggregation=maximum unit=minutes combines=flights.departure_delay
+measure   flights.worst_arrival_delay | worst_arrival_delay; Worst arrival delay | | aggregation=maximum unit=minutes combines=flights.arrival_delay
+measure   flights.minutes_lost | minutes_lost; Minutes lost | minutes lost to delays | aggregation=sum unit=minutes
+measure   flights.planes_used | planes_used; Planes | | aggregation=distinct combines=flights.tailnum
+measure   flights.planes_used_approx | planes_used_approx; Planes (approximate) | | aggregation=distinct combines=flights.tailnum
+measure   flights.carriers | carriers; Carriers; flights carriers | | aggregation=distinct combines=flights.carrier
+measure   flights.destinations | destinations; Destinations; flights destinations | | aggregation=distinct combines=flights.dest
+measure   flights.seat_miles | seat_miles; Seat miles | | aggregation=sum
+measure   flights.average_plane_age | average_plane_age; Average age of plane | | aggregation=average unit=years
+measure   flights.average_distance | average_distance; Average distance | | aggregation=average unit=miles combines=flights.distance
+measure   flights.longest_distance | longest_distance; Longest distance | | aggregation=maximum unit=miles combines=flights.distance
+measure   flights.distance_flown | distance_flown; Distance flown | total distance flown; miles flown | aggregation=sum unit=miles
+measure   flights.average_air_time | average_air_time; Average time in the air | | aggregation=average unit=minutes
+measure   flights.average_speed | average_speed; Average speed | | unit=mph
+metric    on_time_rate | on_time_rate | | share cube=flights
+metric    cancellation_rate | cancellation_rate | | share cube=flights
+measure   flights.cancellation_rate | cancellation_rate; Cancellation rate | | share
+time      flights.flight_date | flight_date; Flight date; flights flight date
+text      flights.carrier | carrier; Carrier code; flights carrier
+text      flights.origin | origin; Origin; flights origin | departure airport; New York airport
+text      flights.dest | dest; Destination; flights dest | arrival airport
+text      flights.route | route; Route; flights route
+text      flights.tailnum | tailnum; Tail number
+number    flights.departure_hour | departure_hour; Hour of day
+number    flights.distance | distance; Distance; flights distance | | unit=miles
+number    flights.departure_delay | departure_delay; Departure delay | left late; departed late; late departure | unit=minutes
+number    flights.arrival_delay | arrival_delay; Arrival delay | arrived late; landed late; late arrival | unit=minutes
+boolean   flights.is_cancelled | is_cancelled; Cancelled
+segment   flights.delayed | delayed; Delayed; flights delayed
+segment   flights.long_haul | long_haul; Long haul
+measure   airlines.count | count; Airlines; airlines count; airlines Airlines | | aggregation=count
+text      airlines.name | name; Airline; airlines name; airlines Airline
+measure   planes.count | count; Planes; planes count; planes Planes | | aggregation=count
+measure   planes.average_seats | average_seats; Average seats | | aggregation=average combines=planes.seats
+measure   planes.oldest | oldest; Year of the oldest; planes oldest | | aggregation=minimum combines=planes.year_built
+number    planes.year_built | year_built; Year built; planes year built
+text      planes.manufacturer | manufacturer; Manufacturer; planes manufacturer
+text      planes.model | model; Model; planes model
+text      planes.tailnum | tailnum; Tail number
+number    planes.seats | seats; Seats; planes seats
+measure   weather.count | count; Readings; weather count | | aggregation=count
+measure   weather.average_temperature | average_temperature; Average temperature | | aggregation=average combines=weather.temperature
+measure   weather.coldest | coldest; Coldest; weather coldest | | aggregation=minimum combines=weather.temperature
+measure   weather.warmest | warmest; Warmest; weather warmest | | aggregation=maximum combines=weather.temperature
+measure   weather.average_wind_speed | average_wind_speed; Average wind speed | wind | aggregation=average unit=mph combines=weather.wind_speed
+measure   weather.strongest_wind | strongest_wind; Strongest wind | | aggregation=maximum unit=mph combines=weather.wind_speed
+measure   weather.total_precipitation | total_precipitation; Precipitation | rainfall; inches of rain | aggregation=sum unit=inches combines=weather.precipitation
+time      weather.time_hour | time_hour; Hour
+text      weather.conditions | conditions; Conditions; weather conditions
+text      weather.origin | origin; Airport code
+number    weather.temperature | temperature; Temperature; weather temperature
+number    weather.wind_speed | wind_speed; Wind speed; weather wind speed
+number    weather.precipitation | precipitation; Precipitation
+measure   airports.count | count; Airports; airports count | | aggregation=count
+text      airports.name | name; Airport; airports name; airports Airport
+number    airports.altitude | altitude; Altitude
+text      origin_airport.name | origin_airport name; origin_airport Airport; origin_airport
+text      dest_airport.name | dest_airport name; dest_airport Airport; dest_airport
+";
+
+const VALUES: [(&str, &str, u64); 29] = [
+    ("flights.origin", "EWR", 120_835),
+    ("flights.origin", "JFK", 111_279),
+    ("flights.origin", "LGA", 104_662),
+    ("flights.dest", "LAX", 16_174),
+    ("flights.dest", "ORD", 17_283),
+    ("flights.dest", "EWR", 1),
+    ("flights.dest", "LGA", 1),
+    ("flights.carrier", "UA", 58_665),
+    ("flights.carrier", "DL", 48_110),
+    ("airlines.name", "United Air Lines Inc.", 58_665),
+    ("airlines.name", "Delta Air Lines Inc.", 48_110),
+    ("airlines.name", "JetBlue Airways", 54_635),
+    ("origin_airport.name", "Newark Liberty Intl", 120_835),
+    ("origin_airport.name", "La Guardia", 104_662),
+    ("origin_airport.name", "John F Kennedy Intl", 111_279),
+    ("origin_airport.name", "Chicago Ohare Intl", 0),
+    ("dest_airport.name", "Chicago Ohare Intl", 17_283),
+    ("dest_airport.name", "Los Angeles Intl", 16_174),
+    ("dest_airport.name", "Portland Intl", 1_354),
+    ("dest_airport.name", "Portland Intl Jetport", 2_352),
+    ("dest_airport.name", "Southwest Florida Intl", 3_537),
+    ("dest_airport.name", "Florida Keys Marathon", 0),
+    ("dest_airport.name", "Miami Intl", 11_728),
+    ("planes.manufacturer", "BOEING", 82_912),
+    ("planes.manufacturer", "AIRBUS", 47_302),
+    ("planes.manufacturer", "AIRBUS INDUSTRIE", 40_891),
+    ("weather.origin", "JFK", 8_706),
+    ("weather.conditions", "rain", 20_000),
+    ("weather.conditions", "snow or ice", 3_000),
+];
+
+const QUESTIONS: &[(&str, &str)] = &[
+    ("Number of flights that left more than 2 hours late", "flights.count where flights.departure_delay gt 120"),
+    ("Which planes are the oldest?", "planes.oldest by planes.tailnum order planes.oldest asc"),
+    (
+        "Which airline is the fastest?",
+        "flights.average_speed by airlines.name order flights.average_speed desc limit 1",
+    ),
+    (
+        "Punctuality per quarter for flights of Delta",
+        "flights.punctuality by quarter where airlines.name equals Delta Air Lines Inc.",
+    ),
+    // Maxima and minima.
+    ("What was the longest departure delay?", "flights.worst_departure_delay"),
+    (
+        "Which airline had the longest departure delay?",
+        "flights.worst_departure_delay by airlines.name order flights.worst_departure_delay desc limit 1",
+    ),
+    (
+        "Which airline has the longest average departure delay?",
+        "flights.average_departure_delay by airlines.name order flights.average_departure_delay desc limit 1",
+    ),
+    (
+        "What was the highest wind speed at JFK in March?",
+        "weather.strongest_wind where weather.origin equals JFK in 2013-03",
+    ),
+    ("highest wind speed by month", "weather.strongest_wind by month"),
+    ("lowest temperature in January", "weather.coldest in 2013-01"),
+    ("which airline has the worst arrival delays", "? worst arrival delays"),
+    ("longest flights by airline", "? flights"),
+    (
+        "Which route is the longest?",
+        "flights.average_distance by flights.route order flights.average_distance desc limit 1",
+    ),
+    ("what was the highest average departure delay", "? highest"),
+    (
+        "which month had the coldest weather",
+        "weather.average_temperature by month order weather.average_temperature asc limit 1",
+    ),
+    ("worst 3 airlines by on-time rate", "on_time_rate by airlines.name order on_time_rate asc limit 3"),
+    // Hours, days and months as groups.
+    ("average departure delay by hour", "flights.average_departure_delay by flights.departure_hour"),
+    ("flights per hour of the day", "flights.count by flights.departure_hour"),
+    ("What was the busiest day of the year?", "? busiest"),
+    ("months with more than 30000 flights", "flights.count by month where flights.count gt 30000"),
+    ("the month with the most cancellations", "flights.cancelled by month order flights.cancelled desc limit 1"),
+    ("Which days had more than 200 cancelled flights?", "flights.cancelled by day where flights.cancelled gt 200"),
+    // Values.
+    ("flights to Portland", "? Portland"),
+    ("How many flights went to Florida?", "? Florida"),
+    ("flights to Chicago O'Hare", "flights.count where dest_airport.name equals Chicago Ohare Intl"),
+    ("flights to O'Hare by month", "flights.count by month where dest_airport.name equals Chicago Ohare Intl"),
+    ("flights from Newwark", "flights.count where origin_airport.name equals Newark Liberty Intl"),
+    ("average arrival delay of Detla", "flights.average_arrival_delay where airlines.name equals Delta Air Lines Inc."),
+    (
+        "flights from Newark airport by month",
+        "flights.count by month where origin_airport.name equals Newark Liberty Intl",
+    ),
+    ("average departure delay at JFK airport", "flights.average_departure_delay where flights.origin equals JFK"),
+    ("flights between JFK and LAX", "flights.count where flights.origin equals JFK where flights.dest equals LAX"),
+    ("flights of Boston Air", "? Boston"),
+    (
+        "punctuality by origin without JetBlue",
+        "flights.punctuality by flights.origin where airlines.name notEquals JetBlue Airways",
+    ),
+    ("on-time rate in summer", "? summer"),
+    ("flights on Mondays", "? Mondays"),
+    // Comparisons of periods.
+    (
+        "cancellation rate in the first half of 2013 compared to the second half",
+        "cancellation_rate in 2013-01-01..2013-06-30 vs 2013-07-01..2013-12-31",
+    ),
+    ("Compare flights in June with July", "flights.count in 2013-06 vs 2013-07"),
+    // Counts.
+    ("How many different planes flew from JFK?", "flights.planes_used where flights.origin equals JFK"),
+    ("number of distinct tail numbers by airline", "flights.planes_used by airlines.name"),
+    ("how many destinations does Delta serve", "flights.destinations where airlines.name equals Delta Air Lines Inc."),
+    // Conditions.
+    ("How many flights were more than an hour late at departure?", "flights.count where flights.departure_delay gt 60"),
+    ("flights that arrived more than 2 hours late", "flights.count where flights.arrival_delay gt 120"),
+    ("flights delayed by more than an hour", "? by more than an hour"),
+    ("carriers with more than 10000 flights", "flights.count by flights.carrier where flights.count gt 10000"),
+    (
+        "average arrival delay by airline with more than 10000 flights",
+        "flights.average_arrival_delay by airlines.name where flights.count gt 10000",
+    ),
+    ("planes built before 2000 by manufacturer", "planes.count by planes.manufacturer where planes.year_built lt 2000"),
+    ("average departure delay when it rained", "flights.average_departure_delay where weather.conditions equals rain"),
+    // Shares.
+    ("what share of flights was cancelled at JFK", "cancellation_rate where flights.origin equals JFK"),
+    (
+        "What percentage of flights from Newark was cancelled?",
+        "cancellation_rate where origin_airport.name equals Newark Liberty Intl",
+    ),
+    (
+        "share of JetBlue flights that were cancelled in May",
+        "cancellation_rate where airlines.name equals JetBlue Airways in 2013-05",
+    ),
+    ("percentage of flights on time by airline", "on_time_rate by airlines.name"),
+    ("share of flights by airline", "flights.count by airlines.name totals"),
+    // Units of answers.
+    ("how many miles did JetBlue fly", "? miles"),
+    ("average distance in miles by airline", "flights.average_distance by airlines.name"),
+    ("how many minutes were lost by Delta", "flights.minutes_lost where airlines.name equals Delta Air Lines Inc."),
+    ("how much did it rain in April", "weather.total_precipitation in 2013-04"),
+    ("how much rain fell at JFK", "weather.total_precipitation where weather.origin equals JFK"),
+    // Verbs that add nothing, and questions without a measure.
+    ("How did Delta do in March?", "? How did"),
+    ("How was punctuality in March?", "flights.punctuality in 2013-03"),
+    ("Tell me the cancellation rate for United", "cancellation_rate where airlines.name equals United Air Lines Inc."),
+    ("How late was United on average?", "? How late"),
+    (
+        "How old are the planes of Delta on average?",
+        "flights.average_plane_age where airlines.name equals Delta Air Lines Inc.",
+    ),
+    ("how fast do planes of each manufacturer fly", "flights.average_speed by planes.manufacturer"),
+    ("Which airlines don't fly from LGA?", "? don't"),
+    (
+        "What were the five most common destinations from JFK?",
+        "flights.count by flights.dest where flights.origin equals JFK order flights.count desc limit 5",
+    ),
+    ("How many flights did each airline operate in December?", "flights.count by airlines.name in 2013-12"),
+    (
+        "Compare JFK and LGA by cancellation rate",
+        "cancellation_rate by flights.origin where flights.origin inList JFK,LGA",
+    ),
+    ("How did the average arrival delay change from January to June?", "? change"),
+    ("How did the cancellation rate change by month?", "cancellation_rate by month"),
+    ("delays by airline", "? delays"),
+    (
+        "How far do Delta flights go on average?",
+        "flights.average_distance where airlines.name equals Delta Air Lines Inc.",
+    ),
+    ("How many flights used Airbus planes?", "flights.count where planes.manufacturer inList AIRBUS,AIRBUS INDUSTRIE"),
+    (
+        "The three airlines with the oldest planes",
+        "flights.average_plane_age by airlines.name order flights.average_plane_age desc limit 3",
+    ),
+    (
+        "Which month was the warmest on average?",
+        "weather.average_temperature by month order weather.average_temperature desc limit 1",
+    ),
+    (
+        "Average departure delay of flights over 1000 miles",
+        "flights.average_departure_delay where flights.distance gt 1000",
+    ),
+    ("Total flights by quarter in 2013", "flights.count by quarter in 2013"),
+    (
+        "the airline with the lowest punctuality in May",
+        "flights.punctuality by airlines.name in 2013-05 order flights.punctuality asc limit 1",
+    ),
+    ("Which airlines had more than 5000 late flights?", "flights.late by airlines.name where flights.late gt 5000"),
+    (
+        "Give me the number of flights per carrier, most first",
+        "flights.count by flights.carrier order flights.count desc",
+    ),
+    (
+        "flights from JFK to Los Angeles in the first week of March",
+        "flights.count where flights.origin equals JFK where dest_airport.name equals Los Angeles Intl in 2013-03-01..2013-03-07",
+    ),
+    (
+        "Which route had the most flights in Q3?",
+        "flights.count by flights.route in 2013-Q3 order flights.count desc limit 1",
+    ),
+    (
+        "How many planes made by Airbus are there?",
+        "planes.count where planes.manufacturer inList AIRBUS,AIRBUS INDUSTRIE",
+    ),
+    (
+        "on-time rate of Delta and United by quarter",
+        "on_time_rate by quarter where airlines.name inList Delta Air Lines Inc.,United Air Lines Inc.",
+    ),
+    ("Was the cancellation rate higher in February or in March?", "? higher"),
+    ("number of flights by weekday", "? weekday"),
+    (
+        "What was the least punctual airline in December?",
+        "flights.punctuality by airlines.name in 2013-12 order flights.punctuality asc limit 1",
+    ),
+    ("on average, which airline has the most flights", "? flights"),
+    ("how many flights were diverted", "flights.diverted"),
+    ("flights that left on time by airline", "flights.on_time by airlines.name"),
+    ("flights and diverted by month", "flights.count + flights.diverted by month"),
+    (
+        "Which day was the busiest for flights from JFK?",
+        "flights.count by day where flights.origin equals JFK order flights.count desc limit 1",
+    ),
+    ("worst on-time rate by airline", "on_time_rate by airlines.name order on_time_rate asc"),
+];
+
+#[test]
+fn questions_about_flights_are_read_as_meant() {
+    let model = Model { members: MEMBERS, values: &VALUES, newest: date(2013, 12, 31) };
+    let mistakes = model.mistakes(QUESTIONS);
+    assert!(mistakes.is_empty(), "{} mistakes\n{}", mistakes.len(), mistakes.join("\n"));
+}

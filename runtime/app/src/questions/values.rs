@@ -4,7 +4,7 @@
 //! rows in the cube that the question is about. All lookups are queries of the caller, so that policies and limits
 //! apply; a lookup that is denied finds nothing. Absent: the choice of a value, which the grammar makes.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{Array as _, AsArray as _};
@@ -14,7 +14,7 @@ use jiff::civil::Date;
 use terrane_compiler::Access;
 use terrane_compiler::query::{Filter, MemberRef, OrderBy, QueryError, SemanticQuery, TimeDimension};
 use terrane_compiler::types::{Operator, Value};
-use terrane_questions::{Interpretation, KnownValue, KnownValues, SearchedWord};
+use terrane_questions::{Interpretation, KnownValue, KnownValues, Lookup, SearchedWord};
 
 use super::{convert, vocabulary};
 use crate::metadata;
@@ -52,8 +52,28 @@ impl Lookups<'_> {
         let unmatched = reading.lookups.iter().filter(|one| !one.spellings.iter().any(is_found));
         let parts: Vec<&str> = unmatched.flat_map(|one| &one.parts).map(String::as_str).collect();
         self.look_up(reading, &parts, &mut known).await?;
+        self.look_up_misspelled(reading, &mut known).await?;
         self.count(reading, &mut known).await?;
         Ok(known)
+    }
+
+    /// Looks up the words that no value contains by parts that a typing mistake leaves unchanged.
+    async fn look_up_misspelled(&self, reading: &Interpretation, known: &mut KnownValues) -> Result<(), QueryRunError> {
+        let is_found = |spelling: &String| {
+            let lower = spelling.to_lowercase();
+            known.values.iter().any(|value| value.value.to_lowercase().contains(&lower))
+        };
+        let is_unmatched = |one: &&Lookup| {
+            let has_parts = !one.parts.is_empty() && one.parts.iter().all(is_found);
+            !one.spellings.iter().any(is_found) && !has_parts
+        };
+        let unmatched: Vec<&Lookup> = reading.lookups.iter().filter(is_unmatched).collect();
+        let fragments: Vec<&str> = unmatched.iter().flat_map(|one| &one.fragments).map(String::as_str).collect();
+        let mut found = KnownValues::default();
+        self.look_up(reading, &fragments, &mut found).await?;
+        let is_meant = |value: &KnownValue| unmatched.iter().any(|one| one.is_misspelled(&value.value));
+        known.values.extend(found.values.into_iter().filter(is_meant));
+        Ok(())
     }
 
     /// Looks up spellings in each searchable dimension, one query for each dimension.
@@ -82,7 +102,7 @@ impl Lookups<'_> {
         Ok(())
     }
 
-    /// Counts the rows of values in the cube that the question is about, and removes values that do not occur there.
+    /// Counts the rows of values in the cube that the question is about.
     async fn count(&self, reading: &Interpretation, known: &mut KnownValues) -> Result<(), QueryRunError> {
         let cube = reading.cube.as_deref().and_then(|name| metadata::cube(self.access, name));
         let Some(count) = cube.and_then(|cube| vocabulary::count_of(self.access, cube)) else { return Ok(()) };
@@ -101,9 +121,6 @@ impl Lookups<'_> {
                 value.rows = Some(counted.get(&value.value).copied().unwrap_or(0));
             }
         }
-        let is_occurring: HashSet<Arc<str>> =
-            known.values.iter().filter(|value| value.rows != Some(0)).map(|value| Arc::clone(&value.member)).collect();
-        known.values.retain(|value| value.rows != Some(0) || !is_occurring.contains(&value.member));
         Ok(())
     }
 

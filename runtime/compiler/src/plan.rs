@@ -121,6 +121,9 @@ pub struct Period {
     pub has_history: bool,
     /// True if rows without a time are left out, as for totals of a running total.
     pub is_dated: bool,
+    /// True if a row counts only in the first step in which it has a joined row, as for running totals along a time
+    /// behind a to-many join. The sum of the steps then has each row once.
+    pub is_first: bool,
     /// The range of time around each step whose rows are aggregated. The query's range does not restrict them.
     pub window: Option<RollingWindow>,
 }
@@ -226,6 +229,14 @@ impl LogicalPlan<'_> {
         self.fill_gaps || (is_bounded && self.facts.iter().any(|fact| fact.period.window.is_some()))
     }
 
+    /// Returns the shift of the group that identifies the steps of the axis; `None` if the query compares no periods.
+    pub fn step_shift(&self) -> Option<&GroupShift> {
+        let axis = self.axis.as_ref()?;
+        self.shifts
+            .iter()
+            .find(|shift| axis.groups.contains(&shift.group) && self.groups[shift.group].granularity == Some(axis.step))
+    }
+
     /// Returns a warning for each pair of equally good paths between cubes, naming the path that is used, and one if the
     /// compared period has more buckets than the range.
     pub fn warnings(&self) -> Vec<String> {
@@ -243,11 +254,11 @@ impl LogicalPlan<'_> {
     }
 
     fn excess_warning(&self, shift: &GroupShift) -> Option<String> {
-        let granularity = self.groups[shift.group].granularity.filter(|_| shift.excess > 0)?;
+        let granularity = self.groups[shift.group].granularity.filter(|_| shift.excess() > 0)?;
         Some(format!(
             "the compared period is longer than the range by {} x {granularity}: rows after the range show only its \
              values",
-            shift.excess
+            shift.excess()
         ))
     }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::join_path::{Asker, JoinTree};
+use super::join_path::{Asker, JoinTree, path};
 use super::semi_join;
 use super::window::{MAX_WINDOWS, Windows};
 use super::{
@@ -14,8 +14,8 @@ use crate::model::{
     Aggregate, CubeId, DimensionId, MeasureId, MeasureKind, MetricId, Model, RollingWindow, Snippet, SqlPart,
 };
 use crate::query::{
-    ExpectedMember, Group, GroupBy, Operand, OrderTarget, Predicate, QueryError, RangeFilter, ResolvedQuery, Test,
-    ValueId,
+    ExpectedMember, Group, GroupBy, GroupShift, MAX_STEPS, Operand, OrderTarget, Predicate, QueryError, RangeFilter,
+    ResolvedQuery, Test, ValueId,
 };
 
 /// The largest number of nodes that the values of one query may expand to. `number` measures can double it at each
@@ -82,7 +82,8 @@ pub fn plan<'m>(model: &'m Model, query: ResolvedQuery) -> Result<LogicalPlan<'m
     if query.ungrouped {
         order_rows(model, &query, &facts[0], &mut order);
     }
-    Ok(LogicalPlan {
+    let shifts = query.comparison.unwrap_or_default();
+    let mut plan = LogicalPlan {
         model,
         groups: query.groups,
         facts,
@@ -94,13 +95,33 @@ pub fn plan<'m>(model: &'m Model, query: ResolvedQuery) -> Result<LogicalPlan<'m
         order,
         axis: query.axis,
         fill_gaps: query.fill_gaps,
-        shifts: query.comparison.unwrap_or_default(),
+        shifts,
         ungrouped: query.ungrouped,
         limit: query.limit,
         offset: query.offset,
         timezone: query.timezone,
         wants_total: query.wants_total,
-    })
+    };
+    add_compared_steps(&mut plan)?;
+    Ok(plan)
+}
+
+/// Adds the steps that only the compared period has, if a window of this period needs them.
+///
+/// # Errors
+/// [`QueryError::TooManySteps`].
+fn add_compared_steps(plan: &mut LogicalPlan<'_>) -> Result<(), QueryError> {
+    let has_window = |fact: &Fact<'_>| fact.period.is_previous && fact.period.window.is_some();
+    let excess = plan.step_shift().map_or(0, GroupShift::excess).unsigned_abs();
+    if let Some(bounds) = plan.axis.as_mut().and_then(|axis| axis.bounds.as_mut())
+        && plan.facts.iter().any(has_window)
+    {
+        bounds.steps += excess;
+        if bounds.steps > MAX_STEPS {
+            return Err(QueryError::TooManySteps { limit: MAX_STEPS });
+        }
+    }
+    Ok(())
 }
 
 /// Plans statistics of one cube's rows: a value `v0`, `v1`, … for each aggregate. Without groups they are computed over
@@ -223,7 +244,12 @@ impl<'m> Values<'_, 'm> {
                 MeasureKind::Number(snippet) => self.snippet(key, snippet, Some(id.cube), metrics),
                 MeasureKind::RunningTotal { aggregate, from_all } => {
                     let is_dated = self.leaves_out_undated;
-                    let period = Period { has_history: *from_all, is_dated, ..self.period };
+                    let is_first = self.is_along_many(id.cube)?;
+                    if is_first {
+                        // Steps in which all rows occurred before are steps too.
+                        self.fact(id.cube, self.period, key);
+                    }
+                    let period = Period { has_history: *from_all, is_dated, is_first, ..self.period };
                     let index = self.aggregate(key, id.cube, aggregate, period, metrics);
                     Ok(if self.windows.is_some() { self.running_total(index) } else { ValueExpr::Aggregate(index) })
                 }
@@ -242,6 +268,14 @@ impl<'m> Values<'_, 'm> {
                 expression
             }
         }
+    }
+
+    /// Returns whether a row of a cube can be in several steps of the axis, because the time is behind a to-many join.
+    fn is_along_many(&self, cube: CubeId) -> Result<bool, QueryError> {
+        let Some(windows) = self.windows else { return Ok(false) };
+        let time = windows.groups[windows.axis.groups[0]].dimension(self.model, cube)?;
+        let hops = path(self.model, cube, time.cube).unwrap_or_default();
+        Ok(hops.into_iter().any(|(from, join)| !self.model.cube(from).joins[join].relationship.is_to_one()))
     }
 
     /// Returns the aggregate over the window at each step, or over all rows of the range if there are no steps.

@@ -110,8 +110,17 @@ pub struct AxisBounds {
 pub struct GroupShift {
     pub group: usize,
     pub buckets: i64,
-    /// The number of buckets that the compared period has more than the range.
-    pub excess: i64,
+    /// The number of buckets of the range.
+    pub own: i64,
+    /// The number of buckets of the compared period.
+    pub compared: i64,
+}
+
+impl GroupShift {
+    /// Returns the number of buckets that the compared period has more than the range.
+    pub fn excess(&self) -> i64 {
+        (self.compared - self.own).max(0)
+    }
 }
 
 #[derive(Debug, Clone)]

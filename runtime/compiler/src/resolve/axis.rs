@@ -251,8 +251,8 @@ pub(super) fn shifts(
         let position = |micros| clock.position(micros, granularity).ok_or(QueryError::CompareNeedsRange);
         let ends = |range: Stretch| Ok((position(range.start)?, position(range.end.max(range.start + 1) - 1)?));
         let ((first, last), (previous_first, previous_last)) = (ends(current)?, ends(previous)?);
-        let excess = ((previous_last - previous_first) - (last - first)).max(0);
-        shifts.push(GroupShift { group: index, buckets: first - previous_first, excess });
+        let (own, compared) = (last - first + 1, previous_last - previous_first + 1);
+        shifts.push(GroupShift { group: index, buckets: first - previous_first, own, compared });
     }
     Ok(shifts)
 }

@@ -89,9 +89,15 @@ impl<'a> Lowering<'a> {
             _ if fact.period.window.is_some() => self.in_windows(fact, items),
             None => self.rows(fact, items),
             Some(key) => {
-                let groups = (0..self.plan.groups.len()).map(|i| self.row_group(fact, i)).collect();
-                let rows = Query::Select(Box::new(self.fact_rows(fact, groups, Some(key))));
-                Select::new(items, Source::Derived(Box::new(rows), ROWS))
+                let is_first = |group: &usize| fact.period.is_first && self.is_on_axis(*group);
+                let (steps, others): (Vec<_>, Vec<_>) = (0..self.plan.groups.len()).partition(is_first);
+                let groups = others.into_iter().map(|group| self.row_group(fact, group)).collect();
+                let mut rows = self.fact_rows(fact, groups, Some(key));
+                rows.items.extend(steps.into_iter().map(|group| {
+                    let (step, name) = self.row_group(fact, group);
+                    (SqlExpr::op(Op::Min, vec![step]), name)
+                }));
+                Select::new(items, Source::Derived(Box::new(Query::Select(Box::new(rows))), ROWS))
             }
         };
         select.group_by = self.plan.groups.len();

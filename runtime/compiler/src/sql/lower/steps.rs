@@ -6,6 +6,7 @@
 
 use super::{ADDED, GROUPED, IS_SELECTED, Lowering, MERGED, Name, Query, Select, Source, SqlExpr};
 use crate::model::Dimension;
+use crate::plan::Fact;
 use crate::query::{Axis, AxisBounds, Group, MAX_STEPS};
 use crate::sql::ast::{JoinClause, JoinKind};
 use crate::sql::dialect_profile::Op;
@@ -78,7 +79,10 @@ impl<'a> Lowering<'a> {
                 partition: others().map(|g| column(Name::Numbered('g', g))).collect(),
                 order: axis.iter().map(|g| column(Name::Numbered('g', *g))).collect(),
             };
-            items.push((SqlExpr::when(is_dated(), total, None), Name::Numbered('r', index)));
+            let fact = &self.plan.facts[self.plan.aggregates[*aggregate].fact];
+            let mut shown: Vec<_> = is_dated();
+            shown.extend(self.step_of_period(fact, GROUPED));
+            items.push((SqlExpr::when(shown, total, None), Name::Numbered('r', index)));
         }
         let added = SqlExpr::SumOver {
             argument: Box::new(column(Name::Fixed(ADDED))),
@@ -87,6 +91,20 @@ impl<'a> Lowering<'a> {
         };
         items.push((added, Name::Fixed(ADDED)));
         Select::new(items, Source::Derived(Box::new(Query::Select(Box::new(self.with_steps()))), GROUPED))
+    }
+
+    /// Returns the condition that a step is in the period of a fact, if the other period has more steps.
+    pub(super) fn step_of_period(&self, fact: &'a Fact<'a>, table: &'static str) -> Option<SqlExpr<'a>> {
+        let axis = self.axis()?;
+        let shift = self.plan.step_shift()?;
+        let own = if fact.period.is_previous { shift.compared } else { shift.own };
+        if own >= shift.own.max(shift.compared) {
+            return None;
+        }
+        let ty = self.expressions.bucket_type(axis.step, self.axis_dimension(axis));
+        let first = self.expressions.step(axis.bounds.as_ref()?.first, ty);
+        let last = added(axis.step, first, SqlExpr::Integer(own - 1), ty);
+        Some(SqlExpr::op(Op::Le, vec![SqlExpr::Derived(table, Name::Numbered('g', shift.group)), last]))
     }
 
     pub(super) fn has_window(&self, aggregate: usize) -> bool {
@@ -287,7 +305,8 @@ impl<'a> Lowering<'a> {
             first = chosen(Op::Gt, start, first);
             last = chosen(Op::Lt, end, last);
         }
-        if let (false, Some(end)) = (self.plan.fill_gaps, axis.last) {
+        let is_along = !self.plan.running.is_empty() || self.windowed().next().is_some();
+        if let Some(end) = axis.last.filter(|_| is_along) {
             last = self.expressions.step(end, ty);
         }
         let base = self.base();

@@ -208,8 +208,12 @@ impl<'a> Lowering<'a> {
         };
         let from = edge(window.trailing, -1).map(|from| SqlExpr::op(Op::Ge, vec![time(), from]));
         let to = edge(window.leading, 1).map(|to| SqlExpr::op(Op::Lt, vec![time(), to]));
-        let conditions: Vec<_> = from.into_iter().chain(to).collect();
-        if conditions.is_empty() { vec![SqlExpr::op(Op::IsNotNull, vec![time()])] } else { conditions }
+        let mut conditions: Vec<_> = from.into_iter().chain(to).collect();
+        if conditions.is_empty() {
+            conditions.push(SqlExpr::op(Op::IsNotNull, vec![time()]));
+        }
+        conditions.extend(self.step_of_period(fact, STEPS));
+        conditions
     }
 
     /// Returns the start of a step, the start of the next step, and their type. For a fact of the compared period, the

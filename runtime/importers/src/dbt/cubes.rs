@@ -44,6 +44,8 @@ pub(super) fn cube(
         data_source: None,
         access: CubeAccess { visibility: CubeVisibility::Unstated, has_policy: false },
         policies: Vec::new(),
+        missing: Vec::new(),
+        stand_ins: Vec::new(),
         lists: [Vec::new(), dimensions, measures, Vec::new(), Vec::new()],
     })
 }

@@ -148,6 +148,9 @@ impl CubeReader<'_> {
         if let Some(percentile) = measure.percentile.as_ref().filter(|_| ty == "percentile") {
             yaml.set("percentile", Yaml::Number(percentile.clone()));
         }
+        if measure.is_private {
+            yaml.set("public", Yaml::Boolean(false));
+        }
         let time = measure.agg_time_dimension.as_ref().filter(|time| self.names.time.as_ref() != Some(time));
         if let Some(time) = time {
             let what = format!("{what} is aggregated over `{time}`; in the project, `metric_time` is that of its cube");

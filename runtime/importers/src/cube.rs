@@ -15,6 +15,7 @@ mod measure;
 mod members;
 mod read;
 mod references;
+mod spread;
 mod view;
 
 use std::path::Path;

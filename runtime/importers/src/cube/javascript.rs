@@ -22,7 +22,7 @@ use terrane_compiler::project::SourceFile;
 use terrane_compiler::project::yaml::{Key, Node, NodeValue, Plain};
 use terrane_compiler::text::Origin;
 
-use crate::entry::is_template;
+use super::spread::{Spread, name_of, replace_unknown, replace_unknown_items};
 use crate::finding::{left_out, unread};
 
 /// The largest size of a file in bytes. The parser recurses once for each nested expression, and needs stack for it.
@@ -254,7 +254,7 @@ impl Reader<'_> {
                     let what = format!("`{}` is computed and not imported", self.shown(property.span));
                     let span = self.origin(property.span).span();
                     self.findings.push(left_out(span, what, "Write the properties that it adds."));
-                    self.unknown(&mut entries, spread, property.span);
+                    replace_unknown(&mut entries, spread, &self.computed(property.span));
                     continue;
                 }
             };
@@ -262,7 +262,7 @@ impl Reader<'_> {
             let Some(name) = self.name(&property.key, property.computed) else {
                 let what = format!("`{}` is not imported: its name is computed", self.shown(property.key.span()));
                 self.findings.push(left_out(origin.span(), what, "Write its name."));
-                self.unknown(&mut entries, spread, property.key.span());
+                replace_unknown(&mut entries, spread, &self.computed(property.key.span()));
                 continue;
             };
             let snaked = snake(&name);
@@ -283,31 +283,6 @@ impl Reader<'_> {
         match is_computed {
             false => key.static_name().map(|name| name.to_string()),
             true => key.as_expression().and_then(|expression| self.plain_text(expression)),
-        }
-    }
-
-    /// Changes the properties that precede a property with an unknown name, because it may replace any of them.
-    fn unknown(&self, entries: &mut Vec<(Key, Node)>, spread: Spread, span: Span) {
-        let closing: &[&str] = match spread {
-            Spread::ClosesCube => &["public", "access_policy"],
-            Spread::ClosesView => &["public"],
-            Spread::ClosesMember => &["public", "mask"],
-            Spread::ClosesPart => &["excludes"],
-            Spread::Replaces => {
-                return entries.iter_mut().for_each(|(_, value)| *value = self.computed(span));
-            }
-        };
-        let replaced: &[&str] = match spread {
-            Spread::ClosesPart => &["includes", "excludes", "prefix", "alias"],
-            _ => &["public", "shown", "mask"],
-        };
-        let is_computed = |value: &Node| matches!(&value.value, NodeValue::Scalar { text, .. } if is_template(text));
-        entries.retain(|(key, value)| is_computed(value) || !replaced.contains(&snake(&key.text).as_str()));
-        let origin = self.origin(span);
-        for key in closing {
-            if !entries.iter().any(|(known, _)| snake(&known.text) == **key) {
-                entries.push((self.key(key, &origin), self.computed(span)));
-            }
         }
     }
 
@@ -380,7 +355,7 @@ impl Reader<'_> {
                 let what = format!("`{}` is computed and not imported", self.shown(property.span()));
                 let span = self.origin(property.span()).span();
                 self.findings.push(left_out(span, what, "Write the members that it adds."));
-                self.unknown_item(&mut items, spread, property.span());
+                replace_unknown_items(&mut items, spread, self.computed(property.span()));
                 continue;
             };
             let origin = self.origin(property.key.span());
@@ -401,23 +376,10 @@ impl Reader<'_> {
                     ];
                     items.push(Node { origin, value: NodeValue::Map(entries) });
                 }
-                None => self.unknown_item(&mut items, spread, property.span),
+                None => replace_unknown_items(&mut items, spread, self.computed(property.span)),
             }
         }
         items
-    }
-
-    /// Changes the items that precede a property with an unknown name, because it may replace any of them, and adds an
-    /// item for it.
-    fn unknown_item(&self, items: &mut Vec<Node>, spread: Spread, span: Span) {
-        for item in items.iter_mut() {
-            if let NodeValue::Map(entries) = &mut item.value {
-                let name = entries.remove(0);
-                self.unknown(entries, spread, span);
-                entries.insert(0, name);
-            }
-        }
-        items.push(self.computed(span));
     }
 
     /// Returns the text of a string, of a constant, or of a template string without expressions.
@@ -482,29 +444,6 @@ impl Reader<'_> {
 
     fn key(&self, name: &str, origin: &Origin) -> Key {
         Key { text: name.into(), origin: origin.clone() }
-    }
-}
-
-/// The consequence of a property whose name is unknown, such as `...x` or `[x]: 1`, for the properties before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Spread {
-    /// The cube is closed, because the property may be `public: false` or an access policy.
-    ClosesCube,
-    ClosesView,
-    /// The member is closed, because the property may be `public: false` or a mask.
-    ClosesMember,
-    /// The view is left out, because the property may exclude members of one of its cubes.
-    ClosesPart,
-    /// Their values are unknown.
-    Replaces,
-}
-
-/// Returns the name of an item of a collection.
-fn name_of(item: &Node) -> Option<&str> {
-    let NodeValue::Map(entries) = &item.value else { return None };
-    match entries.first().map(|(_, value)| &value.value) {
-        Some(NodeValue::Scalar { text, .. }) => Some(text),
-        _ => None,
     }
 }
 

@@ -15,6 +15,7 @@ mod measure;
 mod members;
 mod read;
 mod references;
+mod spread;
 mod view;
 
 use std::path::Path;
@@ -23,6 +24,7 @@ use terrane_authoring::AuthoringError;
 
 use crate::derived::close_derived;
 use crate::draft::Drafts;
+use crate::overrides::close_overridden;
 use crate::report::ImportReport;
 use crate::validate::{Validation, validate};
 
@@ -39,6 +41,7 @@ pub(crate) fn import(dir: &Path, warehouse: &str) -> Result<ImportReport, Author
     }
     cubes::inherit_access(&mut drafts, &mut findings);
     cubes::remove_other_sources(&mut drafts, &mut findings);
+    close_overridden(&mut drafts, &mut findings);
     let views: Vec<_> = entries
         .iter()
         .filter(|entry| entry.is_view)

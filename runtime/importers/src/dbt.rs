@@ -36,10 +36,11 @@ use crate::validate::{Validation, validate};
 /// The folder cannot be read, or contains no semantic model.
 pub(crate) fn import(dir: &Path, warehouse: &str) -> Result<ImportReport, AuthoringError> {
     let read::Project { tree, models, metrics, metric_names, relations, mut findings } = read::read(dir)?;
-    let scope = scope::ProjectScope::new(&models, &metrics, warehouse, &mut findings);
+    let mut scope = scope::ProjectScope::new(&models, &metrics, warehouse, &mut findings);
     let mut cubes: Vec<_> =
         models.iter().filter_map(|model| cubes::cube(model, &scope, &relations, &mut findings)).collect();
-    joins::join(&mut cubes, &models, &scope, &mut findings);
+    let links = joins::join(&mut cubes, &models, &scope, &mut findings);
+    scope.set_links(links);
     let metrics = metrics::metrics(&metrics, &mut cubes, &scope, &mut findings);
     let mut drafts = Drafts { cubes, metrics };
     let declared = scope.declared(&models, &metric_names, &drafts.cubes);

@@ -49,6 +49,11 @@ pub(crate) struct CubeDraft {
     pub(crate) data_source: Option<String>,
     pub(crate) access: CubeAccess,
     pub(crate) policies: Vec<PolicyDraft>,
+    /// The names of members that the model's cube has and the draft lost. The cube may inherit others of these names.
+    pub(crate) missing: Vec<String>,
+    /// The names of inherited members that are closed because the cube's own members of these names are missing. They
+    /// do not count as members of the cube.
+    pub(crate) stand_ins: Vec<String>,
     pub(crate) lists: [Vec<Member>; LISTS.len()],
 }
 
@@ -164,10 +169,27 @@ pub(crate) fn member<'d>(drafts: &'d [CubeDraft], reference: &Reference) -> Opti
     // Parents may form a cycle, so the number of steps is limited by the number of cubes.
     for _ in 0..=drafts.len() {
         let draft = cube?;
+        if draft.stand_ins.contains(name) {
+            return None;
+        }
         if let Some(member) = draft.members().find(|known| known.name == *name) {
             return Some(member);
         }
         cube = draft.extends.as_ref().and_then(|parent| drafts.iter().find(|draft| draft.name == *parent));
     }
     None
+}
+
+/// Returns the cubes that a cube extends, from the nearest to the farthest.
+pub(crate) fn ancestors<'d>(drafts: &'d [CubeDraft], draft: &CubeDraft) -> Vec<&'d CubeDraft> {
+    let mut found: Vec<&CubeDraft> = Vec::new();
+    let mut extends = draft.extends.as_ref();
+    while let Some(parent) = extends.and_then(|name| drafts.iter().find(|known| known.name == *name))
+        && parent.name != draft.name
+        && !found.iter().any(|known| known.name == parent.name)
+    {
+        found.push(parent);
+        extends = parent.extends.as_ref();
+    }
+    found
 }

@@ -24,6 +24,7 @@ mod folder;
 mod lookml;
 mod measure_sql;
 pub mod osi;
+mod overrides;
 mod report;
 mod validate;
 

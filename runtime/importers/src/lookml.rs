@@ -30,18 +30,21 @@ use crate::derived::close_derived;
 use crate::draft::Drafts;
 use crate::report::ImportReport;
 use crate::validate::{Validation, validate};
+use scope::Settings;
 
 /// Imports the files of a folder.
 ///
 /// # Errors
 /// The folder cannot be read, or contains no view.
 pub(crate) fn import(dir: &Path, warehouse: &str) -> Result<ImportReport, AuthoringError> {
-    let read::Project { tree, views, explores, constants, unread, mut findings } = read::read(dir)?;
-    let scope = scope::ProjectScope::new(&views, &explores, constants, &mut findings);
+    let read::Project { tree, views, explores, constants, unread, has_explores, ignores_case, mut findings } =
+        read::read(dir)?;
+    let closed = exposure::Closed::new(&views, &explores, &unread);
+    let scope = scope::ProjectScope::new(&views, constants, Settings { has_explores, ignores_case }, &mut findings);
     let mut cubes: Vec<_> = views.iter().filter_map(|item| view::cube(item, &scope, &mut findings)).collect();
     let explores: Vec<_> = explores.iter().filter_map(|item| explore::explore(item, &scope, &mut findings)).collect();
     explore::join(&mut cubes, &explores, &scope, &mut findings);
-    exposure::close(&mut cubes, &explores, &unread, &scope, &mut findings);
+    exposure::close(&mut cubes, &explores, &closed, &scope, &mut findings);
     close_derived(&mut cubes, &mut findings);
     let mut drafts = Drafts { cubes, metrics: Vec::new() };
     let declared = scope.declared(&drafts.cubes);

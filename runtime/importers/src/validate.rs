@@ -19,6 +19,7 @@ use terrane_authoring::yaml::{Yaml, document};
 use crate::declared::Declared;
 use crate::draft::{CubeDraft, Drafts, ITEMS, JOINS, LISTS, MEASURES, MetricDraft, Reference, contains};
 use crate::finding::{changed, closed_by_policy, left_out};
+use crate::overrides::close_overridden;
 
 /// The index of a list of a draft, and an index in that list.
 type Place = (usize, usize);
@@ -77,6 +78,7 @@ pub(crate) fn validate(
         for (part, problem) in problems.into_iter().rev() {
             remove(drafts, part, removal(part, &problem));
         }
+        close_overridden(&mut drafts.cubes, findings);
     }
 }
 
@@ -120,6 +122,7 @@ fn remove_dependents(drafts: &mut Drafts, declared: &Declared, owners: &Owners, 
         for (part, _) in dependents.into_iter().rev() {
             remove(drafts, part, Removal::Whole);
         }
+        close_overridden(&mut drafts.cubes, findings);
     }
     remove_drills(&mut drafts.cubes, declared, findings);
 }
@@ -262,10 +265,10 @@ enum Removal {
 fn remove(drafts: &mut Drafts, part: Part, removal: Removal) {
     match part {
         Part::Cube(cube, Some((list, index))) if index < drafts.cubes[cube].lists[list].len() => {
-            let members = &mut drafts.cubes[cube].lists[list];
+            let draft = &mut drafts.cubes[cube];
             match removal {
-                Removal::Whole => drop(members.remove(index)),
-                Removal::DrillMembers => members[index].drills.clear(),
+                Removal::Whole => lose(draft, list, index),
+                Removal::DrillMembers => draft.lists[list][index].drills.clear(),
             }
         }
         Part::Cube(cube, _) => drop(drafts.cubes.remove(cube)),
@@ -276,6 +279,15 @@ fn remove(drafts: &mut Drafts, part: Part, removal: Removal) {
         }
         Part::Metric(index) => drop(drafts.metrics.remove(index)),
     }
+}
+
+/// Removes a member. If the member stands for one that was left out already, the cube is closed.
+fn lose(draft: &mut CubeDraft, list: usize, index: usize) {
+    let member = draft.lists[list].remove(index);
+    if draft.stand_ins.contains(&member.name) {
+        draft.access.has_policy = true;
+    }
+    draft.missing.push(member.name);
 }
 
 /// Returns the parts of the draft to remove for a problem. For an unknown drill member, only the drill members are

@@ -9,12 +9,13 @@ use terrane_authoring::yaml::Yaml;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::yaml::{Node, NodeValue};
 
+use super::javascript::COMPUTED;
 use super::members::MemberReader;
 use super::read::ModelEntry;
 use super::references::{ImportScope, Note, Untranslatable};
 use super::{dimension, measure, members};
 use crate::draft::{CubeAccess, CubeDraft, CubeVisibility, Member};
-use crate::entry::{Entry, Visibility, yaml_of};
+use crate::entry::{Entry, Visibility, is_template, yaml_of};
 use crate::finding::{changed, closed, closed_by_policy, left_out};
 
 pub(super) fn cube(item: &ModelEntry, scope: &ImportScope, findings: &mut Vec<Diagnostic>) -> Option<CubeDraft> {
@@ -47,6 +48,20 @@ pub(super) fn cube(item: &ModelEntry, scope: &ImportScope, findings: &mut Vec<Di
     let dimensions = items(&entry, "dimensions", &mut reader, dimension::dimension);
     let measures = items(&entry, "measures", &mut reader, measure::measure);
     let segments = items(&entry, "segments", &mut reader, members::segment);
+    let is_unknown =
+        extends.is_some() && ["dimensions", "measures", "segments"].iter().any(|key| has_unknown(&entry, key));
+    if is_unknown {
+        let what = format!(
+            "{} is closed to all callers: an item without a known name may replace an inherited one",
+            entry.what
+        );
+        reader.findings.push(closed_by_policy(item.span.clone(), what));
+    }
+    let access = CubeAccess { has_policy: access.has_policy || is_unknown, ..access };
+    let imported = [&dimensions, &measures, &segments];
+    let is_imported = |name: &String| imported.iter().any(|list| list.iter().any(|member| member.name == *name));
+    let names = ["dimensions", "measures", "segments"].iter().flat_map(|key| entry.list(key)).filter_map(item_name);
+    let missing = names.map(|name| scope.member(&original, &name)).filter(|name| !is_imported(name)).collect();
     let pre_aggregations = items(&entry, "pre_aggregations", &mut reader, members::pre_aggregation);
     entry.finish(findings);
     Some(CubeDraft {
@@ -58,6 +73,8 @@ pub(super) fn cube(item: &ModelEntry, scope: &ImportScope, findings: &mut Vec<Di
         data_source,
         access,
         policies: Vec::new(),
+        missing,
+        stand_ins: Vec::new(),
         lists: [joins, dimensions, measures, segments, pre_aggregations],
     })
 }
@@ -74,7 +91,7 @@ fn items<M: IntoIterator<Item = Member>>(
         reader.findings.push(left_out(entry.span_of(key), what, "Write `- name: …` for each."));
     }
     let nodes = entry.list(key);
-    let name = |node: &Node| Entry::open(node, "").and_then(|item| item.word("name"));
+    let name = item_name;
     let mut counts: HashMap<String, usize> = HashMap::new();
     for name in nodes.iter().filter_map(name) {
         *counts.entry(name).or_default() += 1;
@@ -86,10 +103,33 @@ fn items<M: IntoIterator<Item = Member>>(
                 let what = format!("`{name}` of `{key}` of {} is not imported: its name is not unique", entry.what);
                 reader.findings.push(left_out(node.origin.span(), what, "Rename or remove one of them."));
             }
+            None if is_computed(node) => {}
             None => members.extend(read(node, reader)),
         }
     }
     members
+}
+
+fn item_name(node: &Node) -> Option<String> {
+    Entry::open(node, "").and_then(|item| item.word("name"))
+}
+
+/// Returns true for an item that a finding of the JavaScript reader has reported.
+fn is_computed(node: &Node) -> bool {
+    match &node.value {
+        NodeValue::Scalar { text, .. } => is_template(text),
+        NodeValue::Map(entries) => entries.iter().any(|(key, _)| &*key.text == COMPUTED),
+        _ => false,
+    }
+}
+
+/// Returns true if the names of some items of a list are unknown.
+fn has_unknown(entry: &Entry<'_>, key: &str) -> bool {
+    match entry.node(key).map(|node| &node.value) {
+        None => false,
+        Some(NodeValue::List(items)) => items.iter().any(|item| item_name(item).is_none_or(|name| is_template(&name))),
+        Some(_) => true,
+    }
 }
 
 /// Returns the source of the cube's rows: the key `sql_table` or `sql`, and its value. Returns `None` and adds a

@@ -5,7 +5,7 @@
 use terrane_authoring::yaml::Yaml;
 use terrane_compiler::project::yaml::{Node, NodeValue};
 
-use super::members::MemberReader;
+use super::members::{MemberReader, may_be_true, report_unknown_flag};
 use crate::draft::Member;
 use crate::entry::Entry;
 use crate::finding::{changed, left_out};
@@ -13,13 +13,13 @@ use crate::finding::{changed, left_out};
 pub(super) fn dimension(node: &Node, reader: &mut MemberReader<'_>) -> Vec<Member> {
     let Some((entry, original)) = reader.open(node, "dimension") else { return Vec::new() };
     let name = reader.scope.member(reader.cube, &original);
-    if entry.boolean("sub_query") == Some(true) {
+    if may_be_true(&entry, "sub_query") {
         let cure =
             "Query the measure with this cube's dimensions, or compute it in a model (models/*.sql) and join that.";
         reader.reject(&entry, "its value is a measure of another cube (`sub_query`)", cure);
         return Vec::new();
     }
-    if entry.has("time_shift") || entry.boolean("multi_stage") == Some(true) {
+    if entry.has("time_shift") || may_be_true(&entry, "multi_stage") {
         reader.reject(&entry, "it is computed in several stages", "Write its column or expression.");
         return Vec::new();
     }
@@ -40,6 +40,7 @@ fn plain(entry: Entry<'_>, name: &str, ty: &str, reader: &mut MemberReader<'_>) 
         None => reader.sql(&entry, "sql")?,
     };
     let mut yaml = Yaml::map([("name", Yaml::text(name)), ("type", Yaml::text(ty)), ("sql", Yaml::Text(sql))]);
+    report_unknown_flag(&entry, "primary_key", reader.findings);
     if entry.boolean("primary_key") == Some(true) {
         yaml.set("primary_key", Yaml::Boolean(true));
     }

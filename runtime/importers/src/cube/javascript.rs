@@ -5,14 +5,14 @@
 //! executed. If the value of an expression is known only after running it, the value becomes a template, and later
 //! stages report or close the item.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::thread;
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
-    Argument, BindingPattern, CallExpression, Expression, ObjectExpression, ObjectPropertyKind, Program, Statement,
-    TemplateLiteral, VariableDeclaration,
+    Argument, AssignmentExpression, BindingPattern, CallExpression, Expression, ObjectExpression, ObjectPropertyKind,
+    Program, PropertyKey, Statement, TemplateLiteral, VariableDeclaration,
 };
 use oxc_parser::Parser;
 use oxc_span::{GetSpan as _, SourceType, Span};
@@ -22,6 +22,7 @@ use terrane_compiler::project::SourceFile;
 use terrane_compiler::project::yaml::{Key, Node, NodeValue, Plain};
 use terrane_compiler::text::Origin;
 
+use super::spread::{Spread, name_of, replace_unknown, replace_unknown_items};
 use crate::finding::{left_out, unread};
 
 /// The largest size of a file in bytes. The parser recurses once for each nested expression, and needs stack for it.
@@ -49,6 +50,11 @@ const REFERENCES: [&str; 11] = [
     "rollups",
     "time_dimensions",
 ];
+/// The collections whose items callers can see.
+const MEMBERS: [&str; 3] = ["measures", "dimensions", "segments"];
+const EXCLUDES: &str = "excludes";
+/// The key of an item of a collection whose value is computed. A finding has reported the item.
+pub(super) const COMPUTED: &str = "computed in javascript";
 /// Old names of keys, each with the new name.
 const RENAMED: [(&str, &str); 5] = [
     ("drill_member_references", "drill_members"),
@@ -114,8 +120,14 @@ fn document(file: &Arc<SourceFile>) -> Result<Parsed, (u32, String)> {
         let offset = mistake.labels.first().map_or(0, |label| label.offset());
         return Err((Origin::at(file, offset as usize, 1).line, mistake.message.to_string()));
     }
-    let mut reader =
-        Reader { file, constants: HashMap::new(), findings: Vec::new(), cubes: Vec::new(), views: Vec::new() };
+    let mut reader = Reader {
+        file,
+        constants: HashMap::new(),
+        declared: HashSet::new(),
+        findings: Vec::new(),
+        cubes: Vec::new(),
+        views: Vec::new(),
+    };
     reader.program(&parsed.program);
     let Reader { cubes, views, findings, .. } = reader;
     if cubes.is_empty() && views.is_empty() && findings.is_empty() {
@@ -133,6 +145,8 @@ struct Reader<'r> {
     file: &'r Arc<SourceFile>,
     /// The strings and numbers that the top level of the file declares.
     constants: HashMap<String, String>,
+    /// The names of variables that the top level of the file declares. Such a name is not a reference to a member.
+    declared: HashSet<String>,
     findings: Vec<Diagnostic>,
     cubes: Vec<Node>,
     views: Vec<Node>,
@@ -143,9 +157,12 @@ impl Reader<'_> {
         for statement in &program.body {
             match statement {
                 Statement::VariableDeclaration(declaration) => self.constants(declaration),
+                Statement::ImportDeclaration(import) => {
+                    let names = import.specifiers.iter().flatten().map(|specifier| specifier.local().name.to_string());
+                    self.declared.extend(names);
+                }
                 // Uses of these declarations are reported where they occur.
                 Statement::FunctionDeclaration(_)
-                | Statement::ImportDeclaration(_)
                 | Statement::ExportNamedDeclaration(_)
                 | Statement::ExportDefaultDeclaration(_)
                 | Statement::ExportAllDeclaration(_)
@@ -158,6 +175,7 @@ impl Reader<'_> {
 
     fn constants(&mut self, declaration: &VariableDeclaration<'_>) {
         for declarator in &declaration.declarations {
+            self.declared.extend(declarator.id.get_binding_identifiers().iter().map(|name| name.name.to_string()));
             let (BindingPattern::BindingIdentifier(name), Some(value)) = (&declarator.id, &declarator.init) else {
                 continue;
             };
@@ -183,9 +201,16 @@ impl Reader<'_> {
                     _ => self.report_code(call.span),
                 }
             }
-            // An assignment such as `module.exports = …` is ignored.
-            Expression::AssignmentExpression(_) => {}
+            Expression::AssignmentExpression(assignment) => self.assignment(assignment),
             other => self.report_code(other.span()),
+        }
+    }
+
+    /// Reports an assignment, unless it exports something, such as `module.exports = …`.
+    fn assignment(&mut self, assignment: &AssignmentExpression<'_>) {
+        let target = self.source(assignment.left.span());
+        if target != "module.exports" && !target.starts_with("module.exports.") && !target.starts_with("exports.") {
+            self.report_code(assignment.span);
         }
     }
 
@@ -204,7 +229,8 @@ impl Reader<'_> {
             return;
         };
         let origin = self.origin(call.arguments[0].span());
-        let node = self.item(&name, &origin, object);
+        let spread = if function == "cube" { Spread::ClosesCube } else { Spread::ClosesView };
+        let node = self.item(&name, &origin, object, spread);
         match function {
             "cube" => self.cubes.push(node),
             _ => self.views.push(node),
@@ -212,9 +238,9 @@ impl Reader<'_> {
     }
 
     /// Returns a mapping with the key `name` and the properties of an object literal.
-    fn item(&mut self, name: &str, origin: &Origin, object: &ObjectExpression<'_>) -> Node {
+    fn item(&mut self, name: &str, origin: &Origin, object: &ObjectExpression<'_>, spread: Spread) -> Node {
         let mut entries = vec![(self.key("name", origin), text_node(name, origin))];
-        entries.extend(self.entries(object, Spread::Closes));
+        entries.extend(self.entries(object, spread));
         Node { origin: origin.clone(), value: NodeValue::Map(entries) }
     }
 
@@ -225,22 +251,18 @@ impl Reader<'_> {
             let property = match property {
                 ObjectPropertyKind::ObjectProperty(property) => property,
                 ObjectPropertyKind::SpreadProperty(property) => {
-                    let origin = self.origin(property.span);
                     let what = format!("`{}` is computed and not imported", self.shown(property.span));
-                    self.findings.push(left_out(origin.span(), what, "Write the properties that it adds."));
-                    if spread == Spread::Closes {
-                        // The spread object may contain `public: false`, so earlier properties cannot make the item
-                        // public.
-                        entries.retain(|(key, _)| !matches!(snake(&key.text).as_str(), "public" | "shown"));
-                        entries.push((self.key("public", &origin), self.computed(property.span)));
-                    }
+                    let span = self.origin(property.span).span();
+                    self.findings.push(left_out(span, what, "Write the properties that it adds."));
+                    replace_unknown(&mut entries, spread, &self.computed(property.span));
                     continue;
                 }
             };
             let origin = self.origin(property.key.span());
-            let Some(name) = property.key.static_name().filter(|_| !property.computed) else {
+            let Some(name) = self.name(&property.key, property.computed) else {
                 let what = format!("`{}` is not imported: its name is computed", self.shown(property.key.span()));
                 self.findings.push(left_out(origin.span(), what, "Write its name."));
+                replace_unknown(&mut entries, spread, &self.computed(property.key.span()));
                 continue;
             };
             let snaked = snake(&name);
@@ -254,6 +276,14 @@ impl Reader<'_> {
             entries.push((Key { text: renamed.unwrap_or(&name).into(), origin }, value));
         }
         entries
+    }
+
+    /// Returns the name of a property. A computed name such as `['public']` is known if it is a constant string.
+    fn name(&self, key: &PropertyKey<'_>, is_computed: bool) -> Option<String> {
+        match is_computed {
+            false => key.static_name().map(|name| name.to_string()),
+            true => key.as_expression().and_then(|expression| self.plain_text(expression)),
+        }
     }
 
     /// Converts the value of a key.
@@ -273,21 +303,27 @@ impl Reader<'_> {
             Expression::NullLiteral(_) => NodeValue::Null,
             Expression::ArrayExpression(array) => {
                 let items = array.elements.iter().map(|element| match element.as_expression() {
-                    Some(expression) => self.value(key, expression),
+                    Some(expression) => self.element(key, expression),
                     None => self.computed(element.span()),
                 });
                 NodeValue::List(items.collect())
             }
             Expression::ObjectExpression(object) if COLLECTIONS.contains(&key) => {
-                NodeValue::List(self.collection(object))
+                NodeValue::List(self.collection(key, object))
             }
-            Expression::ObjectExpression(object) => NodeValue::Map(self.entries(object, Spread::Drops)),
+            Expression::ObjectExpression(object) if key == "cubes" => {
+                NodeValue::Map(self.entries(object, Spread::ClosesPart))
+            }
+            Expression::ObjectExpression(object) => NodeValue::Map(self.entries(object, Spread::Replaces)),
             Expression::ArrowFunctionExpression(function) => match function.body.as_expression() {
                 Some(body) => return self.value(key, body),
                 None => return self.computed(expression.span()),
             },
             Expression::Identifier(name) if name.name == "undefined" => NodeValue::Null,
-            Expression::Identifier(_) | Expression::StaticMemberExpression(_) if REFERENCES.contains(&key) => {
+            // A single value of `excludes` is the name of a list, whose value is unknown.
+            Expression::Identifier(_) | Expression::StaticMemberExpression(_)
+                if REFERENCES.contains(&key) && key != EXCLUDES =>
+            {
                 return self.path(expression.span());
             }
             _ => return self.computed(expression.span()),
@@ -295,24 +331,52 @@ impl Reader<'_> {
         Node { origin, value }
     }
 
-    /// Converts an object such as `{count: {…}}` to a list of mappings, each with its key as `name`.
-    fn collection(&mut self, object: &ObjectExpression<'_>) -> Vec<Node> {
+    /// Converts an item of an array.
+    fn element(&mut self, key: &str, expression: &Expression<'_>) -> Node {
+        match expression.without_parentheses() {
+            Expression::Identifier(name)
+                if key == EXCLUDES
+                    && !self.declared.contains(name.name.as_str())
+                    && !self.constants.contains_key(name.name.as_str()) =>
+            {
+                self.path(expression.span())
+            }
+            _ => self.value(key, expression),
+        }
+    }
+
+    /// Converts an object such as `{count: {…}}` to a list of mappings, each with its key as `name`. An item of the
+    /// list that is not a mapping stands for a property that is not imported, and may replace an inherited item.
+    fn collection(&mut self, key: &str, object: &ObjectExpression<'_>) -> Vec<Node> {
+        let spread = if MEMBERS.contains(&key) { Spread::ClosesMember } else { Spread::Replaces };
         let mut items = Vec::new();
         for property in &object.properties {
             let ObjectPropertyKind::ObjectProperty(property) = property else {
                 let what = format!("`{}` is computed and not imported", self.shown(property.span()));
                 let span = self.origin(property.span()).span();
                 self.findings.push(left_out(span, what, "Write the members that it adds."));
+                replace_unknown_items(&mut items, spread, self.computed(property.span()));
                 continue;
             };
             let origin = self.origin(property.key.span());
-            let name = property.key.static_name().filter(|_| !property.computed);
-            match (name, property.value.without_parentheses()) {
-                (Some(name), Expression::ObjectExpression(object)) => items.push(self.item(&name, &origin, object)),
-                _ => {
-                    let what = format!("`{}` is not imported: it is computed", self.shown(property.key.span()));
-                    self.findings.push(left_out(origin.span(), what, "Write its name and an object literal."));
+            let name = self.name(&property.key, property.computed);
+            if let (Some(name), Expression::ObjectExpression(object)) = (&name, property.value.without_parentheses()) {
+                items.retain(|item| name_of(item) != Some(name.as_str()));
+                items.push(self.item(name, &origin, object, spread));
+                continue;
+            }
+            let what = format!("`{}` is not imported: it is computed", self.shown(property.key.span()));
+            self.findings.push(left_out(origin.span(), what, "Write its name and an object literal."));
+            match name {
+                Some(name) => {
+                    items.retain(|item| name_of(item) != Some(name.as_str()));
+                    let entries = vec![
+                        (self.key("name", &origin), text_node(&name, &origin)),
+                        (self.key(COMPUTED, &origin), self.computed(property.span)),
+                    ];
+                    items.push(Node { origin, value: NodeValue::Map(entries) });
                 }
+                None => replace_unknown_items(&mut items, spread, self.computed(property.span)),
             }
         }
         items
@@ -381,14 +445,6 @@ impl Reader<'_> {
     fn key(&self, name: &str, origin: &Origin) -> Key {
         Key { text: name.into(), origin: origin.clone() }
     }
-}
-
-/// The consequence of a spread property, `...x`, in an object literal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Spread {
-    /// The cube or member is closed, because `x` may make it private.
-    Closes,
-    Drops,
 }
 
 fn text_node(text: &str, origin: &Origin) -> Node {

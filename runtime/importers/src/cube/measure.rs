@@ -8,7 +8,7 @@ use terrane_authoring::yaml::Yaml;
 use terrane_compiler::project::yaml::Node;
 use terrane_compiler::types::WindowLength;
 
-use super::members::{MemberReader, members};
+use super::members::{MemberReader, may_be_true, members};
 use crate::draft::Member;
 use crate::entry::Entry;
 use crate::finding::changed;
@@ -65,7 +65,7 @@ pub(super) fn measure(node: &Node, reader: &mut MemberReader<'_>) -> Option<Memb
         }
     };
     let stages = ["group_by", "reduce_by", "add_group_by", "time_shift", "order_by", "grain", "keep_filters"];
-    if entry.boolean("multi_stage") == Some(true) || stages.iter().any(|key| entry.has(key)) {
+    if may_be_true(&entry, "multi_stage") || stages.iter().any(|key| entry.has(key)) {
         reader.reject(&entry, "it is computed in several stages", MULTI_STAGE);
         return None;
     }

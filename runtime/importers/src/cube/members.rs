@@ -94,13 +94,8 @@ impl<'r> MemberReader<'r> {
                 yaml.set(key, Yaml::Text(text));
             }
         }
-        match (entry.word("format"), entry.has("format")) {
-            (Some(format), _) => yaml.set("format", Yaml::Text(format)),
-            (None, true) => {
-                let what = format!("`format` of {} is not imported: it is not a word", entry.what);
-                self.findings.push(left_out(entry.span_of("format"), what, "Describe it in `meta` for clients."));
-            }
-            (None, false) => {}
+        if let Some(format) = format(entry, self.findings) {
+            yaml.set("format", Yaml::Text(format));
         }
         self.visibility(entry, yaml);
         if let Some(meta) = entry.node("meta") {
@@ -118,7 +113,7 @@ impl<'r> MemberReader<'r> {
             self.findings.push(closed(entry.visibility_span(), what, cure));
         }
         let is_masked = entry.has("mask");
-        if is_masked {
+        if is_masked && visibility != Visibility::Unknown {
             let what = format!("{} is closed: the model masks it for some callers", entry.what);
             let cure = "Write a policy with `mask` for these callers (policies/*.yml), then remove `public: false`.";
             self.findings.push(closed(entry.span_of("mask"), what, cure));
@@ -127,6 +122,36 @@ impl<'r> MemberReader<'r> {
             yaml.set("public", Yaml::Boolean(false));
         }
     }
+}
+
+/// Returns the format of a member. The value of `percent` is a percentage in the model, and a fraction in a project.
+pub(super) fn format(entry: &Entry<'_>, findings: &mut Vec<Diagnostic>) -> Option<String> {
+    let word = entry.word("format");
+    let (reason, cure) = match &word {
+        Some(word) if word == "percent" => {
+            ("a percentage in the model, and a fraction in a project", "Divide by 100 and write `format: percent`.")
+        }
+        None if entry.has("format") => ("not a word", "Describe it in `meta` for clients."),
+        _ => return word,
+    };
+    let what = format!("`format` of {} is not imported: it is {reason}", entry.what);
+    findings.push(left_out(entry.span_of("format"), what, cure));
+    None
+}
+
+/// Reports a key that must be true or false and has another value, such as a template.
+pub(super) fn report_unknown_flag(entry: &Entry<'_>, key: &str, findings: &mut Vec<Diagnostic>) {
+    let words = ["true", "yes", "on", "false", "no", "off"];
+    if entry.has(key) && !entry.word(key).is_some_and(|word| words.contains(&word.to_lowercase().as_str())) {
+        let what = format!("`{key}` of {} is not imported: it is neither true nor false", entry.what);
+        findings.push(left_out(entry.span_of(key), what, "Write `true` or `false`."));
+    }
+}
+
+/// Returns true for a key that is true, or whose value is unknown.
+pub(super) fn may_be_true(entry: &Entry<'_>, key: &str) -> bool {
+    let words = ["false", "no", "off"];
+    entry.has(key) && !entry.word(key).is_some_and(|word| words.contains(&word.to_lowercase().as_str()))
 }
 
 /// Reads joins, which must be a list. The mapping by name that older models have is reported.

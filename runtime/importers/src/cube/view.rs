@@ -4,6 +4,8 @@
 //! the members of the first cube, and dimensions of the cubes that the view joins. Measures of joined cubes are not
 //! imported, because a measure aggregates the rows of its own cube. A query may name both cubes instead.
 
+use std::collections::HashSet;
+
 use terrane_authoring::names::snake;
 use terrane_authoring::yaml::Yaml;
 use terrane_compiler::diagnostic::Diagnostic;
@@ -11,16 +13,18 @@ use terrane_compiler::project::yaml::{Node, NodeValue};
 use terrane_compiler::text::nearest::suggest;
 
 use super::cubes;
-use super::members::members;
+use super::members::{format, members, report_unknown_flag};
 use super::read::ModelEntry;
 use super::references::ImportScope;
-use crate::draft::{CubeAccess, CubeDraft, DIMENSIONS, ITEMS, MEASURES, Member, Reference, SEGMENTS};
+use crate::draft::{CubeAccess, CubeDraft, DIMENSIONS, ITEMS, LISTS, MEASURES, Member, Reference, SEGMENTS, ancestors};
 use crate::entry::{Entry, is_template, yaml_of};
 use crate::finding::{changed, closed, left_out};
 
 /// One cube of a view.
 struct Part<'d> {
     draft: &'d CubeDraft,
+    /// The members of the cube by list, including the inherited ones.
+    lists: [Vec<&'d Member>; LISTS.len()],
     prefix: Option<String>,
     /// The included members, or `None` if all members are included.
     includes: Option<Vec<Included>>,
@@ -96,6 +100,8 @@ pub(super) fn view(
         data_source: root.draft.data_source.clone(),
         access,
         policies: Vec::new(),
+        missing: Vec::new(),
+        stand_ins: Vec::new(),
         lists: Default::default(),
     };
     own_members(root, &mut draft, &entry, findings);
@@ -132,6 +138,7 @@ fn part<'d>(
         return Ok(None);
     };
     let alias = entry.word("alias");
+    report_unknown_flag(&entry, "prefix", findings);
     let prefix = match (entry.boolean("prefix"), &alias) {
         (Some(true), Some(alias)) => Some(snake(alias)),
         (Some(true), None) => Some(draft.name.clone()),
@@ -143,15 +150,16 @@ fn part<'d>(
         (!is_all).then(|| items.filter_map(|node| included(node, draft, scope, findings)).collect());
     let excludes = excludes(&entry, view)?;
     let excludes: Vec<String> = excludes.iter().map(|name| scope.member(&draft.original, name)).collect();
+    let lists = with_inherited(drafts, draft);
     for name in &excludes {
-        report_unknown(name, draft, &entry, "excludes", view, findings);
+        report_unknown(name, draft, &lists, &entry, "excludes", view, findings);
     }
     for item in includes.iter().flatten() {
-        report_unknown(&item.name, draft, &entry, "includes", view, findings);
+        report_unknown(&item.name, draft, &lists, &entry, "includes", view, findings);
     }
     entry.drop_key("split", "Write a view for each.", findings);
     entry.finish(findings);
-    Ok(Some(Part { draft, prefix, includes, excludes, path }))
+    Ok(Some(Part { draft, lists, prefix, includes, excludes, path }))
 }
 
 /// Returns the member names under `excludes`.
@@ -170,16 +178,30 @@ fn excludes(entry: &Entry<'_>, view: &Entry<'_>) -> Result<Vec<String>, Box<Diag
     Err(Box::new(left_out(entry.span_of("excludes"), what, "Write the names that it makes.")))
 }
 
+/// Returns the members of a cube and those that it inherits.
+fn with_inherited<'d>(drafts: &'d [CubeDraft], draft: &'d CubeDraft) -> [Vec<&'d Member>; LISTS.len()] {
+    let mut lists: [Vec<&Member>; LISTS.len()] = Default::default();
+    for owner in std::iter::once(draft).chain(ancestors(drafts, draft)) {
+        for (list, members) in lists.iter_mut().zip(&owner.lists) {
+            let known: HashSet<&str> = list.iter().map(|member| member.name.as_str()).collect();
+            list.extend(members.iter().filter(|member| !known.contains(member.name.as_str())));
+        }
+    }
+    lists
+}
+
 /// Reports a name if the cube has no member with it.
+#[allow(clippy::too_many_arguments, reason = "the parts of one message")]
 fn report_unknown(
     name: &str,
     draft: &CubeDraft,
+    lists: &[Vec<&Member>],
     entry: &Entry<'_>,
     key: &str,
     view: &Entry<'_>,
     findings: &mut Vec<Diagnostic>,
 ) {
-    let known = || draft.lists.iter().flatten().map(|member| member.name.as_str());
+    let known = || lists.iter().flatten().map(|member| member.name.as_str());
     // A `geo` dimension became two members, whose names begin with its name.
     let is_known =
         known().any(|member| member.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('_')));
@@ -200,9 +222,10 @@ fn included(node: &Node, draft: &CubeDraft, scope: &ImportScope, findings: &mut 
     let name = scope.member(&draft.original, &entry.word("name")?);
     let alias = entry.word("alias").map(|alias| snake(&alias));
     let mut overrides = Vec::new();
-    for key in ["title", "description", "format"] {
+    for key in ["title", "description"] {
         overrides.extend(entry.word(key).map(|text| (key.to_owned(), Yaml::Text(text))));
     }
+    overrides.extend(format(&entry, findings).map(|text| ("format".to_owned(), Yaml::Text(text))));
     overrides.extend(entry.node("meta").map(|meta| ("meta".to_owned(), yaml_of(meta))));
     entry.finish(findings);
     Some(Included { name, alias, overrides })
@@ -228,7 +251,7 @@ impl Part<'_> {
 /// private. Members with a different name in the view are added under that name.
 fn own_members(root: &Part<'_>, draft: &mut CubeDraft, view: &Entry<'_>, findings: &mut Vec<Diagnostic>) {
     for list in [DIMENSIONS, MEASURES, SEGMENTS] {
-        for member in &root.draft.lists[list] {
+        for member in root.lists[list].iter().copied() {
             let choice = root.choice(&member.name);
             if choice.as_ref().is_none_or(|(name, _)| *name != member.name) {
                 let mut private = member.clone();
@@ -263,7 +286,7 @@ fn joined_members(part: &Part<'_>, draft: &mut CubeDraft, view: &Entry<'_>, find
         let cure = "If that is another path, join the cube under another name: `cube:` of a join.";
         findings.push(changed(view.span_of("cubes"), what, cure));
     }
-    for member in &part.draft.lists[DIMENSIONS] {
+    for member in part.lists[DIMENSIONS].iter().copied() {
         let Some((name, overrides)) = part.choice(&member.name) else { continue };
         report_private(member, part, view, findings);
         let mut yaml = without(&member.yaml, "primary_key");
@@ -282,7 +305,7 @@ fn joined_members(part: &Part<'_>, draft: &mut CubeDraft, view: &Entry<'_>, find
         });
     }
     for list in [MEASURES, SEGMENTS] {
-        let chosen = part.draft.lists[list].iter().filter(|member| part.choice(&member.name).is_some());
+        let chosen = part.lists[list].iter().filter(|member| part.choice(&member.name).is_some());
         let names: Vec<String> = chosen.map(|member| format!("{}.{}", part.draft.name, member.name)).collect();
         if !names.is_empty() {
             let item = ITEMS[list];

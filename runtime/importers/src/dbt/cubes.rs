@@ -44,6 +44,8 @@ pub(super) fn cube(
         data_source: None,
         access: CubeAccess { visibility: CubeVisibility::Unstated, has_policy: false },
         policies: Vec::new(),
+        missing: Vec::new(),
+        stand_ins: Vec::new(),
         lists: [Vec::new(), dimensions, measures, Vec::new(), Vec::new()],
     })
 }
@@ -145,6 +147,9 @@ impl CubeReader<'_> {
         }
         if let Some(percentile) = measure.percentile.as_ref().filter(|_| ty == "percentile") {
             yaml.set("percentile", Yaml::Number(percentile.clone()));
+        }
+        if measure.is_private {
+            yaml.set("public", Yaml::Boolean(false));
         }
         let time = measure.agg_time_dimension.as_ref().filter(|time| self.names.time.as_ref() != Some(time));
         if let Some(time) = time {

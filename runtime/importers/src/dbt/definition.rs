@@ -75,6 +75,8 @@ pub(super) struct Measure {
     /// The percentile to compute, between 0 and 1.
     pub(super) percentile: Option<String>,
     pub(super) creates_metric: bool,
+    /// True if only the measure's metric is a part of the dbt project, and the metric has filters.
+    pub(super) is_private: bool,
     pub(super) wording: Wording,
 }
 

@@ -3,7 +3,7 @@
 //! In: `{{ Dimension('order__status') }} = 'paid'`. Out: the condition with references of the project, or the reason
 //! why it has no counterpart. No template is rendered.
 
-use super::scope::{CubeNames, ProjectScope};
+use super::scope::{CubeNames, Place, ProjectScope};
 use crate::draft::Reference;
 
 /// A translated condition.
@@ -28,6 +28,11 @@ pub(super) const GRANULARITIES: [&str; 8] = ["second", "minute", "hour", "day", 
 /// The warehouses with the function `date_trunc('month', time)`.
 const WITH_DATE_TRUNC: [&str; 8] =
     ["duckdb", "postgres", "redshift", "snowflake", "spark", "databricks", "trino", "clickhouse"];
+
+/// The warehouses without this function whose casts make a date of a time.
+const WITH_DATES: [&str; 3] = ["bigquery", "mysql", "mariadb"];
+/// The granularities to which a time is not truncated.
+const FINEST: [&str; 3] = ["nanosecond", "microsecond", "millisecond"];
 
 /// Translates a filter of a measure of the cube `own`.
 pub(super) fn condition(text: &str, own: &CubeNames, scope: &ProjectScope) -> Result<Condition, Untranslatable> {
@@ -73,13 +78,14 @@ fn reference(text: &str, own: &CubeNames, scope: &ProjectScope) -> Result<(Strin
             time(dimension(name, own, scope)?, Some(grain), own, scope)
         }
         ("Dimension" | "TimeDimension", Some(("date_part", part))) if is_name(part) => {
-            let reference = dimension(name, own, scope)?.reference;
-            Ok((format!("EXTRACT({part} FROM {})", braced(&reference, own)), Some(reference)))
+            let Place { reference, path, .. } = dimension(name, own, scope)?;
+            Ok((format!("EXTRACT({part} FROM {})", braced(&path, &reference, own)), Some(reference)))
         }
         ("Entity", None) => {
             let last = name.rsplit("__").next().unwrap_or(name);
             let reference = scope.entity(own, last).ok_or_else(|| unknown_name("entity", name))?;
-            Ok((braced(&reference, own), Some(reference)))
+            let cube = scope.path(own, last, &reference.cube).ok_or_else(|| no_path(name))?;
+            Ok((braced(&cube, &reference, own), Some(reference)))
         }
         ("Metric", _) => Err(Untranslatable {
             reason: "it filters by a metric".to_owned(),
@@ -98,30 +104,44 @@ fn unknown_name(kind: &str, name: &str) -> Untranslatable {
 
 /// Finds a dimension by a name such as `entity__dimension`. Before the dimension, the name may have a path of several
 /// entities; the last one identifies the dimension's cube.
-fn dimension(name: &str, own: &CubeNames, scope: &ProjectScope) -> Result<super::scope::Place, Untranslatable> {
+fn dimension(name: &str, own: &CubeNames, scope: &ProjectScope) -> Result<Place, Untranslatable> {
     let (entity, dimension) = match name.rsplit_once("__") {
         Some((path, dimension)) => (Some(path.rsplit("__").next().unwrap_or(path)), dimension),
         None if name == "metric_time" => (None, own.time.as_deref().unwrap_or(name)),
         None => (None, name),
     };
-    scope.dimension(own, entity, dimension).ok_or_else(|| unknown_name("dimension", name))
+    let place = scope.dimension(own, entity, dimension).ok_or_else(|| unknown_name("dimension", name))?;
+    let path = scope.path(own, entity.unwrap_or_default(), &place.reference.cube).ok_or_else(|| no_path(name))?;
+    Ok(Place { path, ..place })
 }
 
-/// Applies a granularity to a time dimension. A dimension that already has the granularity is not truncated.
+fn no_path(name: &str) -> Untranslatable {
+    Untranslatable {
+        reason: format!("its filter reads `{name}` by another entity than the joins of the project do"),
+        cure: "Write a join with another name and `cube:` for that entity, and filter by its members.",
+    }
+}
+
+/// Applies a granularity to a time dimension. Without one, it is the granularity of the dimension itself, because
+/// MetricFlow truncates each time to it.
 fn time(
-    place: super::scope::Place,
+    place: Place,
     grain: Option<&str>,
     own: &CubeNames,
     scope: &ProjectScope,
 ) -> Result<(String, Option<Reference>), Untranslatable> {
-    let sql = braced(&place.reference, own);
-    let sql = match grain.map(str::to_lowercase) {
+    let sql = braced(&place.path, &place.reference, own);
+    let own_grain = place.granularity.map(|grain| grain.to_lowercase());
+    let own_grain = own_grain.filter(|grain| !FINEST.contains(&grain.as_str()));
+    let sql = match grain.map(str::to_lowercase).or(own_grain) {
         None => sql,
-        Some(grain) if place.granularity.as_deref() == Some(grain.as_str()) => sql,
         Some(grain)
             if GRANULARITIES.contains(&grain.as_str()) && WITH_DATE_TRUNC.contains(&scope.warehouse.as_str()) =>
         {
             format!("date_trunc('{grain}', {sql})")
+        }
+        Some(grain) if grain == "day" && WITH_DATES.contains(&scope.warehouse.as_str()) => {
+            format!("CAST({sql} AS DATE)")
         }
         Some(grain) => {
             return Err(Untranslatable {
@@ -133,9 +153,10 @@ fn time(
     Ok((sql, Some(place.reference)))
 }
 
-fn braced(reference: &Reference, own: &CubeNames) -> String {
+/// Returns a reference in braces. `path` is the name by which the cube `own` reaches the cube of the reference.
+fn braced(path: &str, reference: &Reference, own: &CubeNames) -> String {
     let member = reference.member.as_deref().unwrap_or_default();
-    if reference.cube == own.name { format!("{{{member}}}") } else { format!("{{{}.{member}}}", reference.cube) }
+    if reference.cube == own.name { format!("{{{member}}}") } else { format!("{{{path}.{member}}}") }
 }
 
 fn is_name(text: &str) -> bool {

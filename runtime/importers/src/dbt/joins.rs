@@ -3,31 +3,42 @@
 //! In: the cubes and their semantic models. Out: to-one joins, as MetricFlow makes them. A cube joins each other cube
 //! that has one of the first cube's entities as a key.
 
-use terrane_authoring::names::column_of;
+use std::collections::HashMap;
+
+use terrane_authoring::names::{Taken, column_of, snake};
 use terrane_authoring::yaml::Yaml;
 use terrane_compiler::diagnostic::Diagnostic;
 
 use super::cubes::is_column;
 use super::definition::{Entity, EntityKind, SemanticModel};
-use super::scope::ProjectScope;
+use super::scope::{Link, ProjectScope};
 use crate::draft::{CubeDraft, JOINS, Member, Reference};
-use crate::finding::left_out;
+use crate::finding::{changed, left_out};
 
 pub(super) fn join(
     drafts: &mut [CubeDraft],
     models: &[SemanticModel],
     scope: &ProjectScope,
     findings: &mut Vec<Diagnostic>,
-) {
+) -> Vec<Link> {
+    let mut aliases = HashMap::new();
+    let mut taken = Taken::default();
+    scope.cube_names().for_each(|name| drop(taken.take(name)));
+    let mut links = Vec::new();
     for draft in drafts {
         let Some(model) = models.iter().find(|model| model.name == draft.original) else { continue };
         for entity in &model.entities {
             let others = models.iter().filter(|other| other.name != model.name);
             for (other, key) in others.filter_map(|other| Some((other, key_of(other, &entity.name)?))) {
-                joins_to(draft, model, entity, other, key, scope, findings);
+                let alias = || {
+                    let alias = aliases.entry((entity.name.clone(), other.name.clone()));
+                    alias.or_insert_with(|| taken.take(&snake(&entity.name))).clone()
+                };
+                links.extend(joins_to(draft, model, entity, other, key, alias, scope, findings));
             }
         }
     }
+    links
 }
 
 /// Returns the entity with this name if it identifies the rows of the model.
@@ -35,16 +46,20 @@ fn key_of<'m>(model: &'m SemanticModel, name: &str) -> Option<&'m Entity> {
     model.entities.iter().find(|entity| entity.name == name && entity.kind != EntityKind::Foreign)
 }
 
+/// Adds the join of a cube to another one by an entity. The first join has the name of the other cube, and further ones
+/// have an alias.
+#[allow(clippy::too_many_arguments, reason = "the parts of one join")]
 fn joins_to(
     draft: &mut CubeDraft,
     model: &SemanticModel,
     entity: &Entity,
     other: &SemanticModel,
     key: &Entity,
+    alias: impl FnOnce() -> String,
     scope: &ProjectScope,
     findings: &mut Vec<Diagnostic>,
-) {
-    let (Some(own), Some(target)) = (scope.cube(&model.name), scope.cube(&other.name)) else { return };
+) -> Option<Link> {
+    let (own, target) = (scope.cube(&model.name)?, scope.cube(&other.name)?);
     let rejected = |reason: &str, cure: &str| {
         let what =
             format!("the join from `{}` to `{}` by `{}` is not imported: {reason}", own.name, target.name, entity.name);
@@ -54,26 +69,27 @@ fn joins_to(
         let cure =
             "Write the join with the period in its condition: `{a}.key = {b}.key AND {a}.day >= {b}.valid_from …`.";
         findings.push(rejected("its key identifies a row only for a period", cure));
-        return;
+        return None;
     }
-    if draft.lists[JOINS].iter().any(|join| join.name == target.name) {
-        let cure = "Write a join with another name and `cube:` for it.";
-        findings.push(rejected("another entity joins the two cubes already", cure));
-        return;
+    let is_first = !draft.lists[JOINS].iter().any(|join| join.name == target.name);
+    let name = if is_first { target.name.clone() } else { alias() };
+    if !is_first {
+        let what = format!("the join from `{}` to `{}` by `{}` is named `{name}`", own.name, target.name, entity.name);
+        let cure = format!("Name the members of this join in queries as `{name}.…`.");
+        findings.push(changed(entity.span.clone(), what, cure));
     }
     let relationship = match entity.kind {
         EntityKind::Primary | EntityKind::Unique => "one_to_one",
         EntityKind::Natural | EntityKind::Foreign => "many_to_one",
     };
-    let (left, right) = (
-        side(&own.name, entity, own.entities.get(&entity.name)),
-        side(&target.name, key, target.entities.get(&key.name)),
-    );
-    let yaml = Yaml::map([
-        ("name", Yaml::text(&*target.name)),
-        ("relationship", Yaml::text(relationship)),
-        ("sql", Yaml::Text(format!("{left} = {right}"))),
-    ]);
+    let (left, right) =
+        (side(&own.name, entity, own.entities.get(&entity.name)), side(&name, key, target.entities.get(&key.name)));
+    let mut yaml = Yaml::map([("name", Yaml::text(&*name))]);
+    if !is_first {
+        yaml.set("cube", Yaml::text(&*target.name));
+    }
+    yaml.set("relationship", Yaml::text(relationship));
+    yaml.set("sql", Yaml::Text(format!("{left} = {right}")));
     let cube = Reference { cube: target.name.clone(), member: None };
     let member = |cube: &str, name: Option<&String>| Reference { cube: cube.to_owned(), member: name.cloned() };
     let needs = vec![
@@ -82,13 +98,14 @@ fn joins_to(
         member(&target.name, target.entities.get(&key.name)),
     ];
     draft.lists[JOINS].push(Member {
-        name: target.name.clone(),
+        name: name.clone(),
         yaml,
         span: entity.span.clone(),
         is_masked: false,
         needs,
         drills: Vec::new(),
     });
+    Some(Link { owner: own.name.clone(), entity: entity.name.clone(), target: target.name.clone(), name })
 }
 
 /// Returns one side of a join's condition. If the entity is a column, the side is the column, because foreign keys of

@@ -226,10 +226,24 @@ pub(super) fn aggregated(entry: &Entry<'_>, name: String, findings: &mut Vec<Dia
         reject(entry, "it is not additive over one of its dimensions", cure, findings);
         return None;
     }
-    let parameters = entry.node("agg_params").and_then(|node| Entry::open(node, ""));
-    let percentile = parameters.and_then(|parameters| parameters.word("percentile"));
-    let cure = "The warehouse's function decides between the two kinds of percentiles.";
-    entry.drop_key("percentile_type", cure, findings);
+    let parameters =
+        entry.node("agg_params").and_then(|node| Entry::open(node, format!("`agg_params` of {}", entry.what)));
+    let percentile = parameters.as_ref().and_then(|parameters| parameters.word("percentile"));
+    let is_discrete = parameters.as_ref().and_then(|parameters| parameters.boolean("use_discrete_percentile"));
+    if is_discrete == Some(true) || kind(entry, "percentile_type").is_some_and(|word| word != "continuous") {
+        let cure = "Write a continuous percentile, which lies between two values, or a measure in the warehouse's SQL.";
+        reject(entry, "its percentile is discrete: one of the values", cure, findings);
+        return None;
+    }
+    if let Some(parameters) = parameters {
+        if parameters.boolean("use_approximate_percentile") == Some(false) {
+            parameters.word("use_approximate_percentile");
+        } else {
+            let cure = "The percentile of the project is exact.";
+            parameters.drop_key("use_approximate_percentile", cure, findings);
+        }
+        parameters.finish(findings);
+    }
     Some(Measure {
         name,
         span: entry.span.clone(),
@@ -238,6 +252,7 @@ pub(super) fn aggregated(entry: &Entry<'_>, name: String, findings: &mut Vec<Dia
         agg_time_dimension: entry.word("agg_time_dimension"),
         percentile: percentile.or_else(|| entry.word("percentile")),
         creates_metric: false,
+        is_private: false,
         wording: wording(entry, findings),
     })
 }

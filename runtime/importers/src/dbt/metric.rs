@@ -33,6 +33,8 @@ pub(super) fn nested(node: &Node, model: &str, findings: &mut Vec<Diagnostic>) -
     entry.word("type");
     let Some(measure) = nested::measure(&entry, &name, findings) else { return (None, None) };
     let own = MeasureInput { name: name.clone(), filters: Vec::new(), fill_nulls_with: fill(&entry, findings) };
+    // The measure without the metric's filter has no counterpart in dbt.
+    let measure = Measure { is_private: entry.has("filter"), ..measure };
     let metric = finish(entry, name, MetricKind::Simple(own), measure.wording.clone(), findings);
     (metric, Some(measure))
 }

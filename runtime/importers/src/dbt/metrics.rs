@@ -14,13 +14,17 @@ use super::definition::{CumulativeInput, MeasureInput, Metric, MetricInput, Metr
 use super::filter::{Condition, Untranslatable, condition};
 use super::scope::ProjectScope;
 use crate::draft::{CubeDraft, MEASURES, Member, MetricDraft, Reference};
-use crate::finding::left_out;
+use crate::finding::{changed, left_out};
+use crate::measure_sql::may_divide_integers;
 
 /// The largest depth of metrics that are computed from other metrics.
 const MAX_DEPTH: usize = 32;
 /// The largest length of an expression. It is limited because inputs with filters are repeated in each metric that uses
 /// them.
 const MAX_CHARACTERS: usize = 20_000;
+/// The largest numbers of expressions that one metric and all metrics need. Inputs with filters multiply at each level.
+const MAX_STEPS: usize = 256;
+const MAX_ALL_STEPS: usize = 50_000;
 
 pub(super) fn metrics(
     metrics: &[Metric],
@@ -38,9 +42,11 @@ pub(super) fn metrics(
             by_name.insert(&metric.name, metric);
         }
     }
+    let mut steps = 0;
     for metric in
         metrics.iter().filter(|metric| by_name.get(metric.name.as_str()).is_some_and(|m| std::ptr::eq(*m, *metric)))
     {
+        let known: Vec<usize> = cubes.iter().map(|cube| cube.lists[MEASURES].len()).collect();
         let mut builder = Builder {
             by_name: &by_name,
             cubes,
@@ -49,10 +55,13 @@ pub(super) fn metrics(
             owner: &metric.name,
             needs: Vec::new(),
             metrics: Vec::new(),
+            last_step: MAX_ALL_STEPS.min(steps + MAX_STEPS),
+            steps: &mut steps,
         };
         match builder.metric(metric) {
             Ok(yaml) => {
                 let Builder { needs, metrics, .. } = builder;
+                report_division(metric, findings);
                 let name = scope.metric(&metric.name).unwrap_or(&metric.name).to_owned();
                 drafts.push(MetricDraft {
                     original: metric.name.clone(),
@@ -64,12 +73,27 @@ pub(super) fn metrics(
                 });
             }
             Err(Untranslatable { reason, cure }) => {
+                // Nothing needs the measures that were added for the metric.
+                for (cube, known) in cubes.iter_mut().zip(known) {
+                    cube.lists[MEASURES].truncate(known);
+                }
                 let what = format!("metric `{}` is not imported: {reason}", metric.name);
                 findings.push(left_out(metric.span.clone(), what, cure));
             }
         }
     }
     drafts
+}
+
+/// Reports a derived metric that may have divided integers in dbt.
+fn report_division(metric: &Metric, findings: &mut Vec<Diagnostic>) {
+    if let MetricKind::Derived { expr, .. } = &metric.kind
+        && may_divide_integers(expr)
+    {
+        let what = format!("metric `{}` divides, and the project divides exactly: 3 / 2 is 1.5", metric.name);
+        let cure = "If the warehouse divides integers and you rely on it, write floor(a / b).";
+        findings.push(changed(metric.span.clone(), what, cure));
+    }
 }
 
 struct Builder<'b> {
@@ -81,6 +105,9 @@ struct Builder<'b> {
     owner: &'b str,
     needs: Vec<Reference>,
     metrics: Vec<String>,
+    /// The number of expressions that were built, and the number at which the metric is rejected.
+    steps: &'b mut usize,
+    last_step: usize,
 }
 
 /// An expression. Inside another expression it needs parentheses, unless it is a name.
@@ -126,6 +153,13 @@ impl Builder<'_> {
             return Err(Untranslatable {
                 reason: "it is computed from itself, or over too many other metrics".to_owned(),
                 cure: "Remove the cycle.",
+            });
+        }
+        *self.steps += 1;
+        if *self.steps > self.last_step {
+            return Err(Untranslatable {
+                reason: "its inputs with filters expand to too many expressions".to_owned(),
+                cure: "Write the filters as measures of the cubes.",
             });
         }
         let filters: Vec<String> = others.iter().chain(&metric.filters).cloned().collect();

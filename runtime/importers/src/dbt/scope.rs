@@ -18,7 +18,18 @@ pub(super) struct ProjectScope {
     /// The position of each model in `cubes`.
     by_model: HashMap<String, usize>,
     metrics: HashMap<String, String>,
+    /// The joins of the cubes.
+    links: Vec<Link>,
     pub(super) warehouse: String,
+}
+
+/// A join of the cube `owner` to the cube `target` by an entity.
+pub(super) struct Link {
+    pub(super) owner: String,
+    pub(super) entity: String,
+    pub(super) target: String,
+    /// The name of the join: the target, or an alias of it.
+    pub(super) name: String,
 }
 
 #[derive(Default)]
@@ -46,6 +57,7 @@ impl ProjectScope {
             cubes: Vec::new(),
             by_model: HashMap::new(),
             metrics: HashMap::new(),
+            links: Vec::new(),
             warehouse: warehouse.to_owned(),
         };
         let mut taken = Taken::default();
@@ -87,10 +99,33 @@ impl ProjectScope {
             Some(Place {
                 reference: Reference { cube: cube.name.clone(), member: Some(member.clone()) },
                 granularity: cube.granularities.get(name).cloned(),
+                path: cube.name.clone(),
             })
         };
         // Without an entity, the dimension must be in the cube `own`.
         of(own).or_else(|| entity.and_then(|_| self.cubes.iter().find_map(of)))
+    }
+
+    pub(super) fn set_links(&mut self, links: Vec<Link>) {
+        self.links = links;
+    }
+
+    pub(super) fn cube_names(&self) -> impl Iterator<Item = &str> {
+        self.cubes.iter().map(|cube| cube.name.as_str())
+    }
+
+    /// Returns the name by which the cube `own` reaches another cube over an entity. Returns `None` if the joins of
+    /// the project lead to the cube by another entity, or may do so.
+    pub(super) fn path(&self, own: &CubeNames, entity: &str, target: &str) -> Option<String> {
+        if own.name == target {
+            return Some(target.to_owned());
+        }
+        let mut direct = self.links.iter().filter(|link| link.owner == own.name && link.target == target).peekable();
+        if direct.peek().is_some() {
+            return direct.find(|link| link.entity == entity).map(|link| link.name.clone());
+        }
+        let is_ambiguous = self.links.iter().any(|link| link.target == target && link.name != target);
+        (!is_ambiguous).then(|| target.to_owned())
     }
 
     /// Returns the dimension of an entity. The cube `own` is tried first, then the cubes whose rows the entity
@@ -127,6 +162,8 @@ impl ProjectScope {
 pub(super) struct Place {
     pub(super) reference: Reference,
     pub(super) granularity: Option<String>,
+    /// The name by which the cube of the filter reaches the cube of the dimension.
+    pub(super) path: String,
 }
 
 impl CubeNames {

@@ -38,12 +38,23 @@ pub(super) fn dimension(item: &Item, reader: &mut ViewReader<'_>) -> Vec<Member>
         None => row_sql(&fields, item, reader),
     };
     let Some(sql) = sql else { return Vec::new() };
+    let is_date = matches!(fields.text("type"), Some("date" | "date_date"));
+    let sql = match ty {
+        // In LookML, a null counts as No.
+        "boolean" => format!("COALESCE({}, FALSE)", enclosed(&sql)),
+        _ if is_date && fields.text("datatype") != Some("date") => format!("CAST({} AS DATE)", enclosed(&sql)),
+        _ => sql,
+    };
     let mut yaml = Yaml::map([("name", Yaml::text(&*name)), ("type", Yaml::text(ty)), ("sql", Yaml::Text(sql))]);
     if fields.is_yes("primary_key") {
         yaml.set("primary_key", Yaml::Boolean(true));
     }
     if ty == "time" && !zone(&fields, &mut yaml, reader) {
         return Vec::new();
+    }
+    if is_date {
+        yaml.set("granularities", Yaml::texts(GRANULARITIES[3..].iter().copied()));
+        report_zone(&fields, &mut yaml, reader);
     }
     vec![reader.member(name, yaml, fields)]
 }
@@ -70,6 +81,21 @@ fn zone(fields: &Fields<'_>, yaml: &mut Yaml, reader: &mut ViewReader<'_>) -> bo
         yaml.set("timezone", Yaml::text("none"));
     }
     true
+}
+
+/// Reports a date whose column is a time in the time zone of the warehouse.
+fn report_zone(fields: &Fields<'_>, yaml: &mut Yaml, reader: &mut ViewReader<'_>) {
+    if yaml.get("timezone").is_none() {
+        let what = format!("{} is a date in the time zone of the warehouse, not in that of the query", fields.what);
+        let cure = "Write the time as a dimension of type time, and name the granularity in the query.";
+        reader.findings.push(changed(fields.span_of("type"), what, cure));
+        yaml.set("timezone", Yaml::text("none"));
+    }
+}
+
+/// Returns SQL as an argument of a function. A comment may end its last line.
+fn enclosed(sql: &str) -> String {
+    if sql.contains("--") || sql.contains('#') { format!("{sql}\n") } else { sql.to_owned() }
 }
 
 pub(super) fn group(item: &Item, reader: &mut ViewReader<'_>) -> Option<Member> {
@@ -150,7 +176,7 @@ fn tier(fields: Fields<'_>, name: String, reader: &mut ViewReader<'_>) -> Option
         sql.push_str(&format!(" WHEN ({value}) < {1} THEN '[{0}, {1})'", pair[0], pair[1]));
     }
     let last = &borders[borders.len() - 1];
-    sql.push_str(&format!(" WHEN ({value}) >= {last} THEN '[{last}, inf)' END"));
+    sql.push_str(&format!(" WHEN ({value}) >= {last} THEN '[{last}, inf)' ELSE 'Undefined' END"));
     if fields.text("style") != Some("interval") {
         let what = format!("{} has the labels of intervals, such as `[{}, …)`", fields.what, borders[0]);
         let cure = "Write other labels into its CASE expression.";

@@ -168,9 +168,11 @@ fn part(
     let is_open = is_open && !fields.has(GRANTS);
     let join = join_of(&fields, &alias, &view, aliases, scope, findings);
     let list = list(&fields);
-    for key in ["from", "relationship", "type", "sql_on", "foreign_key", "required_joins", "outer_only"] {
+    for key in ["from", "relationship", "type", "sql_on", "foreign_key"] {
         fields.all(key).for_each(drop);
     }
+    let cure = "Check the joins: a query of the project joins only the cubes between those that it names.";
+    ["required_joins", "outer_only"].iter().for_each(|key| fields.drop_key(key, cure, findings));
     let span = fields.span.clone();
     fields.finish(findings);
     Part { alias, view, span, is_open, fields: list, join }

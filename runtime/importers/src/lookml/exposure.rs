@@ -5,13 +5,14 @@
 //! views whose fields the rules name. The other views of such an explore become private, unless an explore without
 //! rules shows them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use terrane_authoring::names::snake;
 use terrane_authoring::yaml::Yaml;
 use terrane_compiler::diagnostic::{Diagnostic, Span};
 
 use super::explore::{Explore, ExploreAliases, Part, Rule, RuleKind};
+use super::merge::Merged;
 use super::scope::ProjectScope;
 use super::sql::{self, Aliases, OwnViews};
 use crate::draft::{CubeDraft, CubeVisibility, DIMENSIONS, MEASURES, PolicyDraft};
@@ -19,20 +20,42 @@ use crate::finding::{changed, closed, closed_by_policy};
 
 const OPEN_CURE: &str = "Remove `public: false` of the cube if all callers may query it.";
 
+/// The views and explores that may be restricted by something that was not imported, each with the reason.
+pub(super) struct Closed {
+    views: HashMap<String, &'static str>,
+    explores: HashSet<String>,
+}
+
+impl Closed {
+    pub(super) fn new(views: &[Merged], explores: &[Merged], unread: &HashSet<String>) -> Self {
+        let is_unread = |item: &Merged| item.lineage.iter().any(|name| unread.contains(name));
+        let reason = |item: &Merged| match (is_unread(item), item.is_ambiguous) {
+            (true, _) => Some("a file that was not read may restrict it"),
+            (false, true) => Some("several views have its name and differ"),
+            (false, false) => None,
+        };
+        Closed {
+            views: views.iter().filter_map(|item| Some((item.name.clone(), reason(item)?))).collect(),
+            explores: explores.iter().filter(|item| reason(item).is_some()).map(|item| item.name.clone()).collect(),
+        }
+    }
+}
+
 pub(super) fn close(
     drafts: &mut [CubeDraft],
     explores: &[Explore],
-    unread: &HashSet<String>,
+    restricted: &Closed,
     scope: &ProjectScope,
     findings: &mut Vec<Diagnostic>,
 ) {
-    for draft in drafts.iter_mut().filter(|draft| unread.contains(&draft.original)) {
-        let what = format!("cube `{}` is closed: a file that was not read may restrict it", draft.original);
-        let cure = "Correct the file and import again, or write the policy in its file of policies/.";
+    for draft in drafts.iter_mut() {
+        let Some(reason) = restricted.views.get(&draft.original) else { continue };
+        let what = format!("cube `{}` is closed: {reason}", draft.original);
+        let cure = "Correct the files and import again, or write the policy in its file of policies/.";
         findings.push(closed(draft.span.clone(), what, cure));
         draft.access.has_policy = true;
     }
-    if !scope.has_explores {
+    if !scope.settings.has_explores {
         if let Some(draft) = drafts.first() {
             let what = "the folder contains no explore, so that every view can be queried";
             let cure = "Import the folder of the whole project, or write `public: false` of cubes.";
@@ -46,7 +69,7 @@ pub(super) fn close(
         }
     }
     for draft in drafts.iter_mut() {
-        expose(draft, explores, unread, scope, findings);
+        expose(draft, explores, restricted, scope, findings);
     }
 }
 
@@ -122,11 +145,11 @@ fn add_policy(drafts: &mut [CubeDraft], view: &str, explore: &str, row_filter: S
 fn expose(
     draft: &mut CubeDraft,
     explores: &[Explore],
-    unread: &HashSet<String>,
+    restricted: &Closed,
     scope: &ProjectScope,
     findings: &mut Vec<Diagnostic>,
 ) {
-    let shown = explores.iter().filter(|explore| explore.is_open && !unread.contains(&explore.name));
+    let shown = explores.iter().filter(|explore| explore.is_open && !restricted.explores.contains(&explore.name));
     let shown = shown.flat_map(|explore| explore.parts.iter().map(move |part| (explore, part)));
     let shown: Vec<(&Explore, &Part)> = shown.filter(|(_, part)| part.is_open && part.view == draft.original).collect();
     let has_own_policy = !draft.policies.is_empty() || draft.access.has_policy;
@@ -149,23 +172,29 @@ fn expose(
     if lists.is_empty() {
         return;
     }
-    let is_shown = |member: &str| {
+    let is_shown_by = |member: &str, timeframe: Option<&str>| {
         shown.iter().any(|(explore, part)| {
-            shows(explore.fields.as_ref(), part, member, scope) && shows(part.fields.as_ref(), part, member, scope)
+            let shows = |list| shows(list, part, member, timeframe, scope);
+            shows(explore.fields.as_ref()) && shows(part.fields.as_ref())
         })
+    };
+    let timeframes = |member: &str| scope.view(&draft.original).map_or(&[][..], |view| view.timeframes(member));
+    // A group of times is one member, so it is shown only if explores show all of its timeframes.
+    let is_shown = |member: &str| match timeframes(member) {
+        [] => is_shown_by(member, None),
+        all => all.iter().all(|timeframe| is_shown_by(member, Some(timeframe))),
     };
     let mut hidden = Vec::new();
     for list in [DIMENSIONS, MEASURES] {
-        for member in &mut draft.lists[list] {
-            if !is_shown(&member.name) {
-                member.yaml.set("public", Yaml::Boolean(false));
-                hidden.push(format!("`{}`", member.name));
-            }
-        }
+        let names = draft.lists[list].iter().map(|member| &member.name);
+        hidden.extend(names.filter(|name| !is_shown(name)).cloned());
     }
+    let members = draft.lists.iter_mut().flatten().filter(|member| hidden.contains(&member.name));
+    members.for_each(|member| member.yaml.set("public", Yaml::Boolean(false)));
+    let hidden: Vec<String> = hidden.iter().map(|name| format!("`{name}`")).collect();
     if let (false, Some((_, span))) = (hidden.is_empty(), lists.first()) {
         let what = format!(
-            "fields of cube `{}` are closed, since no explore shows them: {}",
+            "fields of cube `{}` are closed, since no explore shows them, or all of their timeframes: {}",
             draft.original,
             hidden.join(", ")
         );
@@ -174,7 +203,14 @@ fn expose(
 }
 
 /// Returns true if a list of fields shows a member. Without a list, an explore shows all members.
-fn shows(list: Option<&(Vec<String>, Span)>, part: &Part, member: &str, scope: &ProjectScope) -> bool {
+/// A time is shown by a timeframe, such as `created_month`.
+fn shows(
+    list: Option<&(Vec<String>, Span)>,
+    part: &Part,
+    member: &str,
+    timeframe: Option<&str>,
+    scope: &ProjectScope,
+) -> bool {
     let Some((entries, _)) = list else { return true };
     let Some((view, _)) = OwnViews.resolve(scope, &part.view) else { return false };
     let mut is_shown = entries.iter().all(|entry| entry.starts_with('-'));
@@ -189,14 +225,18 @@ fn shows(list: Option<&(Vec<String>, Span)>, part: &Part, member: &str, scope: &
             Some(_) => continue,
             None => entry,
         };
-        let names = view.expand(text, 0);
+        let names = view.expand(text);
         let is_named = names.iter().any(|name| {
             let name = name.strip_prefix(&format!("{}.", part.alias)).unwrap_or(name);
             // A location became two members, whose names begin with its name.
             view.field(name).is_some_and(|found| {
-                member
-                    .strip_prefix(&*found.field.name)
-                    .is_some_and(|rest| ["", "_latitude", "_longitude"].contains(&rest))
+                // An exclusion by a name without a timeframe excludes all timeframes.
+                let is_timeframe =
+                    timeframe.is_none() || found.timeframe == timeframe || (is_excluded && found.timeframe.is_none());
+                is_timeframe
+                    && member
+                        .strip_prefix(&*found.field.name)
+                        .is_some_and(|rest| ["", "_latitude", "_longitude"].contains(&rest))
             })
         });
         if is_named {

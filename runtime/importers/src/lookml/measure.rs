@@ -22,7 +22,9 @@ pub(super) fn measure(item: &Item, reader: &mut ViewReader<'_>) -> Option<Member
     let ty = match original {
         "number" => "number",
         "count_distinct" if fields.is_yes("approximate") => "count_distinct_approx",
-        "sum_distinct" | "average_distinct" => distinct(&fields, original, reader)?,
+        "sum_distinct" | "average_distinct" | "median_distinct" | "percentile_distinct" => {
+            distinct(&fields, original, reader)?
+        }
         "running_total" | "percent_of_total" | "percent_of_previous" => {
             let cure = "Compute it in the client, or write a measure of type running_total over a column.";
             fields.reject(&format!("`{original}` is computed over finished rows"), cure, reader.findings);
@@ -61,6 +63,9 @@ pub(super) fn measure(item: &Item, reader: &mut ViewReader<'_>) -> Option<Member
         }
         yaml.set("sql", Yaml::Text(sql));
     }
+    if ty == "number" {
+        report_other_views(&fields, reader);
+    }
     if let Some(percentile) =
         fields.text("percentile").and_then(|text| text.parse::<f64>().ok()).filter(|_| ty == "percentile")
     {
@@ -79,20 +84,45 @@ pub(super) fn measure(item: &Item, reader: &mut ViewReader<'_>) -> Option<Member
     Some(Member { drills, ..reader.member(name, yaml, fields) })
 }
 
+/// Reports a number that combines measures of several views. In Looker, the joins of the explore decide which rows of
+/// the other views are aggregated.
+fn report_other_views(fields: &Fields<'_>, reader: &mut ViewReader<'_>) {
+    let own = reader.scope.view(reader.view).map(|view| view.cube.clone());
+    let mut others: Vec<&str> = reader.needs.iter().map(|need| need.cube.as_str()).collect();
+    others.retain(|cube| Some(*cube) != own.as_deref());
+    others.sort_unstable();
+    others.dedup();
+    if !others.is_empty() {
+        let what = format!(
+            "{} reads measures of other views, which aggregate all rows of their cubes, also those that no row joins: {}",
+            fields.what,
+            others.join(", ")
+        );
+        reader.findings.push(changed(fields.span_of("sql"), what, "Filter the query if only joined rows count."));
+    }
+}
+
 /// Returns the type of a measure that aggregates one row for each value of a key. If the key is the view's primary key,
 /// these are all rows of the view; another key has no counterpart.
 fn distinct(fields: &Fields<'_>, ty: &str, reader: &mut ViewReader<'_>) -> Option<&'static str> {
     let own = reader.scope.view(reader.view);
     let key = own.and_then(|view| view.key.as_deref());
-    let distinct_key =
-        fields.text("sql_distinct_key").map(|text| text.trim().trim_start_matches("${").trim_end_matches('}'));
-    let distinct_key = distinct_key.map(|key| key.rsplit('.').next().unwrap_or(key));
-    if distinct_key.is_some() && distinct_key != key {
+    let is_key = |text: &str| {
+        let name = text.trim().strip_prefix("${").and_then(|text| text.strip_suffix('}'))?;
+        let (view, name) = name.split_once('.').unwrap_or((reader.view, name));
+        Some(view.trim() == reader.view && Some(name.trim()) == key)
+    };
+    if fields.text("sql_distinct_key").is_some_and(|text| is_key(text) != Some(true)) {
         let cure = "Declare the measure in the view whose primary key it is.";
         fields.reject("it aggregates over a key that is not the view's primary key", cure, reader.findings);
         return None;
     }
-    Some(if ty == "sum_distinct" { "sum" } else { "avg" })
+    Some(match ty {
+        "sum_distinct" => "sum",
+        "average_distinct" => "avg",
+        "median_distinct" => "median",
+        _ => "percentile",
+    })
 }
 
 /// Reads the filters of a measure: `filters: [status: "paid"]`, or the older blocks with `field` and `value`.
@@ -116,11 +146,12 @@ fn filters(fields: &Fields<'_>, reader: &mut ViewReader<'_>) -> Option<Vec<Yaml>
             }
         }
     }
+    let ignores_case = reader.scope.settings.ignores_case;
     let mut filters = Vec::new();
     for (field, value) in pairs {
         let value = reader.scope.with_constants(&value);
         let found = place(&field, reader);
-        let sql = found.as_ref().and_then(|(reference, kind, _)| condition(reference, *kind, &value));
+        let sql = found.as_ref().and_then(|(reference, kind, _)| condition(reference, *kind, &value, ignores_case));
         let (Some((_, _, need)), Some(sql)) = (found, sql) else {
             let reason = format!("its filter `{field}: \"{value}\"` has no counterpart");
             fields.reject(&reason, "Write the condition in SQL: `filters: [{sql: …}]`.", reader.findings);
@@ -152,7 +183,7 @@ fn drills(fields: &Fields<'_>, reader: &mut ViewReader<'_>) -> Vec<(Reference, S
             unknown.push(format!("`{}`", entry.text));
             continue;
         };
-        for name in view.expand(text, 0) {
+        for name in view.expand(text) {
             // A set may contain fields of other views.
             let (owner, name) = name.split_once('.').unwrap_or((alias, &name));
             let owner = reader.scope.view(owner);

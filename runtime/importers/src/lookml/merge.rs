@@ -3,7 +3,7 @@
 //! In: the views or explores of all files, in the order of the files. Out: each one with everything that it inherits. A
 //! named block is merged key by key with the inherited block of that name; other values replace inherited values.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use terrane_compiler::diagnostic::Diagnostic;
 
@@ -11,9 +11,10 @@ use super::syntax::{Item, Value};
 use crate::finding::{changed, left_out};
 
 /// The largest length of a chain of `extends`.
-const MAX_DEPTH: usize = 16;
-/// The largest number of items in one merged view.
-const MAX_ITEMS: usize = 100_000;
+const MAX_DEPTH: usize = 64;
+/// The largest number of items in one merged view, and of all items that extending views and explores inherit.
+const MAX_ITEMS: usize = 20_000;
+const MAX_INHERITED: usize = 1_000_000;
 /// The keys that a block may have several times without names.
 const REPEATED: [&str; 9] =
     ["filters", "when", "link", "action", "access_filter", "bind_filters", "column", "include", "user_attribute_param"];
@@ -22,20 +23,29 @@ const REPEATED: [&str; 9] =
 pub(super) struct Merged {
     pub(super) name: String,
     pub(super) item: Item,
+    /// The names of everything that it extends, and its own name.
+    pub(super) lineage: BTreeSet<String>,
+    /// True if other definitions of its name, or of one in its lineage, differ. Any of them may be the stricter one.
+    pub(super) is_ambiguous: bool,
 }
 
 /// Merges the items of one kind: `view` or `explore`.
 pub(super) fn merge(items: Vec<Item>, findings: &mut Vec<Diagnostic>) -> Vec<Merged> {
     let mut order = Vec::new();
     let mut by_name: HashMap<String, Item> = HashMap::new();
+    let mut ambiguous: HashSet<String> = HashSet::new();
     let (refinements, definitions): (Vec<_>, Vec<_>) =
         items.into_iter().partition(|item| item.name().is_some_and(|name| name.starts_with('+')));
     for item in definitions {
         let name = item.name().unwrap_or_default().to_owned();
-        if name.is_empty() || by_name.contains_key(&name) {
+        let known = by_name.get(&name);
+        if name.is_empty() || known.is_some() {
             let reason = if name.is_empty() { "it has no name" } else { "its name is not unique" };
             let what = format!("{} `{name}` is not imported: {reason}", item.key);
             findings.push(left_out(item.span.clone(), what, "Rename or remove one of them."));
+            if known.is_some_and(|known| !known.is_same(&item)) {
+                ambiguous.insert(name);
+            }
             continue;
         }
         order.push(name.clone());
@@ -56,57 +66,98 @@ pub(super) fn merge(items: Vec<Item>, findings: &mut Vec<Diagnostic>) -> Vec<Mer
             }
         }
     }
-    let merged = |name: &String| {
-        let item = extended(name, &by_name, 0, findings)?;
-        Some(Merged { name: name.clone(), item })
+    let mut merger = Merger { by_name: &by_name, ready: HashMap::new(), open: Vec::new(), inherited: 0, findings };
+    for name in &order {
+        merger.extended(name);
+    }
+    let mut ready = merger.ready;
+    let merged = |name: String| {
+        let (item, lineage) = ready.remove(&name).flatten()?;
+        let is_ambiguous = lineage.iter().any(|name| ambiguous.contains(name));
+        Some(Merged { name, item, lineage, is_ambiguous })
     };
-    order.iter().filter_map(merged).collect()
+    order.into_iter().filter_map(merged).collect()
 }
 
-/// Returns a definition together with everything that it inherits.
-fn extended(name: &str, by_name: &HashMap<String, Item>, depth: usize, findings: &mut Vec<Diagnostic>) -> Option<Item> {
-    let item = by_name.get(name)?;
-    let mut rejected = |reason: &str, cure: &str| {
-        let what = format!("{} `{name}` is not imported: {reason}", item.key);
-        findings.push(left_out(item.span.clone(), what, cure));
-        None
-    };
-    let Some(parents) = parents(item) else {
-        return rejected("its `extends` is neither a name nor a list of names", "Write `extends: [name]`.");
-    };
-    if parents.is_empty() {
-        return Some(item.clone());
+/// A definition with everything that it inherits, and the names of all definitions in it.
+type Extended = (Item, BTreeSet<String>);
+
+struct Merger<'m> {
+    by_name: &'m HashMap<String, Item>,
+    /// The merged definitions, or `None` for those that were rejected.
+    ready: HashMap<String, Option<Extended>>,
+    /// The names of the definitions that are being merged.
+    open: Vec<String>,
+    /// The number of items that were copied so far.
+    inherited: usize,
+    findings: &'m mut Vec<Diagnostic>,
+}
+
+impl Merger<'_> {
+    /// Merges a definition with everything that it inherits, unless that is done already.
+    fn extended(&mut self, name: &str) {
+        let Some(item) = self.by_name.get(name).filter(|_| !self.ready.contains_key(name)) else { return };
+        self.open.push(name.to_owned());
+        let merged = self.merged(name, item);
+        self.open.pop();
+        let merged = merged.map_err(|(reason, cure)| {
+            let what = format!("{} `{name}` is not imported: {reason}", item.key);
+            self.findings.push(left_out(item.span.clone(), what, cure));
+        });
+        self.ready.insert(name.to_owned(), merged.ok());
     }
-    if depth > MAX_DEPTH {
-        return rejected("it extends itself, or too many others", "Remove the cycle.");
-    }
-    let mut base: Option<Item> = None;
-    for parent in &parents {
-        let Some(parent) =
-            by_name.contains_key(parent).then(|| extended(parent, by_name, depth + 1, findings)).flatten()
-        else {
-            let what =
-                format!("{} `{name}` is not imported: it extends `{parent}`, which is not in the folder", item.key);
-            findings.push(left_out(item.span.clone(), what, "Import the folder of the whole project."));
-            return None;
+
+    /// # Errors
+    /// Returns the reason why the definition has no counterpart, and an action.
+    fn merged(&mut self, name: &str, item: &Item) -> Result<Extended, (String, &'static str)> {
+        let Some(parents) = parents(item) else {
+            let reason = "its `extends` is neither a name nor a list of names".to_owned();
+            return Err((reason, "Write `extends: [name]`."));
         };
-        match &mut base {
-            None => base = Some(parent),
-            Some(base) => overlay(base, &parent),
+        let mut lineage = BTreeSet::from([name.to_owned()]);
+        let mut base: Option<Item> = None;
+        for parent in &parents {
+            let parent = self.parent(parent)?;
+            lineage.extend(parent.1.iter().cloned());
+            self.inherited += parent.0.items().len();
+            match &mut base {
+                None => base = Some(parent.0),
+                Some(base) => overlay(base, &parent.0),
+            }
+        }
+        let Some(mut base) = base else { return Ok((item.clone(), lineage)) };
+        // A base with `extension` is only a template. Views that extend it are not, so they must not inherit the key.
+        if let Value::Block { items, .. } = &mut base.value {
+            items.retain(|item| item.key != "extension");
+        }
+        overlay(&mut base, item);
+        if let Value::Block { name: merged, .. } = &mut base.value {
+            *merged = Some(name.to_owned());
+        }
+        base.span = item.span.clone();
+        match base.items().len() > MAX_ITEMS {
+            true => Err(("it inherits too many fields".to_owned(), "Extend fewer definitions.")),
+            false => Ok((base, lineage)),
         }
     }
-    let mut base = base?;
-    // A base with `extension` is only a template. Views that extend it are not, so they must not inherit the key.
-    if let Value::Block { items, .. } = &mut base.value {
-        items.retain(|item| item.key != "extension");
+
+    fn parent(&mut self, name: &str) -> Result<Extended, (String, &'static str)> {
+        const CYCLE: &str = "Remove the cycle.";
+        if self.open.iter().any(|open| open == name) {
+            return Err(("it extends itself".to_owned(), CYCLE));
+        }
+        if self.open.len() > MAX_DEPTH || self.inherited > MAX_INHERITED {
+            return Err(("it extends too many others".to_owned(), "Extend fewer definitions."));
+        }
+        if !self.by_name.contains_key(name) {
+            let reason = format!("it extends `{name}`, which is not in the folder");
+            return Err((reason, "Import the folder of the whole project."));
+        }
+        self.extended(name);
+        let reason =
+            || (format!("it extends `{name}`, which is not imported"), "Solve the problems of that one first.");
+        self.ready.get(name).cloned().flatten().ok_or_else(reason)
     }
-    overlay(&mut base, item);
-    if let Value::Block { name: merged, items } = &mut base.value {
-        *merged = Some(name.to_owned());
-        items.truncate(MAX_ITEMS);
-    }
-    base.span = item.span.clone();
-    Some(base)
 }
 
 /// Returns the names under `extends`: the names of a list such as `[a, b]`, or a single name. Returns `None` if the
@@ -118,7 +169,16 @@ fn parents(item: &Item) -> Option<Vec<String>> {
         Value::Text(name) => Some(vec![name.clone()]),
         Value::Block { .. } => None,
     });
-    names.collect::<Option<Vec<Vec<String>>>>().map(|names| names.concat())
+    let names = names.collect::<Option<Vec<Vec<String>>>>()?.concat();
+    // The last one of several equal parents replaces the keys of the others, so the earlier ones have no effect.
+    let mut unique: Vec<String> = Vec::new();
+    for name in names.into_iter().rev() {
+        if !unique.contains(&name) {
+            unique.push(name);
+        }
+    }
+    unique.reverse();
+    Some(unique)
 }
 
 /// Adds the items of a block to another block. They replace items with the same key and name.
@@ -130,7 +190,10 @@ fn overlay(base: &mut Item, item: &Item) {
     }
     for new in item.items() {
         if REPEATED.contains(&new.key.as_str()) {
-            items.push(new.clone());
+            // Several parents may inherit one item of the same ancestor.
+            if !items.contains(new) {
+                items.push(new.clone());
+            }
             continue;
         }
         let same = items.iter_mut().find(|old| old.key == new.key && old.name() == new.name());

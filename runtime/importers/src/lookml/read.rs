@@ -39,6 +39,10 @@ pub(super) struct Project {
     pub(super) constants: HashMap<String, String>,
     /// The views and explores that appear in files that could not be parsed.
     pub(super) unread: HashSet<String>,
+    /// True if the folder has explores, including those that were not imported.
+    pub(super) has_explores: bool,
+    /// True if the project compares strings without regard to case.
+    pub(super) ignores_case: bool,
     pub(super) findings: Vec<Diagnostic>,
 }
 
@@ -48,6 +52,8 @@ struct Items {
     explores: Vec<Item>,
     constants: HashMap<String, String>,
     unread: HashSet<String>,
+    has_explores: bool,
+    ignores_case: bool,
     findings: Vec<Diagnostic>,
 }
 
@@ -57,14 +63,14 @@ pub(super) fn read(dir: &Path) -> Result<Project, AuthoringError> {
     for path in folder.paths.clone() {
         items.file(&mut folder, &path);
     }
-    let Items { views, explores, constants, unread, mut findings } = items;
+    let Items { views, explores, constants, unread, has_explores, ignores_case, mut findings } = items;
     let views = merge(views, &mut findings);
     if views.is_empty() {
         let hint = "Name the folder of the LookML project, which contains .lkml files.";
         return Err(no_model(dir, "view in LookML", hint, &findings));
     }
     let explores = merge(explores, &mut findings);
-    Ok(Project { tree: folder.tree, views, explores, constants, unread, findings })
+    Ok(Project { tree: folder.tree, views, explores, constants, unread, has_explores, ignores_case, findings })
 }
 
 impl Items {
@@ -73,13 +79,18 @@ impl Items {
             let cure = "Build the dashboard in a client. Older LookML in YAML must be converted by Looker first.";
             return self.findings.push(unread(path, 1, format!("{path} is a dashboard, which is not imported"), cure));
         }
-        let Some(file) = folder.read(path, &mut self.findings) else { return };
+        let Some(file) = folder.read(path, &mut self.findings) else {
+            // The file may contain explores.
+            self.has_explores = true;
+            return;
+        };
         match syntax::parse(&file) {
             Ok(items) => items.into_iter().for_each(|item| self.item(item)),
             Err(mistake) => {
                 let what = format!("{path} was not read: {}", mistake.message);
                 self.findings.push(unread(path, mistake.line, what, "Correct the file."));
                 self.unread.extend(named(&file.text));
+                self.has_explores |= file.text.contains("explore");
             }
         }
     }
@@ -87,7 +98,11 @@ impl Items {
     fn item(&mut self, item: Item) {
         match item.key.as_str() {
             "view" => self.views.push(item),
-            "explore" => self.explores.push(item),
+            "explore" => {
+                self.has_explores = true;
+                self.explores.push(item);
+            }
+            "case_sensitive" => self.ignores_case |= is_no(&item),
             "constant" => {
                 let value = item.items().iter().find(|inner| inner.key == "value");
                 if let (Some(name), Some(Value::Text(value))) = (item.name(), value.map(|value| &value.value)) {
@@ -106,6 +121,10 @@ impl Items {
             }
         }
     }
+}
+
+fn is_no(item: &Item) -> bool {
+    matches!(&item.value, Value::Text(word) if matches!(word.to_lowercase().as_str(), "no" | "false"))
 }
 
 /// Returns the names that follow `view:` and `explore:` in a file that cannot be parsed.

@@ -88,7 +88,9 @@ impl<'r> ViewReader<'r> {
 fn format_word(format: &str) -> &str {
     match format {
         "usd" | "usd_0" | "eur" | "eur_0" | "gbp" | "gbp_0" => "currency",
-        _ if format.starts_with("percent") || format.ends_with('%') => "percent",
+        _ if format.starts_with("percent") => "percent",
+        // A backslash before the sign makes it a literal, which does not multiply by 100.
+        _ if format.ends_with('%') && !format.ends_with("\\%") => "percent",
         _ if format.contains(['$', '€', '£']) => "currency",
         other => other,
     }

@@ -2,7 +2,7 @@
 //!
 //! In: merged views and explores. Out: lookups by the names in the LookML project, and the declared names.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use terrane_authoring::names::{Taken, snake};
 use terrane_compiler::diagnostic::{Diagnostic, Span};
@@ -16,14 +16,23 @@ use crate::finding::changed;
 pub(super) struct ProjectScope {
     views: HashMap<String, ViewNames>,
     pub(super) constants: HashMap<String, String>,
+    pub(super) settings: Settings,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Settings {
     /// True if the project has explores. Without explores, nothing states which views callers may query.
     pub(super) has_explores: bool,
+    /// True if the project compares strings without regard to case.
+    pub(super) ignores_case: bool,
 }
 
 #[derive(Default)]
 pub(super) struct ViewNames {
     pub(super) cube: String,
     members: HashMap<String, Field>,
+    /// The timeframes of each group of times, by the names of their members.
+    timeframes: HashMap<String, Vec<String>>,
     /// The fields of each set.
     sets: HashMap<String, Vec<String>>,
     /// The table or query to which `${view.SQL_TABLE_NAME}` refers.
@@ -53,6 +62,8 @@ pub(super) struct FieldMatch<'s> {
     pub(super) timeframe: Option<&'s str>,
 }
 
+/// The deepest nesting of sets.
+const MAX_DEPTH: usize = 64;
 /// The timeframes, each with its granularity.
 pub(super) const TIMEFRAMES: [(&str, &str); 9] = [
     ("second", "second"),
@@ -69,8 +80,8 @@ pub(super) const TIMEFRAMES: [(&str, &str); 9] = [
 impl ProjectScope {
     pub(super) fn new(
         views: &[Merged],
-        explores: &[Merged],
         constants: HashMap<String, String>,
+        settings: Settings,
         findings: &mut Vec<Diagnostic>,
     ) -> Self {
         let mut taken = Taken::default();
@@ -79,7 +90,7 @@ impl ProjectScope {
             let cube = renamed(&view.name, &mut taken, &view.item.span, findings);
             names.insert(view.name.clone(), ViewNames::new(cube, view, findings));
         }
-        ProjectScope { views: names, constants, has_explores: !explores.is_empty() }
+        ProjectScope { views: names, constants, settings }
     }
 
     pub(super) fn view(&self, name: &str) -> Option<&ViewNames> {
@@ -144,6 +155,11 @@ impl ViewNames {
                 names.key = Some(name.to_owned());
             }
             let member = renamed(name, &mut taken, &item.span, findings);
+            if item.key == "dimension_group" {
+                let listed: Vec<String> = fields.list("timeframes").iter().map(|entry| entry.text.clone()).collect();
+                let all = || TIMEFRAMES.iter().map(|(timeframe, _)| (*timeframe).to_owned()).collect();
+                names.timeframes.insert(member.clone(), if listed.is_empty() { all() } else { listed });
+            }
             names.members.entry(name.to_owned()).or_insert(Field { name: member, kind });
         }
         names.relation = relation(view);
@@ -165,23 +181,46 @@ impl ViewNames {
         })
     }
 
+    /// Returns the timeframes of a group of times, by the name of its member. Other members have none.
+    pub(super) fn timeframes(&self, member: &str) -> &[String] {
+        self.timeframes.get(member).map_or(&[], Vec::as_slice)
+    }
+
     /// Returns the fields of a set such as `details*`, or the field itself. In a set, `-x` removes the field `x`.
-    pub(super) fn expand(&self, text: &str, depth: usize) -> Vec<String> {
+    pub(super) fn expand(&self, text: &str) -> Vec<String> {
+        self.expand_known(text, 0, &mut HashMap::new())
+    }
+
+    /// Expands a set. `known` contains the sets that are expanded already, and those that are being expanded.
+    fn expand_known<'s>(
+        &'s self,
+        text: &'s str,
+        depth: usize,
+        known: &mut HashMap<&'s str, Vec<String>>,
+    ) -> Vec<String> {
         let Some(set) = text.strip_suffix('*') else { return vec![text.to_owned()] };
-        match self.sets.get(set).filter(|_| depth < 8) {
-            Some(fields) => {
-                let mut expanded: Vec<String> = Vec::new();
-                for field in fields {
-                    match field.strip_prefix('-') {
-                        Some(excluded) => expanded.retain(|known| known != excluded),
-                        None => expanded.extend(self.expand(field, depth + 1)),
-                    }
-                }
-                expanded.truncate(10_000);
-                expanded
-            }
-            None => Vec::new(),
+        if let Some(fields) = known.get(set) {
+            return fields.clone();
         }
+        let Some(fields) = self.sets.get(set).filter(|_| depth < MAX_DEPTH) else { return Vec::new() };
+        known.insert(set, Vec::new());
+        let mut expanded: Vec<String> = Vec::new();
+        let mut unique: HashSet<String> = HashSet::new();
+        for field in fields {
+            match field.strip_prefix('-') {
+                Some(excluded) => {
+                    let excluded: HashSet<String> = self.expand_known(excluded, depth + 1, known).into_iter().collect();
+                    expanded.retain(|field| !excluded.contains(field));
+                    unique.retain(|field| !excluded.contains(field));
+                }
+                None => {
+                    let fields = self.expand_known(field, depth + 1, known);
+                    expanded.extend(fields.into_iter().filter(|field| unique.insert(field.clone())));
+                }
+            }
+        }
+        known.insert(set, expanded.clone());
+        expanded
     }
 }
 

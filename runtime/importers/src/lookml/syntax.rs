@@ -13,7 +13,7 @@ const MAX_DEPTH: usize = 32;
 const MAX_ITEMS: usize = 200_000;
 
 /// A key with its value, such as `dimension: id { … }`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Item {
     pub(super) key: String,
     /// The place of the key.
@@ -21,7 +21,7 @@ pub(super) struct Item {
     pub(super) value: Value,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     /// A word, a string or an expression, without quotes and `;;`.
     Text(String),
@@ -33,7 +33,7 @@ pub(super) enum Value {
 }
 
 /// An item of a list: a word or a string. In `[status: "paid"]`, it follows a key.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Entry {
     pub(super) key: Option<String>,
     pub(super) text: String,
@@ -52,6 +52,19 @@ impl Item {
             Value::Block { name, .. } => name.as_deref(),
             _ => None,
         }
+    }
+
+    /// Returns true if two items have the same key and value. Their places may differ.
+    pub(super) fn is_same(&self, other: &Item) -> bool {
+        let is_value = match (&self.value, &other.value) {
+            (Value::Block { name, items }, Value::Block { name: other_name, items: others }) => {
+                name == other_name
+                    && items.len() == others.len()
+                    && items.iter().zip(others).all(|(item, other)| item.is_same(other))
+            }
+            (value, other) => value == other,
+        };
+        self.key == other.key && is_value
     }
 
     pub(super) fn items(&self) -> &[Item] {

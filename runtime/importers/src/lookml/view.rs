@@ -63,6 +63,8 @@ pub(super) fn cube(view: &Merged, scope: &ProjectScope, findings: &mut Vec<Diagn
         data_source: None,
         access: CubeAccess { visibility: CubeVisibility::Unstated, has_policy },
         policies: Vec::new(),
+        missing: Vec::new(),
+        stand_ins: Vec::new(),
         lists: [Vec::new(), dimensions, measures, Vec::new(), Vec::new()],
     })
 }

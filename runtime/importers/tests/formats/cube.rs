@@ -348,3 +348,65 @@ fn programs_that_may_restrict_access_are_reported() {
     assert_eq!(finding.code, Code::NotRead);
     assert!(finding.hint.as_deref().is_some_and(|hint| hint.contains("query_rewrite")), "{finding}");
 }
+
+#[test]
+fn overrides_that_are_left_out_close_the_inherited_members() {
+    let imported = of(&[(
+        "all.yml",
+        "cubes:
+  - name: base
+    sql_table: people
+    public: false
+    dimensions:
+      - {name: id, sql: id, type: number, primary_key: true}
+      - {name: ssn, sql: ssn, type: string}
+      - {name: low, sql: \"LOWER({ssn})\", type: string}
+      - {name: city, sql: city, type: string}
+    measures:
+      - {name: count, type: count}
+      - {name: total, type: sum, sql: age}
+  - name: people
+    extends: base
+    public: true
+    dimensions:
+      - {name: ssn, type: string, sql: \"{SECURITY_CONTEXT.role.unsafeValue()}\"}
+      - {name: city, type: string, sql: \"upper({CUBE}.city\"}
+    measures:
+      - {name: total, type: sum, sql: age, rolling_window: {type: to_date, granularity: month}}
+      - {name: average, type: number, sql: \"1.0 * {total} / {count}\"}
+      - {name: percent, type: sum, sql: rate, format: percent}
+views:
+  - {name: directory, cubes: [{join_path: people, includes: [count, id]}]}
+",
+    )]);
+    for member in ["people.ssn", "people.low", "people.total", "people.city", "directory.ssn", "directory.percent"] {
+        assert!(!imported.can_name(member), "{member}");
+    }
+    assert!(imported.can_name("people.count") && imported.can_name("people.percent"));
+    assert!(imported.can_name("directory.count") && imported.can_name("directory.id"));
+    assert!(!imported.has("people.average"), "it would have the value of the extended cube");
+    assert!(imported.codes_at(13).contains(&Code::Closed), "{:#?}", imported.report.findings);
+    assert_eq!(imported.codes_at(22), [Code::NotCarriedOver], "`percent` is a fraction in the project");
+    assert!(!imported.file("cubes/people.yml").contains("format: percent"));
+}
+
+#[test]
+fn inherited_members_that_a_view_leaves_out_are_private_in_it() {
+    let imported = of(&[(
+        "all.yml",
+        "cubes:
+  - name: base
+    sql_table: people
+    dimensions:
+      - {name: ssn, sql: ssn, type: string}
+      - {name: city, sql: city, type: string}
+  - {name: people, extends: base, public: false, measures: [{name: count, type: count}]}
+views:
+  - {name: directory, cubes: [{join_path: people, includes: [city, count]}]}
+  - {name: others, cubes: [{join_path: people, includes: \"*\", excludes: [ssn]}]}
+",
+    )]);
+    assert!(imported.can_name("directory.city") && imported.can_name("others.count"));
+    assert!(!imported.can_name("directory.ssn") && !imported.can_name("others.ssn"));
+    assert!(imported.codes_at(9).is_empty() && imported.codes_at(10).is_empty(), "{:#?}", imported.report.findings);
+}

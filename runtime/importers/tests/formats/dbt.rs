@@ -213,3 +213,120 @@ fn malformed_files_are_reported() {
     assert!(imported.report.findings.iter().any(|finding| finding.code == Code::NotRead));
     assert_eq!(imported.report.counts.cubes, 2);
 }
+
+const SALES: &str = "semantic_models:
+  - name: sales
+    model: ref('sales')
+    defaults: {agg_time_dimension: sold_at}
+    entities:
+      - {name: sale, type: primary, expr: id}
+      - {name: buyer, type: foreign, expr: buyer_id}
+      - {name: seller, type: foreign, expr: seller_id}
+    dimensions:
+      - {name: sold_at, type: time, type_params: {time_granularity: day}}
+    measures:
+      - {name: amount, agg: sum}
+      - {name: middle, agg: percentile, expr: amount, agg_params: {percentile: 0.5, use_discrete_percentile: true}}
+      - {name: smooth, agg: percentile, expr: amount, agg_params: {percentile: 0.5, use_approximate_percentile: false}}
+  - name: users
+    model: ref('users')
+    entities:
+      - {name: user, type: primary, expr: id}
+      - {name: buyer, type: unique, expr: id}
+      - {name: seller, type: unique, expr: id}
+    dimensions:
+      - {name: region, type: categorical}
+";
+
+fn sales(metrics: &str) -> Imported {
+    Imported::of(Format::Dbt, &[("models/a.yml", SALES), ("models/metrics.yml", &format!("metrics:\n{metrics}"))])
+}
+
+#[test]
+fn filters_follow_the_join_of_their_entity() {
+    let imported = sales(
+        "  - {name: eu_buyer, type: simple, type_params: {measure: amount}, filter: \"{{ Dimension('sale__buyer__region') }} = 'EU'\"}
+  - {name: eu_seller, type: simple, type_params: {measure: amount}, filter: \"{{ Dimension('seller__region') }} = 'EU'\"}
+  - {name: eu_user, type: simple, type_params: {measure: amount}, filter: \"{{ Dimension('user__region') }} = 'EU'\"}
+  - {name: share, type: derived, type_params: {expr: a / b, metrics: [{name: eu_seller, alias: a}, {name: eu_buyer, alias: b}]}}
+",
+    );
+    let sales = imported.file("cubes/sales.yml");
+    for line in [
+        "{name: users, relationship: many_to_one, sql: \"{sales}.buyer_id = {users}.id\"}",
+        "{name: seller, cube: users, relationship: many_to_one, sql: \"{sales}.seller_id = {seller}.id\"}",
+        "name: eu_buyer, type: sum, sql: amount, filters: [{sql: \"{users.region} = 'EU'\"}]",
+        "name: eu_seller, type: sum, sql: amount, filters: [{sql: \"{seller.region} = 'EU'\"}]",
+    ] {
+        assert!(sales.contains(line), "{line}\n{sales}");
+    }
+    assert!(!imported.has_metric("eu_user") && imported.has_metric("share"));
+    assert_eq!(imported.codes("models/a.yml", 8), [Code::Changed]);
+    assert_eq!(imported.codes("models/metrics.yml", 4), [Code::NotCarriedOver]);
+    assert_eq!(imported.codes("models/metrics.yml", 5), [Code::Changed], "it divides");
+}
+
+#[test]
+fn times_in_filters_have_the_granularity_of_their_dimension() {
+    for filter in [
+        "{{ TimeDimension('sale__sold_at', 'day') }}",
+        "{{ Dimension('sale__sold_at') }}",
+        "{{ TimeDimension('metric_time') }}",
+    ] {
+        let imported = sales(&format!(
+            "  - {{name: first, type: simple, type_params: {{measure: amount}}, filter: \"{filter} = '2024-01-01'\"}}\n"
+        ));
+        let sales = imported.file("cubes/sales.yml");
+        assert!(sales.contains("date_trunc('day', {sold_at}) = '2024-01-01'"), "{filter}: {sales}");
+    }
+}
+
+#[test]
+fn discrete_percentiles_are_left_out() {
+    let imported = sales("  - {name: total, type: simple, type_params: {measure: amount}}\n");
+    assert!(!imported.has("sales.middle") && imported.has("sales.smooth"));
+    assert_eq!(imported.codes("models/a.yml", 13), [Code::NotCarriedOver]);
+    assert!(imported.codes("models/a.yml", 14).is_empty());
+}
+
+#[test]
+fn measures_of_filtered_metrics_are_private() {
+    let imported = Imported::of(
+        Format::Dbt,
+        &[(
+            "models/pay.yml",
+            "models:
+  - name: pay
+    semantic_model: {enabled: true}
+    columns:
+      - {name: id, entity: {type: primary, name: pay}}
+      - {name: kind, dimension: categorical}
+    metrics:
+      - {name: paid, type: simple, agg: sum, expr: amount, filter: \"{{ Dimension('pay__kind') }} = 'a'\"}
+      - {name: all_paid, type: simple, agg: sum, expr: amount}
+      - {name: late, type: simple, agg: percentile, percentile: 0.9, percentile_type: discrete, expr: amount}
+",
+        )],
+    );
+    assert!(imported.has_metric("paid") && imported.has("pay.paid") && !imported.can_name("pay.paid"));
+    assert!(imported.can_name("pay.all_paid"));
+    assert!(!imported.has_metric("late") && imported.codes("models/pay.yml", 10).contains(&Code::NotCarriedOver));
+}
+
+#[test]
+fn inputs_with_filters_do_not_multiply() {
+    let filter = |value: &str| format!("filter: \"{{{{ Dimension('order_id__status') }}}} = '{value}'\"");
+    let mut metrics = String::from("  - {name: m0, type: simple, type_params: {measure: revenue}}\n");
+    for level in 1..=24 {
+        let input =
+            |alias: &str| format!("{{name: m{}, alias: {alias}, {}}}", level - 1, filter(&format!("{alias}{level}")));
+        metrics.push_str(&format!(
+            "  - {{name: m{level}, type: derived, type_params: {{expr: a, metrics: [{}, {}]}}}}\n",
+            input("a"),
+            input("b")
+        ));
+    }
+    let imported = project(&metrics);
+    assert!(imported.has_metric("m3") && !imported.has_metric("m24"));
+    assert_eq!(imported.codes("models/metrics.yml", 26), [Code::NotCarriedOver]);
+}

@@ -60,11 +60,10 @@ view('users_view', { cubes: [{ joinPath: Users, includes: ['city'] }] });
         assert!(imported.has(member) && !imported.can_name(member), "{member}");
     }
     assert!(imported.can_name("users_view.city") && !imported.can_name("users_view.id"));
-    for (line, code) in
-        [(13, Code::NotCarriedOver), (14, Code::NotCarriedOver), (19, Code::Closed), (21, Code::NotCarriedOver)]
-    {
+    for (line, code) in [(13, Code::NotCarriedOver), (14, Code::NotCarriedOver), (19, Code::Closed)] {
         assert_eq!(imported.codes(file, line), [code], "{line}");
     }
+    assert!(imported.codes(file, 21).contains(&Code::NotCarriedOver));
     assert!(
         imported.codes(file, 20).contains(&Code::Closed) && imported.codes(file, 20).contains(&Code::NotCarriedOver)
     );
@@ -149,5 +148,56 @@ fn deep_expressions_do_not_overflow_the_stack() {
         let imported = of(&[("a.js", cube), ("deep.js", text)]);
         assert!(imported.has("a.count"));
         assert!(imported.report.findings.iter().any(|f| f.span.as_ref().is_some_and(|s| &*s.file == "deep.js")));
+    }
+}
+
+#[test]
+fn exclusions_that_are_computed_leave_the_view_out() {
+    let people = "cube('people', { sql_table: 'people', public: false,
+  dimensions: { ssn: { sql: 'ssn', type: 'string' }, name: { sql: 'name', type: 'string' } } });";
+    for part in ["excludes: PII", "excludes: rules.pii", "excludes: [rules.pii]", "excludes: [HIDE]", "...HIDE"] {
+        let text = format!(
+            "const PII = ['ssn'];\nlet HIDE = 'ssn';\n{people}\nview('directory', {{ cubes: [{{ join_path: people, includes: '*', {part} }}] }});"
+        );
+        let imported = of(&[("a.js", &text)]);
+        assert!(imported.model.cube_named("directory").is_none(), "{part}");
+    }
+    for part in ["excludes: [ssn]", "excludes: [KEY]"] {
+        let text = format!(
+            "const KEY = 'ssn';\n{people}\nview('directory', {{ cubes: [{{ join_path: people, includes: '*', {part} }}] }});"
+        );
+        let imported = of(&[("a.js", &text)]);
+        assert!(!imported.can_name("directory.ssn") && imported.can_name("directory.name"), "{part}");
+    }
+}
+
+#[test]
+fn unknown_properties_close_what_they_may_replace() {
+    let imported = of(&[(
+        "a.js",
+        "const HIDE = require('./hide'), key = 'public';
+cube('a', { sql_table: 't', dimensions: { ssn: { sql: 'ssn', type: 'string' }, ...HIDE, city: { sql: 'city', type: 'string' } } });
+cube('b', { sql_table: 't', dimensions: { ssn: { sql: 'ssn', type: 'string', ...HIDE, public: true }, low: { sql: `LOWER(${ssn})`, type: 'string' } } });
+cube('c', { sql_table: 't', ['accessPolicy']: [{ role: 'x' }], measures: { count: { type: 'count' } } });
+cube('d', { sql_table: 't', [`public`]: false, measures: { count: { type: 'count' } } });
+cube('e', { sql_table: 't', dimensions: { s: { sql: 's', type: 'string', ['mask']: 'x' }, k: { sql: 'k', type: 'string', [key]: false }, u: { sql: 'u', type: 'string', [HIDE.key]: 1 } } });
+cube('f', { ...HIDE, sql_table: 't', public: true, measures: { count: { type: 'count' } } });
+cube('g', { extends: a, dimensions: { get city() { return {}; } }, measures: { count: { type: 'count' } } });
+cube('h', { extends: a, dimensions: { ...HIDE }, measures: { count: { type: 'count' } } });
+cube('i', { sql_table: 't', measures: { sum: { sql: 'x', type: 'sum', filters: [{ sql: 'a = 1', ...HIDE }] } } });
+cubes.a.public = false;
+cube('j', { sql_table: 't', dimensions: { id: { sql: 'id', type: 'number', primaryKey: HIDE.pk } } });
+",
+    )]);
+    for member in ["a.ssn", "b.ssn", "b.low", "c.count", "d.count", "e.s", "e.k", "e.u", "f.count", "g.city"] {
+        assert!(imported.has(member), "{member}");
+        let is_closed = !imported.can_name(member) || imported.is_filtered(member.split('.').next().unwrap());
+        assert!(is_closed, "{member}");
+    }
+    assert!(imported.can_name("a.city") && imported.can_name("g.count"));
+    assert!(imported.is_filtered("h"), "`HIDE` may replace members of the extended cube");
+    assert!(!imported.has("i.sum"), "`HIDE` may replace the condition");
+    for line in [11, 12] {
+        assert_eq!(imported.codes("a.js", line), [Code::NotCarriedOver], "{line}");
     }
 }

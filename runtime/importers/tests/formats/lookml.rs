@@ -78,7 +78,7 @@ fn views_and_joins_become_cubes() {
         "sql_table: shop.orders",
         "{name: id, type: number, sql: \"{CUBE}.id\", primary_key: true}",
         "hidden: true",
-        "sql: \"{status} = 'paid'\"",
+        "sql: \"COALESCE({status} = 'paid', FALSE)\"",
         "format: currency",
         "WHEN ({amount}) < 10 THEN '[0, 10)'",
         "CASE WHEN {amount} > 100 THEN 'big' ELSE 'small' END",
@@ -288,4 +288,120 @@ view: f { dimension: a { sql: ${b} ;; } dimension: b { sql: ${a} ;; } dimension:
     );
     assert!(imported.has("e.count") && imported.has("f.c") && !imported.has("f.a"));
     assert!(imported.model.cube_named("c").is_none());
+}
+
+const PETS: &str = "view: pets {
+  dimension: id { primary_key: yes type: number }
+  dimension_group: born { type: time timeframes: [date, month, year] sql: ${TABLE}.born ;; }
+  dimension_group: died { type: time timeframes: [year] sql: ${TABLE}.died ;; }
+  measure: count { type: count }
+}
+";
+
+#[test]
+fn times_are_closed_unless_all_timeframes_are_shown() {
+    let imported = Imported::of(
+        Format::LookMl,
+        &[("a.lkml", PETS), ("m.lkml", "explore: pets { fields: [pets.id, pets.born_year, pets.died_year] }\n")],
+    );
+    assert!(imported.has("pets.born") && !imported.can_name("pets.born") && imported.can_name("pets.died"));
+    assert_eq!(imported.codes("m.lkml", 1), [Code::Closed]);
+    let imported = Imported::of(
+        Format::LookMl,
+        &[
+            ("a.lkml", PETS),
+            (
+                "m.lkml",
+                "explore: pets { fields: [pets.born_date, pets.born_month] }\nexplore: b { from: pets fields: [b.born_year] }\n",
+            ),
+        ],
+    );
+    assert!(imported.can_name("pets.born"), "together the explores show all timeframes");
+}
+
+#[test]
+fn explores_in_files_that_cannot_be_read_count_as_explores() {
+    let imported =
+        Imported::of(Format::LookMl, &[("pets.lkml", PETS), ("m.lkml", "explore: orders { access_filter: { \n")]);
+    assert!(!imported.can_name("pets.count"));
+    let imported =
+        Imported::of(Format::LookMl, &[("pets.lkml", PETS), ("m.lkml", "explore: orders { extends: [nothing] }\n")]);
+    assert!(!imported.can_name("pets.count"));
+}
+
+#[test]
+fn definitions_of_one_name_that_differ_are_closed() {
+    let open =
+        "view: users { dimension: id { primary_key: yes } dimension: ssn {} }\nview: child { extends: [users] }\n";
+    let strict =
+        "view: users { dimension: id { primary_key: yes } dimension: ssn { required_access_grants: [fin] } }\n";
+    let explores = "explore: users {}\nexplore: child {}\n";
+    let files = [("archive/users.lkml", open), ("m.lkml", explores), ("users.lkml", strict)];
+    let imported = Imported::of(Format::LookMl, &files);
+    assert!(imported.is_filtered("users") && imported.is_filtered("child"));
+    let copy = "view: users { dimension: id { primary_key: yes }\n dimension: ssn {} }\n";
+    let imported = Imported::of(Format::LookMl, &[files[0], files[1], ("users.lkml", copy)]);
+    assert!(imported.can_name("users.ssn") && !imported.is_filtered("users"));
+    let hidden = ("n.lkml", "explore: users { hidden: yes }\n");
+    let imported = Imported::of(Format::LookMl, &[files[0], files[1], hidden]);
+    assert!(!imported.can_name("users.ssn") && imported.can_name("child.ssn"));
+}
+
+#[test]
+fn repeated_parents_and_sets_do_not_multiply() {
+    let mut text = String::from(
+        "view: v0 { dimension: id { primary_key: yes } measure: count { type: count drill_fields: [s12*] }\n set: s0 { fields: [id] }\n",
+    );
+    for level in 1..=12 {
+        text.push_str(&format!(" set: s{level} {{ fields: [{}] }}\n", vec![format!("s{}*", level - 1); 10].join(", ")));
+    }
+    text.push_str("}\nexplore: e0 { view_name: v0 access_filter: { field: v0.id user_attribute: x } }\n");
+    for level in 1..=30 {
+        let below = level - 1;
+        text.push_str(&format!("view: v{level} {{ extends: [{}] }}\n", vec![format!("v{below}"); 10].join(", ")));
+        text.push_str(&format!("explore: e{level} {{ extends: [e{below}, e{below}, e0] }}\n"));
+    }
+    text.push_str("explore: v30 { fields: [s12*] }\n");
+    let imported = Imported::of(Format::LookMl, &[("a.lkml", &text)]);
+    assert!(imported.can_name("v30.id") && imported.file("cubes/v30.yml").contains("drill_members: [id]"));
+    assert!(imported.report.findings.len() < 200, "{}", imported.report.findings.len());
+}
+
+#[test]
+fn cycles_of_extends_have_one_finding_each() {
+    let views =
+        "view: a { extends: [a] }\nview: b { extends: [c] }\nview: c { extends: [b] }\nview: d { dimension: id {} }\n";
+    let imported = Imported::of(Format::LookMl, &[("a.lkml", views)]);
+    assert_eq!(imported.messages("a.lkml", 1), ["view `a` is not imported: it extends itself"]);
+    assert_eq!([2, 3].map(|line| imported.codes("a.lkml", line).len()), [1, 1]);
+}
+
+#[test]
+fn values_are_those_of_looker_or_left_out() {
+    let view = "view: items {
+  dimension: id { primary_key: yes type: number }
+  dimension: order_id { type: number }
+  dimension: status {}
+  dimension: sold_on { type: date sql: ${TABLE}.sold_at ;; }
+  dimension: paid_on { type: date datatype: date sql: ${TABLE}.paid_on ;; }
+  measure: far { type: sum_distinct sql_distinct_key: ${orders.id} ;; sql: ${id} ;; }
+  measure: middle { type: median_distinct sql_distinct_key: ${order_id} ;; sql: ${id} ;; }
+  measure: own { type: average_distinct sql_distinct_key: ${items.id} ;; sql: ${order_id} ;; }
+  measure: total { type: sum sql: ${id} ;; filters: [status: \"A_c\"] }
+  measure: hundred { type: number sql: 100.0 * ${total} ;; value_format: \"0.0\\%\" }
+  measure: spread { type: number sql: ${total} - ${orders.count} ;; }
+}
+view: orders { dimension: id { primary_key: yes type: number } measure: count { type: count } }
+";
+    let model = "case_sensitive: no\nexplore: items {\n join: orders { required_joins: [users] sql_on: ${items.order_id} = ${orders.id} ;; } }\n";
+    let imported = Imported::of(Format::LookMl, &[("a.lkml", view), ("m.lkml", model)]);
+    let items = imported.file("cubes/items.yml");
+    assert!(items.contains("CAST({CUBE}.sold_at AS DATE)") && items.contains("sql: \"{CUBE}.paid_on\""), "{items}");
+    assert!(items.contains("LOWER({status}) LIKE 'a_c'") && !items.contains("percent"), "{items}");
+    assert!(!imported.has("items.far") && !imported.has("items.middle") && imported.has("items.own"));
+    for (line, code) in [(5, Code::Changed), (7, Code::NotCarriedOver), (8, Code::NotCarriedOver), (12, Code::Changed)]
+    {
+        assert_eq!(imported.codes("a.lkml", line), [code], "{line}");
+    }
+    assert_eq!(imported.codes("m.lkml", 3), [Code::NotCarriedOver]);
 }

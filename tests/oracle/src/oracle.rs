@@ -211,7 +211,7 @@ fn evaluate(evaluation: &Evaluation<'_>, settings: &Settings) -> Option<Answer> 
     }
     let mut windows = Windows::default();
     if let Some(along) = &along {
-        let span = along.span(&keys);
+        let span = along.span(&keys, calculation.runs());
         if !calculation.rolling.is_empty() {
             let placed = |fact: &String| {
                 let rows = facts::placed(evaluation, fact, &groups, &row_filters, Period::Windows(along), &calculation);
@@ -224,9 +224,17 @@ fn evaluate(evaluation: &Evaluation<'_>, settings: &Settings) -> Option<Answer> 
         }
         along.add(evaluation, groups.len(), span, &mut keys);
     }
+    let firsts: Facts = match &along {
+        Some(along) => finished.iter().map(|(fact, rows)| (fact.clone(), along.first_places(rows))).collect(),
+        None => Facts::new(),
+    };
     let mut computed: Vec<(Vec<Value>, Vec<Value>)> = Vec::with_capacity(keys.len());
     for key in keys {
-        let aggregates = calculation.aggregates(&key, &finished, &history, &windows);
+        let mut aggregates = calculation.aggregates(&key, &finished, &history, &windows);
+        let first = calculation.aggregates(&key, &firsts, &history, &windows);
+        for running in calculation.running.iter().filter(|_| along.is_some()) {
+            aggregates[*running] = first[*running].clone();
+        }
         computed.push((key, aggregates));
     }
     for (along, aggregate) in along.iter().flat_map(|along| calculation.running.iter().map(move |a| (along, *a))) {

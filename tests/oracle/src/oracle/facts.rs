@@ -25,6 +25,8 @@ pub(crate) type Facts = BTreeMap<String, Grouped>;
 /// One row, and the input of each aggregate; `None` if the aggregate does not use the row.
 #[derive(Debug, Clone)]
 pub(crate) struct Measured {
+    /// The position of the row in its table.
+    pub(crate) row: usize,
     pub(crate) inputs: Vec<Option<Value>>,
 }
 
@@ -157,7 +159,7 @@ pub(crate) fn placed<'w>(
         }
         // A measure reads columns through to-one hops only, so its input is the same in every tuple.
         let inputs = inputs(evaluation, &tree, &tuples[0], fact, calculation);
-        found.push(Placed { places, measured: Measured { inputs } });
+        found.push(Placed { places, measured: Measured { row, inputs } });
     }
     found
 }

@@ -141,14 +141,15 @@ impl Along {
         self.columns.iter().map(|(column, _)| *column).collect()
     }
 
-    /// Returns the first and the last step of an answer that has these keys.
-    pub(crate) fn span(&self, keys: &BTreeSet<Vec<Value>>) -> Option<Span> {
+    /// Returns the first and the last step of an answer that has these keys. `runs` is true if values are computed along
+    /// the axis.
+    pub(crate) fn span(&self, keys: &BTreeSet<Vec<Value>>, runs: bool) -> Option<Span> {
         let times: Vec<i64> = keys.iter().filter_map(|key| self.time(key)).collect();
         let seen = times.iter().min().zip(times.iter().max()).map(|(first, last)| (*first, *last));
         let start = self.first.as_ref().and_then(|first| labels::bucket(first, self.step, &self.zone).micros());
         let (first, mut last) = start.zip(self.last).or(seen)?;
-        // Running totals continue to the end of the range, even if the range has no start.
-        if let (false, Some(end)) = (self.fills, self.last) {
+        // Values along the axis continue to the end of the range, even if the range has no start.
+        if let Some(end) = self.last.filter(|_| runs) {
             last = end;
         }
         Some(Span { first, last })
@@ -238,6 +239,25 @@ impl Along {
             _ => 1.day(),
         };
         labels::clock(step).checked_add(span).ok().map(labels::micros)
+    }
+
+    /// Keeps each row only in the first step of each partition that it occurs in, where a running total counts it.
+    pub(crate) fn first_places(&self, grouped: &Grouped) -> Grouped {
+        let mut first: BTreeMap<(Vec<Value>, usize), i64> = BTreeMap::new();
+        for (key, rows) in &grouped.groups {
+            let Some(time) = self.time(key) else { continue };
+            for row in rows {
+                let earliest = first.entry((self.others(key), row.row)).or_insert(time);
+                *earliest = time.min(*earliest);
+            }
+        }
+        let is_first = |key: &[Value], row: &Measured| {
+            self.time(key).is_none_or(|time| first.get(&(self.others(key), row.row)) == Some(&time))
+        };
+        let groups = grouped.groups.iter().map(|(key, rows)| {
+            (key.clone(), rows.iter().filter(|row| is_first(key, row)).cloned().collect::<Vec<_>>())
+        });
+        Grouped { groups: groups.collect() }
     }
 
     /// Turns the sums of one aggregate into running totals.

@@ -24,7 +24,7 @@ use terrane_authoring::AuthoringError;
 
 use crate::derived::close_derived;
 use crate::draft::Drafts;
-use crate::overrides::close_overridden;
+use crate::overrides::{close_overridden, remove_with_inherited_joins};
 use crate::report::ImportReport;
 use crate::validate::{Validation, validate};
 
@@ -41,6 +41,7 @@ pub(crate) fn import(dir: &Path, warehouse: &str) -> Result<ImportReport, Author
     }
     cubes::inherit_access(&mut drafts, &mut findings);
     cubes::remove_other_sources(&mut drafts, &mut findings);
+    remove_with_inherited_joins(&mut drafts, &mut findings);
     close_overridden(&mut drafts, &mut findings);
     let views: Vec<_> = entries
         .iter()

@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use terrane_authoring::yaml::Yaml;
 use terrane_compiler::diagnostic::Diagnostic;
 
-use crate::draft::{CubeDraft, DIMENSIONS, MEASURES, Member, SEGMENTS, ancestors};
-use crate::finding::closed;
+use crate::draft::{CubeDraft, DIMENSIONS, JOINS, MEASURES, Member, SEGMENTS, ancestors};
+use crate::finding::{closed, left_out};
 
 /// The endings of the names of the members that a `geo` dimension becomes.
 const PARTS: [&str; 3] = ["", "_latitude", "_longitude"];
@@ -39,6 +39,28 @@ pub(crate) fn close_overridden(drafts: &mut [CubeDraft], findings: &mut Vec<Diag
             draft.lists[list].push(member);
         }
     }
+}
+
+/// Removes the cubes that inherit a join because their own one was left out.
+pub(crate) fn remove_with_inherited_joins(drafts: &mut Vec<CubeDraft>, findings: &mut Vec<Diagnostic>) {
+    let known = drafts.clone();
+    drafts.retain(|draft| {
+        let Some(join) = overridden_join(&known, draft) else { return true };
+        let what = format!(
+            "cube `{}` is not imported: it would inherit the join `{join}` instead of its own one",
+            draft.original
+        );
+        findings.push(left_out(draft.span.clone(), what, "Solve the problems of the join first."));
+        false
+    });
+}
+
+/// Returns an inherited join that is replaced by a missing one. Members of the cube would be computed over other rows.
+fn overridden_join(drafts: &[CubeDraft], draft: &CubeDraft) -> Option<String> {
+    let parents = ancestors(drafts, draft);
+    let mut joins = parents.iter().flat_map(|parent| &parent.lists[JOINS]).map(|join| &join.name);
+    let is_own = |name: &String| draft.lists[JOINS].iter().any(|join| join.name == *name);
+    joins.find(|name| draft.missing.contains(name) && !is_own(name)).cloned()
 }
 
 /// Returns the inherited members of a cube that are replaced by missing members, or read such members.

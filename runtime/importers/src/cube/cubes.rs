@@ -51,17 +51,17 @@ pub(super) fn cube(item: &ModelEntry, scope: &ImportScope, findings: &mut Vec<Di
     let is_unknown =
         extends.is_some() && ["dimensions", "measures", "segments"].iter().any(|key| has_unknown(&entry, key));
     if is_unknown {
-        let what = format!(
-            "{} is closed to all callers: an item without a known name may replace an inherited one",
-            entry.what
-        );
-        reader.findings.push(closed_by_policy(item.span.clone(), what));
+        let what = format!("{} is not imported: an item without a known name may replace an inherited one", entry.what);
+        reader.findings.push(left_out(item.span.clone(), what, "Write the names of its members."));
+        return None;
     }
-    let access = CubeAccess { has_policy: access.has_policy || is_unknown, ..access };
     let imported = [&dimensions, &measures, &segments];
     let is_imported = |name: &String| imported.iter().any(|list| list.iter().any(|member| member.name == *name));
     let names = ["dimensions", "measures", "segments"].iter().flat_map(|key| entry.list(key)).filter_map(item_name);
-    let missing = names.map(|name| scope.member(&original, &name)).filter(|name| !is_imported(name)).collect();
+    let mut missing: Vec<String> =
+        names.map(|name| scope.member(&original, &name)).filter(|name| !is_imported(name)).collect();
+    let targets = entry.list("joins").iter().filter_map(item_name).map(|name| scope.cube(&name));
+    missing.extend(targets.filter(|name| !joins.iter().any(|join| join.name == *name)));
     let pre_aggregations = items(&entry, "pre_aggregations", &mut reader, members::pre_aggregation);
     entry.finish(findings);
     Some(CubeDraft {

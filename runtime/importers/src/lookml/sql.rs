@@ -146,7 +146,17 @@ pub(super) fn relation(text: &str, scope: &ProjectScope, depth: usize) -> Result
     reject_liquid(&text)?;
     let mut sql = String::new();
     let mut rest = text.as_str();
-    while let Some(at) = rest.find(['{', '}']) {
+    let mut in_text = false;
+    while let Some(at) = rest.find(['{', '}', '\'']) {
+        let is_quote = rest[at..].starts_with('\'');
+        let is_reference = rest[at..].starts_with('{') && rest[..at].ends_with('$');
+        if is_quote || (in_text && !is_reference) {
+            // A brace in a string of the SQL has no meaning.
+            in_text ^= is_quote;
+            sql.push_str(&rest[..=at]);
+            rest = &rest[at + 1..];
+            continue;
+        }
         let other = || Untranslatable {
             reason: "its SQL contains a brace that is not a view's `SQL_TABLE_NAME`".to_owned(),
             cure: "Write the table's name, or make a model of the query and refer to it: {{ ref('name') }}.",

@@ -410,3 +410,21 @@ views:
     assert!(!imported.can_name("directory.ssn") && !imported.can_name("others.ssn"));
     assert!(imported.codes_at(9).is_empty() && imported.codes_at(10).is_empty(), "{:#?}", imported.report.findings);
 }
+
+#[test]
+fn inherited_joins_do_not_replace_joins_that_are_left_out() {
+    let imported = of(&[(
+        "all.yml",
+        "cubes:
+  - {name: users, sql_table: users, dimensions: [{name: id, sql: id, type: number, primary_key: true}]}
+  - name: base
+    sql_table: orders
+    joins: [{name: users, relationship: many_to_one, sql: \"{CUBE}.buyer_id = {users.id}\"}]
+    measures: [{name: count, type: count}]
+  - {name: child, extends: base, joins: [{name: users, relationship: many_to_one, sql: \"{CUBE}.x = {{ y }}\"}]}
+  - {name: other, extends: base, joins: [{name: users, relationship: many_to_one, sql: \"{CUBE}.seller_id = {users.id}\"}]}
+",
+    )]);
+    assert!(imported.model.cube_named("child").is_none() && imported.can_name("other.count"));
+    assert_eq!(imported.codes_at(7), [Code::NotCarriedOver, Code::NotCarriedOver]);
+}

@@ -195,7 +195,7 @@ cube('j', { sql_table: 't', dimensions: { id: { sql: 'id', type: 'number', prima
         assert!(is_closed, "{member}");
     }
     assert!(imported.can_name("a.city") && imported.can_name("g.count"));
-    assert!(imported.is_filtered("h"), "`HIDE` may replace members of the extended cube");
+    assert!(imported.model.cube_named("h").is_none(), "`HIDE` may replace members of the extended cube");
     assert!(!imported.has("i.sum"), "`HIDE` may replace the condition");
     for line in [11, 12] {
         assert_eq!(imported.codes("a.js", line), [Code::NotCarriedOver], "{line}");

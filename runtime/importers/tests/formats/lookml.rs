@@ -405,3 +405,11 @@ view: orders { dimension: id { primary_key: yes type: number } measure: count { 
     }
     assert_eq!(imported.codes("m.lkml", 3), [Code::NotCarriedOver]);
 }
+
+#[test]
+fn braces_in_strings_of_queries_are_preserved() {
+    let view = "view: a { derived_table: { sql: SELECT 'a}b{c' AS x, '${b.SQL_TABLE_NAME}' AS y ;; } dimension: x {} }\nview: b { dimension: id {} }\nview: c { derived_table: { sql: SELECT }1 AS x ;; } dimension: x {} }\n";
+    let imported = Imported::of(Format::LookMl, &[("a.lkml", view)]);
+    assert!(imported.has("a.x") && imported.file("cubes/a.yml").contains("'a}b{c' AS x, 'b' AS y"));
+    assert!(imported.model.cube_named("c").is_none());
+}

@@ -157,6 +157,8 @@ fn every_scoped_route_refuses_strangers_and_the_powerless() {
                 RouteAccess::Public if route.method == "POST" => assert_eq!(status, 400, "{}", route.path),
                 // The provider is unknown.
                 RouteAccess::Public if route.path.contains("{provider}") => assert_eq!(status, 404, "{}", route.path),
+                // The token of the link is missing.
+                RouteAccess::Public if route.path.ends_with("/anomaly/acknowledge") => assert_eq!(status, 400),
                 // The root redirects to the start page.
                 RouteAccess::Public if route.path == "/" => assert_eq!(status, 307),
                 RouteAccess::Public => assert_eq!(status, 200, "{} {} as {caller:?}", route.method, route.path),

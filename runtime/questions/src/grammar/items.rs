@@ -127,7 +127,7 @@ struct Place<'p> {
     corrected: &'p [bool],
     context: Context<'p>,
     before: Option<&'p Item>,
-    /// The last item that is no filler word.
+    /// The last item that is not a filler word.
     before_fillers: Option<&'p Item>,
     /// The year of the last time with a year.
     year: Option<i16>,

@@ -43,8 +43,8 @@ impl Reader<'_> {
                 .collect();
             let of_cube = self.main_cube.as_ref().and_then(|name| self.vocabulary.index_of(name));
             let is_of_cube = |root: &String| of_cube.is_some_and(|cube| self.vocabulary.roots(cube).contains(root));
-            let kept = stems.iter().filter(|stem| keeps(stem)).map(|stem| self.language.root(stem));
-            kept.filter(|root| !is_of_cube(root)).collect()
+            let remaining = stems.iter().filter(|stem| keeps(stem)).map(|stem| self.language.root(stem));
+            remaining.filter(|root| !is_of_cube(root)).collect()
         };
         let all = self.rates(&roots(&|_| true));
         if !all.is_empty() {

@@ -52,5 +52,5 @@ pub(super) fn url(port: u16) -> String {
 /// Returns statements that select a schema for the tables of this process, because a running server has those of others.
 pub(super) fn own_schema() -> Vec<String> {
     let schema = format!("of_process_{}", std::process::id());
-    vec![format!("CREATE SCHEMA IF NOT EXISTS {schema}"), format!("USE {schema}")]
+    vec![format!("CREATE SCHEMA IF NOT EXISTS {schema}"), format!("USE DATABASE {schema}")]
 }

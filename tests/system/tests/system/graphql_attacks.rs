@@ -351,9 +351,7 @@ fn subscribers_of_the_same_questions_share_statements() {
             }
         }
         let now = statements(address);
-        // A question whose statement began just before the file was replaced is read once more.
-        let count = now - read;
-        assert!((QUESTIONS..=QUESTIONS + 5).contains(&count), "{count} statements in round {round}");
+        assert_eq!(now - read, QUESTIONS, "statements in round {round}");
         read = now;
     }
     let growth = memory_bytes(server.process()).unwrap().saturating_sub(before);

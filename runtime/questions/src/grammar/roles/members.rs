@@ -152,7 +152,7 @@ impl Reader<'_> {
         is_count && is_only && !self.is_listed(at)
     }
 
-    /// Counts the rows of a measure in place of all rows. If a number with a unit follows, as in `arrived 2 hours late`,
+    /// Counts the rows of a measure instead of all rows. If a number with a unit follows, as in `arrived 2 hours late`,
     /// the word only describes this number. Returns the number of items read.
     fn narrow_count(&mut self, at: usize, text: &str, index: usize, certainty: f64) -> usize {
         let rest = &self.items[at + 1..];

@@ -1,6 +1,7 @@
 //! Filter contexts of CALCULATE: rows that become filters, modifiers, and filters that replace others.
 //!
-//! In: the filters of a call, and its environment. Out: the environment of its expression.
+//! In: the filters of a call, and its environment. Out: the environment of its expression. This is one file, because the
+//! code that adds a kind of filter and the code that removes it must agree.
 
 use std::rc::Rc;
 

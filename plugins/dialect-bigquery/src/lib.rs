@@ -71,6 +71,7 @@ pub fn profile() -> Profile {
         .function("mask_hash", 1, "TO_HEX(SHA256({0}))")
         .function("sample_order", 1, "FARM_FINGERPRINT({0})")
         .function("mask_partial", 2, "CONCAT(SUBSTR({0}, 1, 1), {1})")
+        .function("percentile_approx", 2, "APPROX_QUANTILES({0}, 1000)[OFFSET(CAST({1} * 1000 AS INT64))]")
         .without_op(Op::Percentile)
         .op_for(Op::Sum, LogicalType::Integer, "SUM(CAST({0} AS BIGNUMERIC))")
         .op_for(Op::Sum, LogicalType::Decimal, "SUM(CAST({0} AS BIGNUMERIC))")

@@ -77,6 +77,10 @@ pub fn profile() -> Profile {
         .null_order(NullOrder::NullsLast)
         .with_features(Feature::ILIKE | Feature::QUALIFY)
         .ops(OPS)
+        .function("var_pop", 1, "varPopOrNull({0})")
+        // Of one value, both are NaN, which the contract wants as null.
+        .function("stddev_samp", 1, "if(count({0}) > 1, stddevSampOrNull({0}), NULL)")
+        .function("var_samp", 1, "if(count({0}) > 1, varSampOrNull({0}), NULL)")
         .function("mask_hash", 1, "lower(hex(SHA256({0})))")
         .function("sample_order", 1, "cityHash64({0})")
         .function("mask_partial", 2, "concat(substringUTF8({0}, 1, 1), {1})")

@@ -24,7 +24,18 @@ const OPS: &[(Op, &str)] = &[
     (Op::Concat, "concat({*})"),
     (Op::Avg, "avg({0})"),
     (Op::Percentile, "quantile_cont({0}, {1})"),
+    (Op::Stddev, DEVIATION),
 ];
+
+/// The functions of deviations fail if a value is NaN or infinite, or if a square overflows. The result is null then.
+const DEVIATION: &str = "CASE WHEN bool_and({0} BETWEEN -1e150 AND 1e150) THEN stddev_pop(CASE WHEN {0} BETWEEN -1e150 AND 1e150 \
+    THEN {0} END) END";
+const VARIANCE: &str = "CASE WHEN bool_and({0} BETWEEN -1e150 AND 1e150) THEN var_pop(CASE WHEN {0} BETWEEN -1e150 AND 1e150 \
+    THEN {0} END) END";
+const SAMPLE_DEVIATION: &str = "CASE WHEN bool_and({0} BETWEEN -1e150 AND 1e150) THEN stddev_samp(CASE WHEN {0} BETWEEN -1e150 \
+    AND 1e150 THEN {0} END) END";
+const SAMPLE_VARIANCE: &str = "CASE WHEN bool_and({0} BETWEEN -1e150 AND 1e150) THEN var_samp(CASE WHEN {0} BETWEEN -1e150 AND \
+    1e150 THEN {0} END) END";
 
 const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::Float, "DOUBLE"),
@@ -59,6 +70,9 @@ pub fn profile() -> Profile {
         .null_order(NullOrder::NullsLast)
         .with_features(Feature::ILIKE | Feature::LATERAL | Feature::QUALIFY | Feature::EXPLAIN_JSON)
         .ops(OPS)
+        .function("var_pop", 1, VARIANCE)
+        .function("stddev_samp", 1, SAMPLE_DEVIATION)
+        .function("var_samp", 1, SAMPLE_VARIANCE)
         .function("mask_hash", 1, "sha256(CAST({0} AS VARCHAR))")
         .function("sample_order", 1, "hash({0})")
         .function("mask_partial", 2, "substr({0}, 1, 1) || {1}")

@@ -60,6 +60,7 @@ pub fn profile() -> Profile {
         .function("mask_hash", 1, "lower(to_hex(sha256(to_utf8({0}))))")
         .function("sample_order", 1, "xxhash64(to_utf8({0}))")
         .function("mask_partial", 2, "concat(substr({0}, 1, 1), {1})")
+        .function("percentile_approx", 2, "approx_percentile({0}, {1})")
         .without_op(Op::Percentile)
         .op_for(Op::Sum, LogicalType::Integer, "sum(CAST({0} AS DECIMAL(38, 0)))")
         .op_for(Op::ToTimeZone, LogicalType::TimestampTz, "CAST({0} AT TIME ZONE {1} AS TIMESTAMP(6))")

@@ -56,7 +56,8 @@ pub(crate) use warehouse_error::{named_in_error, shown_in_error};
 pub use crate::ids::{CubeId, DimensionId, JoinOperandId, MeasureId, Member, MetricId, SegmentId};
 pub use crate::project::Governed;
 pub use crate::snippet::{
-    Aggregate, AggregateFunction, ColumnName, Compared, Fraction, Snippet, SqlPart, UserPart, UserValue,
+    Aggregate, AggregateFunction, ColumnName, Compared, Fraction, Precision, Snippet, Spread, SqlPart, UserPart,
+    UserValue,
 };
 pub use crate::types::{DimensionType, MetricKind, Relationship, RollingWindow, TimeKind};
 

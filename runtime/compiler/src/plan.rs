@@ -186,6 +186,19 @@ pub enum ValueExpr<'m> {
     Divide(Box<ValueExpr<'m>>, Box<ValueExpr<'m>>),
 }
 
+impl ValueExpr<'_> {
+    /// Returns whether the value is a running total, or has an aggregate for which `is_along` returns true.
+    fn is_along_axis(&self, is_along: &impl Fn(&usize) -> bool) -> bool {
+        match self {
+            ValueExpr::Aggregate(index) => is_along(index),
+            ValueExpr::Running(_) => true,
+            ValueExpr::Text(_) => false,
+            ValueExpr::Sequence { parts, .. } => parts.iter().any(|part| part.is_along_axis(is_along)),
+            ValueExpr::Divide(left, right) => left.is_along_axis(is_along) || right.is_along_axis(is_along),
+        }
+    }
+}
+
 /// A filter tree over groups and values.
 #[derive(Debug)]
 pub enum GroupPredicate<'m> {
@@ -227,6 +240,13 @@ impl LogicalPlan<'_> {
     pub fn has_all_steps(&self) -> bool {
         let is_bounded = self.axis.as_ref().is_some_and(|axis| axis.bounds.is_some());
         self.fill_gaps || (is_bounded && self.facts.iter().any(|fact| fact.period.window.is_some()))
+    }
+
+    /// Returns whether the answer has a row for each step of the axis. If not, the steps are only needed for a value that
+    /// a filter or the order looks up.
+    pub fn shows_steps(&self) -> bool {
+        let is_along = |index: &usize| self.facts[self.aggregates[*index].fact].period.window.is_some();
+        self.fill_gaps || self.values.iter().any(|value| value.expression.is_along_axis(&is_along))
     }
 
     /// Returns the shift of the group that identifies the steps of the axis; `None` if the query compares no periods.

@@ -126,18 +126,35 @@ pub enum AggregateFunction {
     Min,
     Max,
     /// The value below which a share of the values lie, interpolated between two of them.
-    Percentile(Fraction),
-    /// The standard deviation of the values as a whole population.
-    StdDev,
+    Percentile(Fraction, Precision),
+    StdDev(Spread),
     /// The square of [`AggregateFunction::StdDev`].
-    Variance,
+    Variance(Spread),
+}
+
+/// The set that the values of a deviation or a variance stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Spread {
+    /// The values are the whole population: the squares are divided by their number.
+    Population,
+    /// The values are a sample of it: the squares are divided by their number less one, which leaves null for one value.
+    Sample,
+}
+
+/// The precision that a percentile must have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Precision {
+    Exact,
+    /// Exact where the warehouse can compute it, otherwise the warehouse's approximation.
+    Approximate,
 }
 
 impl AggregateFunction {
     /// Returns whether the result is a double, computed from doubles, that cannot be merged from results of parts of
     /// the rows.
     pub fn is_of_distribution(self) -> bool {
-        matches!(self, AggregateFunction::Percentile(_) | AggregateFunction::StdDev | AggregateFunction::Variance)
+        use AggregateFunction::{Percentile, StdDev, Variance};
+        matches!(self, Percentile(..) | StdDev(_) | Variance(_))
     }
 }
 
@@ -149,20 +166,34 @@ impl Fraction {
     pub const HALF: Fraction = Fraction(500_000);
     const ONE: u32 = 1_000_000;
 
-    /// Parses decimal digits between 0 and 1 with at most six places, such as `0.95`.
+    /// Parses a decimal number from 0 to 1 with at most six places, such as `0.95`.
     pub fn parse(text: &str) -> Option<Fraction> {
-        let digits = text.trim().strip_prefix('0').unwrap_or_else(|| text.trim()).strip_prefix('.')?;
-        let is_decimal = (1..=6).contains(&digits.len()) && digits.bytes().all(|digit| digit.is_ascii_digit());
-        let millionths = format!("{digits:0<6}").parse().ok().filter(|_| is_decimal)?;
-        Some(Fraction(millionths)).filter(|fraction| (1..Fraction::ONE).contains(&fraction.0))
+        let (units, digits) = match text.trim().split_once('.') {
+            Some((units, digits)) => (units, Some(digits)),
+            None => (text.trim(), None),
+        };
+        let places =
+            |digits: &str| (1..=6).contains(&digits.len()) && digits.bytes().all(|digit| digit.is_ascii_digit());
+        let units = match units {
+            "" if digits.is_some() => 0,
+            "0" => 0,
+            "1" => Fraction::ONE,
+            _ => return None,
+        };
+        let millionths: u32 = match digits {
+            Some(digits) => format!("{digits:0<6}").parse().ok().filter(|_| places(digits))?,
+            None => 0,
+        };
+        Some(Fraction(units + millionths)).filter(|fraction| fraction.0 <= Fraction::ONE)
     }
 }
 
 impl fmt::Display for Fraction {
-    /// Writes decimal digits, such as `0.95`.
+    /// Writes decimal digits, such as `0.95` or `1.0`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digits = format!("{:06}", self.0);
-        write!(f, "0.{}", digits.trim_end_matches('0'))
+        let digits = format!("{:06}", self.0 % Fraction::ONE);
+        let digits = digits.trim_end_matches('0');
+        write!(f, "{}.{}", self.0 / Fraction::ONE, if digits.is_empty() { "0" } else { digits })
     }
 }
 
@@ -204,11 +235,20 @@ mod tests {
     use super::Fraction;
 
     #[test]
-    fn fractions_are_digits_between_zero_and_one() {
-        for (text, shown) in [("0.95", "0.95"), (".5", "0.5"), ("0.500", "0.5"), (" 0.000001 ", "0.000001")] {
+    fn fractions_are_digits_from_zero_to_one() {
+        for (text, shown) in [
+            ("0.95", "0.95"),
+            (".5", "0.5"),
+            ("0.500", "0.5"),
+            (" 0.000001 ", "0.000001"),
+            ("0", "0.0"),
+            ("0.0", "0.0"),
+            ("1", "1.0"),
+            ("1.000", "1.0"),
+        ] {
             assert_eq!(Fraction::parse(text).map(|fraction| fraction.to_string()).as_deref(), Some(shown), "{text}");
         }
-        for text in ["", "0", "1", "1.0", "0.0", "95", "0.9999999", "-0.5", "0.5e1", "0.", ".", "00.5", "0.+5", "½"] {
+        for text in ["", "1.000001", "2", "95", "0.9999999", "-0.5", "0.5e1", "0.", ".", "00.5", "0.+5", "½"] {
             assert_eq!(Fraction::parse(text), None, "{text}");
         }
     }

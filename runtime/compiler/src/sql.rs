@@ -1,5 +1,6 @@
 //! Turns a secured plan into SQL text: the tree, the lowering, the printer, the dialect profile.
 
+mod aggregate_call;
 mod ast;
 mod column_mistakes;
 mod columns;

@@ -376,6 +376,8 @@ cubes:
       - {name: high, type: percentile, percentile: 0.95, sql: a}
       - {name: spread, type: stddev, sql: a}
       - {name: inline, type: number, sql: 'MEDIAN(a) / 2'}
+      - {name: about, type: median, approximate: true, sql: a}
+      - {name: sample, type: variance, sample: true, sql: a}
   - {name: old_orders, extends: orders, sql_table: old_orders}
 ";
     let (model, problems) =
@@ -388,5 +390,9 @@ cubes:
         found.iter().map(|warning| warning.message.split('`').nth(1).unwrap().to_owned()).collect()
     };
     assert_eq!(found("duckdb"), [""; 0]);
-    assert_eq!(found("mysql"), ["orders.middle", "orders.high", "orders.inline"]);
+    assert_eq!(found("mysql"), ["orders.middle", "orders.high", "orders.inline", "orders.about"]);
+    assert_eq!(found("bigquery"), ["orders.middle", "orders.high", "orders.inline"]);
+    assert_eq!(found("trino"), ["orders.middle", "orders.high", "orders.inline"]);
+    let of_sqlite = ["orders.middle", "orders.high", "orders.spread", "orders.inline", "orders.about", "orders.sample"];
+    assert_eq!(found("sqlite"), of_sqlite);
 }

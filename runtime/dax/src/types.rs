@@ -111,9 +111,9 @@ impl Type {
                 Type::Integer
             }
             AggregateFunction::Avg
-            | AggregateFunction::Percentile(_)
-            | AggregateFunction::StdDev
-            | AggregateFunction::Variance => Type::Double,
+            | AggregateFunction::Percentile(..)
+            | AggregateFunction::StdDev(_)
+            | AggregateFunction::Variance(_) => Type::Double,
             AggregateFunction::Sum => Type::of_number(aggregate.argument_type),
             AggregateFunction::Min | AggregateFunction::Max => match aggregate.argument_type {
                 LogicalType::Text => Type::Text,

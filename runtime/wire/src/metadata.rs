@@ -290,7 +290,9 @@ fn measure_type(kind: &MeasureKind) -> &'static str {
             AggregateFunction::Avg => "avg",
             AggregateFunction::Min => "min",
             AggregateFunction::Max => "max",
-            AggregateFunction::Percentile(_) | AggregateFunction::StdDev | AggregateFunction::Variance => "number",
+            AggregateFunction::Percentile(..) | AggregateFunction::StdDev(_) | AggregateFunction::Variance(_) => {
+                "number"
+            }
         },
     }
 }
@@ -304,10 +306,10 @@ fn rolling_window(kind: &MeasureKind) -> Option<RollingWindow> {
 fn aggregation(kind: &MeasureKind) -> Option<&'static str> {
     let MeasureKind::Aggregate(aggregate) = kind else { return None };
     match aggregate.function {
-        AggregateFunction::Percentile(Fraction::HALF) => Some("median"),
-        AggregateFunction::Percentile(_) => Some("percentile"),
-        AggregateFunction::StdDev => Some("stddev"),
-        AggregateFunction::Variance => Some("variance"),
+        AggregateFunction::Percentile(Fraction::HALF, _) => Some("median"),
+        AggregateFunction::Percentile(..) => Some("percentile"),
+        AggregateFunction::StdDev(_) => Some("stddev"),
+        AggregateFunction::Variance(_) => Some("variance"),
         _ => None,
     }
 }

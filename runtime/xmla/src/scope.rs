@@ -388,10 +388,10 @@ impl MeasureRef {
                 AggregateFunction::Min => 3,
                 AggregateFunction::Max => 4,
                 AggregateFunction::Avg => 5,
-                AggregateFunction::Variance => 6,
-                AggregateFunction::StdDev => 7,
+                AggregateFunction::Variance(_) => 6,
+                AggregateFunction::StdDev(_) => 7,
                 // The value is MDMEASURE_AGGR_UNKNOWN.
-                AggregateFunction::Percentile(_) => 0,
+                AggregateFunction::Percentile(..) => 0,
                 AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox => 8,
             },
             MeasureKind::Number(_) | MeasureKind::RunningTotal { .. } | MeasureKind::Rolling { .. } => CALCULATED,

@@ -66,6 +66,12 @@ impl<'p> Writer<'p> {
         Some(fill(&best.sql, args))
     }
 
+    /// Returns the call of a function that the host calls by name.
+    pub(super) fn function(&self, name: &str, args: &[Expr]) -> Option<Expr> {
+        let mut templates = self.profile.ops.iter().filter(|t| t.op == Op::Call && t.name.as_deref() == Some(name));
+        templates.next().map(|t| fill(&t.sql, args))
+    }
+
     pub(super) fn time(&self, granularity: Granularity) -> Option<&'p TimeTemplate> {
         self.profile.times.iter().find(|time| time.granularity == granularity)
     }

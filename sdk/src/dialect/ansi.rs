@@ -41,6 +41,10 @@ pub(super) const OPS: &[(Op, &str)] = &[
     (Op::CurrentTimestamp, "CURRENT_TIMESTAMP"),
 ];
 
+/// The functions that the host calls by name in most engines: the name, the number of arguments and the template.
+pub(super) const FUNCTIONS: &[(&str, u32, &str)] =
+    &[("var_pop", 1, "var_pop({0})"), ("stddev_samp", 1, "stddev_samp({0})"), ("var_samp", 1, "var_samp({0})")];
+
 /// The templates of `count` by the number of arguments.
 pub(super) const COUNTS: &[(u32, &str)] = &[(0, "count(*)"), (1, "count({0})")];
 

@@ -33,6 +33,7 @@ impl ProfileBuilder {
     pub fn ansi(name: &str) -> ProfileBuilder {
         let plain = ansi::OPS.iter().map(|(op, sql)| template(*op, None, None, sql));
         let counts = ansi::COUNTS.iter().map(|(arity, sql)| template(Op::Count, Some(*arity), None, sql));
+        let functions = ansi::FUNCTIONS.iter().map(|(name, arity, sql)| function(name, *arity, sql));
         let zones = ansi::TO_TIME_ZONE.iter().map(|(ty, sql)| template(Op::ToTimeZone, None, Some(*ty), sql));
         ProfileBuilder {
             profile: Profile {
@@ -52,7 +53,7 @@ impl ProfileBuilder {
                     | Feature::FULL_OUTER_JOIN
                     | Feature::INTERVAL_ARITHMETIC
                     | Feature::PUNCTUATED_NAMES,
-                ops: plain.chain(counts).chain(zones).collect(),
+                ops: plain.chain(counts).chain(zones).chain(functions).collect(),
                 times: ansi::GRANULARITIES.into_iter().map(ansi::time).collect(),
                 types: ansi::TYPES.iter().map(|(ty, sql)| TypeName { ty: *ty, sql: (*sql).to_owned() }).collect(),
                 date_literal: "DATE {0}".to_owned(),
@@ -88,11 +89,17 @@ impl ProfileBuilder {
 
     /// Sets the template of a function that the host calls by name, for a number of arguments.
     pub fn function(self, name: &str, arity: u32, sql: &str) -> Self {
-        self.replace(OpTemplate { name: Some(name.to_owned()), ..template(Op::Call, Some(arity), None, sql) })
+        self.replace(function(name, arity, sql))
     }
 
     /// Removes an operator that the engine lacks and the contract does not require.
+    ///
+    /// Without [`Op::Stddev`], the functions of variances and of samples are removed as well.
     pub fn without_op(mut self, op: Op) -> Self {
+        if op == Op::Stddev {
+            let is_spread = |name: &str| ansi::FUNCTIONS.iter().any(|(spread, ..)| *spread == name);
+            self.profile.ops.retain(|template| !template.name.as_deref().is_some_and(is_spread));
+        }
         self.profile.ops.retain(|template| template.op != op);
         self
     }
@@ -192,6 +199,10 @@ impl ProfileBuilder {
     pub fn build(self) -> Profile {
         self.profile
     }
+}
+
+fn function(name: &str, arity: u32, sql: &str) -> OpTemplate {
+    OpTemplate { name: Some(name.to_owned()), ..template(Op::Call, Some(arity), None, sql) }
 }
 
 fn template(op: Op, arity: Option<u32>, ty: Option<LogicalType>, sql: &str) -> OpTemplate {

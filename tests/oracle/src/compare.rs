@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use crate::oracle::{Answer, Outcome};
 use crate::product::Answered;
-use crate::value::{Number, Value};
+use crate::value::{Number, Value, is_near};
 
 /// Returns the first difference; `None` if the answers agree, or if the semantics allow both answers.
 pub fn difference(answered: &Answered, outcome: &Outcome) -> Option<String> {
@@ -80,16 +80,13 @@ fn is_same(cell: &Json, wanted: &Value, is_approximate: bool) -> bool {
             let text = cell.to_string();
             match (Number::parse(&text), wanted) {
                 (Some(exact), Number::Exact(..)) if !is_approximate => exact == *wanted,
-                _ => text.parse().is_ok_and(|cell: f64| is_near(cell, wanted.as_f64(), is_approximate)),
+                _ => text
+                    .parse()
+                    .is_ok_and(|cell: f64| is_near(cell, wanted.as_f64(), if is_approximate { 0.05 } else { 1e-9 })),
             }
         }
         _ => false,
     }
-}
-
-fn is_near(a: f64, b: f64, is_approximate: bool) -> bool {
-    let tolerance = if is_approximate { 0.05 } else { 1e-9 };
-    a == b || (a - b).abs() <= (tolerance * a.abs().max(b.abs())).max(1e-12)
 }
 
 /// Returns whether two results of the product are equal.
@@ -108,7 +105,7 @@ pub fn is_equal_row(a: &[Json], b: &[Json]) -> bool {
 
 pub fn is_equal_cell(a: &Json, b: &Json) -> bool {
     match (a.as_f64(), b.as_f64()) {
-        (Some(left), Some(right)) => a == b || is_near(left, right, false),
+        (Some(left), Some(right)) => a == b || is_near(left, right, 1e-9),
         _ => a == b,
     }
 }

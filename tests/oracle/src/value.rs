@@ -52,6 +52,22 @@ impl Value {
         }
     }
 
+    /// Returns whether a double and another number differ at most in the digits that depend on the order of additions.
+    pub fn is_near(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::Number(Number::Exact(..)), Value::Number(Number::Exact(..))) => false,
+            (Value::Number(a), Value::Number(b)) => is_near(a.as_f64(), b.as_f64(), 1e-9),
+            _ => false,
+        }
+    }
+
+    /// Returns whether rounding decides which of two numbers is larger. Equal deviations count as well, except zero,
+    /// because a warehouse adds their squares in any order.
+    pub fn is_rounded_apart(&self, other: &Value, has_deviation: bool) -> bool {
+        let is_zero = || *self == Value::int(0);
+        self.is_near(other) && (self != other || (has_deviation && !is_zero()))
+    }
+
     /// Returns the position of a time on its axis, in microseconds.
     pub fn micros(&self) -> Option<i64> {
         match self {
@@ -115,6 +131,11 @@ impl Number {
         let divisor = other.as_f64();
         (divisor != 0.0).then(|| Number::Double(self.as_f64() / divisor))
     }
+}
+
+/// Returns whether two numbers are equal within a relative tolerance. Numbers within 1e-12 of each other are equal.
+pub fn is_near(a: f64, b: f64, tolerance: f64) -> bool {
+    a == b || (a - b).abs() <= (tolerance * a.abs().max(b.abs())).max(1e-12)
 }
 
 impl Ord for Number {

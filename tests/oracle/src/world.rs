@@ -160,6 +160,9 @@ pub enum Function {
     Percentile,
     StdDev,
     Variance,
+    /// The standard deviation of values that are a sample of a larger population.
+    SampleStdDev,
+    SampleVariance,
 }
 
 /// The fraction of [`Function::Percentile`].
@@ -267,14 +270,25 @@ impl Function {
             Function::Max => "max",
             Function::Median => "median",
             Function::Percentile => "percentile",
-            Function::StdDev => "stddev",
-            Function::Variance => "variance",
+            Function::StdDev | Function::SampleStdDev => "stddev",
+            Function::Variance | Function::SampleVariance => "variance",
         }
     }
 
     /// Returns whether the result is a double that cannot be merged from the results for parts of the rows.
     pub fn is_of_distribution(self) -> bool {
-        matches!(self, Function::Median | Function::Percentile | Function::StdDev | Function::Variance)
+        self.is_deviation() || matches!(self, Function::Median | Function::Percentile)
+    }
+
+    /// Returns whether the result is computed from squares.
+    pub fn is_deviation(self) -> bool {
+        use Function::{SampleStdDev, SampleVariance, StdDev, Variance};
+        matches!(self, StdDev | Variance | SampleStdDev | SampleVariance)
+    }
+
+    /// Returns whether the values are a sample of a larger population.
+    pub fn is_of_sample(self) -> bool {
+        matches!(self, Function::SampleStdDev | Function::SampleVariance)
     }
 
     pub fn counts(self) -> bool {

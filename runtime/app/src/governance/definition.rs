@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 use terrane_compiler::model::{
-    Aggregate, AggregateFunction, Cube, CubeId, DimensionId, MeasureId, MeasureKind, Member, MetricId, Model, Snippet,
-    SqlPart,
+    Aggregate, AggregateFunction, Cube, CubeId, DimensionId, MeasureId, MeasureKind, Member, MetricId, Model,
+    Precision, Snippet, Spread, SqlPart,
 };
 use terrane_compiler::project::{CubeDefinition, Definitions, MeasureType, MetricBody, SqlText, measure_type_word};
 use terrane_compiler::types::{MetricKind, Value};
@@ -189,8 +189,8 @@ impl<'s> Walk<'s> {
         let mut all = line.into_iter().flat_map(|of| &of.measures);
         if let Some(own) = all.find(|own| own.name.value == measure.name) {
             text.field("type", measure_type_word(own.ty));
-            if let MeasureType::Aggregate(AggregateFunction::Percentile(fraction)) = own.ty {
-                text.field("percentile", &fraction.to_string());
+            if let MeasureType::Aggregate(function) = own.ty {
+                function_fields(function, text);
             }
             if own.from_all {
                 text.field("from", "all");
@@ -266,6 +266,22 @@ impl Lines {
                 }
             }
         }
+    }
+}
+
+/// Writes the keys that belong to the type of a measure.
+fn function_fields(function: AggregateFunction, text: &mut Lines) {
+    match function {
+        AggregateFunction::Percentile(fraction, precision) => {
+            text.field("percentile", &fraction.to_string());
+            if precision == Precision::Approximate {
+                text.field("approximate", "true");
+            }
+        }
+        AggregateFunction::StdDev(Spread::Sample) | AggregateFunction::Variance(Spread::Sample) => {
+            text.field("sample", "true");
+        }
+        _ => {}
     }
 }
 

@@ -327,9 +327,9 @@ fn measure_type(kind: &MeasureKind) -> LogicalType {
             LogicalType::Integer
         }
         AggregateFunction::Avg
-        | AggregateFunction::Percentile(_)
-        | AggregateFunction::StdDev
-        | AggregateFunction::Variance => LogicalType::Float,
+        | AggregateFunction::Percentile(..)
+        | AggregateFunction::StdDev(_)
+        | AggregateFunction::Variance(_) => LogicalType::Float,
         AggregateFunction::Sum if ty == LogicalType::Integer => LogicalType::Decimal,
         AggregateFunction::Sum | AggregateFunction::Min | AggregateFunction::Max => ty,
     }

@@ -162,9 +162,9 @@ pub(crate) fn state_type(state: &Aggregate) -> LogicalType {
             LogicalType::Integer
         }
         AggregateFunction::Avg
-        | AggregateFunction::Percentile(_)
-        | AggregateFunction::StdDev
-        | AggregateFunction::Variance => LogicalType::Float,
+        | AggregateFunction::Percentile(..)
+        | AggregateFunction::StdDev(_)
+        | AggregateFunction::Variance(_) => LogicalType::Float,
         AggregateFunction::Sum if state.argument_type == LogicalType::Integer => LogicalType::Decimal,
         AggregateFunction::Sum | AggregateFunction::Min | AggregateFunction::Max => state.argument_type,
     }

@@ -4,15 +4,18 @@
 
 use super::definitions::MeasureType;
 use super::keys::{DESCRIPTION, FORMAT, HIDDEN, Key, Kind, META, MappingKeys, NAME, PUBLIC, TITLE, Words};
-use crate::snippet::{AggregateFunction, Fraction};
+use crate::snippet::{AggregateFunction, Fraction, Precision, Spread};
 use crate::types::Granularity;
 use crate::types::{DimensionType, Relationship, TimeKind, WindowOffset};
 
 /// Returns the word of a measure's type in a project's files.
 pub fn measure_type_word(ty: MeasureType) -> &'static str {
-    let is_median = ty == MeasureType::Aggregate(AggregateFunction::Percentile(Fraction::HALF));
+    use AggregateFunction::{Percentile, StdDev, Variance};
     MEASURE_TYPES.word(&match ty {
-        MeasureType::Aggregate(AggregateFunction::Percentile(_)) if !is_median => MeasureWord::Percentile,
+        MeasureType::Aggregate(Percentile(Fraction::HALF, _)) => aggregate(MEDIAN),
+        MeasureType::Aggregate(Percentile(..)) => MeasureWord::Percentile,
+        MeasureType::Aggregate(StdDev(_)) => aggregate(StdDev(Spread::Population)),
+        MeasureType::Aggregate(Variance(_)) => aggregate(Variance(Spread::Population)),
         ty => MeasureWord::Type(ty),
     })
 }
@@ -88,58 +91,73 @@ pub(super) static CUBE: MappingKeys =
         apart: &["sql_table", "sql"],
     };
 
-pub(super) static MEASURE: MappingKeys =
-    MappingKeys::new(
-        "measure",
-        "A value computed from many rows.",
-        &[
-            NAME,
-            Key::required("type", Kind::Word(&MEASURE_TYPES), "sum", "How the rows become one value.").also(&[
-                "agg",
-                "aggregation",
-                "aggregate",
-                "measure_type",
-            ]),
-            Key::optional(
-                "sql",
-                Kind::Text,
-                "amount",
-                "What is aggregated: a column or an expression. Of a `number` an expression over `{measures}`. \
+pub(super) static MEASURE: MappingKeys = MappingKeys::new(
+    "measure",
+    "A value computed from many rows.",
+    &[
+        NAME,
+        Key::required("type", Kind::Word(&MEASURE_TYPES), "sum", "How the rows become one value.").also(&[
+            "agg",
+            "aggregation",
+            "aggregate",
+            "measure_type",
+        ]),
+        Key::optional(
+            "sql",
+            Kind::Text,
+            "amount",
+            "What is aggregated: a column or an expression. Of a `number` an expression over `{measures}`. \
              Only `count` does without.",
-            )
-            .also(&["expr", "expression", "column", "field"]),
-            Key::optional("filters", Kind::List(&FILTER), "[]", "Conditions that a row must meet to be measured.")
-                .also(&["where", "filter", "condition"]),
-            Key::optional(
-                "percentile",
-                Kind::Text,
-                "0.95",
-                "Of a `percentile`: the share of values below it, between 0 and 1, with at most six decimal places.",
-            )
-            .also(&["fraction", "quantile"]),
-            Key::optional(
-                "from",
-                Kind::Word(&FROM),
-                "all",
-                "Of a `running_total`: whether rows before the queried range count too (`all`). Default: range.",
-            ),
-            Key::optional(
-                "rolling_window",
-                Kind::Mapping(&ROLLING_WINDOW),
-                "{trailing: 28 day}",
-                "The range of time around each step of the query's time dimension that the value is computed over.",
-            )
-            .also(&["window", "moving_window"]),
-            TITLE,
-            DESCRIPTION,
-            FORMAT,
-            Key::optional("drill_members", Kind::Texts, "[id]", "Members that a client offers for a closer look.")
-                .also(&["drill", "drill_fields"]),
-            HIDDEN,
-            PUBLIC,
-            META,
-        ],
-    );
+        )
+        .also(&["expr", "expression", "column", "field"]),
+        Key::optional("filters", Kind::List(&FILTER), "[]", "Conditions that a row must meet to be measured.").also(&[
+            "where",
+            "filter",
+            "condition",
+        ]),
+        Key::optional(
+            "percentile",
+            Kind::Text,
+            "0.95",
+            "Of a `percentile`: the share of values below it, from 0 to 1, with at most six decimal places.",
+        )
+        .also(&["fraction", "quantile"]),
+        Key::optional(
+            "sample",
+            Kind::Boolean,
+            "true",
+            "Of a `stddev` or a `variance`: whether the values are a sample of a larger population. Default: false.",
+        ),
+        Key::optional(
+            "approximate",
+            Kind::Boolean,
+            "true",
+            "Of a `median` or a `percentile`: whether the warehouse may approximate the value if it cannot compute \
+             it exactly. Default: false.",
+        ),
+        Key::optional(
+            "from",
+            Kind::Word(&FROM),
+            "all",
+            "Of a `running_total`: whether rows before the queried range count too (`all`). Default: range.",
+        ),
+        Key::optional(
+            "rolling_window",
+            Kind::Mapping(&ROLLING_WINDOW),
+            "{trailing: 28 day}",
+            "The range of time around each step of the query's time dimension that the value is computed over.",
+        )
+        .also(&["window", "moving_window"]),
+        TITLE,
+        DESCRIPTION,
+        FORMAT,
+        Key::optional("drill_members", Kind::Texts, "[id]", "Members that a client offers for a closer look.")
+            .also(&["drill", "drill_fields"]),
+        HIDDEN,
+        PUBLIC,
+        META,
+    ],
+);
 
 pub(super) static ROLLING_WINDOW: MappingKeys = MappingKeys {
     called: "rolling_window",
@@ -427,6 +445,8 @@ pub(super) static CUBE_REFRESH: MappingKeys = MappingKeys::new(
     ],
 );
 
+const MEDIAN: AggregateFunction = AggregateFunction::Percentile(Fraction::HALF, Precision::Exact);
+
 /// The type of a measure, as a project's file names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MeasureWord {
@@ -448,10 +468,10 @@ pub(super) static MEASURE_TYPES: Words<MeasureWord> = Words {
         ("avg", aggregate(AggregateFunction::Avg)),
         ("min", aggregate(AggregateFunction::Min)),
         ("max", aggregate(AggregateFunction::Max)),
-        ("median", aggregate(AggregateFunction::Percentile(Fraction::HALF))),
+        ("median", aggregate(MEDIAN)),
         ("percentile", MeasureWord::Percentile),
-        ("stddev", aggregate(AggregateFunction::StdDev)),
-        ("variance", aggregate(AggregateFunction::Variance)),
+        ("stddev", aggregate(AggregateFunction::StdDev(Spread::Population))),
+        ("variance", aggregate(AggregateFunction::Variance(Spread::Population))),
         ("number", MeasureWord::Type(MeasureType::Number)),
         ("running_total", MeasureWord::Type(MeasureType::RunningTotal)),
     ],

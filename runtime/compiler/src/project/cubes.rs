@@ -22,7 +22,7 @@ use super::jinja::Renderer;
 use super::rolling_window;
 use super::yaml::{Node, NodeValue, Plain};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::snippet::{AggregateFunction, Fraction};
+use crate::snippet::{AggregateFunction, Fraction, Precision, Spread};
 use crate::text::shorten;
 use crate::text::{SqlText, Text};
 use crate::types::Granularity;
@@ -230,8 +230,40 @@ fn counted_condition(fields: &Fields) -> Option<Arc<str>> {
     WORDS.contains(&&*text.trim().to_ascii_lowercase()).then(|| Arc::clone(text))
 }
 
-/// Reads the type of a measure, with the fraction of a percentile.
+/// Reads the type of a measure with the keys that belong to some types only.
 fn measure_type(fields: &mut Fields) -> Option<MeasureType> {
+    let ty = plain_measure_type(fields);
+    let is_sample = fields.boolean("sample", false);
+    let is_approximate = fields.boolean("approximate", false);
+    use AggregateFunction::{Percentile, StdDev, Variance};
+    let function = match ty? {
+        MeasureType::Aggregate(function) => Some(function),
+        _ => None,
+    };
+    let (has_spread, has_precision) =
+        (matches!(function, Some(StdDev(_) | Variance(_))), matches!(function, Some(Percentile(..))));
+    misplaced(fields, "sample", "a stddev or a variance", has_spread);
+    misplaced(fields, "approximate", "a median or a percentile", has_precision);
+    Some(match function {
+        Some(StdDev(_)) if is_sample => MeasureType::Aggregate(StdDev(Spread::Sample)),
+        Some(Variance(_)) if is_sample => MeasureType::Aggregate(Variance(Spread::Sample)),
+        Some(Percentile(fraction, _)) if is_approximate => {
+            MeasureType::Aggregate(Percentile(fraction, Precision::Approximate))
+        }
+        _ => ty?,
+    })
+}
+
+/// Reports a key that the type of the measure does not have.
+fn misplaced(fields: &mut Fields, key: &'static str, types: &str, is_possible: bool) {
+    let Some(origin) = fields.key_origin(key).filter(|_| !is_possible) else { return };
+    let message = format!("{} has `{key}`, which is for {types}", fields.what());
+    let place = origin.span();
+    fields.report(Diagnostic::error(Code::MisplacedField, message).hint("remove it").at(place));
+}
+
+/// Reads the word of a measure's type, with the fraction of a percentile.
+fn plain_measure_type(fields: &mut Fields) -> Option<MeasureType> {
     if let Some(word) = counted_condition(fields) {
         let message = format!("`type` of {} is `{word}`", fields.what());
         let hint = "write `type: count`, with the condition in `filters`: `filters: [{sql: \"{CUBE}.is_paid\"}]`";
@@ -244,13 +276,16 @@ fn measure_type(fields: &mut Fields) -> Option<MeasureType> {
     let (code, message, hint, place) = match (word, &written) {
         (MeasureWord::Type(ty), None) => return Some(ty),
         (MeasureWord::Percentile, Some(text)) => match Fraction::parse(&text.value) {
-            Some(fraction) => return Some(MeasureType::Aggregate(AggregateFunction::Percentile(fraction))),
+            Some(fraction) => {
+                let function = AggregateFunction::Percentile(fraction, Precision::Exact);
+                return Some(MeasureType::Aggregate(function));
+            }
             None => {
                 let message = format!("`percentile` of {} is `{}`, which is not a share", fields.what(), text.value);
                 (
                     Code::WrongValue,
                     message,
-                    "write a number between 0 and 1 with at most six places, such as 0.95",
+                    "write a number from 0 to 1 with at most six places, such as 0.95",
                     text.span(),
                 )
             }
@@ -302,7 +337,9 @@ fn measure(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) 
     // Without a type, the names that its SQL may contain are unknown. A count needs no SQL.
     let ty = ty.or_else(|| match fields.likely_choice("type", &MEASURE_TYPES)? {
         MeasureWord::Type(ty) => Some(ty),
-        MeasureWord::Percentile => Some(MeasureType::Aggregate(AggregateFunction::Percentile(Fraction::HALF))),
+        MeasureWord::Percentile => {
+            Some(MeasureType::Aggregate(AggregateFunction::Percentile(Fraction::HALF, Precision::Exact)))
+        }
     });
     let count = MeasureType::Aggregate(AggregateFunction::Count);
     let (ty, text) = match (ty, text) {

@@ -678,7 +678,7 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
             AggregateFunction::Min | AggregateFunction::Max => {
                 find(function).map(merged).or(is_function.then_some(computed))
             }
-            AggregateFunction::Percentile(_) | AggregateFunction::StdDev | AggregateFunction::Variance => {
+            AggregateFunction::Percentile(..) | AggregateFunction::StdDev(_) | AggregateFunction::Variance(_) => {
                 match find(function) {
                     Some((position, applies_filters)) if is_single => {
                         Some(StoredState { source: StateSource::Single(position), applies_filters })

@@ -9,7 +9,7 @@ use sqlparser::ast::{
 };
 
 use super::grammar::Problem;
-use super::{AggregateFunction, Fraction};
+use super::{AggregateFunction, Fraction, Precision, Spread};
 
 /// The parts of a hidden aggregate, before its argument is read.
 pub(crate) struct Call {
@@ -94,8 +94,8 @@ pub(crate) fn name(function: &Function) -> Option<&str> {
 pub(crate) fn call(function: &mut Function) -> Result<Call, Problem> {
     let name = name(function).unwrap_or_default().to_ascii_uppercase();
     let unsupported = |what: &str| {
-        let hint = "possible: SUM, COUNT, COUNT(DISTINCT …), APPROX_COUNT_DISTINCT, AVG, MIN, MAX, MEDIAN, STDDEV_POP, VAR_POP, \
-             each with one argument";
+        let hint = "possible: SUM, COUNT, COUNT(DISTINCT …), APPROX_COUNT_DISTINCT, AVG, MIN, MAX, MEDIAN, STDDEV_POP, STDDEV_SAMP, \
+             VAR_POP, VAR_SAMP, each with one argument";
         Problem::new(Code::UnsupportedAggregate, format!("{what} cannot be used in a number measure"), hint)
     };
     if function.over.is_some() {
@@ -116,9 +116,11 @@ pub(crate) fn call(function: &mut Function) -> Result<Call, Problem> {
         ("AVG" | "MEAN", false) => AggregateFunction::Avg,
         ("MIN", _) => AggregateFunction::Min,
         ("MAX", _) => AggregateFunction::Max,
-        ("MEDIAN", false) => AggregateFunction::Percentile(Fraction::HALF),
-        ("STDDEV_POP", false) => AggregateFunction::StdDev,
-        ("VAR_POP", false) => AggregateFunction::Variance,
+        ("MEDIAN", false) => AggregateFunction::Percentile(Fraction::HALF, Precision::Exact),
+        ("STDDEV_POP", false) => AggregateFunction::StdDev(Spread::Population),
+        ("STDDEV_SAMP", false) => AggregateFunction::StdDev(Spread::Sample),
+        ("VAR_POP", false) => AggregateFunction::Variance(Spread::Population),
+        ("VAR_SAMP", false) => AggregateFunction::Variance(Spread::Sample),
         (name, true) => return Err(unsupported(&format!("{name}(DISTINCT …)"))),
         (name, false) => return Err(unsupported(name)),
     };

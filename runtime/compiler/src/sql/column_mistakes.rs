@@ -127,8 +127,8 @@ fn verb_of(aggregate: &Aggregate) -> Option<&'static str> {
     match aggregate.function {
         AggregateFunction::Sum => Some("adds up"),
         AggregateFunction::Avg => Some("averages"),
-        AggregateFunction::Percentile(_) => Some("takes a percentile of"),
-        AggregateFunction::StdDev | AggregateFunction::Variance => Some("computes the spread of"),
+        AggregateFunction::Percentile(..) => Some("takes a percentile of"),
+        AggregateFunction::StdDev(_) | AggregateFunction::Variance(_) => Some("computes the spread of"),
         _ => None,
     }
 }

@@ -2,13 +2,14 @@
 //!
 //! In: nodes of the plan. Out: nodes of the SQL tree, in the scope of one fact's joined rows.
 
+use super::aggregate_call::AggregateTemplates;
 use super::ast::{SqlExpr, TimeFunction};
 use super::dialect_profile::{DialectProfile, Op};
 use super::predicate::{Tested, lower_test};
 use super::scope::{LOOKUP, RowScope, TIME, Texts};
 use super::template::Segment;
 use super::zone::{InstantRange, Zone, has_zones, in_zone, instant_range};
-use crate::model::{AggregateFunction, Dimension, DimensionId, DimensionType, Mask, Rollup, Snippet, TimeKind};
+use crate::model::{Dimension, DimensionId, DimensionType, Mask, Rollup, Snippet, TimeKind};
 use crate::plan::{ArgumentForm, Fact, JoinTree, LogicalPlan, NodeId, PlannedAggregate, Protection, SecuredPlan};
 use crate::query::{Axis, Predicate};
 use crate::types::{Granularity, LogicalType, Value};
@@ -18,6 +19,7 @@ pub(super) struct Expressions<'a> {
     plan: &'a LogicalPlan<'a>,
     protection: &'a Protection<'a>,
     pub(super) has_filter_clause: bool,
+    pub(super) aggregates: AggregateTemplates,
     /// True if a decimal type without a scale can represent any scale.
     pub(super) has_unbounded_decimals: bool,
     texts: Texts,
@@ -46,6 +48,7 @@ impl<'a> Expressions<'a> {
             protection: secured.protection(),
             masks: [HASH, PARTIAL].map(has),
             has_filter_clause: profile.features.filter_clause,
+            aggregates: AggregateTemplates::of(profile),
             has_unbounded_decimals: !profile.type_name(LogicalType::Decimal).contains('('),
             texts: Texts { collates: collates(profile), looks_up: has(LOOKUP), are_times: has(TIME) },
             zone: Zone::of(plan, profile),
@@ -380,43 +383,5 @@ pub(super) fn micros_as(micros: i64, ty: LogicalType) -> Value {
         LogicalType::Date => Value::Date(i32::try_from(micros.div_euclid(DAY)).unwrap_or(i32::MAX)),
         LogicalType::TimestampTz => Value::TimestampTz(micros),
         _ => Value::Timestamp(micros),
-    }
-}
-
-/// Returns the operator of an aggregate function.
-pub(super) fn op_of(function: AggregateFunction) -> Op {
-    match function {
-        AggregateFunction::Count => Op::Count,
-        AggregateFunction::CountDistinct => Op::CountDistinct,
-        AggregateFunction::CountDistinctApprox => Op::ApproxDistinct,
-        AggregateFunction::Sum => Op::Sum,
-        AggregateFunction::Avg => Op::Avg,
-        AggregateFunction::Min => Op::Min,
-        AggregateFunction::Max => Op::Max,
-        AggregateFunction::Percentile(_) => Op::Percentile,
-        AggregateFunction::StdDev | AggregateFunction::Variance => Op::StdDev,
-    }
-}
-
-/// Returns the call of an aggregate function over an argument, or over rows.
-pub(super) fn call<'a>(planned: &'a PlannedAggregate<'_>, argument: Option<SqlExpr<'a>>) -> SqlExpr<'a> {
-    let aggregate = planned.aggregate;
-    let op = op_of(aggregate.function);
-    let ty = Some(aggregate.argument_type).filter(|ty| *ty != LogicalType::Unknown);
-    if let (ArgumentForm::Quantile { fraction }, Some(argument)) = (&planned.shape, argument.clone()) {
-        let fraction = SqlExpr::Sequence { parts: vec![SqlExpr::Text(fraction)], is_atomic: true };
-        return SqlExpr::Op { op: Op::Percentile, ty: None, args: vec![argument, fraction] };
-    }
-    match aggregate.function {
-        AggregateFunction::Percentile(fraction) => {
-            let args = argument.into_iter().chain([SqlExpr::Fraction(fraction)]).collect();
-            SqlExpr::Op { op, ty: None, args }
-        }
-        AggregateFunction::StdDev => SqlExpr::op(op, argument.into_iter().collect()),
-        AggregateFunction::Variance => {
-            let deviation = SqlExpr::op(op, argument.into_iter().collect());
-            SqlExpr::op(Op::Mul, vec![deviation.clone(), deviation])
-        }
-        _ => SqlExpr::Op { op, ty, args: argument.into_iter().collect() },
     }
 }

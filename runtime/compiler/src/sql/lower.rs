@@ -199,8 +199,9 @@ impl<'a> Lowering<'a> {
         select
     }
 
+    /// Returns whether some groups or steps are only looked up, and not in the answer.
     fn has_lookups(&self) -> bool {
-        self.plan.facts.iter().any(|f| !f.is_selected)
+        self.plan.facts.iter().any(|f| !f.is_selected) || (self.plan.axis.is_some() && !self.plan.shows_steps())
     }
 
     /// Returns the branches of facts without windows. Facts with aggregates of unknown types come first, because
@@ -254,23 +255,24 @@ impl<'a> Lowering<'a> {
         let mut conditions: Vec<_> =
             self.plan.group_filters.iter().map(|p| self.group_predicate(p, false, level)).collect();
         let mut select = Select::new(items, Source::Derived(Box::new(groups), table));
+        // A group of facts that are only looked up is not in the answer.
+        let is_selected = |flag| SqlExpr::op(Op::Eq, vec![flag, SqlExpr::Integer(1)]);
+        let has_flag = self.has_lookups() && !self.plan.groups.is_empty();
         if level == Level::Merged {
-            conditions.splice(..0, self.only_selected());
+            conditions.splice(..0, has_flag.then(|| is_selected(self.selected())));
             select.having = conditions;
             select.group_by = self.plan.groups.len();
         } else {
+            let flag = || is_selected(column(Name::Fixed(IS_SELECTED)));
+            conditions.splice(..0, (has_flag && level == Level::Carried).then(flag));
             select.filters = conditions;
         }
         select
     }
 
-    /// Returns the condition that a merged group is a group of a selected fact.
-    fn only_selected(&self) -> Option<SqlExpr<'a>> {
-        let is_looked_up = self.has_lookups() && !self.plan.groups.is_empty();
-        is_looked_up.then(|| {
-            let selected = SqlExpr::op(Op::Max, vec![SqlExpr::Derived(MERGED, Name::Fixed(IS_SELECTED))]);
-            SqlExpr::op(Op::Eq, vec![selected, SqlExpr::Integer(1)])
-        })
+    /// Returns 1 for a merged group that is in the answer, and 0 for one that is only looked up.
+    fn selected(&self) -> SqlExpr<'a> {
+        SqlExpr::op(Op::Max, vec![SqlExpr::Derived(MERGED, Name::Fixed(IS_SELECTED))])
     }
 
     fn value(&self, expression: &'a ValueExpr<'a>, level: Level) -> SqlExpr<'a> {

@@ -3,11 +3,10 @@
 //! In: a model with its column types, and the dialect's profile. Out: a warning for each such measure, since other
 //! members can be served. Not here: operators of queries, which are known only when a query arrives.
 
+use super::aggregate_call::{approximates_percentiles, missing_template};
 use super::dialect_profile::DialectProfile;
-use super::expression::op_of;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Aggregate, AggregateFunction, Cube, Measure, MeasureKind, Model, SqlPart};
-use crate::types::LogicalType;
 
 /// Returns a warning for every measure that queries of this warehouse cannot use. Each place is reported once,
 /// although cubes that extend another cube share its measures.
@@ -24,13 +23,16 @@ pub fn missing_templates(model: &Model, profile: &DialectProfile) -> Vec<Diagnos
 }
 
 fn of_measure(cube: &Cube, measure: &Measure, profile: &DialectProfile) -> Option<Diagnostic> {
-    let aggregate = aggregates(&measure.kind).into_iter().find(|aggregate| !has_template(aggregate, profile))?;
-    let op = op_of(aggregate.function).name();
+    let mut aggregates = aggregates(&measure.kind).into_iter();
+    let (aggregate, op) = aggregates.find_map(|aggregate| Some((aggregate, missing_template(aggregate, profile)?)))?;
     let name = &profile.name;
     let message =
         format!("measure `{}.{}` needs `{op}`, which the dialect `{name}` does not have", cube.name, measure.name);
     let hint = match aggregate.function {
         AggregateFunction::CountDistinctApprox => "write `type: count_distinct`",
+        AggregateFunction::Percentile(..) if approximates_percentiles(profile) => {
+            "write `approximate: true` if an approximation of the warehouse is good enough"
+        }
         _ => "remove it, or choose another type: queries of the measure are refused",
     };
     let warning = Diagnostic::warning(Code::UnsupportedAggregate, message).hint(hint);
@@ -56,18 +58,4 @@ fn aggregates(kind: &MeasureKind) -> Vec<&Aggregate> {
             found
         }
     }
-}
-
-fn has_template(aggregate: &Aggregate, profile: &DialectProfile) -> bool {
-    let arity = match aggregate.function {
-        // Every dialect counts rows.
-        AggregateFunction::Count => return true,
-        AggregateFunction::Percentile(_) => 2,
-        _ => usize::from(aggregate.argument.is_some()),
-    };
-    let ty = match aggregate.function {
-        function if function.is_of_distribution() => None,
-        _ => Some(aggregate.argument_type).filter(|ty| *ty != LogicalType::Unknown),
-    };
-    profile.op(op_of(aggregate.function), arity, ty).is_some()
 }

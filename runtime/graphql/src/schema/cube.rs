@@ -371,7 +371,7 @@ impl From<&MeasureKind> for MeasureType {
                 AggregateFunction::Avg => MeasureType::Avg,
                 AggregateFunction::Min => MeasureType::Min,
                 AggregateFunction::Max => MeasureType::Max,
-                AggregateFunction::Percentile(_) | AggregateFunction::StdDev | AggregateFunction::Variance => {
+                AggregateFunction::Percentile(..) | AggregateFunction::StdDev(_) | AggregateFunction::Variance(_) => {
                     MeasureType::Number
                 }
             },

@@ -165,6 +165,8 @@ fn measures(generator: &mut Generator, world: &World, index: usize, names: &mut 
             Function::Percentile,
             Function::StdDev,
             Function::Variance,
+            Function::SampleStdDev,
+            Function::SampleVariance,
         ]);
         let argument = match function {
             Function::Count if generator.random.chance(70) => None,

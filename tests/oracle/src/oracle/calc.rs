@@ -187,6 +187,11 @@ impl<'r, 'w> Calculation<'r, 'w> {
         self.wanted.iter().enumerate().map(of).collect()
     }
 
+    /// Returns whether an aggregate is computed from squares, whose sum depends on the order of the rows.
+    pub(crate) fn has_deviation(&self) -> bool {
+        self.wanted.iter().any(|wanted| wanted.aggregate.function.is_deviation())
+    }
+
     pub(crate) fn is_approximate(&self, calc: &Calc) -> bool {
         match calc {
             Calc::Aggregate(index) => self.wanted[*index].aggregate.function == Function::CountDistinctApprox,
@@ -249,10 +254,10 @@ fn aggregate(function: Function, inputs: Vec<Value>) -> Value {
         Function::Max => present.into_iter().max().unwrap_or(Value::Null),
         Function::Median => percentile(&present, 0.5),
         Function::Percentile => percentile(&present, NINTH),
-        Function::StdDev => {
-            variance(&present).map_or(Value::Null, |square| Value::Number(Number::Double(square.sqrt())))
-        }
-        Function::Variance => variance(&present).map_or(Value::Null, |square| Value::Number(Number::Double(square))),
+        Function::StdDev => double(variance(&present, 0).map(f64::sqrt)),
+        Function::Variance => double(variance(&present, 0)),
+        Function::SampleStdDev => double(variance(&present, 1).map(f64::sqrt)),
+        Function::SampleVariance => double(variance(&present, 1)),
     }
 }
 
@@ -274,10 +279,15 @@ fn percentile(values: &[Value], fraction: f64) -> Value {
     Value::Number(Number::Double(below + (above - below) * place.fract()))
 }
 
-/// Returns the mean of the squared distances from the mean.
-fn variance(values: &[Value]) -> Option<f64> {
+fn double(value: Option<f64>) -> Value {
+    value.map_or(Value::Null, |value| Value::Number(Number::Double(value)))
+}
+
+/// Returns the sum of the squared distances from the mean, divided by the number of values less `missing`. `None` if
+/// this number is not positive.
+fn variance(values: &[Value], missing: usize) -> Option<f64> {
     let values = doubles(values);
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    (!values.is_empty()).then(|| values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count)
+    let divisor = values.len().checked_sub(missing).filter(|divisor| *divisor > 0)? as f64;
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    Some(values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / divisor)
 }

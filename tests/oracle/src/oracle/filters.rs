@@ -294,6 +294,18 @@ impl GroupFilter {
         }
     }
 
+    /// Returns whether a test of a measure depends on the last digits of a double.
+    pub(crate) fn depends_on_rounding(&self, aggregates: &[Value], has_deviation: bool) -> bool {
+        match self {
+            GroupFilter::Value(calc, test) => test.depends_on_rounding(&calc.of(aggregates), has_deviation),
+            GroupFilter::And(all) | GroupFilter::Or(all) => {
+                all.iter().any(|filter| filter.depends_on_rounding(aggregates, has_deviation))
+            }
+            GroupFilter::Not(inner) => inner.depends_on_rounding(aggregates, has_deviation),
+            GroupFilter::Group(..) | GroupFilter::Broken => false,
+        }
+    }
+
     pub(crate) fn passes(&self, key: &[Value], aggregates: &[Value]) -> bool {
         match self {
             GroupFilter::Group(index, test) => test.holds(&key[*index]),

@@ -114,6 +114,16 @@ impl Test {
     }
 }
 
+impl Test {
+    /// Returns whether the test has another result if a double has other last digits.
+    pub(crate) fn depends_on_rounding(&self, value: &Value, has_deviation: bool) -> bool {
+        self.values.iter().any(|given| match given {
+            Given::Plain(given) => given.is_rounded_apart(value, has_deviation),
+            Given::Null | Given::Time(_) => false,
+        })
+    }
+}
+
 fn is_clock(kind: Kind) -> bool {
     matches!(kind, Kind::Time(_))
 }

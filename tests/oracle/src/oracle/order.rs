@@ -103,6 +103,14 @@ pub(crate) fn sort(rows: &mut [Row], keys: &[Key]) {
     });
 }
 
+/// Returns whether the order of two neighbors depends on the last digits of a double.
+pub(crate) fn depends_on_rounding(rows: &[Row], has_deviation: bool) -> bool {
+    rows.windows(2).any(|pair| {
+        let mut keys = pair[0].sort.iter().zip(&pair[1].sort).take_while(|(a, b)| a == b || a.is_near(b));
+        keys.any(|(a, b)| a.is_rounded_apart(b, has_deviation))
+    })
+}
+
 fn compare(a: &Value, b: &Value, descending: bool) -> Ordering {
     match (a.is_null(), b.is_null()) {
         (true, true) => Ordering::Equal,

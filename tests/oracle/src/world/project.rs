@@ -137,6 +137,9 @@ fn measure_json(world: &World, cube: &Cube, measure: &Measure) -> Json {
             if aggregate.function == super::Function::Percentile {
                 json["percentile"] = json!(super::NINTH);
             }
+            if aggregate.function.is_of_sample() {
+                json["sample"] = json!(true);
+            }
             if let Some(argument) = &aggregate.argument {
                 json["sql"] = json!(argument.sql(world, cube));
             }

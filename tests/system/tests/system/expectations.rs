@@ -48,5 +48,10 @@ fn values_of_every_type_keep_their_digits_and_names() {
 
 #[test]
 fn dimensions_behind_to_many_joins_and_steps_of_time_keep_the_law() {
-    check(&path("tests/system/projects/fan_out"), 17);
+    check(&path("tests/system/projects/fan_out"), 20);
+}
+
+#[test]
+fn deviations_of_values_without_a_square_are_null() {
+    check(&path("tests/system/projects/deviations"), 3);
 }

@@ -9,8 +9,8 @@ use super::{Lowering, Name, Query, Select, Source, SqlExpr};
 use crate::model::{DimensionId, state_type};
 use crate::plan::{Fact, PlannedAggregate, RowKey, SemiJoin};
 use crate::snippet::AggregateFunction;
+use crate::sql::aggregate_call::is_single_call;
 use crate::sql::dialect_profile::Op;
-use crate::sql::expression::call;
 use crate::types::LogicalType;
 
 /// The derived table with one row for each group and row of the fact.
@@ -45,7 +45,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn aggregate(&self, index: usize) -> SqlExpr<'a> {
         let planned = &self.plan.aggregates[index];
         match &self.plan.facts[planned.fact].stored {
-            Some(stored) => merged(planned, stored.states[index], index),
+            Some(stored) => merged(self.expressions.aggregates, planned, stored.states[index], index),
             None => self.aggregate_of_rows(index),
         }
     }
@@ -55,14 +55,27 @@ impl<'a> Lowering<'a> {
         let planned = &self.plan.aggregates[index];
         let fact = &self.plan.facts[planned.fact];
         if self.sums_buckets(fact) {
-            return bucket_total(planned, index);
+            return self.bucket_total(planned, index);
         }
         if fact.distinct.is_some() || fact.period.window.is_some() || fact.sample.is_some() {
             let has_value =
                 planned.aggregate.argument.is_some() || !self.expressions.conditions(fact, planned).is_empty();
-            return call(planned, has_value.then_some(SqlExpr::Derived(ROWS, Name::Numbered('v', index))));
+            return self
+                .expressions
+                .aggregates
+                .call(planned, has_value.then_some(SqlExpr::Derived(ROWS, Name::Numbered('v', index))));
         }
         self.call_over_rows(fact, planned)
+    }
+
+    /// Combines the values that an aggregate has in several steps of time to one value.
+    fn bucket_total(&self, planned: &'a PlannedAggregate<'a>, index: usize) -> SqlExpr<'a> {
+        let part = SqlExpr::Derived(ROWS, Name::Numbered('v', index));
+        match planned.aggregate.function {
+            AggregateFunction::Count => total_of(part, LogicalType::Integer),
+            AggregateFunction::Sum => total_of(part, state_type(planned.aggregate)),
+            _ => self.expressions.aggregates.call(planned, Some(part)),
+        }
     }
 
     /// Returns the aggregate call over the fact's joined rows, without an inner select.
@@ -70,15 +83,14 @@ impl<'a> Lowering<'a> {
         let conditions = self.expressions.conditions(fact, planned);
         let argument = self.expressions.argument(fact, planned);
         if conditions.is_empty() {
-            return call(planned, argument);
+            return self.expressions.aggregates.call(planned, argument);
         }
-        // A variance is not a single call, so a FILTER clause cannot follow it.
-        let is_call = planned.aggregate.function != AggregateFunction::Variance;
-        if self.expressions.has_filter_clause && is_call {
-            return SqlExpr::FilteredAggregate { call: Box::new(call(planned, argument)), filters: conditions };
+        if self.expressions.has_filter_clause && is_single_call(planned.aggregate.function) {
+            let call = Box::new(self.expressions.aggregates.call(planned, argument));
+            return SqlExpr::FilteredAggregate { call, filters: conditions };
         }
         let value = argument.unwrap_or(SqlExpr::Integer(1));
-        call(planned, Some(SqlExpr::when(conditions, value, None)))
+        self.expressions.aggregates.call(planned, Some(SqlExpr::when(conditions, value, None)))
     }
 
     /// Selects `items` over a fact's rows, grouped by the plan's groups.
@@ -190,14 +202,4 @@ impl<'a> Lowering<'a> {
 pub(super) fn any_of_row<'a>(planned: &PlannedAggregate<'_>, value: SqlExpr<'a>) -> SqlExpr<'a> {
     let ty = Some(planned.aggregate.argument_type).filter(|_| planned.aggregate.argument.is_some());
     SqlExpr::Op { op: Op::Max, ty, args: vec![value] }
-}
-
-/// Combines the values that an aggregate has in several steps of time to one value.
-fn bucket_total<'a>(planned: &'a PlannedAggregate<'a>, index: usize) -> SqlExpr<'a> {
-    let part = SqlExpr::Derived(ROWS, Name::Numbered('v', index));
-    match planned.aggregate.function {
-        AggregateFunction::Count => total_of(part, LogicalType::Integer),
-        AggregateFunction::Sum => total_of(part, state_type(planned.aggregate)),
-        _ => call(planned, Some(part)),
-    }
 }

@@ -90,6 +90,9 @@ impl<'a> Lowering<'a> {
             order: Vec::new(),
         };
         items.push((added, Name::Fixed(ADDED)));
+        if self.has_lookups() {
+            items.push((column(Name::Fixed(IS_SELECTED)), Name::Fixed(IS_SELECTED)));
+        }
         Select::new(items, Source::Derived(Box::new(Query::Select(Box::new(self.with_steps()))), GROUPED))
     }
 
@@ -132,6 +135,9 @@ impl<'a> Lowering<'a> {
         let is_whole = SqlExpr::op(Op::Le, vec![extreme(Op::Max), SqlExpr::Integer(1)]);
         let count = SqlExpr::when(vec![was_there, is_whole], SqlExpr::Integer(0), Some(extreme(Op::Max)));
         items.push((count, Name::Fixed(ADDED)));
+        if self.has_lookups() {
+            items.push((self.selected(), Name::Fixed(IS_SELECTED)));
+        }
         let mut stacked = Select::new(self.stacked(PARTS, SqlExpr::Integer(0)), named(PARTS));
         if self.has_lookups() {
             stacked.items.push((SqlExpr::Derived(PARTS, Name::Fixed(IS_SELECTED)), Name::Fixed(IS_SELECTED)));
@@ -139,7 +145,6 @@ impl<'a> Lowering<'a> {
         let rows = Query::UnionAll(vec![stacked, self.added_rows()]);
         let mut select = Select::new(items, Source::Derived(Box::new(rows), MERGED));
         select.group_by = self.plan.groups.len();
-        select.having = self.only_selected().into_iter().collect();
         select
     }
 
@@ -161,7 +166,8 @@ impl<'a> Lowering<'a> {
         }
         items.push((SqlExpr::Derived(STEPS, Name::Fixed(ADDED)), Name::Fixed(ADDED)));
         if self.has_lookups() {
-            items.push((SqlExpr::Integer(1), Name::Fixed(IS_SELECTED)));
+            let is_shown = SqlExpr::Integer(i64::from(self.plan.shows_steps()));
+            items.push((is_shown, Name::Fixed(IS_SELECTED)));
         }
         let mut select = Select::new(items, named(STEPS));
         let has_others = (0..self.plan.groups.len()).any(|index| !self.is_on_axis(index));

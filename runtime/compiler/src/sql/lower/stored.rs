@@ -10,8 +10,9 @@ use super::rollup::total_of;
 use super::{Lowering, Name, Query, Select, Source, SqlExpr};
 use crate::model::{AggregateFunction, state_type};
 use crate::plan::{Fact, PlannedAggregate, RowGuard, StateSource, StoredRows, StoredSegment, StoredState, StoredTable};
+use crate::sql::aggregate_call::{AggregateTemplates, op_of};
 use crate::sql::dialect_profile::Op;
-use crate::sql::expression::{Expressions, call, op_of};
+use crate::sql::expression::Expressions;
 use crate::sql::scope::STORED;
 use crate::types::LogicalType;
 
@@ -19,7 +20,12 @@ use crate::types::LogicalType;
 pub(super) const STATES: &str = "states";
 
 /// Returns an aggregate of the states of its groups.
-pub(super) fn merged<'a>(planned: &'a PlannedAggregate<'a>, state: Option<StoredState>, index: usize) -> SqlExpr<'a> {
+pub(super) fn merged<'a>(
+    templates: AggregateTemplates,
+    planned: &'a PlannedAggregate<'a>,
+    state: Option<StoredState>,
+    index: usize,
+) -> SqlExpr<'a> {
     use AggregateFunction::{Count, CountDistinct, CountDistinctApprox, Sum};
     let part = |letter| SqlExpr::Derived(STATES, Name::Numbered(letter, index));
     let aggregate = planned.aggregate;
@@ -28,7 +34,7 @@ pub(super) fn merged<'a>(planned: &'a PlannedAggregate<'a>, state: Option<Stored
             let sum = SqlExpr::op(Op::Sum, vec![part('v')]).cast(LogicalType::Float);
             SqlExpr::op(Op::Div, vec![sum, total_of(part('w'), LogicalType::Integer)])
         }
-        (Some(StateSource::Distinct), CountDistinct | CountDistinctApprox) => call(planned, Some(part('v'))),
+        (Some(StateSource::Distinct), CountDistinct | CountDistinctApprox) => templates.call(planned, Some(part('v'))),
         // Each group has one stored row.
         (_, function) if function.is_of_distribution() => SqlExpr::op(Op::Max, vec![part('v')]),
         (_, CountDistinct | CountDistinctApprox) => {
@@ -37,7 +43,7 @@ pub(super) fn merged<'a>(planned: &'a PlannedAggregate<'a>, state: Option<Stored
         }
         (_, Count) => total_of(part('v'), LogicalType::Integer),
         (_, Sum) => total_of(part('v'), state_type(aggregate)),
-        (_, _) => call(planned, Some(part('v'))),
+        (_, _) => templates.call(planned, Some(part('v'))),
     }
 }
 

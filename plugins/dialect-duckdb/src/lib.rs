@@ -24,18 +24,14 @@ const OPS: &[(Op, &str)] = &[
     (Op::Concat, "concat({*})"),
     (Op::Avg, "avg({0})"),
     (Op::Percentile, "quantile_cont({0}, {1})"),
-    (Op::Stddev, DEVIATION),
 ];
 
-/// The functions of deviations fail if a value is NaN or infinite, or if a square overflows. The result is null then.
-const DEVIATION: &str = "CASE WHEN bool_and({0} BETWEEN -1e150 AND 1e150) THEN stddev_pop(CASE WHEN {0} BETWEEN -1e150 AND 1e150 \
-    THEN {0} END) END";
-const VARIANCE: &str = "CASE WHEN bool_and({0} BETWEEN -1e150 AND 1e150) THEN var_pop(CASE WHEN {0} BETWEEN -1e150 AND 1e150 \
-    THEN {0} END) END";
-const SAMPLE_DEVIATION: &str = "CASE WHEN bool_and({0} BETWEEN -1e150 AND 1e150) THEN stddev_samp(CASE WHEN {0} BETWEEN -1e150 \
-    AND 1e150 THEN {0} END) END";
-const SAMPLE_VARIANCE: &str = "CASE WHEN bool_and({0} BETWEEN -1e150 AND 1e150) THEN var_samp(CASE WHEN {0} BETWEEN -1e150 AND \
-    1e150 THEN {0} END) END";
+/// Returns a template for a function of deviations, which fails if a value is NaN or infinite, or if a square overflows.
+/// The result is null then.
+fn deviation(function: &str) -> String {
+    let has_square = "abs({0}) <= power(10, 150)";
+    format!("CASE WHEN bool_and({has_square}) THEN {function}(CASE WHEN {has_square} THEN {{0}} END) END")
+}
 
 const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::Float, "DOUBLE"),
@@ -70,9 +66,10 @@ pub fn profile() -> Profile {
         .null_order(NullOrder::NullsLast)
         .with_features(Feature::ILIKE | Feature::LATERAL | Feature::QUALIFY | Feature::EXPLAIN_JSON)
         .ops(OPS)
-        .function("var_pop", 1, VARIANCE)
-        .function("stddev_samp", 1, SAMPLE_DEVIATION)
-        .function("var_samp", 1, SAMPLE_VARIANCE)
+        .op(Op::Stddev, &deviation("stddev_pop"))
+        .function("var_pop", 1, &deviation("var_pop"))
+        .function("stddev_samp", 1, &deviation("stddev_samp"))
+        .function("var_samp", 1, &deviation("var_samp"))
         .function("mask_hash", 1, "sha256(CAST({0} AS VARCHAR))")
         .function("sample_order", 1, "hash({0})")
         .function("mask_partial", 2, "substr({0}, 1, 1) || {1}")

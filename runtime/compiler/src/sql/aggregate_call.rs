@@ -49,14 +49,14 @@ impl AggregateTemplates {
                     false => SqlExpr::Call { name: APPROXIMATE_PERCENTILE, args },
                 }
             }
-            AggregateFunction::StdDev(Spread::Population) => SqlExpr::Op { op, ty, args },
+            AggregateFunction::StdDev(Spread::Population) => SqlExpr::op(op, args),
             AggregateFunction::StdDev(Spread::Sample) => SqlExpr::Call { name: SAMPLE_DEVIATION, args },
             AggregateFunction::Variance(Spread::Sample) => SqlExpr::Call { name: SAMPLE_VARIANCE, args },
             AggregateFunction::Variance(Spread::Population) if self.has_variance => {
                 SqlExpr::Call { name: VARIANCE, args }
             }
             AggregateFunction::Variance(Spread::Population) => {
-                let deviation = SqlExpr::Op { op, ty, args };
+                let deviation = SqlExpr::op(op, args);
                 SqlExpr::op(Op::Mul, vec![deviation.clone(), deviation])
             }
             _ => SqlExpr::Op { op, ty, args },
@@ -99,6 +99,7 @@ pub(super) fn missing_template(aggregate: &Aggregate, profile: &DialectProfile) 
         StdDev(Spread::Sample) => (SAMPLE_DEVIATION, has(SAMPLE_DEVIATION, 1)),
         Variance(Spread::Sample) => (SAMPLE_VARIANCE, has(SAMPLE_VARIANCE, 1)),
         Variance(Spread::Population) if has(VARIANCE, 1) => return None,
+        StdDev(Spread::Population) | Variance(Spread::Population) => (op.name(), profile.op(op, 1, None).is_some()),
         _ => (op.name(), profile.op(op, usize::from(aggregate.argument.is_some()), ty).is_some()),
     };
     (!is_present).then_some(name)

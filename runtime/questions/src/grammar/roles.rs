@@ -5,10 +5,12 @@
 //! item.
 
 mod choice;
+mod comparisons;
 mod conditions;
 mod extremes;
 mod finish;
 mod hours;
+mod implied;
 mod known_values;
 mod members;
 mod ranking;
@@ -86,6 +88,8 @@ struct State {
     superlative: Option<Ranking>,
     /// The word `best` (true) or `worst` (false), whose direction depends on the measure.
     rated: Option<(bool, String)>,
+    /// True after `worst first`: all rows are wanted.
+    orders_all: bool,
     /// The text of the ranked group, if it is in the singular: only its first row is wanted.
     single: Option<String>,
     /// The units that the question names for its answer.
@@ -124,6 +128,8 @@ struct Ranking {
     text: String,
     /// The members with the adjective as their name.
     candidates: Option<Candidates>,
+    /// True if the word only orders the rows, as in `fastest first`.
+    is_first: bool,
 }
 
 /// The role for which a member is picked.
@@ -175,6 +181,7 @@ impl<'r> Reader<'r> {
         let is_unknown = |item: &&Item| matches!(item.kind, ItemKind::Unknown | ItemKind::Quoted);
         let unknown = self.items.iter().filter(is_unknown).map(|item| item.text.clone()).collect();
         let is_dated = |item: &Item| matches!(&item.kind, ItemKind::Time(time) if time.is_dated);
+        let cube = self.cube_of_values().or(self.main_cube);
         Interpretation {
             lookups: lookups(&self.items, self.language),
             is_dated: self.items.iter().any(is_dated),
@@ -183,8 +190,18 @@ impl<'r> Reader<'r> {
             confidence,
             clarifications: self.clarifications,
             unknown,
-            cube: self.main_cube,
+            cube,
         }
+    }
+
+    /// Returns the cube of the measures, if the question is about one cube that the main cube does not reach.
+    fn cube_of_values(&self) -> Option<Arc<str>> {
+        let of = |name: &Arc<str>| self.vocabulary.index_of(name).map(|index| self.vocabulary.entry(index));
+        let mut cubes = self.draft.values.iter().map(|name| of(name)?.cube.clone());
+        let first = cubes.next()??;
+        let main = self.main_cube.as_ref()?;
+        let is_only = cubes.all(|cube| cube.as_ref() == Some(&first));
+        (is_only && !self.vocabulary.is_joined(main, &first)).then_some(first)
     }
 
     /// Reads the items at a place. Returns the number of items that it read.
@@ -196,18 +213,31 @@ impl<'r> Reader<'r> {
         match item.kind {
             ItemKind::Word(meaning) => self.word(at, &item.text, meaning),
             ItemKind::Superlative(index, is_first, candidates) => {
-                self.superlative(at, Ranking { index, text: item.text, candidates }, is_first)
+                self.superlative(at, Ranking { index, text: item.text, candidates, is_first })
             }
             ItemKind::Step(step, is_group) => {
                 self.state.groups = is_group;
                 self.step_or_hour(at, &item.text, step)
             }
-            ItemKind::Time(time) => self.time(&item.text, time),
+            ItemKind::Time(time) => self.time_at(at, &item.text, time),
             ItemKind::Number(number, ref unit) => self.number(at, &item.text, number, unit.as_ref()),
             ItemKind::Value(values) => self.known_value(at, &item.text, &values),
             ItemKind::Quoted | ItemKind::Unknown => self.value_alone(at, &item.text),
             ItemKind::Member(candidates) => self.member(at, &item.text, &candidates),
         }
+    }
+
+    /// Reads a time, with a word such as `or later` behind it. Returns the number of items read.
+    fn time_at(&mut self, at: usize, text: &str, time: TimeItem) -> usize {
+        let end = self.items.get(at + 1).map(|item| &item.kind);
+        let open = |date: Date| Some(Arc::from(date.to_string()));
+        let range = match (end, time.days) {
+            (Some(ItemKind::Word(Meaning::AtLeast)), Some((first, _))) => DraftRange::Between(open(first), None),
+            (Some(ItemKind::Word(Meaning::AtMost)), Some((_, last))) => DraftRange::Between(None, open(last)),
+            _ => return self.time(text, time),
+        };
+        let text = self.text(at, at + 2);
+        1 + self.time(&text, TimeItem { range, days: None, ..time })
     }
 
     fn time(&mut self, text: &str, time: TimeItem) -> usize {
@@ -333,7 +363,8 @@ fn lookups(items: &[Item], language: &Language) -> Vec<Lookup> {
         let is_part = match &item.kind {
             ItemKind::Unknown | ItemKind::Quoted => true,
             ItemKind::Member(candidates) => candidates.certainty < 1.0 && !item.text.contains(' '),
-            _ => false,
+            // The word may be a value rather than a word with a typing mistake.
+            _ => item.is_corrected && !item.text.contains(' '),
         };
         match runs.last_mut() {
             Some(run) if is_part => run.push(item),
@@ -349,7 +380,8 @@ fn lookups(items: &[Item], language: &Language) -> Vec<Lookup> {
         } else {
             Vec::new()
         };
-        let fragments = words.iter().flat_map(|word| fragments(word)).collect();
+        let unknown = run.iter().filter(|item| !matches!(item.kind, ItemKind::Word(_) | ItemKind::Superlative(..)));
+        let fragments = unknown.flat_map(|item| fragments(&item.text)).collect();
         Lookup { spellings: spellings(&words.join(" "), language), parts, fragments }
     })
     .collect()

@@ -169,7 +169,7 @@ const QUESTIONS: &[(&str, &str)] = &[
     ),
     ("customers older than 30", "customers.count where customers.age gt 30"),
     ("average order value of orders over 100 euros", "orders.average_value where orders.amount gt 100"),
-    ("orders that took more than a week to deliver", "? more than"),
+    ("orders that took more than a week to deliver", "orders.count where orders.days_to_deliver gt 7"),
     ("share of orders returned in France", "orders.return_rate where customers.country equals France"),
     ("what percentage of web orders was returned", "orders.return_rate where orders.channel equals web"),
     ("how many different customers ordered in May", "orders.buyers in 2024-05"),

@@ -58,7 +58,7 @@ impl Place<'_> {
     /// Returns the range of time that the rest begins with, unless a phrase or a name at this place is longer.
     pub(super) fn time(&self) -> Option<FoundTime> {
         let is_text = matches!(self.tokens[0].kind, TokenKind::Quoted | TokenKind::Comma);
-        if is_text || self.compares() || self.follows_number() {
+        if is_text || self.compares() || self.follows_number() || self.has_unit() {
             return None;
         }
         let is_compared = matches!(self.before.map(|item| &item.kind), Some(ItemKind::Word(Meaning::Versus)));
@@ -68,6 +68,17 @@ impl Place<'_> {
         let phrase = self.phrase(&self.stems()).map_or(0, |(length, _)| length);
         let member = self.member().map_or(0, |(length, _)| length);
         (found.length >= phrase.max(member)).then_some(found)
+    }
+
+    /// Returns whether a unit of members follows the next number. `of 2000 miles` contains no year.
+    fn has_unit(&self) -> bool {
+        let is_filler = |token: &&Token| {
+            matches!(self.context.language.phrase(&[&token.stem]), Some((1, Meaning::Ignore | Meaning::From)))
+        };
+        let skipped = self.tokens.iter().take_while(is_filler).count();
+        let Some(TokenKind::Number(number)) = self.tokens.get(skipped).map(|token| token.kind) else { return false };
+        let rest = Place { tokens: &self.tokens[skipped..], corrected: &self.corrected[skipped..], ..*self };
+        matches!(rest.number(number), (_, ItemKind::Number(_, Some(Unit::Named(_)))))
     }
 
     fn item(&self) -> (usize, ItemKind) {
@@ -158,15 +169,19 @@ impl Place<'_> {
         phrase.is_none() && (is_thing || (language.compared_verb(word).is_some() && self.is_before_comparison()))
     }
 
-    /// Returns whether a comparison with a number follows the first word.
+    /// Returns whether a comparison with a number follows the first word, as in `cost more than 20` and `cost 20 or less`.
     fn is_before_comparison(&self) -> bool {
-        let stems = self.stems();
-        let found = stems.get(1..).and_then(|rest| self.context.language.phrase(rest));
-        found.is_some_and(|(length, meaning)| {
-            let next = self.tokens.get(1 + length);
-            let is_link = next.is_some_and(|next| self.context.language.is_link(&next.lower));
-            let number = next.filter(|_| !is_link).or_else(|| self.tokens.get(2 + length));
-            compares(meaning) && (is_link || number.is_some_and(|next| matches!(next.kind, TokenKind::Number(_))))
+        let (stems, language) = (self.stems(), self.context.language);
+        let is_number = |at: usize| self.tokens.get(at).is_some_and(|next| matches!(next.kind, TokenKind::Number(_)));
+        let phrase = |at: usize| stems.get(at..).and_then(|rest| language.phrase(rest));
+        if is_number(1) {
+            let is_end = |at: usize| matches!(phrase(at), Some((_, Meaning::AtLeast | Meaning::AtMost)));
+            return is_end(2) || is_end(3);
+        }
+        phrase(1).filter(|(_, meaning)| compares(*meaning)).is_some_and(|(length, _)| {
+            // `more than a week`
+            let is_link = self.tokens.get(1 + length).is_some_and(|next| language.is_link(&next.lower));
+            is_link || is_number(1 + length)
         })
     }
 

@@ -231,6 +231,8 @@ impl<'r> Reader<'r> {
     fn time_at(&mut self, at: usize, text: &str, time: TimeItem) -> usize {
         let end = self.items.get(at + 1).map(|item| &item.kind);
         let open = |date: Date| Some(Arc::from(date.to_string()));
+        // `in June at least 500 flights` compares a number.
+        let end = end.filter(|_| !self.is_number(at + 2));
         let range = match (end, time.days) {
             (Some(ItemKind::Word(Meaning::AtLeast)), Some((first, _))) => DraftRange::Between(open(first), None),
             (Some(ItemKind::Word(Meaning::AtMost)), Some((_, last))) => DraftRange::Between(None, open(last)),
@@ -238,6 +240,10 @@ impl<'r> Reader<'r> {
         };
         let text = self.text(at, at + 2);
         1 + self.time(&text, TimeItem { range, days: None, ..time })
+    }
+
+    fn is_number(&self, at: usize) -> bool {
+        matches!(self.items.get(at).map(|item| &item.kind), Some(ItemKind::Number(..)))
     }
 
     fn time(&mut self, text: &str, time: TimeItem) -> usize {

@@ -140,6 +140,9 @@ pub(super) fn line(reading: &Interpretation) -> String {
     if let Some(found) = &draft.range {
         line += &format!(" in {}", range(found));
     }
+    if let Some(time) = &draft.time {
+        line += &format!(" of {time}");
+    }
     if let Some(Comparison::Range(found)) = &draft.compare {
         line += &format!(" vs {}", range(found));
     }

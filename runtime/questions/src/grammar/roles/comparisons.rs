@@ -53,13 +53,16 @@ impl Reader<'_> {
     /// items read, or `None` if no comparison follows.
     pub(super) fn comparison_behind(&mut self, at: usize, number: f64, unit: Option<&Unit>) -> Option<usize> {
         let is_end = |place: usize| match self.items.get(place).map(|item| &item.kind) {
-            Some(ItemKind::Word(meaning @ (Meaning::AtLeast | Meaning::AtMost))) => Some(*meaning),
+            Some(ItemKind::Word(meaning @ (Meaning::AtLeast | Meaning::AtMost))) if !self.is_number(place + 1) => {
+                Some(*meaning)
+            }
             _ => None,
         };
         let values = [(DraftValue::Number(number), unit.cloned())];
         if let Some(meaning) = is_end(at + 1) {
             let text = self.items[at + 1].text.clone();
-            if let Some(index) = self.compared_quality(&text) {
+            let of_verb = || self.verb_quality(at).filter(|_| unit.is_none());
+            if let Some(index) = self.compared_quality(&text).or_else(of_verb) {
                 self.compare((at, at + 2), index, Some(meaning), false, &values, 0.9);
                 return Some(2);
             }
@@ -108,7 +111,10 @@ impl Reader<'_> {
         let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::Equals));
         let Some(item) = self.items[at + 1..].iter().find(|item| !is_filler(item)) else { return false };
         let is_cube = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Cube;
-        candidates.members.iter().any(is_cube) && self.compared_quality(&item.text).is_some()
+        // `products that cost more than 20`
+        let is_verb = matches!(item.kind, ItemKind::Word(Meaning::Verb))
+            && self.language.compared_verb(&item.text.to_lowercase()).is_some();
+        candidates.members.iter().any(is_cube) && (is_verb || self.compared_quality(&item.text).is_some())
     }
 
     /// Returns the candidates that a number with a unit can be compared with.

@@ -30,6 +30,8 @@ impl Reader<'_> {
         while let Some(ItemKind::Word(meaning)) = self.items.get(next).map(|item| &item.kind) {
             match meaning {
                 Meaning::Ignore | Meaning::Verb => {}
+                // The German `von` also links a member and its value.
+                Meaning::From if self.language.is_link(&self.items[next].text.to_lowercase()) => {}
                 Meaning::Equals => (is_announced, is_excluded) = (true, false),
                 Meaning::Not => {
                     (is_negated, is_excluded) = (true, is_excluded || !is_announced);

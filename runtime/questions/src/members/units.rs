@@ -56,7 +56,7 @@ fn of_measures(number: &MemberEntry, entries: &[MemberEntry]) -> Option<Unit> {
 }
 
 /// Returns the unit that a description begins with, as in `Minutes late at departure`. A unit of time is in the plural:
-/// `Hour of departure` is no length.
+/// `Hour of departure` is not a length.
 fn described(entry: &MemberEntry, units: &HashMap<String, Unit>, language: &Language) -> Option<Unit> {
     let first = entry.description.as_ref()?.split(|c: char| !c.is_alphanumeric()).next()?.to_lowercase();
     let stem = language.stem(&first);

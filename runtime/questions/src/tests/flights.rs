@@ -311,6 +311,10 @@ const QUESTIONS: &[(&str, &str)] = &[
         "average departure delay in rain and in fair weather",
         "flights.average_departure_delay by weather.conditions where weather.conditions inList rain,fair",
     ),
+    (
+        "are flights delayed in rain or in fog",
+        "flights.count by weather.conditions where weather.conditions inList rain,fog where delayed",
+    ),
     ("flights in rain or in fog", "flights.count where weather.conditions inList rain,fog"),
     ("flights from JFK and from LGA", "flights.count by flights.origin where flights.origin inList JFK,LGA"),
     ("flights in rain by carrier in fog", "? "),

@@ -105,7 +105,9 @@ impl Reader<'_> {
             list.sets.push(next.clone());
             list.is_compared |= *joiner == Meaning::Versus;
             let is_or = self.language.has(WordList::Or, &text.to_lowercase());
-            list.repeats.push(fillers > 0 && *joiner == Meaning::And && !is_or);
+            // `Are more flights late in rain or in fog?` compares the two.
+            let is_choice = is_or && matches!(self.items[0].kind, ItemKind::Word(Meaning::Equals));
+            list.repeats.push(*joiner == Meaning::And && (is_choice || (fillers > 0 && !is_or)));
             end += fillers + 2;
             list.ends.push(end);
         }
@@ -265,7 +267,7 @@ struct ValueList {
     sets: Vec<Vec<KnownValue>>,
     /// The index of the item after each value.
     ends: Vec<usize>,
-    /// For each value but the first: true if `and` and the words before the first value precede it.
+    /// For each value but the first: true if it has a row of its own, as after `and` with the words before the first value.
     repeats: Vec<bool>,
     /// True if the list compares values, as in `UA vs DL`.
     is_compared: bool,

@@ -318,6 +318,11 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("flights in rain or in fog", "flights.count where weather.conditions inList rain,fog"),
     ("flights from JFK and from LGA", "flights.count by flights.origin where flights.origin inList JFK,LGA"),
     ("flights in rain by carrier in fog", "? "),
+    ("flights from JFK or to LAX", "? LAX"),
+    (
+        "delayed flights from JFK and to LAX",
+        "flights.count where flights.origin equals JFK where flights.dest equals LAX where delayed",
+    ),
     ("flights in July and in August", "flights.count in 2013-07-01..2013-08-31"),
     // Orders of all rows.
     (

@@ -23,7 +23,7 @@ text      orders.voucher_code   | voucher_code; Voucher code
 measure   orders.vouchers_used  | vouchers_used; Orders with voucher | | aggregation=count
 number    orders.amount         | amount; Amount | | unit=euros
 number    orders.quantity       | quantity; Quantity
-number    orders.days_to_deliver | days_to_deliver; Days to deliver | | unit=days
+number    orders.days_to_deliver | days_to_deliver; Days to deliver | delivery period | unit=days
 number    orders.hour           | hour; Hour of day
 boolean   orders.is_returned    | is_returned; Returned
 segment   orders.express        | express; Express orders
@@ -225,6 +225,8 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("revenue of toys goods by brand", "orders.revenue by products.brand where products.category equals Toys"),
     ("revenue of goods", "? goods"),
     ("how much money did we make", "? how much money"),
+    ("deliveries that took longer than a week", "orders.count where orders.days_to_deliver gt 7"),
+    ("deliveries that took 2 weeks or more", "orders.count where orders.days_to_deliver gte 14"),
     ("orders with a quantity of 2 or less", "orders.count where orders.quantity lte 2"),
     ("customers who are 60 or older", "customers.count where customers.age gte 60"),
     ("revenue in Paris and city New York", "? "),

@@ -20,6 +20,13 @@ impl Reader<'_> {
             self.unclear(text, format!("`{text}` is a value of several dimensions"), choices);
             return 1;
         };
+        if let Some(before) = self.alternative_before(at) {
+            let message = format!(
+                "`{before}` and `{text}` belong to different dimensions; a question joins such conditions by `and` only"
+            );
+            self.unclear(text, message, vec![Arc::clone(member)]);
+            return 1;
+        }
         // `flights to JFK` must not select the flights from JFK.
         if let (Some(own), Some(wanted)) = (self.vocabulary.direction(member), self.direction_before(at))
             && own != wanted
@@ -54,6 +61,17 @@ impl Reader<'_> {
         }
         self.filter_values(at..end, member, &found);
         end + usize::from(self.repeats_dimension(end, member)) - at
+    }
+
+    /// Returns the value before `or` and a value that is not a part of its list, as in `from JFK or to LAX`.
+    fn alternative_before(&self, at: usize) -> Option<String> {
+        let is_filler =
+            |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::From | Meaning::To));
+        let mut before = self.items[..at].iter().rev().skip_while(is_filler);
+        let or = before.next().filter(|item| item.kind == ItemKind::Word(Meaning::And))?;
+        let is_or = self.language.has(WordList::Or, &or.text.to_lowercase());
+        let value = before.next().filter(|item| is_or && matches!(item.kind, ItemKind::Value(_)))?;
+        Some(value.text.clone())
     }
 
     /// Returns whether the item after a value names its dimension, as in `Newark airport`.

@@ -78,6 +78,10 @@ impl Place<'_> {
         let skipped = self.tokens.iter().take_while(is_filler).count();
         let Some(TokenKind::Number(number)) = self.tokens.get(skipped).map(|token| token.kind) else { return false };
         let rest = Place { tokens: &self.tokens[skipped..], corrected: &self.corrected[skipped..], ..*self };
+        // `2013 year over year`
+        if self.context.language.phrase(&rest.stems()[1..]).is_some() {
+            return false;
+        }
         matches!(rest.number(number), (_, ItemKind::Number(_, Some(Unit::Named(_)))))
     }
 

@@ -364,6 +364,7 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("flights without a departure delay", "? departure delay"),
     ("flights of 2000 miles or more", "flights.count where flights.distance gte 2000"),
     ("carriers with 1000 flights or fewer", "flights.count by flights.carrier where flights.count lte 1000"),
+    ("flights by month in 2013 year-over-year", "flights.count by month in 2013"),
     ("flights in June or later", "flights.count in 2013-06-01.."),
 ];
 

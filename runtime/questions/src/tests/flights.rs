@@ -365,6 +365,11 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("flights of 2000 miles or more", "flights.count where flights.distance gte 2000"),
     ("carriers with 1000 flights or fewer", "flights.count by flights.carrier where flights.count lte 1000"),
     ("flights by month in 2013 year-over-year", "flights.count by month in 2013"),
+    ("flights of more than 500 miles or less than 100 miles", "? "),
+    (
+        "flights of more than 100 miles and less than 500 miles",
+        "flights.count where flights.distance gt 100 where flights.distance lt 500",
+    ),
     ("flights in June or later", "flights.count in 2013-06-01.."),
 ];
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{MAX_CHOICES, NeededMeasure, Reader, TimeItem};
-use crate::draft::{Aggregation, Comparison, DraftFilter, DraftRange, Unit};
+use crate::draft::{Aggregation, Comparison, DraftFilter, DraftRange, DraftValue, Unit};
 use crate::members::MemberKind;
 
 impl Reader<'_> {
@@ -97,9 +97,13 @@ impl Reader<'_> {
         let is_contradicted =
             |(at, one): &(usize, &&DraftFilter)| selections[at + 1..].iter().any(|other| excludes(one, other));
         let member = selections.iter().enumerate().find(is_contradicted).map(|(_, filter)| Arc::clone(&filter.member));
+        let is_empty = |one: &DraftFilter| filters.iter().any(|other| is_beyond(one, other));
+        let unbounded = filters.iter().find(|one| is_empty(one)).map(|filter| Arc::clone(&filter.member));
+        let member = member.or(unbounded);
         self.draft.filters = filters;
         if let Some(member) = member {
-            let message = format!("`{member}` cannot have two values in one row; write `or` between them");
+            let message =
+                format!("`{member}` cannot meet two conditions that exclude each other; a list of values needs `or`");
             self.unclear("", message, vec![member]);
         }
     }
@@ -247,6 +251,15 @@ impl Reader<'_> {
             piece.meaning.push_str(if order.is_descending { ", descending" } else { ", ascending" });
         }
     }
+}
+
+/// Returns whether the lower bound of a condition is above the upper bound of another one for the same member.
+fn is_beyond(lower: &DraftFilter, upper: &DraftFilter) -> bool {
+    let (&[DraftValue::Number(low)], &[DraftValue::Number(high)]) = (&lower.values[..], &upper.values[..]) else {
+        return false;
+    };
+    let is_pair = matches!(lower.operator, "gt" | "gte") && matches!(upper.operator, "lt" | "lte");
+    is_pair && lower.member == upper.member && low > high
 }
 
 /// Returns the length of a range, such as `1 month` for `this month`.

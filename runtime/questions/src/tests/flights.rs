@@ -370,6 +370,7 @@ const QUESTIONS: &[(&str, &str)] = &[
         "flights of more than 100 miles and less than 500 miles",
         "flights.count where flights.distance gt 100 where flights.distance lt 500",
     ),
+    ("carriers with 5000 or more flights", "flights.count by flights.carrier where flights.count gte 5000"),
     ("flights in June or later", "flights.count in 2013-06-01.."),
 ];
 

@@ -61,6 +61,9 @@ impl Reader<'_> {
         let values = [(DraftValue::Number(number), unit.cloned())];
         if let Some(meaning) = is_end(at + 1) {
             let text = self.items[at + 1].text.clone();
+            if let Some(length) = self.compare_counted(at, at + 2, meaning, &values) {
+                return Some(length);
+            }
             let of_verb = || self.verb_quality(at).filter(|_| unit.is_none());
             if let Some(index) = self.compared_quality(&text).or_else(of_verb) {
                 self.compare((at, at + 2), index, Some(meaning), false, &values, 0.9);
@@ -69,15 +72,28 @@ impl Reader<'_> {
             return unit.and_then(|unit| self.compare_unit((at, at + 2), meaning, &values, unit));
         }
         let meaning = is_end(at + 2)?;
-        let Some(Item { text, kind: ItemKind::Member(candidates), .. }) = self.items.get(at + 1).cloned() else {
+        self.compare_counted(at, at + 1, meaning, &values)
+    }
+
+    /// Compares the member at a place with the number at another place, as in `200 orders or more` and `200 or more orders`.
+    /// Returns the number of items read.
+    fn compare_counted(
+        &mut self,
+        at: usize,
+        place: usize,
+        meaning: Meaning,
+        values: &[(DraftValue, Option<Unit>)],
+    ) -> Option<usize> {
+        let Some(Item { text, kind: ItemKind::Member(candidates), .. }) = self.items.get(place).cloned() else {
             return None;
         };
+        let unit = values.first().and_then(|(_, unit)| unit.as_ref());
         let candidates = self.compared(&candidates, unit);
         if candidates.members.is_empty() {
             return None;
         }
         if let Some(index) = self.pick(&text, &candidates, Role::Any) {
-            self.compare((at, at + 3), index, Some(meaning), false, &values, 1.0);
+            self.compare((at, at + 3), index, Some(meaning), false, values, 1.0);
         }
         Some(3)
     }
@@ -261,10 +277,28 @@ impl Reader<'_> {
         (values, next - at)
     }
 
+    /// Returns whether the items at a place are a number, a member and a comparison, as in `200 orders or more` and `200 or
+    /// more orders`.
+    pub(super) fn counts_behind(&self, at: usize) -> bool {
+        let is_end = |at: usize| {
+            let kind = self.items.get(at).map(|item| &item.kind);
+            matches!(kind, Some(ItemKind::Word(Meaning::AtLeast | Meaning::AtMost)))
+        };
+        let is_value = |at: usize| {
+            use MemberKind::{Measure, Metric, Number};
+            let Some(ItemKind::Member(found)) = self.items.get(at).map(|item| &item.kind) else { return false };
+            found.members.iter().any(|index| matches!(self.vocabulary.entry(*index).kind, Number | Measure | Metric))
+        };
+        self.is_number(at) && ((is_end(at + 1) && is_value(at + 2)) || (is_value(at + 1) && is_end(at + 2)))
+    }
+
     /// Returns whether the comparison after a member has a member of its own, as in `more than 1000 flights`.
     pub(super) fn compares_next_member(&self, at: usize) -> bool {
         let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::Verb));
         let comparison = at + 1 + self.items[at + 1..].iter().take_while(is_filler).count();
+        if self.counts_behind(comparison) {
+            return true;
+        }
         use Meaning::{AtLeast, AtMost, Less, More};
         let compares = |item: &Item| matches!(item.kind, ItemKind::Word(More | AtLeast | Less | AtMost));
         if !self.items.get(comparison).is_some_and(compares) {

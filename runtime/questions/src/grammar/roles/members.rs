@@ -310,13 +310,9 @@ impl Reader<'_> {
             )
         };
         let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::Verb));
-        let mut behind = self.items[at + 1..].iter().skip_while(is_filler);
-        let next = behind.next();
-        // `carriers with 1000 flights or more`
-        let is_behind = matches!(next.map(|item| &item.kind), Some(ItemKind::Number(..)))
-            && matches!(behind.next().map(|item| &item.kind), Some(ItemKind::Member(_)))
-            && matches!(behind.next().map(|item| &item.kind), Some(ItemKind::Word(Meaning::AtLeast | Meaning::AtMost)));
-        let is_followed = (is_behind || next.is_some_and(compares)) && !self.compares_quality_of_rows(at);
+        let next = at + 1 + self.items[at + 1..].iter().take_while(is_filler).count();
+        let is_compared = self.counts_behind(next) || self.items.get(next).is_some_and(compares);
+        let is_followed = is_compared && !self.compares_quality_of_rows(at);
         is_followed && candidates.members.iter().any(is_text)
     }
 

@@ -17,7 +17,9 @@
 //! values, or a time without a year, the caller of this module looks them up and reads the question once more.
 
 mod items;
+mod place;
 mod roles;
+mod split;
 mod values;
 
 use jiff::civil::Date;
@@ -42,6 +44,6 @@ pub fn read(
 ) -> Result<Interpretation, QuestionError> {
     let tokens = tokens(question, language)?;
     let context = items::Context { vocabulary, values, language, newest };
-    let items = items::items(&tokens, context);
+    let items = split::items(&tokens, context);
     Ok(roles::Reader::new(context, items).read())
 }

@@ -8,6 +8,8 @@ use std::sync::OnceLock;
 
 use crate::draft::{Aggregation, Desired};
 
+mod parse;
+
 /// The smallest number of characters of a word's root.
 const MIN_ROOT_CHARS: usize = 4;
 
@@ -112,6 +114,28 @@ pub(crate) struct Superlative {
     /// number of rows ranks.
     pub(crate) qualities: Vec<String>,
     pub(crate) is_descending: bool,
+    /// The direction for measures in units of time, if the adjective also orders them: the slowest delivery takes the
+    /// longest time.
+    pub(crate) is_descending_in_time: Option<bool>,
+}
+
+/// Lists of single words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum WordList {
+    /// Words that link the words of a name, such as `of`.
+    Links,
+    /// Words before the unit of an answer, such as `in`.
+    UnitWords,
+    /// Words after the end of the order that comes first, as in `worst first`.
+    First,
+    /// Words that join alternatives.
+    Or,
+    /// Words between a measure and the rows that it is about, such as `of`.
+    Possession,
+    /// Words for a missing value, such as `without`.
+    Lack,
+    /// Nouns that add nothing to a value before them, such as `goods`.
+    Things,
 }
 
 /// A day that has a name.
@@ -122,79 +146,6 @@ pub(crate) enum NamedDay {
     /// A month, the number of a weekday in it (negative from its end), and the weekday from 1 for Monday.
     Weekday(i8, i8, i8),
 }
-
-const MEANINGS: [(&str, Meaning); 70] = [
-    ("group", Meaning::Group),
-    ("and", Meaning::And),
-    ("top", Meaning::Top),
-    ("bottom", Meaning::Bottom),
-    ("best", Meaning::Best),
-    ("worst", Meaning::Worst),
-    ("average", Meaning::Aggregate(Aggregation::Average)),
-    ("total", Meaning::Aggregate(Aggregation::Sum)),
-    ("maximum", Meaning::Aggregate(Aggregation::Maximum)),
-    ("minimum", Meaning::Aggregate(Aggregation::Minimum)),
-    ("distinct", Meaning::Aggregate(Aggregation::CountDistinct)),
-    ("ascending", Meaning::Ascending),
-    ("descending", Meaning::Descending),
-    ("sort", Meaning::Sort),
-    ("rank", Meaning::Rank),
-    ("more", Meaning::More),
-    ("at_least", Meaning::AtLeast),
-    ("less", Meaning::Less),
-    ("at_most", Meaning::AtMost),
-    ("between", Meaning::Between),
-    ("equals", Meaning::Equals),
-    ("not", Meaning::Not),
-    ("contains", Meaning::Contains),
-    ("starts_with", Meaning::StartsWith),
-    ("ends_with", Meaning::EndsWith),
-    ("missing", Meaning::Missing),
-    ("since", Meaning::Since),
-    ("until", Meaning::Until),
-    ("before", Meaning::Before),
-    ("after", Meaning::After),
-    ("from", Meaning::From),
-    ("to", Meaning::To),
-    ("last", Meaning::Last),
-    ("this", Meaning::This),
-    ("today", Meaning::Today),
-    ("yesterday", Meaning::Yesterday),
-    ("versus", Meaning::Versus),
-    ("compare", Meaning::Compare),
-    ("previous_period", Meaning::PreviousPeriod),
-    ("year_over_year", Meaning::YearOverYear),
-    ("share", Meaning::Share),
-    ("which", Meaning::Which),
-    ("how_many", Meaning::HowMany),
-    ("how_much", Meaning::HowMuch),
-    ("how", Meaning::How),
-    ("change", Meaning::Change),
-    ("seasons", Meaning::Season),
-    ("weekdays", Meaning::Weekday),
-    ("ignore", Meaning::Ignore),
-    ("verbs", Meaning::Verb),
-    ("percent", Meaning::Percent),
-    ("half", Meaning::Half),
-    ("am", Meaning::Am),
-    ("pm", Meaning::Pm),
-    ("o_clock", Meaning::OClock),
-    ("second", Meaning::Second),
-    ("minute", Meaning::Minute),
-    ("hour", Meaning::Hour),
-    ("day", Meaning::Day),
-    ("week", Meaning::Week),
-    ("month", Meaning::Month),
-    ("quarter", Meaning::Quarter),
-    ("year", Meaning::Year),
-    ("daily", Meaning::Daily),
-    ("weekly", Meaning::Weekly),
-    ("monthly", Meaning::Monthly),
-    ("quarterly", Meaning::Quarterly),
-    ("yearly", Meaning::Yearly),
-    ("hourly", Meaning::Hourly),
-    ("over_time", Meaning::OverTime),
-];
 
 /// The words of a language.
 #[derive(Debug)]
@@ -207,13 +158,14 @@ pub struct Language {
     numbers: HashMap<String, f64>,
     /// Numbers that order periods, such as `second`.
     ordinals: HashMap<String, u8>,
-    /// The words that link the words of a name, such as `of`.
-    links: Vec<String>,
-    /// The words before the unit of an answer, such as `in`.
-    unit_words: Vec<String>,
+    lists: HashMap<WordList, Vec<String>>,
     superlatives: Vec<Superlative>,
     /// The words of comparisons such as `older`, with the stems of the words for their qualities.
     comparatives: HashMap<String, Vec<String>>,
+    /// The verbs before comparisons such as `cost more than`, with the stems of the words for their qualities.
+    compared_verbs: HashMap<String, Vec<String>>,
+    /// The stems of the words for units with a sign, such as `degree`, with the names of these units.
+    unit_names: HashMap<String, Vec<String>>,
     named_days: Vec<NamedDay>,
     /// The roots of words in the names of measures of which high or low values are desired.
     desired: Vec<(Vec<String>, Desired)>,
@@ -242,152 +194,6 @@ impl Language {
 
     pub fn code(&self) -> &'static str {
         self.name
-    }
-
-    fn parse(name: &'static str, text: &str) -> Language {
-        let mut language = Language {
-            name,
-            endings: Vec::new(),
-            derivations: Vec::new(),
-            numbers: HashMap::new(),
-            ordinals: HashMap::new(),
-            links: Vec::new(),
-            unit_words: Vec::new(),
-            superlatives: Vec::new(),
-            comparatives: HashMap::new(),
-            named_days: Vec::new(),
-            desired: Vec::new(),
-            directions: HashMap::new(),
-            same: HashMap::new(),
-            phrases: HashMap::new(),
-        };
-        let lines = || text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(": "));
-        // Stems depend on the endings, and roots on the derivations.
-        for first in ["endings", "same", "derivations"] {
-            lines().filter(|(key, _)| *key == first).for_each(|(key, list)| language.add_line(key, list));
-        }
-        lines().for_each(|(key, list)| language.add_line(key, list));
-        for phrases in language.phrases.values_mut() {
-            phrases.sort_by_key(|(stems, _)| std::cmp::Reverse(stems.len()));
-        }
-        language
-    }
-
-    /// Adds a line of the data file. Unknown keys are ignored; a test compares the keys with the meanings.
-    fn add_line(&mut self, key: &str, list: &str) {
-        let parts: Vec<&str> = list.split('|').map(str::trim).collect();
-        match key {
-            "endings" => self.add_endings(&parts),
-            "same" => self.add_synonyms(&parts),
-            "derivations" => {
-                self.derivations = parts.iter().map(|part| (*part).to_owned()).collect();
-                self.derivations.sort_by_key(|ending| std::cmp::Reverse(ending.len()));
-            }
-            "numbers" => {
-                let named = (0_u32..).zip(parts);
-                self.numbers.extend(named.map(|(number, word)| (word.to_owned(), f64::from(number))));
-            }
-            "ordinals" => {
-                let words =
-                    (1_u8..).zip(parts).flat_map(|(number, words)| words.split(' ').map(move |of| (of, number)));
-                self.ordinals.extend(words.map(|(word, number)| (word.to_owned(), number)));
-            }
-            "from_names" => self.add_directions(&parts, Direction::From),
-            "to_names" => self.add_directions(&parts, Direction::To),
-            "desired_high" => self.add_desired(&parts, Desired::High),
-            "desired_low" => self.add_desired(&parts, Desired::Low),
-            "superlatives_high" => parts.iter().for_each(|part| self.add_superlative(part, true, Meaning::Superlative)),
-            "superlatives_low" => parts.iter().for_each(|part| self.add_superlative(part, false, Meaning::Superlative)),
-            "how_qualities" => parts.iter().for_each(|part| self.add_superlative(part, true, Meaning::Quality)),
-            "comparatives" => parts.iter().for_each(|part| self.add_comparative(part)),
-            "unit_words" => self.unit_words = parts.iter().map(|part| (*part).to_owned()).collect(),
-            "links" => self.links = parts.iter().map(|part| (*part).to_owned()).collect(),
-            "verbs" => list.split_whitespace().for_each(|verb| self.add(verb, Meaning::Verb)),
-            "named_days" => parts.iter().for_each(|part| self.add_named_day(part)),
-            "parts_of_day" => parts.iter().for_each(|part| self.add_part_of_day(part)),
-            "months" => {
-                for (number, names) in (1_u8..).zip(parts) {
-                    names.split(' ').for_each(|month| self.add(month, Meaning::MonthName(number)));
-                }
-            }
-            _ => {
-                let found = MEANINGS.into_iter().find(|(known, _)| *known == key);
-                if let Some((_, meaning)) = found {
-                    parts.iter().for_each(|phrase| self.add(phrase, meaning));
-                }
-            }
-        }
-    }
-
-    fn add_endings(&mut self, parts: &[&str]) {
-        let pairs = parts.iter().map(|ending| ending.split_once('>').unwrap_or((ending, "")));
-        self.endings = pairs.map(|(ending, replacement)| (ending.to_owned(), replacement.to_owned())).collect();
-        self.endings.sort_by_key(|(ending, _)| std::cmp::Reverse(ending.len()));
-    }
-
-    fn add_synonyms(&mut self, parts: &[&str]) {
-        for (word, same) in parts.iter().filter_map(|pair| pair.split_once('>')) {
-            let (word, same) = (self.without_ending(word), self.without_ending(same));
-            self.same.insert(word, same);
-        }
-    }
-
-    fn add_directions(&mut self, parts: &[&str], direction: Direction) {
-        let stems: Vec<String> = parts.iter().map(|word| self.stem(word)).collect();
-        self.directions.extend(stems.into_iter().map(|stem| (stem, direction)));
-    }
-
-    fn add_desired(&mut self, parts: &[&str], desired: Desired) {
-        let roots_of = |phrase: &&str| phrase.split(' ').map(|word| self.root(&self.stem(word))).collect();
-        let phrases: Vec<Vec<String>> = parts.iter().map(roots_of).collect();
-        self.desired.extend(phrases.into_iter().map(|roots| (roots, desired)));
-    }
-
-    /// Adds a line part such as `fastest>speed velocity` or `how fast>speed velocity`.
-    fn add_superlative(&mut self, part: &str, is_descending: bool, meaning: fn(u16) -> Meaning) {
-        let (phrases, qualities) = part.split_once('>').unwrap_or((part, ""));
-        let qualities = qualities.split_whitespace().map(|word| self.stem(word)).collect();
-        let Ok(index) = u16::try_from(self.superlatives.len()) else { return };
-        self.superlatives.push(Superlative { qualities, is_descending });
-        phrases.split('/').for_each(|phrase| self.add(phrase, meaning(index)));
-    }
-
-    /// Adds a line part such as `older>age`.
-    fn add_comparative(&mut self, part: &str) {
-        let (words, qualities) = part.split_once('>').unwrap_or((part, ""));
-        let qualities: Vec<String> = qualities.split_whitespace().map(|word| self.stem(word)).collect();
-        self.comparatives.extend(words.split('/').map(|word| (word.to_owned(), qualities.clone())));
-    }
-
-    /// Adds a day such as `christmas day=12-25`, or `labor day=09-1-1` for the first Monday of September.
-    fn add_named_day(&mut self, part: &str) {
-        let Some((name, date)) = part.split_once('=') else { return };
-        let numbers: Vec<i8> = date.split('/').filter_map(|number| number.parse().ok()).collect();
-        let day = match numbers[..] {
-            [month, day] => NamedDay::Fixed(month, day),
-            [month, nth, weekday] => NamedDay::Weekday(month, nth, weekday),
-            _ => return,
-        };
-        let Ok(index) = u16::try_from(self.named_days.len()) else { return };
-        self.named_days.push(day);
-        self.add(name, Meaning::NamedDay(index));
-    }
-
-    /// Adds a part of the day such as `morning=5-11`.
-    fn add_part_of_day(&mut self, part: &str) {
-        if let Some((name, hours)) = part.split_once('=')
-            && let Some((first, last)) = hours.split_once('-')
-            && let (Ok(first), Ok(last)) = (first.parse(), last.parse())
-        {
-            name.split('/').for_each(|name| self.add(name, Meaning::PartOfDay(first, last)));
-        }
-    }
-
-    fn add(&mut self, phrase: &str, meaning: Meaning) {
-        let stems: Vec<String> = phrase.split_whitespace().map(|word| self.stem(word)).collect();
-        if let Some(first) = stems.first().cloned() {
-            self.phrases.entry(first).or_default().push((stems, meaning));
-        }
     }
 
     /// Returns the stem of a word in lower case: the word without its ending. Synonyms have the same stem.
@@ -434,22 +240,39 @@ impl Language {
 
     /// Returns whether a word links the words of a name, as in `hour of departure`.
     pub(crate) fn is_link(&self, word: &str) -> bool {
-        self.links.iter().any(|link| link == word)
+        self.has(WordList::Links, word)
     }
 
     /// Returns whether a word announces the unit of an answer, as in `in miles`.
     pub(crate) fn is_unit_word(&self, word: &str) -> bool {
-        self.unit_words.iter().any(|known| known == word)
+        self.has(WordList::UnitWords, word)
+    }
+
+    /// Returns whether a list contains a word in lower case.
+    pub(crate) fn has(&self, list: WordList, word: &str) -> bool {
+        self.lists.get(&list).is_some_and(|words| words.iter().any(|known| known == word))
+    }
+
+    /// Returns the stems of the words for the quality that a verb before a comparison compares; `None` for other words.
+    pub(crate) fn compared_verb(&self, word: &str) -> Option<&[String]> {
+        self.compared_verbs.get(word).map(Vec::as_slice)
+    }
+
+    /// Returns the stems of the words that name a unit, such as `degree` for `°F`.
+    pub(crate) fn words_for_unit(&self, unit: &str) -> impl Iterator<Item = &str> {
+        let is_named = move |names: &Vec<String>| names.iter().any(|name| name.eq_ignore_ascii_case(unit));
+        self.unit_names.iter().filter(move |(_, names)| is_named(names)).map(|(stem, _)| stem.as_str())
     }
 
     pub(crate) fn superlative(&self, index: u16) -> Option<&Superlative> {
         self.superlatives.get(usize::from(index))
     }
 
-    /// Returns the stems of the words for the quality that a comparison such as `older than` compares; none for others.
+    /// Returns the stems of the words for the quality that a comparison such as `older than` or `or older` compares;
+    /// none for others.
     pub(crate) fn compared_quality(&self, phrase: &str) -> &[String] {
-        let first = phrase.split(' ').next().map(str::to_lowercase).unwrap_or_default();
-        self.comparatives.get(&first).map_or(&[], Vec::as_slice)
+        let lower = phrase.to_lowercase();
+        lower.split(' ').find_map(|word| self.comparatives.get(word)).map_or(&[], Vec::as_slice)
     }
 
     pub(crate) fn named_day(&self, index: u16) -> Option<NamedDay> {
@@ -521,6 +344,7 @@ pub(crate) fn nearest<'w>(word: &str, known: impl Iterator<Item = &'w str>) -> O
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
+    use super::parse::{LISTS, MEANINGS};
     use super::*;
 
     #[test]
@@ -530,6 +354,9 @@ mod tests {
             for (name, meaning) in MEANINGS {
                 let has_meaning = language.phrases.values().flatten().any(|(_, known)| *known == meaning);
                 assert!(has_meaning, "{code}: {name}");
+            }
+            for (name, list) in LISTS {
+                assert!(language.lists.get(&list).is_some_and(|words| !words.is_empty()), "{code}: {name}");
             }
             for month in 1..=12 {
                 let is_named =

@@ -7,6 +7,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+mod units;
+
 use crate::draft::{Aggregation, Desired, Unit};
 use crate::language::{Direction, Language, nearest};
 
@@ -66,6 +68,9 @@ pub struct MemberEntry {
     pub aggregation: Option<Aggregation>,
     /// The dimension whose values a measure combines.
     pub combines: Option<Arc<str>>,
+    /// The boolean dimension that is true for the rows that a measure counts, if it is the measure's only condition.
+    pub counted_if: Option<Arc<str>>,
+    pub description: Option<Arc<str>>,
     /// True if the values of a measure or metric are shares, as rates are.
     pub is_share: bool,
     /// The dimension that names the rows of a cube.
@@ -148,13 +153,13 @@ pub(crate) struct MemberMatch {
 impl Vocabulary {
     pub fn new(entries: Vec<MemberEntry>, language: &Language) -> Self {
         let mut vocabulary = Vocabulary {
-            entries,
+            units: units::named(&entries, language),
+            entries: units::completed(entries, language),
             phrases: HashMap::new(),
             by_stem: HashMap::new(),
             by_root: HashMap::new(),
             roots: Vec::new(),
             joined: HashMap::new(),
-            units: HashMap::new(),
             directions: HashMap::new(),
         };
         let add = |of: &mut Vec<usize>, member: usize| {
@@ -163,11 +168,6 @@ impl Vocabulary {
             }
         };
         for (member, entry) in vocabulary.entries.iter().enumerate() {
-            if let Some(unit @ Unit::Named(name)) = &entry.unit
-                && let [stem] = &stems_of(name, language)[..]
-            {
-                vocabulary.units.insert(stem.clone(), unit.clone());
-            }
             if entry.kind == MemberKind::Cube {
                 vocabulary.joined.insert(Arc::clone(&entry.name), entry.joined.clone());
             }

@@ -539,3 +539,25 @@ fn another_language_is_a_list_of_words() {
     assert_eq!(groups(&reading.draft), ["flights.carrier"]);
     assert_eq!(reading.draft.range, Some(DraftRange::Words("last month".into())));
 }
+
+#[test]
+fn lists_and_orders_are_read_in_german() {
+    let german = Language::named("de").unwrap();
+    let known = |value: &str| KnownValue { member: "flights.origin".into(), value: value.into(), rows: None };
+    let values = KnownValues { values: vec![known("JFK"), known("EWR")], searched: Vec::new() };
+    let found = |question: &str| {
+        let reading = read(question, &vocabulary(german), &values, german, date(2013, 7, 15)).unwrap();
+        assert_eq!(reading.clarifications, [], "{question}");
+        reading.draft
+    };
+    let list = ("flights.origin", "inList", vec![text("JFK"), text("EWR")]);
+    assert_eq!(filters(&found("flights von JFK und von EWR")), std::slice::from_ref(&list));
+    assert_eq!(groups(&found("flights von JFK und von EWR")), ["flights.origin"]);
+    assert_eq!(filters(&found("flights von JFK oder von EWR")), [list]);
+    assert_eq!(groups(&found("flights von JFK oder von EWR")), [] as [&str; 0]);
+    let order = found("cancellation rate nach carrier, schlechteste zuerst").order;
+    assert_eq!(order, Some(DraftOrder { member: "cancellation_rate".into(), is_descending: true }));
+    let over = ("flights.departure_delay", "gte", vec![DraftValue::Number(120.0)]);
+    assert_eq!(filters(&found("flights mit departure delay von 2 Stunden oder mehr")), [over]);
+    assert_eq!(filters(&found("flights ohne origin")), [("flights.origin", "notSet", Vec::new())]);
+}

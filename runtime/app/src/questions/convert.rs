@@ -36,7 +36,7 @@ pub(super) fn query(access: &Access<'_>, reading: &Interpretation) -> Result<Sem
             None => dimensions.push(member),
         }
     }
-    let day = own_day(access, reading);
+    let day = named_time(access, reading)?.or_else(|| own_day(access, reading));
     let range = draft.range.as_ref().map(date_range);
     let mut time_range = range.map(|range| TimeRange { member: None, granularity: None, range });
     if let Some(step) = step.filter(|_| time_dimensions.is_empty()) {
@@ -78,6 +78,14 @@ fn is_time(access: &Access<'_>, name: &str) -> bool {
     found.is_some_and(|(cube, name)| {
         cube.dimensions.iter().any(|dimension| &*dimension.name == name && dimension.ty == DimensionType::Time)
     })
+}
+
+/// Returns the time dimension that the question names, unless it is the primary one of its cube.
+fn named_time(access: &Access<'_>, reading: &Interpretation) -> Result<Option<MemberRef>, QueryError> {
+    let Some(name) = &reading.draft.time else { return Ok(None) };
+    let primary = primary_time(access, reading).ok();
+    let named: MemberRef = name.parse()?;
+    Ok(Some(named).filter(|named| primary.as_ref() != Some(named)))
 }
 
 /// Returns the date that the times of a query refer to instead of the primary time dimension. It is none if a value of

@@ -12,6 +12,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
 use jiff::civil::Date;
 use terrane_compiler::Access;
+use terrane_compiler::model::Cube;
 use terrane_compiler::query::{Filter, MemberRef, OrderBy, QueryError, SemanticQuery, TimeDimension};
 use terrane_compiler::types::{Operator, Value};
 use terrane_questions::{Interpretation, KnownValue, KnownValues, Lookup, SearchedWord};
@@ -27,6 +28,8 @@ const MAX_SPELLINGS: usize = 16;
 const MAX_DIMENSIONS: usize = 16;
 /// The largest number of values that one lookup returns.
 const MAX_VALUES: u64 = 100;
+/// The largest number of cubes whose newest rows are looked up, if the cube of the question is unknown.
+const MAX_DATED_CUBES: usize = 8;
 /// The largest number of values of one dimension whose rows are counted.
 const MAX_COUNTED: usize = 20;
 
@@ -124,16 +127,32 @@ impl Lookups<'_> {
         Ok(())
     }
 
-    /// Returns the date of the newest data of the cube that a question is about; `None` if it is unknown.
+    /// Returns the date of the newest data of the cube that a question is about, or of all cubes if its cube is unknown or
+    /// has no time. Returns `None` if there are no dates.
     ///
     /// # Errors
     /// The warehouse does not answer.
     pub(super) async fn newest(&self, reading: &Interpretation) -> Result<Option<Date>, QueryRunError> {
-        let cube = reading.cube.as_deref().and_then(|name| metadata::cube(self.access, name));
-        let Some((cube, (time, step))) = cube.and_then(|cube| Some((cube, convert::newest_of(self.access, cube)?)))
-        else {
-            return Ok(None);
-        };
+        let mut newest = None;
+        for cube in self.dated_cubes(reading) {
+            newest = newest.max(self.newest_in(cube).await?);
+        }
+        Ok(newest)
+    }
+
+    /// Returns the cube of a question, if it has a time, or else the cubes whose data may be meant: all with a time.
+    fn dated_cubes(&self, reading: &Interpretation) -> Vec<&Cube> {
+        let is_dated = |cube: &&Cube| convert::newest_of(self.access, cube).is_some();
+        let own = reading.cube.as_deref().and_then(|name| metadata::cube(self.access, name)).filter(is_dated);
+        match own {
+            Some(cube) => vec![cube],
+            None => metadata::cubes(self.access).filter(is_dated).take(MAX_DATED_CUBES).collect(),
+        }
+    }
+
+    /// Returns the date of the newest row of a cube; `None` if it is unknown.
+    async fn newest_in(&self, cube: &Cube) -> Result<Option<Date>, QueryRunError> {
+        let Some((time, step)) = convert::newest_of(self.access, cube) else { return Ok(None) };
         let member: MemberRef = format!("{}.{}", cube.name, time.name).parse()?;
         let column: MemberRef = format!("{}.{}.{}", cube.name, time.name, step.as_str()).parse()?;
         let query = SemanticQuery {

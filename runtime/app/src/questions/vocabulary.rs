@@ -54,6 +54,7 @@ pub(super) fn entries(access: &Access<'_>, artifacts: &[Arc<ArtifactText>]) -> V
                 phrases,
                 synonyms,
                 unit,
+                description: presentation.description.clone(),
                 is_share,
                 ..MemberEntry::default()
             }
@@ -62,6 +63,7 @@ pub(super) fn entries(access: &Access<'_>, artifacts: &[Arc<ArtifactText>]) -> V
         entries.extend(measures.map(|of| MemberEntry {
             aggregation: aggregation_of(of),
             combines: combined_by(access, cube, of),
+            counted_if: condition_of(access, cube, of),
             ..member(&of.name, MemberKind::Measure, &of.presentation)
         }));
         let dimensions = metadata::dimensions(access, cube);
@@ -181,6 +183,16 @@ fn combined_by(access: &Access<'_>, cube: &Cube, measure: &Measure) -> Option<Ar
     };
     let found = metadata::dimensions(access, cube).find(is_combined)?;
     Some(format!("{}.{}", cube.name, found.name).into())
+}
+
+/// Returns the boolean dimension of a cube that is the only condition of a measure, as in `filters: [{sql: "{paid}"}]`.
+fn condition_of(access: &Access<'_>, cube: &Cube, measure: &Measure) -> Option<Arc<str>> {
+    let MeasureKind::Aggregate(aggregate) = &measure.kind else { return None };
+    let [filter] = &aggregate.filters[..] else { return None };
+    let [SqlPart::Dimension(id)] = &filter.parts[..] else { return None };
+    let name = (id.cube == cube.id).then(|| Arc::clone(&access.model().dimension(*id).name))?;
+    let is_shown = |of: &Dimension| of.name == name && of.ty == DimensionType::Boolean;
+    metadata::dimensions(access, cube).any(is_shown).then(|| format!("{}.{name}", cube.name).into())
 }
 
 /// Returns the dimension that names the rows of a cube: `name`, the dimension with the cube's title, or the only key.

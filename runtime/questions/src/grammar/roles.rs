@@ -5,10 +5,13 @@
 //! item.
 
 mod choice;
+mod comparisons;
 mod conditions;
+mod cube;
 mod extremes;
 mod finish;
 mod hours;
+mod implied;
 mod known_values;
 mod members;
 mod ranking;
@@ -16,7 +19,6 @@ mod routes;
 mod shares;
 mod words;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::civil::Date;
@@ -28,7 +30,7 @@ use crate::draft::{
     Lookup, Piece, Unit,
 };
 use crate::language::{Language, Meaning};
-use crate::members::{KnownValues, MemberKind, Vocabulary};
+use crate::members::{KnownValues, Vocabulary};
 use crate::spelling::{fragments, spelled};
 
 /// The largest number of choices of a clarification.
@@ -86,6 +88,8 @@ struct State {
     superlative: Option<Ranking>,
     /// The word `best` (true) or `worst` (false), whose direction depends on the measure.
     rated: Option<(bool, String)>,
+    /// True after `worst first`: all rows are wanted.
+    orders_all: bool,
     /// The text of the ranked group, if it is in the singular: only its first row is wanted.
     single: Option<String>,
     /// The units that the question names for its answer.
@@ -124,6 +128,8 @@ struct Ranking {
     text: String,
     /// The members with the adjective as their name.
     candidates: Option<Candidates>,
+    /// True if the word only orders the rows, as in `fastest first`.
+    is_first: bool,
 }
 
 /// The role for which a member is picked.
@@ -138,7 +144,7 @@ enum Role {
 impl<'r> Reader<'r> {
     pub(super) fn new(context: Context<'r>, items: Vec<Item>) -> Self {
         let Context { vocabulary, values, language, newest } = context;
-        let main_cube = main_cube(vocabulary, &items);
+        let main_cube = cube::main_cube(vocabulary, &items);
         // `on average` after the last member belongs to the members before it.
         let is_member = |item: &Item| matches!(item.kind, ItemKind::Member(_));
         let last_member = items.iter().rposition(is_member).unwrap_or(0);
@@ -175,6 +181,7 @@ impl<'r> Reader<'r> {
         let is_unknown = |item: &&Item| matches!(item.kind, ItemKind::Unknown | ItemKind::Quoted);
         let unknown = self.items.iter().filter(is_unknown).map(|item| item.text.clone()).collect();
         let is_dated = |item: &Item| matches!(&item.kind, ItemKind::Time(time) if time.is_dated);
+        let cube = self.cube_of_values().or(self.main_cube);
         Interpretation {
             lookups: lookups(&self.items, self.language),
             is_dated: self.items.iter().any(is_dated),
@@ -183,8 +190,18 @@ impl<'r> Reader<'r> {
             confidence,
             clarifications: self.clarifications,
             unknown,
-            cube: self.main_cube,
+            cube,
         }
+    }
+
+    /// Returns the cube of the measures, if the question is about one cube that the main cube does not reach.
+    fn cube_of_values(&self) -> Option<Arc<str>> {
+        let of = |name: &Arc<str>| self.vocabulary.index_of(name).map(|index| self.vocabulary.entry(index));
+        let mut cubes = self.draft.values.iter().map(|name| of(name)?.cube.clone());
+        let first = cubes.next()??;
+        let main = self.main_cube.as_ref()?;
+        let is_only = cubes.all(|cube| cube.as_ref() == Some(&first));
+        (is_only && !self.vocabulary.is_joined(main, &first)).then_some(first)
     }
 
     /// Reads the items at a place. Returns the number of items that it read.
@@ -196,18 +213,37 @@ impl<'r> Reader<'r> {
         match item.kind {
             ItemKind::Word(meaning) => self.word(at, &item.text, meaning),
             ItemKind::Superlative(index, is_first, candidates) => {
-                self.superlative(at, Ranking { index, text: item.text, candidates }, is_first)
+                self.superlative(at, Ranking { index, text: item.text, candidates, is_first })
             }
             ItemKind::Step(step, is_group) => {
                 self.state.groups = is_group;
                 self.step_or_hour(at, &item.text, step)
             }
-            ItemKind::Time(time) => self.time(&item.text, time),
+            ItemKind::Time(time) => self.time_at(at, &item.text, time),
             ItemKind::Number(number, ref unit) => self.number(at, &item.text, number, unit.as_ref()),
             ItemKind::Value(values) => self.known_value(at, &item.text, &values),
             ItemKind::Quoted | ItemKind::Unknown => self.value_alone(at, &item.text),
             ItemKind::Member(candidates) => self.member(at, &item.text, &candidates),
         }
+    }
+
+    /// Reads a time, with a word such as `or later` behind it. Returns the number of items read.
+    fn time_at(&mut self, at: usize, text: &str, time: TimeItem) -> usize {
+        let end = self.items.get(at + 1).map(|item| &item.kind);
+        let open = |date: Date| Some(Arc::from(date.to_string()));
+        // `in June at least 500 flights` compares a number.
+        let end = end.filter(|_| !self.is_number(at + 2));
+        let range = match (end, time.days) {
+            (Some(ItemKind::Word(Meaning::AtLeast)), Some((first, _))) => DraftRange::Between(open(first), None),
+            (Some(ItemKind::Word(Meaning::AtMost)), Some((_, last))) => DraftRange::Between(None, open(last)),
+            _ => return self.time(text, time),
+        };
+        let text = self.text(at, at + 2);
+        1 + self.time(&text, TimeItem { range, days: None, ..time })
+    }
+
+    fn is_number(&self, at: usize) -> bool {
+        matches!(self.items.get(at).map(|item| &item.kind), Some(ItemKind::Number(..)))
     }
 
     fn time(&mut self, text: &str, time: TimeItem) -> usize {
@@ -275,57 +311,6 @@ impl<'r> Reader<'r> {
     }
 }
 
-/// The cube and the kind of a member that an item may mean; `None` for a metric.
-type CubeMember<'v> = (Option<&'v Arc<str>>, MemberKind);
-
-/// The points of a cube for an item that can only mean its measures. Measures score more than dimensions, because
-/// several cubes often have the same dimensions.
-const POINTS_OF_MEASURES: i32 = 10;
-/// The points of a cube for an item that can only mean its members.
-const POINTS_OF_DIMENSIONS: i32 = 1;
-/// The points of a cube for its own name.
-const POINTS_OF_NAME: i32 = 3;
-/// The points of a cube for an item that cannot be combined with it.
-const POINTS_OF_FOREIGN: i32 = -5;
-
-/// Returns the cube that the items fit best. Items whose members all belong to one cube count most. A cube that cannot
-/// be combined with an item loses.
-fn main_cube(vocabulary: &Vocabulary, items: &[Item]) -> Option<Arc<str>> {
-    let mut named: Vec<Vec<CubeMember<'_>>> = Vec::new();
-    for item in items {
-        let members: Vec<usize> = match &item.kind {
-            ItemKind::Member(candidates) => candidates.members.clone(),
-            ItemKind::Value(values) => values.iter().filter_map(|known| vocabulary.index_of(&known.member)).collect(),
-            _ => continue,
-        };
-        let of = |index: usize| (vocabulary.entry(index).cube.as_ref(), vocabulary.entry(index).kind);
-        named.push(members.into_iter().map(of).collect());
-    }
-    let mut scores: BTreeMap<&Arc<str>, i32> = BTreeMap::new();
-    for cube in named.iter().flatten().filter_map(|(cube, _)| *cube) {
-        scores.entry(cube).or_insert_with(|| named.iter().map(|members| score(vocabulary, cube, members)).sum());
-    }
-    // A cube without points is the best one only if all others have fewer.
-    let most = *scores.values().max()?;
-    let mut best = scores.into_iter().filter(|(_, score)| *score == most).map(|(cube, _)| cube);
-    let last = best.next_back()?;
-    (most > 0 || best.next().is_none()).then(|| Arc::clone(last))
-}
-
-/// Returns the points that the members of an item give to a cube.
-fn score(vocabulary: &Vocabulary, cube: &Arc<str>, members: &[CubeMember<'_>]) -> i32 {
-    let is_own = |(own, _): &CubeMember<'_>| *own == Some(cube);
-    let is_joined = |(own, _): &CubeMember<'_>| own.is_none_or(|own| vocabulary.is_joined(cube, own));
-    if !members.iter().any(is_joined) {
-        return POINTS_OF_FOREIGN;
-    }
-    if members.iter().all(is_own) {
-        return if members.iter().all(|(_, kind)| kind.is_value()) { POINTS_OF_MEASURES } else { POINTS_OF_DIMENSIONS };
-    }
-    let is_name = |member: &CubeMember<'_>| is_own(member) && member.1 == MemberKind::Cube;
-    if members.iter().any(is_name) { POINTS_OF_NAME } else { 0 }
-}
-
 /// Returns the words to look up as values: runs of words that may be a name, each with its single words.
 fn lookups(items: &[Item], language: &Language) -> Vec<Lookup> {
     let mut runs: Vec<Vec<&Item>> = vec![Vec::new()];
@@ -333,7 +318,8 @@ fn lookups(items: &[Item], language: &Language) -> Vec<Lookup> {
         let is_part = match &item.kind {
             ItemKind::Unknown | ItemKind::Quoted => true,
             ItemKind::Member(candidates) => candidates.certainty < 1.0 && !item.text.contains(' '),
-            _ => false,
+            // The word may be a value rather than a word with a typing mistake.
+            _ => item.is_corrected && !item.text.contains(' '),
         };
         match runs.last_mut() {
             Some(run) if is_part => run.push(item),
@@ -349,7 +335,8 @@ fn lookups(items: &[Item], language: &Language) -> Vec<Lookup> {
         } else {
             Vec::new()
         };
-        let fragments = words.iter().flat_map(|word| fragments(word)).collect();
+        let unknown = run.iter().filter(|item| !matches!(item.kind, ItemKind::Word(_) | ItemKind::Superlative(..)));
+        let fragments = unknown.flat_map(|item| fragments(&item.text)).collect();
         Lookup { spellings: spellings(&words.join(" "), language), parts, fragments }
     })
     .collect()

@@ -94,6 +94,12 @@ fn is_rival(own: Quality, best: Quality, known: &KnownValue, found: &[(Quality, 
     best == Quality::Inside && own <= Quality::Inside && found.iter().any(is_inside)
 }
 
+/// Returns whether a word in lower case is a whole word of a value.
+pub(super) fn has_word(values: &[KnownValue], word: &str) -> bool {
+    let word = spelled(word);
+    values.iter().any(|known| spelled(&known.value).split(' ').any(|own| own == word))
+}
+
 fn is_capitals(text: &str) -> bool {
     !text.chars().any(char::is_lowercase)
 }

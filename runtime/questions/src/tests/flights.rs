@@ -63,10 +63,10 @@ text      planes.manufacturer | manufacturer; Manufacturer; planes manufacturer
 text      planes.model | model; Model; planes model
 text      planes.tailnum | tailnum; Tail number
 number    planes.seats | seats; Seats; planes seats
-measure   weather.count | count; Readings; weather count | | aggregation=count
-measure   weather.average_temperature | average_temperature; Average temperature | | aggregation=average combines=weather.temperature
-measure   weather.coldest | coldest; Coldest; weather coldest | | aggregation=minimum combines=weather.temperature
-measure   weather.warmest | warmest; Warmest; weather warmest | | aggregation=maximum combines=weather.temperature
+measure   weather.count | count; Readings; weather count | | aggregation=count described=Hours
+measure   weather.average_temperature | average_temperature; Average temperature | | aggregation=average unit=°F combines=weather.temperature
+measure   weather.coldest | coldest; Coldest; weather coldest | | aggregation=minimum unit=°F combines=weather.temperature
+measure   weather.warmest | warmest; Warmest; weather warmest | | aggregation=maximum unit=°F combines=weather.temperature
 measure   weather.average_wind_speed | average_wind_speed; Average wind speed | wind | aggregation=average unit=mph combines=weather.wind_speed
 measure   weather.strongest_wind | strongest_wind; Strongest wind | | aggregation=maximum unit=mph combines=weather.wind_speed
 measure   weather.total_precipitation | total_precipitation; Precipitation | rainfall; inches of rain | aggregation=sum unit=inches combines=weather.precipitation
@@ -76,6 +76,7 @@ text      weather.origin | origin; Airport code
 number    weather.temperature | temperature; Temperature; weather temperature
 number    weather.wind_speed | wind_speed; Wind speed; weather wind speed
 number    weather.precipitation | precipitation; Precipitation
+number    weather.visibility | visibility; Visibility | | described=Miles
 measure   airports.count | count; Airports; airports count | | aggregation=count
 text      airports.name | name; Airport; airports name; airports Airport
 number    airports.altitude | altitude; Altitude
@@ -83,7 +84,7 @@ text      origin_airport.name | origin_airport name; origin_airport Airport; ori
 text      dest_airport.name | dest_airport name; dest_airport Airport; dest_airport
 ";
 
-const VALUES: [(&str, &str, u64); 29] = [
+const VALUES: [(&str, &str, u64); 33] = [
     ("flights.origin", "EWR", 120_835),
     ("flights.origin", "JFK", 111_279),
     ("flights.origin", "LGA", 104_662),
@@ -113,6 +114,10 @@ const VALUES: [(&str, &str, u64); 29] = [
     ("weather.origin", "JFK", 8_706),
     ("weather.conditions", "rain", 20_000),
     ("weather.conditions", "snow or ice", 3_000),
+    ("weather.conditions", "fog", 2_000),
+    ("weather.conditions", "fair", 200_000),
+    ("airlines.name", "Southwest Airlines Co.", 12_275),
+    ("dest_airport.name", "Chicago Midway Intl", 4_113),
 ];
 
 const QUESTIONS: &[(&str, &str)] = &[
@@ -301,6 +306,72 @@ const QUESTIONS: &[(&str, &str)] = &[
         "flights.count by day where flights.origin equals JFK order flights.count desc limit 1",
     ),
     ("worst on-time rate by airline", "on_time_rate by airlines.name order on_time_rate asc"),
+    // Lists with repeated words.
+    (
+        "average departure delay in rain and in fair weather",
+        "flights.average_departure_delay by weather.conditions where weather.conditions inList rain,fair",
+    ),
+    (
+        "are flights delayed in rain or in fog",
+        "flights.count by weather.conditions where weather.conditions inList rain,fog where delayed",
+    ),
+    ("flights in rain or in fog", "flights.count where weather.conditions inList rain,fog"),
+    ("flights from JFK and from LGA", "flights.count by flights.origin where flights.origin inList JFK,LGA"),
+    ("flights in rain by carrier in fog", "? "),
+    ("flights from JFK or to LAX", "? LAX"),
+    (
+        "delayed flights from JFK and to LAX",
+        "flights.count where flights.origin equals JFK where flights.dest equals LAX where delayed",
+    ),
+    ("flights in July and in August", "flights.count in 2013-07-01..2013-08-31"),
+    // Orders of all rows.
+    (
+        "average arrival delay per carrier, worst first",
+        "flights.average_arrival_delay by flights.carrier order flights.average_arrival_delay desc",
+    ),
+    (
+        "average departure delay by airline, longest first",
+        "flights.average_departure_delay by airlines.name order flights.average_departure_delay desc",
+    ),
+    ("busiest hour of the day", "flights.count by flights.departure_hour order flights.count desc limit 1"),
+    // A rate with a number in its name.
+    (
+        "What percentage of flights left more than 15 minutes late from LGA in July?",
+        "flights.delay_over_15_rate where flights.origin equals LGA in 2013-07",
+    ),
+    ("What percentage of flights left more than 30 minutes late?", "? more than 30 minutes"),
+    ("What percentage of flights left less than 15 minutes late?", "? less than 15 minutes"),
+    // Units of measures and of descriptions.
+    ("cancellation rate when the wind speed is above 30 mph", "cancellation_rate where weather.wind_speed gt 30"),
+    (
+        "how many hours was it 32 degrees or colder at JFK",
+        "weather.count where weather.temperature lte 32 where weather.origin equals JFK",
+    ),
+    ("average time in the air in minutes", "flights.average_air_time"),
+    ("average time in the air in hours", "? hours"),
+    // Dimensions that another value has already.
+    (
+        "southwest flights to Chicago Midway",
+        "flights.count where airlines.name equals Southwest Airlines Co. where dest_airport.name equals Chicago Midway Intl",
+    ),
+    (
+        "how many different planes did United use",
+        "flights.planes_used where airlines.name equals United Air Lines Inc.",
+    ),
+    ("temperature by month", "weather.average_temperature by month"),
+    ("departure delay by carrier", "? departure delay"),
+    ("flights without a route", "flights.count where flights.route notSet "),
+    ("flights without a departure delay", "? departure delay"),
+    ("flights of 2000 miles or more", "flights.count where flights.distance gte 2000"),
+    ("carriers with 1000 flights or fewer", "flights.count by flights.carrier where flights.count lte 1000"),
+    ("flights by month in 2013 year-over-year", "flights.count by month in 2013"),
+    ("flights of more than 500 miles or less than 100 miles", "? "),
+    (
+        "flights of more than 100 miles and less than 500 miles",
+        "flights.count where flights.distance gt 100 where flights.distance lt 500",
+    ),
+    ("carriers with 5000 or more flights", "flights.count by flights.carrier where flights.count gte 5000"),
+    ("flights in June or later", "flights.count in 2013-06-01.."),
 ];
 
 #[test]

@@ -90,6 +90,8 @@ fn member(line: &str) -> MemberEntry {
             ("joined", joined) => entry.joined = joined.split(',').map(Arc::from).collect(),
             ("combines", dimension) => entry.combines = Some(dimension.into()),
             ("cube", cube) => entry.cube = Some(cube.into()),
+            ("if", switch) => entry.counted_if = Some(switch.into()),
+            ("described", word) => entry.description = Some(word.into()),
             ("unit", "minutes") => entry.unit = Some(Unit::Minutes),
             ("unit", "days") => entry.unit = Some(Unit::Days),
             ("unit", unit) => entry.unit = Some(Unit::Named(unit.into())),
@@ -137,6 +139,9 @@ pub(super) fn line(reading: &Interpretation) -> String {
     };
     if let Some(found) = &draft.range {
         line += &format!(" in {}", range(found));
+    }
+    if let Some(time) = &draft.time {
+        line += &format!(" of {time}");
     }
     if let Some(Comparison::Range(found)) = &draft.compare {
         line += &format!(" vs {}", range(found));

@@ -19,15 +19,22 @@ measure   orders.buyers         | buyers; Customers who ordered | active custome
 measure   orders.discount_rate  | discount_rate; Discount rate | | share
 text      orders.status         | status; Status
 text      orders.channel        | channel; Sales channel
+text      orders.voucher_code   | voucher_code; Voucher code
+measure   orders.vouchers_used  | vouchers_used; Orders with voucher | | aggregation=count
 number    orders.amount         | amount; Amount | | unit=euros
 number    orders.quantity       | quantity; Quantity
-number    orders.days_to_deliver | days_to_deliver; Days to deliver | | unit=days
+number    orders.days_to_deliver | days_to_deliver; Days to deliver | delivery period | unit=days
 number    orders.hour           | hour; Hour of day
 boolean   orders.is_returned    | is_returned; Returned
 segment   orders.express        | express; Express orders
 time      orders.ordered_at     | ordered_at; Order date
 measure   customers.count       | count; Customers | | aggregation=count
 measure   customers.average_age | average_age; Average age | | aggregation=average combines=customers.age
+measure   customers.subscribers | subscribers; Newsletter subscribers | | aggregation=count if=customers.newsletter
+measure   customers.adults      | adults; Adults | | aggregation=count
+text      customers.group       | group; Customer group
+boolean   customers.newsletter  | newsletter; Newsletter
+time      customers.signup_date | signup_date; Signup date
 text      customers.name        | name; Customer
 text      customers.country     | country; Country
 text      customers.city        | city; City | town
@@ -40,7 +47,7 @@ text      products.category     | category; Category
 text      products.brand        | brand; Brand
 ";
 
-const VALUES: [(&str, &str, u64); 16] = [
+const VALUES: [(&str, &str, u64); 18] = [
     ("customers.country", "France", 900),
     ("customers.country", "United States", 700),
     ("customers.city", "New York", 300),
@@ -57,6 +64,8 @@ const VALUES: [(&str, &str, u64); 16] = [
     ("customers.city", "Frankfurt Oder", 0),
     ("orders.channel", "web", 800),
     ("orders.channel", "store", 200),
+    ("customers.group", "business", 300),
+    ("customers.group", "private", 900),
 ];
 
 /// Each question with its draft: values, groups after `by`, conditions after `where`, the time after `in`, the
@@ -169,7 +178,7 @@ const QUESTIONS: &[(&str, &str)] = &[
     ),
     ("customers older than 30", "customers.count where customers.age gt 30"),
     ("average order value of orders over 100 euros", "orders.average_value where orders.amount gt 100"),
-    ("orders that took more than a week to deliver", "? more than"),
+    ("orders that took more than a week to deliver", "orders.count where orders.days_to_deliver gt 7"),
     ("share of orders returned in France", "orders.return_rate where customers.country equals France"),
     ("what percentage of web orders was returned", "orders.return_rate where orders.channel equals web"),
     ("how many different customers ordered in May", "orders.buyers in 2024-05"),
@@ -190,6 +199,37 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("customers who never ordered", "? never"),
     ("products cheaper than 20 euros by brand", "products.count by products.brand where products.price lt 20"),
     ("best return rate by brand", "orders.return_rate by products.brand order orders.return_rate asc"),
+    (
+        "average delivery time in days per country, slowest first",
+        "orders.delivery_days by customers.country order orders.delivery_days desc",
+    ),
+    (
+        "average delivery time per country, fastest first",
+        "orders.delivery_days by customers.country order orders.delivery_days asc",
+    ),
+    (
+        "aov business vs private customers",
+        "orders.average_value by customers.group where customers.group inList business,private",
+    ),
+    ("average age of newsletter subscribers", "customers.average_age where customers.newsletter equals true"),
+    ("average age of adults", "? adults"),
+    ("average age and newsletter subscribers", "customers.average_age + customers.subscribers"),
+    ("orders without a voucher per channel", "orders.count by orders.channel where orders.voucher_code notSet "),
+    (
+        "customers who signed up in 2024 by country",
+        "customers.count by customers.country in 2024 of customers.signup_date",
+    ),
+    ("how many products cost more than 200 euros", "products.count where products.price gt 200"),
+    ("products that cost 20 or less", "products.count where products.price lte 20"),
+    ("how many products cost", "? cost"),
+    ("revenue of toys goods by brand", "orders.revenue by products.brand where products.category equals Toys"),
+    ("revenue of goods", "? goods"),
+    ("how much money did we make", "? how much money"),
+    ("deliveries that took longer than a week", "orders.count where orders.days_to_deliver gt 7"),
+    ("deliveries that took 2 weeks or more", "orders.count where orders.days_to_deliver gte 14"),
+    ("orders with a quantity of 2 or less", "orders.count where orders.quantity lte 2"),
+    ("customers who are 60 or older", "customers.count where customers.age gte 60"),
+    ("revenue in Paris and city New York", "? "),
 ];
 
 #[test]

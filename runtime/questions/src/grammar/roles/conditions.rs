@@ -2,14 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{CERTAINTY_OF_GUESS, Candidates, DraftValue, Item, ItemKind, Reader, Role, certainty_of, shown};
+use super::{CERTAINTY_OF_GUESS, Candidates, DraftValue, ItemKind, Reader, Role, certainty_of};
 use crate::draft::Unit;
 use crate::language::Meaning;
 use crate::members::{KnownValue, MemberKind};
 use crate::spelling::spelled;
-
-/// The number of items before a number that may choose its member.
-const MAX_CONTEXT: usize = 3;
 
 impl Reader<'_> {
     /// Reads a condition: a member, a comparison and its values. Returns the number of items, or `None` if the member
@@ -33,6 +30,8 @@ impl Reader<'_> {
         while let Some(ItemKind::Word(meaning)) = self.items.get(next).map(|item| &item.kind) {
             match meaning {
                 Meaning::Ignore | Meaning::Verb => {}
+                // The German `von` also links a member and its value.
+                Meaning::From if self.language.is_link(&self.items[next].text.to_lowercase()) => {}
                 Meaning::Equals => (is_announced, is_excluded) = (true, false),
                 Meaning::Not => {
                     (is_negated, is_excluded) = (true, is_excluded || !is_announced);
@@ -117,6 +116,14 @@ impl Reader<'_> {
         if members.is_empty() {
             return None;
         }
+        // `deliveries that took longer than a week`: a part of a name compares the number of each row.
+        if operator.is_some()
+            && candidates.certainty < 1.0
+            && self.draft.groups.is_empty()
+            && members.iter().any(is_number)
+        {
+            members.retain(is_number);
+        }
         let index = self.pick(text, &Candidates { members, ..candidates.clone() }, Role::Any)?;
         let end = next + length;
         // In `by carrier except UA` and `by carrier for UA and DL`, the member is a group as well.
@@ -196,240 +203,4 @@ impl Reader<'_> {
             .iter()
             .any(|searched| searched.member == *member && spelled(&searched.word) == spelled(word))
     }
-
-    pub(super) fn has_unit(&self, member: usize, unit: &Unit) -> bool {
-        self.vocabulary.entry(member).unit.as_ref().is_some_and(|own| own.fits(unit))
-    }
-
-    /// Reads a comparison that no member precedes, as in `more than 1000 flights` and `over 2000 miles`.
-    pub(super) fn comparison_without_member(&mut self, at: usize, text: &str, meaning: Meaning) -> usize {
-        let (values, length) = self.values(at + 1, meaning == Meaning::Between);
-        let end = at + 1 + length;
-        let next = self.items.get(end).cloned();
-        let unit = values.first().and_then(|(_, unit)| unit.clone());
-        if let (false, Some(Item { text: name, kind: ItemKind::Member(candidates), .. })) = (values.is_empty(), &next) {
-            let candidates = self.compared(candidates, unit.as_ref());
-            if !candidates.members.is_empty() {
-                if let Some(index) = self.pick(name, &candidates, Role::Any) {
-                    self.compare((at, end + 1), index, Some(meaning), false, &values, 1.0);
-                }
-                return end + 1 - at;
-            }
-        }
-        if let (false, Some(index)) = (values.is_empty(), self.compared_quality(text)) {
-            self.compare((at, end), index, Some(meaning), false, &values, 0.9);
-            return end - at;
-        }
-        // `flights over 2000 miles` compares the numeric dimension that has this unit.
-        if let Some(unit) = &unit
-            && let Some(length) = self.compare_unit((at, end), meaning, &values, unit)
-        {
-            return length;
-        }
-        let whole = self.text(at, end.max(at + 1));
-        let message = format!("`{whole}` compares no member");
-        let choices = self.choices_of(MemberKind::Number);
-        self.unclear(text, message, choices);
-        end - at
-    }
-
-    /// Returns the numeric dimension of the main cube with the quality that a word compares, as in `older than 30`, if
-    /// there is exactly one.
-    fn compared_quality(&self, text: &str) -> Option<usize> {
-        let roots: Vec<String> =
-            self.language.compared_quality(text).iter().map(|stem| self.language.root(stem)).collect();
-        let is_compared = |index: usize| roots.iter().any(|root| self.vocabulary.roots(index).contains(root));
-        let numbers = self.vocabulary.entries().filter(|(_, entry)| entry.kind == MemberKind::Number);
-        let own = numbers.filter(|(_, entry)| self.is_of_main_cube(entry)).map(|(index, _)| index);
-        let mut found = own.filter(|index| is_compared(*index));
-        let first = found.next()?;
-        found.next().is_none().then_some(first)
-    }
-
-    /// Returns whether a comparison after a cube compares a quality of its rows, as in `customers older than 30`.
-    pub(super) fn compares_quality_of_rows(&self, at: usize) -> bool {
-        let ItemKind::Member(candidates) = &self.items[at].kind else { return false };
-        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::Equals));
-        let Some(item) = self.items[at + 1..].iter().find(|item| !is_filler(item)) else { return false };
-        let is_cube = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Cube;
-        candidates.members.iter().any(is_cube) && self.compared_quality(&item.text).is_some()
-    }
-
-    /// Returns the candidates that a number with a unit can be compared with.
-    fn compared(&self, candidates: &Candidates, unit: Option<&Unit>) -> Candidates {
-        let is_number = |index: &usize| {
-            let kind = self.vocabulary.entry(*index).kind;
-            matches!(kind, MemberKind::Number | MemberKind::Measure | MemberKind::Metric)
-        };
-        let fits = |index: &usize| unit.is_none_or(|unit| *unit == Unit::Percent || self.has_unit(*index, unit));
-        let members: Vec<usize> = candidates.members.iter().copied().filter(is_number).filter(fits).collect();
-        let is_dimension = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Number;
-        // Without groups, the number of each row is compared, as in `planes with more than 200 seats`.
-        let members = match members.iter().copied().filter(is_dimension).collect::<Vec<usize>>() {
-            dimensions if !dimensions.is_empty() && self.draft.groups.is_empty() => dimensions,
-            _ => members,
-        };
-        Candidates { members, ..candidates.clone() }
-    }
-
-    /// Compares the numeric dimension of the main cube that has a unit. The words around the number choose between
-    /// several, as in `left more than 2 hours late`. Returns the number of items read, or `None` if no dimension fits.
-    fn compare_unit(
-        &mut self,
-        (at, end): (usize, usize),
-        meaning: Meaning,
-        values: &[(DraftValue, Option<Unit>)],
-        unit: &Unit,
-    ) -> Option<usize> {
-        let of_rows = self.vocabulary.entries().filter(|(_, entry)| entry.kind == MemberKind::Number);
-        let of_cube = of_rows.filter(|(_, entry)| self.is_of_main_cube(entry)).map(|(index, _)| index);
-        let members: Vec<usize> = of_cube.filter(|index| self.has_unit(*index, unit)).collect();
-        if members.is_empty() {
-            return None;
-        }
-        let roots_of = |item: &Item| {
-            let words = spelled(&item.text);
-            words.split(' ').map(|word| self.language.root(&self.language.stem(word))).collect::<Vec<String>>()
-        };
-        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore));
-        let skipped = |end: usize| end + self.items[end..].iter().take_while(is_filler).count();
-        // The next two words that are no fillers, as in `late at departure`.
-        let next = skipped(end);
-        let after_next = skipped((next + 1).min(self.items.len()));
-        let around = at.saturating_sub(MAX_CONTEXT)..(after_next + 1).min(self.items.len());
-        let roots: Vec<String> = self.items[around].iter().flat_map(roots_of).collect();
-        let shared = |index: &usize| self.vocabulary.shared_roots(*index, roots.iter().map(String::as_str));
-        let most = members.iter().map(shared).max().unwrap_or(0);
-        let members: Vec<usize> = members.iter().copied().filter(|index| shared(index) == most).collect();
-        let is_used = |item: &&Item| {
-            let is_own =
-                |index: &usize| self.vocabulary.shared_roots(*index, roots_of(item).iter().map(String::as_str)) > 0;
-            matches!(item.kind, ItemKind::Member(_) | ItemKind::Unknown) && members.iter().all(is_own)
-        };
-        let mut end = end;
-        for place in [next, after_next] {
-            if self.items.get(place).is_some_and(|item| is_used(&item)) && skipped(end) == place {
-                end = place + 1;
-            }
-        }
-        let whole = self.text(at, end);
-        let candidates = Candidates { members, certainty: 1.0, ..Candidates::default() };
-        if let Some(index) = self.pick(&whole, &candidates, Role::Operand) {
-            self.compare((at, end), index, Some(meaning), false, values, 1.0);
-        }
-        Some(end - at)
-    }
-
-    /// Returns whether the numbers of a member are percentages, and not fractions.
-    fn has_percent(&self, member: usize) -> bool {
-        matches!(&self.vocabulary.entry(member).unit, Some(Unit::Named(name)) if matches!(&**name, "%" | "percent"))
-    }
-
-    pub(super) fn compare(
-        &mut self,
-        (start, end): (usize, usize),
-        index: usize,
-        operator: Option<Meaning>,
-        is_negated: bool,
-        values: &[(DraftValue, Option<Unit>)],
-        certainty: f64,
-    ) {
-        let entry = self.vocabulary.entry(index);
-        let name = Arc::clone(&entry.name);
-        let whole = self.text(start, end);
-        let of_member = if entry.is_share && entry.unit.is_none() { Some(&Unit::Percent) } else { entry.unit.as_ref() };
-        let Some(values) = values.iter().map(|value| converted(value, of_member)).collect::<Option<Vec<_>>>() else {
-            self.unclear(&whole, format!("the unit of `{name}` is unknown; leave the unit out"), Vec::new());
-            return;
-        };
-        let operator = match (operator, is_negated, values.len()) {
-            (None, false, 1) => "equals",
-            (None, true, 1) => "notEquals",
-            (None, false, _) => "inList",
-            (None, true, _) => "notInList",
-            (Some(Meaning::After), false, 1) => "gt",
-            (Some(Meaning::Before), false, 1) => "lt",
-            (Some(Meaning::More), false, 1) | (Some(Meaning::AtMost), true, 1) => "gt",
-            (Some(Meaning::AtLeast), false, 1) | (Some(Meaning::Less), true, 1) => "gte",
-            (Some(Meaning::Less), false, 1) | (Some(Meaning::AtLeast), true, 1) => "lt",
-            (Some(Meaning::AtMost), false, 1) | (Some(Meaning::More), true, 1) => "lte",
-            (Some(Meaning::Between), false, 2) => "between",
-            (Some(Meaning::Contains), false, 1) => "contains",
-            (Some(Meaning::Contains), true, 1) => "notContains",
-            (Some(Meaning::StartsWith), false, 1) => "startsWith",
-            (Some(Meaning::EndsWith), false, 1) => "endsWith",
-            _ => {
-                self.unclear(&whole, format!("`{whole}` is not a condition"), Vec::new());
-                return;
-            }
-        };
-        if entry.kind.is_value() {
-            self.state.conditions_of_values.push((Arc::clone(&name), whole.clone()));
-        }
-        let shown: Vec<String> = values.iter().map(shown).collect();
-        self.filter(&name, operator, values);
-        self.piece(&whole, format!("only where {name} {operator} {}", shown.join(", ")), certainty);
-    }
-
-    /// Returns the values at a place, and the number of items. The values of a list are separated by `and`, `or` or
-    /// commas.
-    pub(super) fn values(&self, at: usize, is_between: bool) -> (Vec<(DraftValue, Option<Unit>)>, usize) {
-        let value = |item: &Item| match &item.kind {
-            ItemKind::Number(number, unit) => Some((DraftValue::Number(*number), unit.clone())),
-            ItemKind::Quoted | ItemKind::Unknown => Some((DraftValue::Text(item.text.as_str().into()), None)),
-            ItemKind::Value(values) => values.first().map(|known| (DraftValue::Text(Arc::clone(&known.value)), None)),
-            _ => None,
-        };
-        let (mut values, mut next) = (Vec::new(), at);
-        while let Some(found) = self.items.get(next).and_then(value) {
-            values.push(found);
-            next += 1;
-            let is_list = matches!(self.items.get(next).map(|item| &item.kind), Some(ItemKind::Word(Meaning::And)));
-            let is_full = is_between && values.len() == 2;
-            if is_full || !is_list || self.items.get(next + 1).and_then(value).is_none() {
-                break;
-            }
-            next += 1;
-        }
-        // The unit may follow only the second number: `between 1 and 2 hours`.
-        if is_between && let [(_, first), (_, second)] = &mut values[..] {
-            *first = first.take().or_else(|| second.clone());
-        }
-        (values, next - at)
-    }
-
-    /// Returns whether the comparison after a member has a member of its own, as in `more than 1000 flights`.
-    pub(super) fn compares_next_member(&self, at: usize) -> bool {
-        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::Verb));
-        let comparison = at + 1 + self.items[at + 1..].iter().take_while(is_filler).count();
-        use Meaning::{AtLeast, AtMost, Less, More};
-        let compares = |item: &Item| matches!(item.kind, ItemKind::Word(More | AtLeast | Less | AtMost));
-        if !self.items.get(comparison).is_some_and(compares) {
-            return false;
-        }
-        let (values, length) = self.values(comparison + 1, false);
-        let next = self.items.get(comparison + 1 + length).map(|item| &item.kind);
-        let is_compared = |index: &usize| {
-            let kind = self.vocabulary.entry(*index).kind;
-            matches!(kind, MemberKind::Number | MemberKind::Measure | MemberKind::Metric)
-        };
-        !values.is_empty() && matches!(next, Some(ItemKind::Member(found)) if found.members.iter().any(is_compared))
-    }
-}
-
-/// Converts a number to the unit of a member. Returns `None` if the member's unit is unknown or of a different kind.
-fn converted((value, unit): &(DraftValue, Option<Unit>), of: Option<&Unit>) -> Option<DraftValue> {
-    let (DraftValue::Number(number), Some(unit)) = (value, unit) else { return Some(value.clone()) };
-    if *unit == Unit::Percent {
-        return match of {
-            Some(Unit::Percent) => Some(value.clone()),
-            Some(Unit::Named(name)) if matches!(&**name, "%" | "percent") => Some(DraftValue::Number(number * 100.0)),
-            _ => None,
-        };
-    }
-    let of = of.filter(|of| of.fits(unit))?;
-    Some(DraftValue::Number(match (unit.seconds(), of.seconds()) {
-        (Some(from), Some(to)) => number * from / to,
-        _ => *number,
-    }))
 }

@@ -35,6 +35,13 @@ impl Reader<'_> {
     /// another one.
     pub(super) fn extreme(&mut self, at: usize, text: &str, candidates: &Candidates) -> Option<usize> {
         let is_largest = self.state.rank?;
+        // `busiest hour of the day` ranks hours by a number of rows.
+        let counts = |ranking: &super::Ranking| {
+            self.language.superlative(ranking.index).is_some_and(|found| found.qualities.is_empty())
+        };
+        if self.state.superlative.as_ref().is_some_and(counts) {
+            return None;
+        }
         let is_number = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Number;
         if self.state.aggregate.is_some() || !candidates.members.iter().all(is_number) || !self.follows_ranking(at) {
             return None;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{MAX_CHOICES, NeededMeasure, Reader, TimeItem};
-use crate::draft::{Aggregation, Comparison, DraftRange, Unit};
+use crate::draft::{Aggregation, Comparison, DraftFilter, DraftRange, DraftValue, Unit};
 use crate::members::MemberKind;
 
 impl Reader<'_> {
@@ -31,6 +31,7 @@ impl Reader<'_> {
             self.unclear("", "the question names no measure".to_owned(), choices);
         }
         self.complete_order_piece();
+        self.check_contradictions();
         self.complete_range();
         self.complete_comparison();
         self.check_units();
@@ -77,6 +78,33 @@ impl Reader<'_> {
         }
         for (name, _) in self.state.conditions_of_values.clone() {
             self.add_value(&name);
+        }
+    }
+
+    /// Removes repeated conditions. Asks the caller about two conditions that no row meets, as in `is JFK` and `is LGA`.
+    fn check_contradictions(&mut self) {
+        let mut filters: Vec<DraftFilter> = Vec::new();
+        for filter in std::mem::take(&mut self.draft.filters) {
+            if !filters.contains(&filter) {
+                filters.push(filter);
+            }
+        }
+        let is_selection = |filter: &&DraftFilter| matches!(filter.operator, "equals" | "inList");
+        let selections: Vec<&DraftFilter> = filters.iter().filter(is_selection).collect();
+        let excludes = |one: &DraftFilter, other: &DraftFilter| {
+            one.member == other.member && one.values.iter().all(|value| !other.values.contains(value))
+        };
+        let is_contradicted =
+            |(at, one): &(usize, &&DraftFilter)| selections[at + 1..].iter().any(|other| excludes(one, other));
+        let member = selections.iter().enumerate().find(is_contradicted).map(|(_, filter)| Arc::clone(&filter.member));
+        let is_empty = |one: &DraftFilter| filters.iter().any(|other| is_beyond(one, other));
+        let unbounded = filters.iter().find(|one| is_empty(one)).map(|filter| Arc::clone(&filter.member));
+        let member = member.or(unbounded);
+        self.draft.filters = filters;
+        if let Some(member) = member {
+            let message =
+                format!("`{member}` cannot meet two conditions that exclude each other; a list of values needs `or`");
+            self.unclear("", message, vec![member]);
         }
     }
 
@@ -223,6 +251,15 @@ impl Reader<'_> {
             piece.meaning.push_str(if order.is_descending { ", descending" } else { ", ascending" });
         }
     }
+}
+
+/// Returns whether the lower bound of a condition is above the upper bound of another one for the same member.
+fn is_beyond(lower: &DraftFilter, upper: &DraftFilter) -> bool {
+    let (&[DraftValue::Number(low)], &[DraftValue::Number(high)]) = (&lower.values[..], &upper.values[..]) else {
+        return false;
+    };
+    let is_pair = matches!(lower.operator, "gt" | "gte") && matches!(upper.operator, "lt" | "lte");
+    is_pair && lower.member == upper.member && low > high
 }
 
 /// Returns the length of a range, such as `1 month` for `this month`.

@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{DraftValue, ItemKind, MAX_CHOICES, MAX_VALUES, Reader, certainty_of};
+use super::{DraftValue, Item, ItemKind, MAX_CHOICES, MAX_VALUES, Reader, certainty_of};
 use crate::draft::Unit;
-use crate::language::{Direction, Meaning};
+use crate::language::{Direction, Meaning, WordList};
 use crate::members::{KnownValue, MemberKind};
 use crate::spelling::spelled;
 
@@ -20,6 +20,13 @@ impl Reader<'_> {
             self.unclear(text, format!("`{text}` is a value of several dimensions"), choices);
             return 1;
         };
+        if let Some(before) = self.alternative_before(at) {
+            let message = format!(
+                "`{before}` and `{text}` belong to different dimensions; a question joins such conditions by `and` only"
+            );
+            self.unclear(text, message, vec![Arc::clone(member)]);
+            return 1;
+        }
         // `flights to JFK` must not select the flights from JFK.
         if let (Some(own), Some(wanted)) = (self.vocabulary.direction(member), self.direction_before(at))
             && own != wanted
@@ -29,7 +36,8 @@ impl Reader<'_> {
         }
         let is_own = |known: &&KnownValue| known.member == *member;
         let sets = || list.sets.iter().take_while(|set| set.iter().any(|known| is_own(&known)));
-        let end = at + 2 * sets().count() - 1;
+        let count = sets().count();
+        let end = list.ends[count.max(1) - 1];
         let mut found: Vec<Arc<str>> = Vec::new();
         for set in sets() {
             let own: Vec<&KnownValue> = set.iter().filter(is_own).collect();
@@ -46,11 +54,24 @@ impl Reader<'_> {
         self.alternatives = others.map(Arc::clone).collect();
         self.alternatives.dedup();
         let is_compared = list.is_compared || std::mem::take(&mut self.state.compares_times);
-        if is_compared && end > at + 1 {
+        // `in rain and in fog` requests a row for each value.
+        let is_separate = list.repeats.iter().take(count.saturating_sub(1)).any(|repeats| *repeats);
+        if (is_compared || (is_separate && !self.state.is_negated)) && end > at + 1 {
             self.group(member);
         }
         self.filter_values(at..end, member, &found);
         end + usize::from(self.repeats_dimension(end, member)) - at
+    }
+
+    /// Returns the value before `or` and a value that is not a part of its list, as in `from JFK or to LAX`.
+    fn alternative_before(&self, at: usize) -> Option<String> {
+        let is_filler =
+            |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::From | Meaning::To));
+        let mut before = self.items[..at].iter().rev().skip_while(is_filler);
+        let or = before.next().filter(|item| item.kind == ItemKind::Word(Meaning::And))?;
+        let is_or = self.language.has(WordList::Or, &or.text.to_lowercase());
+        let value = before.next().filter(|item| is_or && matches!(item.kind, ItemKind::Value(_)))?;
+        Some(value.text.clone())
     }
 
     /// Returns whether the item after a value names its dimension, as in `Newark airport`.
@@ -88,18 +109,37 @@ impl Reader<'_> {
         self.piece(&whole, format!("only where {member} {operator} {}", found.join(", ")), certainty);
     }
 
-    /// Returns the values of a list that begins at a place: items between `and`, `or`, commas or `vs`.
+    /// Returns the values of a list that begins at a place: items between `and`, `or`, commas or `vs`. The words before
+    /// the first value may be repeated, as in `in rain or in fog`.
     fn list(&self, at: usize, first: &[KnownValue]) -> ValueList {
-        let mut list = ValueList { sets: vec![first.to_vec()], is_compared: false };
+        let mut list =
+            ValueList { sets: vec![first.to_vec()], ends: vec![at + 1], repeats: Vec::new(), is_compared: false };
         let mut end = at + 1;
-        while let (Some(ItemKind::Word(joiner @ (Meaning::And | Meaning::Versus))), Some(ItemKind::Value(next))) =
-            (self.items.get(end).map(|item| &item.kind), self.items.get(end + 1).map(|item| &item.kind))
+        while let Some(Item { text, kind: ItemKind::Word(joiner @ (Meaning::And | Meaning::Versus)), .. }) =
+            self.items.get(end)
         {
+            let fillers = self.repeated(at, end + 1);
+            let Some(ItemKind::Value(next)) = self.items.get(end + 1 + fillers).map(|item| &item.kind) else { break };
             list.sets.push(next.clone());
             list.is_compared |= *joiner == Meaning::Versus;
-            end += 2;
+            let is_or = self.language.has(WordList::Or, &text.to_lowercase());
+            // `Are more flights late in rain or in fog?` compares the two.
+            let is_choice = is_or && matches!(self.items[0].kind, ItemKind::Word(Meaning::Equals));
+            list.repeats.push(*joiner == Meaning::And && (is_choice || (fillers > 0 && !is_or)));
+            end += fillers + 2;
+            list.ends.push(end);
         }
         list
+    }
+
+    /// Returns the number of words at a place that repeat the words before the first value of a list.
+    fn repeated(&self, first: usize, at: usize) -> usize {
+        let is_filler =
+            |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::From | Meaning::To));
+        let count = self.items[at..].iter().take_while(is_filler).count();
+        let Some(start) = first.checked_sub(count) else { return 0 };
+        let is_same = |(one, other): (&Item, &Item)| one.text.eq_ignore_ascii_case(&other.text);
+        if self.items[start..first].iter().zip(&self.items[at..at + count]).all(is_same) { count } else { 0 }
     }
 
     /// Returns the dimensions that a value may belong to: one, unless several fit equally well.
@@ -110,6 +150,7 @@ impl Reader<'_> {
             let remaining: Vec<Arc<str>> = members.iter().filter(|member| keeps(member)).map(Arc::clone).collect();
             if remaining.is_empty() { members } else { remaining }
         };
+        members = narrowed(members, &|member| !self.is_given_elsewhere(at, list.len(), member));
         let is_of = |set: &[KnownValue], member: &Arc<str>| set.iter().any(|known| known.member == *member);
         if let Some(wanted) = self.direction_before(at) {
             members = narrowed(members, &|member| self.vocabulary.direction(member) == Some(wanted));
@@ -135,6 +176,20 @@ impl Reader<'_> {
         })
     }
 
+    /// Returns whether another value of the question has a dimension already: in `southwest flights to Chicago`, the
+    /// destination is Chicago.
+    fn is_given_elsewhere(&self, at: usize, length: usize, member: &Arc<str>) -> bool {
+        let own = self.vocabulary.direction(member);
+        if own.is_none() || self.direction_before(at).is_some() || length > 1 {
+            return false;
+        }
+        let is_other = |(place, item): (usize, &Item)| {
+            let ItemKind::Value(values) = &item.kind else { return false };
+            place != at && self.direction_before(place) == own && values.iter().any(|known| known.member == *member)
+        };
+        self.items.iter().enumerate().any(is_other)
+    }
+
     /// Returns whether the item before a value names its dimension, as in `manufacturer Boeing`.
     fn is_value_near(&self, at: usize, member: &Arc<str>) -> bool {
         let before = self.items[..at].iter().rev().map(|item| &item.kind);
@@ -158,6 +213,9 @@ impl Reader<'_> {
     pub(super) fn value_alone(&mut self, at: usize, text: &str) -> usize {
         if self.is_unit_of_answer(at) {
             return self.unit_of_answer(text);
+        }
+        if let Some(length) = self.named_time(at, text) {
+            return length;
         }
         // A word in the names of many members.
         let named = self.measures_named(text);
@@ -225,6 +283,10 @@ const DOMINANCE: u64 = 20;
 struct ValueList {
     /// The values that each item of the list may mean.
     sets: Vec<Vec<KnownValue>>,
+    /// The index of the item after each value.
+    ends: Vec<usize>,
+    /// For each value but the first: true if it has a row of its own, as after `and` with the words before the first value.
+    repeats: Vec<bool>,
     /// True if the list compares values, as in `UA vs DL`.
     is_compared: bool,
 }

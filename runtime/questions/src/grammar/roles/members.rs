@@ -7,12 +7,22 @@ use crate::draft::{Aggregation, DraftOrder, Unit};
 use crate::language::Meaning;
 use crate::members::{MemberEntry, MemberKind};
 
+/// The certainty of an average that only the groups of the question imply.
+const CERTAINTY_OF_AVERAGE: f64 = 0.7;
+
 impl Reader<'_> {
     /// Reads a member with the condition after it, or else as a value, a group or a boolean dimension.
     pub(super) fn member(&mut self, at: usize, text: &str, candidates: &Candidates) -> usize {
-        // `in miles` names a unit rather than a part of `seat miles`.
-        if candidates.certainty < 1.0 && self.is_unit_of_answer(at) {
+        // `in miles` names a unit rather than a part of `seat miles`, and `in hours` no dimension `hour`.
+        if (candidates.certainty < 1.0 || self.is_time_unit(at)) && self.is_unit_of_answer(at) {
             return self.unit_of_answer(text);
+        }
+        let is_time = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Time;
+        if !self.state.groups
+            && candidates.members.iter().all(is_time)
+            && let Some(length) = self.named_time(at, text).or_else(|| self.counted_time(at, text, candidates))
+        {
+            return length;
         }
         if let Some(length) = self.condition(at, text, candidates) {
             return length;
@@ -49,6 +59,9 @@ impl Reader<'_> {
             self.note_ranked(at);
         }
         let is_which = std::mem::take(&mut self.state.is_which);
+        if let Some(length) = self.lack(text, candidates) {
+            return length;
+        }
         let picked = self.pick(text, candidates, role);
         let is_negated = std::mem::take(&mut self.state.is_negated);
         self.state.is_predicate = false;
@@ -82,6 +95,9 @@ impl Reader<'_> {
                 self.state.groups = false;
                 if role == Role::Any && self.narrows_count(at, index) {
                     return self.narrow_count(at, text, index, certainty);
+                }
+                if role == Role::Any && self.describes_measure(at) {
+                    return self.rows_of_measure(text, index, certainty);
                 }
                 if !self.order_by_own_name(at, text, index) {
                     return 1;
@@ -119,6 +135,11 @@ impl Reader<'_> {
             _ if std::mem::take(&mut self.state.sorts) => self.ordered_by(text, name, certainty),
             // `departure delay by carrier` leaves open whether the sum or the average is meant.
             MemberKind::Number if role == Role::Any && !in_groups => {
+                if let Some(average) = self.only_average(index) {
+                    self.alternatives = self.measures_of(index).into_iter().filter(|name| *name != average).collect();
+                    self.add_value(&average);
+                    return self.piece(text, format!("measure {average}"), CERTAINTY_OF_AVERAGE);
+                }
                 let choices = self.measures_of(index);
                 let message = format!("`{name}` is a number of each row; choose a measure, or write `by` before it");
                 self.unclear(text, message, choices);
@@ -171,6 +192,9 @@ impl Reader<'_> {
 
     /// Reads a number: of rows, of a dimension, or without a member. Returns the number of items read.
     pub(super) fn number(&mut self, at: usize, text: &str, number: f64, unit: Option<&Unit>) -> usize {
+        if let Some(length) = self.comparison_behind(at, number, unit) {
+            return length;
+        }
         let is_plain = unit.is_none();
         if is_plain && is_count(number) && self.counts_ranked(at) {
             self.draft.limit = Some(number as u64);
@@ -286,8 +310,9 @@ impl Reader<'_> {
             )
         };
         let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::Verb));
-        let mut behind = self.items[at + 1..].iter().skip_while(is_filler);
-        let is_followed = behind.next().is_some_and(compares) && !self.compares_quality_of_rows(at);
+        let next = at + 1 + self.items[at + 1..].iter().take_while(is_filler).count();
+        let is_compared = self.counts_behind(next) || self.items.get(next).is_some_and(compares);
+        let is_followed = is_compared && !self.compares_quality_of_rows(at);
         is_followed && candidates.members.iter().any(is_text)
     }
 

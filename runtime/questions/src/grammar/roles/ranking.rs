@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::{Candidates, ItemKind, MAX_CHOICES, Ranking, Reader, is_count};
 use crate::draft::{Aggregation, Desired, DraftOrder, Unit};
-use crate::language::{Meaning, Superlative};
+use crate::language::{Meaning, Superlative, WordList};
 use crate::members::{MemberEntry, MemberKind};
 
 impl Reader<'_> {
@@ -46,7 +46,8 @@ impl Reader<'_> {
     }
 
     /// Reads an adjective that ranks. Returns the number of items read.
-    pub(super) fn superlative(&mut self, at: usize, ranking: Ranking, is_first: bool) -> usize {
+    pub(super) fn superlative(&mut self, at: usize, ranking: Ranking) -> usize {
+        let is_first = ranking.is_first;
         let Some(superlative) = self.language.superlative(ranking.index) else { return 1 };
         self.state.rank_text = ranking.text.clone();
         if !is_first && !superlative.qualities.is_empty() && self.ranks_next(at) {
@@ -69,9 +70,7 @@ impl Reader<'_> {
         }
         self.state.rank = Some(superlative.is_descending);
         self.state.groups = false;
-        if is_first {
-            self.state.single = None;
-        }
+        self.state.orders_all |= is_first;
         self.state.superlative = Some(ranking);
         1
     }
@@ -82,6 +81,8 @@ impl Reader<'_> {
         self.state.rank_text = text.to_owned();
         self.state.groups = false;
         self.state.rated = Some((is_best, text.to_owned()));
+        let last = text.split(' ').next_back().unwrap_or_default();
+        self.state.orders_all |= self.language.has(WordList::First, &last.to_lowercase());
         1
     }
 
@@ -108,7 +109,7 @@ impl Reader<'_> {
         {
             self.draft.order = Some(DraftOrder { member: Arc::clone(first), is_descending });
         }
-        if let Some(text) = self.state.single.take()
+        if let Some(text) = self.state.single.take().filter(|_| !self.state.orders_all)
             && self.draft.limit.is_none()
             && self.draft.groups.len() + usize::from(self.draft.granularity.is_some()) == 1
             && let Some(order) = &self.draft.order
@@ -135,7 +136,14 @@ impl Reader<'_> {
         let is_descending = match index.and_then(|index| self.vocabulary.entry(index).aggregation) {
             Some(Aggregation::Minimum) if is_own => false,
             Some(Aggregation::Maximum) if is_own => true,
-            _ => superlative.is_descending,
+            _ => match superlative.is_descending_in_time {
+                Some(in_time)
+                    if ranking.is_first && index.is_some_and(|index| self.is_only_time(index, &superlative)) =>
+                {
+                    in_time
+                }
+                _ => superlative.is_descending,
+            },
         };
         let direction = if is_descending { "descending" } else { "ascending" };
         self.piece(&ranking.text, format!("ordered by {name}, {direction}"), 0.9);
@@ -153,6 +161,14 @@ impl Reader<'_> {
         let of_draft = self.draft.values.iter().filter_map(|name| self.vocabulary.index_of(name));
         let found = of_draft.into_iter().find(|index| roots.iter().any(|root| has_quality(*index, root)));
         if let Some(index) = found {
+            return Some(Arc::clone(&self.vocabulary.entry(index).name));
+        }
+        // `slowest first` orders a delivery time, although its name has no speed.
+        let of_draft = self.draft.values.iter().filter_map(|name| self.vocabulary.index_of(name));
+        if ranking.is_first
+            && superlative.is_descending_in_time.is_some()
+            && let Some(index) = of_draft.into_iter().find(|index| self.is_only_time(*index, superlative))
+        {
             return Some(Arc::clone(&self.vocabulary.entry(index).name));
         }
         let aggregation = self.state.aggregate.take().map(|(aggregation, _)| aggregation);
@@ -200,6 +216,14 @@ impl Reader<'_> {
         let candidates = Candidates { members, certainty: 1.0, ..Candidates::default() };
         let index = self.pick(&ranking.text, &candidates, super::Role::Value)?;
         Some(Arc::clone(&self.vocabulary.entry(index).name))
+    }
+
+    /// Returns whether a measure is in a unit of time and has no quality of an adjective in its name.
+    fn is_only_time(&self, index: usize, superlative: &Superlative) -> bool {
+        let roots = self.vocabulary.roots(index);
+        let has_quality = superlative.qualities.iter().any(|quality| roots.contains(&self.language.root(quality)));
+        let unit = self.vocabulary.entry(index).unit.as_ref();
+        !has_quality && unit.is_some_and(|unit| unit.seconds().is_some())
     }
 
     /// Returns the measure that a word such as `busiest` ranks by: the first measure of the question, or the number of

@@ -27,11 +27,57 @@ impl Reader<'_> {
             self.add_value(&name);
             self.piece(&whole, format!("measure {name}"), 0.9);
         }
-        // The words belong to the rate, so they are not read as conditions.
+        // The words belong to the rate, so they are not read as conditions. A comparison next to them also belongs to it,
+        // as in `percentage of flights that left more than 15 minutes late`.
+        let compared = self.compared_next_to(&words);
+        if let (Some((comparison, number)), Some(name)) = (compared, self.draft.values.last().cloned()) {
+            if !self.is_in_name(&name, comparison, number) {
+                let text = self.text(comparison, number + 1);
+                self.unclear(&text, format!("`{name}` is not about `{text}`"), vec![name]);
+            }
+            self.items[comparison].kind = ItemKind::Word(Meaning::Ignore);
+            self.items[number].kind = ItemKind::Word(Meaning::Ignore);
+        }
         for place in words {
             self.items[place].kind = ItemKind::Word(Meaning::Ignore);
         }
         1
+    }
+
+    /// Returns the places of a comparison and its number directly before one of the words of a rate.
+    fn compared_next_to(&self, words: &[usize]) -> Option<(usize, usize)> {
+        use Meaning::{AtLeast, AtMost, Less, More};
+        let kind = |place: usize| self.items.get(place).map(|item| &item.kind);
+        let is_pair = |comparison: usize, number: usize| {
+            matches!(kind(comparison), Some(ItemKind::Word(More | Less | AtLeast | AtMost)))
+                && matches!(kind(number), Some(ItemKind::Number(..)))
+        };
+        words.iter().find_map(|word| {
+            let first = word.checked_sub(2)?;
+            [(first, first + 1), (first + 1, first)].into_iter().find(|(one, other)| is_pair(*one, *other))
+        })
+    }
+
+    /// Returns whether a name of a measure contains a comparison with its number, as in `over 15 minutes late`.
+    fn is_in_name(&self, name: &Arc<str>, comparison: usize, number: usize) -> bool {
+        let (ItemKind::Word(meaning), Some(index)) = (&self.items[comparison].kind, self.vocabulary.index_of(name))
+        else {
+            return false;
+        };
+        let entry = self.vocabulary.entry(index);
+        let stems_of = |text: &str| spelled(text).split(' ').map(|word| self.language.stem(word)).collect::<Vec<_>>();
+        let wanted = stems_of(&self.items[number].text);
+        entry.phrases.iter().chain(&entry.synonyms).any(|phrase| {
+            let own = stems_of(phrase);
+            let own: Vec<&str> = own.iter().map(String::as_str).collect();
+            (0..own.len()).any(|at| {
+                let found = self.language.phrase(&own[at..]).filter(|(_, found)| found == meaning);
+                found.is_some_and(|(length, _)| {
+                    own[at + length..].len() >= wanted.len()
+                        && own[at + length..].iter().zip(&wanted).all(|(own, wanted)| own == wanted)
+                })
+            })
+        })
     }
 
     /// Returns the rates whose names contain the words at some places. Verbs may be left out.

@@ -16,7 +16,10 @@ impl Reader<'_> {
     pub(super) fn word(&mut self, at: usize, text: &str, meaning: Meaning) -> usize {
         match meaning {
             Meaning::And | Meaning::Ignore | Meaning::From | Meaning::To => return 1,
-            Meaning::Verb => return self.piece(text, "ignored".to_owned(), 1.0),
+            Meaning::Verb => {
+                let time = self.named_time(at, text);
+                return time.unwrap_or_else(|| self.piece(text, "ignored".to_owned(), 1.0));
+            }
             Meaning::Best | Meaning::Worst => return self.rated(meaning == Meaning::Best, text),
             Meaning::Aggregate(aggregation) => {
                 self.state.aggregate = Some((aggregation, text.to_owned()));
@@ -33,7 +36,7 @@ impl Reader<'_> {
                 self.state.needs_measure = Some(NeededMeasure { text: text.to_owned(), accepts_count });
             }
             Meaning::Quality(index) => {
-                self.state.quality = Some(Ranking { index, text: text.to_owned(), candidates: None });
+                self.state.quality = Some(Ranking { index, text: text.to_owned(), candidates: None, is_first: false });
             }
             Meaning::Change => self.state.change = Some(text.to_owned()),
             Meaning::Season | Meaning::Weekday => return self.vague_time(text, meaning),

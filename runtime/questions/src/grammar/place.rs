@@ -1,0 +1,394 @@
+//! Finds the item that the rest of a question begins with: the longest phrase, member, time, number or value.
+
+use crate::draft::Unit;
+use crate::language::{Meaning, WordList};
+use crate::members::{MemberKind, MemberMatch};
+use crate::times::{self, Calendar, FoundTime};
+use crate::token::{Token, TokenKind};
+
+use super::items::{Candidates, Context, Item, ItemKind};
+use super::values::{self, Quality, ValueMatch, Words};
+
+/// The number of days of a week.
+const DAYS_OF_WEEK: f64 = 7.0;
+const CERTAINTY_OF_PART: f64 = 0.8;
+const CERTAINTY_OF_CORRECTION: f64 = 0.85;
+
+/// The part of a question that is not split yet, and its context.
+pub(super) struct Place<'p> {
+    pub(super) tokens: &'p [Token],
+    /// True for each token whose stem was corrected.
+    pub(super) corrected: &'p [bool],
+    pub(super) context: Context<'p>,
+    pub(super) before: Option<&'p Item>,
+    /// The last item that is not a filler word.
+    pub(super) before_fillers: Option<&'p Item>,
+    /// The year of the last time with a year.
+    pub(super) year: Option<i16>,
+}
+
+impl Place<'_> {
+    /// Returns the value that the rest begins with, or else the item. A value takes precedence over words without a
+    /// meaning, over parts of names, and over shorter items if it is complete.
+    pub(super) fn value_or_item(&self) -> (usize, ItemKind) {
+        let (length, kind) = self.item();
+        let Some(ValueMatch { length: words, values, quality }) = values::matched(self.tokens, &self.words()) else {
+            return (length, kind);
+        };
+        let is_better = match &kind {
+            ItemKind::Unknown | ItemKind::Quoted => true,
+            // `how much rain fell` needs a measure.
+            ItemKind::Member(_) if self.follows_how_much() => false,
+            ItemKind::Member(candidates) if candidates.certainty < 1.0 => {
+                quality <= Quality::Beginning && words >= length
+            }
+            _ => quality == Quality::Equal && words > length,
+        };
+        if is_better { (words, ItemKind::Value(values)) } else { (length, kind) }
+    }
+
+    fn words(&self) -> Words<'_> {
+        Words { values: self.context.values, language: self.context.language }
+    }
+
+    fn stems(&self) -> Vec<&str> {
+        self.tokens.iter().map(|token| &*token.stem).collect()
+    }
+
+    /// Returns the range of time that the rest begins with, unless a phrase or a name at this place is longer.
+    pub(super) fn time(&self) -> Option<FoundTime> {
+        let is_text = matches!(self.tokens[0].kind, TokenKind::Quoted | TokenKind::Comma);
+        if is_text || self.compares() || self.follows_number() || self.has_unit() {
+            return None;
+        }
+        let is_compared = matches!(self.before.map(|item| &item.kind), Some(ItemKind::Word(Meaning::Versus)));
+        let year = self.year.filter(|_| is_compared);
+        let calendar = Calendar { language: self.context.language, newest: self.context.newest };
+        let found = times::range(self.tokens, calendar, year)?;
+        let phrase = self.phrase(&self.stems()).map_or(0, |(length, _)| length);
+        let member = self.member().map_or(0, |(length, _)| length);
+        (found.length >= phrase.max(member)).then_some(found)
+    }
+
+    /// Returns whether a unit of members follows the next number. `of 2000 miles` contains no year.
+    fn has_unit(&self) -> bool {
+        let is_filler = |token: &&Token| {
+            matches!(self.context.language.phrase(&[&token.stem]), Some((1, Meaning::Ignore | Meaning::From)))
+        };
+        let skipped = self.tokens.iter().take_while(is_filler).count();
+        let Some(TokenKind::Number(number)) = self.tokens.get(skipped).map(|token| token.kind) else { return false };
+        let rest = Place { tokens: &self.tokens[skipped..], corrected: &self.corrected[skipped..], ..*self };
+        // `2013 year over year`
+        if self.context.language.phrase(&rest.stems()[1..]).is_some() {
+            return false;
+        }
+        matches!(rest.number(number), (_, ItemKind::Number(_, Some(Unit::Named(_)))))
+    }
+
+    fn item(&self) -> (usize, ItemKind) {
+        let first = &self.tokens[0];
+        match first.kind {
+            TokenKind::Quoted => return self.quoted(),
+            TokenKind::Comma => return (1, ItemKind::Word(Meaning::And)),
+            _ => {}
+        }
+        let stems = self.stems();
+        let (phrase, member) = (self.phrase(&stems), self.member());
+        let is_compared =
+            matches!(self.before.map(|item| &item.kind), Some(ItemKind::Word(meaning)) if compares(*meaning));
+        match first.kind {
+            TokenKind::Number(number) => return self.number(number),
+            // `more than an hour`
+            TokenKind::Word if is_compared && self.context.language.is_link(&first.lower) => {
+                if let (length, ItemKind::Number(number, Some(unit))) = self.number(1.0) {
+                    return (length, ItemKind::Number(number, Some(unit)));
+                }
+            }
+            TokenKind::Percent(share) => return (1, ItemKind::Number(share, Some(Unit::Percent))),
+            _ => {}
+        }
+        if let Some(candidates) = self.compared_verb() {
+            return (1, ItemKind::Member(candidates));
+        }
+        if member.is_none() && self.is_filler_noun(phrase) {
+            return (1, ItemKind::Word(Meaning::Verb));
+        }
+        match (phrase, member) {
+            (Some((length, meaning)), Some((other, _)))
+                if length > other || (length == other && Self::is_word(meaning)) =>
+            {
+                self.word(&stems, length, meaning)
+            }
+            (Some((length, meaning @ Meaning::Superlative(_))), Some((other, candidates)))
+                if self.adds_cube(&stems[length..other], &candidates) =>
+            {
+                self.word(&stems, length, meaning)
+            }
+            (_, Some((length, candidates))) => (length, ItemKind::Member(candidates)),
+            (Some((length, meaning)), None) => self.word(&stems, length, meaning),
+            (None, None) => (1, ItemKind::Unknown),
+        }
+    }
+
+    /// Returns the phrase of the language that the stems begin with. `by hour of day` groups by a member if one has the
+    /// name `hour of day`, so only `by` is returned then.
+    fn phrase(&self, stems: &[&str]) -> Option<(usize, Meaning)> {
+        let (length, meaning) = self.context.language.phrase(stems)?;
+        if matches!(meaning, Meaning::AtLeast | Meaning::AtMost) && self.joins_comparison(stems, length) {
+            return Some((1, Meaning::And));
+        }
+        // `orders by region` means the cube `orders`, although `order by region` means sorting.
+        let is_plural = self.tokens[0].lower.ends_with('s');
+        if meaning == Meaning::Sort && is_plural && self.context.vocabulary.exact(&stems[..1]).is_some() {
+            return self.context.language.phrase(&stems[..1]);
+        }
+        if length > 1
+            && times::step(meaning).is_some()
+            && let Some((first, Meaning::Group)) = self.context.language.phrase(&stems[..1])
+            && let rest = (Place { tokens: &self.tokens[1..], corrected: &self.corrected[1..], ..*self })
+            && let plain = self.context.vocabulary.exact(&stems[1..]).map_or(0, |found| found.length)
+            && plain.max(rest.linked().map_or(0, |(_, found)| found.length)) >= length
+        {
+            return Some((first, Meaning::Group));
+        }
+        Some((length, meaning))
+    }
+
+    /// Returns whether `or` at this place joins two comparisons, as in `under 5 or over 10`, although `or over` is a
+    /// phrase.
+    fn joins_comparison(&self, stems: &[&str], length: usize) -> bool {
+        let language = self.context.language;
+        let is_joiner = matches!(language.phrase(&stems[..1]), Some((1, Meaning::And)));
+        let is_number = self.tokens.get(length).is_some_and(|next| matches!(next.kind, TokenKind::Number(_)));
+        let longer = stems.get(1..).and_then(|rest| language.phrase(rest));
+        is_joiner && (is_number || matches!(longer, Some((other, meaning)) if compares(meaning) && other >= length))
+    }
+
+    /// Returns whether the first word is a noun that adds nothing to the value before it, as in `damaged goods`, or a
+    /// verb before a comparison, as in `cost more than 20 euros`.
+    fn is_filler_noun(&self, phrase: Option<(usize, Meaning)>) -> bool {
+        let (language, word) = (self.context.language, &self.tokens[0].lower);
+        let is_after_value = matches!(self.before.map(|item| &item.kind), Some(ItemKind::Value(_)));
+        let is_thing = is_after_value && language.has(WordList::Things, word);
+        phrase.is_none() && (is_thing || (language.compared_verb(word).is_some() && self.is_before_comparison()))
+    }
+
+    /// Returns whether a comparison with a number follows the first word, as in `cost more than 20` and `cost 20 or less`.
+    fn is_before_comparison(&self) -> bool {
+        let (stems, language) = (self.stems(), self.context.language);
+        let is_number = |at: usize| self.tokens.get(at).is_some_and(|next| matches!(next.kind, TokenKind::Number(_)));
+        let phrase = |at: usize| stems.get(at..).and_then(|rest| language.phrase(rest));
+        if is_number(1) {
+            let is_end = |at: usize| matches!(phrase(at), Some((_, Meaning::AtLeast | Meaning::AtMost)));
+            return is_end(2) || is_end(3);
+        }
+        phrase(1).filter(|(_, meaning)| compares(*meaning)).is_some_and(|(length, _)| {
+            // `more than a week`
+            let is_link = self.tokens.get(1 + length).is_some_and(|next| language.is_link(&next.lower));
+            is_link || is_number(1 + length)
+        })
+    }
+
+    /// Returns whether the item before the filler words is `how much`.
+    fn follows_how_much(&self) -> bool {
+        self.before_fillers.is_some_and(|item| item.kind == ItemKind::Word(Meaning::HowMuch))
+    }
+
+    /// Returns whether the previous item is a numeric dimension. `after 2000` is then a comparison and not a time.
+    fn follows_number(&self) -> bool {
+        let Some(ItemKind::Member(candidates)) = self.before.map(|item| &item.kind) else { return false };
+        candidates.members.iter().all(|index| self.context.vocabulary.entry(*index).kind == MemberKind::Number)
+    }
+
+    /// Returns whether the previous item is a comparison. `2000` is then a number and not a year.
+    fn compares(&self) -> bool {
+        let is_compared =
+            matches!(self.before.map(|item| &item.kind), Some(ItemKind::Word(meaning)) if compares(*meaning));
+        is_compared && matches!(self.tokens[0].kind, TokenKind::Number(_) | TokenKind::Percent(_))
+    }
+
+    /// Returns whether a phrase of the language takes precedence over a member with the same name. Verbs and units of
+    /// time do not; a unit has a meaning only after a number.
+    fn is_word(meaning: Meaning) -> bool {
+        use Meaning::{Day, Hour, Minute, Month, Quarter, Second, Verb, Week, Weekday, Year};
+        !matches!(meaning, Verb | Weekday | Second | Minute | Hour | Day | Week | Month | Quarter | Year)
+    }
+
+    /// Returns whether the words behind an adjective only name the cube of the members, as in `coldest weather`.
+    fn adds_cube(&self, stems: &[&str], candidates: &Candidates) -> bool {
+        let vocabulary = self.context.vocabulary;
+        let Some(found) = vocabulary.exact(stems).filter(|found| found.length == stems.len()) else { return false };
+        let is_cube = |cube: &usize| {
+            let cube = vocabulary.entry(*cube);
+            let is_of_cube = |index: &usize| vocabulary.entry(*index).cube.as_ref() == Some(&cube.name);
+            cube.kind == MemberKind::Cube && candidates.members.iter().all(is_of_cube)
+        };
+        found.members.iter().any(is_cube)
+    }
+
+    /// Returns the numeric dimension that a verb before a comparison is a part of, as in `planes built before 2000` for
+    /// `year built`.
+    fn compared_verb(&self) -> Option<Candidates> {
+        let (stems, vocabulary) = (self.stems(), self.context.vocabulary);
+        let Some((1, Meaning::Verb)) = self.context.language.phrase(&stems) else { return None };
+        let (length, meaning) = self.context.language.phrase(&stems[1..])?;
+        let TokenKind::Number(number) = self.tokens.get(1 + length)?.kind else { return None };
+        let place = Place { tokens: &self.tokens[1 + length..], corrected: &self.corrected[1 + length..], ..*self };
+        // A number with a unit finds its dimension by the unit.
+        let is_plain = matches!(place.number(number), (_, ItemKind::Number(_, None)));
+        if !is_plain || !(compares(meaning) || meaning == Meaning::Since) {
+            return None;
+        }
+        let mut members = vocabulary.partial(&stems[..1])?.members;
+        members.retain(|index| vocabulary.entry(*index).kind == MemberKind::Number);
+        let certainty = CERTAINTY_OF_PART;
+        (members.len() == 1).then(|| Candidates { members, certainty, ..Candidates::default() })
+    }
+
+    fn quoted(&self) -> (usize, ItemKind) {
+        let words: Vec<String> = self.tokens[0]
+            .lower
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .map(|word| self.context.language.stem(word))
+            .collect();
+        let stems: Vec<&str> = words.iter().map(String::as_str).collect();
+        match self.context.vocabulary.exact(&stems) {
+            Some(MemberMatch { length, members, by_synonym, by_name, .. }) if length == stems.len() => {
+                (1, ItemKind::Member(Candidates { members, by_synonym, by_name, certainty: 1.0 }))
+            }
+            _ => (1, ItemKind::Quoted),
+        }
+    }
+
+    fn number(&self, number: f64) -> (usize, ItemKind) {
+        let stems: Vec<&str> = self.tokens[1..].iter().map(|token| &*token.stem).collect();
+        let phrase = self.context.language.phrase(&stems);
+        if let Some((length, Meaning::Week)) = phrase
+            && self.is_compared_number(&stems[length..])
+        {
+            return (1 + length, ItemKind::Number(number * DAYS_OF_WEEK, Some(Unit::Days)));
+        }
+        let unit_of_time = phrase.and_then(|(length, meaning)| Some((length, unit(meaning)?)));
+        // `three days to deliver` may name the member `days to deliver`.
+        let name = self.context.vocabulary.exact(&stems).map_or(0, |found| found.length);
+        let unit_of_time = unit_of_time.filter(|(length, _)| name <= *length);
+        if let Some((length, Unit::Percent)) = unit_of_time {
+            return (1 + length, ItemKind::Number(number / 100.0, Some(Unit::Percent)));
+        }
+        // A unit of members, as in `2000 miles`.
+        let named = || stems.first().filter(|_| name == 0).and_then(|stem| self.context.vocabulary.unit(stem));
+        let unit = unit_of_time.or_else(|| Some((1, named()?.clone())));
+        match unit {
+            Some((length, unit)) => (1 + length, ItemKind::Number(number, Some(unit))),
+            None => (1, ItemKind::Number(number, None)),
+        }
+    }
+
+    /// Returns whether a number is compared, as in `more than 2 weeks` and `2 weeks or more`.
+    fn is_compared_number(&self, behind: &[&str]) -> bool {
+        use Meaning::{AtLeast, AtMost, Bottom, Top};
+        let before = self.before.map(|item| &item.kind);
+        let is_behind =
+            matches!(before, Some(ItemKind::Word(meaning)) if compares(*meaning) && !matches!(meaning, Top | Bottom));
+        let is_before = matches!(self.context.language.phrase(behind), Some((_, AtLeast | AtMost)));
+        is_behind || is_before
+    }
+
+    /// Returns the members that the rest begins with, and the number of tokens.
+    fn member(&self) -> Option<(usize, Candidates)> {
+        let (stems, vocabulary) = (self.stems(), self.context.vocabulary);
+        let plain = vocabulary.exact(&stems).map(|found| (found.length, found));
+        let exact = self.linked().filter(|(_, linked)| {
+            let words = plain.as_ref().map_or(1, |(_, plain)| plain.length);
+            linked.length > words
+        });
+        let exact = exact.or(plain);
+        // A word that is a phrase of the language does not name a member by itself.
+        let is_word = self.context.language.phrase(&stems).is_some();
+        // A code is a value: `BOEING` does not name the member `boeing_share`.
+        let text = &self.tokens[0].text;
+        let is_code = text.chars().count() > 1 && text.chars().all(|c| c.is_uppercase() || c.is_numeric());
+        // A name that is given only in part ends before the next phrase of the language.
+        let is_phrase = |at: &usize| self.context.language.phrase(&stems[*at..]).is_some();
+        let end = (0..stems.len()).find(is_phrase).unwrap_or(stems.len());
+        let partial = vocabulary.partial(&stems[..end]).filter(|found| match &exact {
+            None if is_code => false,
+            Some((length, _)) => found.length > *length && found.members.len() == 1,
+            None => !is_word || found.length > 1,
+        });
+        let (length, mut found) = partial.map(|found| (found.length, found)).or(exact)?;
+        // `cancellations` means the member `cancelled` rather than a part of `cancellation_rate`.
+        if !found.is_exact && found.length == 1 {
+            let related = vocabulary.related(stems[0], self.context.language);
+            if !related.is_empty() {
+                found.members = related.to_vec();
+            }
+        }
+        let is_corrected = self.corrected[..length].contains(&true);
+        let certainty = if found.is_exact { 1.0 } else { CERTAINTY_OF_PART }
+            * if is_corrected { CERTAINTY_OF_CORRECTION } else { 1.0 };
+        let MemberMatch { members, by_synonym, by_name, .. } = found;
+        Some((length, Candidates { members, by_synonym, by_name, certainty }))
+    }
+
+    /// Returns the members whose names are the next words without links, as in `hour of departure`.
+    fn linked(&self) -> Option<(usize, MemberMatch)> {
+        // `number of flights` counts, even if there is a flight number.
+        if matches!(self.context.language.phrase(&self.stems()), Some((_, Meaning::HowMany | Meaning::HowMuch))) {
+            return None;
+        }
+        let is_link = |token: &Token| self.context.language.is_link(&token.lower);
+        let is_word = |token: &Token| matches!(token.kind, TokenKind::Word | TokenKind::Number(_));
+        let words = self.tokens.iter().enumerate().take_while(|(_, token)| is_word(token));
+        let named: Vec<(usize, &Token)> = words.filter(|(at, token)| *at == 0 || !is_link(token)).collect();
+        let stems: Vec<&str> = named.iter().map(|(_, token)| &*token.stem).collect();
+        let found = self.context.vocabulary.exact(&stems)?;
+        let (last, _) = named.get(found.length.checked_sub(1)?)?;
+        Some((last + 1, found))
+    }
+
+    fn word(&self, stems: &[&str], length: usize, meaning: Meaning) -> (usize, ItemKind) {
+        let is_group = matches!(self.context.language.phrase(&stems[..1]), Some((_, Meaning::Group)));
+        if let Some(step) = times::step(meaning) {
+            return (length, ItemKind::Step(step, is_group));
+        }
+        // `fastest first` and `worst first` order all rows.
+        let is_first = self.is_first(stems, length);
+        let Meaning::Superlative(index) = meaning else {
+            let is_rated = is_first && matches!(meaning, Meaning::Best | Meaning::Worst);
+            return (length + usize::from(is_rated), ItemKind::Word(meaning));
+        };
+        let members =
+            self.member().filter(|(of_member, candidates)| *of_member == length && candidates.certainty >= 1.0);
+        let kind = ItemKind::Superlative(index, is_first, members.map(|(_, candidates)| candidates));
+        (length + usize::from(is_first), kind)
+    }
+
+    /// Returns whether the word at a place says that an end of the order comes first. In `best first quarter`, it counts
+    /// periods.
+    fn is_first(&self, stems: &[&str], at: usize) -> bool {
+        let language = self.context.language;
+        let is_first = self.tokens.get(at).is_some_and(|next| language.has(WordList::First, &next.lower));
+        let behind = stems.get(at + 1..).and_then(|rest| language.phrase(rest));
+        let is_period = behind.is_some_and(|(_, meaning)| meaning == Meaning::Half || times::unit(meaning).is_some());
+        is_first && !is_period
+    }
+}
+
+/// Returns whether a number follows a phrase.
+fn compares(meaning: Meaning) -> bool {
+    use Meaning::{After, AtLeast, AtMost, Before, Between, Bottom, Less, More, Top};
+    matches!(meaning, More | AtLeast | Less | AtMost | Between | Before | After | Top | Bottom)
+}
+
+fn unit(meaning: Meaning) -> Option<Unit> {
+    Some(match meaning {
+        Meaning::Second => Unit::Seconds,
+        Meaning::Minute => Unit::Minutes,
+        Meaning::Hour => Unit::Hours,
+        Meaning::Day => Unit::Days,
+        Meaning::Percent => Unit::Percent,
+        _ => return None,
+    })
+}

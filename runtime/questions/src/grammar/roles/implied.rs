@@ -1,0 +1,137 @@
+//! Reads what a question implies: the rows that a measure counts, the average of a number, a missing value, and the
+//! time dimension that a verb names.
+
+use std::sync::Arc;
+
+use super::{Candidates, DraftValue, ItemKind, Reader};
+use crate::draft::Aggregation;
+use crate::language::{Meaning, WordList};
+use crate::members::{MemberEntry, MemberKind};
+use crate::spelling::spelled;
+
+/// The certainty of a time dimension that only shares a word with the question.
+const CERTAINTY_OF_TIME: f64 = 0.8;
+
+impl Reader<'_> {
+    /// Returns whether a measure names the rows that another measure is about, as in `average age of subscribers`.
+    pub(super) fn describes_measure(&self, at: usize) -> bool {
+        let is_filler = |item: &&super::Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore));
+        let mut fillers = self.items[..at].iter().rev().take_while(is_filler);
+        let is_of = fillers.any(|item| self.language.has(WordList::Possession, &item.text.to_lowercase()));
+        !self.draft.values.is_empty() && is_of && !self.is_listed(at)
+    }
+
+    /// Selects the rows that a measure counts, if one dimension decides on them. Returns the number of items read.
+    pub(super) fn rows_of_measure(&mut self, text: &str, index: usize, certainty: f64) -> usize {
+        let entry = self.vocabulary.entry(index);
+        let (name, condition) = (Arc::clone(&entry.name), entry.counted_if.clone());
+        match condition.filter(|_| self.is_of_main_cube(entry)) {
+            Some(switch) => {
+                self.filter(&switch, "equals", vec![DraftValue::Boolean(true)]);
+                self.piece(text, format!("only rows where {switch} is true"), certainty)
+            }
+            None => {
+                let message = format!("measure `{name}` follows another one; write `and` between them, or a condition");
+                self.unclear(text, message, Vec::new());
+                1
+            }
+        }
+    }
+
+    /// Returns the average of a number if the question has groups, and no sum of this number exists.
+    pub(super) fn only_average(&self, index: usize) -> Option<Arc<str>> {
+        let is_group = |item: &super::Item| matches!(item.kind, ItemKind::Word(Meaning::Group) | ItemKind::Step(..));
+        if !self.draft.values.is_empty() || !self.items.iter().any(is_group) {
+            return None;
+        }
+        let name = &self.vocabulary.entry(index).name;
+        let of = |wanted: Aggregation| {
+            let measures = self.vocabulary.entries().map(|(_, entry)| entry);
+            let is_own =
+                move |entry: &&MemberEntry| entry.combines.as_ref() == Some(name) && entry.aggregation == Some(wanted);
+            measures.filter(is_own)
+        };
+        let mut averages = of(Aggregation::Average);
+        let average = averages.next()?;
+        let is_only = averages.next().is_none() && of(Aggregation::Sum).next().is_none();
+        is_only.then(|| Arc::clone(&average.name))
+    }
+
+    /// Reads a dimension after a word such as `without`, as in `orders without a voucher`. Returns the number of items
+    /// read, or `None` if the member is none.
+    pub(super) fn lack(&mut self, text: &str, candidates: &Candidates) -> Option<usize> {
+        if !self.state.is_negated || !self.language.has(WordList::Lack, &self.state.negation.to_lowercase()) {
+            return None;
+        }
+        let kind = |index: &usize| self.vocabulary.entry(*index).kind;
+        let is_thing =
+            |index: &usize| matches!(kind(index), MemberKind::Cube | MemberKind::Boolean | MemberKind::Segment);
+        if candidates.members.iter().any(is_thing) {
+            return None;
+        }
+        let is_missing = |index: &usize| {
+            matches!(kind(index), MemberKind::Text | MemberKind::Time)
+                && self.is_of_main_cube(self.vocabulary.entry(*index))
+        };
+        let mut found = candidates.members.iter().copied().filter(is_missing);
+        let (first, None) = (found.next()?, found.next()) else { return None };
+        self.state.is_negated = false;
+        let name = Arc::clone(&self.vocabulary.entry(first).name);
+        let whole = format!("{} {text}", self.state.negation);
+        self.filter(&name, "notSet", Vec::new());
+        Some(self.piece(&whole, format!("only rows where {name} is missing"), candidates.certainty))
+    }
+
+    /// Returns whether the word at a place is a unit of time in the plural after `in`, as in `in hours`.
+    pub(super) fn is_time_unit(&self, at: usize) -> bool {
+        let item = &self.items[at];
+        let stem = self.language.stem(&item.text.to_lowercase());
+        let before = at.checked_sub(1).map(|at| self.items[at].text.to_lowercase());
+        let is_in = before.is_some_and(|word| self.language.is_unit_word(&word));
+        use Meaning::{Day, Hour, Minute, Second};
+        let is_unit = matches!(self.language.phrase(&[&stem]), Some((1, Second | Minute | Hour | Day)));
+        is_in && is_unit && item.is_plural
+    }
+
+    /// Reads a time dimension after `how many` whose cube has one row for each of its values, as in `how many hours was it
+    /// windy`: the description of the cube's count begins with this word. Returns the number of items read.
+    pub(super) fn counted_time(&mut self, at: usize, text: &str, candidates: &Candidates) -> Option<usize> {
+        let before = at.checked_sub(1).map(|at| &self.items[at].kind);
+        if !matches!(before, Some(ItemKind::Word(Meaning::HowMany))) {
+            return None;
+        }
+        let stem = self.language.stem(&text.to_lowercase());
+        let counts = |index: &usize| {
+            let cube = self.vocabulary.cube(self.vocabulary.entry(*index).cube.as_deref()?)?;
+            let count = self.vocabulary.entry(self.vocabulary.index_of(cube.count.as_deref()?)?);
+            let first = count.description.as_ref()?.split(|c: char| !c.is_alphanumeric()).next()?.to_lowercase();
+            (self.language.stem(&first) == stem).then(|| Arc::clone(&count.name))
+        };
+        let name = candidates.members.iter().find_map(counts)?;
+        self.add_value(&name);
+        Some(self.piece(text, format!("measure {name}"), candidates.certainty))
+    }
+
+    /// Reads a word before a time that names the time dimension, as in `signed up in 2024` for `signup date`. Returns the
+    /// number of items read, or `None` if no time follows or no dimension is named.
+    pub(super) fn named_time(&mut self, at: usize, text: &str) -> Option<usize> {
+        let next = self.items.get(at + 1)?;
+        let ItemKind::Time(_) = next.kind else { return None };
+        let root = |word: &str| self.language.root(&self.language.stem(&word.to_lowercase()));
+        let first = next.text.split(' ').next().unwrap_or_default();
+        let wanted = [root(text), root(&format!("{}{}", root(text), first.to_lowercase()))];
+        let is_named = |entry: &MemberEntry| {
+            let phrases = entry.phrases.iter().chain(&entry.synonyms);
+            phrases
+                .flat_map(|phrase| spelled(phrase).split(' ').map(root).collect::<Vec<_>>())
+                .any(|own| wanted.contains(&own))
+        };
+        let times = self.vocabulary.entries().map(|(_, entry)| entry);
+        let mut found =
+            times.filter(|entry| entry.kind == MemberKind::Time && self.is_of_main_cube(entry) && is_named(entry));
+        let (first, None) = (found.next()?, found.next()) else { return None };
+        let name = Arc::clone(&first.name);
+        self.draft.time = Some(Arc::clone(&name));
+        Some(self.piece(text, format!("the time of {name}"), CERTAINTY_OF_TIME))
+    }
+}

@@ -1,0 +1,60 @@
+//! Splits a question into items, from left to right. Typing mistakes are corrected first.
+
+use crate::language::Meaning;
+use crate::times::{self, FoundTime};
+use crate::token::{Token, TokenKind};
+
+use super::items::{Context, Item, ItemKind, TimeItem};
+use super::place::Place;
+use super::values;
+
+/// Splits the tokens into items.
+pub(super) fn items(tokens: &[Token], context: Context<'_>) -> Vec<Item> {
+    let mut items: Vec<Item> = Vec::new();
+    let (tokens, corrected) = corrected(tokens, context);
+    let (mut at, mut year) = (0, None);
+    while at < tokens.len() {
+        let before = items.last();
+        let before_fillers = items.iter().rev().find(|item| item.kind != ItemKind::Word(Meaning::Ignore));
+        let place = Place { tokens: &tokens[at..], corrected: &corrected[at..], context, before, before_fillers, year };
+        let (length, kind) = match place.time() {
+            Some(FoundTime { length, range, days, year: own, is_dated }) => {
+                year = own.or(year);
+                (length, ItemKind::Time(TimeItem { range, days, is_dated }))
+            }
+            None => place.value_or_item(),
+        };
+        let words = &tokens[at..at + length];
+        let text = words.iter().map(|token| &*token.text).collect::<Vec<_>>().join(" ");
+        let is_plural = words.last().is_some_and(|token| context.language.has_ending(&token.lower));
+        let is_corrected = corrected[at..at + length].contains(&true);
+        items.push(Item { text, kind, is_plural, is_corrected });
+        at += length;
+    }
+    items
+}
+
+/// Corrects typing mistakes in the stems of tokens. Also returns for each token whether it was corrected.
+fn corrected(tokens: &[Token], context: Context<'_>) -> (Vec<Token>, Vec<bool>) {
+    let Context { vocabulary, language, .. } = context;
+    let of = |(at, token): (usize, &Token)| {
+        let own = (token.clone(), false);
+        // A word in capitals is a code, which is not corrected.
+        let is_code = token.text.chars().all(|c| c.is_uppercase() || c.is_numeric());
+        if token.kind != TokenKind::Word || is_code || vocabulary.has_stem(&token.stem) {
+            return own;
+        }
+        // A word of a value has no typing mistake.
+        if values::has_word(&context.values.values, &token.lower) {
+            return own;
+        }
+        let stems: Vec<&str> = tokens[at..].iter().map(|token| &*token.stem).collect();
+        let is_known = language.phrase(&stems).is_some() || language.has_word(&token.stem);
+        if is_known || times::is_word(&token.lower) || language.ordinal(&token.lower).is_some() {
+            return own;
+        }
+        let known = vocabulary.corrected(&token.stem).or_else(|| language.corrected(&token.stem));
+        known.map_or(own, |known| (Token { stem: known.to_owned(), ..token.clone() }, true))
+    };
+    tokens.iter().enumerate().map(of).unzip()
+}

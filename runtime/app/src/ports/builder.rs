@@ -60,6 +60,21 @@ pub struct NewRelation<'a> {
     pub marker: &'a Marker,
 }
 
+impl NewRelation<'_> {
+    /// Checks that an existing relation of this name may be replaced, because its comment marks it as built for the
+    /// same project.
+    ///
+    /// # Errors
+    /// `Foreign` without a marker, `OtherProject` with the marker of another project.
+    pub fn may_replace(&self, comment: Option<&str>) -> Result<(), BuildError> {
+        match comment.and_then(Marker::parse) {
+            None => Err(BuildError::Foreign { relation: self.to_string() }),
+            Some(marker) if marker.project == self.marker.project => Ok(()),
+            Some(marker) => Err(BuildError::OtherProject { relation: self.to_string(), project: marker.project }),
+        }
+    }
+}
+
 impl fmt::Display for NewRelation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.schema, self.name)

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
+use terrane_app::ports::rollup_tables::RollupPlace;
 use terrane_app::preaggregations::PreaggregationSettings;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_store::StateStore;
-use terrane_warehouse::RollupPlace;
 
 use super::security::server_secret;
 use crate::config::Config;

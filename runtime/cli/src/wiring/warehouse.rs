@@ -10,13 +10,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_app::ports::builder::{BuildsNothing, CantBuild, ModelBuilder};
-use terrane_app::ports::rollup_tables::RollupTables;
+use terrane_app::ports::rollup_tables::{RollupPlace, RollupTables};
 use terrane_app::ports::warehouse::Warehouse;
 use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_compiler::project::{Inputs, RegisteredCube, project_may_read_files};
 use terrane_warehouse::{
-    ConnectError, DuckDb, DuckDbSettings, FileAccess, OpenError, RollupPlace, RollupStore, ServerSettings,
-    SqliteSettings, mysql, postgres, sqlite,
+    ConnectError, DuckDb, DuckDbSettings, FileAccess, OpenError, RollupStore, ServerSettings, SqliteSettings, mysql,
+    postgres, sqlite,
 };
 
 use super::{WarehouseUse, mark, preaggregations};

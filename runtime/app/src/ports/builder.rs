@@ -86,6 +86,8 @@ impl fmt::Display for NewRelation<'_> {
 pub enum CantBuild {
     #[error("models cannot be built in a warehouse of type `{warehouse}` yet")]
     Engine { warehouse: String },
+    #[error("each session of this `{warehouse}` server has its own catalog, so queries would not find what is built")]
+    CatalogOfSession { warehouse: String },
     #[error("the warehouse is open for reading only")]
     ReadOnly,
     #[error("the database itself is called `{schema}`, and names would mean either")]
@@ -99,7 +101,13 @@ impl CantBuild {
     pub fn hint(&self) -> String {
         match self {
             CantBuild::Engine { .. } => {
-                "queries inline models, so nothing is missing; models are built in duckdb and postgres".to_owned()
+                "queries inline models, so nothing is missing; models are built in duckdb, postgres and spark"
+                    .to_owned()
+            }
+            CantBuild::CatalogOfSession { .. } => {
+                "connect to a server whose sessions share a catalog, such as Apache Spark; queries inline models \
+                 meanwhile"
+                    .to_owned()
             }
             CantBuild::ReadOnly => {
                 "build where it can be written: for a DuckDB file end the server and call `terrane run`; queries \

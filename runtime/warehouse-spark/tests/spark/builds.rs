@@ -120,6 +120,30 @@ async fn rows_of_the_previous_build_stay_for_its_readers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn readers_get_the_old_rows_or_the_new_ones() {
+    let Some(server) = Server::start() else { return };
+    let Some(spark) = shared(&server, "readers").await else { return };
+    build(&spark, "readers", false, "SELECT 0 AS n", &marker("one")).await.unwrap();
+    let reading = async {
+        let (mut last, mut count) = (0, 0);
+        while last < 4 {
+            let n = number(&spark, "SELECT CAST(n AS BIGINT) FROM readers.m").await;
+            assert!(n >= last, "{n} after {last}");
+            (last, count) = (n, count + 1);
+        }
+        count
+    };
+    let building = async {
+        for n in 1..=4 {
+            // Every second relation is a view.
+            build(&spark, "readers", n % 2 == 0, &format!("SELECT {n} AS n"), &marker("one")).await.unwrap();
+        }
+    };
+    let (count, ()) = tokio::join!(reading, building);
+    assert!(count > 5, "{count} reads");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_build_reads_rows_that_arrived_after_the_last_build() {
     let Some(server) = Server::start() else { return };
     let Some(spark) = shared(&server, "arrived").await else { return };

@@ -78,9 +78,9 @@ impl RollupTables for SparkRollups {
     }
 
     async fn tables(&self) -> Result<Vec<Arc<str>>, RollupTableError> {
-        let listed = self.readers.run(list_tables(&[&self.place.schema], None), CATALOG_TIMEOUT).await;
-        let listed = unless_missing(listed)?.map(|rows| listed_tables(&rows)).unwrap_or_default();
-        let mut names: Vec<Arc<str>> = listed
+        // A refusal is an error, since an empty list would withdraw the published tables.
+        let rows = self.readers.run(list_tables(&[&self.place.schema], None), CATALOG_TIMEOUT).await?;
+        let mut names: Vec<Arc<str>> = listed_tables(&rows)
             .iter()
             .filter(|listed| !listed.is_temporary && listed.kind != "VIEW")
             .filter_map(|listed| listed.name.last().filter(|name| self.place.owns(name)))

@@ -85,6 +85,7 @@ fn run_parts(suites: &Suites<'_>, servers: &mut Servers, parts: Parts) -> Result
         lines.push(suites.dialect(&servers.url())?);
         lines.push(suites.connector(&servers.url())?);
         lines.push(suites.queries(&servers.url())?);
+        lines.push(suites.builds(&servers.url())?);
         lines.push(suites.random_queries(&servers.url(), parts.cases, parts.seed)?);
     }
     if parts.with_faults {

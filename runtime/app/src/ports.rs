@@ -32,6 +32,7 @@ pub mod result_cache;
 pub mod results;
 pub mod retention;
 pub mod rollup_tables;
+pub mod rollup_totals;
 pub mod severity;
 pub mod store;
 pub mod tokens;

@@ -41,7 +41,7 @@ use terrane_app::ports::jobs::JobQuota;
 use terrane_app::ports::observer::{Observer, Unobserved};
 use terrane_app::ports::projects::ProjectTexts;
 use terrane_app::ports::registrations::Registrations as _;
-use terrane_app::ports::rollup_tables::{RollupTables, TablesElsewhere};
+use terrane_app::ports::rollup_tables::{RollupPlace, RollupTables, TablesElsewhere};
 use terrane_app::ports::store::Store as _;
 use terrane_app::ports::tokens::Randomness as _;
 use terrane_app::preaggregations::{PreaggregationBackend, Preaggregations};
@@ -62,7 +62,6 @@ use terrane_results::ResultFolder;
 use terrane_server::telemetry::{LogOutput, LogSettings};
 use terrane_server::{Anonymous, HttpSettings, TrustedProxies};
 use terrane_store::{OpenError, StateStore};
-use terrane_warehouse::RollupPlace;
 use terrane_wire::jobs::Texts;
 use terrane_wire::profile::StoredProfileTexts;
 

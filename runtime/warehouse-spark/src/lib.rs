@@ -10,17 +10,24 @@
 //! an installed `protoc`, its own retries last for minutes, and its calls cannot be limited in time from outside.
 
 mod bind;
+mod builder;
+mod built;
 mod catalog;
 mod columns;
 mod connection;
 mod failure;
+mod listing;
+mod opening;
 mod pool;
 mod protocol;
+mod rollups;
 mod rows;
+mod running;
 mod session;
 mod settings;
 mod url;
 mod warehouse;
+mod writers;
 
 pub use settings::{ConnectError, SparkSettings};
 pub use url::UrlError;

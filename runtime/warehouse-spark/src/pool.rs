@@ -8,7 +8,6 @@
 //! `init`, one after the other.
 
 use std::fmt;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,22 +18,20 @@ use futures_util::stream;
 use terrane_app::ports::warehouse::{BatchStream, Connections, ResultSet, WarehouseError, WarehouseErrorKind};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::Sleep;
 
 use crate::columns;
-use crate::failure::{Failure, NAME, refused, timeout, unavailable};
+use crate::failure::{Failure, refused, timeout, unavailable};
+use crate::opening::Opener;
 use crate::protocol::Plan;
 use crate::rows::Rows;
-use crate::session::{Server, Session, command, random_id};
+use crate::running::{INTERRUPT_TIMEOUT, Running, release};
+use crate::session::Session;
 use crate::settings::ConnectError;
 
 /// The timeout of pings, descriptions and lookups.
 pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
-/// The time limit of an interruption, during which the statement holds its permit.
-const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The time after the start of a statement during which it is not interrupted. Spark 4.3 confirms an interruption while
-/// it submits the first stage, but then runs this stage to its end, and no client can stop it.
-const UNINTERRUPTED: Duration = Duration::from_secs(1);
+/// The timeout of changes of schemas, and of lists of their tables. A server reads the definition of each table.
+pub(crate) const CATALOG_TIMEOUT: Duration = Duration::from_secs(60);
 /// The time limit of opening a session with its `init`. The time limit of a statement that waits for the session is
 /// shorter.
 const INIT_TIMEOUT: Duration = Duration::from_secs(600);
@@ -44,16 +41,12 @@ const INIT_TIMEOUT: Duration = Duration::from_secs(600);
 pub(crate) struct Pool(Arc<Inner>);
 
 struct Inner {
-    server: Server,
-    init: Vec<String>,
-    connect_timeout: Duration,
+    opener: Arc<Opener>,
     idle: Mutex<Vec<Arc<Session>>>,
     permits: Arc<Semaphore>,
     permit_count: usize,
     /// The permit of health probes, which run one at a time and do not wait for queries.
     probe_permit: Arc<Semaphore>,
-    /// The lock of `init`. Two sessions that replace the same view at the same time may collide.
-    init_turn: tokio::sync::Mutex<()>,
     failed: AtomicU64,
     lost: AtomicU64,
 }
@@ -65,16 +58,13 @@ impl fmt::Debug for Pool {
 }
 
 impl Pool {
-    pub(crate) fn new(server: Server, init: Vec<String>, connect_timeout: Duration, connections: usize) -> Self {
+    pub(crate) fn new(opener: Arc<Opener>, connections: usize) -> Self {
         Pool(Arc::new(Inner {
-            server,
-            init,
-            connect_timeout,
+            opener,
             idle: Mutex::new(Vec::new()),
             permits: Arc::new(Semaphore::new(connections.max(1))),
             permit_count: connections.max(1),
             probe_permit: Arc::new(Semaphore::new(1)),
-            init_turn: tokio::sync::Mutex::new(()),
             failed: AtomicU64::new(0),
             lost: AtomicU64::new(0),
         }))
@@ -85,7 +75,7 @@ impl Pool {
     /// # Errors
     /// [`ConnectError`] names the statement that failed.
     pub(crate) async fn open_first(&self) -> Result<(), ConnectError> {
-        let session = self.0.open().await?;
+        let session = self.0.opener.open().await?;
         lock(&self.0.idle).push(session);
         Ok(())
     }
@@ -183,7 +173,7 @@ impl Pool {
     async fn new_lease(&self, permit: OwnedSemaphorePermit) -> Result<Lease, WarehouseError> {
         let inner = Arc::clone(&self.0);
         let opening = tokio::spawn(async move {
-            let opened = tokio::time::timeout(INIT_TIMEOUT, inner.open()).await.unwrap_or_else(|_| {
+            let opened = tokio::time::timeout(INIT_TIMEOUT, inner.opener.open()).await.unwrap_or_else(|_| {
                 Err(ConnectError::Connection(unavailable("`init` did not end in time".to_owned())))
             });
             if opened.is_err() {
@@ -193,34 +183,6 @@ impl Pool {
         });
         opening.await.map_err(|error| refused(error.to_string()))?.map_err(ConnectError::into_warehouse_error)
     }
-}
-
-impl Inner {
-    async fn open(&self) -> Result<Arc<Session>, ConnectError> {
-        let seconds = self.connect_timeout.as_secs_f64();
-        let opened = tokio::time::timeout(self.connect_timeout, Session::open(&self.server)).await;
-        let opened =
-            opened.unwrap_or_else(|_| Err(unavailable(format!("no connection within {seconds} seconds")).into()));
-        let session = Arc::new(opened.map_err(ConnectError::of)?);
-        let _turn = self.init_turn.lock().await;
-        for (index, statement) in self.init.iter().enumerate() {
-            run_command(&session, statement).await.map_err(|error| ConnectError::Init {
-                index,
-                statement: statement.trim().to_owned(),
-                error,
-            })?;
-        }
-        Ok(session)
-    }
-}
-
-/// Runs a statement that returns no rows.
-async fn run_command(session: &Arc<Session>, text: &str) -> Result<(), WarehouseError> {
-    let operation = random_id()?;
-    let mut rows = Rows::start(session, &operation, command(text)).await?;
-    while rows.next().await?.is_some() {}
-    release(session, operation);
-    Ok(())
 }
 
 #[derive(Debug)]
@@ -250,13 +212,6 @@ struct Lease {
     permit: Option<OwnedSemaphorePermit>,
     was_idle: bool,
     running: Option<Running>,
-}
-
-/// A statement that the server may still run.
-struct Running {
-    operation: String,
-    /// A timer that ends when the statement may be interrupted.
-    is_interruptible: Pin<Box<Sleep>>,
 }
 
 impl Lease {
@@ -305,9 +260,9 @@ impl Lease {
     }
 
     async fn start(&mut self, session: &Arc<Session>, plan: Plan) -> Result<(Rows, SchemaRef), WarehouseError> {
-        let operation = random_id()?;
-        let is_interruptible = Box::pin(tokio::time::sleep(UNINTERRUPTED));
-        self.running = Some(Running { operation: operation.clone(), is_interruptible });
+        let running = Running::new()?;
+        let operation = running.operation.clone();
+        self.running = Some(running);
         let mut rows = Rows::start(session, &operation, plan).await?;
         let schema = rows.schema().await?;
         Ok((rows, schema))
@@ -351,25 +306,12 @@ impl Drop for Lease {
         let Ok(runtime) = Handle::try_current() else { return };
         let pool = Arc::clone(&self.pool);
         runtime.spawn(async move {
-            running.is_interruptible.await;
-            let interrupted = tokio::time::timeout(INTERRUPT_TIMEOUT, session.interrupt(&running.operation)).await;
-            match interrupted {
-                Ok(Ok(())) => lock(&pool.idle).push(session),
-                _ => tracing::warn!(event = "cancel_failed", warehouse = NAME, "a statement may still run"),
+            if running.interrupt(&session).await {
+                lock(&pool.idle).push(session);
             }
             drop(permit);
         });
     }
-}
-
-/// Asks the server to forget an operation, without waiting for the answer.
-fn release(session: &Arc<Session>, operation: String) {
-    let Ok(runtime) = Handle::try_current() else { return };
-    let session = Arc::clone(session);
-    runtime.spawn(async move {
-        // If this fails, the server forgets the operation by itself after some minutes.
-        let _ = tokio::time::timeout(INTERRUPT_TIMEOUT, session.release(&operation)).await;
-    });
 }
 
 impl Drop for Inner {

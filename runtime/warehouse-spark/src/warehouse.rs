@@ -5,22 +5,30 @@ use std::time::Duration;
 
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
+use terrane_app::ports::builder::{BuiltRelation, ModelBuilder};
+use terrane_app::ports::rollup_tables::{RollupPlace, RollupTables};
 use terrane_app::ports::warehouse::{
     BatchStream, CatalogTable, Connections, ResultSet, Statement, Warehouse, WarehouseError,
 };
 use tonic::transport::Certificate;
 
+use crate::builder::SparkBuilder;
+use crate::built;
 use crate::catalog;
 use crate::failure::NAME;
+use crate::opening::Opener;
 use crate::pool::{PROBE_TIMEOUT, Pool};
+use crate::rollups::SparkRollups;
 use crate::session::{Server, query};
 use crate::settings::{ConnectError, SparkSettings};
 use crate::url::Address;
+use crate::writers::Writers;
 
 /// A warehouse on a server with the Spark Connect protocol.
 #[derive(Debug)]
 pub struct SparkWarehouse {
     pool: Pool,
+    writers: Arc<Writers>,
 }
 
 /// Opens a session, runs `init` in it, and checks that the server answers.
@@ -29,9 +37,22 @@ pub struct SparkWarehouse {
 /// [`ConnectError`] names the statement that failed. No error shows the URL.
 pub async fn connect(settings: &SparkSettings) -> Result<SparkWarehouse, ConnectError> {
     let server = server(settings).await?;
-    let pool = Pool::new(server, settings.init.clone(), settings.connect_timeout, settings.connections);
+    let opener = Arc::new(Opener::new(server, settings.init.clone(), settings.connect_timeout));
+    let pool = Pool::new(Arc::clone(&opener), settings.connections);
     pool.open_first().await?;
-    Ok(SparkWarehouse { pool })
+    Ok(SparkWarehouse { pool, writers: Arc::new(Writers::new(opener)) })
+}
+
+impl SparkWarehouse {
+    /// Returns the builder of models, which writes with the rights of the URL's user.
+    pub fn builder(&self) -> impl ModelBuilder + use<> {
+        SparkBuilder::new(self.pool.clone(), Arc::clone(&self.writers))
+    }
+
+    /// Returns the tables of pre-aggregations at a place.
+    pub fn rollups(&self, place: RollupPlace) -> impl RollupTables + use<> {
+        SparkRollups::new(self.pool.clone(), Arc::clone(&self.writers), place)
+    }
 }
 
 async fn server(settings: &SparkSettings) -> Result<Server, ConnectError> {
@@ -66,6 +87,10 @@ impl Warehouse for SparkWarehouse {
 
     async fn table(&self, name: &[&str]) -> Result<Option<CatalogTable>, WarehouseError> {
         catalog::table(&self.pool, name).await
+    }
+
+    async fn built(&self) -> Result<Vec<BuiltRelation>, WarehouseError> {
+        built::relations(&self.pool).await
     }
 
     async fn ping(&self) -> Result<(), WarehouseError> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::array::{AsArray as _, StringArray};
-use terrane_app::ports::builder::{BuildError, BuiltRelation, Marker, NewRelation};
+use terrane_app::ports::builder::{BuiltRelation, Marker};
 use terrane_app::ports::warehouse::ResultSet;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -27,16 +27,6 @@ pub(crate) fn relations(rows: &ResultSet) -> Vec<BuiltRelation> {
         }
     }
     found
-}
-
-/// Checks that an existing relation may be replaced, because its comment marks it as built for the same project.
-pub(crate) fn may_replace(comment: Option<&str>, new: &NewRelation<'_>) -> Result<(), BuildError> {
-    let relation = || new.to_string();
-    match comment.and_then(Marker::parse) {
-        None => Err(BuildError::Foreign { relation: relation() }),
-        Some(marker) if marker.project == new.marker.project => Ok(()),
-        Some(marker) => Err(BuildError::OtherProject { relation: relation(), project: marker.project }),
-    }
 }
 
 /// Quotes an identifier for both DuckDB and PostgreSQL.

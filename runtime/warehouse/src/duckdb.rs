@@ -22,7 +22,7 @@ use std::time::Duration;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use terrane_app::ports::builder::{BuildsNothing, BuiltRelation, CantBuild, ModelBuilder};
-use terrane_app::ports::rollup_tables::RollupTables;
+use terrane_app::ports::rollup_tables::{RollupPlace, RollupTables};
 use terrane_app::ports::warehouse::{
     BatchStream, CatalogTable, Connections, EngineVersion, ResultSet, Statement, Warehouse, WarehouseError,
 };
@@ -38,7 +38,6 @@ use session::Request;
 use crate::built::relations;
 use crate::catalog::table;
 use crate::file_versions::FileVersions;
-use crate::rollups::RollupPlace;
 
 /// The timeout of pings, descriptions and lookups.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);

@@ -16,6 +16,5 @@ mod sessions;
 pub mod sqlite;
 
 pub use crate::duckdb::{DuckDb, DuckDbSettings, FileAccess, OpenError, RollupStore};
-pub use crate::rollups::RollupPlace;
 pub use crate::sessions::{ConnectError, ServerSettings};
 pub use crate::sqlite::SqliteSettings;

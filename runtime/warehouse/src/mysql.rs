@@ -16,14 +16,13 @@ use async_trait::async_trait;
 use sqlx::error::DatabaseError;
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlDatabaseError};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, SqlSafeStr as _};
-use terrane_app::ports::rollup_tables::RollupTables;
+use terrane_app::ports::rollup_tables::{RollupPlace, RollupTables};
 use terrane_app::ports::warehouse::{Statement, Warehouse, WarehouseError, WarehouseErrorKind};
 
 use rollups::MySqlRollups;
 
 use crate::catalog::Lookup;
 use crate::columns::Columns;
-use crate::rollups::RollupPlace;
 use crate::sessions::{
     ColumnKinds, ConnectError, Engine, Failed, Reader, ServerSettings, WarehouseSession, WritableEngine, open_sessions,
     within,

@@ -20,7 +20,7 @@ use sqlx::error::DatabaseError;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, SqlSafeStr as _};
 use terrane_app::ports::builder::ModelBuilder;
-use terrane_app::ports::rollup_tables::RollupTables;
+use terrane_app::ports::rollup_tables::{RollupPlace, RollupTables};
 use terrane_app::ports::warehouse::{Statement, Warehouse, WarehouseError, WarehouseErrorKind};
 
 use build::PostgresBuilder;
@@ -28,7 +28,6 @@ use rollups::PostgresRollups;
 
 use crate::catalog::Lookup;
 use crate::columns::Columns;
-use crate::rollups::RollupPlace;
 use crate::sessions::{
     ColumnKinds, ConnectError, Engine, Failed, Reader, ServerSettings, WarehouseSession, WritableEngine, open_sessions,
     within,

@@ -11,11 +11,11 @@ use std::time::Duration;
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
 use futures_util::future::poll_immediate;
-use terrane_app::ports::rollup_tables::{NewRollupTable, RollupTableError, RollupTables};
+use terrane_app::ports::rollup_tables::{NewRollupTable, RollupPlace, RollupTableError, RollupTables};
 use terrane_app::ports::warehouse::{Statement, Warehouse};
 use terrane_compiler::rollup::{RollupTotals, StoredColumn, StoredKind, TotalColumn};
 use terrane_compiler::types::LogicalType;
-use terrane_warehouse::{DuckDb, DuckDbSettings, FileAccess, OpenError, RollupPlace, RollupStore};
+use terrane_warehouse::{DuckDb, DuckDbSettings, FileAccess, OpenError, RollupStore};
 
 const LIMIT: Duration = Duration::from_secs(60);
 /// A query that runs longer than a test waits.

@@ -90,6 +90,12 @@ impl<'c> Suites<'c> {
         self.tests("queries of the engines", &arguments, url)
     }
 
+    /// Runs the tests that build models and pre-aggregations, and read them.
+    pub(super) fn builds(&self, url: &str) -> Result<Line> {
+        let arguments = ["--workspace", "--test", "system", "--", "built_on_spark", "--test-threads=1"];
+        self.tests("models and pre-aggregations", &arguments, url)
+    }
+
     fn tests(&self, name: &str, arguments: &[&str], url: &str) -> Result<Line> {
         let ran = self.output(self.context.cargo().arg("test").args(arguments).env(ADDRESS, url))?;
         let (stdout, stderr) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));

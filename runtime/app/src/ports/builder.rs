@@ -60,6 +60,21 @@ pub struct NewRelation<'a> {
     pub marker: &'a Marker,
 }
 
+impl NewRelation<'_> {
+    /// Checks that an existing relation of this name may be replaced, because its comment marks it as built for the
+    /// same project.
+    ///
+    /// # Errors
+    /// `Foreign` without a marker, `OtherProject` with the marker of another project.
+    pub fn may_replace(&self, comment: Option<&str>) -> Result<(), BuildError> {
+        match comment.and_then(Marker::parse) {
+            None => Err(BuildError::Foreign { relation: self.to_string() }),
+            Some(marker) if marker.project == self.marker.project => Ok(()),
+            Some(marker) => Err(BuildError::OtherProject { relation: self.to_string(), project: marker.project }),
+        }
+    }
+}
+
 impl fmt::Display for NewRelation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.schema, self.name)
@@ -71,6 +86,8 @@ impl fmt::Display for NewRelation<'_> {
 pub enum CantBuild {
     #[error("models cannot be built in a warehouse of type `{warehouse}` yet")]
     Engine { warehouse: String },
+    #[error("each session of this `{warehouse}` server has its own catalog, so queries would not find what is built")]
+    CatalogOfSession { warehouse: String },
     #[error("the warehouse is open for reading only")]
     ReadOnly,
     #[error("the database itself is called `{schema}`, and names would mean either")]
@@ -84,7 +101,13 @@ impl CantBuild {
     pub fn hint(&self) -> String {
         match self {
             CantBuild::Engine { .. } => {
-                "queries inline models, so nothing is missing; models are built in duckdb and postgres".to_owned()
+                "queries inline models, so nothing is missing; models are built in duckdb, postgres and spark"
+                    .to_owned()
+            }
+            CantBuild::CatalogOfSession { .. } => {
+                "connect to a server whose sessions share a catalog, such as Apache Spark; queries inline models \
+                 meanwhile"
+                    .to_owned()
             }
             CantBuild::ReadOnly => {
                 "build where it can be written: for a DuckDB file end the server and call `terrane run`; queries \

@@ -12,6 +12,22 @@ use terrane_compiler::rollup::{RollupTotals, StoredColumn};
 
 use super::warehouse::WarehouseError;
 
+/// The location of the tables of pre-aggregations, and the prefix of their names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RollupPlace {
+    /// The id of the target, in lower-case letters and digits. Names of tables begin with it.
+    pub target: String,
+    /// The schema of the tables, or the database if the engine has no schemas.
+    pub schema: String,
+}
+
+impl RollupPlace {
+    /// Returns whether a table of the schema belongs to this target.
+    pub fn owns(&self, table: &str) -> bool {
+        table.strip_prefix(&self.target).is_some_and(|rest| rest.starts_with('_'))
+    }
+}
+
 /// A table to build.
 #[derive(Debug, Clone)]
 pub struct NewRollupTable {

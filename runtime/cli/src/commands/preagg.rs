@@ -13,6 +13,7 @@ use serde_json::{Value as Json, json};
 use terrane_app::domain::{RequestContext, Scope, Scopes};
 use terrane_app::ports::leases::Leases;
 use terrane_app::ports::preaggregations::{BuildState, PreaggregationState as _, RollupBuild};
+use terrane_app::ports::rollup_tables::RollupPlace;
 use terrane_app::preaggregations::{
     BUILDING, Preaggregations, Recommendation, RefreshError, RefreshRequest, RollupStatus,
 };
@@ -22,7 +23,6 @@ use terrane_compiler::SecurityContext;
 use terrane_expectations::Rows;
 use terrane_store::StateStore;
 use terrane_terminal::Tree;
-use terrane_warehouse::RollupPlace;
 use terrane_wire::Audience;
 use terrane_wire::preaggregations::{PreaggregationBuild, PreaggregationsStatus};
 

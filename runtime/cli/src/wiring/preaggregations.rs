@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
+use terrane_app::ports::rollup_tables::RollupPlace;
 use terrane_app::preaggregations::PreaggregationSettings;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_store::StateStore;
-use terrane_warehouse::RollupPlace;
 
 use super::security::server_secret;
 use crate::config::Config;
@@ -47,9 +47,13 @@ fn identity(project: &Project) -> String {
     format!("{:?}", (&warehouse.kind, url, file, &project.config.pre_aggregations.schema))
 }
 
-/// Returns a URL without its password, which may change while the database stays.
+/// Returns a URL without its password or token, which may change while the database stays.
 fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    if scheme == "sc" {
+        let parts: Vec<&str> = rest.split(';').filter(|part| !part.starts_with("token=")).collect();
+        return format!("{scheme}://{}", parts.join(";"));
+    }
     match rest.rsplit_once('@') {
         Some((user, place)) => format!("{scheme}://{}@{place}", user.split(':').next().unwrap_or_default()),
         None => url.to_owned(),
@@ -89,5 +93,8 @@ mod tests {
         assert_eq!(without_password("postgres://me:a@b@db:5432/shop"), place);
         assert_eq!(without_password(place), place);
         assert_eq!(without_password("postgres://db/shop"), "postgres://db/shop");
+        let spark = "sc://spark:15002/;x-databricks-cluster-id=7";
+        assert_eq!(without_password("sc://spark:15002/;token=a@b;x-databricks-cluster-id=7"), spark);
+        assert_eq!(without_password(spark), spark);
     }
 }

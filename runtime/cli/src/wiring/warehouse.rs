@@ -10,13 +10,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_app::ports::builder::{BuildsNothing, CantBuild, ModelBuilder};
-use terrane_app::ports::rollup_tables::RollupTables;
+use terrane_app::ports::rollup_tables::{RollupPlace, RollupTables};
 use terrane_app::ports::warehouse::Warehouse;
 use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_compiler::project::{Inputs, RegisteredCube, project_may_read_files};
 use terrane_warehouse::{
-    ConnectError, DuckDb, DuckDbSettings, FileAccess, OpenError, RollupPlace, RollupStore, ServerSettings,
-    SqliteSettings, mysql, postgres, sqlite,
+    ConnectError, DuckDb, DuckDbSettings, FileAccess, OpenError, RollupStore, ServerSettings, SqliteSettings, mysql,
+    postgres, sqlite,
 };
 
 use super::{WarehouseUse, mark, preaggregations};
@@ -66,7 +66,7 @@ pub(super) async fn open(
 async fn connect(project: &Project, registered: &[RegisteredCube], usage: &WarehouseUse) -> Result<Opened, Diagnostic> {
     let config = &project.config.warehouse;
     let failed = |error: ConnectError| explain_connect(config, &error);
-    // Models cannot be built in MySQL, SQLite and Spark, and through ADBC drivers.
+    // Models cannot be built in MySQL and SQLite, and through ADBC drivers.
     let builds_nothing = || Arc::new(BuildsNothing(CantBuild::Engine { warehouse: config.kind.clone() }));
     if let Some(driver) = &config.adbc {
         refuse_rollups(config, usage)?;
@@ -98,9 +98,11 @@ async fn connect(project: &Project, registered: &[RegisteredCube], usage: &Wareh
             Ok(Opened { warehouse, builder: builds_nothing(), rollups: None })
         }
         "spark" => {
-            refuse_rollups(config, usage)?;
-            let warehouse = Arc::new(spark::connect(config).await?);
-            Ok(Opened { warehouse, builder: builds_nothing(), rollups: None })
+            let warehouse = spark::connect(config).await?;
+            let builder = Arc::new(warehouse.builder());
+            let rollups =
+                usage.place().map(|place| Arc::new(warehouse.rollups(place.clone())) as Arc<dyn RollupTables>);
+            Ok(Opened { warehouse: Arc::new(warehouse), builder, rollups })
         }
         other if adbc::TYPES.contains(&other) => {
             let message = format!("a warehouse of type `{other}` needs `warehouse.adbc`");
@@ -121,7 +123,7 @@ fn refuse_rollups(config: &WarehouseConfig, usage: &WarehouseUse) -> Result<(), 
         return Ok(());
     }
     let message = format!("pre-aggregations cannot be built in a warehouse of type `{}`", config.kind);
-    Err(refused(config, message, "Set `pre_aggregations.enabled: false`, or use duckdb, postgres or mysql."))
+    Err(refused(config, message, "Set `pre_aggregations.enabled: false`, or use duckdb, postgres, mysql or spark."))
 }
 
 async fn duckdb(project: &Project, registered: &[RegisteredCube], usage: &WarehouseUse) -> Result<Opened, Diagnostic> {

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use super::error;
 use super::pool::Pool;
 use super::session::STACK_BYTES;
-use crate::built::{Running, literal, may_replace, quoted};
+use crate::built::{Running, literal, quoted};
 
 /// Selects the relations that Terrane built, which have a marker in their comment.
 pub(super) const BUILT: &str = "\
@@ -199,7 +199,7 @@ fn replace_within(connection: &Connection, new: &NewRelation<'_>) -> Result<Opti
         .optional()
         .map_err(|error| error::from_engine(&error))?;
     if let Some((old_kind, comment)) = old {
-        may_replace(comment.as_deref(), new)?;
+        new.may_replace(comment.as_deref())?;
         if old_kind != kind {
             run(connection, &format!("DROP {old_kind} {relation}"))?;
         }

@@ -15,12 +15,12 @@ use std::{env, fs, io};
 
 use duckdb::{AccessMode, Config, Connection};
 
+use terrane_app::ports::rollup_tables::RollupPlace;
 use terrane_compiler::project::may_read_files;
 
 use super::error::OpenError;
 use crate::built::quoted as quoted_name;
 use crate::file_versions::FileVersions;
-use crate::rollups::RollupPlace;
 
 /// The operator's settings.
 #[derive(Debug, Clone)]

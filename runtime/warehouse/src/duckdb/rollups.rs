@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use duckdb::Connection;
-use terrane_app::ports::rollup_tables::{BuiltTable, NewRollupTable, RollupTableError, RollupTables};
+use terrane_app::ports::rollup_tables::{BuiltTable, NewRollupTable, RollupPlace, RollupTableError, RollupTables};
+use terrane_app::ports::rollup_totals::compare;
 use terrane_app::ports::warehouse::{Statement, WarehouseError};
 
 use super::build::DuckDbBuilder;
@@ -19,7 +20,7 @@ use super::error;
 use super::pool::Pool;
 use super::session::{self, Request};
 use crate::built::quoted;
-use crate::rollups::{RollupPlace, compare};
+use crate::rollups::indexes;
 
 /// The schema of tables inside the attached database.
 const SCHEMA: &str = "main";
@@ -125,7 +126,7 @@ fn make(connection: &Connection, table: &NewRollupTable, relation: &str) -> Resu
     let base = whole(&table.totals.base)?;
     let stored = whole(&table.totals.stored)?;
     compare(&table.totals.columns, &base, &stored)?;
-    for index in RollupPlace::indexes(table, relation, quoted) {
+    for index in indexes(table, relation, quoted) {
         run(connection, &index)?;
     }
     let rows = connection.query_row(&format!("SELECT count(*) FROM {relation}"), [], |row| row.get::<_, u64>(0));

@@ -13,11 +13,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sqlx::mysql::MySqlConnection;
 use sqlx::{AssertSqlSafe, Executor as _};
-use terrane_app::ports::rollup_tables::{BuiltTable, NewRollupTable, RollupTableError, RollupTables};
+use terrane_app::ports::rollup_tables::{BuiltTable, NewRollupTable, RollupPlace, RollupTableError, RollupTables};
+use terrane_app::ports::rollup_totals::compare;
 use terrane_app::ports::warehouse::WarehouseError;
 
 use super::{FAILED, Server};
-use crate::rollups::{RollupPlace, compare};
+use crate::rollups::{indexes, owned};
 use crate::sessions::{PROBE_TIMEOUT, WarehouseSession, Writers, all_rows};
 
 const TABLES: &str = "\
@@ -89,7 +90,7 @@ impl RollupTables for MySqlRollups {
         self.writers
             .run(PROBE_TIMEOUT, async |WarehouseSession { connection, .. }, _| {
                 let rows = sqlx::query(TABLES).persistent(false).bind(&place.schema).fetch_all(connection).await;
-                Ok(rows.and_then(|rows| place.owned(&rows)).map_err(|error| FAILED.because(&error))?)
+                Ok(rows.and_then(|rows| owned(place, &rows)).map_err(|error| FAILED.because(&error))?)
             })
             .await
     }
@@ -132,7 +133,7 @@ async fn attempt(
             return Ok(None);
         }
         compare(columns, &after, &stored)?;
-        for index in RollupPlace::indexes(table, &relation, quoted) {
+        for index in indexes(table, &relation, quoted) {
             run(connection, &index).await.map_err(|error| FAILED.because(&error))?;
         }
         run(connection, &format!("ANALYZE TABLE {relation}")).await.map_err(|error| FAILED.because(&error))?;

@@ -15,7 +15,7 @@ use terrane_app::ports::builder::{BuildError, CantBuild, Marker, ModelBuilder, N
 use terrane_app::ports::warehouse::WarehouseError;
 
 use super::{FAILED, Server};
-use crate::built::{literal, may_replace, quoted};
+use crate::built::{literal, quoted};
 use crate::sessions::{PROBE_TIMEOUT, WarehouseSession, Writers};
 
 /// Selects the relations that Terrane built, which have a marker in their comment.
@@ -151,7 +151,7 @@ async fn existing(
         Some("v") => "VIEW",
         _ => return Err(BuildError::Foreign { relation: new.to_string() }),
     };
-    may_replace(text(&row, "comment")?.as_deref(), new)?;
+    new.may_replace(text(&row, "comment")?.as_deref())?;
     let oid = row.try_get("oid").map_err(|error| FAILED.because(&error))?;
     Ok(Some((oid, kind)))
 }

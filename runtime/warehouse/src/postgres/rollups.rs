@@ -11,12 +11,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sqlx::postgres::PgConnection;
 use terrane_app::ports::builder::{CantBuild, NotReady};
-use terrane_app::ports::rollup_tables::{BuiltTable, NewRollupTable, RollupTableError, RollupTables};
+use terrane_app::ports::rollup_tables::{BuiltTable, NewRollupTable, RollupPlace, RollupTableError, RollupTables};
+use terrane_app::ports::rollup_totals::compare;
 
 use super::build::{make_schemas, run};
 use super::{FAILED, Server};
 use crate::built::quoted;
-use crate::rollups::{RollupPlace, compare};
+use crate::rollups::{indexes, owned, standard_relation};
 use crate::sessions::{PROBE_TIMEOUT, WarehouseSession, Writers, all_rows};
 
 /// Selects the tables of a schema. Other kinds of relations are not selected, even if they have the name of a target's
@@ -74,7 +75,7 @@ impl RollupTables for PostgresRollups {
         self.writers
             .run(PROBE_TIMEOUT, async |WarehouseSession { connection, .. }, _| {
                 let rows = sqlx::query(TABLES).persistent(false).bind(&place.schema).fetch_all(connection).await;
-                Ok(rows.and_then(|rows| place.owned(&rows)).map_err(|error| FAILED.because(&error))?)
+                Ok(rows.and_then(|rows| owned(place, &rows)).map_err(|error| FAILED.because(&error))?)
             })
             .await
     }
@@ -86,7 +87,7 @@ impl RollupTables for PostgresRollups {
         self.writers
             .run(timeout, async |WarehouseSession { connection, .. }, _| {
                 for table in tables.iter().filter(|table| place.owns(table)) {
-                    run(connection, format!("DROP TABLE IF EXISTS {}", place.standard_relation(table))).await?;
+                    run(connection, format!("DROP TABLE IF EXISTS {}", standard_relation(place, table))).await?;
                 }
                 Ok(())
             })
@@ -104,13 +105,13 @@ async fn make(
     place: &RollupPlace,
     table: &NewRollupTable,
 ) -> Result<BuiltTable, RollupTableError> {
-    let relation = place.standard_relation(&table.name);
+    let relation = standard_relation(place, &table.name);
     run(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ".to_owned()).await?;
     let rows = run(connection, format!("CREATE TABLE {relation} AS\n{}", table.query)).await?;
     let base = all_rows(server, connection, &table.totals.base).await?;
     let stored = all_rows(server, connection, &table.totals.stored).await?;
     compare(&table.totals.columns, &base, &stored)?;
-    for index in RollupPlace::indexes(table, &relation, quoted) {
+    for index in indexes(table, &relation, quoted) {
         run(connection, index).await?;
     }
     run(connection, format!("ANALYZE {relation}")).await?;

@@ -13,6 +13,7 @@ mod foreign_keys;
 mod lookups;
 mod preaggregations;
 mod snowflake;
+mod spark_builds;
 mod tls;
 mod types;
 

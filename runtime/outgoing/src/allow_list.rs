@@ -105,7 +105,7 @@ impl Network {
 /// Splits an entry into a host or network and its port. An IPv6 address with a port is in brackets.
 fn with_port(entry: &str) -> (&str, Option<u16>) {
     match entry.rsplit_once(':') {
-        Some((host, port)) if !host.contains(':') || host.ends_with(']') => match port.parse() {
+        Some((host, port)) if !host.contains(':') || host.ends_with(']') => match port.parse::<u16>() {
             Ok(port) if port > 0 && port.to_string() == entry[host.len() + 1..] => (host, Some(port)),
             _ => (entry, None),
         },

@@ -482,7 +482,7 @@ fn related(state: &GovernanceState, own: &str, ids: &[Arc<str>]) -> Result<Vec<A
 }
 
 /// Reads a formula. Each `cube.member` in it must exist for the caller. Words without a dot are not checked, because an
-/// error would tell a hidden metric from an unknown name.
+/// error would distinguish a hidden metric from an unknown name.
 fn formula(sight: &Sight<'_>, formula: Option<&str>) -> Result<Option<Arc<str>>, GovernanceError> {
     let Some(text) = text::notes("formula", formula)? else { return Ok(None) };
     match unseen_member(sight, &text) {

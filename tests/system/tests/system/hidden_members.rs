@@ -1,4 +1,4 @@
-//! Tests that a caller cannot tell hidden members, metrics, pre-aggregations and rows from missing ones: two projects
+//! Tests that hidden members, metrics, pre-aggregations and rows look like missing ones to a caller: two projects
 //! that differ only in what is hidden from the caller give equal answers.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]

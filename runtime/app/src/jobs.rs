@@ -214,6 +214,10 @@ impl JobService {
     /// # Errors
     /// [`JobError`]
     pub async fn job(&self, identity: &Identity, id: &str) -> Result<Job, JobError> {
+        Ok(without_other_rows(self.own_job(identity, id).await?, identity))
+    }
+
+    async fn own_job(&self, identity: &Identity, id: &str) -> Result<Job, JobError> {
         let job = self.ports.jobs.job(id).await?;
         let job = job.filter(|job| is_own(&job.maker, identity)).ok_or(JobError::Unknown)?;
         Ok(self.seen(job))
@@ -247,7 +251,7 @@ impl JobService {
     /// The state database cannot be read.
     pub async fn list(&self, identity: &Identity, limit: u32) -> Result<Vec<Job>, JobError> {
         let jobs = self.ports.jobs.jobs(Some(&maker_of(identity)), None, limit.min(MAX_LISTED)).await?;
-        Ok(jobs.into_iter().map(|job| self.seen(job)).collect())
+        Ok(jobs.into_iter().map(|job| without_other_rows(self.seen(job), identity)).collect())
     }
 
     /// Cancels one of the caller's own jobs; the result of a complete job is discarded. Waits a moment for a running
@@ -280,7 +284,7 @@ impl JobService {
         offset: u64,
         limit: u64,
     ) -> Result<JobOutput, JobError> {
-        let job = self.job(identity, id).await?;
+        let job = self.own_job(identity, id).await?;
         match (job.state, &job.manifest, &job.fingerprint) {
             (JobState::Complete, Some(manifest), Some(fingerprint)) => {
                 let (manifest, fingerprint) = (manifest.clone(), Arc::clone(fingerprint));
@@ -352,6 +356,12 @@ fn check_view(job: &Job, view: Option<&str>, fingerprint: &str) -> Result<(), Jo
     }
     tracing::info!(event = "job_result_closed", job_id = &*job.id);
     Err(JobError::Gone { reason: GoneReason::PolicyChanged })
+}
+
+/// Removes the numbers of a result that was computed for other attributes, roles or groups of the same user.
+fn without_other_rows(job: Job, identity: &Identity) -> Job {
+    let manifest = job.manifest.filter(|_| job.maker.caller == identity.caller);
+    Job { manifest, ..job }
 }
 
 fn count(events: &watch::Sender<u64>) {

@@ -109,6 +109,16 @@ pub struct SeenAlert {
     pub monitor: Arc<Monitor>,
 }
 
+/// A caller who moves an alert.
+#[derive(Clone, Copy)]
+struct AlertMover<'a> {
+    request: &'a RequestContext,
+    /// The name that the alert shows for the caller.
+    name: &'a Arc<str>,
+    /// The means by which the caller moves the alert, for the audit log; `None` for a request with a credential.
+    via: Option<&'static str>,
+}
+
 impl MonitorService {
     pub fn new(ports: MonitorPorts) -> Self {
         MonitorService {
@@ -296,26 +306,24 @@ impl MonitorService {
     ) -> Result<SeenAlert, MonitorError> {
         let seen = self.alert(request, id).await?;
         precondition.check(seen.alert.version, false)?;
-        self.write_move(request, seen, step, &request.caller.user_id).await
+        self.write_move(seen, step, AlertMover { request, name: &request.caller.user_id, via: None }).await
     }
 
-    /// Moves an alert, with `by` as the one who acknowledged or resolved it.
     async fn write_move(
         &self,
-        request: &RequestContext,
         seen: SeenAlert,
         step: AlertMove,
-        by: &Arc<str>,
+        mover: AlertMover<'_>,
     ) -> Result<SeenAlert, MonitorError> {
         let state = seen.alert.state;
-        let moved = alerts::moved(&seen.alert, step, by, self.ports.clock.now());
+        let moved = alerts::moved(&seen.alert, step, mover.name, self.ports.clock.now());
         let moved = moved.ok_or_else(|| {
             let allowed = AlertMove::ALL.into_iter().filter(|step| step.is_allowed_in(state)).collect();
             MonitorError::MoveNotAllowed { step, state, allowed }
         })?;
-        let mut entry = self.ports.access.entry("alert_moved", request, format!("alert:{}", moved.id));
-        entry.before = Some(check::state_details(state));
-        entry.after = Some(check::state_details(moved.state));
+        let mut entry = self.ports.access.entry("alert_moved", mover.request, format!("alert:{}", moved.id));
+        entry.before = Some(check::state_details(state, None));
+        entry.after = Some(check::state_details(moved.state, mover.via));
         let now = self.ports.clock.now();
         match self.ports.records.replace_alert(&moved, now, entry, &|| self.new_id()).await? {
             true => Ok(SeenAlert { alert: moved, monitor: seen.monitor }),

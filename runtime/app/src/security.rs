@@ -25,7 +25,7 @@ use terrane_compiler::SecurityContext;
 
 pub use crate::domain::{AuthMethod, Credential, Identity, RequestOrigin, Scope, Scopes};
 pub use access::{AccessRecorder, ScopeError};
-pub use acknowledge_key::{AcknowledgeKey, LinkFault};
+pub use acknowledge_key::{AcknowledgeKey, AcknowledgeLink, LinkFault};
 pub use audit_buffer::{AuditBuffer, WINDOW};
 pub(crate) use credential_cache::CredentialCache;
 pub(crate) use current_rights::current_rights;

@@ -23,6 +23,7 @@ fn message(kind: MessageKind, monitor: &str) -> AlertMessage {
             monitor: monitor.into(),
             value: SeriesValue::Measure { cube: "flights".into(), measure: "count".into() },
             granularity: Granularity::Day,
+            owner: "o".into(),
         },
         alerts: vec![MessageAlert {
             id: "a1".into(),
@@ -84,7 +85,7 @@ fn webhooks_describe_the_monitor_and_its_alerts() {
 #[test]
 fn open_alerts_have_a_link_that_acknowledges_them() {
     let mut message = message(MessageKind::Triggered, "Daily flights");
-    let token = AcknowledgeKey::derived_from(b"tests").token("a1", message.at);
+    let token = AcknowledgeKey::derived_from(b"tests").token("a1", "o", message.at);
     let link = format!("https://terrane.example/api/v1/anomaly/acknowledge?token={token}");
     let service =
         PagerDutySettings { name: "x".into(), routing_key: "r".to_owned(), url: String::new(), is_cleared: false };

@@ -27,7 +27,7 @@ impl Texts {
     pub(super) fn acknowledge_link(&self, message: &AlertMessage, alert: &MessageAlert) -> Option<String> {
         let is_open = matches!(alert.state, AlertState::Triggered | AlertState::Escalated);
         let key = self.acknowledge_key.as_ref().filter(|_| is_open)?;
-        let token = key.token(&alert.id, message.at);
+        let token = key.token(&alert.id, &message.subject.owner, message.at);
         Some(format!("{}/api/v1/anomaly/acknowledge?token={token}", self.base()))
     }
 

@@ -18,7 +18,7 @@ use columns::{Column, columns_of, for_each_column, has_query, rows_of};
 
 use crate::model::{
     Aggregate, Cube, CubeId, CubePolicy, DimensionId, Mask, MeasureId, MeasureKind, Member, MetricId, Model, Policy,
-    Snippet, SqlPart, UserValue,
+    Rollup, Snippet, SqlPart, UserValue,
 };
 use crate::project::{MissingAttribute, PolicyCondition};
 use crate::query::Predicate;
@@ -46,6 +46,8 @@ pub struct Access<'a> {
     denied: HashSet<Member>,
     /// The columns behind masked and denied members. The value is true if measures may still read the column.
     covered: HashMap<Column, bool>,
+    /// The columns behind denied dimensions. A metric that reads one of them does not exist for the caller.
+    denied_columns: HashSet<Column>,
     /// The columns behind denied measures, except columns that a dimension shows to the caller unchanged. Cubes of the
     /// project's files may compute other measures from these columns. Registered cubes, which callers define, may not
     /// read them.
@@ -74,15 +76,11 @@ impl<'a> Access<'a> {
             obligations: None,
             denied: HashSet::new(),
             covered: HashMap::new(),
+            denied_columns: HashSet::new(),
             behind_measures: HashSet::new(),
         };
         for effect in access.effects.clone() {
-            for member in &effect.denied {
-                access.denied.insert(*member);
-                if let Member::Dimension(id) = member {
-                    access.cover(*id, false);
-                }
-            }
+            effect.denied.iter().for_each(|member| access.deny(*member));
             effect.masks.iter().for_each(|(id, _)| access.cover(*id, effect.allow_aggregate));
         }
         access.cover_measures();
@@ -96,12 +94,7 @@ impl<'a> Access<'a> {
         obligations: &'a MergedObligations,
     ) -> Self {
         let mut access = Access { obligations: Some(obligations), ..Access::of(model, caller) };
-        for member in &obligations.denied {
-            access.denied.insert(*member);
-            if let Member::Dimension(id) = member {
-                access.cover(*id, false);
-            }
-        }
+        obligations.denied.iter().for_each(|member| access.deny(*member));
         obligations.masks.keys().for_each(|id| access.cover(*id, false));
         access.cover_measures();
         access
@@ -115,6 +108,16 @@ impl<'a> Access<'a> {
     /// Returns whether policies and hooks hide nothing from the caller, and no cube is closed to all callers.
     pub fn sees_everything(&self) -> bool {
         self.is_open() && !self.model.cubes.iter().any(|cube| cube.is_guarded)
+    }
+
+    fn deny(&mut self, member: Member) {
+        self.denied.insert(member);
+        if let Member::Dimension(id) = member {
+            let mut columns = Vec::new();
+            columns_of(self.model, &self.model.dimension(id).sql, &mut columns);
+            self.denied_columns.extend(columns);
+            self.cover(id, false);
+        }
     }
 
     /// Covers the columns of a masked or denied dimension. If one rule allows aggregates and another does not,
@@ -265,9 +268,20 @@ impl<'a> Access<'a> {
         self.denied.is_empty() || self.sees_all(vec![SqlPart::Measure(id)])
     }
 
-    /// Returns whether every measure and metric that a metric refers to exists for the caller.
+    /// Returns whether a metric exists for the caller: it refers to no denied measure, filters by no denied dimension,
+    /// and reads no column behind one. A metric that reads masked columns exists.
     pub fn sees_metric(&self, id: MetricId) -> bool {
-        self.denied.is_empty() || self.sees_all(vec![SqlPart::Metric(id)])
+        self.denied.is_empty() || self.sees_all(vec![SqlPart::Metric(id)]) && self.reads_no_denied_column(id)
+    }
+
+    /// Returns whether every member that a rollup stores exists for the caller.
+    pub fn sees_rollup(&self, rollup: &Rollup) -> bool {
+        let time = rollup.time.iter().map(|time| time.dimension);
+        let mut dimensions = rollup.dimensions.iter().copied().chain(time).map(Member::Dimension);
+        let mut segments = rollup.segments.iter().copied().map(Member::Segment);
+        rollup.measures.iter().all(|id| self.sees(Member::Measure(*id)) && self.sees_parts(*id))
+            && dimensions.all(|member| self.sees(member))
+            && segments.all(|member| self.sees(member))
     }
 
     /// Returns whether metadata lists a member: it exists for the caller, and the caller may use the columns that it
@@ -348,6 +362,67 @@ impl<'a> Access<'a> {
         match cube.zip(parts.next()).and_then(|(cube, member)| cube.member(member)) {
             Some(Member::Dimension(id)) => self.mask(id).is_none() && self.opens_dimension(id),
             _ => true,
+        }
+    }
+
+    /// Returns whether no aggregate and no filter of a metric, or of the metrics in it, reads a denied dimension or a
+    /// column behind one.
+    fn reads_no_denied_column(&self, id: MetricId) -> bool {
+        if self.denied_columns.is_empty() {
+            return true;
+        }
+        let (mut open, mut measures, mut metrics) = (vec![SqlPart::Metric(id)], HashSet::new(), HashSet::new());
+        while let Some(part) = open.pop() {
+            let snippet = match &part {
+                SqlPart::Measure(id) if measures.insert(*id) => match &self.model.measure(*id).kind {
+                    MeasureKind::Number(snippet) => snippet,
+                    MeasureKind::Aggregate(aggregate)
+                    | MeasureKind::RunningTotal { aggregate, .. }
+                    | MeasureKind::Rolling { aggregate, .. } => {
+                        if self.aggregates_denied_column(aggregate) {
+                            return false;
+                        }
+                        continue;
+                    }
+                },
+                SqlPart::Metric(id) if metrics.insert(*id) => {
+                    let metric = self.model.metric(*id);
+                    if metric.filters.iter().any(|filter| self.filters_by_denied(&filter.member)) {
+                        return false;
+                    }
+                    &metric.body
+                }
+                SqlPart::Aggregate(aggregate) if self.aggregates_denied_column(aggregate) => return false,
+                _ => continue,
+            };
+            snippet.for_each(&mut |part| {
+                if let SqlPart::Measure(_) | SqlPart::Metric(_) | SqlPart::Aggregate(_) = part {
+                    open.push(part.clone());
+                }
+            });
+        }
+        true
+    }
+
+    fn aggregates_denied_column(&self, aggregate: &Aggregate) -> bool {
+        aggregate.argument.iter().chain(&aggregate.filters).any(|snippet| self.reads_denied_column(snippet))
+    }
+
+    fn reads_denied_column(&self, snippet: &Snippet) -> bool {
+        let mut is_denied = false;
+        for_each_column(self.model, snippet, &mut |_, column| is_denied |= self.denied_columns.contains(&column));
+        is_denied
+    }
+
+    /// Returns whether a metric's filter on this member compares a denied dimension or a column behind one.
+    fn filters_by_denied(&self, name: &str) -> bool {
+        let mut parts = name.split('.');
+        let cube = parts.next().and_then(|cube| self.model.cube_named(cube));
+        match cube.zip(parts.next()).and_then(|(cube, member)| cube.member(member)) {
+            Some(member @ Member::Dimension(id)) => {
+                !self.sees(member) || self.reads_denied_column(&self.model.dimension(id).sql)
+            }
+            _ => false,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The whole pipeline in one call: `resolve → plan → secure → match pre-aggregations → lower → print`.
 
-use crate::access::{Authorized, AuthorizedAccess};
+use crate::access::{Access, Authorized, AuthorizedAccess};
 use crate::environment::Environment;
 use crate::plan::{SecuredPlan, plan, secure};
 use crate::query::{FactMatch, PreAggregations, QueryError, SemanticQuery};
@@ -21,7 +21,7 @@ pub fn compile(
 ) -> Result<CompiledSql, QueryError> {
     let access = authorized.access();
     let (secured, most_rows) = secured(query, authorized, &access, environment)?;
-    let (secured, rollups) = pre_aggregated(secured, profile, query, environment)?;
+    let (secured, rollups) = pre_aggregated(secured, &access, profile, query, environment)?;
     compiled(&secured, profile).map(|sql| CompiledSql { most_rows, rollups, ..sql })
 }
 
@@ -43,7 +43,7 @@ pub fn compile_totals(
         return Ok(None);
     }
     let secured = secure(plan(authorized.model(), resolved)?, &access)?;
-    let (secured, rollups) = pre_aggregated(secured, profile, query, environment)?;
+    let (secured, rollups) = pre_aggregated(secured, &access, profile, query, environment)?;
     compiled(&secured, profile).map(|sql| Some(CompiledSql { rollups, ..sql }))
 }
 
@@ -78,7 +78,7 @@ pub fn compile_count(
 ) -> Result<CompiledSql, QueryError> {
     let access = authorized.access();
     let (secured, _) = secured(query, authorized, &access, environment)?;
-    let (secured, rollups) = pre_aggregated(secured, profile, query, environment)?;
+    let (secured, rollups) = pre_aggregated(secured, &access, profile, query, environment)?;
     let lowered = lower_count(&secured, profile);
     let (text, params) = print(&lowered, profile, Parameters::Bound)?;
     let Lowered { total_column, added_column, .. } = lowered;
@@ -109,7 +109,7 @@ pub fn compile_inline(
 ) -> Result<String, QueryError> {
     let access = authorized.access();
     let (secured, _) = secured(query, authorized, &access, environment)?;
-    let (secured, _) = pre_aggregated(secured, profile, query, environment)?;
+    let (secured, _) = pre_aggregated(secured, &access, profile, query, environment)?;
     print(&lower(&secured, profile), profile, Parameters::Inline).map(|(text, _)| text)
 }
 
@@ -129,17 +129,21 @@ fn secured<'m>(
 /// Lets facts read pre-aggregations if the result stays the same. Returns the changed plan and the match of each fact.
 fn pre_aggregated<'m>(
     secured: SecuredPlan<'m>,
+    access: &Access<'_>,
     profile: &DialectProfile,
     query: &SemanticQuery,
     environment: &Environment,
 ) -> Result<(SecuredPlan<'m>, Vec<FactMatch>), QueryError> {
-    let has_rollups = |secured: &SecuredPlan<'_>| {
-        let plan = secured.plan();
-        plan.facts.iter().any(|fact| !plan.model.cube(fact.tree.cube).rollups.is_empty())
-    };
-    if query.pre_aggregations != PreAggregations::Only && !has_rollups(&secured) {
+    let plan = secured.plan();
+    let mut rollups = plan.facts.iter().flat_map(|fact| &plan.model.cube(fact.tree.cube).rollups);
+    let is_required = query.pre_aggregations == PreAggregations::Only;
+    if !is_required && rollups.clone().next().is_none() {
         return Ok((secured, Vec::new()));
     }
+    // The caller gets the same answer as for cubes without rollups.
+    let is_hidden = !is_required && !rollups.any(|rollup| access.sees_rollup(rollup));
     let request = RollupRequest { mode: query.pre_aggregations, max_staleness: query.max_staleness, explains: false };
-    match_rollups(secured, profile, environment, request)
+    let (secured, mut matches) = match_rollups(secured, access, profile, environment, request)?;
+    matches.iter_mut().for_each(|found| found.is_hidden = is_hidden);
+    Ok((secured, matches))
 }

@@ -112,7 +112,7 @@ pub fn explain(
         mode => mode,
     };
     let request = RollupRequest { mode, max_staleness: query.max_staleness, explains: true };
-    let (secured, matches) = match_rollups(secured, profile, environment, request)?;
+    let (secured, matches) = match_rollups(secured, &access, profile, environment, request)?;
     let lowered = lower(&secured, profile);
     let (text, params) = print(&lowered, profile, Parameters::Bound)?;
     let explain_statement = print_explain(&lowered, profile)?.map(|(text, params)| Printed { text, params });
@@ -163,7 +163,7 @@ fn explained_fact(model: &Model, protection: &Protection<'_>, fact: &Fact<'_>) -
         is_inner: protection.is_always_joined(&fact.tree, index + 1),
         why: why(model, fact.tree.cube, planned, fact.tree.cube_of(planned.from)),
     });
-    let rollups = FactMatch { cube: name(0), served: None, misses: Vec::new() };
+    let rollups = FactMatch { cube: name(0), served: None, misses: Vec::new(), is_hidden: false };
     ExplainedFact { cube: name(0), is_selected: fact.is_selected, joins: joins.collect(), rollups }
 }
 

@@ -1,7 +1,7 @@
 //! The operator's list of non-public hosts and networks that requests may go to.
 //!
-//! In: the entries of `security.outgoing.allow`. Out: an [`AllowList`], which decides about a host and its address. A
-//! listed host may be on this machine or in a private network. [`AddressClass::Forbidden`] addresses stay forbidden.
+//! In: the entries of `security.outgoing.allow`, each with an optional port. Out: an [`AllowList`], which decides about a
+//! host, its address and a port. A listed host may be on this machine or in a private network. [`AddressClass::Forbidden`] addresses stay forbidden.
 
 use std::net::IpAddr;
 
@@ -10,9 +10,9 @@ use crate::address::AddressClass;
 /// Listed hosts and networks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AllowList {
-    /// The host names, in lower case.
-    hosts: Vec<String>,
-    networks: Vec<Network>,
+    /// The host names, in lower case, each with its only port. Without a port, all ports are listed.
+    hosts: Vec<(String, Option<u16>)>,
+    networks: Vec<(Network, Option<u16>)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,9 @@ struct Network {
 /// The reason why an entry is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AllowListError {
-    #[error("invalid entry `{entry}`: expected an address, a network such as 10.0.0.0/8, or a host name")]
+    #[error(
+        "invalid entry `{entry}`: expected an address, a network such as 10.0.0.0/8, or a host name, each with an optional port"
+    )]
     Invalid { entry: String },
     #[error("`{entry}` cannot be listed: it contains link-local, multicast or reserved addresses")]
     Forbidden { entry: String },
@@ -40,11 +42,12 @@ impl AllowList {
     pub fn parse<'t>(entries: impl IntoIterator<Item = &'t str>) -> Result<Self, AllowListError> {
         let mut list = AllowList::default();
         for entry in entries {
-            let bare = entry.trim_start_matches('[').trim_end_matches(']');
+            let (host, port) = with_port(entry);
+            let bare = host.trim_start_matches('[').trim_end_matches(']');
             if let Some(network) = network(bare) {
-                list.networks.push(check(entry, network)?);
-            } else if is_host(entry) {
-                list.hosts.push(entry.to_ascii_lowercase());
+                list.networks.push((check(entry, network)?, port));
+            } else if is_host(host) {
+                list.hosts.push((host.to_ascii_lowercase(), port));
             } else {
                 return Err(AllowListError::Invalid { entry: entry.chars().take(100).collect() });
             }
@@ -52,26 +55,34 @@ impl AllowList {
         Ok(list)
     }
 
-    /// Returns true if a request to this host may go to this address.
-    pub(super) fn allows(&self, host: &str, address: IpAddr) -> bool {
+    /// Returns true if a request to this host and port may go to this address. Without a port, the host is a name whose
+    /// port [`allows_name`](Self::allows_name) has checked.
+    pub(super) fn allows(&self, host: &str, address: IpAddr, port: Option<u16>) -> bool {
         match AddressClass::of(address) {
             AddressClass::Public => true,
             AddressClass::Forbidden => false,
             AddressClass::Private | AddressClass::Loopback => {
-                self.contains_host(host) || self.contains_address(address)
+                self.contains_host(host) || self.contains_address(address, port)
             }
         }
     }
 
-    /// Returns true if a listed network contains the address.
-    pub(super) fn contains_address(&self, address: IpAddr) -> bool {
+    /// Returns false if the host name is listed with other ports only.
+    pub(super) fn allows_name(&self, host: &str, port: u16) -> bool {
+        let mut listed = self.hosts.iter().filter(|(listed, _)| listed.eq_ignore_ascii_case(host)).peekable();
+        listed.peek().is_none() || listed.any(|(_, own)| own.is_none_or(|own| own == port))
+    }
+
+    /// Returns true if a listed network contains the address. Networks with a port count for this port only.
+    pub(super) fn contains_address(&self, address: IpAddr, port: Option<u16>) -> bool {
         let address = address.to_canonical();
-        self.networks.iter().any(|network| network.contains(address))
+        let mut networks = self.networks.iter().filter(|(_, own)| own.is_none() || *own == port);
+        networks.any(|(network, _)| network.contains(address))
     }
 
     /// Returns true if the host is listed by name.
     pub(super) fn contains_host(&self, host: &str) -> bool {
-        self.hosts.iter().any(|listed| listed.eq_ignore_ascii_case(host))
+        self.hosts.iter().any(|(listed, _)| listed.eq_ignore_ascii_case(host))
     }
 }
 
@@ -88,6 +99,17 @@ impl Network {
             }
             _ => false,
         }
+    }
+}
+
+/// Splits an entry into a host or network and its port. An IPv6 address with a port is in brackets.
+fn with_port(entry: &str) -> (&str, Option<u16>) {
+    match entry.rsplit_once(':') {
+        Some((host, port)) if !host.contains(':') || host.ends_with(']') => match port.parse::<u16>() {
+            Ok(port) if port > 0 && port.to_string() == entry[host.len() + 1..] => (host, Some(port)),
+            _ => (entry, None),
+        },
+        _ => (entry, None),
     }
 }
 
@@ -149,7 +171,31 @@ mod tests {
             ("idp.internal", "64:ff9b::a00:1", false),
             ("x.idp.internal", "192.168.0.1", false),
         ] {
-            assert_eq!(list.allows(host, address.parse().unwrap()), is_allowed, "{host} {address}");
+            assert_eq!(list.allows(host, address.parse().unwrap(), None), is_allowed, "{host} {address}");
+        }
+    }
+
+    #[test]
+    fn ports_limit_their_entries() {
+        let list = AllowList::parse(["127.0.0.1:8080", "10.0.0.0/8:443", "[::1]:9000", "hook.internal:8443", "any"]);
+        let list = list.unwrap();
+        for (address, port, is_listed) in [
+            ("127.0.0.1", Some(8080), true),
+            ("127.0.0.1", Some(8081), false),
+            // A name that resolves to the address, for which the port is unknown.
+            ("127.0.0.1", None, false),
+            ("10.1.2.3", Some(443), true),
+            ("10.1.2.3", Some(80), false),
+            ("::1", Some(9000), true),
+            ("::1", Some(9001), false),
+        ] {
+            assert_eq!(list.contains_address(address.parse().unwrap(), port), is_listed, "{address} {port:?}");
+        }
+        assert!(list.allows_name("Hook.internal", 8443) && !list.allows_name("hook.internal", 443));
+        assert!(list.allows_name("any", 1) && list.allows_name("other.example", 1));
+        assert!(list.allows("hook.internal", "10.9.9.9".parse().unwrap(), None));
+        for entry in ["127.0.0.1:0", "127.0.0.1:65536", "host:", "host:+80", "host:080", ":80", "a:b:80"] {
+            assert!(matches!(AllowList::parse([entry]), Err(AllowListError::Invalid { .. })), "{entry}");
         }
     }
 

@@ -150,12 +150,17 @@ impl OutgoingClient {
         }
         // The resolver is not called for an address, so the address is checked here.
         let literal = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().ok();
-        if literal.is_some_and(|address| !self.allow_list.allows(&host, address)) {
+        let port = url.port_or_known_default();
+        let is_allowed = match literal {
+            Some(address) => self.allow_list.allows(&host, address, port),
+            None => port.is_none_or(|port| self.allow_list.allows_name(&host, port)),
+        };
+        if !is_allowed {
             return Err(OutgoingError::NotAllowed { host });
         }
         match url.scheme() {
             "https" => Ok(Endpoint(url)),
-            "http" if self.is_listed_loopback(&host, literal) => Ok(Endpoint(url)),
+            "http" if self.is_listed_loopback(&host, literal, port) => Ok(Endpoint(url)),
             "http" => Err(OutgoingError::NotHttps { host }),
             _ => Err(OutgoingError::InvalidUrl),
         }
@@ -163,9 +168,9 @@ impl OutgoingClient {
 
     /// Returns true if the host is a listed loopback address, or `localhost` and listed. The resolver accepts only
     /// loopback addresses for `localhost`.
-    fn is_listed_loopback(&self, host: &str, literal: Option<IpAddr>) -> bool {
+    fn is_listed_loopback(&self, host: &str, literal: Option<IpAddr>, port: Option<u16>) -> bool {
         match literal {
-            Some(address) => address.to_canonical().is_loopback() && self.allow_list.contains_address(address),
+            Some(address) => address.to_canonical().is_loopback() && self.allow_list.contains_address(address, port),
             None => host == resolver::LOCALHOST && self.allow_list.contains_host(host),
         }
     }

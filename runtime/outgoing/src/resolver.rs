@@ -60,7 +60,7 @@ impl Resolve for CheckedResolver {
             found.truncate(MAX_ADDRESSES);
             found.retain(|address| {
                 let ip = address.ip();
-                allow_list.allows(name, ip) && (name != LOCALHOST || ip.to_canonical().is_loopback())
+                allow_list.allows(name, ip, None) && (name != LOCALHOST || ip.to_canonical().is_loopback())
             });
             if found.is_empty() {
                 return Err(NotAllowed.into());

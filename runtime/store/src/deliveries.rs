@@ -80,6 +80,7 @@ pub(crate) async fn write_messages(
             monitor: Arc::clone(&definition.name),
             value: definition.value.clone(),
             granularity: definition.granularity,
+            owner: monitor.owner.digest(),
         },
         rules,
         at,

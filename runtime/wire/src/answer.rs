@@ -220,7 +220,12 @@ mod tests {
             totals: None,
             warnings: vec!["a".to_owned(), "b".to_owned()],
             cache_key: "key".to_owned(),
-            pre_aggregations: vec![FactMatch { cube: "orders".into(), served: None, misses: Vec::new() }],
+            pre_aggregations: vec![FactMatch {
+                cube: "orders".into(),
+                served: None,
+                misses: Vec::new(),
+                is_hidden: false,
+            }],
             cube: Some("orders".to_owned()),
             numbers: Numbers::Plain,
         };

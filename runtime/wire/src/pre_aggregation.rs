@@ -62,7 +62,11 @@ impl<'a> FactPreAggregation<'a> {
         let misses = fact.misses.iter().filter(|miss| is_admin || miss.reason != MissReason::Policy);
         FactPreAggregation {
             cube: &fact.cube,
-            served_by: fact.served.as_ref().map(|served| served_by(served, is_admin)),
+            served_by: fact
+                .served
+                .as_ref()
+                .filter(|served| !served.is_hidden)
+                .map(|served| served_by(served, is_admin)),
             misses: misses.map(miss).collect(),
         }
     }

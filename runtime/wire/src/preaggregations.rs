@@ -58,6 +58,7 @@ pub struct PreaggregationStatus {
     pub rows: Option<u64>,
     /// The size in bytes, for administrators, if the warehouse knows it.
     pub size_bytes: Option<u64>,
+    /// The tables. The list is empty for callers from whom policies or hooks may hide rows or times of the cube.
     pub partitions: Vec<PreaggregationPartition>,
     /// The newest build.
     pub build: Option<PreaggregationBuild>,
@@ -105,8 +106,9 @@ pub struct PreaggregationBuild {
     pub ended_at: Option<String>,
     /// The number of starts.
     pub attempts: u32,
+    /// The number of built partitions; 0 for callers from whom policies or hooks may hide rows or times of the cube.
     pub partitions_done: u32,
-    /// Null until it is known.
+    /// Null until it is known, and for callers from whom policies or hooks may hide rows or times of the cube.
     pub partitions_total: Option<u32>,
     /// The generation that it published; null also if nothing had changed.
     pub generation: Option<u64>,
@@ -163,8 +165,10 @@ impl PreaggregationStatus {
             published_at: publication.map(|published| published.published_at.to_string()),
             checked_at: publication.map(|published| published.checked_at.to_string()),
             next_refresh_at: status.next_refresh_at.map(|at| at.to_string()),
-            rows: publication.and_then(|_| audience.see(tables.iter().map(|table| table.rows).sum())),
-            size_bytes: publication.and(sizes).and_then(|size| audience.see(size)),
+            rows: publication
+                .filter(|_| !status.is_limited)
+                .and_then(|_| audience.see(tables.iter().map(|table| table.rows).sum())),
+            size_bytes: publication.filter(|_| !status.is_limited).and(sizes).and_then(|size| audience.see(size)),
             partitions: tables.iter().map(|table| PreaggregationPartition::new(table, audience)).collect(),
             build: status.build.as_ref().map(|build| PreaggregationBuild::new(build, audience)),
         }

@@ -137,6 +137,7 @@ impl Random {
             examples: (0..self.next(3)).map(|_| self.paragraph()).collect(),
             related_terms: if number > 0 { vec![format!("t{}", self.next(number)).into()] } else { Vec::new() },
             formula: self.maybe(Self::paragraph),
+            formula_by: None,
             owner: self.maybe(Self::line),
             status: self.one(&TermStatus::ALL),
             links,

@@ -180,6 +180,13 @@ impl<'a> Sight<'a> {
         self.file_values(artifact).is_some()
     }
 
+    /// Returns whether policies hide a `cube.member` from the caller. It is unknown who may see a member that the project
+    /// no longer has, so such a member counts as hidden.
+    pub(super) fn hides_member(&self, id: &str) -> bool {
+        let member = id.split_once('.').and_then(|(cube, name)| self.snapshot.model.cube_named(cube)?.member(name));
+        member.is_none_or(|member| !self.access.offers(member))
+    }
+
     /// Returns whether the caller may see the records of an artifact. Policies cannot refer to an artifact that the
     /// project no longer has. Its records are therefore visible only to callers with `admin` and to callers from whom
     /// policies hide nothing.

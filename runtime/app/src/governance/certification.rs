@@ -12,6 +12,7 @@ use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 
 use super::artifacts::Sight;
+use super::definition::without_members;
 use super::details::{artifact_for_hooks, certification_details};
 use super::diff::{DiffLine, diff};
 use super::error::GovernanceError;
@@ -144,6 +145,13 @@ fn definition_change(sight: &Sight<'_>, record: &Certification) -> Option<Defini
     let present = sight.definitions.get(sight.snapshot, &record.artifact)?;
     if present.fingerprint == certified.fingerprint {
         return None;
+    }
+    // A caller does not learn that only members changed which are hidden from the caller.
+    if record.artifact.kind == ArtifactType::Cube && !sight.is_admin && !sight.sees_everything() {
+        let seen = |text: &str| without_members(text, |id| sight.hides_member(id));
+        if seen(&certified.text) == seen(&present.text) {
+            return None;
+        }
     }
     let diff = (sight.is_admin || sight.sees_everything()).then(|| diff(&certified.text, &present.text));
     Some(DefinitionChange { since: record.definition_changed_at, diff })

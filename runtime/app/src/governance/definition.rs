@@ -57,6 +57,23 @@ pub(super) fn definition_of(snapshot: &Snapshot, artifact: &ArtifactRef) -> Opti
     Some(Definition { text: cut(text).into(), fingerprint })
 }
 
+/// Returns the text of a definition without the members whose `cube.member` is hidden. The definition of a cube has its
+/// segments in its own part.
+pub(super) fn without_members(text: &str, is_hidden: impl Fn(&str) -> bool) -> String {
+    let (mut rest, mut is_left_out) = (String::new(), false);
+    for line in text.lines() {
+        if !line.starts_with(' ') {
+            let id = line.strip_prefix("measure ").or_else(|| line.strip_prefix("dimension "));
+            is_left_out = id.is_some_and(&is_hidden);
+        }
+        if !is_left_out {
+            rest.push_str(line);
+            rest.push('\n');
+        }
+    }
+    rest
+}
+
 fn cut(mut text: String) -> String {
     if text.len() > MAX_STORED {
         let end = (0..=MAX_STORED).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
@@ -311,4 +328,25 @@ fn refers(sql: &Snippet, below: &mut Vec<Item>) {
 
 fn refers_within(aggregate: &Aggregate, below: &mut Vec<Item>) {
     aggregate.argument.iter().chain(&aggregate.filters).for_each(|sql| refers(sql, below));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_members_are_left_out_with_all_their_lines() {
+        let text = |cost: &str, rows: &str| {
+            format!(
+                "cube orders\n  join: customers\ndimension orders.tax\n  sql: tax\nmeasure orders.cost\n  sql:\n    {cost}\n\
+                 measure orders.count\n  type: count\nrows of orders\n  table: {rows}\n"
+            )
+        };
+        let without = |text: &str| without_members(text, |id| ["orders.cost", "orders.tax"].contains(&id));
+        assert_eq!(without(&text("cost", "orders")), without(&text("cost * 2", "orders")));
+        assert_ne!(without(&text("cost", "orders")), without(&text("cost", "other")));
+        let rest =
+            "cube orders\n  join: customers\nmeasure orders.count\n  type: count\nrows of orders\n  table: orders\n";
+        assert_eq!(without(&text("cost", "orders")), rest);
+    }
 }

@@ -170,6 +170,7 @@ impl GovernanceService {
                 examples: text::paragraphs("examples", &wanted.examples)?,
                 related_terms: related(state, &id, &wanted.related_terms)?,
                 formula: formula(sight, wanted.formula.as_deref())?,
+                formula_by: wanted.formula.as_ref().map(|_| request.caller.user_id.clone()),
                 owner: optional("owner", &wanted.owner)?,
                 status: wanted.status,
                 links: Vec::new(),
@@ -230,7 +231,12 @@ impl GovernanceService {
                 // remove it.
                 Change::Remove if hides_formula(sight, before) => {}
                 Change::Remove => after.formula = None,
-                Change::Set(text) => after.formula = formula(sight, Some(text))?,
+                Change::Set(text) => {
+                    let text = formula(sight, Some(text))?;
+                    if text != before.formula || hides_formula(sight, before) {
+                        (after.formula, after.formula_by) = (text, Some(request.caller.user_id.clone()));
+                    }
+                }
             }
             after.status = wanted.status.unwrap_or(before.status);
             if after == **before {
@@ -443,9 +449,14 @@ pub(super) fn seen(sight: &Sight<'_>, state: &GovernanceState, term: &Arc<Term>)
     TermView { term: Arc::new(Term { formula, links, ..Term::clone(term) }), related }
 }
 
-/// Returns whether the formula of a term names a member, a metric or a cube that the caller may not see.
+/// Returns whether the formula of a term names a member, a metric or a cube that the caller may not see. A formula of
+/// the caller itself may contain any word: if it were hidden, the caller would learn that the word is a hidden name.
 fn hides_formula(sight: &Sight<'_>, term: &Term) -> bool {
-    term.formula.as_deref().is_some_and(|formula| unseen_member(sight, formula).is_some())
+    let is_own = |by: &Arc<str>| !by.is_empty() && *by == sight.caller.user_id;
+    term.formula.as_deref().is_some_and(|formula| {
+        unseen_member(sight, formula).is_some()
+            || !term.formula_by.as_ref().is_some_and(is_own) && has_hidden_name(sight, formula)
+    })
 }
 
 /// Checks that no other term of the category has the name.
@@ -470,7 +481,8 @@ fn related(state: &GovernanceState, own: &str, ids: &[Arc<str>]) -> Result<Vec<A
     Ok(ids)
 }
 
-/// Reads a formula. Each `cube.member` in it must exist for the caller.
+/// Reads a formula. Each `cube.member` in it must exist for the caller. Words without a dot are not checked, because an
+/// error would distinguish a hidden metric from an unknown name.
 fn formula(sight: &Sight<'_>, formula: Option<&str>) -> Result<Option<Arc<str>>, GovernanceError> {
     let Some(text) = text::notes("formula", formula)? else { return Ok(None) };
     match unseen_member(sight, &text) {
@@ -479,21 +491,28 @@ fn formula(sight: &Sight<'_>, formula: Option<&str>) -> Result<Option<Arc<str>>,
     }
 }
 
-/// Returns the first name of a formula that the caller may not see: a `cube.member` that does not exist for the caller,
-/// or the name of a hidden metric or cube. Other words without a dot are not checked.
+/// Returns the first `cube.member` of a formula that does not exist for the caller.
 fn unseen_member<'f>(sight: &Sight<'_>, formula: &'f str) -> Option<&'f str> {
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
-    let mut tokens = formula.split(|c: char| !is_part(c)).map(|token| token.trim_matches('.'));
     let is_name = |text: &str| text.starts_with(|c: char| c.is_alphabetic() || c == '_');
     let is_member = |cube: &str, member: &str| is_name(cube) && is_name(member);
-    tokens.find(|token| match token.split_once('.') {
-        Some((cube, name)) => is_member(cube, name) && is_unseen_member(sight, cube, name),
-        None if sight.sees_everything() => false,
-        None => [ArtifactType::Metric, ArtifactType::Cube].into_iter().any(|kind| {
-            let artifact = ArtifactRef::new(kind, *token);
-            sight.exists(&artifact) && !sight.sees(&artifact)
-        }),
+    words(formula).find(|word| {
+        word.split_once('.').is_some_and(|(cube, name)| is_member(cube, name) && is_unseen_member(sight, cube, name))
     })
+}
+
+/// Returns whether a word of a formula is the name of a metric or cube that is hidden from the caller.
+fn has_hidden_name(sight: &Sight<'_>, formula: &str) -> bool {
+    let is_hidden = |word: &str| {
+        [ArtifactType::Metric, ArtifactType::Cube].into_iter().any(|kind| {
+            let artifact = ArtifactRef::new(kind, word);
+            sight.exists(&artifact) && !sight.sees(&artifact)
+        })
+    };
+    !sight.sees_everything() && words(formula).any(|word| !word.contains('.') && is_hidden(word))
+}
+
+fn words(formula: &str) -> impl Iterator<Item = &str> {
+    formula.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.'))).map(|word| word.trim_matches('.'))
 }
 
 /// Returns whether a member does not exist for the caller.

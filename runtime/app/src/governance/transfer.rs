@@ -156,6 +156,8 @@ fn changes(
     for term in set.terms {
         let present = state.terms.get(&term.id);
         let version = present.map_or(0, |present| present.version);
+        let formula_by = present.filter(|present| present.formula == term.formula).map(|own| own.formula_by.clone());
+        let term = Term { formula_by: formula_by.flatten(), ..Term::clone(&term) };
         let is_equal = present.is_some_and(|present| Term { version, ..Term::clone(&term) } == **present);
         let after = Term { version: version + 1, ..Term::clone(&term) };
         let details = (present.map(|present| term_details(present)), term_details(&after));

@@ -1,32 +1,40 @@
 //! Alerts that are acknowledged by the link of a message.
 //!
-//! In: the token of a link. Out: the alert before and after the move. The token stands for the reader of the message,
-//! who needs no credential. Absent: the signature (`security`), and the page with the form.
+//! In: the token of a link. Out: the alert before and after the move. The token stands for the owner to whom the link
+//! was issued: it is accepted while the monitor has this owner, and while the owner may see the alert. Absent: the
+//! signature (`security`), the limit of wrong tokens (`limits`), and the page with the form.
 
 use std::sync::Arc;
 
 use super::alerts::AlertMove;
 use super::error::MonitorError;
-use super::{MonitorService, SeenAlert};
+use super::{AlertMover, MonitorService, SeenAlert};
 use crate::domain::RequestContext;
 use crate::security::LinkFault;
 
 /// The name that acknowledged alerts show for the reader of a message.
 const READER: &str = "link";
+/// The reason of a denial because the token is forged or of another server.
+const WRONG_TOKEN: &str = "wrong link";
+/// The reason of a denial because the owner of a link lost the alert, or because the alert is gone.
+const NO_RIGHTS: &str = "link without rights";
+/// The number of attempts to acknowledge an alert that others change at the same time.
+const ATTEMPTS: usize = 5;
+
+/// An alert, and the request of its link with the current rights of the owner.
+struct LinkedAlert {
+    seen: SeenAlert,
+    owner: RequestContext,
+}
 
 impl MonitorService {
     /// Returns the alert of a link. Changes nothing.
     ///
     /// # Errors
-    /// The token is invalid or expired, or the alert no longer exists.
-    pub async fn alert_of_link(&self, token: &str) -> Result<SeenAlert, MonitorError> {
-        let id = self.ports.acknowledge_key.open(token, self.ports.clock.now()).map_err(|fault| match fault {
-            LinkFault::Foreign => MonitorError::UnknownAlert,
-            LinkFault::Expired => MonitorError::ExpiredLink,
-        })?;
-        let alert = self.ports.records.alert(&id).await?.ok_or(MonitorError::UnknownAlert)?;
-        let monitor = self.ports.records.monitor(&alert.monitor_id).await?.ok_or(MonitorError::UnknownAlert)?;
-        Ok(SeenAlert { alert, monitor: Arc::new(monitor) })
+    /// The token is invalid or expired, the alert no longer exists, or the owner may not see it any more. Denials are
+    /// recorded.
+    pub async fn alert_of_link(&self, request: &RequestContext, token: &str) -> Result<SeenAlert, MonitorError> {
+        Ok(self.linked_alert(request, token).await?.seen)
     }
 
     /// Acknowledges the alert of a link. An alert that was acknowledged or resolved before stays as it is.
@@ -34,10 +42,55 @@ impl MonitorService {
     /// # Errors
     /// The errors of [`alert_of_link`](Self::alert_of_link), or others changed the alert at the same time.
     pub async fn acknowledge_by_link(&self, request: &RequestContext, token: &str) -> Result<SeenAlert, MonitorError> {
-        let seen = self.alert_of_link(token).await?;
-        match AlertMove::Acknowledge.is_allowed_in(seen.alert.state) {
-            true => self.write_move(request, seen, AlertMove::Acknowledge, &READER.into()).await,
-            false => Ok(seen),
+        for _ in 0..ATTEMPTS {
+            let LinkedAlert { seen, owner } = self.linked_alert(request, token).await?;
+            if !AlertMove::Acknowledge.is_allowed_in(seen.alert.state) {
+                return Ok(seen);
+            }
+            let mover = AlertMover { request: &owner, name: &READER.into(), via: Some("link") };
+            match self.write_move(seen, AlertMove::Acknowledge, mover).await {
+                // Another reader may have acknowledged the alert; its state is then shown.
+                Err(MonitorError::Contended) => {}
+                outcome => return outcome,
+            }
         }
+        Err(MonitorError::Contended)
+    }
+
+    async fn linked_alert(&self, request: &RequestContext, token: &str) -> Result<LinkedAlert, MonitorError> {
+        let link = match self.ports.acknowledge_key.open(token, self.ports.clock.now()) {
+            Ok(link) => link,
+            Err(LinkFault::Expired) => return Err(MonitorError::ExpiredLink),
+            Err(LinkFault::Foreign) => {
+                self.ports.access.denied(request, WRONG_TOKEN).await?;
+                return Err(MonitorError::WrongLink);
+            }
+        };
+        match self.alert_of_owner(request, &link.alert_id, &link.owner).await? {
+            Some(linked) => Ok(linked),
+            None => {
+                self.ports.access.denied(request, NO_RIGHTS).await?;
+                Err(MonitorError::UnknownAlert)
+            }
+        }
+    }
+
+    /// Returns an alert if its monitor belongs to the owner with this mark, and if the owner may see the alert now.
+    async fn alert_of_owner(
+        &self,
+        request: &RequestContext,
+        alert_id: &str,
+        mark: &str,
+    ) -> Result<Option<LinkedAlert>, MonitorError> {
+        let Some(alert) = self.ports.records.alert(alert_id).await? else { return Ok(None) };
+        let Some(monitor) = self.ports.records.monitor(&alert.monitor_id).await? else { return Ok(None) };
+        if self.ports.acknowledge_key.mark(&monitor.owner.digest()) != mark {
+            return Ok(None);
+        }
+        let Some(owner) = self.owner_context(&monitor).await? else { return Ok(None) };
+        let is_seen = self.view_of(&self.view_reader(&owner), &monitor).await.is_some_and(|view| view == alert.view);
+        let RequestContext { caller, scopes, tenant, .. } = owner;
+        let owner = RequestContext { caller, scopes, tenant, ..request.clone() };
+        Ok(is_seen.then(|| LinkedAlert { seen: SeenAlert { alert, monitor: Arc::new(monitor) }, owner }))
     }
 }

@@ -14,7 +14,7 @@ use super::delivery::{LIFETIME, PACE};
 use super::error::MonitorError;
 use super::{MonitorService, check};
 use crate::anomaly::SeriesValue;
-use crate::domain::{Identity, RequestContext, Scope};
+use crate::domain::{Identity, RequestContext, Scope, Surface};
 use crate::jobs::is_own;
 use crate::ports::channels::{
     AlertMessage, Channel, ChannelError, ChannelType, ConfiguredChannel, MessageKind, MessageSubject,
@@ -27,6 +27,9 @@ const MAX_TARGET_CHARS: usize = 2_048;
 /// The largest number of test messages of one caller within [`TEST_WINDOW`].
 const MAX_TESTS: usize = 10;
 const TEST_WINDOW: SignedDuration = SignedDuration::from_mins(1);
+
+/// The message for callers who may not learn the reason.
+const NOT_ACCEPTED: &str = "the receiver did not accept the message; the server's log has the reason";
 
 /// The times of the test messages of each caller within [`TEST_WINDOW`], by user and tenant.
 #[derive(Default)]
@@ -103,7 +106,13 @@ impl MonitorService {
             return Err(MonitorError::ChannelPaused);
         }
         if let Err(error) = self.ports.channels.send(channel, &test_message(self.new_id(), now)).await {
-            return Ok(Some(error.reason().to_owned()));
+            tracing::info!(
+                event = "channel_test_failed",
+                channel = channel.kind.as_str(),
+                error_message = error.reason()
+            );
+            let hides_reason = self.hides_reason(request, channel);
+            return Ok(Some(if hides_reason { NOT_ACCEPTED.to_owned() } else { error.reason().to_owned() }));
         }
         self.ports.deliveries.enable_lane(channel).await?;
         Ok(None)
@@ -130,7 +139,7 @@ impl MonitorService {
         }
         found.sort_by(|a, b| (b.message.at, b.sequence, &b.message.id).cmp(&(a.message.at, a.sequence, &a.message.id)));
         found.truncate(filter.limit as usize);
-        Ok(found)
+        Ok(found.into_iter().map(|delivery| self.without_reason(request, delivery)).collect())
     }
 
     /// Schedules a failed delivery to be sent at once.
@@ -152,9 +161,27 @@ impl MonitorService {
         let mut entry = self.ports.access.entry("delivery_replayed", request, format!("delivery:{id}"));
         entry.after = Some(check::channel_details(&delivery.channel));
         match self.ports.deliveries.replay_delivery(id, now, expires_at, entry).await? {
-            true => self.ports.deliveries.delivery(id).await?.ok_or(MonitorError::UnknownDelivery),
+            true => {
+                let delivery = self.ports.deliveries.delivery(id).await?.ok_or(MonitorError::UnknownDelivery)?;
+                Ok(self.without_reason(request, delivery))
+            }
             false => Err(MonitorError::NotFailed),
         }
+    }
+
+    /// Returns whether the caller may not learn why a receiver did not accept a message: the caller chose the URL, and
+    /// lacks `admin`. The reasons would show which hosts and ports of the operator's networks exist.
+    fn hides_reason(&self, request: &RequestContext, channel: &Channel) -> bool {
+        let is_operator = request.surface == Surface::Internal || request.scopes.hold(Scope::Admin);
+        let is_url = !matches!(channel.kind, ChannelType::Email | ChannelType::Sms | ChannelType::InApp);
+        let is_configured =
+            |own: &ConfiguredChannel| own.kind == channel.kind && own.name.as_ref() == Some(&channel.target);
+        !is_operator && is_url && !self.ports.channels.configured().iter().any(is_configured)
+    }
+
+    fn without_reason(&self, request: &RequestContext, delivery: Delivery) -> Delivery {
+        let hides_reason = delivery.last_error.is_some() && self.hides_reason(request, &delivery.channel);
+        if hides_reason { Delivery { last_error: Some(NOT_ACCEPTED.into()), ..delivery } } else { delivery }
     }
 
     /// Checks the channels of a definition.
@@ -192,6 +219,7 @@ fn test_message(id: Arc<str>, at: Timestamp) -> AlertMessage {
         monitor: none(),
         value: SeriesValue::Measure { cube: none(), measure: none() },
         granularity: Granularity::Day,
+        owner: none(),
     };
     AlertMessage { id, kind: MessageKind::Test, at, subject, alerts: Vec::new(), more: 0 }
 }

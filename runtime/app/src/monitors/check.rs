@@ -112,6 +112,7 @@ fn channel_detail(channel: &Channel) -> Detail {
 }
 
 /// Returns the state of an alert for the audit log.
-pub(super) fn state_details(state: AlertState) -> Details {
-    Details::fields([("state", Detail::Value(Value::Text(state.as_str().into())))])
+pub(super) fn state_details(state: AlertState, via: Option<&str>) -> Details {
+    let state = [("state", Detail::from(state.as_str()))];
+    Details::fields(state.into_iter().chain(via.map(|via| ("via", Detail::from(via)))))
 }

@@ -189,6 +189,7 @@ mod tests {
             monitor: "m".into(),
             value: SeriesValue::Measure { cube: "c".into(), measure: "x".into() },
             granularity: Granularity::Day,
+            owner: "o".into(),
         };
         let message = AlertMessage {
             id: "1".into(),

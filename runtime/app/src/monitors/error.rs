@@ -23,6 +23,9 @@ pub enum MonitorError {
     UnknownDetection,
     #[error("unknown alert")]
     UnknownAlert,
+    /// The token of a link is forged or of another server. The caller gets the error of an unknown alert.
+    #[error("unknown alert")]
+    WrongLink,
     #[error("the link has expired")]
     ExpiredLink,
     #[error("the monitor belongs to another caller; its owner or a caller with `admin` can change it")]

@@ -268,6 +268,7 @@ mod tests {
                     monitor: "m".into(),
                     value: SeriesValue::Measure { cube: "c".into(), measure: "x".into() },
                     granularity: Granularity::Day,
+                    owner: "o".into(),
                 },
                 rules,
                 at: at(minute),

@@ -133,6 +133,8 @@ pub struct MessageSubject {
     pub monitor: Arc<str>,
     pub value: SeriesValue,
     pub granularity: Granularity,
+    /// The digest of the monitor's owner (`Maker::digest`), to whom the links of the message are issued.
+    pub owner: Arc<str>,
 }
 
 /// An alert in a message, in its state when the message was written.

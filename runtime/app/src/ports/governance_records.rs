@@ -241,6 +241,8 @@ pub struct Term {
     /// The ids of other terms.
     pub related_terms: Vec<Arc<str>>,
     pub formula: Option<Arc<str>>,
+    /// The caller who wrote the formula; `None` if it was imported.
+    pub formula_by: Option<Arc<str>>,
     pub owner: Option<Arc<str>>,
     pub status: TermStatus,
     pub links: Vec<TermLink>,

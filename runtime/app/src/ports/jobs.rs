@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
 use terrane_compiler::SecurityContext;
 use terrane_compiler::query::SemanticQuery;
 
@@ -95,6 +96,15 @@ pub struct Maker {
     /// The id of the maker's key or session.
     pub credential: Arc<str>,
     pub tenant: Option<Arc<str>>,
+}
+
+impl Maker {
+    /// Returns a digest of the user and the tenant. It does not depend on the credential.
+    pub fn digest(&self) -> Arc<str> {
+        let tenant = self.tenant.as_deref().unwrap_or_default();
+        let text = format!("{}\0{tenant}\0{}", self.tenant.is_some(), self.caller.user_id);
+        hex::encode(Sha256::digest(text.as_bytes())).into()
+    }
 }
 
 /// A job to be stored.

@@ -57,7 +57,7 @@ impl Followed {
         };
         let snapshot = self.service.ports.catalog.snapshot();
         let rollup = named(&snapshot, &self.wanted, &self.request)?;
-        let status = rollup.first().map(|rollup| self.service.status_of(rollup, &snapshot, &builds));
+        let status = rollup.first().map(|rollup| self.service.status_of(rollup, &snapshot, &builds, &self.request));
         status.ok_or(RefreshError::Disabled)
     }
 

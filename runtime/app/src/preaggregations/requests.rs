@@ -93,7 +93,8 @@ impl Preaggregations {
                 requested_by: Some(Arc::clone(&request.caller.user_id)),
                 ..self.new_build(backend.target(), name, BuildOrigin::Request)
             };
-            builds.push(backend.state.enqueue(&build, Some(entry)).await?);
+            let build = backend.state.enqueue(&build, Some(entry)).await?;
+            builds.push(if self.sees_tables(&rollup, request) { build } else { status::without_progress(build) });
         }
         Ok(builds)
     }
@@ -122,8 +123,9 @@ impl Preaggregations {
         let resource = format!("preaggregation:{}.{}", build.rollup.cube, build.rollup.name);
         let mut entry = self.ports.access.entry("preagg_build_cancelled", request, resource);
         entry.reason = Some(format!("build {id}").into());
-        let cancelled = backend.state.cancel(id, self.ports.clock.now(), entry).await?;
-        cancelled.ok_or_else(unknown)
+        let cancelled = backend.state.cancel(id, self.ports.clock.now(), entry).await?.ok_or_else(unknown)?;
+        let sees_tables = rollup.is_none_or(|rollup| self.sees_tables(&rollup, request));
+        Ok(if sees_tables { cancelled } else { status::without_progress(cancelled) })
     }
 }
 

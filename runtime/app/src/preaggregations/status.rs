@@ -1,7 +1,7 @@
 //! The state of each rollup, as a caller may see it.
 //!
 //! In: the served project, publications and builds. Out: a [`RollupStatus`] for each rollup of the cubes that the
-//! caller may see. Not here: formats, and the selection of values that only administrators see.
+//! caller may see. Tables are left out for callers from whom rows are hidden. Not here: formats, and the selection of values that only administrators see.
 
 use std::collections::HashMap;
 
@@ -44,6 +44,9 @@ pub struct RollupStatus {
     pub build: Option<RollupBuild>,
     /// The time of the next comparison of the tables with the rows.
     pub next_refresh_at: Option<Timestamp>,
+    /// True if the tables and the progress of the build are left out, because they describe rows that policies or hooks
+    /// hide from the caller.
+    pub is_limited: bool,
 }
 
 impl ServedState {
@@ -66,7 +69,7 @@ impl Preaggregations {
         let access = Access::of(&snapshot.model, &request.caller);
         let builds = self.newest_builds().await?;
         let visible = RollupOf::all(&snapshot.model).filter(|rollup| is_visible(rollup, &access, request));
-        Ok(visible.map(|rollup| self.status_of(&rollup, &snapshot, &builds)).collect())
+        Ok(visible.map(|rollup| self.status_of(&rollup, &snapshot, &builds, request)).collect())
     }
 
     /// Reads the published generations, and returns the newest build of each rollup.
@@ -80,8 +83,46 @@ impl Preaggregations {
         Ok(newest)
     }
 
-    /// Returns the state of one rollup of a snapshot.
-    pub(super) fn status_of(&self, rollup: &RollupOf<'_>, snapshot: &Snapshot, builds: &NewestBuilds) -> RollupStatus {
+    /// Returns the state of one rollup of a snapshot as the caller may see it.
+    pub(super) fn status_of(
+        &self,
+        rollup: &RollupOf<'_>,
+        snapshot: &Snapshot,
+        builds: &NewestBuilds,
+        request: &RequestContext,
+    ) -> RollupStatus {
+        let is_limited = !self.sees_tables(rollup, request);
+        let status = self.whole_status_of(rollup, snapshot, builds);
+        if !is_limited {
+            return status;
+        }
+        RollupStatus {
+            publication: status.publication.map(|published| Publication {
+                extent: None,
+                tables: Vec::new(),
+                ..published
+            }),
+            build: status.build.map(without_progress),
+            is_limited,
+            ..status
+        }
+    }
+
+    /// Returns whether a caller may see the tables of a rollup. Their number and ranges describe all rows of the cube,
+    /// so neither policies nor hooks may hide rows or times of the cube from the caller.
+    pub(super) fn sees_tables(&self, rollup: &RollupOf<'_>, request: &RequestContext) -> bool {
+        if request.surface == Surface::Internal {
+            return true;
+        }
+        let access = Access::of(rollup.model, &request.caller);
+        let time = rollup.rollup.time.as_ref().map(|time| time.dimension);
+        let mut cubes = std::iter::once(rollup.cube.id).chain(time.map(|time| time.cube));
+        !self.ports.queries.iter().any(|queries| queries.has_hooks())
+            && cubes.all(|cube| access.row_filters(cube).next().is_none())
+            && time.is_none_or(|time| access.mask(time).is_none() && access.offers(Member::Dimension(time)))
+    }
+
+    fn whole_status_of(&self, rollup: &RollupOf<'_>, snapshot: &Snapshot, builds: &NewestBuilds) -> RollupStatus {
         let name = name_of(rollup);
         let build = builds.get(&name).cloned();
         let publication = self.publication(&name);
@@ -95,19 +136,20 @@ impl Preaggregations {
             true => self.due_at(rollup, snapshot, build.as_ref()).filter(|due| *due > Timestamp::MIN),
             false => None,
         };
-        RollupStatus { rollup: name, state, publication, build, next_refresh_at }
+        RollupStatus { rollup: name, state, publication, build, next_refresh_at, is_limited: false }
     }
+}
+
+/// Returns a build without the numbers of its tables and rows.
+pub(super) fn without_progress(build: RollupBuild) -> RollupBuild {
+    RollupBuild { tables_done: 0, tables_total: None, rows: None, ..build }
 }
 
 /// Returns whether a caller may see a rollup, which requires its cube and all members that it stores.
 pub(super) fn is_visible(rollup: &RollupOf<'_>, access: &Access<'_>, request: &RequestContext) -> bool {
-    let definition = rollup.rollup;
-    let time = definition.time.iter().map(|time| time.dimension);
     // The operator of this machine can read all definitions.
     request.surface == Surface::Internal
-        || is_cube_visible(rollup.cube, access, request)
-            && definition.measures.iter().all(|id| access.sees(Member::Measure(*id)))
-            && definition.dimensions.iter().copied().chain(time).all(|id| access.sees(Member::Dimension(id)))
+        || is_cube_visible(rollup.cube, access, request) && access.sees_rollup(rollup.rollup)
 }
 
 pub(super) fn is_cube_visible(cube: &Cube, access: &Access<'_>, request: &RequestContext) -> bool {

@@ -13,7 +13,7 @@ use terrane_compiler::project::{Definitions, ModelDefinition, soften_registered}
 use terrane_compiler::text::nearest::nearest;
 use terrane_lineage::graph::{DependencyGraph, Node, NodeType};
 
-use super::outcome::{ProjectError, missing_ref};
+use super::outcome::{ProjectError, ProjectSight, missing_ref};
 use super::{ProjectService, contents};
 use crate::builds::ModelBuild;
 use crate::catalog::Snapshot;
@@ -61,6 +61,7 @@ pub struct CompiledModel {
 #[derive(Debug, Clone)]
 pub struct CompiledCube {
     pub name: String,
+    /// The numbers of members that the caller may see.
     pub measures: usize,
     pub dimensions: usize,
     /// Errors of the cube and its members.
@@ -126,11 +127,12 @@ impl ProjectService {
                 return Err(error);
             }
         };
+        let sight = ProjectSight::of(&snapshot, request);
         let mut compiled = Compiled {
             models,
-            cubes: cubes(&snapshot),
+            cubes: cubes(&snapshot, &sight),
             project: snapshot.model.project.to_string(),
-            metrics: snapshot.model.metrics.len(),
+            metrics: sight.metrics(),
             diagnostics: snapshot.diagnostics.clone(),
             elapsed: self.ports.clock.elapsed().saturating_sub(started),
         };
@@ -338,7 +340,7 @@ fn model_of(span: &Span) -> String {
 }
 
 /// Returns every cube of the files, each with the errors between its beginning and the beginning of the next cube.
-fn cubes(snapshot: &Snapshot) -> Vec<CompiledCube> {
+fn cubes(snapshot: &Snapshot, sight: &ProjectSight<'_>) -> Vec<CompiledCube> {
     let definitions = &snapshot.definitions.cubes;
     let mut beginnings: Vec<(Span, usize)> =
         definitions.iter().enumerate().map(|(at, cube)| (cube.name.span(), at)).collect();
@@ -355,10 +357,11 @@ fn cubes(snapshot: &Snapshot) -> Vec<CompiledCube> {
     }
     let compiled = definitions.iter().enumerate().map(|(at, cube)| {
         let built = snapshot.model.cube_named(&cube.name.value);
+        let (measures, dimensions) = built.map_or((0, 0), |cube| sight.members(cube));
         CompiledCube {
             name: cube.name.value.to_string(),
-            measures: built.map_or(0, |cube| cube.measures.len()),
-            dimensions: built.map_or(0, |cube| cube.dimensions.len()),
+            measures,
+            dimensions,
             errors: errors.remove(&at).unwrap_or_default(),
         }
     });

@@ -66,7 +66,7 @@ impl ProjectService {
             tracing::warn!(event = "cubes_closed", error_message = &*closed.message);
         }
         snapshot.diagnostics.extend(closed);
-        let loaded = Loaded::of(&snapshot, self.ports.clock.elapsed().saturating_sub(started));
+        let loaded = Loaded::of(&snapshot, request, self.ports.clock.elapsed().saturating_sub(started));
         let mut record = self.record("project_loaded", request, format!("project:{}", texts.folder));
         record.after = Some(contents(&snapshot));
         self.ports.audit.append(vec![record]).await?;

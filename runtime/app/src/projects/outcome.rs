@@ -1,11 +1,15 @@
 //! The outcomes of loading and compiling a project.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use terrane_compiler::Access;
 use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
+use terrane_compiler::model::{Cube, MetricId};
 use terrane_compiler::project::Definitions;
 
 use crate::catalog::Snapshot;
+use crate::domain::{RequestContext, Surface};
 use crate::ports::plugins::PluginError;
 use crate::ports::projects::NoProject;
 use crate::ports::store::StoreError;
@@ -86,20 +90,69 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    pub(super) fn of(snapshot: &Snapshot, elapsed: Duration) -> Self {
+    /// Returns the outcome with the numbers of items that the caller may see.
+    pub(super) fn of(snapshot: &Snapshot, request: &RequestContext, elapsed: Duration) -> Self {
         let definitions = &snapshot.definitions;
-        let (graph_nodes, graph_edges) = snapshot.graph_size();
+        let sight = ProjectSight::of(snapshot, request);
+        let (graph_nodes, graph_edges) = sight.graph_size();
         Loaded {
             project: snapshot.model.project.to_string(),
             sources: definitions.sources.len(),
             models: definitions.models.len(),
-            cubes: snapshot.model.cubes.iter().filter(|cube| cube.alias_of.is_none()).count(),
-            metrics: snapshot.model.metrics.len(),
+            cubes: snapshot.model.cubes.iter().filter(|cube| cube.alias_of.is_none() && sight.sees_cube(cube)).count(),
+            metrics: sight.metrics(),
             graph_nodes,
             graph_edges,
             diagnostics: snapshot.diagnostics.clone(),
             elapsed,
         }
+    }
+}
+
+/// The part of a project that a caller may see, for the numbers in outcomes. The operator of this machine sees
+/// everything.
+pub(super) struct ProjectSight<'s> {
+    snapshot: &'s Snapshot,
+    /// The caller's access; `None` if nothing is hidden.
+    access: Option<Access<'s>>,
+}
+
+impl<'s> ProjectSight<'s> {
+    pub(super) fn of(snapshot: &'s Snapshot, request: &'s RequestContext) -> Self {
+        let access = Some(Access::of(&snapshot.model, &request.caller));
+        let access = access.filter(|access| request.surface != Surface::Internal && !access.sees_everything());
+        ProjectSight { snapshot, access }
+    }
+
+    fn graph_size(&self) -> (usize, usize) {
+        match &self.access {
+            None => self.snapshot.graph_size(),
+            Some(access) => {
+                let graph = self.snapshot.graph(access);
+                (graph.nodes.len(), graph.edges.len())
+            }
+        }
+    }
+
+    pub(super) fn sees_cube(&self, cube: &Cube) -> bool {
+        self.access.as_ref().is_none_or(|access| !access.is_closed(cube))
+    }
+
+    /// Returns the number of metrics.
+    pub(super) fn metrics(&self) -> usize {
+        let ids = (0..).map(MetricId).zip(&self.snapshot.model.metrics);
+        ids.filter(|(id, _)| self.access.as_ref().is_none_or(|access| access.offers_metric(*id))).count()
+    }
+
+    /// Returns the numbers of measures and dimensions of a cube.
+    pub(super) fn members(&self, cube: &Cube) -> (usize, usize) {
+        let is_seen = |name: &Arc<str>| {
+            self.access.as_ref().is_none_or(|access| {
+                !access.is_closed(cube) && cube.member(name).is_some_and(|member| access.offers(member))
+            })
+        };
+        let measures = cube.measures.iter().filter(|measure| is_seen(&measure.name)).count();
+        (measures, cube.dimensions.iter().filter(|dimension| is_seen(&dimension.name)).count())
     }
 }
 

@@ -511,9 +511,10 @@ fn with_columns(columns: Option<Vec<ResultColumn>>, batches: Option<Vec<RecordBa
     columns.zip(batches).map(|(columns, batches)| Totals { columns, batches })
 }
 
-/// Removes the reasons that come from policies from the facts. Only explanations contain such reasons.
+/// Removes what the caller may not see: hidden rollups, and the reasons that come from policies. Only explanations
+/// contain such reasons.
 fn visible(facts: Vec<FactMatch>) -> Vec<FactMatch> {
-    facts.into_iter().map(FactMatch::without_policies).collect()
+    facts.into_iter().filter(|fact| !fact.is_hidden).map(FactMatch::without_policies).collect()
 }
 
 /// Returns the first half of a key, in hexadecimal, which callers see.

@@ -17,6 +17,8 @@ pub struct FactMatch {
     /// The reasons why other pre-aggregations do not serve the fact; the one that comes nearest is first. If one serves
     /// the fact, the list is empty except in explanations.
     pub misses: Vec<Miss>,
+    /// True if no cube of the query has a pre-aggregation that the caller may see. Answers do not contain such a match.
+    pub is_hidden: bool,
 }
 
 /// The tables that a fact is read from.
@@ -31,6 +33,8 @@ pub struct Served {
     pub built_at: Timestamp,
     /// True if some rows are read from the cube.
     pub is_split: bool,
+    /// True if the caller may not see the rollup, because it stores a denied member.
+    pub is_hidden: bool,
 }
 
 /// A rollup that does not serve a fact.
@@ -50,6 +54,7 @@ impl FactMatch {
     #[must_use]
     pub fn without_policies(mut self) -> FactMatch {
         self.misses.retain(|miss| miss.reason != MissReason::Policy);
+        self.served = self.served.filter(|served| !served.is_hidden);
         self
     }
 }

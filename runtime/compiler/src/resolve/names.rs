@@ -58,7 +58,7 @@ impl<'a> Names<'a> {
     /// Resolves the name of a measure or a metric.
     pub(super) fn value(&self, name: &MemberRef) -> Result<ValueId, QueryError> {
         match self.any(name) {
-            Some(NamedMember::Value(value)) if name.granularity.is_none() => self.open(name, value),
+            Some(NamedMember::Value(value)) if name.granularity.is_none() => Ok(value),
             Some(NamedMember::Value(_)) => Err(wrong_kind(name, ExpectedMember::PlainMeasure, "measure")),
             Some(NamedMember::Dimension(_) | NamedMember::MetricTime) => {
                 Err(wrong_kind(name, ExpectedMember::Measure, "dimension"))
@@ -66,15 +66,6 @@ impl<'a> Names<'a> {
             Some(NamedMember::Segment(_)) => Err(wrong_kind(name, ExpectedMember::Measure, "segment")),
             None => Err(self.unknown_value(name)),
         }
-    }
-
-    /// Checks that all measures and metrics that a value refers to exist for the caller.
-    fn open(&self, name: &MemberRef, value: ValueId) -> Result<ValueId, QueryError> {
-        let is_open = match value {
-            ValueId::Measure(id) => self.access.sees_parts(id),
-            ValueId::Metric(id) => self.access.sees_metric(id),
-        };
-        if is_open { Ok(value) } else { Err(QueryError::Covered { member: name.text.clone() }) }
     }
 
     pub(super) fn dimension(&self, name: &MemberRef) -> Result<DimensionId, QueryError> {
@@ -98,7 +89,6 @@ impl<'a> Names<'a> {
     pub(super) fn operand(&self, name: &MemberRef) -> Result<NamedMember, QueryError> {
         match self.any(name) {
             Some(NamedMember::Segment(_)) => Err(wrong_kind(name, ExpectedMember::DimensionOrMeasure, "segment")),
-            Some(NamedMember::Value(value)) => self.open(name, value).map(NamedMember::Value),
             Some(found) => Ok(found),
             None => Err(self.unknown_operand(name)),
         }
@@ -138,7 +128,16 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// Returns the member of a name. A measure or metric that reads denied members does not exist for the caller.
     fn any(&self, name: &MemberRef) -> Option<NamedMember> {
+        self.named(name).filter(|found| match found {
+            NamedMember::Value(ValueId::Measure(id)) => self.is_internal || self.access.sees_parts(*id),
+            NamedMember::Value(ValueId::Metric(id)) => self.is_internal || self.access.sees_metric(*id),
+            NamedMember::Dimension(_) | NamedMember::Segment(_) | NamedMember::MetricTime => true,
+        })
+    }
+
+    fn named(&self, name: &MemberRef) -> Option<NamedMember> {
         if name.is_metric_time() {
             return Some(NamedMember::MetricTime);
         }

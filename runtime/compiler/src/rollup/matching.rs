@@ -15,6 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::RollupOf;
 use super::coverage::{Cost, Coverage, Refusal, cost_of, cover};
+use crate::access::Access;
 use crate::environment::Environment;
 use crate::model::{
     Aggregate, AggregateFunction, Cube, CubeId, DimensionId, DimensionType, Mask, Measure, Model, Rollup, SegmentId,
@@ -52,6 +53,7 @@ impl RollupRequest {
 /// [`QueryError::NotPreAggregated`] if the request allows only pre-aggregations, and a fact matches none.
 pub(crate) fn match_rollups<'m>(
     secured: SecuredPlan<'m>,
+    access: &Access<'_>,
     profile: &DialectProfile,
     environment: &Environment,
     request: RollupRequest,
@@ -60,6 +62,7 @@ pub(crate) fn match_rollups<'m>(
     let plan = secured.plan();
     let matcher = Matcher {
         model: plan.model,
+        access,
         plan,
         protection: secured.protection(),
         profile,
@@ -86,6 +89,7 @@ pub(crate) fn match_rollups<'m>(
 
 struct Matcher<'p, 'm> {
     model: &'m Model,
+    access: &'p Access<'p>,
     plan: &'p LogicalPlan<'m>,
     protection: &'p Protection<'m>,
     profile: &'p DialectProfile,
@@ -100,7 +104,7 @@ impl<'p, 'm> Matcher<'p, 'm> {
     fn fact(&self, index: usize) -> (Option<StoredRows<'m>>, FactMatch) {
         let fact = &self.plan.facts[index];
         let cube = self.model.cube(fact.tree.cube);
-        let mut report = FactMatch { cube: Arc::clone(&cube.name), served: None, misses: Vec::new() };
+        let mut report = FactMatch { cube: Arc::clone(&cube.name), served: None, misses: Vec::new(), is_hidden: false };
         let general = if self.request.mode == PreAggregations::Off {
             Some(MissReason::Off)
         } else if cube.rollups.is_empty() {
@@ -119,7 +123,10 @@ impl<'p, 'm> Matcher<'p, 'm> {
         } else {
             None
         };
+        // Only rollups that the caller may see are reported; the others may still serve the fact.
+        let has_seen = cube.rollups.iter().any(|rollup| self.access.sees_rollup(rollup));
         if let Some(reason) = general {
+            let reason = if has_seen || reason == MissReason::Off { reason } else { MissReason::NoRollup };
             report.misses.push(self.miss(None, reason.into()));
             return (None, report);
         }
@@ -132,8 +139,12 @@ impl<'p, 'm> Matcher<'p, 'm> {
             true => compared(candidates),
             false => cheapest(candidates),
         };
-        report.misses.extend(refusals.into_iter().map(|(rollup, refusal)| self.miss(Some(rollup), refusal)));
-        report.served = best.as_ref().map(Match::served);
+        let refusals = refusals.into_iter().filter(|(rollup, _)| self.access.sees_rollup(rollup));
+        report.misses.extend(refusals.map(|(rollup, refusal)| self.miss(Some(rollup), refusal)));
+        report.served = best.as_ref().map(|best| best.served(self.access));
+        if report.served.is_none() && !has_seen {
+            report.misses.push(self.miss(None, MissReason::NoRollup.into()));
+        }
         // The nearest miss, which fails the latest condition, comes first.
         report.misses.sort_by_key(|miss| std::cmp::Reverse(miss.reason));
         (best.map(Match::into_rows), report)
@@ -220,8 +231,9 @@ struct Match<'p, 'm> {
 }
 
 impl<'m> Match<'_, 'm> {
-    fn served(&self) -> Served {
+    fn served(&self, access: &Access<'_>) -> Served {
         Served {
+            is_hidden: !access.sees_rollup(self.rollup),
             rollup: Arc::clone(&self.rollup.name),
             generation: self.generation,
             tables: self.coverage.tables,

@@ -21,6 +21,7 @@ pub(crate) struct PreAggregation {
     rows: Option<f64>,
     /// The size in bytes, for administrators only; null if the warehouse does not report it.
     size_bytes: Option<f64>,
+    /// The tables. The list is empty for callers from whom policies or hooks may hide rows or times of the cube.
     partitions: Vec<PreAggregationPartition>,
     /// The newest build.
     build: Option<PreAggregationBuild>,

@@ -168,16 +168,32 @@ async fn moved(app: App, mut call: Call, step: AlertMove) -> Result<Response, Ap
 }
 
 async fn show_link(app: App, call: Call) -> Result<Response, ApiError> {
-    let (service, token) = (service(&app, &call)?, wire::link_token_from_parameters(call.query_string())?);
-    let seen = service.alert_of_link(&token).await.map_err(|error| refused(error, &call.context))?;
+    let (service, token) = (service(&app, &call)?, link_token(&app, &call)?);
+    let seen = service.alert_of_link(&call.context, &token).await;
+    let seen = seen.map_err(|error| link_refused(error, &app, &call.context))?;
     Ok(page(wire::acknowledge_page(&seen)))
 }
 
 async fn follow_link(app: App, call: Call) -> Result<Response, ApiError> {
-    let (service, token) = (service(&app, &call)?, wire::link_token_from_parameters(call.query_string())?);
+    let (service, token) = (service(&app, &call)?, link_token(&app, &call)?);
     let seen = service.acknowledge_by_link(&call.context, &token).await;
-    let seen = seen.map_err(|error| refused(error, &call.context))?;
+    let seen = seen.map_err(|error| link_refused(error, &app, &call.context))?;
     Ok(page(wire::acknowledge_page(&seen)))
+}
+
+/// Reads the token of a link. An address that has sent too many wrong tokens or credentials is refused.
+fn link_token(app: &App, call: &Call) -> Result<String, ApiError> {
+    let token = wire::link_token_from_parameters(call.query_string())?;
+    app.rates.may_fail(call.context.client).map_err(ApiError::from_rate)?;
+    Ok(token)
+}
+
+/// Counts a wrong token like an invalid credential.
+fn link_refused(error: MonitorError, app: &App, context: &RequestContext) -> ApiError {
+    if let MonitorError::WrongLink = error {
+        app.rates.failed(context.client);
+    }
+    refused(error, context)
 }
 
 /// Returns a page whose address has a token: no cache and no other page gets the address.

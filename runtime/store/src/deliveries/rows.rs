@@ -55,6 +55,8 @@ struct MessageText {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     metric: Option<String>,
     granularity: String,
+    #[serde(default)]
+    owner: String,
     alerts: Vec<AlertText>,
     more: u32,
 }
@@ -81,6 +83,7 @@ impl From<&AlertMessage> for MessageText {
             measure: measure.to_owned(),
             metric: metric.map(str::to_owned),
             granularity: subject.granularity.as_str().to_owned(),
+            owner: subject.owner.to_string(),
             alerts: message.alerts.iter().map(AlertText::from).collect(),
             more: message.more,
         }
@@ -152,6 +155,7 @@ pub(super) fn delivery(row: &Row) -> Result<Delivery, StoreError> {
             monitor: stored.monitor.into(),
             value: value_of(stored.cube, stored.measure, stored.metric),
             granularity: stored.granularity.parse().map_err(|_| odd("a granularity"))?,
+            owner: stored.owner.into(),
         },
         alerts: alerts?,
         more: stored.more,

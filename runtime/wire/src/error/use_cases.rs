@@ -291,6 +291,7 @@ impl ErrorBody {
             MonitorError::Unknown
             | MonitorError::UnknownDetection
             | MonitorError::UnknownAlert
+            | MonitorError::WrongLink
             | MonitorError::UnknownDelivery => ErrorBody::new(Code::NotFound, message),
             MonitorError::ExpiredLink => ErrorBody::new(Code::Gone, message).detail("reason", "link_expired"),
             MonitorError::NotOwner => {

@@ -507,6 +507,7 @@ fn term(json: &Json, path: &Path<'_>, problems: &mut Vec<FieldError>) -> Option<
         examples: examples.unwrap_or_default(),
         related_terms: related_terms.unwrap_or_default(),
         formula,
+        formula_by: None,
         owner,
         status: status?,
         links,

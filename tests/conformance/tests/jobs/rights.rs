@@ -144,6 +144,13 @@ async fn reader_with_other_attributes_does_not_see_the_result() {
     assert!(jobs.output(&paid("paid"), &context, &job.id, 0, 9).await.is_ok());
     let closed = jobs.output(&paid("open"), &context, &job.id, 0, 9).await;
     assert!(matches!(closed, Err(JobError::Gone { reason: GoneReason::PolicyChanged })));
+    // The number of rows is hidden together with the rows.
+    for (role, is_seen) in [("paid", true), ("open", false)] {
+        assert_eq!(jobs.job(&paid(role), &job.id).await.unwrap().manifest.is_some(), is_seen, "{role}");
+        let listed = jobs.list(&paid(role), 9).await.unwrap();
+        let listed = listed.iter().find(|listed| listed.id == job.id).unwrap();
+        assert_eq!(listed.manifest.is_some(), is_seen, "{role}");
+    }
     runner.abort();
 }
 

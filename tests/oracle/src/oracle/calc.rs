@@ -77,9 +77,7 @@ impl<'r, 'w> Calculation<'r, 'w> {
 
     fn measure(&mut self, cube: &str, name: &str, around: &[RowFilter]) -> Calc {
         if self.evaluation.world.is_denied(cube, name) {
-            // The value depends on a denied measure. The semantics do not define which of the two errors is reported.
-            self.evaluation.refuse(Code::InvalidMeasure);
-            self.evaluation.refuse(Code::Forbidden);
+            self.depends_on_denied();
         }
         match self.evaluation.world.behind(cube).and_then(|of| of.measure(name)).map(|measure| &measure.kind) {
             Some(MeasureKind::Aggregate(aggregate)) => self.aggregate(cube, aggregate, around),
@@ -131,14 +129,22 @@ impl<'r, 'w> Calculation<'r, 'w> {
         if let Filter::Condition { member, .. } = filter
             && member.cube().is_some_and(|cube| self.evaluation.world.is_denied(cube, member.member()))
         {
-            self.evaluation.refuse(Code::Forbidden);
+            self.depends_on_denied();
+        }
+    }
+
+    /// Refuses a value that depends on a denied member. It is an unknown name, whose error depends on the names that
+    /// are similar to it, or its columns are closed.
+    fn depends_on_denied(&self) {
+        for code in [Code::InvalidQuery, Code::InvalidMeasure, Code::InvalidDimension, Code::Forbidden] {
+            self.evaluation.refuse(code);
         }
     }
 
     fn aggregate(&mut self, cube: &str, aggregate: &'w Aggregate, around: &[RowFilter]) -> Calc {
         let mut read = aggregate.argument.iter().chain(&aggregate.filters);
         if read.any(|sql| self.evaluation.world.is_covered(cube, sql, true)) {
-            self.evaluation.refuse(Code::Forbidden);
+            self.depends_on_denied();
         }
         self.wanted.push(Wanted { cube: cube.to_owned(), aggregate, filters: around.to_vec() });
         Calc::Aggregate(self.wanted.len() - 1)

@@ -117,6 +117,15 @@ impl Shop {
         self.server = Some(serve.serve().unwrap());
     }
 
+    /// Creates a key with `admin`.
+    fn admin(&self) -> String {
+        let arguments = ["--name", "root", "--scopes", "read,write,admin", "--json"];
+        let made =
+            Program::new(BINARY, &["auth", "create-key"], self.project.path()).arguments(&arguments).run().unwrap();
+        let made: Value = serde_json::from_str(&made.stdout).unwrap_or_else(|_| panic!("{}", made.stderr));
+        made["key"].as_str().unwrap().to_owned()
+    }
+
     fn kill(&mut self) {
         self.server.take().unwrap().kill().unwrap();
     }
@@ -307,6 +316,93 @@ fn links_of_messages_acknowledge_by_a_form_and_never_by_a_get() {
     assert_eq!((&acknowledged["status"], &acknowledged["acknowledged_by"]), (&json!("ACKNOWLEDGED"), &json!("link")));
     assert_eq!(open("POST", link).status, 200, "a repeated step changes nothing");
     assert_eq!(state()["version"], acknowledged["version"]);
+    // The record names the owner to whom the link was issued. A wrong token is a denial.
+    let audit = |event: &str| {
+        let arguments = ["--event", event, "--json"];
+        let listed = Program::new(BINARY, &["audit", "list"], shop.project.path()).arguments(&arguments).run().unwrap();
+        listed.stdout
+    };
+    let moved = audit("alert_moved");
+    assert!(moved.contains("\"via\":\"link\"") && !moved.contains("\"actor\":\"\""), "{moved}");
+    let denied = audit("access_denied");
+    assert!(denied.contains("wrong link"), "{denied}");
+}
+
+/// Returns the path of the link in the first message.
+fn first_link(receiver: &Receiver) -> String {
+    let received = receiver.wait(1);
+    let link = received[0].body["data"]["alerts"][0]["acknowledge_link"].as_str().unwrap();
+    link.strip_prefix("https://terrane.example").unwrap().to_owned()
+}
+
+#[test]
+fn many_clicks_on_a_link_at_once_show_the_page() {
+    let receiver = Receiver::start();
+    let shop = Shop::new(&receiver, None);
+    shop.monitor("boss", &json!({"channels": [{"type": "webhook", "target": "ops"}]}));
+    let link = first_link(&receiver);
+    let address = shop.server.as_ref().unwrap().address;
+    let clicks: Vec<_> = (0..20)
+        .map(|_| {
+            let link = link.clone();
+            thread::spawn(move || request_as(address, None, "POST", &link, None).unwrap())
+        })
+        .collect();
+    for click in clicks {
+        let page = click.join().unwrap();
+        assert!(page.status == 200 && page.body.contains("is acknowledged"), "{}: {}", page.status, page.body);
+    }
+}
+
+#[test]
+fn links_end_with_the_rights_of_their_owner() {
+    let receiver = Receiver::start();
+    let shop = Shop::new(&receiver, None);
+    let channels = json!({"channels": [{"type": "webhook", "target": "ops"}]});
+    let id = shop.monitor("eu", &channels);
+    let link = first_link(&receiver);
+    let address = shop.server.as_ref().unwrap().address;
+    let open = |method: &str| request_as(address, None, method, &link, None).unwrap();
+    assert_eq!(open("GET").status, 200);
+    // Another caller replaces the monitor.
+    let mut replaced = definition();
+    replaced["name"] = json!("SECRET takeover");
+    let admin = shop.admin();
+    let path = format!("{MONITORS}/{id}");
+    let answer = request_as(address, Some(&admin), "PUT", &path, Some(&replaced.to_string())).unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    for method in ["GET", "POST"] {
+        let page = open(method);
+        assert!(page.status == 404 && !page.body.contains("SECRET"), "{method}: {}", page.body);
+    }
+    // The owner's key is revoked.
+    shop.monitor("eu2", &channels);
+    let of_eu2 = |request: &Received| request.body["data"]["alerts"][0]["acknowledge_link"].as_str().map(str::to_owned);
+    let links: Vec<String> = receiver.wait(2).iter().filter_map(of_eu2).collect();
+    let link = links.last().unwrap().strip_prefix("https://terrane.example").unwrap();
+    assert_eq!(request_as(address, None, "GET", link, None).unwrap().status, 200);
+    let key = shop.keys["eu2"].split('_').nth(1).unwrap().to_owned();
+    let answer = request_as(address, Some(&admin), "DELETE", &format!("/api/v1/auth/keys/{key}"), None).unwrap();
+    assert!(answer.status < 300, "{}", answer.body);
+    for method in ["GET", "POST"] {
+        assert_eq!(request_as(address, None, method, link, None).unwrap().status, 404, "{method}");
+    }
+}
+
+#[test]
+fn failures_of_chosen_urls_have_one_message() {
+    let receiver = Receiver::start();
+    let shop = Shop::new(&receiver, None);
+    receiver.answers(&[(405, "")]);
+    let mut messages = Vec::new();
+    for target in [format!("http://{}/x", receiver.address), "http://127.0.0.1:1/x".to_owned()] {
+        let test = json!({"type": "webhook", "target": target});
+        let (status, body) = shop.ask("boss", "POST", "/api/v1/anomaly/channels/test", Some(&test));
+        assert_eq!((status, &body["delivered"]), (200, &json!(false)), "{body}");
+        messages.push(body["message"].clone());
+    }
+    assert_eq!(messages[0], messages[1]);
+    assert!(messages[0].as_str().unwrap().contains("did not accept"), "{messages:?}");
 }
 
 #[test]

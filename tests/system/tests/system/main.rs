@@ -19,6 +19,7 @@ mod governance;
 mod governed_records;
 mod graphql;
 mod graphql_attacks;
+mod hidden_members;
 mod import;
 mod init;
 mod interface;

@@ -113,6 +113,7 @@ fn term(findings: &mut Findings<'_>, term: &Term) -> Term {
         examples: findings.read(text::paragraphs("examples", &term.examples), Vec::new()),
         related_terms: findings.read(text::lines("related_terms", &term.related_terms), Vec::new()),
         formula: findings.read(formula, None),
+        formula_by: None,
         owner: findings.optional_line("owner", &term.owner),
         links: links(findings, &term.links),
         version: 0,

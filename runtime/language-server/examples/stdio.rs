@@ -7,5 +7,5 @@ use std::io::{self, BufReader};
 mod disk;
 
 fn main() -> io::Result<()> {
-    terrane_language_server::serve(&disk::Disk, None, BufReader::new(io::stdin()), io::stdout().lock()).map(|_| ())
+    terrane_language_server::serve(disk::Disk, None, BufReader::new(io::stdin()), io::stdout()).map(|_| ())
 }

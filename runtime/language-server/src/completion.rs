@@ -9,13 +9,12 @@ mod context;
 use std::collections::BTreeSet;
 
 use lsp_types::{
-    CompletionItem, CompletionItemKind, CompletionTextEdit, Documentation, MarkupContent, MarkupKind, Position, Range,
-    TextEdit,
+    CompletionItem, CompletionItemKind, CompletionTextEdit, Documentation, MarkupContent, Position, Range, TextEdit,
 };
 use terrane_compiler::project::schema::{Literal, Others, Schema};
 use terrane_compiler::project::{CubeDefinition, dimension_type_word, measure_type_word};
 
-use crate::hover::describe;
+use crate::hover::{Format, describe};
 use crate::index::{Scope, Symbol};
 use crate::position;
 use crate::workspace::{Analysis, Workspace};
@@ -24,8 +23,8 @@ use context::{Context, Place};
 /// The largest number of items of one answer.
 const MAX_ITEMS: usize = 1_000;
 
-/// Returns the completions at a position.
-pub fn complete(workspace: &mut Workspace, path: &str, position: Position) -> Vec<CompletionItem> {
+/// Returns the completions at a position. `format` is that of their descriptions.
+pub fn complete(workspace: &mut Workspace, path: &str, position: Position, format: Format) -> Vec<CompletionItem> {
     let Some(text) = workspace.text(path).cloned() else { return Vec::new() };
     let offset = position::offset(&text, position);
     let schema = workspace.schema(path);
@@ -35,21 +34,20 @@ pub fn complete(workspace: &mut Workspace, path: &str, position: Position) -> Ve
         None => Context::in_model(&text, offset),
     };
     let range = Range { start: position::position(&text, context.start), end: position::position(&text, offset) };
-    let completer = Completer { analysis, scope: Scope::of(&analysis.definitions), context: &context };
+    let completer = Completer { analysis, scope: Scope::of(&analysis.definitions), context: &context, format };
     let mut items = match &context.place {
         Place::Braces => completer.in_braces(),
         Place::Jinja => completer.in_jinja(),
         Place::UserValue => user_values(),
         Place::Key { present } => {
-            let mut items = schema.as_ref().map(|schema| keys(schema, &context.path, present)).unwrap_or_default();
-            items.extend(completer.member_keys());
+            let mut items = completer.keys(schema.as_ref(), present);
+            // An item of a list without a colon may also become a value.
+            if context.is_item {
+                items.extend(completer.values(schema.as_ref()));
+            }
             items
         }
-        Place::Value => {
-            let mut items = schema.as_ref().map(|schema| words(schema, &context.path)).unwrap_or_default();
-            items.extend(completer.names());
-            items
-        }
+        Place::Value => completer.values(schema.as_ref()),
     };
     items.truncate(MAX_ITEMS);
     for item in &mut items {
@@ -63,8 +61,8 @@ fn item(label: &str, kind: CompletionItemKind, detail: Option<String>) -> Comple
     CompletionItem { label: label.to_owned(), kind: Some(kind), detail, ..CompletionItem::default() }
 }
 
-fn markdown(value: String) -> Documentation {
-    Documentation::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value })
+fn documentation(value: String, format: Format) -> Documentation {
+    Documentation::MarkupContent(MarkupContent { kind: format.kind(), value })
 }
 
 /// Returns the schemas that apply at a path of keys; `[]` stands for an item of a list.
@@ -90,7 +88,7 @@ fn with_alternatives<'s>(schemas: &[&'s Schema]) -> Vec<&'s Schema> {
     schemas.iter().flat_map(|schema| std::iter::once(*schema).chain(&schema.any_of)).collect()
 }
 
-fn keys(schema: &Schema, path: &[String], present: &BTreeSet<String>) -> Vec<CompletionItem> {
+fn keys(schema: &Schema, path: &[String], present: &BTreeSet<String>, format: Format) -> Vec<CompletionItem> {
     let levels = at_path(schema, path);
     let properties = levels.iter().flat_map(|level| level.properties.iter().map(|found| (*level, found)));
     let missing = properties.filter(|(_, (key, _))| !present.contains(*key));
@@ -99,7 +97,7 @@ fn keys(schema: &Schema, path: &[String], present: &BTreeSet<String>) -> Vec<Com
         CompletionItem {
             insert_text: Some(format!("{key}: ")),
             sort_text: Some(format!("{}{key}", if is_required { 0 } else { 1 })),
-            documentation: schema.description.clone().map(markdown),
+            documentation: schema.description.clone().map(|text| documentation(text, format)),
             ..item(key, CompletionItemKind::PROPERTY, is_required.then(|| "required".to_owned()))
         }
     };
@@ -145,9 +143,29 @@ struct Completer<'a> {
     analysis: &'a Analysis,
     scope: Scope<'a>,
     context: &'a Context,
+    format: Format,
 }
 
 impl<'a> Completer<'a> {
+    fn keys(&self, schema: Option<&Schema>, present: &BTreeSet<String>) -> Vec<CompletionItem> {
+        let path = &self.context.path;
+        let mut items = schema.map(|schema| keys(schema, path, present, self.format)).unwrap_or_default();
+        items.extend(self.member_keys());
+        items
+    }
+
+    fn values(&self, schema: Option<&Schema>) -> Vec<CompletionItem> {
+        let mut items = schema.map(|schema| words(schema, &self.context.path)).unwrap_or_default();
+        items.extend(self.names());
+        items
+    }
+
+    /// Returns the description of a symbol.
+    fn about(&self, symbol: &Symbol) -> Option<Documentation> {
+        let text = describe(&self.analysis.definitions, &self.scope, symbol, self.format)?;
+        Some(documentation(text, self.format))
+    }
+
     /// Returns whether a list under this key encloses the place.
     fn is_in(&self, list: &str) -> bool {
         self.context.path.iter().any(|step| step == list)
@@ -170,8 +188,8 @@ impl<'a> Completer<'a> {
 
     fn member(&self, cube: &CubeDefinition, name: &str, label: &str, kind: String) -> CompletionItem {
         let symbol = self.scope.member(&cube.name.value, name);
-        let about = symbol.and_then(|symbol| describe(&self.analysis.definitions, &symbol));
-        CompletionItem { documentation: about.map(markdown), ..item(label, CompletionItemKind::FIELD, Some(kind)) }
+        let documentation = symbol.and_then(|symbol| self.about(&symbol));
+        CompletionItem { documentation, ..item(label, CompletionItemKind::FIELD, Some(kind)) }
     }
 
     /// Returns the members of a cube, including inherited ones. `prefix` is put before each name.
@@ -209,11 +227,8 @@ impl<'a> Completer<'a> {
 
     fn cubes(&self) -> Vec<CompletionItem> {
         let cube = |name: &str| {
-            let about = self.scope.cube_symbol(name).and_then(|symbol| describe(&self.analysis.definitions, &symbol));
-            CompletionItem {
-                documentation: about.map(markdown),
-                ..item(name, CompletionItemKind::CLASS, Some("cube".to_owned()))
-            }
+            let documentation = self.scope.cube_symbol(name).and_then(|symbol| self.about(&symbol));
+            CompletionItem { documentation, ..item(name, CompletionItemKind::CLASS, Some("cube".to_owned())) }
         };
         self.scope.cube_names().into_iter().map(cube).collect()
     }
@@ -222,11 +237,8 @@ impl<'a> Completer<'a> {
         let mut names: Vec<&str> = self.scope.metrics.keys().copied().collect();
         names.sort_unstable();
         let metric = |name: &str| {
-            let about = describe(&self.analysis.definitions, &Symbol::Metric(name.into()));
-            CompletionItem {
-                documentation: about.map(markdown),
-                ..item(name, CompletionItemKind::VARIABLE, Some("metric".to_owned()))
-            }
+            let documentation = self.about(&Symbol::Metric(name.into()));
+            CompletionItem { documentation, ..item(name, CompletionItemKind::VARIABLE, Some("metric".to_owned())) }
         };
         names.into_iter().map(metric).collect()
     }

@@ -18,9 +18,9 @@ mod uri;
 mod workspace;
 
 pub use completion::complete;
-pub use hover::hover;
+pub use hover::{Format, hover};
 pub use navigation::{definition, document_symbols, references, workspace_symbols};
 pub use ports::{FileSchemas, ProjectFiles, Projects};
 pub use rename::{Refusal, prepare_rename, rename};
-pub use server::serve;
+pub use server::{End, serve};
 pub use workspace::{Workspace, is_watched};

@@ -34,6 +34,7 @@ fn places(
     position: Position,
     is_wanted: impl Fn(bool) -> bool,
 ) -> Vec<Location> {
+    workspace.refresh();
     let Some(found) = workspace.occurrences_at(path, position).into_iter().next() else { return Vec::new() };
     let analysis = workspace.analysis();
     let places = analysis.index.places(&found.symbol).filter(|place| is_wanted(place.is_definition));

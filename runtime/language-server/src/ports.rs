@@ -8,10 +8,13 @@ use terrane_compiler::model::Model;
 use terrane_compiler::project::schema::Schema;
 use terrane_compiler::project::{Definitions, Inputs, SourceTree};
 
-/// Finds projects on disk.
-pub trait Projects {
+/// Finds projects on disk, and the process of the editor.
+pub trait Projects: Send + Sync {
     /// Opens the project whose folder is `folder`; `None` if the folder contains no project file.
     fn open(&self, folder: &Path) -> Option<Box<dyn ProjectFiles>>;
+
+    /// Returns false if no process has this number.
+    fn is_process_alive(&self, process: u32) -> bool;
 }
 
 /// The files of one project on disk, and the checks of the project that the compiler does not do.

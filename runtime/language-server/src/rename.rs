@@ -2,7 +2,7 @@
 //!
 //! In: a position and a new name. Out: the edits of each file, or the reason for a refusal. The edited project is
 //! compiled before the edits are returned: it must have no errors, and each use of the old name must have become a use
-//! of the new one.
+//! of the new one. Edits are places in the files that were analyzed, so a file that has changed since is a refusal.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -31,6 +31,14 @@ pub enum Refusal {
     Taken {
         name: String,
     },
+    /// The name is written differently at a place, for example with an escape.
+    WrittenDifferently {
+        place: String,
+    },
+    /// A file on disk has changed since it was analyzed.
+    FileChanged {
+        path: String,
+    },
     /// The project has errors before the change.
     HasErrors {
         first: String,
@@ -55,6 +63,10 @@ impl fmt::Display for Refusal {
             }
             Refusal::Reserved { name } => write!(f, "`{name}` is reserved"),
             Refusal::Taken { name } => write!(f, "the name `{name}` is already used"),
+            Refusal::WrittenDifferently { place } => write!(f, "the name is written differently in {place}"),
+            Refusal::FileChanged { path } => {
+                write!(f, "`{path}` has changed on disk during the rename; nothing was renamed, repeat it")
+            }
             Refusal::HasErrors { first } => write!(f, "the project has errors; solve them first: {first}"),
             Refusal::WouldBreak { first } => write!(f, "the project would have errors: {first}"),
             Refusal::WouldChangeMeaning { name } => write!(f, "references to `{name}` would change their meaning"),
@@ -74,16 +86,18 @@ pub fn prepare_rename(workspace: &mut Workspace, path: &str, position: Position)
     Ok((workspace.range(&found.span), name_of(&found.symbol).to_owned()))
 }
 
-/// Returns the edits of each file that rename the definition at a position.
+/// Returns the edits of each file that rename the definition at a position. Reads the files on disk before the analysis,
+/// and compares them again before it returns their edits.
 ///
 /// # Errors
-/// The new name is invalid or taken, or the project has errors before or after the change.
+/// The new name is invalid or taken, the project has errors before or after the change, or a file changes on disk.
 pub fn rename(
     workspace: &mut Workspace,
     path: &str,
     position: Position,
     new_name: &str,
 ) -> Result<BTreeMap<Arc<str>, Vec<TextEdit>>, Refusal> {
+    workspace.refresh();
     prepare_rename(workspace, path, position)?;
     let symbol = workspace.occurrences_at(path, position).into_iter().next().ok_or(Refusal::NoName)?.symbol;
     check_name(new_name)?;
@@ -97,7 +111,7 @@ pub fn rename(
     if is_taken(analysis, &symbol, new_name) {
         return Err(Refusal::Taken { name: new_name.to_owned() });
     }
-    let edits = edits(analysis, &symbol, new_name);
+    let edits = edits(analysis, &symbol, new_name)?;
     let edited = apply(&analysis.tree, &edits);
     let counts = counts(&analysis.index, &symbol, new_name);
     let (definitions, diagnostics) = workspace.check(&edited);
@@ -109,7 +123,10 @@ pub fn rename(
     if self::counts(&after, &symbol, name_of(&symbol)) != counts {
         return Err(Refusal::WouldChangeMeaning { name: new_name.to_owned() });
     }
-    Ok(edits)
+    match edits.keys().find(|path| !workspace.is_current(path)) {
+        Some(path) => Err(Refusal::FileChanged { path: path.to_string() }),
+        None => Ok(edits),
+    }
 }
 
 fn check_name(name: &str) -> Result<(), Refusal> {
@@ -156,14 +173,19 @@ fn is_taken(analysis: &Analysis, symbol: &Symbol, name: &str) -> bool {
     }
 }
 
-fn edits(analysis: &Analysis, symbol: &Symbol, new_name: &str) -> BTreeMap<Arc<str>, Vec<TextEdit>> {
+fn edits(analysis: &Analysis, symbol: &Symbol, new_name: &str) -> Result<BTreeMap<Arc<str>, Vec<TextEdit>>, Refusal> {
     let mut edits: BTreeMap<Arc<str>, Vec<TextEdit>> = BTreeMap::new();
     for place in analysis.index.places(symbol) {
         let Some(text) = analysis.tree.files.get(&place.span.file) else { continue };
-        let edit = TextEdit { range: position::range(text, &place.span), new_text: new_name.to_owned() };
+        let range = position::range(text, &place.span);
+        let old = &text[position::offset(text, range.start)..position::offset(text, range.end)];
+        if old != name_of(symbol) {
+            return Err(Refusal::WrittenDifferently { place: place.span.to_string() });
+        }
+        let edit = TextEdit { range, new_text: new_name.to_owned() };
         edits.entry(Arc::clone(&place.span.file)).or_default().push(edit);
     }
-    edits
+    Ok(edits)
 }
 
 /// Applies edits to a tree. Each file is edited from its end to its beginning, so that the places of the remaining

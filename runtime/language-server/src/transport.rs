@@ -21,22 +21,37 @@ pub(crate) enum Incoming {
     Malformed(String),
 }
 
-/// Reads one message; `None` at the end of the input.
+/// Reads one message; `None` at the end of the input. Also returns the length of the content in bytes.
 ///
 /// # Errors
-/// The input cannot be read, or has no valid headers.
-pub(crate) fn read(input: &mut impl BufRead) -> io::Result<Option<Incoming>> {
+/// The input cannot be read, has no valid headers, or ends within a message.
+pub(crate) fn read(input: &mut impl BufRead) -> io::Result<Option<(Incoming, usize)>> {
     let Some(length) = read_length(input)? else { return Ok(None) };
+    let incoming = read_content(input, length)?;
+    Ok(Some((incoming, length.min(MAX_BYTES))))
+}
+
+fn read_content(input: &mut impl BufRead, length: usize) -> io::Result<Incoming> {
+    let too_short = |count: usize| {
+        let reason = format!("the input ends after {count} of {length} bytes of a message");
+        io::Error::new(io::ErrorKind::UnexpectedEof, reason)
+    };
     if length > MAX_BYTES {
-        io::copy(&mut input.by_ref().take(length as u64), &mut io::sink())?;
-        return Ok(Some(Incoming::Malformed(format!("the message has {length} bytes; {MAX_BYTES} are allowed"))));
+        let count = io::copy(&mut input.by_ref().take(length as u64), &mut io::sink())?;
+        if count < length as u64 {
+            return Err(too_short(count as usize));
+        }
+        return Ok(Incoming::Malformed(format!("the message has {length} bytes; {MAX_BYTES} are allowed")));
     }
-    let mut content = vec![0; length];
-    input.read_exact(&mut content)?;
-    Ok(Some(match serde_json::from_slice(&content) {
+    let mut content = Vec::new();
+    let count = input.by_ref().take(length as u64).read_to_end(&mut content)?;
+    if count < length {
+        return Err(too_short(count));
+    }
+    Ok(match serde_json::from_slice(&content) {
         Ok(value) => Incoming::Message(value),
         Err(error) => Incoming::Malformed(error.to_string()),
-    }))
+    })
 }
 
 /// Reads the headers. Returns the length of the content.
@@ -83,8 +98,8 @@ mod tests {
     #[test]
     fn malformed_content_does_not_end_the_input() {
         let mut input = &b"Content-Length: 3\r\n\r\n{a}content-length: 2\r\nContent-Type: x\r\n\r\n{}"[..];
-        assert!(matches!(read(&mut input), Ok(Some(Incoming::Malformed(_)))));
-        assert!(matches!(read(&mut input), Ok(Some(Incoming::Message(_)))));
+        assert!(matches!(read(&mut input), Ok(Some((Incoming::Malformed(_), 3)))));
+        assert!(matches!(read(&mut input), Ok(Some((Incoming::Message(_), 2)))));
         assert!(matches!(read(&mut input), Ok(None)));
     }
 
@@ -97,9 +112,17 @@ mod tests {
     }
 
     #[test]
+    fn end_within_a_message_is_an_error() {
+        for length in [9, 900_000_000] {
+            let error = read(&mut format!("Content-Length: {length}\r\n\r\n{{}}").as_bytes()).unwrap_err();
+            assert_eq!(error.to_string(), format!("the input ends after 2 of {length} bytes of a message"));
+        }
+    }
+
+    #[test]
     fn nested_content_is_malformed() {
         let content = "[".repeat(100_000);
         let text = format!("Content-Length: {}\r\n\r\n{content}", content.len());
-        assert!(matches!(read(&mut text.as_bytes()), Ok(Some(Incoming::Malformed(_)))));
+        assert!(matches!(read(&mut text.as_bytes()), Ok(Some((Incoming::Malformed(_), _)))));
     }
 }

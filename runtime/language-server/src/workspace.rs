@@ -2,7 +2,8 @@
 //!
 //! In: the files of a port, and the contents that an editor sends. Out: diagnostics, and an [`Analysis`] for the
 //! features. While a file is not valid YAML, the analysis uses the last valid content of the file, so that completion
-//! and hover work while the author types. Not here: messages.
+//! works while the author types, and hover works in other files. Other programs may change files that are not open:
+//! [`Workspace::refresh`] compares them with the disk. Not here: messages.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -31,13 +32,22 @@ pub struct Workspace {
     /// The files on disk.
     disk: SourceTree,
     unreadable: Vec<Diagnostic>,
-    /// The contents of files that are open in the editor. They replace the files on disk.
-    open: BTreeMap<Arc<str>, Arc<str>>,
+    /// The files that are open in the editor. They replace the files on disk.
+    open: BTreeMap<Arc<str>, OpenFile>,
     /// The last valid text of each file.
     parsed: BTreeMap<Arc<str>, Arc<str>>,
+    /// True if files on disk may differ from `disk`.
+    is_stale: bool,
     is_outdated: bool,
     is_unpublished: bool,
     analysis: Analysis,
+}
+
+/// The content of a file in the editor.
+struct OpenFile {
+    text: Arc<str>,
+    /// The number that the editor gave this content.
+    version: Option<i32>,
 }
 
 /// The analysis of the files at one moment.
@@ -68,6 +78,7 @@ impl Workspace {
             unreadable,
             open: BTreeMap::new(),
             parsed: BTreeMap::new(),
+            is_stale: false,
             is_outdated: true,
             is_unpublished: true,
             analysis: Analysis::default(),
@@ -85,33 +96,60 @@ impl Workspace {
         (is_watched(&inside) && !inside.split('/').any(|part| part == "..")).then(|| inside.into())
     }
 
-    /// Replaces the text of a file with the editor's text.
-    pub fn change(&mut self, path: &Arc<str>, text: &str) {
-        self.open.insert(Arc::clone(path), text.into());
+    /// Replaces the text of a file with the editor's text. `version` is the editor's number of this text.
+    pub fn change(&mut self, path: &Arc<str>, text: &str, version: Option<i32>) {
+        self.open.insert(Arc::clone(path), OpenFile { text: text.into(), version });
         self.mark_changed();
     }
 
     /// Discards the editor's text, so that the text on disk is used again.
     pub fn close(&mut self, path: &str) {
         if self.open.remove(path).is_some() {
+            self.mark_stale();
             self.mark_changed();
         }
     }
 
-    /// Reloads a file that was created, changed or deleted on disk. A file outside the project's folders is only used
-    /// while it is open.
-    pub fn reload(&mut self, path: &Arc<str>) {
-        match self.files.read(path) {
-            Some(text) => self.disk.files.insert(Arc::clone(path), text),
-            None => self.disk.files.remove(path),
-        };
-        self.mark_changed();
+    /// Notes that files were created, changed or deleted on disk. They are read before the next analysis.
+    pub fn mark_stale(&mut self) {
+        (self.is_stale, self.is_unpublished) = (true, true);
     }
 
-    /// Reloads all files after a change of folders.
-    pub fn reload_all(&mut self) {
-        (self.disk, self.unreadable) = self.files.read_all();
-        self.mark_changed();
+    /// Reads the files on disk. The next analysis uses them if the project has changed. A file outside the project's
+    /// folders is only used while it is open.
+    pub fn refresh(&mut self) {
+        self.is_stale = false;
+        let before = self.tree();
+        let (mut disk, unreadable) = self.files.read_all();
+        // Some programs replace a file by deleting it first. Without the project file, the folders are unknown.
+        if !disk.files.contains_key(PROJECT_FILE) {
+            disk.files.clone_from(&self.disk.files);
+            disk.files.remove(PROJECT_FILE);
+        }
+        self.disk = disk;
+        if unreadable != self.unreadable || self.tree().files != before.files {
+            self.unreadable = unreadable;
+            self.mark_changed();
+        }
+    }
+
+    /// Returns true if a file has the content that was analyzed, on disk or in the editor.
+    pub(crate) fn is_current(&self, path: &str) -> bool {
+        let analyzed = self.analysis.tree.files.get(path);
+        match self.open.get(path) {
+            Some(open) => analyzed == Some(&open.text),
+            None => analyzed.is_some() && analyzed == self.files.read(path).as_ref(),
+        }
+    }
+
+    /// Returns the editor's number of a file's content; `None` if the file is not open.
+    pub(crate) fn version(&self, path: &str) -> Option<i32> {
+        self.open.get(path)?.version
+    }
+
+    /// Returns the paths of the files that are open in the editor.
+    pub(crate) fn open_files(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.open.keys()
     }
 
     /// Returns true if files have changed since diagnostics were last taken.
@@ -119,8 +157,9 @@ impl Workspace {
         self.is_unpublished
     }
 
-    /// Returns the problems of the current files, and marks them as published.
+    /// Returns the problems of the files on disk and in the editor, and marks them as published.
     pub(crate) fn take_diagnostics(&mut self) -> Vec<Diagnostic> {
+        self.refresh();
         self.is_unpublished = false;
         self.diagnostics().to_vec()
     }
@@ -131,13 +170,13 @@ impl Workspace {
 
     /// Returns the current text of a file.
     pub fn text(&self, path: &str) -> Option<&Arc<str>> {
-        self.open.get(path).or_else(|| self.disk.files.get(path))
+        self.open.get(path).map(|open| &open.text).or_else(|| self.disk.files.get(path))
     }
 
     /// Returns the current contents of all files.
     pub(crate) fn tree(&self) -> SourceTree {
         let mut tree = self.disk.clone();
-        tree.files.extend(self.open.iter().map(|(path, text)| (Arc::clone(path), Arc::clone(text))));
+        tree.files.extend(self.open.iter().map(|(path, open)| (Arc::clone(path), Arc::clone(&open.text))));
         tree
     }
 
@@ -147,6 +186,9 @@ impl Workspace {
     }
 
     pub(crate) fn analysis(&mut self) -> &Analysis {
+        if self.is_stale {
+            self.refresh();
+        }
         if std::mem::replace(&mut self.is_outdated, false) {
             self.analyze();
         }
@@ -244,6 +286,7 @@ fn definition_files(tree: &SourceTree) -> SourceTree {
 }
 
 fn is_yaml(path: &Arc<str>, text: &Arc<str>) -> bool {
-    let file = || Arc::new(SourceFile { path: Arc::clone(path), text: Arc::clone(text) });
+    let unmarked = || text.strip_prefix(position::BYTE_ORDER_MARK).map_or_else(|| Arc::clone(text), Arc::from);
+    let file = || Arc::new(SourceFile { path: Arc::clone(path), text: unmarked() });
     path.ends_with(".sql") || (text.len() <= MAX_FILE_BYTES && yaml::parse(&file()).is_ok())
 }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use lsp_types::Position;
 use terrane_language_server::{
-    Projects as _, Workspace, complete, definition, document_symbols, hover, prepare_rename, references, rename,
-    workspace_symbols,
+    Format, Projects as _, Workspace, complete, definition, document_symbols, hover, prepare_rename, references,
+    rename, workspace_symbols,
 };
 
 const EDITS: usize = 400;
@@ -101,12 +101,12 @@ fn random_edits_never_panic() {
         let file = &files[random.below(files.len())];
         let text = workspace.text(file).map(|text| text.to_string()).unwrap_or_default();
         let changed = edit(&text, &mut random);
-        workspace.change(file, &changed);
+        workspace.change(file, &changed, None);
         let lines = changed.matches('\n').count() + 2;
         for _ in 0..4 {
             let position = Position { line: random.below(lines) as u32, character: random.below(80) as u32 };
-            complete(&mut workspace, file, position);
-            hover(&mut workspace, file, position);
+            complete(&mut workspace, file, position, Format::PlainText);
+            hover(&mut workspace, file, position, Format::Markdown);
             definition(&mut workspace, file, position);
             references(&mut workspace, file, position, true);
             _ = prepare_rename(&mut workspace, file, position);

@@ -11,6 +11,7 @@ use std::fs;
 
 use client::Client;
 use serde_json::{Value, json};
+use terrane_language_server::End;
 
 const FLIGHTS: &str = "cubes/flights.yml";
 const METRICS: &str = "metrics/metrics.yml";
@@ -19,7 +20,8 @@ const METRICS: &str = "metrics/metrics.yml";
 fn session_opens_and_shuts_down() {
     let client = Client::initialized();
     assert!(client.shut_down(), "the end was announced");
-    assert!(!Client::initialized().hang_up().unwrap(), "the end was not announced");
+    assert_eq!(Client::initialized().exit(), End::Exit);
+    assert_eq!(Client::initialized().hang_up().unwrap(), End::EndOfInput);
 }
 
 #[test]
@@ -257,6 +259,34 @@ fn keys_and_words_complete_from_the_schema() {
     assert!(found.contains(&"flights.count".to_owned()) && found.contains(&"x".to_owned()), "{found:?}");
     let found = labels(&mut client, "models/x.sql", "SELECT * FROM {{ ref('we¦");
     assert!(found.contains(&"ref('weather_hourly')".to_owned()), "{found:?}");
+}
+
+#[test]
+fn items_of_block_lists_complete_members() {
+    let mut client = Client::initialized();
+    let mut labels = |file: &str, text: &str| {
+        let answer = client.at("textDocument/completion", file, text, json!({}));
+        let first = &answer["result"][0]["textEdit"]["range"]["start"]["character"];
+        (Client::labels(&answer), first.as_u64())
+    };
+    let query = "tests:\n  - name: a\n    query:\n      measures:\n        - flights.count\n";
+    for item in ["- ¦", "- fl¦", "- flights.¦", "- flights.average_arr¦"] {
+        let (found, start) = labels("tests/x.yml", &format!("{query}        {item}\n"));
+        assert!(found.contains(&"flights.on_time".to_owned()), "{item}: {found:?}");
+        assert!(!found.contains(&"flights.origin".to_owned()), "{item}: {found:?}");
+        assert_eq!(start, Some(10), "{item}");
+        let (found, _) = labels("tests/x.yml", &format!("{query}      dimensions:\n      {item}\n"));
+        assert!(found.contains(&"flights.origin".to_owned()), "{item}: {found:?}");
+        assert!(!found.contains(&"flights.on_time".to_owned()), "{item}: {found:?}");
+    }
+    let stored = "cubes:\n  - name: flights\n    measures: [{name: count, type: count}]\n    pre_aggregations:\n";
+    let (found, _) =
+        labels("cubes/flights.yml", &format!("{stored}      - name: a\n        measures:\n          - co¦"));
+    assert_eq!(found, ["count"]);
+    let (found, _) = labels("cubes/x.yml", "cubes:\n  - name: x\n    measures:\n      - ¦\n");
+    assert!(found.contains(&"name".to_owned()) && !found.contains(&"count".to_owned()), "{found:?}");
+    let policy = "policies:\n  - name: p\n    cubes:\n      - planes\n    deny:\n      - t¦\n";
+    assert!(labels("policies/p.yml", policy).0.contains(&"tailnum".to_owned()));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::model::Model;
 use terrane_compiler::project::{Definitions, Inputs, SourceTree};
 use terrane_expectations as expectations;
-use terrane_language_server::{FileSchemas, ProjectFiles, Projects, serve};
+use terrane_language_server::{End, FileSchemas, ProjectFiles, Projects, serve};
 
 use crate::config::{self, Environment, PROJECT_FILE, project_schema};
 use crate::failure::Failure;
@@ -37,22 +37,28 @@ pub struct LspArguments {
 /// Serves until the editor ends the session. Returns true if the editor announced the end with `shutdown`.
 ///
 /// # Errors
-/// Standard input contains no messages, or standard output is closed.
+/// Standard input contains no messages or ends without `exit`, or standard output is closed.
 pub fn run(arguments: &LspArguments, environment: &Environment) -> Result<bool, Failure> {
-    let disk = Disk { environment };
+    let disk = Disk { environment: environment.clone() };
     let folder = match &arguments.dir {
         Some(dir) => Some(std::path::absolute(dir).map_err(|error| Failure::new(error.to_string()))?),
         None => None,
     };
-    serve(&disk, folder.as_deref(), BufReader::new(io::stdin()), io::stdout().lock()).map_err(|error| {
-        Failure::new(format!("the editor's messages cannot be read or answered: {error}"))
-            .hint("start `terrane lsp` from an editor; see runtime/docs/how-to/edit-projects.md")
-    })
+    let hint = "start `terrane lsp` from an editor; see runtime/docs/how-to/edit-projects.md";
+    match serve(disk, folder.as_deref(), BufReader::new(io::stdin()), io::stdout()) {
+        Ok(End::ShutDown) => Ok(true),
+        Ok(End::Exit) => Ok(false),
+        Ok(End::EndOfInput) => Err(Failure::new("the input ended before the editor sent `shutdown`").hint(hint)),
+        Ok(End::ClientEnded) => Err(Failure::new("the editor's process ended before it sent `shutdown`")),
+        Err(error) => {
+            Err(Failure::new(format!("the editor's messages cannot be read or answered: {error}")).hint(hint))
+        }
+    }
 }
 
 /// Projects on this machine.
-struct Disk<'e> {
-    environment: &'e Environment,
+struct Disk {
+    environment: Environment,
 }
 
 /// One project's folder.
@@ -62,11 +68,17 @@ struct Folder {
     environment: Environment,
 }
 
-impl Projects for Disk<'_> {
+impl Projects for Disk {
     fn open(&self, folder: &Path) -> Option<Box<dyn ProjectFiles>> {
         let is_project = folder.join(PROJECT_FILE).is_file();
         let environment = self.environment.clone();
         is_project.then(|| Box::new(Folder { root: folder.to_owned(), environment }) as Box<dyn ProjectFiles>)
+    }
+
+    fn is_process_alive(&self, process: u32) -> bool {
+        let process = i32::try_from(process).ok().and_then(rustix::process::Pid::from_raw);
+        // Another error means that the process belongs to another user.
+        process.is_none_or(|process| rustix::process::test_kill_process(process) != Err(rustix::io::Errno::SRCH))
     }
 }
 

@@ -5,9 +5,14 @@
 //! quotes and braces. Not here: the words that are valid at the place.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
+
+use crate::position::{self, BYTE_ORDER_MARK};
 
 /// The keys whose values are SQL, where an open brace begins a reference.
 const SQL_KEYS: [&str; 4] = ["sql", "row_filter", "expression", "arrival"];
+/// The largest number of open levels. The parser allows fewer, so that deeper places have no completions.
+const MAX_LEVELS: usize = 128;
 
 /// The place of a position in the structure of a file.
 #[derive(Debug, Default, PartialEq)]
@@ -15,6 +20,8 @@ pub(super) struct Context {
     /// The keys that enclose the place, from the outermost. `[]` stands for an item of a list.
     pub(super) path: Vec<String>,
     pub(super) place: Place,
+    /// True if the place is the beginning of an item of a block list, which may become a key or a value.
+    pub(super) is_item: bool,
     /// The part of the word before the position.
     pub(super) word: String,
     /// The byte offset where the text that a completion replaces begins.
@@ -59,10 +66,19 @@ impl Level {
 impl Context {
     /// Returns the context in a YAML file.
     pub(super) fn at(text: &str, offset: usize) -> Context {
-        let line_start = text[..offset].rfind('\n').map_or(0, |newline| newline + 1);
+        let Some(unmarked) = text.strip_prefix(BYTE_ORDER_MARK) else { return Context::in_yaml(text, offset) };
+        let mark = text.len() - unmarked.len();
+        let mut context = Context::in_yaml(unmarked, offset.saturating_sub(mark));
+        context.start += mark;
+        context
+    }
+
+    /// Returns the context in YAML without a byte order mark.
+    fn in_yaml(text: &str, offset: usize) -> Context {
+        let line_start = position::line_start(text, offset);
         let mut levels = Levels::default();
-        text[..line_start].lines().for_each(|line| levels.line(line));
-        let line_end = text[line_start..].find('\n').map_or(text.len(), |newline| line_start + newline);
+        position::lines(&text[..line_start]).for_each(|line| levels.line(line));
+        let line_end = text[line_start..].find(['\n', '\r']).map_or(text.len(), |newline| line_start + newline);
         let (before, after) = (&text[line_start..offset], &text[offset..line_end]);
         let word_length =
             before.len() - before.trim_end_matches(|c: char| c.is_alphanumeric() || "_.".contains(c)).len();
@@ -118,11 +134,11 @@ impl Context {
     fn in_line(&mut self, levels: &mut Levels, before: &str, after: &str, offset: usize, following: &str) {
         let mut column = before.len() - before.trim_start_matches(' ').len();
         let mut content = &before[column..];
-        while let Some(rest) = content.strip_prefix("- ").or_else(|| (content == "-").then_some("")) {
+        let mut is_item = false;
+        while let Some(rest) = item_content(content) {
             levels.list(column);
-            let rest = rest.trim_start_matches(' ');
             column += content.len() - rest.len();
-            content = rest;
+            (content, is_item) = (rest, true);
         }
         let Some((key, value)) = key_and_value(content) else {
             if content.starts_with(['{', '[', '"', '\'']) {
@@ -132,7 +148,9 @@ impl Context {
             levels.map(column);
             self.path = levels.path_of_map();
             levels.look_ahead(following);
-            self.place = Place::Key { present: levels.keys() };
+            let present = levels.keys();
+            self.is_item = is_item && present.is_empty();
+            self.place = Place::Key { present };
             return;
         };
         levels.map(column);
@@ -180,6 +198,12 @@ impl Context {
     }
 }
 
+/// Returns the content after `- ` and the spaces that follow; `None` if no item of a list begins.
+fn item_content(content: &str) -> Option<&str> {
+    let rest = content.strip_prefix("- ").or_else(|| (content == "-").then_some(""))?;
+    Some(rest.trim_start_matches(' '))
+}
+
 /// Splits `key: value`. Returns `None` if the line has a different form.
 fn key_and_value(content: &str) -> Option<(&str, &str)> {
     if content.starts_with(['{', '[', '"', '\'', '#']) {
@@ -209,6 +233,8 @@ struct Flow {
     scalar: usize,
     /// True if the text ends in quotes, or in a plain scalar that began before a brace.
     is_in_scalar: bool,
+    /// The place of a plain value that is not stored yet.
+    pending: Option<Range<usize>>,
 }
 
 enum Bracket {
@@ -242,28 +268,33 @@ impl Flow {
                     }
                 }
                 '{' if !is_plain && !is_in_sql => {
+                    flow.store_pending(value);
                     flow.open.push(Bracket::Map { entries: Vec::new(), key: None });
                     flow.scalar = at + 1;
                 }
                 '[' if !is_plain && !is_in_sql => {
+                    flow.store_pending(value);
                     flow.open.push(Bracket::List);
                     flow.scalar = at + 1;
                 }
                 '}' | ']' if !(flow.open.is_empty() || is_in_sql && value[flow.scalar..at].contains('{')) => {
+                    flow.store_pending(value);
                     if let Some(Bracket::Map { entries, .. }) = flow.open.pop() {
                         flow.closed = entries;
                     }
                     is_plain = true;
                 }
                 ',' if !flow.open.is_empty() => {
+                    flow.store_pending(value);
                     if let Some(Bracket::Map { key, .. }) = flow.open.last_mut() {
                         *key = None;
                     }
                     (flow.scalar, is_plain) = (at + 1, false);
                 }
                 ':' if value[at + 1..].starts_with([' ', '\n']) || at + 1 == value.len() => {
-                    let name = value[flow.scalar..at].trim().to_owned();
                     if let Some(Bracket::Map { entries, key: key @ None }) = flow.open.last_mut() {
+                        let name = value[flow.scalar..at].trim().to_owned();
+                        flow.pending = None;
                         entries.push((name.clone(), String::new()));
                         *key = Some(name);
                         (flow.scalar, is_plain) = (at + 1, false);
@@ -272,16 +303,24 @@ impl Flow {
                 c if c.is_whitespace() => {}
                 _ => {
                     is_plain = true;
-                    flow.set_value(value[flow.scalar..at + c.len_utf8()].trim());
+                    flow.pending = Some(flow.scalar..at + c.len_utf8());
                 }
             }
         }
+        flow.store_pending(value);
         flow.is_in_scalar |= is_plain && (is_sql || flow.is_sql_value());
         flow
     }
 
     fn is_sql_value(&self) -> bool {
         matches!(self.open.last(), Some(Bracket::Map { key: Some(key), .. }) if SQL_KEYS.contains(&key.as_str()))
+    }
+
+    /// Stores a plain value once it has ended, because storing it after each character takes quadratic time.
+    fn store_pending(&mut self, value: &str) {
+        if let Some(place) = self.pending.take() {
+            self.set_value(value[place].trim());
+        }
     }
 
     fn set_value(&mut self, value: &str) {
@@ -319,12 +358,11 @@ impl Levels {
         if content.starts_with('#') {
             return;
         }
-        let (mut column, mut content) = (column, content);
-        while let Some(rest) = content.strip_prefix("- ").or_else(|| (content == "-").then_some("")) {
+        let (mut column, mut content, mut is_item) = (column, content, false);
+        while let Some(rest) = item_content(content) {
             self.list(column);
-            let rest = rest.trim_start_matches(' ');
             column += content.len() - rest.len();
-            content = rest;
+            (content, is_item) = (rest, true);
         }
         if let Some((key, value)) = key_and_value(content) {
             self.map(column);
@@ -332,6 +370,8 @@ impl Levels {
             if value.starts_with(['|', '>']) {
                 self.block = Some(column);
             }
+        } else if is_item {
+            self.add_item(content);
         }
     }
 
@@ -346,7 +386,18 @@ impl Levels {
         self.open.retain(|level| level.column() <= column);
         match self.open.last() {
             Some(Level::List { column: last }) if *last == column => {}
+            _ if self.open.len() >= MAX_LEVELS => {}
             _ => self.open.push(Level::List { column }),
+        }
+    }
+
+    /// Adds a plain item of a list to the value of the list's key.
+    fn add_item(&mut self, item: &str) {
+        if let [.., Level::Map { entries, .. }, Level::List { .. }] = self.open.as_mut_slice()
+            && let Some((_, value)) = entries.last_mut()
+        {
+            value.push(' ');
+            value.push_str(item.split(" #").next().unwrap_or_default());
         }
     }
 
@@ -358,6 +409,7 @@ impl Levels {
         }
         match self.open.last() {
             Some(Level::Map { column: last, .. }) if *last == column => {}
+            _ if self.open.len() >= MAX_LEVELS => {}
             _ => self.open.push(Level::Map { column, entries: Vec::new() }),
         }
     }
@@ -372,7 +424,7 @@ impl Levels {
     /// Adds the keys that the innermost mapping has after the position.
     fn look_ahead(&mut self, after: &str) {
         let Some(Level::Map { column, entries }) = self.open.last_mut() else { return };
-        for line in after.lines().skip(1) {
+        for line in position::lines(after).skip(1) {
             let own = line.len() - line.trim_start_matches(' ').len();
             let content = line.trim();
             if content.is_empty() || own > *column {
@@ -478,6 +530,39 @@ mod tests {
         let context = at("policies:\n  - name: p\n    cubes: [a, b]\n    row_filter: \"{CUBE}.x = {{ user.r¦\"");
         assert_eq!((&context.place, context.word.as_str()), (&Place::UserValue, "user.r"));
         assert_eq!(context.cubes, ["a", "b"]);
+    }
+
+    #[test]
+    fn plain_items_may_be_keys_or_values() {
+        let context = at("tests:\n  - name: a\n    query:\n      measures:\n        - flights.count\n        - fl¦\n");
+        assert_eq!((context.path.join(".").as_str(), context.is_item), ("tests.[].query.measures.[]", true));
+        assert_eq!(context.word, "fl");
+        let context = at("tests:\n  - na¦\n    query: {}\n");
+        assert!(!context.is_item, "{context:?}");
+        let context = at("policies:\n  - name: p\n    cubes:\n      - a\n      - b # c\n    deny:\n    - ¦\n");
+        assert_eq!((context.cubes, context.is_item), (vec!["a".to_owned(), "b".to_owned()], true));
+    }
+
+    #[test]
+    fn marks_and_other_line_breaks_change_nothing() {
+        let text = "cubes:\n  - name: a\n    measures:\n      - name: b\n        type: c¦\n        title: d\n";
+        let plain = at(text);
+        for changed in [text.replace('\n', "\r"), text.replace('\n', "\r\n"), format!("\u{feff}{text}")] {
+            let context = at(&changed);
+            assert_eq!((&context.path, &context.siblings), (&plain.path, &plain.siblings), "{changed:?}");
+            assert_eq!(context.start + 1, changed.find('¦').unwrap(), "{changed:?}");
+        }
+    }
+
+    #[test]
+    fn long_lines_take_linear_time() {
+        for text in ["- ", "{a: ", "[", "x: ", "{sql: x", "a, ", "}"] {
+            at(&format!("cubes: {{a: {}¦", text.repeat(100_000)));
+            at(&format!("{}¦", text.repeat(100_000)));
+            at(&format!("{}\n¦", text.repeat(100_000)));
+        }
+        let context = at(&format!("cubes:\n  - {{name: {}, type: ¦", "x".repeat(1_000_000)));
+        assert_eq!(context.sibling("name").map(str::len), Some(1_000_000));
     }
 
     #[test]

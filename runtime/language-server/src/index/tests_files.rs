@@ -6,6 +6,7 @@ use terrane_compiler::project::yaml::{self, Key, Node, NodeValue};
 use terrane_compiler::project::{SourceFile, SqlText, Text};
 
 use super::Builder;
+use crate::position::BYTE_ORDER_MARK;
 
 /// The keys of a query whose values are names without a cube.
 const BARE: [&str; 8] = ["measures", "metrics", "dimensions", "segments", "order", "member", "dimension", "field"];
@@ -15,7 +16,8 @@ pub(super) fn collect(path: &Arc<str>, text: &Arc<str>, builder: &mut Builder<'_
     if !path.starts_with("tests/") || path.ends_with(".sql") {
         return;
     }
-    let file = Arc::new(SourceFile { path: Arc::clone(path), text: Arc::clone(text) });
+    let text = text.strip_prefix(BYTE_ORDER_MARK).map_or_else(|| Arc::clone(text), Arc::from);
+    let file = Arc::new(SourceFile { path: Arc::clone(path), text });
     let Ok(root) = yaml::parse(&file) else { return };
     let Some(NodeValue::List(cases)) = entry(&root, "tests").map(|node| &node.value) else { return };
     for case in cases {

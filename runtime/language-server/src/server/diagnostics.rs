@@ -24,7 +24,7 @@ impl<'w> Lines<'w> {
         let workspace = self.workspace;
         let lines = self.files.entry(Arc::clone(&span.file)).or_insert_with(|| {
             let text = workspace.text(&span.file).map(|text| &**text).unwrap_or_default();
-            text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).collect()
+            position::lines(text).collect()
         });
         position::range_in(lines.get(span.line.saturating_sub(1) as usize).copied().unwrap_or_default(), span)
     }

@@ -1,6 +1,6 @@
 //! The state of one client: its open projects, and the diagnostics that were sent to it.
 //!
-//! In: messages as JSON. Out: messages as JSON. Not here: reading and writing the messages.
+//! In: messages as JSON. Out: messages as JSON. Not here: reading and writing the messages, and their form.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,45 +8,30 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lsp_types::{
-    CompletionOptions, CompletionParams, DidChangeTextDocumentParams, DidChangeWatchedFilesParams,
-    DidCloseTextDocumentParams, DidOpenTextDocumentParams, DocumentSymbolParams, GotoDefinitionParams, HoverParams,
-    InitializeParams, OneOf, Position, PublishDiagnosticsParams, ReferenceParams, RenameOptions, RenameParams,
-    ServerCapabilities, TextDocumentPositionParams, TextDocumentSyncCapability, TextDocumentSyncKind, Uri,
-    WorkspaceSymbolParams,
+    CompletionParams, DidChangeTextDocumentParams, DidChangeWatchedFilesParams, DidCloseTextDocumentParams,
+    DidOpenTextDocumentParams, DidSaveTextDocumentParams, DocumentSymbolParams, GotoDefinitionParams, HoverParams,
+    InitializeParams, Position, PublishDiagnosticsParams, ReferenceParams, RenameParams, TextDocumentPositionParams,
+    TextEdit, Uri, WorkspaceSymbolParams,
 };
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::diagnostics;
+use super::protocol::{
+    self, Answer, ClientFeatures, Failure, INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, REQUEST_FAILED,
+    SERVER_NOT_INITIALIZED, error, notification, params, value, watch_files,
+};
 use crate::ports::Projects;
 use crate::uri::{path_of, uri_of};
 use crate::workspace::Workspace;
 use crate::{completion, hover, navigation, rename};
 
-const PARSE_ERROR: i64 = -32700;
-const INVALID_REQUEST: i64 = -32600;
-const METHOD_NOT_FOUND: i64 = -32601;
-const INVALID_PARAMS: i64 = -32602;
-const INTERNAL_ERROR: i64 = -32603;
-const SERVER_NOT_INITIALIZED: i64 = -32002;
-const REQUEST_FAILED: i64 = -32803;
-
 /// The state of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+enum State {
     Connected,
     Initialized,
     ShutDown,
-    Exited { is_announced: bool },
 }
-
-/// The error of one request.
-struct Failure {
-    code: i64,
-    message: String,
-}
-
-type Answer = Result<Value, Failure>;
 
 pub(super) struct Session<'p> {
     projects: &'p dyn Projects,
@@ -54,30 +39,9 @@ pub(super) struct Session<'p> {
     workspaces: BTreeMap<PathBuf, Workspace>,
     /// The last diagnostics that were sent to the client, by URI.
     published: BTreeMap<String, Value>,
-    /// True if the client can watch files for the server.
-    watches_files: bool,
-}
-
-/// Returns the answer to content that is not JSON.
-pub(super) fn parse_error(reason: &str) -> Value {
-    error(Value::Null, &Failure { code: PARSE_ERROR, message: format!("cannot parse the message: {reason}") })
-}
-
-fn error(id: Value, failure: &Failure) -> Value {
-    json!({"jsonrpc": "2.0", "id": id, "error": {"code": failure.code, "message": failure.message}})
-}
-
-fn notification(method: &str, params: &Value) -> Value {
-    json!({"jsonrpc": "2.0", "method": method, "params": params})
-}
-
-/// Reads the parameters of a message.
-fn params<T: DeserializeOwned>(value: Value) -> Result<T, Failure> {
-    serde_json::from_value(value).map_err(|error| Failure { code: INVALID_PARAMS, message: error.to_string() })
-}
-
-fn value(of: impl serde::Serialize) -> Answer {
-    serde_json::to_value(of).map_err(|error| Failure { code: INTERNAL_ERROR, message: error.to_string() })
+    client: ClientFeatures,
+    /// The number of the client's process.
+    client_process: Option<u32>,
 }
 
 impl<'p> Session<'p> {
@@ -87,14 +51,16 @@ impl<'p> Session<'p> {
             state: State::Connected,
             workspaces: BTreeMap::new(),
             published: BTreeMap::new(),
-            watches_files: false,
+            client: ClientFeatures::default(),
+            client_process: None,
         };
         folder.into_iter().for_each(|folder| session.open_project(folder));
         session
     }
 
-    pub(super) fn state(&self) -> State {
-        self.state
+    /// Returns the number of the client's process, if the client named it.
+    pub(super) fn client_process(&self) -> Option<u32> {
+        self.client_process
     }
 
     /// Returns true if files have changed and their diagnostics are not published yet.
@@ -151,13 +117,17 @@ impl<'p> Session<'p> {
             "textDocument/completion" => {
                 let params: CompletionParams = params(value_of)?;
                 let at = params.text_document_position;
-                self.at(&at, |workspace, path, position| value(completion::complete(workspace, path, position)))
+                let format = self.client.completion;
+                self.at(&at, |workspace, path, position| value(completion::complete(workspace, path, position, format)))
             }
             "textDocument/hover" => {
                 let params: HoverParams = params(value_of)?;
+                let format = self.client.hover;
                 self.at(&params.text_document_position_params, |workspace, path, position| {
-                    let Some((text, range)) = hover::hover(workspace, path, position) else { return Ok(Value::Null) };
-                    value(json!({"contents": {"kind": "markdown", "value": text}, "range": value(range)?}))
+                    let found = hover::hover(workspace, path, position, format);
+                    let Some((text, range)) = found else { return Ok(Value::Null) };
+                    let contents = json!({"kind": value(format.kind())?, "value": text});
+                    Ok(json!({"contents": contents, "range": value(range)?}))
                 })
             }
             "textDocument/definition" => {
@@ -206,31 +176,10 @@ impl<'p> Session<'p> {
         let folders = params.workspace_folders.into_iter().flatten().map(|folder| folder.uri);
         let folders: Vec<PathBuf> = folders.chain(root).filter_map(|uri| path_of(&uri)).collect();
         folders.iter().for_each(|folder| self.open_project(folder));
-        let watched = params.capabilities.workspace.and_then(|workspace| workspace.did_change_watched_files);
-        self.watches_files = watched.and_then(|watched| watched.dynamic_registration).unwrap_or(false);
+        self.client = ClientFeatures::of(params.capabilities);
+        self.client_process = params.process_id;
         self.state = State::Initialized;
-        let capabilities = ServerCapabilities {
-            text_document_sync: Some(TextDocumentSyncCapability::Kind(TextDocumentSyncKind::FULL)),
-            completion_provider: Some(CompletionOptions {
-                trigger_characters: Some(["{", ".", ":", " ", "[", "'", "\""].map(str::to_owned).to_vec()),
-                ..CompletionOptions::default()
-            }),
-            hover_provider: Some(true.into()),
-            definition_provider: Some(OneOf::Left(true)),
-            references_provider: Some(OneOf::Left(true)),
-            document_symbol_provider: Some(OneOf::Left(true)),
-            workspace_symbol_provider: Some(OneOf::Left(true)),
-            rename_provider: Some(OneOf::Right(RenameOptions {
-                prepare_provider: Some(true),
-                work_done_progress_options: Default::default(),
-            })),
-            ..ServerCapabilities::default()
-        };
-        let version = env!("CARGO_PKG_VERSION");
-        value(json!({
-            "capabilities": value(capabilities)?,
-            "serverInfo": {"name": "terrane", "version": version},
-        }))
+        protocol::initialized()
     }
 
     /// Runs a feature at a position. The answer is null if the file belongs to no project.
@@ -247,26 +196,22 @@ impl<'p> Session<'p> {
 
     fn rename(&mut self, params: RenameParams) -> Answer {
         let at = params.text_document_position;
+        let client = self.client;
         self.at(&at, |workspace, path, position| {
             let edits = rename::rename(workspace, path, position, &params.new_name)
                 .map_err(|refusal| Failure { code: REQUEST_FAILED, message: refusal.to_string() })?;
-            let mut changes = serde_json::Map::new();
-            for (file, edits) in edits {
-                if let Some(uri) = uri_of(&workspace.root().join(&*file)) {
-                    changes.insert(uri.as_str().to_owned(), value(edits)?);
-                }
-            }
-            Ok(json!({"changes": changes}))
+            workspace_edit(workspace, edits, client)
         })
     }
 
     fn notify(&mut self, method: &str, value_of: Value) -> Vec<Value> {
         match method {
-            "exit" => self.state = State::Exited { is_announced: self.state == State::ShutDown },
-            "initialized" if self.state == State::Initialized && self.watches_files => return vec![watch_files()],
+            "initialized" if self.state == State::Initialized && self.client.watches_files => {
+                return vec![watch_files()];
+            }
             "textDocument/didOpen" => {
                 if let Ok(DidOpenTextDocumentParams { text_document }) = params(value_of) {
-                    self.change(&text_document.uri, &text_document.text);
+                    self.change(&text_document.uri, &text_document.text, text_document.version);
                 }
             }
             "textDocument/didChange" => {
@@ -274,7 +219,7 @@ impl<'p> Session<'p> {
                 if let Ok(DidChangeTextDocumentParams { text_document, content_changes }) = params(value_of)
                     && let Some(change) = content_changes.last().filter(|change| change.range.is_none())
                 {
-                    self.change(&text_document.uri, &change.text);
+                    self.change(&text_document.uri, &change.text, text_document.version);
                 }
             }
             "textDocument/didClose" => {
@@ -284,9 +229,16 @@ impl<'p> Session<'p> {
                     workspace.close(&path);
                 }
             }
+            "textDocument/didSave" => {
+                if let Ok(DidSaveTextDocumentParams { text_document, .. }) = params(value_of)
+                    && let Some((workspace, _)) = self.workspace_of(&text_document.uri)
+                {
+                    workspace.mark_stale();
+                }
+            }
             "workspace/didChangeWatchedFiles" => {
                 if let Ok(DidChangeWatchedFilesParams { changes }) = params(value_of) {
-                    changes.iter().filter_map(|change| path_of(&change.uri)).for_each(|path| self.reload(&path));
+                    changes.iter().filter_map(|change| path_of(&change.uri)).for_each(|path| self.mark_stale(&path));
                 }
             }
             _ => {}
@@ -294,22 +246,19 @@ impl<'p> Session<'p> {
         Vec::new()
     }
 
-    fn change(&mut self, uri: &Uri, text: &str) {
+    fn change(&mut self, uri: &Uri, text: &str, version: i32) {
         if self.state != State::Initialized {
             return;
         }
         if let Some((workspace, path)) = self.workspace_of(uri) {
-            workspace.change(&path, text);
+            workspace.change(&path, text, Some(version));
         }
     }
 
-    fn reload(&mut self, path: &Path) {
-        let Some(root) = self.root_of(path) else { return };
-        let Some(workspace) = self.workspaces.get_mut(&root) else { return };
-        match workspace.relative(path) {
-            Some(path) => workspace.reload(&path),
-            // The path is a folder.
-            None => workspace.reload_all(),
+    fn mark_stale(&mut self, path: &Path) {
+        let root = self.root_of(path);
+        if let Some(workspace) = root.and_then(|root| self.workspaces.get_mut(&root)) {
+            workspace.mark_stale();
         }
     }
 
@@ -349,13 +298,20 @@ impl<'p> Session<'p> {
     }
 
     fn changed_diagnostics(&mut self) -> Vec<Value> {
+        let is_versioned = self.client.versioned_diagnostics;
         let mut current: BTreeMap<String, Value> = BTreeMap::new();
         for workspace in self.workspaces.values_mut() {
             let found = workspace.take_diagnostics();
-            for (file, diagnostics) in diagnostics::by_file(workspace, &found) {
+            let mut files = diagnostics::by_file(workspace, &found);
+            // A client may ignore diagnostics of an older version, so each version gets its own, even if they are empty.
+            for path in workspace.open_files().filter(|_| is_versioned) {
+                files.entry(Arc::clone(path)).or_default();
+            }
+            for (file, diagnostics) in files {
                 let Some(uri) = uri_of(&workspace.root().join(&*file)) else { continue };
                 let key = uri.as_str().to_owned();
-                let params = PublishDiagnosticsParams { uri, diagnostics, version: None };
+                let version = workspace.version(&file).filter(|_| is_versioned);
+                let params = PublishDiagnosticsParams { uri, diagnostics, version };
                 current.extend(value(params).ok().map(|params| (key, params)));
             }
         }
@@ -368,23 +324,28 @@ impl<'p> Session<'p> {
         let messages =
             current.iter().filter(is_new).map(|(_, params)| notification("textDocument/publishDiagnostics", params));
         let messages = messages.collect();
-        current.retain(|_, params| params["diagnostics"].as_array().is_some_and(|list| !list.is_empty()));
+        let has_content = |params: &Value| params["diagnostics"].as_array().is_some_and(|list| !list.is_empty());
+        current.retain(|_, params| has_content(params) || params.get("version").is_some());
         self.published = current;
         messages
     }
 }
 
-/// Asks the client to watch the files of projects.
-fn watch_files() -> Value {
-    let watcher = json!({"globPattern": "**/*.{yml,yaml,sql}"});
-    json!({
-        "jsonrpc": "2.0",
-        "id": "terrane/watch",
-        "method": "client/registerCapability",
-        "params": {"registrations": [{
-            "id": "terrane/watch",
-            "method": "workspace/didChangeWatchedFiles",
-            "registerOptions": {"watchers": [watcher]},
-        }]},
+/// Returns the edits of a rename. Versions let the client refuse edits of a document that has changed meanwhile.
+fn workspace_edit(workspace: &Workspace, edits: BTreeMap<Arc<str>, Vec<TextEdit>>, client: ClientFeatures) -> Answer {
+    let (mut changes, mut document_changes) = (serde_json::Map::new(), Vec::new());
+    for (file, edits) in edits {
+        let Some(uri) = uri_of(&workspace.root().join(&*file)) else { continue };
+        let edits = value(edits)?;
+        if client.versioned_edits {
+            let document = json!({"uri": uri.as_str(), "version": workspace.version(&file)});
+            document_changes.push(json!({"textDocument": document, "edits": edits}));
+        } else {
+            changes.insert(uri.as_str().to_owned(), edits);
+        }
+    }
+    Ok(match client.versioned_edits {
+        true => json!({"documentChanges": document_changes}),
+        false => json!({"changes": changes}),
     })
 }

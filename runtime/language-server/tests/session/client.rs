@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 
 use serde_json::{Value, json};
+use terrane_language_server::{End, Projects};
 
 use crate::disk::Disk;
 
 pub(crate) struct Client {
     to_server: Option<PipeWriter>,
     from_server: BufReader<PipeReader>,
-    server: Option<JoinHandle<io::Result<bool>>>,
+    server: Option<JoinHandle<io::Result<End>>>,
     next_id: u64,
     folder: tempfile::TempDir,
     /// The last diagnostics of each file.
@@ -36,11 +37,15 @@ fn copy(from: &Path, to: &Path) {
 impl Client {
     /// Starts a server, and copies the example project to a folder whose name needs escapes in URIs.
     pub(crate) fn start() -> Client {
+        Client::with(Disk)
+    }
+
+    /// Starts a server with the given port.
+    pub(crate) fn with(projects: impl Projects + 'static) -> Client {
         let (input, to_server) = io::pipe().unwrap();
         let (from_server, output) = io::pipe().unwrap();
         let server = thread::Builder::new()
-            .stack_size(16 * 1024 * 1024)
-            .spawn(move || terrane_language_server::serve(&Disk, None, BufReader::new(input), output))
+            .spawn(move || terrane_language_server::serve(projects, None, BufReader::new(input), output))
             .unwrap();
         let folder = tempfile::Builder::new().prefix("flüge & more ").tempdir().unwrap();
         let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/flights");
@@ -58,14 +63,20 @@ impl Client {
     /// Starts a server and initializes it with the project's folder.
     pub(crate) fn initialized() -> Client {
         let mut client = Client::start();
-        let root = client.uri("");
-        let answer = client.request(
-            "initialize",
-            json!({"processId": null, "rootUri": root.trim_end_matches('/'), "capabilities": {}}),
-        );
-        assert_eq!(answer["result"]["capabilities"]["textDocumentSync"], 1, "{answer}");
-        client.notify("initialized", json!({}));
+        client.initialize(json!({}));
         client
+    }
+
+    /// Initializes the server with the project's folder and the capabilities of a client.
+    pub(crate) fn initialize(&mut self, capabilities: Value) {
+        let root = self.uri("");
+        let answer = self.request(
+            "initialize",
+            json!({"processId": null, "rootUri": root.trim_end_matches('/'), "capabilities": capabilities}),
+        );
+        let sync = &answer["result"]["capabilities"]["textDocumentSync"];
+        assert!(sync["change"] == 1 && sync["openClose"] == true && sync["save"].is_object(), "{answer}");
+        self.notify("initialized", json!({}));
     }
 
     pub(crate) fn path(&self, file: &str) -> PathBuf {
@@ -200,12 +211,22 @@ impl Client {
     /// Ends the session with `shutdown` and `exit`. Returns true if the server noticed the `shutdown`.
     pub(crate) fn shut_down(mut self) -> bool {
         assert_eq!(self.request("shutdown", Value::Null)["result"], Value::Null);
+        self.exit() == End::ShutDown
+    }
+
+    /// Ends the session with `exit`.
+    pub(crate) fn exit(mut self) -> End {
         self.notify("exit", Value::Null);
-        self.server.take().unwrap().join().unwrap().unwrap()
+        self.join().unwrap()
+    }
+
+    /// Waits for the end of the server.
+    pub(crate) fn join(mut self) -> io::Result<End> {
+        self.server.take().unwrap().join().unwrap()
     }
 
     /// Closes the input without sending `shutdown`.
-    pub(crate) fn hang_up(mut self) -> io::Result<bool> {
+    pub(crate) fn hang_up(mut self) -> io::Result<End> {
         self.to_server = None;
         self.server.take().unwrap().join().unwrap()
     }

@@ -22,6 +22,10 @@ impl Projects for Disk {
             .is_file()
             .then(|| Box::new(Folder(folder.to_owned())) as Box<dyn ProjectFiles>)
     }
+
+    fn is_process_alive(&self, process: u32) -> bool {
+        Path::new("/proc").join(process.to_string()).exists()
+    }
 }
 
 impl ProjectFiles for Folder {

@@ -143,8 +143,10 @@ impl<'r, 'w> Calculation<'r, 'w> {
 
     fn aggregate(&mut self, cube: &str, aggregate: &'w Aggregate, around: &[RowFilter]) -> Calc {
         let mut read = aggregate.argument.iter().chain(&aggregate.filters);
-        if read.any(|sql| self.evaluation.world.is_covered(cube, sql, true)) {
+        if read.clone().any(|sql| self.evaluation.world.reads_denied(cube, sql)) {
             self.depends_on_denied();
+        } else if read.any(|sql| self.evaluation.world.is_covered(cube, sql, true)) {
+            self.evaluation.refuse(Code::Forbidden);
         }
         self.wanted.push(Wanted { cube: cube.to_owned(), aggregate, filters: around.to_vec() });
         Calc::Aggregate(self.wanted.len() - 1)

@@ -95,18 +95,27 @@ impl World {
     /// Returns whether an expression of a cube reads a column of a masked or denied dimension. If `is_measured` is
     /// true, the expression is part of a measure, in which a mask may allow the column.
     pub fn is_covered(&self, cube: &str, sql: &Expr, is_measured: bool) -> bool {
+        self.reads_denied(cube, sql)
+            || self.reads(cube, sql, |policy| {
+                let masks = policy.masks.iter().filter(|_| !(is_measured && policy.allow_aggregate));
+                masks.map(|(name, _)| name.as_str()).collect()
+            })
+    }
+
+    /// Returns whether an expression of a cube reads a column of a denied dimension.
+    pub fn reads_denied(&self, cube: &str, sql: &Expr) -> bool {
+        self.reads(cube, sql, |policy| policy.deny.iter().map(String::as_str).collect())
+    }
+
+    /// Returns whether an expression of a cube reads a column of a dimension that `covered` returns for a policy.
+    fn reads(&self, cube: &str, sql: &Expr, covered: impl Fn(&MaskPolicy) -> Vec<&str>) -> bool {
         let mut read = Vec::new();
         if let Some(own) = self.behind(cube) {
             self.columns(own, sql, &mut read);
         }
         self.mask_policies.iter().filter(|mask_policy| !mask_policy.is_for_others).any(|mask_policy| {
             let Some(own) = self.cube(&mask_policy.cube) else { return false };
-            let masked = mask_policy
-                .masks
-                .iter()
-                .filter(|_| !(is_measured && mask_policy.allow_aggregate))
-                .map(|(name, _)| name);
-            masked.chain(&mask_policy.deny).filter_map(|name| own.dimension(name)).any(|dimension| {
+            covered(mask_policy).into_iter().filter_map(|name| own.dimension(name)).any(|dimension| {
                 let mut behind = Vec::new();
                 self.columns(own, &dimension.sql, &mut behind);
                 behind.iter().any(|column| read.contains(column))

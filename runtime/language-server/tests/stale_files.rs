@@ -178,7 +178,7 @@ fn rename_is_refused_if_a_file_changes_meanwhile() {
     let mut workspace = Workspace::new(Box::new(files(METRICS)));
     let refusal = rename(&mut workspace, FLIGHTS, position, "punctual").unwrap_err();
     assert_eq!(refusal, Refusal::FileChanged { path: METRICS.to_owned() });
-    assert!(rename(&mut workspace, FLIGHTS, position, "punctual").is_ok(), "the files are read again");
+    assert!(rename(&mut workspace, FLIGHTS, position, "punctual").is_ok(), "the files are reloaded");
     // A file that the rename does not change may change.
     let mut workspace = Workspace::new(Box::new(files("cubes/planes.yml")));
     assert!(rename(&mut workspace, FLIGHTS, position, "punctual").is_ok());

@@ -10,7 +10,7 @@ use terrane_compiler::diagnostic::Span;
 /// The mark at the beginning of some UTF-8 files.
 pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Returns the lines of a string without their line breaks. A text that ends in a line break has an empty last line.
+/// Returns the lines of a string without their line breaks. A string that ends in a line break has an empty last line.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {

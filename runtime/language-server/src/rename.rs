@@ -65,7 +65,7 @@ impl fmt::Display for Refusal {
             Refusal::Taken { name } => write!(f, "the name `{name}` is already used"),
             Refusal::WrittenDifferently { place } => write!(f, "the name is written differently in {place}"),
             Refusal::FileChanged { path } => {
-                write!(f, "`{path}` has changed on disk during the rename; nothing was renamed, repeat it")
+                write!(f, "`{path}` has changed on disk during the rename; repeat the rename")
             }
             Refusal::HasErrors { first } => write!(f, "the project has errors; solve them first: {first}"),
             Refusal::WouldBreak { first } => write!(f, "the project would have errors: {first}"),

@@ -42,8 +42,8 @@ impl ProjectFiles for Folder {
                 let name = path.strip_prefix(&self.0).expect("the entry is below").to_string_lossy().into_owned();
                 if path.is_dir() {
                     open.push(path);
-                } else if let Some(text) = self.read(&name).filter(|_| is_watched(&name)) {
-                    tree.files.insert(name.into(), text);
+                } else if is_watched(&name) {
+                    tree.files.extend(self.read(&name).map(|text| (Arc::from(name), text)));
                 }
             }
         }

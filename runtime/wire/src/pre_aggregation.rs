@@ -23,8 +23,9 @@ pub(crate) struct FactPreAggregation<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 struct ServedBy<'a> {
     pre_aggregation: &'a str,
-    /// The number of tables.
-    tables: usize,
+    /// The number of tables; for callers from whom no rows of the cube are hidden.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tables: Option<usize>,
     /// The rows of the tables; for `admin`.
     #[serde(skip_serializing_if = "Option::is_none")]
     rows: Option<u64>,
@@ -75,7 +76,7 @@ impl<'a> FactPreAggregation<'a> {
 fn served_by(served: &Served, is_admin: bool) -> ServedBy<'_> {
     ServedBy {
         pre_aggregation: &served.rollup,
-        tables: served.tables,
+        tables: (!served.is_limited).then_some(served.tables),
         rows: is_admin.then_some(served.rows),
         built_at: served.built_at.to_string(),
         reads_rows: served.is_split,

@@ -35,6 +35,9 @@ pub struct Served {
     pub is_split: bool,
     /// True if the caller may not see the rollup, because it stores a denied member.
     pub is_hidden: bool,
+    /// True if the caller may not see the numbers of tables and rows, because they describe rows that are hidden from
+    /// the caller.
+    pub is_limited: bool,
 }
 
 /// A rollup that does not serve a fact.

@@ -141,7 +141,7 @@ impl<'p, 'm> Matcher<'p, 'm> {
         };
         let refusals = refusals.into_iter().filter(|(rollup, _)| self.access.sees_rollup(rollup));
         report.misses.extend(refusals.map(|(rollup, refusal)| self.miss(Some(rollup), refusal)));
-        report.served = best.as_ref().map(|best| best.served(self.access));
+        report.served = best.as_ref().map(|best| best.served(self.access, fact.tree.cube));
         if report.served.is_none() && !has_seen {
             report.misses.push(self.miss(None, MissReason::NoRollup.into()));
         }
@@ -231,8 +231,9 @@ struct Match<'p, 'm> {
 }
 
 impl<'m> Match<'_, 'm> {
-    fn served(&self, access: &Access<'_>) -> Served {
+    fn served(&self, access: &Access<'_>, cube: CubeId) -> Served {
         Served {
+            is_limited: access.row_filters(cube).next().is_some() || !access.row_predicates(cube).is_empty(),
             is_hidden: !access.sees_rollup(self.rollup),
             rollup: Arc::clone(&self.rollup.name),
             generation: self.generation,

@@ -81,13 +81,14 @@ impl Shop {
 }
 
 fn without_noise(value: &mut Value) {
-    const NOISE: [&str; 20] = [
+    const NOISE: [&str; 21] = [
         "correlation_id",
         "correlationId",
         "id",
         "job_id",
         "poll_url",
         "created_at",
+        "created_by",
         "updated_at",
         "due_at",
         "started_at",

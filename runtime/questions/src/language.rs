@@ -30,6 +30,8 @@ pub(crate) enum Meaning {
     Descending,
     Sort,
     Rank,
+    /// A verb before the groups and the measure of a ranking, as in `rank products by revenue`.
+    RankThings,
     More,
     AtLeast,
     Less,
@@ -136,6 +138,14 @@ pub(crate) enum WordList {
     Lack,
     /// Nouns that add nothing to a value before them, such as `goods`.
     Things,
+    /// Nouns that add nothing to the name of a dimension before them, such as `address`.
+    NameNouns,
+    /// Adjectives that add nothing to things that begin to exist, such as `new`.
+    New,
+    /// Comparisons of an age, such as `over` in `customers over 65`.
+    AgeComparisons,
+    /// The words for an age in the names of members.
+    AgeNames,
 }
 
 /// A day that has a name.

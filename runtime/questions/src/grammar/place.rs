@@ -25,6 +25,8 @@ pub(super) struct Place<'p> {
     pub(super) before_fillers: Option<&'p Item>,
     /// The year of the last time with a year.
     pub(super) year: Option<i16>,
+    /// True after a verb with `by`, as in `paid by`.
+    pub(super) is_agent: bool,
 }
 
 impl Place<'_> {
@@ -37,6 +39,10 @@ impl Place<'_> {
         };
         let is_better = match &kind {
             ItemKind::Unknown | ItemKind::Quoted => true,
+            // `paid by patients` and `not completed` name a value, if there is one.
+            ItemKind::Member(candidates) if self.prefers_value(candidates) => {
+                (quality == Quality::Equal || (self.is_agent && quality == Quality::Root)) && words >= length
+            }
             // `how much rain fell` needs a measure.
             ItemKind::Member(_) if self.follows_how_much() => false,
             ItemKind::Member(candidates) if candidates.certainty < 1.0 => {
@@ -45,6 +51,15 @@ impl Place<'_> {
             _ => quality == Quality::Equal && words > length,
         };
         if is_better { (words, ItemKind::Value(values)) } else { (length, kind) }
+    }
+
+    /// Returns whether a name is rather a value: as the agent of a verb in the plural, as in `paid by patients`, or as a
+    /// measure after a negation, as in `not completed`, because numbers cannot be excluded.
+    fn prefers_value(&self, candidates: &Candidates) -> bool {
+        let kinds = || candidates.members.iter().map(|index| self.context.vocabulary.entry(*index).kind);
+        let is_excluded = self.before_fillers.is_some_and(|item| item.kind == ItemKind::Word(Meaning::Not));
+        let is_plural = self.context.language.has_ending(&self.tokens[0].lower);
+        (self.is_agent && is_plural) || (is_excluded && kinds().all(|kind| kind.is_value() && kind != MemberKind::Cube))
     }
 
     fn words(&self) -> Words<'_> {
@@ -93,6 +108,9 @@ impl Place<'_> {
             _ => {}
         }
         let stems = self.stems();
+        if let Some(half) = self.half_of_unit(&stems) {
+            return half;
+        }
         let (phrase, member) = (self.phrase(&stems), self.member());
         let is_compared =
             matches!(self.before.map(|item| &item.kind), Some(ItemKind::Word(meaning)) if compares(*meaning));
@@ -210,8 +228,8 @@ impl Place<'_> {
     /// Returns whether a phrase of the language takes precedence over a member with the same name. Verbs and units of
     /// time do not; a unit has a meaning only after a number.
     fn is_word(meaning: Meaning) -> bool {
-        use Meaning::{Day, Hour, Minute, Month, Quarter, Second, Verb, Week, Weekday, Year};
-        !matches!(meaning, Verb | Weekday | Second | Minute | Hour | Day | Week | Month | Quarter | Year)
+        use Meaning::{Day, Hour, Minute, Month, Quarter, RankThings, Second, Verb, Week, Weekday, Year};
+        !matches!(meaning, Verb | RankThings | Weekday | Second | Minute | Hour | Day | Week | Month | Quarter | Year)
     }
 
     /// Returns whether the words behind an adjective only name the cube of the members, as in `coldest weather`.
@@ -283,6 +301,17 @@ impl Place<'_> {
             Some((length, unit)) => (1 + length, ItemKind::Number(number, Some(unit))),
             None => (1, ItemKind::Number(number, None)),
         }
+    }
+
+    /// Returns half a unit of time, as in `half an hour`.
+    fn half_of_unit(&self, stems: &[&str]) -> Option<(usize, ItemKind)> {
+        let (length, Meaning::Half) = self.context.language.phrase(stems)? else { return None };
+        let links =
+            self.tokens[length..].iter().take_while(|token| self.context.language.is_link(&token.lower)).count();
+        let at = length + links;
+        let (inner, meaning) = self.context.language.phrase(stems.get(at..)?)?;
+        let unit = unit(meaning).filter(|unit| links > 0 && unit.seconds().is_some())?;
+        Some((at + inner, ItemKind::Number(0.5, Some(unit))))
     }
 
     /// Returns whether a number is compared, as in `more than 2 weeks` and `2 weeks or more`.

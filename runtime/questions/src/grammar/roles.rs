@@ -4,6 +4,7 @@
 //! change the state of one reader. Each file below has the rules for one kind of items; `finish` runs after the last
 //! item.
 
+mod agents;
 mod choice;
 mod comparisons;
 mod conditions;
@@ -29,7 +30,7 @@ use crate::draft::{
     Aggregation, Clarification, Comparison, Draft, DraftFilter, DraftGroup, DraftRange, DraftValue, Interpretation,
     Lookup, Piece, Unit,
 };
-use crate::language::{Language, Meaning};
+use crate::language::{Direction, Language, Meaning};
 use crate::members::{KnownValues, Vocabulary};
 use crate::spelling::{fragments, spelled};
 
@@ -68,6 +69,8 @@ pub(super) struct Reader<'r> {
 struct State {
     /// True after a word such as `by`, as long as the list of groups continues.
     groups: bool,
+    /// The direction of the next group, as after `from each`.
+    group_direction: Option<Direction>,
     /// True after `which`: the next member is a dimension.
     is_which: bool,
     is_negated: bool,
@@ -76,6 +79,8 @@ struct State {
     /// The direction of `top` (true) or `bottom` (false). The number of rows is in the draft.
     rank: Option<bool>,
     sorts: bool,
+    /// True after `rank`: the groups follow, and then `by` with the measure.
+    ranks_things: bool,
     /// The index of the piece that orders the rows.
     order_piece: Option<usize>,
     compares: bool,
@@ -314,10 +319,11 @@ impl<'r> Reader<'r> {
 /// Returns the words to look up as values: runs of words that may be a name, each with its single words.
 fn lookups(items: &[Item], language: &Language) -> Vec<Lookup> {
     let mut runs: Vec<Vec<&Item>> = vec![Vec::new()];
-    for item in items {
+    for (at, item) in items.iter().enumerate() {
         let is_part = match &item.kind {
             ItemKind::Unknown | ItemKind::Quoted => true,
-            ItemKind::Member(candidates) => candidates.certainty < 1.0 && !item.text.contains(' '),
+            ItemKind::Member(_) if item.text.contains(' ') => false,
+            ItemKind::Member(candidates) => candidates.certainty < 1.0 || may_be_value(items, at),
             // The word may be a value rather than a word with a typing mistake.
             _ => item.is_corrected && !item.text.contains(' '),
         };
@@ -335,11 +341,27 @@ fn lookups(items: &[Item], language: &Language) -> Vec<Lookup> {
         } else {
             Vec::new()
         };
-        let unknown = run.iter().filter(|item| !matches!(item.kind, ItemKind::Word(_) | ItemKind::Superlative(..)));
+        let is_unknown = |item: &&&Item| match &item.kind {
+            ItemKind::Word(_) | ItemKind::Superlative(..) => false,
+            ItemKind::Member(candidates) => candidates.certainty < 1.0,
+            _ => true,
+        };
+        let unknown = run.iter().filter(is_unknown);
         let fragments = unknown.flat_map(|item| fragments(&item.text)).collect();
         Lookup { spellings: spellings(&words.join(" "), language), parts, fragments }
     })
     .collect()
+}
+
+/// Returns whether the name at a place may be a value: after a verb with `by`, as in `paid by patients`, and after a
+/// negation, as in `not completed`.
+fn may_be_value(items: &[Item], at: usize) -> bool {
+    let is_filler = |item: &&Item| item.kind == ItemKind::Word(Meaning::Ignore);
+    let before = items[..at].iter().rev().find(|item| !is_filler(item));
+    let is_excluded = before.is_some_and(|item| item.kind == ItemKind::Word(Meaning::Not));
+    let is_agent = matches!(&items[..at], [.., verb, by]
+        if verb.kind == ItemKind::Word(Meaning::Verb) && by.kind == ItemKind::Word(Meaning::Group));
+    is_excluded || (is_agent && items[at].is_plural)
 }
 
 fn is_count(number: f64) -> bool {

@@ -303,14 +303,23 @@ impl Language {
         self.without_ending(word) != word
     }
 
+    /// Returns whether a word is another word with an ending, as a plural is.
+    pub(crate) fn is_inflected(&self, word: &str, of: &str) -> bool {
+        let ending = word.strip_prefix(of).filter(|ending| !ending.is_empty());
+        ending.is_some_and(|ending| self.endings.iter().any(|(known, _)| known == ending))
+    }
+
     /// Returns whether a stem is a word of any phrase.
     pub(crate) fn has_word(&self, stem: &str) -> bool {
         self.phrases.values().flatten().any(|(stems, _)| stems.iter().any(|known| known == stem))
     }
 
     /// Returns the word of a phrase that is nearest to a word with a typing mistake, if there is exactly one.
+    /// Verbs are no correction, because they are ignored: `employers` is not `employed`.
     pub(crate) fn corrected(&self, stem: &str) -> Option<&str> {
-        nearest(stem, self.phrases.keys().map(String::as_str))
+        let has_meaning = |phrases: &[(Vec<String>, Meaning)]| phrases.iter().any(|(_, own)| *own != Meaning::Verb);
+        let words = self.phrases.iter().filter(|(_, phrases)| has_meaning(phrases));
+        nearest(stem, words.map(|(stem, _)| stem.as_str()))
     }
 
     /// Returns the longest phrase that the stems begin with, and its length.

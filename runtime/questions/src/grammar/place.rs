@@ -332,7 +332,7 @@ impl Place<'_> {
             let words = plain.as_ref().map_or(1, |(_, plain)| plain.length);
             linked.length > words
         });
-        let exact = exact.or(plain);
+        let exact = exact.or(plain).map(|(length, found)| self.without_verb(length, found));
         // A word that is a phrase of the language does not name a member by itself.
         let is_word = self.context.language.phrase(&stems).is_some();
         // A code is a value: `BOEING` does not name the member `boeing_share`.
@@ -359,6 +359,28 @@ impl Place<'_> {
             * if is_corrected { CERTAINTY_OF_CORRECTION } else { 1.0 };
         let MemberMatch { members, by_synonym, by_name, .. } = found;
         Some((length, Candidates { members, by_synonym, by_name, certainty }))
+    }
+
+    /// Returns the cube that the name of a time dimension begins with, if a verb follows it: `customers registered` means
+    /// the customers, unless it is a group.
+    fn without_verb(&self, length: usize, found: MemberMatch) -> (usize, MemberMatch) {
+        let (vocabulary, language) = (self.context.vocabulary, self.context.language);
+        let stems = self.stems();
+        let is_kind = |index: &usize, kind| vocabulary.entry(*index).kind == kind;
+        let is_time = length > 1 && found.members.iter().all(|index| is_kind(index, MemberKind::Time));
+        let is_group = matches!(self.before_fillers.map(|item| &item.kind), Some(ItemKind::Word(Meaning::Group)));
+        let is_verb = matches!(language.phrase(&stems[length - 1..]), Some((1, Meaning::Verb)));
+        if !is_time || is_group || !is_verb {
+            return (length, found);
+        }
+        match vocabulary.exact(&stems[..length - 1]) {
+            Some(cube)
+                if cube.length == length - 1 && cube.members.iter().any(|index| is_kind(index, MemberKind::Cube)) =>
+            {
+                (cube.length, cube)
+            }
+            _ => (length, found),
+        }
     }
 
     /// Returns the members whose names are the next words without links, as in `hour of departure`.

@@ -13,6 +13,7 @@ mod extremes;
 mod finish;
 mod hours;
 mod implied;
+mod joins;
 mod known_values;
 mod members;
 mod ranking;
@@ -269,6 +270,9 @@ impl<'r> Reader<'r> {
             self.unclear(text, format!("`{text}` ends before it starts: {start} to {end}"), Vec::new());
             return 1;
         }
+        if self.state.is_negated {
+            return self.excluded_time(text, &time);
+        }
         let is_second = self.state.compares_times && !self.state.ranges.is_empty() && self.draft.compare.is_none();
         if std::mem::take(&mut self.state.compares) || is_second {
             self.draft.compare = Some(Comparison::Range(time.range));
@@ -276,6 +280,19 @@ impl<'r> Reader<'r> {
         }
         self.state.ranges.push(time);
         self.piece(text, meaning, 1.0)
+    }
+
+    /// Leaves out a range of time, as in `excluding February`. Returns the number of items read.
+    fn excluded_time(&mut self, text: &str, time: &TimeItem) -> usize {
+        self.state.is_negated = false;
+        let (Some((first, last)), None) = (time.days, &self.draft.excluded) else {
+            let message =
+                format!("`{text}` is left out, but a question leaves out one range with a first and a last day");
+            self.unclear(text, message, Vec::new());
+            return 1;
+        };
+        self.draft.excluded = Some((first.to_string().into(), last.to_string().into()));
+        self.piece(text, format!("without the time from {first} to {last}"), 0.9)
     }
 
     fn add_value(&mut self, name: &Arc<str>) {

@@ -91,12 +91,23 @@ impl Reader<'_> {
         if !self.language.has(WordList::New, &text.to_lowercase()) {
             return false;
         }
-        let [Item { kind: ItemKind::Member(_), .. }, Item { text: verb, kind: ItemKind::Word(Meaning::Verb), .. }] =
+        let [Item { kind: ItemKind::Member(_), .. }, Item { text: verb, .. }] =
             &self.items[(at + 1).min(self.items.len())..(at + 3).min(self.items.len())]
         else {
             return false;
         };
-        self.time_with(verb).is_some()
+        self.is_verb(verb) && self.time_with(verb).is_some()
+    }
+
+    fn is_verb(&self, text: &str) -> bool {
+        let stem = self.language.stem(&text.to_lowercase());
+        self.language.phrase(&[&stem]) == Some((1, Meaning::Verb))
+    }
+
+    /// Returns whether a word is a verb directly after the rows that it is about, as in `customers registered`.
+    pub(super) fn is_verb_of_rows(&self, at: usize, text: &str) -> bool {
+        let before = at.checked_sub(1).map(|at| &self.items[at].kind);
+        self.is_verb(text) && matches!(before, Some(ItemKind::Member(_)))
     }
 
     /// Compares the age of people, as in `customers over 65`, if their cube has one age. Returns the number of items read.

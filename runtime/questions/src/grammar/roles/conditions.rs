@@ -121,6 +121,12 @@ impl Reader<'_> {
         if members.is_empty() {
             return None;
         }
+        if let (Some(_), [(_, Some(unit))]) = (operator, &values[..])
+            && (candidates.certainty < 1.0 || members.iter().all(|member| candidates.by_synonym.contains(member)))
+            && let Some(number) = self.combined_number(&members, unit)
+        {
+            members = vec![number];
+        }
         // `deliveries that took longer than a week`: a part of a name compares the number of each row.
         if operator.is_some()
             && candidates.certainty < 1.0

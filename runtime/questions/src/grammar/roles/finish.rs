@@ -19,6 +19,7 @@ impl Reader<'_> {
         }
         let is_ranked = self.state.rank.is_some();
         self.complete_ranking();
+        self.complete_joins();
         self.check_aggregate();
         self.check_change();
         self.check_order();

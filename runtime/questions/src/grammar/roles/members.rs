@@ -24,6 +24,10 @@ impl Reader<'_> {
         {
             return length;
         }
+        // `customers registered by city` has a verb that is also the name of a time.
+        if !self.state.groups && candidates.members.iter().all(is_time) && self.is_verb_of_rows(at, text) {
+            return self.verb(at, text);
+        }
         if let Some(length) = self.age(at, text, candidates) {
             return length;
         }
@@ -196,6 +200,9 @@ impl Reader<'_> {
     /// Reads a number: of rows, of a dimension, or without a member. Returns the number of items read.
     pub(super) fn number(&mut self, at: usize, text: &str, number: f64, unit: Option<&Unit>) -> usize {
         if let Some(length) = self.comparison_behind(at, number, unit) {
+            return length;
+        }
+        if let Some(length) = unit.and_then(|unit| self.number_with_unit(at, number, unit)) {
             return length;
         }
         let is_plain = unit.is_none();

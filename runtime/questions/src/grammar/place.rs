@@ -9,8 +9,6 @@ use crate::token::{Token, TokenKind};
 use super::items::{Candidates, Context, Item, ItemKind};
 use super::values::{self, Quality, ValueMatch, Words};
 
-/// The number of days of a week.
-const DAYS_OF_WEEK: f64 = 7.0;
 const CERTAINTY_OF_PART: f64 = 0.8;
 const CERTAINTY_OF_CORRECTION: f64 = 0.85;
 
@@ -41,7 +39,8 @@ impl Place<'_> {
             ItemKind::Unknown | ItemKind::Quoted => true,
             // `paid by patients` and `not completed` name a value, if there is one.
             ItemKind::Member(candidates) if self.prefers_value(candidates) => {
-                (quality == Quality::Equal || (self.is_agent && quality == Quality::Root)) && words >= length
+                let is_plural = self.is_agent && self.context.language.has_ending(&self.tokens[0].lower);
+                (quality == Quality::Equal || (is_plural && quality == Quality::Root)) && words >= length
             }
             // `how much rain fell` needs a measure.
             ItemKind::Member(_) if self.follows_how_much() => false,
@@ -53,20 +52,19 @@ impl Place<'_> {
         if is_better { (words, ItemKind::Value(values)) } else { (length, kind) }
     }
 
-    /// Returns whether a name is rather a value: as the agent of a verb in the plural, as in `paid by patients`, or as a
+    /// Returns whether a name is rather a value: as the agent of a verb, as in `paid by patients`, or as a
     /// measure after a negation, as in `not completed`, because numbers cannot be excluded.
     fn prefers_value(&self, candidates: &Candidates) -> bool {
         let kinds = || candidates.members.iter().map(|index| self.context.vocabulary.entry(*index).kind);
         let is_excluded = self.before_fillers.is_some_and(|item| item.kind == ItemKind::Word(Meaning::Not));
-        let is_plural = self.context.language.has_ending(&self.tokens[0].lower);
-        (self.is_agent && is_plural) || (is_excluded && kinds().all(|kind| kind.is_value() && kind != MemberKind::Cube))
+        self.is_agent || (is_excluded && kinds().all(|kind| kind.is_value() && kind != MemberKind::Cube))
     }
 
     fn words(&self) -> Words<'_> {
         Words { values: self.context.values, language: self.context.language }
     }
 
-    fn stems(&self) -> Vec<&str> {
+    pub(super) fn stems(&self) -> Vec<&str> {
         self.tokens.iter().map(|token| &*token.stem).collect()
     }
 
@@ -83,21 +81,6 @@ impl Place<'_> {
         let phrase = self.phrase(&self.stems()).map_or(0, |(length, _)| length);
         let member = self.member().map_or(0, |(length, _)| length);
         (found.length >= phrase.max(member)).then_some(found)
-    }
-
-    /// Returns whether a unit of members follows the next number. `of 2000 miles` contains no year.
-    fn has_unit(&self) -> bool {
-        let is_filler = |token: &&Token| {
-            matches!(self.context.language.phrase(&[&token.stem]), Some((1, Meaning::Ignore | Meaning::From)))
-        };
-        let skipped = self.tokens.iter().take_while(is_filler).count();
-        let Some(TokenKind::Number(number)) = self.tokens.get(skipped).map(|token| token.kind) else { return false };
-        let rest = Place { tokens: &self.tokens[skipped..], corrected: &self.corrected[skipped..], ..*self };
-        // `2013 year over year`
-        if self.context.language.phrase(&rest.stems()[1..]).is_some() {
-            return false;
-        }
-        matches!(rest.number(number), (_, ItemKind::Number(_, Some(Unit::Named(_)))))
     }
 
     fn item(&self) -> (usize, ItemKind) {
@@ -279,51 +262,6 @@ impl Place<'_> {
         }
     }
 
-    fn number(&self, number: f64) -> (usize, ItemKind) {
-        let stems: Vec<&str> = self.tokens[1..].iter().map(|token| &*token.stem).collect();
-        let phrase = self.context.language.phrase(&stems);
-        if let Some((length, Meaning::Week)) = phrase
-            && self.is_compared_number(&stems[length..])
-        {
-            return (1 + length, ItemKind::Number(number * DAYS_OF_WEEK, Some(Unit::Days)));
-        }
-        let unit_of_time = phrase.and_then(|(length, meaning)| Some((length, unit(meaning)?)));
-        // `three days to deliver` may name the member `days to deliver`.
-        let name = self.context.vocabulary.exact(&stems).map_or(0, |found| found.length);
-        let unit_of_time = unit_of_time.filter(|(length, _)| name <= *length);
-        if let Some((length, Unit::Percent)) = unit_of_time {
-            return (1 + length, ItemKind::Number(number / 100.0, Some(Unit::Percent)));
-        }
-        // A unit of members, as in `2000 miles`.
-        let named = || stems.first().filter(|_| name == 0).and_then(|stem| self.context.vocabulary.unit(stem));
-        let unit = unit_of_time.or_else(|| Some((1, named()?.clone())));
-        match unit {
-            Some((length, unit)) => (1 + length, ItemKind::Number(number, Some(unit))),
-            None => (1, ItemKind::Number(number, None)),
-        }
-    }
-
-    /// Returns half a unit of time, as in `half an hour`.
-    fn half_of_unit(&self, stems: &[&str]) -> Option<(usize, ItemKind)> {
-        let (length, Meaning::Half) = self.context.language.phrase(stems)? else { return None };
-        let links =
-            self.tokens[length..].iter().take_while(|token| self.context.language.is_link(&token.lower)).count();
-        let at = length + links;
-        let (inner, meaning) = self.context.language.phrase(stems.get(at..)?)?;
-        let unit = unit(meaning).filter(|unit| links > 0 && unit.seconds().is_some())?;
-        Some((at + inner, ItemKind::Number(0.5, Some(unit))))
-    }
-
-    /// Returns whether a number is compared, as in `more than 2 weeks` and `2 weeks or more`.
-    fn is_compared_number(&self, behind: &[&str]) -> bool {
-        use Meaning::{AtLeast, AtMost, Bottom, Top};
-        let before = self.before.map(|item| &item.kind);
-        let is_behind =
-            matches!(before, Some(ItemKind::Word(meaning)) if compares(*meaning) && !matches!(meaning, Top | Bottom));
-        let is_before = matches!(self.context.language.phrase(behind), Some((_, AtLeast | AtMost)));
-        is_behind || is_before
-    }
-
     /// Returns the members that the rest begins with, and the number of tokens.
     fn member(&self) -> Option<(usize, Candidates)> {
         let (stems, vocabulary) = (self.stems(), self.context.vocabulary);
@@ -399,7 +337,25 @@ impl Place<'_> {
         Some((last + 1, found))
     }
 
+    /// Returns whether a verb describes the rows behind it, as in `paid invoices`: it may be a value and is not ignored.
+    fn is_attribute(&self, stems: &[&str], length: usize) -> bool {
+        use Meaning::{Aggregate, And, Group, HowMany, Ignore};
+        let is_start = match self.before.map(|item| &item.kind) {
+            None => true,
+            Some(ItemKind::Word(meaning)) => matches!(meaning, Aggregate(_) | And | Group | HowMany | Ignore),
+            _ => false,
+        };
+        let vocabulary = self.context.vocabulary;
+        let is_cube = |index: &usize| vocabulary.entry(*index).kind == MemberKind::Cube;
+        let is_participle = self.context.language.is_participle(&self.tokens[0].lower);
+        let behind = || vocabulary.exact(stems.get(length..)?);
+        is_start && is_participle && behind().is_some_and(|found| found.members.iter().any(is_cube))
+    }
+
     fn word(&self, stems: &[&str], length: usize, meaning: Meaning) -> (usize, ItemKind) {
+        if meaning == Meaning::Verb && self.is_attribute(stems, length) {
+            return (length, ItemKind::Unknown);
+        }
         let is_group = matches!(self.context.language.phrase(&stems[..1]), Some((_, Meaning::Group)));
         if let Some(step) = times::step(meaning) {
             return (length, ItemKind::Step(step, is_group));
@@ -428,18 +384,7 @@ impl Place<'_> {
 }
 
 /// Returns whether a number follows a phrase.
-fn compares(meaning: Meaning) -> bool {
+pub(super) fn compares(meaning: Meaning) -> bool {
     use Meaning::{After, AtLeast, AtMost, Before, Between, Bottom, Less, More, Top};
     matches!(meaning, More | AtLeast | Less | AtMost | Between | Before | After | Top | Bottom)
-}
-
-fn unit(meaning: Meaning) -> Option<Unit> {
-    Some(match meaning {
-        Meaning::Second => Unit::Seconds,
-        Meaning::Minute => Unit::Minutes,
-        Meaning::Hour => Unit::Hours,
-        Meaning::Day => Unit::Days,
-        Meaning::Percent => Unit::Percent,
-        _ => return None,
-    })
 }

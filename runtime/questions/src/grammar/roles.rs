@@ -115,6 +115,8 @@ struct State {
     /// The last word of negation, and the word that excluded a value.
     negation: String,
     excluded: Option<String>,
+    /// The first and the last day of the time that is left out.
+    excluded_days: Option<(Date, Date)>,
     /// The cube that was named. Its rows are counted if the question names no measure.
     cube: Option<usize>,
 }
@@ -242,17 +244,17 @@ impl<'r> Reader<'r> {
         let range = match (end, time.days) {
             (Some(ItemKind::Word(Meaning::AtLeast)), Some((first, _))) => DraftRange::Between(open(first), None),
             (Some(ItemKind::Word(Meaning::AtMost)), Some((_, last))) => DraftRange::Between(None, open(last)),
-            _ => return self.time(text, time),
+            _ => return self.time(at, text, time),
         };
         let text = self.text(at, at + 2);
-        1 + self.time(&text, TimeItem { range, days: None, ..time })
+        1 + self.time(at, &text, TimeItem { range, days: None, ..time })
     }
 
     fn is_number(&self, at: usize) -> bool {
         matches!(self.items.get(at).map(|item| &item.kind), Some(ItemKind::Number(..)))
     }
 
-    fn time(&mut self, text: &str, time: TimeItem) -> usize {
+    fn time(&mut self, at: usize, text: &str, time: TimeItem) -> usize {
         self.state.groups = false;
         let meaning = match &time.range {
             DraftRange::Words(words) if time.is_dated => {
@@ -270,7 +272,7 @@ impl<'r> Reader<'r> {
             self.unclear(text, format!("`{text}` ends before it starts: {start} to {end}"), Vec::new());
             return 1;
         }
-        if self.state.is_negated {
+        if self.state.is_negated || self.continues_excluded(at) {
             return self.excluded_time(text, &time);
         }
         let is_second = self.state.compares_times && !self.state.ranges.is_empty() && self.draft.compare.is_none();
@@ -282,10 +284,27 @@ impl<'r> Reader<'r> {
         self.piece(text, meaning, 1.0)
     }
 
+    /// Returns whether a time continues a list of times that are left out, as in `except in February and March`.
+    fn continues_excluded(&self, at: usize) -> bool {
+        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore));
+        let mut before = self.items[..at].iter().rev().skip_while(is_filler).map(|item| &item.kind);
+        let is_listed = matches!(before.next(), Some(ItemKind::Word(Meaning::And)));
+        self.state.excluded_days.is_some() && is_listed && matches!(before.next(), Some(ItemKind::Time(_)))
+    }
+
     /// Leaves out a range of time, as in `excluding February`. Returns the number of items read.
     fn excluded_time(&mut self, text: &str, time: &TimeItem) -> usize {
         self.state.is_negated = false;
-        let (Some((first, last)), None) = (time.days, &self.draft.excluded) else {
+        let before = self.state.excluded_days.take();
+        let days = match (before, time.days) {
+            (None, Some(days)) => Some(days),
+            (Some((first, end)), Some((start, last))) if end.tomorrow().is_ok_and(|day| day == start) => {
+                Some((first, last))
+            }
+            _ => None,
+        };
+        self.state.excluded_days = days;
+        let Some((first, last)) = days else {
             let message =
                 format!("`{text}` is left out, but a question leaves out one range with a first and a last day");
             self.unclear(text, message, Vec::new());
@@ -378,7 +397,7 @@ fn may_be_value(items: &[Item], at: usize) -> bool {
     let is_excluded = before.is_some_and(|item| item.kind == ItemKind::Word(Meaning::Not));
     let is_agent = matches!(&items[..at], [.., verb, by]
         if verb.kind == ItemKind::Word(Meaning::Verb) && by.kind == ItemKind::Word(Meaning::Group));
-    is_excluded || (is_agent && items[at].is_plural)
+    is_excluded || is_agent
 }
 
 fn is_count(number: f64) -> bool {

@@ -81,7 +81,7 @@ pub(super) const MEANINGS: [(&str, Meaning); 71] = [
 ];
 
 /// The keys of the lists of single words.
-pub(super) const LISTS: [(&str, WordList); 11] = [
+pub(super) const LISTS: [(&str, WordList); 12] = [
     ("links", WordList::Links),
     ("unit_words", WordList::UnitWords),
     ("first_words", WordList::First),
@@ -93,6 +93,7 @@ pub(super) const LISTS: [(&str, WordList); 11] = [
     ("new_words", WordList::New),
     ("age_comparisons", WordList::AgeComparisons),
     ("age_names", WordList::AgeNames),
+    ("participles", WordList::Participles),
 ];
 
 impl Language {

@@ -77,6 +77,10 @@ impl Reader<'_> {
         let own = of(&|entry| self.is_of_main_cube(entry));
         let found = if own.is_empty() { of(&|entry| self.is_reached(entry)) } else { own };
         let [first] = found[..] else { return None };
+        // `without a manufacturer name` may be about the name of other things.
+        if matches!(self.items.get(at + 1).map(|item| &item.kind), Some(ItemKind::Member(_))) {
+            return None;
+        }
         self.state.is_negated = false;
         let name = Arc::clone(&self.vocabulary.entry(first).name);
         let noun = usize::from(self.is_name_noun(at + 1));

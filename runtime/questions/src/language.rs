@@ -8,10 +8,10 @@ use std::sync::OnceLock;
 
 use crate::draft::Desired;
 
-mod meaning;
+mod kinds;
 mod parse;
 
-pub(crate) use meaning::Meaning;
+pub(crate) use kinds::Meaning;
 
 /// The smallest number of characters of a word's root.
 const MIN_ROOT_CHARS: usize = 4;

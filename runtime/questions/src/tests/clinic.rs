@@ -19,7 +19,7 @@ measure   visits.strongest_dose | strongest_dose; Strongest dose | | aggregation
 text      visits.kind           | kind; Kind of visit
 text      visits.channel        | channel; Booking channel
 text      visits.status         | status; Status
-text      visits.room           | room; Room
+text      visits.ward           | ward; Ward
 number    visits.minutes        | minutes; Duration | | unit=minutes
 number    visits.delay          | delay; Delay at start | | unit=minutes
 number    visits.rating         | rating; Rating | | unit=stars
@@ -57,7 +57,7 @@ const VALUES: [(&str, &str, u64); 10] = [
 ];
 
 const QUESTIONS: [(&str, &str); 43] = [
-    // A word that is not found in the data is no condition.
+    // A word that is not a value never becomes a condition.
     ("patients without an e-mail address", "patients.count where patients.email notSet "),
     ("patients without an email", "patients.count where patients.email notSet "),
     ("patients without an email street", "? street"),

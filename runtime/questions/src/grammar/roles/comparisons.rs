@@ -76,11 +76,12 @@ impl Reader<'_> {
     }
 
     /// Returns the number that all measures among the members combine, as the wind speed in `wind stronger than 30 mph`, if
-    /// the question has no groups.
+    /// the question has no groups and only counts rows.
     pub(super) fn combined_number(&self, members: &[usize], unit: &Unit) -> Option<usize> {
         let is_grouped = !self.draft.groups.is_empty() || self.draft.granularity.is_some() || self.state.is_which_group;
         let entries = || members.iter().map(|index| self.vocabulary.entry(*index));
-        if is_grouped || !entries().all(|entry| entry.kind.is_value()) {
+        let counts = self.draft.values.iter().all(|name| self.counts(name));
+        if is_grouped || !counts || !entries().all(|entry| entry.kind.is_value()) {
             return None;
         }
         let mut numbers: Vec<usize> =

@@ -109,7 +109,7 @@ impl Reader<'_> {
         }
     }
 
-    fn counts(&self, name: &Arc<str>) -> bool {
+    pub(super) fn counts(&self, name: &Arc<str>) -> bool {
         let index = self.vocabulary.index_of(name);
         index.is_some_and(|index| self.vocabulary.entry(index).aggregation == Some(Aggregation::Count))
     }

@@ -196,6 +196,7 @@ impl QuestionService {
             Err(error) => error,
         };
         let message = refused.to_string();
+        reading.confidence = 0.0;
         reading.clarifications.push(Clarification { text: String::new(), message, choices: Vec::new() });
         Ok(QuestionAnswer::of_grammar(None, reading))
     }

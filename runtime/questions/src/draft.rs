@@ -13,6 +13,8 @@ pub struct Draft {
     pub filters: Vec<DraftFilter>,
     pub segments: Vec<Arc<str>>,
     pub range: Option<DraftRange>,
+    /// The first and the last day of a range of time that is left out.
+    pub excluded: Option<(Arc<str>, Arc<str>)>,
     /// The time dimension that the question names; `None` for the one of its cube.
     pub time: Option<Arc<str>>,
     /// The granularity by which the time is grouped.

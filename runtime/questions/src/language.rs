@@ -6,99 +6,15 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
-use crate::draft::{Aggregation, Desired};
+use crate::draft::Desired;
 
+mod kinds;
 mod parse;
+
+pub(crate) use kinds::Meaning;
 
 /// The smallest number of characters of a word's root.
 const MIN_ROOT_CHARS: usize = 4;
-
-/// The meanings of phrases that do not name members.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Meaning {
-    Group,
-    And,
-    Top,
-    Bottom,
-    Best,
-    Worst,
-    /// An adjective that ranks by a quality, such as `fastest`: its index in the superlatives of the language.
-    Superlative(u16),
-    /// A word for an aggregation, such as `average`.
-    Aggregate(Aggregation),
-    Ascending,
-    Descending,
-    Sort,
-    Rank,
-    More,
-    AtLeast,
-    Less,
-    AtMost,
-    Between,
-    Equals,
-    Not,
-    Contains,
-    StartsWith,
-    EndsWith,
-    Missing,
-    Since,
-    Until,
-    Before,
-    After,
-    From,
-    To,
-    Last,
-    This,
-    Today,
-    Yesterday,
-    Versus,
-    Compare,
-    PreviousPeriod,
-    YearOverYear,
-    Share,
-    Which,
-    HowMany,
-    /// `how much`: a measure follows, and rows are not counted.
-    HowMuch,
-    /// `how did`: a measure follows.
-    How,
-    /// A verb such as `change`, which needs a step of time or a comparison.
-    Change,
-    /// A question for a quality, such as `how old`: its index in the superlatives of the language.
-    Quality(u16),
-    /// A season, which has no fixed months.
-    Season,
-    Weekday,
-    /// A word that holds a sentence together, such as `the`.
-    Ignore,
-    /// A verb that adds nothing to the members around it, such as `have` and `go`.
-    Verb,
-    Percent,
-    Half,
-    /// A day with a name, such as Christmas Day: its index in the named days of the language.
-    NamedDay(u16),
-    /// A part of the day: its first and last hour.
-    PartOfDay(u8, u8),
-    Am,
-    Pm,
-    OClock,
-    Second,
-    Minute,
-    Hour,
-    Day,
-    Week,
-    Month,
-    Quarter,
-    Year,
-    Daily,
-    Weekly,
-    Monthly,
-    Quarterly,
-    Yearly,
-    Hourly,
-    OverTime,
-    MonthName(u8),
-}
 
 /// The two ends of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,6 +52,16 @@ pub(crate) enum WordList {
     Lack,
     /// Nouns that add nothing to a value before them, such as `goods`.
     Things,
+    /// Nouns that add nothing to the name of a dimension before them, such as `address`.
+    NameNouns,
+    /// Adjectives that add nothing to things that begin to exist, such as `new`.
+    New,
+    /// Comparisons of an age, such as `over` in `customers over 65`.
+    AgeComparisons,
+    /// The words for an age in the names of members.
+    AgeNames,
+    /// The endings of participles.
+    Participles,
 }
 
 /// A day that has a name.
@@ -293,14 +219,30 @@ impl Language {
         self.without_ending(word) != word
     }
 
+    /// Returns whether a verb in lower case has the form of a participle, such as `paid`, which can describe a noun.
+    pub(crate) fn is_participle(&self, word: &str) -> bool {
+        self.lists
+            .get(&WordList::Participles)
+            .is_some_and(|endings| endings.iter().any(|ending| word.ends_with(&**ending)))
+    }
+
+    /// Returns whether a word is another word with an ending, as a plural is.
+    pub(crate) fn is_inflected(&self, word: &str, of: &str) -> bool {
+        let ending = word.strip_prefix(of).filter(|ending| !ending.is_empty());
+        ending.is_some_and(|ending| self.endings.iter().any(|(known, _)| known == ending))
+    }
+
     /// Returns whether a stem is a word of any phrase.
     pub(crate) fn has_word(&self, stem: &str) -> bool {
         self.phrases.values().flatten().any(|(stems, _)| stems.iter().any(|known| known == stem))
     }
 
     /// Returns the word of a phrase that is nearest to a word with a typing mistake, if there is exactly one.
+    /// Verbs are no correction, because they are ignored: `employers` is not `employed`.
     pub(crate) fn corrected(&self, stem: &str) -> Option<&str> {
-        nearest(stem, self.phrases.keys().map(String::as_str))
+        let has_meaning = |phrases: &[(Vec<String>, Meaning)]| phrases.iter().any(|(_, own)| *own != Meaning::Verb);
+        let words = self.phrases.iter().filter(|(_, phrases)| has_meaning(phrases));
+        nearest(stem, words.map(|(stem, _)| stem.as_str()))
     }
 
     /// Returns the longest phrase that the stems begin with, and its length.

@@ -79,6 +79,14 @@ pub(crate) fn range(tokens: &[Token], calendar: Calendar<'_>, before: Option<i16
         }
     }
     let (found, length) = moment(tokens, language)?;
+    // `June to August`
+    if let Some((to, Meaning::To | Meaning::Until)) = language.phrase(&stems[length..])
+        && let Some((end, inner)) = moment(&tokens[length + to..], language)
+    {
+        let (first, last) = found.until(&end, calendar)?;
+        let is_dated = found.year.is_none() && end.year.is_none();
+        return Some(FoundTime { is_dated, ..between(length + to + inner, Some(first), Some(last)) });
+    }
     let year = found.year.or(before).or_else(|| compared_year(&tokens[length..], language));
     let span = Moment { year, ..found }.span(calendar)?;
     Some(FoundTime { year: found.year, is_dated: year.is_none(), ..of_span(length, span) })

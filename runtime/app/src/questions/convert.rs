@@ -52,6 +52,8 @@ pub(super) fn query(access: &Access<'_>, reading: &Interpretation) -> Result<Sem
     {
         time_dimensions.push(TimeDimension { member, granularity: None, range: Some(range.range) });
     }
+    let mut filters = draft.filters.iter().map(condition).collect::<Result<Vec<_>, QueryError>>()?;
+    filters.extend(excluded(access, reading)?);
     let order =
         draft.order.iter().map(|order| Ok(OrderBy { member: order.member.parse()?, descending: order.is_descending }));
     Ok(SemanticQuery {
@@ -59,7 +61,7 @@ pub(super) fn query(access: &Access<'_>, reading: &Interpretation) -> Result<Sem
         dimensions,
         time_dimensions,
         time_range,
-        filters: draft.filters.iter().map(condition).collect::<Result<_, QueryError>>()?,
+        filters,
         segments: members(&draft.segments)?,
         order: order.collect::<Result<_, QueryError>>()?,
         limit: draft.limit,
@@ -133,6 +135,17 @@ fn primary_time(access: &Access<'_>, reading: &Interpretation) -> Result<MemberR
         Some(time) => format!("{name}.{}", time.name).parse(),
         None => Err(QueryError::NoPrimaryTime { cube: name }),
     }
+}
+
+/// Returns the condition that leaves out a range of time. It is on the time dimension to which a range refers.
+fn excluded(access: &Access<'_>, reading: &Interpretation) -> Result<Option<Filter>, QueryError> {
+    let Some((first, last)) = &reading.draft.excluded else { return Ok(None) };
+    let member = match named_time(access, reading)?.or_else(|| own_day(access, reading)) {
+        Some(member) => member,
+        None => primary_time(access, reading)?,
+    };
+    let values = [first, last].map(|day| Value::Text(Arc::clone(day))).to_vec();
+    Ok(Some(Filter::Condition { member, operator: Operator::NotInDateRange, values }))
 }
 
 fn date_range(range: &DraftRange) -> DateRange {

@@ -9,8 +9,6 @@ use crate::token::{Token, TokenKind};
 use super::items::{Candidates, Context, Item, ItemKind};
 use super::values::{self, Quality, ValueMatch, Words};
 
-/// The number of days of a week.
-const DAYS_OF_WEEK: f64 = 7.0;
 const CERTAINTY_OF_PART: f64 = 0.8;
 const CERTAINTY_OF_CORRECTION: f64 = 0.85;
 
@@ -25,6 +23,8 @@ pub(super) struct Place<'p> {
     pub(super) before_fillers: Option<&'p Item>,
     /// The year of the last time with a year.
     pub(super) year: Option<i16>,
+    /// True after a verb with `by`, as in `paid by`.
+    pub(super) is_agent: bool,
 }
 
 impl Place<'_> {
@@ -37,6 +37,11 @@ impl Place<'_> {
         };
         let is_better = match &kind {
             ItemKind::Unknown | ItemKind::Quoted => true,
+            // `paid by patients` and `not completed` name a value, if there is one.
+            ItemKind::Member(candidates) if self.prefers_value(candidates) => {
+                let is_plural = self.is_agent && self.context.language.has_ending(&self.tokens[0].lower);
+                (quality == Quality::Equal || (is_plural && quality == Quality::Root)) && words >= length
+            }
             // `how much rain fell` needs a measure.
             ItemKind::Member(_) if self.follows_how_much() => false,
             ItemKind::Member(candidates) if candidates.certainty < 1.0 => {
@@ -47,11 +52,19 @@ impl Place<'_> {
         if is_better { (words, ItemKind::Value(values)) } else { (length, kind) }
     }
 
+    /// Returns whether a name is rather a value: as the agent of a verb, as in `paid by patients`, or as a
+    /// measure after a negation, as in `not completed`, because numbers cannot be excluded.
+    fn prefers_value(&self, candidates: &Candidates) -> bool {
+        let kinds = || candidates.members.iter().map(|index| self.context.vocabulary.entry(*index).kind);
+        let is_excluded = self.before_fillers.is_some_and(|item| item.kind == ItemKind::Word(Meaning::Not));
+        self.is_agent || (is_excluded && kinds().all(|kind| kind.is_value() && kind != MemberKind::Cube))
+    }
+
     fn words(&self) -> Words<'_> {
         Words { values: self.context.values, language: self.context.language }
     }
 
-    fn stems(&self) -> Vec<&str> {
+    pub(super) fn stems(&self) -> Vec<&str> {
         self.tokens.iter().map(|token| &*token.stem).collect()
     }
 
@@ -70,21 +83,6 @@ impl Place<'_> {
         (found.length >= phrase.max(member)).then_some(found)
     }
 
-    /// Returns whether a unit of members follows the next number. `of 2000 miles` contains no year.
-    fn has_unit(&self) -> bool {
-        let is_filler = |token: &&Token| {
-            matches!(self.context.language.phrase(&[&token.stem]), Some((1, Meaning::Ignore | Meaning::From)))
-        };
-        let skipped = self.tokens.iter().take_while(is_filler).count();
-        let Some(TokenKind::Number(number)) = self.tokens.get(skipped).map(|token| token.kind) else { return false };
-        let rest = Place { tokens: &self.tokens[skipped..], corrected: &self.corrected[skipped..], ..*self };
-        // `2013 year over year`
-        if self.context.language.phrase(&rest.stems()[1..]).is_some() {
-            return false;
-        }
-        matches!(rest.number(number), (_, ItemKind::Number(_, Some(Unit::Named(_)))))
-    }
-
     fn item(&self) -> (usize, ItemKind) {
         let first = &self.tokens[0];
         match first.kind {
@@ -93,6 +91,9 @@ impl Place<'_> {
             _ => {}
         }
         let stems = self.stems();
+        if let Some(half) = self.half_of_unit(&stems) {
+            return half;
+        }
         let (phrase, member) = (self.phrase(&stems), self.member());
         let is_compared =
             matches!(self.before.map(|item| &item.kind), Some(ItemKind::Word(meaning)) if compares(*meaning));
@@ -210,8 +211,8 @@ impl Place<'_> {
     /// Returns whether a phrase of the language takes precedence over a member with the same name. Verbs and units of
     /// time do not; a unit has a meaning only after a number.
     fn is_word(meaning: Meaning) -> bool {
-        use Meaning::{Day, Hour, Minute, Month, Quarter, Second, Verb, Week, Weekday, Year};
-        !matches!(meaning, Verb | Weekday | Second | Minute | Hour | Day | Week | Month | Quarter | Year)
+        use Meaning::{Day, Hour, Minute, Month, Quarter, RankThings, Second, Verb, Week, Weekday, Year};
+        !matches!(meaning, Verb | RankThings | Weekday | Second | Minute | Hour | Day | Week | Month | Quarter | Year)
     }
 
     /// Returns whether the words behind an adjective only name the cube of the members, as in `coldest weather`.
@@ -261,40 +262,6 @@ impl Place<'_> {
         }
     }
 
-    fn number(&self, number: f64) -> (usize, ItemKind) {
-        let stems: Vec<&str> = self.tokens[1..].iter().map(|token| &*token.stem).collect();
-        let phrase = self.context.language.phrase(&stems);
-        if let Some((length, Meaning::Week)) = phrase
-            && self.is_compared_number(&stems[length..])
-        {
-            return (1 + length, ItemKind::Number(number * DAYS_OF_WEEK, Some(Unit::Days)));
-        }
-        let unit_of_time = phrase.and_then(|(length, meaning)| Some((length, unit(meaning)?)));
-        // `three days to deliver` may name the member `days to deliver`.
-        let name = self.context.vocabulary.exact(&stems).map_or(0, |found| found.length);
-        let unit_of_time = unit_of_time.filter(|(length, _)| name <= *length);
-        if let Some((length, Unit::Percent)) = unit_of_time {
-            return (1 + length, ItemKind::Number(number / 100.0, Some(Unit::Percent)));
-        }
-        // A unit of members, as in `2000 miles`.
-        let named = || stems.first().filter(|_| name == 0).and_then(|stem| self.context.vocabulary.unit(stem));
-        let unit = unit_of_time.or_else(|| Some((1, named()?.clone())));
-        match unit {
-            Some((length, unit)) => (1 + length, ItemKind::Number(number, Some(unit))),
-            None => (1, ItemKind::Number(number, None)),
-        }
-    }
-
-    /// Returns whether a number is compared, as in `more than 2 weeks` and `2 weeks or more`.
-    fn is_compared_number(&self, behind: &[&str]) -> bool {
-        use Meaning::{AtLeast, AtMost, Bottom, Top};
-        let before = self.before.map(|item| &item.kind);
-        let is_behind =
-            matches!(before, Some(ItemKind::Word(meaning)) if compares(*meaning) && !matches!(meaning, Top | Bottom));
-        let is_before = matches!(self.context.language.phrase(behind), Some((_, AtLeast | AtMost)));
-        is_behind || is_before
-    }
-
     /// Returns the members that the rest begins with, and the number of tokens.
     fn member(&self) -> Option<(usize, Candidates)> {
         let (stems, vocabulary) = (self.stems(), self.context.vocabulary);
@@ -303,7 +270,7 @@ impl Place<'_> {
             let words = plain.as_ref().map_or(1, |(_, plain)| plain.length);
             linked.length > words
         });
-        let exact = exact.or(plain);
+        let exact = exact.or(plain).map(|(length, found)| self.without_verb(length, found));
         // A word that is a phrase of the language does not name a member by itself.
         let is_word = self.context.language.phrase(&stems).is_some();
         // A code is a value: `BOEING` does not name the member `boeing_share`.
@@ -332,6 +299,28 @@ impl Place<'_> {
         Some((length, Candidates { members, by_synonym, by_name, certainty }))
     }
 
+    /// Returns the cube that the name of a time dimension begins with, if a verb follows it: `customers registered` means
+    /// the customers, unless it is a group.
+    fn without_verb(&self, length: usize, found: MemberMatch) -> (usize, MemberMatch) {
+        let (vocabulary, language) = (self.context.vocabulary, self.context.language);
+        let stems = self.stems();
+        let is_kind = |index: &usize, kind| vocabulary.entry(*index).kind == kind;
+        let is_time = length > 1 && found.members.iter().all(|index| is_kind(index, MemberKind::Time));
+        let is_group = matches!(self.before_fillers.map(|item| &item.kind), Some(ItemKind::Word(Meaning::Group)));
+        let is_verb = matches!(language.phrase(&stems[length - 1..]), Some((1, Meaning::Verb)));
+        if !is_time || is_group || !is_verb {
+            return (length, found);
+        }
+        match vocabulary.exact(&stems[..length - 1]) {
+            Some(cube)
+                if cube.length == length - 1 && cube.members.iter().any(|index| is_kind(index, MemberKind::Cube)) =>
+            {
+                (cube.length, cube)
+            }
+            _ => (length, found),
+        }
+    }
+
     /// Returns the members whose names are the next words without links, as in `hour of departure`.
     fn linked(&self) -> Option<(usize, MemberMatch)> {
         // `number of flights` counts, even if there is a flight number.
@@ -348,7 +337,25 @@ impl Place<'_> {
         Some((last + 1, found))
     }
 
+    /// Returns whether a verb describes the rows behind it, as in `paid invoices`: it may be a value and is not ignored.
+    fn is_attribute(&self, stems: &[&str], length: usize) -> bool {
+        use Meaning::{Aggregate, And, Group, HowMany, Ignore};
+        let is_start = match self.before.map(|item| &item.kind) {
+            None => true,
+            Some(ItemKind::Word(meaning)) => matches!(meaning, Aggregate(_) | And | Group | HowMany | Ignore),
+            _ => false,
+        };
+        let vocabulary = self.context.vocabulary;
+        let is_cube = |index: &usize| vocabulary.entry(*index).kind == MemberKind::Cube;
+        let is_participle = self.context.language.is_participle(&self.tokens[0].lower);
+        let behind = || vocabulary.exact(stems.get(length..)?);
+        is_start && is_participle && behind().is_some_and(|found| found.members.iter().any(is_cube))
+    }
+
     fn word(&self, stems: &[&str], length: usize, meaning: Meaning) -> (usize, ItemKind) {
+        if meaning == Meaning::Verb && self.is_attribute(stems, length) {
+            return (length, ItemKind::Unknown);
+        }
         let is_group = matches!(self.context.language.phrase(&stems[..1]), Some((_, Meaning::Group)));
         if let Some(step) = times::step(meaning) {
             return (length, ItemKind::Step(step, is_group));
@@ -377,18 +384,7 @@ impl Place<'_> {
 }
 
 /// Returns whether a number follows a phrase.
-fn compares(meaning: Meaning) -> bool {
+pub(super) fn compares(meaning: Meaning) -> bool {
     use Meaning::{After, AtLeast, AtMost, Before, Between, Bottom, Less, More, Top};
     matches!(meaning, More | AtLeast | Less | AtMost | Between | Before | After | Top | Bottom)
-}
-
-fn unit(meaning: Meaning) -> Option<Unit> {
-    Some(match meaning {
-        Meaning::Second => Unit::Seconds,
-        Meaning::Minute => Unit::Minutes,
-        Meaning::Hour => Unit::Hours,
-        Meaning::Day => Unit::Days,
-        Meaning::Percent => Unit::Percent,
-        _ => return None,
-    })
 }

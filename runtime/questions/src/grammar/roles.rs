@@ -4,6 +4,7 @@
 //! change the state of one reader. Each file below has the rules for one kind of items; `finish` runs after the last
 //! item.
 
+mod agents;
 mod choice;
 mod comparisons;
 mod conditions;
@@ -12,11 +13,13 @@ mod extremes;
 mod finish;
 mod hours;
 mod implied;
+mod joins;
 mod known_values;
 mod members;
 mod ranking;
 mod routes;
 mod shares;
+mod spans;
 mod words;
 
 use std::sync::Arc;
@@ -29,7 +32,7 @@ use crate::draft::{
     Aggregation, Clarification, Comparison, Draft, DraftFilter, DraftGroup, DraftRange, DraftValue, Interpretation,
     Lookup, Piece, Unit,
 };
-use crate::language::{Language, Meaning};
+use crate::language::{Direction, Language, Meaning};
 use crate::members::{KnownValues, Vocabulary};
 use crate::spelling::{fragments, spelled};
 
@@ -68,6 +71,8 @@ pub(super) struct Reader<'r> {
 struct State {
     /// True after a word such as `by`, as long as the list of groups continues.
     groups: bool,
+    /// The direction of the next group, as after `from each`.
+    group_direction: Option<Direction>,
     /// True after `which`: the next member is a dimension.
     is_which: bool,
     is_negated: bool,
@@ -76,6 +81,8 @@ struct State {
     /// The direction of `top` (true) or `bottom` (false). The number of rows is in the draft.
     rank: Option<bool>,
     sorts: bool,
+    /// True after `rank`: the groups follow, and then `by` with the measure.
+    ranks_things: bool,
     /// The index of the piece that orders the rows.
     order_piece: Option<usize>,
     compares: bool,
@@ -109,6 +116,8 @@ struct State {
     /// The last word of negation, and the word that excluded a value.
     negation: String,
     excluded: Option<String>,
+    /// The first and the last day of the time that is left out.
+    excluded_days: Option<(Date, Date)>,
     /// The cube that was named. Its rows are counted if the question names no measure.
     cube: Option<usize>,
 }
@@ -227,50 +236,8 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Reads a time, with a word such as `or later` behind it. Returns the number of items read.
-    fn time_at(&mut self, at: usize, text: &str, time: TimeItem) -> usize {
-        let end = self.items.get(at + 1).map(|item| &item.kind);
-        let open = |date: Date| Some(Arc::from(date.to_string()));
-        // `in June at least 500 flights` compares a number.
-        let end = end.filter(|_| !self.is_number(at + 2));
-        let range = match (end, time.days) {
-            (Some(ItemKind::Word(Meaning::AtLeast)), Some((first, _))) => DraftRange::Between(open(first), None),
-            (Some(ItemKind::Word(Meaning::AtMost)), Some((_, last))) => DraftRange::Between(None, open(last)),
-            _ => return self.time(text, time),
-        };
-        let text = self.text(at, at + 2);
-        1 + self.time(&text, TimeItem { range, days: None, ..time })
-    }
-
     fn is_number(&self, at: usize) -> bool {
         matches!(self.items.get(at).map(|item| &item.kind), Some(ItemKind::Number(..)))
-    }
-
-    fn time(&mut self, text: &str, time: TimeItem) -> usize {
-        self.state.groups = false;
-        let meaning = match &time.range {
-            DraftRange::Words(words) if time.is_dated => {
-                format!("the time {words}, the last one until {}", self.newest)
-            }
-            DraftRange::Words(words) => format!("the time {words}"),
-            DraftRange::Between(start, end) => {
-                let day = |day: &Option<Arc<str>>| day.as_deref().unwrap_or("open").to_owned();
-                format!("the time from {} to {}", day(start), day(end))
-            }
-        };
-        if let DraftRange::Between(Some(start), Some(end)) = &time.range
-            && start > end
-        {
-            self.unclear(text, format!("`{text}` ends before it starts: {start} to {end}"), Vec::new());
-            return 1;
-        }
-        let is_second = self.state.compares_times && !self.state.ranges.is_empty() && self.draft.compare.is_none();
-        if std::mem::take(&mut self.state.compares) || is_second {
-            self.draft.compare = Some(Comparison::Range(time.range));
-            return self.piece(text, format!("compared with {meaning}"), 1.0);
-        }
-        self.state.ranges.push(time);
-        self.piece(text, meaning, 1.0)
     }
 
     fn add_value(&mut self, name: &Arc<str>) {
@@ -314,10 +281,11 @@ impl<'r> Reader<'r> {
 /// Returns the words to look up as values: runs of words that may be a name, each with its single words.
 fn lookups(items: &[Item], language: &Language) -> Vec<Lookup> {
     let mut runs: Vec<Vec<&Item>> = vec![Vec::new()];
-    for item in items {
+    for (at, item) in items.iter().enumerate() {
         let is_part = match &item.kind {
             ItemKind::Unknown | ItemKind::Quoted => true,
-            ItemKind::Member(candidates) => candidates.certainty < 1.0 && !item.text.contains(' '),
+            ItemKind::Member(_) if item.text.contains(' ') => false,
+            ItemKind::Member(candidates) => candidates.certainty < 1.0 || may_be_value(items, at),
             // The word may be a value rather than a word with a typing mistake.
             _ => item.is_corrected && !item.text.contains(' '),
         };
@@ -335,11 +303,27 @@ fn lookups(items: &[Item], language: &Language) -> Vec<Lookup> {
         } else {
             Vec::new()
         };
-        let unknown = run.iter().filter(|item| !matches!(item.kind, ItemKind::Word(_) | ItemKind::Superlative(..)));
+        let is_unknown = |item: &&&Item| match &item.kind {
+            ItemKind::Word(_) | ItemKind::Superlative(..) => false,
+            ItemKind::Member(candidates) => candidates.certainty < 1.0,
+            _ => true,
+        };
+        let unknown = run.iter().filter(is_unknown);
         let fragments = unknown.flat_map(|item| fragments(&item.text)).collect();
         Lookup { spellings: spellings(&words.join(" "), language), parts, fragments }
     })
     .collect()
+}
+
+/// Returns whether the name at a place may be a value: after a verb with `by`, as in `paid by patients`, and after a
+/// negation, as in `not completed`.
+fn may_be_value(items: &[Item], at: usize) -> bool {
+    let is_filler = |item: &&Item| item.kind == ItemKind::Word(Meaning::Ignore);
+    let before = items[..at].iter().rev().find(|item| !is_filler(item));
+    let is_excluded = before.is_some_and(|item| item.kind == ItemKind::Word(Meaning::Not));
+    let is_agent = matches!(&items[..at], [.., verb, by]
+        if verb.kind == ItemKind::Word(Meaning::Verb) && by.kind == ItemKind::Word(Meaning::Group));
+    is_excluded || is_agent
 }
 
 fn is_count(number: f64) -> bool {

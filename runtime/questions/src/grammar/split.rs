@@ -16,7 +16,17 @@ pub(super) fn items(tokens: &[Token], context: Context<'_>) -> Vec<Item> {
     while at < tokens.len() {
         let before = items.last();
         let before_fillers = items.iter().rev().find(|item| item.kind != ItemKind::Word(Meaning::Ignore));
-        let place = Place { tokens: &tokens[at..], corrected: &corrected[at..], context, before, before_fillers, year };
+        let is_agent = matches!(&items[..], [.., verb, by]
+            if verb.kind == ItemKind::Word(Meaning::Verb) && by.kind == ItemKind::Word(Meaning::Group));
+        let place = Place {
+            tokens: &tokens[at..],
+            corrected: &corrected[at..],
+            context,
+            before,
+            before_fillers,
+            year,
+            is_agent,
+        };
         let (length, kind) = match place.time() {
             Some(FoundTime { length, range, days, year: own, is_dated }) => {
                 year = own.or(year);
@@ -41,7 +51,8 @@ fn corrected(tokens: &[Token], context: Context<'_>) -> (Vec<Token>, Vec<bool>) 
         let own = (token.clone(), false);
         // A word in capitals is a code, which is not corrected.
         let is_code = token.text.chars().all(|c| c.is_uppercase() || c.is_numeric());
-        if token.kind != TokenKind::Word || is_code || vocabulary.has_stem(&token.stem) {
+        let is_unit = vocabulary.unit(&token.stem).is_some();
+        if token.kind != TokenKind::Word || is_code || is_unit || vocabulary.has_stem(&token.stem) {
             return own;
         }
         // A word of a value has no typing mistake.

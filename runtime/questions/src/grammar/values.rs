@@ -111,7 +111,7 @@ fn quality(text: &str, value: &str, language: &Language) -> Option<Quality> {
         return None;
     }
     // `LaGuardia` is also written `La Guardia`.
-    if text == value || text.replace(' ', "") == value.replace(' ', "") {
+    if text == value || text.replace(' ', "") == value.replace(' ', "") || is_plural(&text, &value, language) {
         return Some(Quality::Equal);
     }
     let padded = format!(" {value} ");
@@ -128,6 +128,14 @@ fn quality(text: &str, value: &str, language: &Language) -> Option<Quality> {
         return Some(Quality::Root);
     }
     (!text.contains(' ') && is_misspelled(&text, &value)).then_some(Quality::Misspelled)
+}
+
+/// Returns whether several words are the plural of a value, as `follow ups` is of `follow up`.
+fn is_plural(text: &str, value: &str, language: &Language) -> bool {
+    let (Some((first, last)), Some((start, end))) = (text.rsplit_once(' '), value.rsplit_once(' ')) else {
+        return false;
+    };
+    first == start && language.is_inflected(last, end)
 }
 
 fn root(word: &str, language: &Language) -> String {

@@ -6,7 +6,7 @@ use super::{Direction, Language, Meaning, NamedDay, Superlative, WordList};
 use crate::draft::{Aggregation, Desired};
 
 /// The keys of the lists whose phrases have one meaning each.
-pub(super) const MEANINGS: [(&str, Meaning); 70] = [
+pub(super) const MEANINGS: [(&str, Meaning); 71] = [
     ("group", Meaning::Group),
     ("and", Meaning::And),
     ("top", Meaning::Top),
@@ -22,6 +22,7 @@ pub(super) const MEANINGS: [(&str, Meaning); 70] = [
     ("descending", Meaning::Descending),
     ("sort", Meaning::Sort),
     ("rank", Meaning::Rank),
+    ("rank_things", Meaning::RankThings),
     ("more", Meaning::More),
     ("at_least", Meaning::AtLeast),
     ("less", Meaning::Less),
@@ -80,7 +81,7 @@ pub(super) const MEANINGS: [(&str, Meaning); 70] = [
 ];
 
 /// The keys of the lists of single words.
-pub(super) const LISTS: [(&str, WordList); 7] = [
+pub(super) const LISTS: [(&str, WordList); 12] = [
     ("links", WordList::Links),
     ("unit_words", WordList::UnitWords),
     ("first_words", WordList::First),
@@ -88,6 +89,11 @@ pub(super) const LISTS: [(&str, WordList); 7] = [
     ("possession", WordList::Possession),
     ("lack_words", WordList::Lack),
     ("things", WordList::Things),
+    ("name_nouns", WordList::NameNouns),
+    ("new_words", WordList::New),
+    ("age_comparisons", WordList::AgeComparisons),
+    ("age_names", WordList::AgeNames),
+    ("participles", WordList::Participles),
 ];
 
 impl Language {

@@ -140,6 +140,9 @@ pub(super) fn line(reading: &Interpretation) -> String {
     if let Some(found) = &draft.range {
         line += &format!(" in {}", range(found));
     }
+    if let Some((first, last)) = &draft.excluded {
+        line += &format!(" without {first}..{last}");
+    }
     if let Some(time) = &draft.time {
         line += &format!(" of {time}");
     }

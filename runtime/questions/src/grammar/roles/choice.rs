@@ -55,6 +55,10 @@ impl Reader<'_> {
             return None;
         }
         members = narrowed(members, &|entry| self.is_reached(entry));
+        // `from each airport` groups by the origin.
+        if let Some(wanted) = self.state.group_direction.take_if(|_| role == Role::Group) {
+            members = narrowed(members, &|entry| vocabulary.direction(&entry.name) == Some(wanted));
+        }
         if self.state.sorts {
             members = narrowed(members, &|entry| self.draft.values.contains(&entry.name) || self.is_group(&entry.name));
         }

@@ -75,6 +75,40 @@ impl Reader<'_> {
         self.compare_counted(at, at + 1, meaning, &values)
     }
 
+    /// Returns the number that all measures among the members combine, as the wind speed in `wind stronger than 30 mph`, if
+    /// the question has no groups and only counts rows.
+    pub(super) fn combined_number(&self, members: &[usize], unit: &Unit) -> Option<usize> {
+        let is_grouped = !self.draft.groups.is_empty() || self.draft.granularity.is_some() || self.state.is_which_group;
+        let entries = || members.iter().map(|index| self.vocabulary.entry(*index));
+        let counts = self.draft.values.iter().all(|name| self.counts(name));
+        if is_grouped || !counts || !entries().all(|entry| entry.kind.is_value()) {
+            return None;
+        }
+        let mut numbers: Vec<usize> =
+            entries().filter_map(|entry| self.vocabulary.index_of(entry.combines.as_ref()?)).collect();
+        numbers.retain(|index| self.has_unit(*index, unit));
+        numbers.dedup();
+        let [number] = numbers[..] else { return None };
+        Some(number)
+    }
+
+    /// Reads a number with a unit before a name, as in `5-star ratings`: the rows whose number in this unit is equal to it.
+    /// Returns the number of items read.
+    pub(super) fn number_with_unit(&mut self, at: usize, number: f64, unit: &Unit) -> Option<usize> {
+        let ItemKind::Member(candidates) = &self.items.get(at + 1)?.kind else { return None };
+        let is_number = |index: &usize| {
+            let entry = self.vocabulary.entry(*index);
+            entry.kind == MemberKind::Number && self.is_of_main_cube(entry) && self.has_unit(*index, unit)
+        };
+        let mut found = candidates.members.iter().copied().filter(is_number);
+        let (index, None) = (found.next()?, found.next()) else { return None };
+        if !self.draft.values.is_empty() {
+            return None;
+        }
+        self.compare((at, at + 2), index, None, false, &[(DraftValue::Number(number), Some(unit.clone()))], 0.9);
+        Some(2)
+    }
+
     /// Compares the member at a place with the number at another place, as in `200 orders or more` and `200 or more orders`.
     /// Returns the number of items read.
     fn compare_counted(

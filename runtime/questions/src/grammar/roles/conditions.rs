@@ -67,7 +67,8 @@ impl Reader<'_> {
         // `orders after 6 pm` has a condition on the hour of the day.
         let is_hour = (at + 1..=next).any(|place| self.hours_at(place).is_some());
         let (mut values, mut length) = self.values(next, operator == Some(Meaning::Between));
-        if values.is_empty() || is_hour {
+        // `without an e-mail address` excludes no value.
+        if values.is_empty() || is_hour || (is_excluded && self.is_name_noun(next)) {
             return None;
         }
         // The comparison may follow the number: `90 minutes or more`.
@@ -95,7 +96,11 @@ impl Reader<'_> {
             let is_adjacent = next == at + 1;
             // `by airport without JetBlue` excludes a value of another dimension.
             let is_known = matches!(self.items.get(next).map(|item| &item.kind), Some(ItemKind::Value(_)));
-            let is_announced = is_announced && !(is_excluded && is_known);
+            // An unknown word after `without` is a value only if it looks like a name.
+            let is_guess = self.items.get(next).is_some_and(|item| {
+                item.kind == ItemKind::Unknown && !item.text.contains(|c: char| c.is_uppercase() || c.is_numeric())
+            });
+            let is_announced = is_announced && !(is_excluded && (is_known || is_guess));
             members.retain(|member| self.may_have_value(*member, next, is_adjacent, is_announced));
         }
         // In `on-time rate below 75%`, the measure is a value as well.
@@ -115,6 +120,12 @@ impl Reader<'_> {
         }
         if members.is_empty() {
             return None;
+        }
+        if let (Some(_), [(_, Some(unit))]) = (operator, &values[..])
+            && (candidates.certainty < 1.0 || members.iter().all(|member| candidates.by_synonym.contains(member)))
+            && let Some(number) = self.combined_number(&members, unit)
+        {
+            members = vec![number];
         }
         // `deliveries that took longer than a week`: a part of a name compares the number of each row.
         if operator.is_some()

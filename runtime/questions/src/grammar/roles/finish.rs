@@ -19,6 +19,7 @@ impl Reader<'_> {
         }
         let is_ranked = self.state.rank.is_some();
         self.complete_ranking();
+        self.complete_joins();
         self.check_aggregate();
         self.check_change();
         self.check_order();
@@ -108,7 +109,7 @@ impl Reader<'_> {
         }
     }
 
-    fn counts(&self, name: &Arc<str>) -> bool {
+    pub(super) fn counts(&self, name: &Arc<str>) -> bool {
         let index = self.vocabulary.index_of(name);
         index.is_some_and(|index| self.vocabulary.entry(index).aggregation == Some(Aggregation::Count))
     }

@@ -59,7 +59,7 @@ impl Reader<'_> {
 
     /// Reads a dimension after a word such as `without`, as in `orders without a voucher`. Returns the number of items
     /// read, or `None` if the member is none.
-    pub(super) fn lack(&mut self, text: &str, candidates: &Candidates) -> Option<usize> {
+    pub(super) fn lack(&mut self, at: usize, candidates: &Candidates) -> Option<usize> {
         if !self.state.is_negated || !self.language.has(WordList::Lack, &self.state.negation.to_lowercase()) {
             return None;
         }
@@ -69,17 +69,31 @@ impl Reader<'_> {
         if candidates.members.iter().any(is_thing) {
             return None;
         }
-        let is_missing = |index: &usize| {
-            matches!(kind(index), MemberKind::Text | MemberKind::Time)
-                && self.is_of_main_cube(self.vocabulary.entry(*index))
+        let is_missing = |index: &usize| matches!(kind(index), MemberKind::Text | MemberKind::Time);
+        let of = |is_near: &dyn Fn(&MemberEntry) -> bool| -> Vec<usize> {
+            let near = |index: &usize| is_missing(index) && is_near(self.vocabulary.entry(*index));
+            candidates.members.iter().copied().filter(near).collect()
         };
-        let mut found = candidates.members.iter().copied().filter(is_missing);
-        let (first, None) = (found.next()?, found.next()) else { return None };
+        let own = of(&|entry| self.is_of_main_cube(entry));
+        let found = if own.is_empty() { of(&|entry| self.is_reached(entry)) } else { own };
+        let [first] = found[..] else { return None };
+        // `without a manufacturer name` may be about the name of other things.
+        if matches!(self.items.get(at + 1).map(|item| &item.kind), Some(ItemKind::Member(_))) {
+            return None;
+        }
         self.state.is_negated = false;
         let name = Arc::clone(&self.vocabulary.entry(first).name);
-        let whole = format!("{} {text}", self.state.negation);
+        let noun = usize::from(self.is_name_noun(at + 1));
+        let whole = format!("{} {}", self.state.negation, self.text(at, at + 1 + noun));
         self.filter(&name, "notSet", Vec::new());
-        Some(self.piece(&whole, format!("only rows where {name} is missing"), candidates.certainty))
+        Some(noun + self.piece(&whole, format!("only rows where {name} is missing"), candidates.certainty))
+    }
+
+    /// Returns whether the word at a place adds nothing to the name before it, as in `without an e-mail address`.
+    pub(super) fn is_name_noun(&self, at: usize) -> bool {
+        self.items.get(at).is_some_and(|item| {
+            item.kind == ItemKind::Unknown && self.language.has(WordList::NameNouns, &item.text.to_lowercase())
+        })
     }
 
     /// Returns whether the word at a place is a unit of time in the plural after `in`, as in `in hours`.

@@ -118,11 +118,14 @@ impl Reader<'_> {
         while let Some(Item { text, kind: ItemKind::Word(joiner @ (Meaning::And | Meaning::Versus)), .. }) =
             self.items.get(end)
         {
-            let fillers = self.repeated(at, end + 1);
+            let is_or = self.language.has(WordList::Or, &text.to_lowercase());
+            let fillers = match self.repeated(at, end + 1) {
+                0 if is_or => self.preposition(first, end + 1),
+                fillers => fillers,
+            };
             let Some(ItemKind::Value(next)) = self.items.get(end + 1 + fillers).map(|item| &item.kind) else { break };
             list.sets.push(next.clone());
             list.is_compared |= *joiner == Meaning::Versus;
-            let is_or = self.language.has(WordList::Or, &text.to_lowercase());
             // `Are more flights late in rain or in fog?` compares the two.
             let is_choice = is_or && matches!(self.items[0].kind, ItemKind::Word(Meaning::Equals));
             list.repeats.push(*joiner == Meaning::And && (is_choice || (fillers > 0 && !is_or)));
@@ -130,6 +133,17 @@ impl Reader<'_> {
             list.ends.push(end);
         }
         list
+    }
+
+    /// Returns the number of prepositions at a place before another value of the same dimension, as in `online or by
+    /// phone`.
+    fn preposition(&self, first: &[KnownValue], at: usize) -> usize {
+        let is_filler = |item: &Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::Group));
+        let Some([preposition, Item { kind: ItemKind::Value(next), .. }]) = self.items.get(at..at + 2) else {
+            return 0;
+        };
+        let is_shared = next.iter().any(|known| first.iter().any(|other| other.member == known.member));
+        usize::from(is_filler(preposition) && is_shared)
     }
 
     /// Returns the number of words at a place that repeat the words before the first value of a list.
@@ -216,6 +230,9 @@ impl Reader<'_> {
         }
         if let Some(length) = self.named_time(at, text) {
             return length;
+        }
+        if self.is_redundant(at, text) {
+            return self.piece(text, "ignored".to_owned(), 0.9);
         }
         // A word in the names of many members.
         let named = self.measures_named(text);

@@ -24,6 +24,13 @@ impl Reader<'_> {
         {
             return length;
         }
+        // `customers registered by city` has a verb that is also the name of a time.
+        if !self.state.groups && candidates.members.iter().all(is_time) && self.is_verb_of_rows(at, text) {
+            return self.verb(at, text);
+        }
+        if let Some(length) = self.age(at, text, candidates) {
+            return length;
+        }
         if let Some(length) = self.condition(at, text, candidates) {
             return length;
         }
@@ -59,7 +66,7 @@ impl Reader<'_> {
             self.note_ranked(at);
         }
         let is_which = std::mem::take(&mut self.state.is_which);
-        if let Some(length) = self.lack(text, candidates) {
+        if let Some(length) = self.lack(at, candidates) {
             return length;
         }
         let picked = self.pick(text, candidates, role);
@@ -195,6 +202,9 @@ impl Reader<'_> {
         if let Some(length) = self.comparison_behind(at, number, unit) {
             return length;
         }
+        if let Some(length) = unit.and_then(|unit| self.number_with_unit(at, number, unit)) {
+            return length;
+        }
         let is_plain = unit.is_none();
         if is_plain && is_count(number) && self.counts_ranked(at) {
             self.draft.limit = Some(number as u64);
@@ -292,7 +302,10 @@ impl Reader<'_> {
     /// Returns whether the next member is the group that `top 5` ranks.
     pub(super) fn ranks_groups(&self) -> bool {
         self.state.rank.is_some()
-            && (self.draft.limit.is_some() || self.state.superlative.is_some() || self.state.rated.is_some())
+            && (self.draft.limit.is_some()
+                || self.state.superlative.is_some()
+                || self.state.rated.is_some()
+                || self.state.ranks_things)
             && self.draft.groups.is_empty()
             && self.draft.values.is_empty()
             && self.draft.granularity.is_none()
@@ -334,7 +347,10 @@ impl Reader<'_> {
     pub(super) fn is_context(&self, at: usize, candidates: &Candidates) -> bool {
         let is_cube = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Cube;
         let has_measure = !self.draft.values.is_empty() || !self.state.conditions_of_values.is_empty();
-        candidates.members.iter().any(is_cube) && has_measure && !self.is_listed(at)
+        let is_grouped = |index: &usize| self.is_group(&self.vocabulary.entry(*index).name);
+        // `by manufacturer, only manufacturers with at least 20 planes`
+        let repeats_group = candidates.members.iter().any(is_grouped) && self.compares_next_member(at);
+        repeats_group || (candidates.members.iter().any(is_cube) && has_measure && !self.is_listed(at))
     }
 
     /// Returns whether a measure describes another measure before it, as in `delay by carrier of late flights`.

@@ -6,10 +6,11 @@
 
 use std::sync::Arc;
 
-use super::{Candidates, ItemKind, MAX_CHOICES, Ranking, Reader, is_count};
+use super::{Candidates, DraftFilter, DraftValue, ItemKind, MAX_CHOICES, Ranking, Reader, is_count};
 use crate::draft::{Aggregation, Desired, DraftOrder, Unit};
 use crate::language::{Meaning, Superlative, WordList};
 use crate::members::{MemberEntry, MemberKind};
+use crate::spelling::spelled;
 
 impl Reader<'_> {
     /// Reads `top` or `bottom`, with the number of rows if one follows. Returns the number of items read.
@@ -266,7 +267,8 @@ impl Reader<'_> {
 
     fn complete_rated(&mut self, is_best: bool, text: &str) {
         let first = self.draft.values.first().and_then(|name| self.vocabulary.index_of(name));
-        let desired = first.and_then(|index| self.vocabulary.desired(index, self.language));
+        let desired =
+            first.and_then(|index| self.vocabulary.desired(index, self.language).or_else(|| self.desired_rows(index)));
         let Some(desired) = desired else {
             let message = match first {
                 Some(_) => format!("`{text}` may be the largest or the smallest values; write `highest` or `lowest`"),
@@ -280,6 +282,30 @@ impl Reader<'_> {
         self.state.rank = Some(is_descending);
         let end = if is_descending { "largest" } else { "smallest" };
         self.piece(text, format!("the {end} values"), 0.9);
+    }
+
+    /// Returns the desired end of a number of rows, according to the conditions that select the rows: fewer rows with a
+    /// long delay are better.
+    fn desired_rows(&self, index: usize) -> Option<Desired> {
+        if self.vocabulary.entry(index).aggregation != Some(Aggregation::Count) {
+            return None;
+        }
+        let of = |filter: &DraftFilter| {
+            let root = |word: &str| self.language.root(&self.language.stem(word));
+            let own = self.vocabulary.index_of(&filter.member);
+            match (filter.operator, &filter.values[..]) {
+                ("gt" | "gte", _) | ("equals", [DraftValue::Boolean(true)]) => {
+                    self.vocabulary.desired(own?, self.language)
+                }
+                ("equals", [DraftValue::Text(text)]) => {
+                    self.language.desired(&spelled(text).split(' ').map(root).collect())
+                }
+                _ => None,
+            }
+        };
+        let mut found = self.draft.filters.iter().filter_map(of);
+        let first = found.next()?;
+        found.all(|other| other == first).then_some(first)
     }
 
     /// Returns the measures of which a high or low value is desired.

@@ -6,20 +6,10 @@ use crate::members::MemberKind;
 use crate::times;
 
 impl Reader<'_> {
-    /// Returns whether `by` at a place introduces the agent of a verb: a value follows, and not a member.
-    fn is_agent(&self, at: usize) -> bool {
-        let is_verb = at > 0 && matches!(self.items[at - 1].kind, ItemKind::Word(Meaning::Verb));
-        let next = self.items.get(at + 1).map(|item| &item.kind);
-        is_verb && matches!(next, Some(ItemKind::Value(_) | ItemKind::Quoted | ItemKind::Unknown))
-    }
-
     pub(super) fn word(&mut self, at: usize, text: &str, meaning: Meaning) -> usize {
         match meaning {
             Meaning::And | Meaning::Ignore | Meaning::From | Meaning::To => return 1,
-            Meaning::Verb => {
-                let time = self.named_time(at, text);
-                return time.unwrap_or_else(|| self.piece(text, "ignored".to_owned(), 1.0));
-            }
+            Meaning::Verb => return self.verb(at, text),
             Meaning::Best | Meaning::Worst => return self.rated(meaning == Meaning::Best, text),
             Meaning::Aggregate(aggregation) => {
                 self.state.aggregate = Some((aggregation, text.to_owned()));
@@ -39,12 +29,8 @@ impl Reader<'_> {
                 self.state.quality = Some(Ranking { index, text: text.to_owned(), candidates: None, is_first: false });
             }
             Meaning::Change => self.state.change = Some(text.to_owned()),
-            Meaning::Season | Meaning::Weekday => return self.vague_time(text, meaning),
-            Meaning::Group => {
-                // The agent of a verb, as in `operated by United`.
-                self.state.groups = !self.is_agent(at);
-                return 1;
-            }
+            Meaning::Season | Meaning::Weekday => return self.vague_time(at, text, meaning),
+            Meaning::Group => return self.group_word(at, text),
             Meaning::Not => {
                 self.state.is_negated = true;
                 self.state.negation = text.to_owned();
@@ -52,6 +38,13 @@ impl Reader<'_> {
             }
             Meaning::Top | Meaning::Bottom => return self.rank(at, text, meaning == Meaning::Top),
             Meaning::Sort => self.state.sorts = true,
+            // The groups follow, and then `by` with the measure.
+            Meaning::RankThings => {
+                self.state.rank = Some(true);
+                self.state.rank_text = text.to_owned();
+                self.state.is_which_group = true;
+                self.state.ranks_things = true;
+            }
             Meaning::Rank => {
                 self.state.sorts = true;
                 self.state.rank = Some(true);
@@ -108,7 +101,13 @@ impl Reader<'_> {
     }
 
     /// Reads a time without fixed bounds, such as `summer`, by a question back. Returns the number of items read.
-    fn vague_time(&mut self, text: &str, meaning: Meaning) -> usize {
+    fn vague_time(&mut self, at: usize, text: &str, meaning: Meaning) -> usize {
+        // `summer, June to August` gives the months itself.
+        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::And | Meaning::Ignore));
+        let next = self.items[at + 1..].iter().find(|item| !is_filler(item));
+        if meaning == Meaning::Season && matches!(next.map(|item| &item.kind), Some(ItemKind::Time(_))) {
+            return self.piece(text, "the time behind it".to_owned(), 0.9);
+        }
         let message = match meaning {
             Meaning::Season => format!("the months of `{text}` are not fixed; write them, as in `from June to August`"),
             _ => format!("`{text}` is not a range of time; a question cannot select weekdays"),

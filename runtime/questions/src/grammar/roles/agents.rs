@@ -1,0 +1,167 @@
+//! Reads `by` after a verb, and the words around a verb that add nothing: `paid by patients`, `new customers registered`.
+
+use std::sync::Arc;
+
+use super::{Candidates, Item, ItemKind, Reader};
+use crate::language::{Direction, Meaning, WordList};
+use crate::members::{MemberEntry, MemberKind};
+use crate::spelling::spelled;
+
+/// The certainty of a time dimension that only shares a word with the question.
+const CERTAINTY_OF_TIME: f64 = 0.8;
+
+impl Reader<'_> {
+    /// Reads `by` or another word before a group. Returns the number of items read.
+    pub(super) fn group_word(&mut self, at: usize, text: &str) -> usize {
+        if let Some(agent) = self.unclear_agent(at) {
+            let message = format!("`{agent}` may be the ones who act, or groups; write `for each` before groups");
+            let choices = self.text_dimensions();
+            self.unclear(&format!("{text} {agent}"), message, choices);
+            return 2;
+        }
+        // The agent of a verb, as in `operated by United`.
+        self.state.groups = !self.is_agent(at);
+        self.state.group_direction = self.direction_of(text);
+        1
+    }
+
+    /// Returns whether `by` at a place introduces the agent of a verb: a value follows, and not a member.
+    fn is_agent(&self, at: usize) -> bool {
+        let is_verb = at > 0 && matches!(self.items[at - 1].kind, ItemKind::Word(Meaning::Verb));
+        let next = self.items.get(at + 1).map(|item| &item.kind);
+        is_verb && matches!(next, Some(ItemKind::Value(_) | ItemKind::Quoted | ItemKind::Unknown))
+    }
+
+    /// Returns the name of things in the plural after a verb with `by`, as in `paid by patients`: no group.
+    fn unclear_agent(&self, at: usize) -> Option<String> {
+        let before = at.checked_sub(1).map(|at| &self.items[at].kind);
+        let next = self.items.get(at + 1).filter(|next| next.is_plural)?;
+        let ItemKind::Member(candidates) = &next.kind else { return None };
+        let is_cube = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Cube;
+        let is_thing = candidates.members.iter().any(is_cube) && self.draft.groups.is_empty();
+        (matches!(before, Some(ItemKind::Word(Meaning::Verb))) && is_thing).then(|| next.text.clone())
+    }
+
+    /// Returns the direction that the words before a group express, as `from each` does.
+    fn direction_of(&self, text: &str) -> Option<Direction> {
+        let stems: Vec<String> = text.split(' ').map(|word| self.language.stem(&word.to_lowercase())).collect();
+        match self.language.phrase(&[stems.first()?]) {
+            Some((1, Meaning::From)) if stems.len() > 1 => Some(Direction::From),
+            Some((1, Meaning::To)) if stems.len() > 1 => Some(Direction::To),
+            _ => None,
+        }
+    }
+
+    /// Reads a verb. Returns the number of items read.
+    pub(super) fn verb(&mut self, at: usize, text: &str) -> usize {
+        if let Some(length) = self.named_time(at, text) {
+            return length;
+        }
+        if let Some(name) = self.time_of_step(at, text) {
+            self.draft.time = Some(Arc::clone(&name));
+            return self.piece(text, format!("the time of {name}"), CERTAINTY_OF_TIME);
+        }
+        self.piece(text, "ignored".to_owned(), 1.0)
+    }
+
+    /// Returns the time dimension that a verb before a step of time names, as in `registered per quarter`.
+    fn time_of_step(&self, at: usize, text: &str) -> Option<Arc<str>> {
+        matches!(self.items.get(at + 1)?.kind, ItemKind::Step(..)).then_some(())?;
+        self.time_with(text)
+    }
+
+    /// Returns the only time dimension of the main cube whose name has the root of a word.
+    fn time_with(&self, text: &str) -> Option<Arc<str>> {
+        let root = |word: &str| self.language.root(&self.language.stem(&word.to_lowercase()));
+        let wanted = root(text);
+        let is_named = |entry: &MemberEntry| {
+            let phrases = entry.phrases.iter().chain(&entry.synonyms);
+            phrases.flat_map(|phrase| spelled(phrase).split(' ').map(root).collect::<Vec<_>>()).any(|own| own == wanted)
+        };
+        let times = self.vocabulary.entries().map(|(_, entry)| entry);
+        let mut found =
+            times.filter(|entry| entry.kind == MemberKind::Time && self.is_of_main_cube(entry) && is_named(entry));
+        let (first, None) = (found.next()?, found.next()) else { return None };
+        Some(Arc::clone(&first.name))
+    }
+
+    /// Returns whether a word such as `new` adds nothing to the things behind it, because a verb says that they begin to
+    /// exist, as in `new customers registered`.
+    pub(super) fn is_redundant(&self, at: usize, text: &str) -> bool {
+        if !self.language.has(WordList::New, &text.to_lowercase()) {
+            return false;
+        }
+        let [Item { kind: ItemKind::Member(_), .. }, Item { text: verb, .. }] =
+            &self.items[(at + 1).min(self.items.len())..(at + 3).min(self.items.len())]
+        else {
+            return false;
+        };
+        self.is_verb(verb) && self.time_with(verb).is_some()
+    }
+
+    fn is_verb(&self, text: &str) -> bool {
+        let stem = self.language.stem(&text.to_lowercase());
+        self.language.phrase(&[&stem]) == Some((1, Meaning::Verb))
+    }
+
+    /// Returns whether a word is a verb directly after the rows that it is about, as in `customers registered`.
+    pub(super) fn is_verb_of_rows(&self, at: usize, text: &str) -> bool {
+        let before = at.checked_sub(1).map(|at| &self.items[at].kind);
+        self.is_verb(text) && matches!(before, Some(ItemKind::Member(_)))
+    }
+
+    /// Compares the age of people, as in `customers over 65`, if their cube has one age. Returns the number of items read.
+    pub(super) fn age(&mut self, at: usize, text: &str, candidates: &Candidates) -> Option<usize> {
+        let next = at + 1 + usize::from(self.items.get(at + 1)?.kind == ItemKind::Word(Meaning::Equals));
+        let comparison = self.items.get(next)?;
+        let ItemKind::Word(meaning) = comparison.kind else { return None };
+        let ItemKind::Number(number, None) = self.items.get(next + 1)?.kind else { return None };
+        let is_member = matches!(self.items.get(next + 2).map(|item| &item.kind), Some(ItemKind::Member(_)));
+        let is_age = (1.0..=MAX_AGE).contains(&number) && !is_member;
+        if !is_age || !self.language.has(WordList::AgeComparisons, &comparison.text.to_lowercase()) {
+            return None;
+        }
+        let index = self.age_of(candidates)?;
+        self.compare((next, next + 2), index, Some(meaning), false, &[(super::DraftValue::Number(number), None)], 0.9);
+        let people = Candidates {
+            members: candidates
+                .members
+                .iter()
+                .copied()
+                .filter(|one| self.vocabulary.entry(*one).kind.is_value())
+                .collect(),
+            ..candidates.clone()
+        };
+        if !self.is_context(at, &people)
+            && let Some(index) = self.pick(text, &people, super::Role::Value)
+        {
+            let name = Arc::clone(&self.vocabulary.entry(index).name);
+            match self.vocabulary.entry(index).kind {
+                MemberKind::Cube => self.state.cube = Some(index),
+                _ => self.add_value(&name),
+            }
+            self.piece(text, format!("measure {name}"), candidates.certainty);
+        }
+        Some(next + 2 - at)
+    }
+
+    /// Returns the only age among the numbers of the cube that a word names.
+    fn age_of(&self, candidates: &Candidates) -> Option<usize> {
+        let cubes = candidates.members.iter().map(|index| self.vocabulary.entry(*index));
+        let cube = cubes.into_iter().find(|entry| entry.kind == MemberKind::Cube)?;
+        let is_age = |index: usize| {
+            let is_word = |phrase: &Arc<str>| self.language.has(WordList::AgeNames, &phrase.to_lowercase());
+            self.vocabulary.entry(index).phrases.iter().any(is_word)
+        };
+        let numbers = self
+            .vocabulary
+            .entries()
+            .filter(|(_, entry)| entry.kind == MemberKind::Number && entry.cube.as_deref() == Some(&*cube.name));
+        let mut found = numbers.map(|(index, _)| index).filter(|index| is_age(*index));
+        let first = found.next()?;
+        found.next().is_none().then_some(first)
+    }
+}
+
+/// The largest number that is an age.
+const MAX_AGE: f64 = 120.0;

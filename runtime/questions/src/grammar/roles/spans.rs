@@ -1,0 +1,85 @@
+//! Reads ranges of time: those that the rows are limited to, compared with, or that are left out.
+
+use std::sync::Arc;
+
+use jiff::civil::Date;
+
+use super::{Comparison, DraftRange, Item, ItemKind, Reader, TimeItem};
+use crate::language::Meaning;
+
+impl Reader<'_> {
+    /// Reads a time, with a word such as `or later` behind it. Returns the number of items read.
+    pub(super) fn time_at(&mut self, at: usize, text: &str, time: TimeItem) -> usize {
+        let end = self.items.get(at + 1).map(|item| &item.kind);
+        let open = |date: Date| Some(Arc::from(date.to_string()));
+        // `in June at least 500 flights` compares a number.
+        let end = end.filter(|_| !self.is_number(at + 2));
+        let range = match (end, time.days) {
+            (Some(ItemKind::Word(Meaning::AtLeast)), Some((first, _))) => DraftRange::Between(open(first), None),
+            (Some(ItemKind::Word(Meaning::AtMost)), Some((_, last))) => DraftRange::Between(None, open(last)),
+            _ => return self.time(at, text, time),
+        };
+        let text = self.text(at, at + 2);
+        1 + self.time(at, &text, TimeItem { range, days: None, ..time })
+    }
+
+    fn time(&mut self, at: usize, text: &str, time: TimeItem) -> usize {
+        self.state.groups = false;
+        let meaning = match &time.range {
+            DraftRange::Words(words) if time.is_dated => {
+                format!("the time {words}, the last one until {}", self.newest)
+            }
+            DraftRange::Words(words) => format!("the time {words}"),
+            DraftRange::Between(start, end) => {
+                let day = |day: &Option<Arc<str>>| day.as_deref().unwrap_or("open").to_owned();
+                format!("the time from {} to {}", day(start), day(end))
+            }
+        };
+        if let DraftRange::Between(Some(start), Some(end)) = &time.range
+            && start > end
+        {
+            self.unclear(text, format!("`{text}` ends before it starts: {start} to {end}"), Vec::new());
+            return 1;
+        }
+        if self.state.is_negated || self.continues_excluded(at) {
+            return self.excluded_time(text, &time);
+        }
+        let is_second = self.state.compares_times && !self.state.ranges.is_empty() && self.draft.compare.is_none();
+        if std::mem::take(&mut self.state.compares) || is_second {
+            self.draft.compare = Some(Comparison::Range(time.range));
+            return self.piece(text, format!("compared with {meaning}"), 1.0);
+        }
+        self.state.ranges.push(time);
+        self.piece(text, meaning, 1.0)
+    }
+
+    /// Returns whether a time continues a list of times that are left out, as in `except in February and March`.
+    fn continues_excluded(&self, at: usize) -> bool {
+        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore));
+        let mut before = self.items[..at].iter().rev().skip_while(is_filler).map(|item| &item.kind);
+        let is_listed = matches!(before.next(), Some(ItemKind::Word(Meaning::And)));
+        self.state.excluded_days.is_some() && is_listed && matches!(before.next(), Some(ItemKind::Time(_)))
+    }
+
+    /// Leaves out a range of time, as in `excluding February`. Returns the number of items read.
+    fn excluded_time(&mut self, text: &str, time: &TimeItem) -> usize {
+        self.state.is_negated = false;
+        let before = self.state.excluded_days.take();
+        let days = match (before, time.days) {
+            (None, Some(days)) => Some(days),
+            (Some((first, end)), Some((start, last))) if end.tomorrow().is_ok_and(|day| day == start) => {
+                Some((first, last))
+            }
+            _ => None,
+        };
+        self.state.excluded_days = days;
+        let Some((first, last)) = days else {
+            let message =
+                format!("`{text}` is left out, but a question leaves out one range with a first and a last day");
+            self.unclear(text, message, Vec::new());
+            return 1;
+        };
+        self.draft.excluded = Some((first.to_string().into(), last.to_string().into()));
+        self.piece(text, format!("without the time from {first} to {last}"), 0.9)
+    }
+}

@@ -57,6 +57,10 @@ class WorkspaceEdit {
   set(uri, edits) {
     this.edits.set(uri.toString(), [...(this.edits.get(uri.toString()) ?? []), ...edits]);
   }
+
+  replace(uri, range, newText) {
+    this.set(uri, [{ range, newText }]);
+  }
 }
 
 class TestEventEmitter {

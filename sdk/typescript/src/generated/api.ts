@@ -336,9 +336,9 @@ export interface components {
             pre_aggregation: string;
             /**
              * Format: uint
-             * @description The number of tables.
+             * @description The number of tables; for callers from whom no rows of the cube are hidden.
              */
-            tables: number;
+            tables?: number | null;
             /**
              * Format: uint64
              * @description The rows of the tables; for `admin`.

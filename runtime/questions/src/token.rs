@@ -73,11 +73,13 @@ pub(crate) fn tokens(question: &str, language: &Language) -> Result<Vec<Token>, 
         } else if matches!(c, ',' | ';') {
             found.push(token(c.to_string(), TokenKind::Comma, language));
             at += 1;
-        } else if c.is_alphanumeric() {
-            let length = word_length(&text[at..]);
-            let word: String = text[at..at + length].iter().filter(|c| **c != ',').collect();
-            found.extend(words(&word, language));
-            at += length;
+        } else if c.is_alphanumeric() || is_minus(&text, at, found.last()) {
+            let sign = usize::from(!c.is_alphanumeric());
+            let length = word_length(&text[at + sign..]);
+            let word: String = text[at + sign..at + sign + length].iter().filter(|c| **c != ',').collect();
+            let words = words(&word, language);
+            found.extend(if sign == 1 { negated(words) } else { words });
+            at += sign + length;
         } else {
             // A percent sign after a space belongs to the number before it.
             if c == '%' {
@@ -93,6 +95,32 @@ pub(crate) fn tokens(question: &str, language: &Language) -> Result<Vec<Token>, 
         return Err(QuestionError::Empty);
     }
     Ok(found)
+}
+
+/// Returns whether a character is the sign of the number behind it, and not a dash between two numbers.
+fn is_minus(text: &[char], at: usize, before: Option<&Token>) -> bool {
+    let is_number = |token: &Token| matches!(token.kind, TokenKind::Number(_) | TokenKind::Percent(_));
+    let begins = at == 0 || matches!(text[at - 1], ' ' | '(' | '<' | '>' | '=');
+    matches!(text[at], '-' | '\u{2212}')
+        && begins
+        && text.get(at + 1).is_some_and(char::is_ascii_digit)
+        && !before.is_some_and(is_number)
+}
+
+/// Returns the tokens with the opposite of the number that they begin with. Other tokens, such as those of a date, have
+/// no sign.
+fn negated(mut tokens: Vec<Token>) -> Vec<Token> {
+    if let Some(first) = tokens.first_mut() {
+        match &mut first.kind {
+            TokenKind::Number(number) | TokenKind::Percent(number) => {
+                *number = -*number;
+                first.text.insert(0, '-');
+                first.lower.insert(0, '-');
+            }
+            TokenKind::Word | TokenKind::Quoted | TokenKind::Comma => {}
+        }
+    }
+    tokens
 }
 
 /// Returns the tokens of a run of characters without spaces.

@@ -60,6 +60,8 @@ pub(crate) enum Meaning {
     /// A season, which has no fixed months.
     Season,
     Weekday,
+    /// A calculation that only a measure of the project can make, such as `cumulative`.
+    Calculation,
     /// A word that holds a sentence together, such as `the`.
     Ignore,
     /// A verb that adds nothing to the members around it, such as `have` and `go`.

@@ -6,7 +6,7 @@ use super::{Direction, Language, Meaning, NamedDay, Superlative, WordList};
 use crate::draft::{Aggregation, Desired};
 
 /// The keys of the lists whose phrases have one meaning each.
-pub(super) const MEANINGS: [(&str, Meaning); 71] = [
+pub(super) const MEANINGS: [(&str, Meaning); 72] = [
     ("group", Meaning::Group),
     ("and", Meaning::And),
     ("top", Meaning::Top),
@@ -56,6 +56,7 @@ pub(super) const MEANINGS: [(&str, Meaning); 71] = [
     ("change", Meaning::Change),
     ("seasons", Meaning::Season),
     ("weekdays", Meaning::Weekday),
+    ("calculations", Meaning::Calculation),
     ("ignore", Meaning::Ignore),
     ("verbs", Meaning::Verb),
     ("percent", Meaning::Percent),

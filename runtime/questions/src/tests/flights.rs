@@ -185,6 +185,12 @@ const QUESTIONS: &[(&str, &str)] = &[
         "flights.punctuality by flights.origin where airlines.name notEquals JetBlue Airways",
     ),
     ("on-time rate in summer", "? summer"),
+    ("running total of flights by month", "? running total of"),
+    ("total distance flown to date", "? to date"),
+    ("95th percentile of departure delay by carrier", "? 95th"),
+    ("flights with departure delay below -5 minutes", "flights.count where flights.departure_delay lt -5"),
+    ("flights with departure delay over \u{2212}5", "flights.count where flights.departure_delay gt -5"),
+    ("flights with departure delay between -10 and -5", "flights.count where flights.departure_delay between -10,-5"),
     ("flights on Mondays", "? Mondays"),
     // Comparisons of periods.
     (

@@ -30,6 +30,11 @@ impl Reader<'_> {
             }
             Meaning::Change => self.state.change = Some(text.to_owned()),
             Meaning::Season | Meaning::Weekday => return self.vague_time(at, text, meaning),
+            Meaning::Calculation => {
+                let message = format!("a question cannot calculate `{text}`; a measure of the project can");
+                self.unclear(text, message, Vec::new());
+                return 1;
+            }
             Meaning::Group => return self.group_word(at, text),
             Meaning::Not => {
                 self.state.is_negated = true;

@@ -34,6 +34,14 @@ pub enum ColumnUse {
     Aggregate,
 }
 
+/// A part of what a measure or a metric is computed from.
+enum Within<'s> {
+    Measure(MeasureId),
+    Aggregate(&'s Aggregate),
+    /// The `cube.member` of a metric's filter, which may have a granularity.
+    Filter(&'s str),
+}
+
 /// One caller's view of a model.
 #[derive(Debug)]
 pub struct Access<'a> {
@@ -265,13 +273,22 @@ impl<'a> Access<'a> {
 
     /// Returns whether every measure that a measure refers to exists for the caller.
     pub fn sees_parts(&self, id: MeasureId) -> bool {
-        self.denied.is_empty() || self.sees_all(vec![SqlPart::Measure(id)])
+        let sees = |within: Within<'_>| match within {
+            Within::Measure(id) => self.sees(Member::Measure(id)),
+            Within::Aggregate(_) | Within::Filter(_) => true,
+        };
+        self.denied.is_empty() || self.all_within(SqlPart::Measure(id), sees)
     }
 
     /// Returns whether a metric exists for the caller: it refers to no denied measure, filters by no denied dimension,
     /// and reads no column behind one. A metric that reads masked columns exists.
     pub fn sees_metric(&self, id: MetricId) -> bool {
-        self.denied.is_empty() || self.sees_all(vec![SqlPart::Metric(id)]) && self.reads_no_denied_column(id)
+        let exists = |within: Within<'_>| match within {
+            Within::Measure(id) => self.sees(Member::Measure(id)),
+            Within::Aggregate(aggregate) => !self.aggregates_denied_column(aggregate),
+            Within::Filter(member) => !self.filters_by_denied(member),
+        };
+        self.denied.is_empty() || self.all_within(SqlPart::Metric(id), exists)
     }
 
     /// Returns whether every member that a rollup stores exists for the caller.
@@ -309,41 +326,11 @@ impl<'a> Access<'a> {
     }
 
     fn offers_all(&self, part: SqlPart) -> bool {
-        if !self.sees_all(vec![part.clone()]) {
-            return false;
-        }
-        let (mut open, mut measures, mut metrics) = (vec![part], HashSet::new(), HashSet::new());
-        while let Some(part) = open.pop() {
-            let snippet = match &part {
-                SqlPart::Measure(id) if self.is_closed(self.model.cube(id.cube)) => return false,
-                SqlPart::Measure(id) if measures.insert(*id) => match &self.model.measure(*id).kind {
-                    MeasureKind::Number(snippet) => snippet,
-                    MeasureKind::Aggregate(aggregate)
-                    | MeasureKind::RunningTotal { aggregate, .. }
-                    | MeasureKind::Rolling { aggregate, .. } => {
-                        if self.opens_aggregate(aggregate) {
-                            continue;
-                        }
-                        return false;
-                    }
-                },
-                SqlPart::Metric(id) if metrics.insert(*id) => {
-                    let metric = self.model.metric(*id);
-                    if !metric.filters.iter().all(|filter| self.opens_filter(&filter.member)) {
-                        return false;
-                    }
-                    &metric.body
-                }
-                SqlPart::Aggregate(aggregate) if !self.opens_aggregate(aggregate) => return false,
-                _ => continue,
-            };
-            snippet.for_each(&mut |part| {
-                if let SqlPart::Measure(_) | SqlPart::Metric(_) | SqlPart::Aggregate(_) = part {
-                    open.push(part.clone());
-                }
-            });
-        }
-        true
+        self.all_within(part, |within| match within {
+            Within::Measure(id) => self.sees(Member::Measure(id)) && !self.is_closed(self.model.cube(id.cube)),
+            Within::Aggregate(aggregate) => self.opens_aggregate(aggregate),
+            Within::Filter(member) => self.opens_filter(member),
+        })
     }
 
     fn opens_aggregate(&self, aggregate: &Aggregate) -> bool {
@@ -357,51 +344,10 @@ impl<'a> Access<'a> {
     /// Returns whether the caller may use a metric with a filter on this member. Filters compare raw values, so a mask
     /// closes the metric as well.
     fn opens_filter(&self, name: &str) -> bool {
-        let mut parts = name.split('.');
-        let cube = parts.next().and_then(|cube| self.model.cube_named(cube));
-        match cube.zip(parts.next()).and_then(|(cube, member)| cube.member(member)) {
+        match self.filtered(name) {
             Some(Member::Dimension(id)) => self.mask(id).is_none() && self.opens_dimension(id),
             _ => true,
         }
-    }
-
-    /// Returns whether no aggregate and no filter of a metric, or of the metrics in it, reads a denied dimension or a
-    /// column behind one.
-    fn reads_no_denied_column(&self, id: MetricId) -> bool {
-        if self.denied_columns.is_empty() {
-            return true;
-        }
-        let (mut open, mut measures, mut metrics) = (vec![SqlPart::Metric(id)], HashSet::new(), HashSet::new());
-        while let Some(part) = open.pop() {
-            let snippet = match &part {
-                SqlPart::Measure(id) if measures.insert(*id) => match &self.model.measure(*id).kind {
-                    MeasureKind::Number(snippet) => snippet,
-                    MeasureKind::Aggregate(aggregate)
-                    | MeasureKind::RunningTotal { aggregate, .. }
-                    | MeasureKind::Rolling { aggregate, .. } => {
-                        if self.aggregates_denied_column(aggregate) {
-                            return false;
-                        }
-                        continue;
-                    }
-                },
-                SqlPart::Metric(id) if metrics.insert(*id) => {
-                    let metric = self.model.metric(*id);
-                    if metric.filters.iter().any(|filter| self.filters_by_denied(&filter.member)) {
-                        return false;
-                    }
-                    &metric.body
-                }
-                SqlPart::Aggregate(aggregate) if self.aggregates_denied_column(aggregate) => return false,
-                _ => continue,
-            };
-            snippet.for_each(&mut |part| {
-                if let SqlPart::Measure(_) | SqlPart::Metric(_) | SqlPart::Aggregate(_) = part {
-                    open.push(part.clone());
-                }
-            });
-        }
-        true
     }
 
     fn aggregates_denied_column(&self, aggregate: &Aggregate) -> bool {
@@ -414,11 +360,16 @@ impl<'a> Access<'a> {
         is_denied
     }
 
+    /// Returns the member of a metric's filter.
+    fn filtered(&self, name: &str) -> Option<Member> {
+        let mut parts = name.split('.');
+        let cube = self.model.cube_named(parts.next()?)?;
+        cube.member(parts.next()?)
+    }
+
     /// Returns whether a metric's filter on this member compares a denied dimension or a column behind one.
     fn filters_by_denied(&self, name: &str) -> bool {
-        let mut parts = name.split('.');
-        let cube = parts.next().and_then(|cube| self.model.cube_named(cube));
-        match cube.zip(parts.next()).and_then(|(cube, member)| cube.member(member)) {
+        match self.filtered(name) {
             Some(member @ Member::Dimension(id)) => {
                 !self.sees(member) || self.reads_denied_column(&self.model.dimension(id).sql)
             }
@@ -426,23 +377,36 @@ impl<'a> Access<'a> {
         }
     }
 
-    fn sees_all(&self, mut open: Vec<SqlPart>) -> bool {
-        let (mut measures, mut metrics) = (HashSet::new(), HashSet::new());
+    /// Returns whether `allows` is true for all that a measure or a metric is computed from, directly or through others.
+    fn all_within(&self, part: SqlPart, allows: impl Fn(Within<'_>) -> bool) -> bool {
+        let (mut open, mut measures, mut metrics) = (vec![part], HashSet::new(), HashSet::new());
         while let Some(part) = open.pop() {
-            let snippet = match part {
-                SqlPart::Measure(id) if !self.sees(Member::Measure(id)) => return false,
-                SqlPart::Measure(id) if measures.insert(id) => match &self.model.measure(id).kind {
-                    MeasureKind::Number(snippet) => snippet,
-                    _ => continue,
+            let (is_allowed, snippet) = match &part {
+                SqlPart::Measure(id) if measures.insert(*id) => match &self.model.measure(*id).kind {
+                    MeasureKind::Number(snippet) => (allows(Within::Measure(*id)), Some(snippet)),
+                    MeasureKind::Aggregate(aggregate)
+                    | MeasureKind::RunningTotal { aggregate, .. }
+                    | MeasureKind::Rolling { aggregate, .. } => {
+                        (allows(Within::Measure(*id)) && allows(Within::Aggregate(aggregate)), None)
+                    }
                 },
-                SqlPart::Metric(id) if metrics.insert(id) => &self.model.metric(id).body,
-                _ => continue,
-            };
-            snippet.for_each(&mut |part| {
-                if let SqlPart::Measure(_) | SqlPart::Metric(_) = part {
-                    open.push(part.clone());
+                SqlPart::Metric(id) if metrics.insert(*id) => {
+                    let metric = self.model.metric(*id);
+                    (metric.filters.iter().all(|filter| allows(Within::Filter(&filter.member))), Some(&metric.body))
                 }
-            });
+                SqlPart::Aggregate(aggregate) => (allows(Within::Aggregate(aggregate)), None),
+                _ => (true, None),
+            };
+            if !is_allowed {
+                return false;
+            }
+            if let Some(snippet) = snippet {
+                snippet.for_each(&mut |part| {
+                    if let SqlPart::Measure(_) | SqlPart::Metric(_) | SqlPart::Aggregate(_) = part {
+                        open.push(part.clone());
+                    }
+                });
+            }
         }
         true
     }

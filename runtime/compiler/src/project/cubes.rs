@@ -236,14 +236,22 @@ fn measure_type(fields: &mut Fields) -> Option<MeasureType> {
     let is_sample = fields.boolean("sample", false);
     let is_approximate = fields.boolean("approximate", false);
     use AggregateFunction::{Percentile, StdDev, Variance};
+    // Without a type, the keys that the measure may have are unknown.
+    let word = ty.map(MeasureWord::Type).or_else(|| fields.likely_choice("type", &MEASURE_TYPES));
+    if let Some(word) = word {
+        let function = match word {
+            MeasureWord::Type(MeasureType::Aggregate(function)) => Some(function),
+            MeasureWord::Type(_) | MeasureWord::Percentile => None,
+        };
+        let has_spread = matches!(function, Some(StdDev(_) | Variance(_)));
+        let has_precision = word == MeasureWord::Percentile || matches!(function, Some(Percentile(..)));
+        misplaced(fields, "sample", "a stddev or a variance", has_spread);
+        misplaced(fields, "approximate", "a median or a percentile", has_precision);
+    }
     let function = match ty? {
         MeasureType::Aggregate(function) => Some(function),
         _ => None,
     };
-    let (has_spread, has_precision) =
-        (matches!(function, Some(StdDev(_) | Variance(_))), matches!(function, Some(Percentile(..))));
-    misplaced(fields, "sample", "a stddev or a variance", has_spread);
-    misplaced(fields, "approximate", "a median or a percentile", has_precision);
     Some(match function {
         Some(StdDev(_)) if is_sample => MeasureType::Aggregate(StdDev(Spread::Sample)),
         Some(Variance(_)) if is_sample => MeasureType::Aggregate(Variance(Spread::Sample)),
@@ -281,13 +289,12 @@ fn plain_measure_type(fields: &mut Fields) -> Option<MeasureType> {
                 return Some(MeasureType::Aggregate(function));
             }
             None => {
-                let message = format!("`percentile` of {} is `{}`, which is not a share", fields.what(), text.value);
-                (
-                    Code::WrongValue,
-                    message,
-                    "write a number from 0 to 1 with at most six places, such as 0.95",
-                    text.span(),
-                )
+                let message = format!(
+                    "`percentile` of {} is `{}`, which is not a number from 0 to 1 with at most six places",
+                    fields.what(),
+                    text.value
+                );
+                (Code::WrongValue, message, "write the share of values below it, such as 0.95", text.span())
             }
         },
         (MeasureWord::Percentile, None) => {

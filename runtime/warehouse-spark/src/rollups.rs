@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use terrane_app::ports::rollup_tables::{BuiltTable, NewRollupTable, RollupPlace, RollupTableError, RollupTables};
-use terrane_app::ports::rollup_totals::compare;
+use terrane_app::ports::rollup_totals::compare_unchanged;
 use terrane_app::ports::warehouse::{ResultSet, Statement, WarehouseError};
 
 use crate::builder::{count, drop_table, make_schema};
@@ -121,10 +121,9 @@ async fn attempt(
     let checked = async {
         let stored = rows(writer, &table.totals.stored).await?;
         let after = rows(writer, &table.totals.base).await?;
-        if compare(columns, &before, &after).is_err() {
+        if !compare_unchanged(columns, &before, &after, &stored)? {
             return Ok(None);
         }
-        compare(columns, &after, &stored)?;
         let rows = count(writer, relation).await?;
         Ok(Some(BuiltTable { rows, bytes: size(writer, relation).await }))
     };

@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use sqlx::mysql::MySqlConnection;
 use sqlx::{AssertSqlSafe, Executor as _};
 use terrane_app::ports::rollup_tables::{BuiltTable, NewRollupTable, RollupPlace, RollupTableError, RollupTables};
-use terrane_app::ports::rollup_totals::compare;
+use terrane_app::ports::rollup_totals::compare_unchanged;
 use terrane_app::ports::warehouse::WarehouseError;
 
 use super::{FAILED, Server};
@@ -129,10 +129,9 @@ async fn attempt(
     let checked = async {
         let stored = all_rows(server, connection, &table.totals.stored).await?;
         let after = all_rows(server, connection, &table.totals.base).await?;
-        if compare(columns, &before, &after).is_err() {
+        if !compare_unchanged(columns, &before, &after, &stored)? {
             return Ok(None);
         }
-        compare(columns, &after, &stored)?;
         for index in indexes(table, &relation, quoted) {
             run(connection, &index).await.map_err(|error| FAILED.because(&error))?;
         }

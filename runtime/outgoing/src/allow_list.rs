@@ -1,7 +1,8 @@
 //! The operator's list of non-public hosts and networks that requests may go to.
 //!
 //! In: the entries of `security.outgoing.allow`, each with an optional port. Out: an [`AllowList`], which decides about a
-//! host, its address and a port. A listed host may be on this machine or in a private network. [`AddressClass::Forbidden`] addresses stay forbidden.
+//! host, its address and a port. A listed host may be on this machine or in a private network.
+//! [`AddressClass::Forbidden`] addresses stay forbidden.
 
 use std::net::IpAddr;
 

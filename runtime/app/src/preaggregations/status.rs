@@ -1,7 +1,8 @@
 //! The state of each rollup, as a caller may see it.
 //!
 //! In: the served project, publications and builds. Out: a [`RollupStatus`] for each rollup of the cubes that the
-//! caller may see. Tables are left out for callers from whom rows are hidden. Not here: formats, and the selection of values that only administrators see.
+//! caller may see. Tables are left out for callers from whom rows are hidden. Not here: formats, and the selection of
+//! values that only administrators see.
 
 use std::collections::HashMap;
 

@@ -17,8 +17,16 @@ async fn init_runs_in_each_session() {
     let Some(server) = Server::start() else { return };
     let init = vec!["CREATE OR REPLACE TEMPORARY VIEW three AS SELECT * FROM range(3)".to_owned()];
     let spark = connect(&SparkSettings { init, ..settings(&server.url()) }).await.unwrap();
-    let both = tokio::join!(ask(&spark, "SELECT * FROM three"), ask(&spark, "SELECT * FROM three"));
-    assert_eq!((count(&both.0.unwrap()), count(&both.1.unwrap())), (3, 3));
+    // The open stream occupies the first session, so the other query needs a second one.
+    let many = "SELECT many.id FROM three CROSS JOIN range(1000000) AS many";
+    let mut stream = spark.stream(Statement::plain(many), LIMIT).await.unwrap();
+    assert_eq!(count(&ask(&spark, "SELECT * FROM three").await.unwrap()), 3);
+    let mut rows = 0;
+    while let Some(batch) = stream.next().await {
+        rows += batch.unwrap().num_rows();
+    }
+    assert_eq!(rows, 3_000_000);
+    drop(stream);
     let connections = spark.connections().unwrap();
     assert_eq!((connections.active, connections.idle, connections.failed), (0, 2, 0));
 }

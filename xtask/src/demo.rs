@@ -20,6 +20,7 @@ use crate::http;
 
 const PROJECT: &str = "examples/flights";
 const DEFAULT_PORT: u16 = 8000;
+const LOG_LEVEL: &str = "SERVICE_LOG_LEVEL";
 const QUERY: &str = r#"{"metrics":["flights.count","on_time_rate"],"dimensions":["airlines.name"],"order_by":[{"field":"flights.count","direction":"desc"}],"limit":5}"#;
 
 const READY_LIMIT: Duration = Duration::from_secs(60);
@@ -82,6 +83,7 @@ pub(crate) fn run(context: &Context, arguments: &DemoArguments) -> Result<ExitCo
         checked?;
         return Ok(exit_code(status));
     }
+    println!("The log shows warnings only; `{LOG_LEVEL}=INFO cargo xtask demo` shows each request.");
     println!("Ctrl-C stops the server.\n");
     serve(&mut server, &interrupted)
 }
@@ -92,6 +94,10 @@ fn start(context: &Context, port: u16) -> Result<Child> {
     command.current_dir(&context.root).args(["serve", PROJECT]);
     if port != DEFAULT_PORT {
         command.args(["--port", &port.to_string()]);
+    }
+    // Lines of requests would move the examples off the terminal.
+    if std::env::var_os(LOG_LEVEL).is_none() {
+        command.env(LOG_LEVEL, "WARNING");
     }
     // The server has its own process group. Ctrl-C in the terminal therefore reaches only this program, which then
     // stops the server as a supervisor would.

@@ -23,8 +23,9 @@ use terrane_compiler::Access;
 use terrane_compiler::query::SemanticQuery;
 use terrane_questions::{Clarification, Interpretation, KnownValues, Language, QuestionError, Vocabulary, read};
 
+use crate::blocking::over_rows;
 use crate::domain::{QueryKind, RequestContext};
-use crate::ports::language_model::{ModelQuestion, OfferedValue};
+use crate::ports::language_model::{ModelQuestion, OfferedMember, OfferedValue};
 use crate::query::{Answer, QueryRunError, QueryService, QuerySession};
 use crate::search::{ArtifactText, SearchService};
 
@@ -138,28 +139,28 @@ impl QuestionService {
 
     /// Interprets a question by the grammar. Also returns the values that were looked up.
     async fn by_grammar(&self, asked: &QuestionInput<'_>) -> Result<(QuestionAnswer, KnownValues), AskError> {
-        let &QuestionInput { question, language, request, session, access, artifacts } = asked;
-        let vocabulary = Vocabulary::new(vocabulary::entries(access, artifacts), language);
+        let &QuestionInput { request, session, access, .. } = asked;
+        let grammar = Grammar::new(asked).await;
         let today = session.now().date();
-        let mut values = KnownValues::default();
-        let mut reading = read(&question.text, &vocabulary, &values, language, today)?;
+        let mut values = Arc::<KnownValues>::default();
+        let mut reading = grammar.read(&values, today).await?;
         let context = request.with_kind(QueryKind::Rest);
         let lookups = Lookups { session: &self.queries.session(&context), access };
         if !reading.lookups.is_empty() {
-            values = lookups.values(&reading).await?;
-            reading = read(&question.text, &vocabulary, &values, language, today)?;
+            values = Arc::new(lookups.values(&reading).await?);
+            reading = grammar.read(&values, today).await?;
         }
         if reading.is_dated
             && let Some(newest) = lookups.newest(&reading).await?
         {
-            reading = read(&question.text, &vocabulary, &values, language, newest.min(today))?;
+            reading = grammar.read(&values, newest.min(today)).await?;
         }
         let answer = if reading.clarifications.is_empty() {
             self.compiled(session, access, reading).await?
         } else {
             QuestionAnswer::of_grammar(None, reading)
         };
-        Ok((answer, values))
+        Ok((answer, Arc::unwrap_or_clone(values)))
     }
 
     /// Adds the rows of the query, if the caller requests them.
@@ -202,6 +203,35 @@ impl QuestionService {
     }
 }
 
+/// The grammar with the words of a question and the members that its caller may see. In a project with many members,
+/// the work is done on a thread of its own.
+struct Grammar {
+    text: Arc<str>,
+    vocabulary: Arc<Vocabulary>,
+    language: &'static Language,
+    members: u64,
+}
+
+impl Grammar {
+    async fn new(asked: &QuestionInput<'_>) -> Self {
+        let &QuestionInput { question, language, request, session, artifacts, .. } = asked;
+        let members = artifacts.len() as u64;
+        let (snapshot, caller, artifacts) = (session.shared_snapshot(), request.caller.clone(), artifacts.to_vec());
+        let vocabulary = over_rows(members, move || {
+            let access = Access::of(&snapshot.model, &caller);
+            Vocabulary::new(vocabulary::entries(&access, &artifacts), language)
+        });
+        let text = question.text.as_str().into();
+        Grammar { text, vocabulary: Arc::new(vocabulary.await), language, members }
+    }
+
+    async fn read(&self, values: &Arc<KnownValues>, today: jiff::civil::Date) -> Result<Interpretation, QuestionError> {
+        let (text, vocabulary, values) = (Arc::clone(&self.text), Arc::clone(&self.vocabulary), Arc::clone(values));
+        let language = self.language;
+        over_rows(self.members, move || read(&text, &vocabulary, &values, language, today)).await
+    }
+}
+
 /// Returns whether the model is asked about a question after the grammar interpreted it.
 fn is_asked(model: &ModelReader, method: Method, by_grammar: &QuestionAnswer) -> bool {
     match method {
@@ -211,6 +241,17 @@ fn is_asked(model: &ModelReader, method: Method, by_grammar: &QuestionAnswer) ->
     }
 }
 
+/// Returns the members that are offered to the model.
+async fn offered(asked: &QuestionInput<'_>, limit: usize) -> Vec<OfferedMember> {
+    let &QuestionInput { question, request, session, artifacts, .. } = asked;
+    let (snapshot, caller, artifacts) = (session.shared_snapshot(), request.caller.clone(), artifacts.to_vec());
+    let text = question.text.clone();
+    over_rows(artifacts.len() as u64, move || {
+        vocabulary::offered(&Access::of(&snapshot.model, &caller), &artifacts, &text, limit)
+    })
+    .await
+}
+
 /// Interprets a question by the model. If the model has no answer, the grammar's answer is returned.
 async fn by_model(
     model: &ModelReader,
@@ -218,10 +259,10 @@ async fn by_model(
     values: KnownValues,
     mut by_grammar: QuestionAnswer,
 ) -> Result<QuestionAnswer, AskError> {
-    let &QuestionInput { question, request, session, access, artifacts, language } = asked;
+    let &QuestionInput { question, request, session, language, .. } = asked;
     let settings = model.settings();
     let values = values.values.into_iter().filter(|_| settings.sends_values);
-    let members = vocabulary::offered(access, artifacts, &question.text, settings.max_members);
+    let members = offered(asked, settings.max_members).await;
     let asked = ModelQuestion {
         text: question.text.as_str().into(),
         language: language.code().into(),

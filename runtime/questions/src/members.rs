@@ -110,6 +110,8 @@ pub struct SearchedWord {
 #[derive(Debug)]
 pub struct Vocabulary {
     entries: Vec<MemberEntry>,
+    /// The index of the first entry with each name.
+    indexes: HashMap<Arc<str>, usize>,
     /// The phrases of all members, by their first stem.
     phrases: HashMap<String, Vec<Phrase>>,
     /// The members that have a phrase with this stem.
@@ -154,6 +156,7 @@ impl Vocabulary {
     pub fn new(entries: Vec<MemberEntry>, language: &Language) -> Self {
         let mut vocabulary = Vocabulary {
             units: units::named(&entries, language),
+            indexes: entries.iter().enumerate().rev().map(|(index, entry)| (Arc::clone(&entry.name), index)).collect(),
             entries: units::completed(entries, language),
             phrases: HashMap::new(),
             by_stem: HashMap::new(),
@@ -162,8 +165,9 @@ impl Vocabulary {
             joined: HashMap::new(),
             directions: HashMap::new(),
         };
+        // Members are added in ascending order, so a list that contains a member ends with it.
         let add = |of: &mut Vec<usize>, member: usize| {
-            if !of.contains(&member) {
+            if of.last() != Some(&member) {
                 of.push(member);
             }
         };
@@ -195,7 +199,8 @@ impl Vocabulary {
                 let is_shorter = shorter.len() > 1 && shorter.len() < stems.len();
                 for stems in [Some(stems), is_shorter.then_some(shorter)].into_iter().flatten() {
                     let of_first = vocabulary.phrases.entry(stems[0].clone()).or_default();
-                    if !of_first.iter().any(|known| known.stems == stems && known.member == member) {
+                    let mut own = of_first.iter().rev().take_while(|known| known.member == member);
+                    if !own.any(|known| known.stems == stems) {
                         of_first.push(Phrase { stems, member, is_synonym, is_name: number == 0 });
                     }
                 }
@@ -269,7 +274,7 @@ impl Vocabulary {
 
     /// Returns the index of a member.
     pub(crate) fn index_of(&self, name: &str) -> Option<usize> {
-        self.entries.iter().position(|entry| *entry.name == *name)
+        self.indexes.get(name).copied()
     }
 
     /// Returns the entry of a cube.
@@ -308,7 +313,8 @@ impl Vocabulary {
         let mut length = 1;
         for stem in stems[1..].iter().take(MAX_WORDS - 1) {
             let Some(others) = self.by_stem.get(*stem) else { break };
-            let both: Vec<usize> = members.iter().copied().filter(|member| others.contains(member)).collect();
+            let both: Vec<usize> =
+                members.iter().copied().filter(|member| others.binary_search(member).is_ok()).collect();
             if both.is_empty() {
                 break;
             }

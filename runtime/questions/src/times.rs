@@ -4,7 +4,9 @@
 //! without a year is the last one that began at the date of the newest data, or at today's date if the data is newer or
 //! unknown. In a range or a comparison, it gets the year of the other month.
 
-use jiff::civil::{Date, Weekday};
+use std::sync::Arc;
+
+use jiff::civil::{Date, ISOWeekDate, Weekday};
 
 use crate::draft::DraftRange;
 use crate::language::{Language, Meaning, NamedDay};
@@ -21,6 +23,8 @@ pub(crate) struct FoundTime {
     pub(crate) year: Option<i16>,
     /// True if the date of the newest data decided on the year.
     pub(crate) is_dated: bool,
+    /// True for a range such as `the previous month`, which follows the time that it is compared with.
+    pub(crate) is_previous: bool,
 }
 
 /// Returns the granularity that a word such as `daily` groups by.
@@ -70,6 +74,9 @@ pub(crate) fn range(tokens: &[Token], calendar: Calendar<'_>, before: Option<i16
                 Some(words(length + inner, format!("this {named}")))
             }
             Meaning::Last => return last(tokens, length, calendar),
+            Meaning::Previous => {
+                return last(tokens, length, calendar).map(|found| FoundTime { is_previous: true, ..found });
+            }
             Meaning::Since | Meaning::From | Meaning::Between => return two_ended(tokens, length, meaning, calendar),
             Meaning::Until | Meaning::Before | Meaning::After => return one_ended(tokens, length, meaning, calendar),
             _ => None,
@@ -77,6 +84,9 @@ pub(crate) fn range(tokens: &[Token], calendar: Calendar<'_>, before: Option<i16
         if found.is_some() {
             return found;
         }
+    }
+    if let Some(found) = tokens.first().and_then(|token| hour_or_minute(&token.lower)) {
+        return Some(found);
     }
     let (found, length) = moment(tokens, language)?;
     // `June to August`
@@ -97,13 +107,14 @@ fn stems(tokens: &[Token]) -> Vec<&str> {
 }
 
 fn words(length: usize, words: String) -> FoundTime {
-    FoundTime { length, range: DraftRange::Words(words.into()), days: None, year: None, is_dated: false }
+    let range = DraftRange::Words(words.into());
+    FoundTime { length, range, days: None, year: None, is_dated: false, is_previous: false }
 }
 
 fn between(length: usize, first: Option<Date>, last: Option<Date>) -> FoundTime {
     let text = |date: Date| date.to_string().into();
     let range = DraftRange::Between(first.map(text), last.map(text));
-    FoundTime { length, range, days: first.zip(last), year: None, is_dated: false }
+    FoundTime { length, range, days: first.zip(last), year: None, is_dated: false, is_previous: false }
 }
 
 fn of_span(length: usize, span: Span) -> FoundTime {
@@ -224,6 +235,8 @@ enum Part {
     Day(i8, i8),
     /// The month, and its first and last day.
     Days(i8, i8, i8),
+    /// An ISO week.
+    Week(i8),
     Named(NamedDay),
 }
 
@@ -253,6 +266,11 @@ impl Part {
             Part::Days(month, first, last) => {
                 let (first, last) = (Date::new(year, month, first).ok()?, Date::new(year, month, last).ok()?);
                 Some(Span { words: None, first, last })
+            }
+            Part::Week(week) => {
+                let first = ISOWeekDate::new(year, week, Weekday::Monday).ok()?.date();
+                let last = ISOWeekDate::new(year, week, Weekday::Sunday).ok()?.date();
+                Some(Span { words: Some(format!("{year}-W{week:02}")), first, last })
             }
             Part::Named(NamedDay::Fixed(month, number)) => day(Date::new(year, month, number).ok()?),
             Part::Named(NamedDay::Weekday(month, nth, weekday)) => {
@@ -481,7 +499,7 @@ fn day_number(text: &str) -> Option<i8> {
 
 /// Returns whether a single word is a time.
 pub(crate) fn is_word(text: &str) -> bool {
-    abbreviated(text).is_some() || written(text).is_some()
+    abbreviated(text).is_some() || written(text).is_some() || hour_or_minute(text).is_some()
 }
 
 fn year(text: &str) -> Option<i16> {
@@ -501,7 +519,19 @@ fn abbreviated(text: &str) -> Option<Part> {
     })
 }
 
-/// Parses a time in digits: `2013`, `2013-Q2`, `2013-02` and `2013-02-08`.
+/// Parses an hour or a minute, such as `2013-02-08T15` and `2013-02-08T15:30`, or an instant, such as
+/// `2013-02-08T15:30:00Z`. The range consists of this time alone.
+fn hour_or_minute(text: &str) -> Option<FoundTime> {
+    let (day, time) = text.split_once('t')?;
+    let date: Date = day.parse().ok().filter(|_| day.len() == 10)?;
+    let is_time =
+        time.len() >= 2 && time.chars().all(|c| c.is_ascii_digit() || matches!(c, ':' | '.' | '+' | '-' | 'z'));
+    let whole: Arc<str> = text.to_uppercase().into();
+    let range = DraftRange::Between(Some(Arc::clone(&whole)), Some(whole));
+    is_time.then(|| FoundTime { range, year: Some(date.year()), ..words(1, String::new()) })
+}
+
+/// Parses a time in digits: `2013`, `2013-Q2`, `2013-W09`, `2013-02` and `2013-02-08`.
 fn written(text: &str) -> Option<Moment> {
     let of = |year: i16, part: Part| Some(Moment { year: Some(year), part });
     if let Some(year) = year(text) {
@@ -516,6 +546,10 @@ fn written(text: &str) -> Option<Moment> {
         let month = rest.parse().ok().filter(|month| (1..=12).contains(month))?;
         return of(year, Part::Month(month));
     }
-    let date: Date = text.parse().ok()?;
+    if let Some(week) = rest.strip_prefix('w').filter(|week| week.len() == 2) {
+        return of(year, Part::Week(week.parse().ok()?));
+    }
+    // Longer texts have a time of day.
+    let date: Date = text.parse().ok().filter(|_| text.len() == 10)?;
     of(year, Part::Day(date.month(), date.day()))
 }

@@ -45,6 +45,8 @@ pub(super) struct TimeItem {
     pub(super) days: Option<(Date, Date)>,
     /// True if the date of the newest data decided on the year.
     pub(super) is_dated: bool,
+    /// True for a range such as `the previous month`.
+    pub(super) is_previous: bool,
 }
 
 /// The members that an item may mean.

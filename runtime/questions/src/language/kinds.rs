@@ -57,6 +57,8 @@ pub(crate) enum Meaning {
     Change,
     /// A question for a quality, such as `how old`: its index in the superlatives of the language.
     Quality(u16),
+    /// A word for the period before another one: `the previous month`. Without a comparison, it means the last one.
+    Previous,
     /// A season, which has no fixed months.
     Season,
     Weekday,

@@ -6,7 +6,7 @@ use super::{Direction, Language, Meaning, NamedDay, Superlative, WordList};
 use crate::draft::{Aggregation, Desired};
 
 /// The keys of the lists whose phrases have one meaning each.
-pub(super) const MEANINGS: [(&str, Meaning); 72] = [
+pub(super) const MEANINGS: [(&str, Meaning); 73] = [
     ("group", Meaning::Group),
     ("and", Meaning::And),
     ("top", Meaning::Top),
@@ -41,6 +41,7 @@ pub(super) const MEANINGS: [(&str, Meaning); 72] = [
     ("from", Meaning::From),
     ("to", Meaning::To),
     ("last", Meaning::Last),
+    ("previous", Meaning::Previous),
     ("this", Meaning::This),
     ("today", Meaning::Today),
     ("yesterday", Meaning::Yesterday),

@@ -1,6 +1,7 @@
 //! The units of members: their names, and the units that other members and descriptions show.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::{MemberEntry, MemberKind, stems_of};
 use crate::draft::{Aggregation, Unit};
@@ -30,9 +31,11 @@ pub(super) fn named(entries: &[MemberEntry], language: &Language) -> HashMap<Str
 /// description, if it is a unit.
 pub(super) fn completed(mut entries: Vec<MemberEntry>, language: &Language) -> Vec<MemberEntry> {
     let units = named(&entries, language);
+    let of_measures = of_measures(&entries);
     let of = |entry: &MemberEntry| match entry.kind {
         MemberKind::Number if entry.unit.is_none() => {
-            of_measures(entry, &entries).or_else(|| described(entry, &units, language))
+            let measured = of_measures.get(&entry.name).copied().flatten().cloned();
+            measured.or_else(|| described(entry, &units, language))
         }
         _ => None,
     };
@@ -43,16 +46,19 @@ pub(super) fn completed(mut entries: Vec<MemberEntry>, language: &Language) -> V
     entries
 }
 
-/// Returns the unit of the measures whose values are values of a number, if they agree.
-fn of_measures(number: &MemberEntry, entries: &[MemberEntry]) -> Option<Unit> {
+/// Returns the units of the measures whose values are values of a dimension, by the name of the dimension. A dimension
+/// whose measures have different units has `None`.
+fn of_measures(entries: &[MemberEntry]) -> HashMap<Arc<str>, Option<&Unit>> {
     use Aggregation::{Average, Maximum, Minimum, Sum};
-    let is_value = |entry: &&MemberEntry| {
-        entry.combines.as_ref() == Some(&number.name)
-            && matches!(entry.aggregation, Some(Average | Sum | Minimum | Maximum))
-    };
-    let mut units = entries.iter().filter(is_value).filter_map(|entry| entry.unit.as_ref());
-    let first = units.next()?;
-    units.all(|other| other == first).then(|| first.clone())
+    let mut found: HashMap<Arc<str>, Option<&Unit>> = HashMap::new();
+    for measure in entries.iter().filter(|of| matches!(of.aggregation, Some(Average | Sum | Minimum | Maximum))) {
+        let (Some(combined), Some(unit)) = (&measure.combines, &measure.unit) else { continue };
+        let known = found.entry(Arc::clone(combined)).or_insert(Some(unit));
+        if *known != Some(unit) {
+            *known = None;
+        }
+    }
+    found
 }
 
 /// Returns the unit that a description begins with, as in `Minutes late at departure`. A unit of time is in the plural:

@@ -146,8 +146,10 @@ pub(super) fn line(reading: &Interpretation) -> String {
     if let Some(time) = &draft.time {
         line += &format!(" of {time}");
     }
-    if let Some(Comparison::Range(found)) = &draft.compare {
-        line += &format!(" vs {}", range(found));
+    match &draft.compare {
+        Some(Comparison::Range(found)) => line += &format!(" vs {}", range(found)),
+        Some(Comparison::Shift(interval)) => line += &format!(" vs -{interval}"),
+        None => {}
     }
     if let Some(order) = &draft.order {
         line += &format!(" order {} {}", order.member, if order.is_descending { "desc" } else { "asc" });

@@ -169,7 +169,7 @@ impl Reader<'_> {
             whole = match (whole.days, next.days) {
                 (Some((first, end)), Some((start, last))) if end.tomorrow().is_ok_and(|day| day == start) => {
                     let range = DraftRange::Between(Some(first.to_string().into()), Some(last.to_string().into()));
-                    TimeItem { range, days: Some((first, last)), is_dated: whole.is_dated }
+                    TimeItem { range, days: Some((first, last)), is_dated: whole.is_dated, is_previous: false }
                 }
                 _ => {
                     self.unclear("", "the question has several times".to_owned(), Vec::new());
@@ -264,7 +264,7 @@ fn is_beyond(lower: &DraftFilter, upper: &DraftFilter) -> bool {
 }
 
 /// Returns the length of a range, such as `1 month` for `this month`.
-fn length(words: &str) -> Option<String> {
+pub(super) fn length(words: &str) -> Option<String> {
     if let Some(rest) = words.strip_prefix("this ").or_else(|| words.strip_prefix("last ")) {
         let counted = rest.starts_with(|c: char| c.is_ascii_digit());
         return Some(if counted { rest.to_owned() } else { format!("1 {rest}") });
@@ -274,6 +274,7 @@ fn length(words: &str) -> Option<String> {
         (_, 4) => Some("1 year".to_owned()),
         (_, 7) if words.contains('Q') => Some("1 quarter".to_owned()),
         (_, 7) => Some("1 month".to_owned()),
+        (_, 8) => Some("1 week".to_owned()),
         (_, 10) => Some("1 day".to_owned()),
         _ => None,
     }

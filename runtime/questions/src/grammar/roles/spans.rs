@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::civil::Date;
 
+use super::finish::length;
 use super::{Comparison, DraftRange, Item, ItemKind, Reader, TimeItem};
 use crate::language::Meaning;
 
@@ -46,6 +47,15 @@ impl Reader<'_> {
         }
         let is_second = self.state.compares_times && !self.state.ranges.is_empty() && self.draft.compare.is_none();
         if std::mem::take(&mut self.state.compares) || is_second {
+            // `The previous month` is the month before the time of the question, and not before today.
+            let interval = match &time.range {
+                DraftRange::Words(words) if time.is_previous => length(words),
+                _ => None,
+            };
+            if let Some(interval) = interval {
+                self.draft.compare = Some(Comparison::Shift(interval.as_str().into()));
+                return self.piece(text, format!("compared with the time {interval} before"), 1.0);
+            }
             self.draft.compare = Some(Comparison::Range(time.range));
             return self.piece(text, format!("compared with {meaning}"), 1.0);
         }

@@ -17,6 +17,7 @@ use super::transfer::{is_plain, transfer};
 use super::{Cube, CubeId, Member, Model, Snippet, invalid_value};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{Definitions, MaskDefinition, PolicyDefinition, SqlText, Text};
+use crate::snippet::grammar::Problem;
 use crate::text::nearest::suggest;
 
 /// Reads every policy for every cube that it applies to, and closes cubes that cannot be protected.
@@ -165,6 +166,9 @@ impl PolicyReader<'_> {
     fn cubes(&self, diagnostics: &mut Vec<Diagnostic>) -> Vec<CubePolicy> {
         let named = self.named(diagnostics);
         let is_all = self.policy.cubes.is_none();
+        if named.is_empty() && !is_all {
+            diagnostics.extend(self.mistakes_of_any_cube());
+        }
         let mut reached: Vec<CubePolicy> = Vec::new();
         let mut is_named = vec![false; self.model.cubes.len()];
         for cube in &named {
@@ -257,6 +261,19 @@ impl PolicyReader<'_> {
             }
         }
         cubes
+    }
+
+    /// Returns the mistakes of the row filter that do not depend on the cube, for a policy whose cubes are unknown.
+    fn mistakes_of_any_cube(&self) -> Vec<Diagnostic> {
+        let Some(sql) = &self.policy.row_filter else { return Vec::new() };
+        let (unread, place) = (self.unread, Place::Policy);
+        let scope = NameScope { model: self.model, cube: None, declared_in: "", place, unread };
+        let found = read(sql, scope, self.dialect).err().unwrap_or_default();
+        let is_certain = |problem: &Problem| {
+            use Code::{SqlSyntax, UnclosedBrace, UnknownReference, UserValueInQuotes};
+            matches!(problem.code, SqlSyntax | UnclosedBrace | UnknownReference | UserValueInQuotes)
+        };
+        found.into_iter().filter(is_certain).map(|problem| problem.in_text(sql)).collect()
     }
 
     /// Checks the members that a policy names. A policy for all cubes needs only one cube with a member of that name.

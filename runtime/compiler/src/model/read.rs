@@ -58,8 +58,12 @@ pub(super) fn read(sql: &SqlText, scope: NameScope<'_>, dialect: &dyn Dialect) -
     }
     let tokens = tokenize(text, dialect).map_err(|problem| vec![problem])?;
     check_tokens(&tokens, text).map_err(|problem| vec![problem])?;
-    balanced(&tokens, text).map_err(|problem| vec![problem])?;
-    let (tokens, braces) = resolve_braces(tokens, text, scope)?;
+    let unbalanced = balanced(&tokens, text).err();
+    let (tokens, braces) = match (unbalanced, resolve_braces(tokens, text, scope)) {
+        (None, resolved) => resolved?,
+        (Some(problem), Ok(_)) => return Err(vec![problem]),
+        (Some(problem), Err(others)) => return Err(std::iter::once(problem).chain(others).collect()),
+    };
     // Only messages need these tokens, since the parser consumes `tokens`.
     let source_tokens = || -> Result<Vec<TokenWithSpan>, Vec<Problem>> {
         let again = tokenize(text, dialect).map_err(|problem| vec![problem])?;
@@ -239,8 +243,10 @@ fn resolve_braces(
                     continue;
                 }
                 Err(problem) => {
+                    // The rest of the text may have further mistakes.
                     problems.push(problem);
-                    break;
+                    at += closing(&tokens[at..]).unwrap_or(2);
+                    continue;
                 }
             }
         }
@@ -278,6 +284,13 @@ fn resolve_braces(
         at = close + 1;
     }
     if is_broken || !problems.is_empty() { Err(problems) } else { Ok((out, braces)) }
+}
+
+/// Returns the number of tokens of `{{ … }}` at the start of `tokens`, if the first `}` is doubled.
+fn closing(tokens: &[TokenWithSpan]) -> Option<usize> {
+    let close = tokens.iter().position(|token| token.token == Token::RBrace)?;
+    let is_doubled = tokens.get(close + 1).is_some_and(|next| next.token == Token::RBrace);
+    is_doubled.then_some(close + 2)
 }
 
 fn unclosed_hint(rest: &str) -> String {

@@ -154,7 +154,7 @@ pub(super) fn wording(fields: &mut Fields) -> Wording {
 /// Reads `format`. Clients may know other formats, so only a likely misspelling of a common format is reported.
 fn format(fields: &mut Fields) -> Option<Arc<str>> {
     let format = fields.words("format")?;
-    let is_common = FORMATS.contains(&&*format);
+    let is_common = FORMATS.contains(&&*format) || has_places(&format);
     let meant = FORMATS.iter().find(|common| !is_common && is_typing_mistake(&format, common));
     if let (Some(meant), Some(node)) = (meant, fields.nullable("format")) {
         let message = format!("unknown format `{format}` of {}", fields.what());
@@ -162,6 +162,12 @@ fn format(fields: &mut Fields) -> Option<Arc<str>> {
         fields.report(problem.at(node.origin.span()));
     }
     Some(format)
+}
+
+/// Returns whether a format is `decimal_0` to `decimal_12`.
+fn has_places(format: &str) -> bool {
+    let places = format.strip_prefix("decimal_").and_then(|places| places.parse::<u8>().ok());
+    places.is_some_and(|places| places <= 12)
 }
 
 /// Returns whether queries may name a cube or member. If the value cannot be read, they may not.

@@ -96,6 +96,8 @@ pub struct Point {
     pub score: f64,
     pub severity: FindingSeverity,
     pub is_anomalous: bool,
+    /// False for the step that contains the current time, and for later ones: more rows may follow.
+    pub is_complete: bool,
 }
 
 /// Returns the severity of a score. Each severity is a band of scores that includes its lower end.
@@ -151,8 +153,9 @@ impl AnomalyService {
             });
         }
         let mut all = series::begun(series::of_batches(&answer.batches, request.dimensions.len())?);
+        let present = self.present_step(&session, request.granularity);
         if request.to.is_none() {
-            series::end_before(&mut all, self.present_step(&session, request.granularity));
+            series::end_before(&mut all, present);
         }
         let parts: Vec<Parts<'_>> = all.iter().map(|series| Parts::of(series, from, request.training_size)).collect();
         if !all.is_empty() && parts.iter().all(|parts| parts.points.is_empty()) {
@@ -173,7 +176,7 @@ impl AnomalyService {
             error => error.into(),
         })?;
         let asked = chosen.iter().flat_map(|parts| parts.points);
-        let mut found = asked.enumerate().map(|(index, point)| judged_point(*point, index, &detection));
+        let mut found = asked.enumerate().map(|(index, point)| judged_point(*point, index, &detection, present));
         let series = all.iter().zip(&parts).zip(&judged).map(|((series, parts), is_judged)| JudgedSeries {
             dimensions: named(series),
             history: parts.known(),
@@ -334,7 +337,7 @@ fn query(request: &AnomalyRequest, time: &Arc<str>, from: Option<Bucket>) -> Res
     Ok(SemanticQuery { fill_gaps: true, ..request.value.query(time, &request.dimensions)? })
 }
 
-fn judged_point((at_ms, value): (i64, f64), index: usize, detection: &Detection) -> Point {
+fn judged_point((at_ms, value): (i64, f64), index: usize, detection: &Detection, present: Bucket) -> Point {
     let number = |value: f64| Some(value).filter(|value| value.is_finite());
     Point {
         at_ms,
@@ -346,6 +349,7 @@ fn judged_point((at_ms, value): (i64, f64), index: usize, detection: &Detection)
         score: detection.scores[index],
         severity: severity(detection.scores[index]),
         is_anomalous: detection.anomalous[index],
+        is_complete: at_ms < present.ms(),
     }
 }
 

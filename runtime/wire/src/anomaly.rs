@@ -99,6 +99,8 @@ struct Point {
     score: f64,
     severity: &'static str,
     anomalous: bool,
+    /// False for the step that contains the current time, and for later ones: more rows may follow.
+    complete: bool,
 }
 
 impl<'a> AnomalyRun<'a> {
@@ -128,6 +130,7 @@ impl<'a> Series<'a> {
             score: point.score,
             severity: point.severity.as_str(),
             anomalous: point.is_anomalous,
+            complete: point.is_complete,
         };
         Series {
             dimensions: series.dimensions.iter().map(|(name, value)| (&**name, value.as_deref())).collect(),

@@ -219,6 +219,9 @@ async fn find(arguments: &RunArguments, project: &Project, terminal: Terminal) -
     if found > 0 {
         print_error("raw: the deviation as the detector computes it; score: the deviation from 0 to 1\n");
     }
+    if run.series.iter().flat_map(|series| &series.points).any(|point| !point.is_complete) {
+        print_error("incomplete: rows may follow, because the step contains the current time or is later\n");
+    }
     print_unjudged(&run);
     Ok(())
 }
@@ -354,7 +357,7 @@ fn table(run: &AnomalyRun) -> String {
 fn cells(point: &Point, granularity: Granularity) -> [String; 7] {
     let number = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.3}"));
     [
-        time(point.at_ms, granularity),
+        format!("{}{}", time(point.at_ms, granularity), if point.is_complete { "" } else { " (incomplete)" }),
         number(point.value),
         number(point.expected),
         format!("{} to {}", number(point.lower_bound), number(point.upper_bound)),

@@ -108,6 +108,16 @@ fn without_a_beginning_what_follows_the_history_is_judged() {
 }
 
 #[test]
+fn steps_that_have_not_ended_are_marked() {
+    let range = ["--granularity", "month", "--training-size", "6", "--from", "2014-01-01", "--to", "2200-01-01"];
+    let run = anomalies(&range);
+    let points = run["series"][0]["points"].as_array().unwrap();
+    let is_complete: Vec<bool> = points.iter().map(|point| point["complete"].as_bool().unwrap()).collect();
+    assert!(is_complete[0] && is_complete[11] && !is_complete[is_complete.len() - 1], "{is_complete:?}");
+    assert!(is_complete.is_sorted_by(|one, next| one >= next), "{is_complete:?}");
+}
+
+#[test]
 fn a_run_that_cannot_be_says_why() {
     let folder = path(FLIGHTS);
     for (arguments, words) in [

@@ -52,6 +52,7 @@ mod tests {
             score: 0.0,
             severity: FindingSeverity::Info,
             is_anomalous,
+            is_complete: true,
         }
     }
 

@@ -18,6 +18,9 @@ const MAX_STATEMENTS: usize = 2_000;
 /// Names of key columns that do not say to which table the key belongs.
 const GENERIC: &[&str] = &["id", "uuid", "guid", "key", "code", "number", "no", "name", "slug", "pk"];
 
+/// The last words of the names of keys, the most likely first.
+const KEY_WORDS: [&str; 8] = ["id", "key", "uuid", "guid", "code", "number", "no", "nr"];
+
 /// Finds a column that identifies the rows of a table without a declared key.
 pub(super) async fn find_key(warehouse: &dyn Warehouse, table: &mut Table, notes: &mut Vec<String>) {
     if !table.key.is_empty() {
@@ -70,10 +73,11 @@ async fn why_no_key(warehouse: &dyn Warehouse, table: &Table, column: usize, cou
     format!("`{name}` has {distinct} distinct values in {total} rows{example}")
 }
 
-/// Returns whether a column is named like a key of its table.
+/// Returns whether a column is named like a key of its table, or is the first column and named like a key of any table.
 fn is_key_name(table: &Table, column: usize) -> bool {
     let name = snake(&table.columns[column].name);
-    key_names(table).contains(&name)
+    let last = name.rsplit('_').next();
+    key_names(table).contains(&name) || (column == 0 && last.is_some_and(|word| KEY_WORDS.contains(&word)))
 }
 
 /// Returns the columns that are named like a key, the most likely first, then the first column whatever its name is.
@@ -95,7 +99,7 @@ fn key_candidates(table: &Table) -> Vec<usize> {
 fn key_names(table: &Table) -> Vec<String> {
     let (all, one) = (snake(&table.name), singular(&snake(&table.name)));
     let mut names: Vec<String> = vec!["id".to_owned()];
-    for word in ["id", "key", "uuid", "guid", "code", "number", "no", "nr"] {
+    for word in KEY_WORDS {
         names.extend([format!("{one}_{word}"), format!("{one}{word}"), format!("{all}_{word}"), word.to_owned()]);
     }
     names.extend([one, "slug".to_owned(), "pk".to_owned()]);

@@ -110,6 +110,51 @@ macro_rules! day {
     };
 }
 
+/// The pattern of a day that exists, with the parts in the order of `$first`, and `$separator` between them.
+macro_rules! other_day {
+    (day_first, $separator:literal) => {
+        concat!(
+            "((0[1-9]|1[0-9]|2[0-8])",
+            $separator,
+            "(0[1-9]|1[0-2])|(29|30)",
+            $separator,
+            "(0[13-9]|1[0-2])|31",
+            $separator,
+            "(0[13578]|1[02]))",
+            $separator,
+            "[0-9]{4}|29",
+            $separator,
+            "02",
+            $separator,
+            "([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)"
+        )
+    };
+    (month_first, $separator:literal) => {
+        concat!(
+            "((0[1-9]|1[0-2])",
+            $separator,
+            "(0[1-9]|1[0-9]|2[0-8])|(0[13-9]|1[0-2])",
+            $separator,
+            "(29|30)|(0[13578]|1[02])",
+            $separator,
+            "31)",
+            $separator,
+            "[0-9]{4}|02",
+            $separator,
+            "29",
+            $separator,
+            "([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)"
+        )
+    };
+}
+
+/// The pattern of a time of day behind a day.
+macro_rules! time {
+    () => {
+        "[ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?"
+    };
+}
+
 /// A form of strings that represent dates or numbers.
 #[derive(Debug)]
 pub(super) struct TextForm {
@@ -127,13 +172,13 @@ pub(super) struct TextForm {
 /// The forms, those with more exact types first. If two forms match the same number of values, the first one counts:
 /// `1,234` is a number with thousands separators. If other values of the column have a decimal comma, the form with a
 /// decimal comma matches more values.
-pub(super) const TEXT_FORMS: [TextForm; 7] = [
+pub(super) const TEXT_FORMS: [TextForm; 12] = [
     TextForm { what: "dates", ty: "time", is_number: false, pattern: day!(), sql: "CAST($column AS DATE)" },
     TextForm {
         what: "timestamps",
         ty: "time",
         is_number: false,
-        pattern: concat!("(", day!(), ")", "[ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?"),
+        pattern: concat!("(", day!(), ")", time!()),
         sql: "CAST($column AS TIMESTAMP)",
     },
     TextForm {
@@ -171,7 +216,47 @@ pub(super) const TEXT_FORMS: [TextForm; 7] = [
         pattern: "[-+]?(0|[1-9][0-9]{0,14})([.][0-9]{1,9})? ?[%]",
         sql: "CAST(replace($column, '%', '') AS DECIMAL(24, 9)) / 100",
     },
+    TextForm {
+        what: "amounts with the sign of a currency",
+        ty: "number",
+        is_number: true,
+        pattern: "[-+]?[$€£] ?([1-9][0-9]{0,2}(,[0-9]{3})+|0|[1-9][0-9]{0,14})([.][0-9]{1,9})?",
+        sql: "CAST(replace(replace(replace(replace(replace($column, '$', ''), '€', ''), '£', ''), ' ', ''), ',', '') \
+              AS DECIMAL(24, 9))",
+    },
+    TextForm {
+        what: "timestamps with a time zone",
+        ty: "time",
+        is_number: false,
+        pattern: concat!("(", day!(), ")", time!(), "(Z|[-+]([01][0-9]|2[0-3])(:?[0-5][0-9])?)"),
+        sql: "CAST($column AS TIMESTAMP WITH TIME ZONE)",
+    },
+    TextForm {
+        what: "dates with points",
+        ty: "time",
+        is_number: false,
+        pattern: other_day!(day_first, "[.]"),
+        sql: DAY_FIRST,
+    },
+    TextForm {
+        what: "dates with the day first",
+        ty: "time",
+        is_number: false,
+        pattern: other_day!(day_first, "/"),
+        sql: DAY_FIRST,
+    },
+    TextForm {
+        what: "dates with the month first",
+        ty: "time",
+        is_number: false,
+        pattern: other_day!(month_first, "/"),
+        sql: "CAST(substr($column, 7, 4) || '-' || substr($column, 1, 2) || '-' || substr($column, 4, 2) AS DATE)",
+    },
 ];
+
+/// The conversion of a date such as `31.01.2024`.
+const DAY_FIRST: &str =
+    "CAST(substr($column, 7, 4) || '-' || substr($column, 4, 2) || '-' || substr($column, 1, 2) AS DATE)";
 
 /// Returns a statement for these numbers of each column: values, distinct values, distinct values ignoring case and
 /// surrounding spaces, and values of each form. The last result of each column is a value that is not a number.

@@ -24,6 +24,9 @@ const MOST_PERCENT: u64 = 90;
 const MAX_CATEGORIES: u64 = 1_000;
 /// The number of characters of a value that a note repeats.
 const SHOWN_CHARACTERS: usize = 40;
+/// The forms of dates with slashes.
+const DAY_FIRST: &str = "dates with the day first";
+const MONTH_FIRST: &str = "dates with the month first";
 
 /// The values of a sample of one column.
 #[derive(Debug, Default)]
@@ -87,7 +90,15 @@ impl Sample {
             return None;
         }
         let sql = form.sql.replace("$column", &format!("{{CUBE}}.{}", identifier(column)));
-        let advice = format!("for a dimension of type `{}` write `sql: {sql}`", form.ty);
+        let mut advice = format!("for a dimension of type `{}` write `sql: {sql}`", form.ty);
+        let of = |what: &str| statements::TEXT_FORMS.iter().zip(&self.forms).find(|(form, _)| form.what == what);
+        // Both orders of `01/02/2024` are dates.
+        if let (true, Some((other, both))) = (form.what == DAY_FIRST, of(MONTH_FIRST))
+            && both == found
+        {
+            let sql = other.sql.replace("$column", &format!("{{CUBE}}.{}", identifier(column)));
+            advice += &format!("; if the month is first, which no value shows, write `sql: {sql}`");
+        }
         let what = form.what;
         Some(match (self.values - found, &self.other) {
             (0, _) => format!("`{column}` is a string, and its values are {what}: {advice}"),
@@ -129,9 +140,16 @@ pub(super) fn shown(value: &str) -> String {
 mod tests {
     use super::*;
 
+    /// Returns the note of a column. `forms` are the numbers of values of the first forms.
     fn note(values: u64, forms: [u64; 7], other: Option<&str>) -> Option<String> {
+        let mut all = forms.to_vec();
+        all.resize(statements::TEXT_FORMS.len(), 0);
+        of_forms(values, all, other)
+    }
+
+    fn of_forms(values: u64, forms: Vec<u64>, other: Option<&str>) -> Option<String> {
         let other = other.map(str::to_owned);
-        Sample { values, distinct: values, folded: values, forms: forms.to_vec(), other }.form_note("Ordered On")
+        Sample { values, distinct: values, folded: values, forms, other }.form_note("Ordered On")
     }
 
     #[test]
@@ -153,6 +171,20 @@ mod tests {
         let thousands = note(9, [0, 0, 0, 9, 9, 0, 0], None).unwrap();
         assert!(thousands.contains("commas between thousands"), "{thousands}");
         assert!(thousands.contains("replace({CUBE}.\"Ordered On\", ',', '')"), "{thousands}");
+    }
+
+    #[test]
+    fn order_of_day_and_month_is_asked_if_no_value_shows_it() {
+        let mut forms = vec![0; statements::TEXT_FORMS.len() - 2];
+        forms.extend([9, 9]);
+        let either = of_forms(9, forms.clone(), None).unwrap();
+        assert!(
+            either.contains("substr({CUBE}.\"Ordered On\", 4, 2)") && either.contains("if the month is first"),
+            "{either}"
+        );
+        *forms.last_mut().unwrap() = 3;
+        let day_first = of_forms(9, forms, None).unwrap();
+        assert!(day_first.contains("dates with the day first") && !day_first.contains("month is first"), "{day_first}");
     }
 
     #[test]

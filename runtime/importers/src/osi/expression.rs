@@ -4,7 +4,7 @@
 //! dataset. Dimensions, measures and metrics are replaced by their expressions. The length of the result is limited.
 
 use terrane_compiler::model::{Cube, CubeId, Measure, MeasureKind, Metric, Model};
-use terrane_compiler::snippet::{Aggregate, AggregateFunction, Snippet, SqlPart};
+use terrane_compiler::snippet::{Aggregate, AggregateFunction, Precision, Snippet, Spread, SqlPart};
 
 use super::name_of;
 
@@ -104,6 +104,13 @@ impl<'m> Printer<'m> {
             AggregateFunction::Avg => format!("AVG({value})"),
             AggregateFunction::Min => format!("MIN({value})"),
             AggregateFunction::Max => format!("MAX({value})"),
+            AggregateFunction::StdDev(Spread::Population) => format!("STDDEV_POP({value})"),
+            AggregateFunction::StdDev(Spread::Sample) => format!("STDDEV_SAMP({value})"),
+            AggregateFunction::Variance(Spread::Population) => format!("VAR_POP({value})"),
+            AggregateFunction::Variance(Spread::Sample) => format!("VAR_SAMP({value})"),
+            AggregateFunction::Percentile(share, Precision::Exact) => {
+                format!("PERCENTILE_CONT({share}) WITHIN GROUP (ORDER BY {value})")
+            }
             // Standard SQL has no functions for the other aggregates.
             _ => return None,
         };

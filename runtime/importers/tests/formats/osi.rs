@@ -99,3 +99,22 @@ fn parts_without_a_counterpart_are_left_out_and_reported() {
     }
     assert!(findings.iter().all(|finding| finding.code == Code::NotCarriedOver && finding.hint.is_some()));
 }
+
+#[test]
+fn aggregates_of_standard_sql_are_exported() {
+    let measures = "      - {name: spread, type: stddev, sql: amount}
+      - {name: sampled, type: variance, sample: true, sql: amount}
+      - {name: middle, type: median, sql: amount}
+      - {name: high, type: percentile, percentile: 0.95, sql: amount}
+";
+    let at = CUBES.find("      - {name: average").unwrap();
+    let Export { text, .. } = exported(&format!("{}{measures}{}", &CUBES[..at], &CUBES[at..]));
+    for part in [
+        "expression: STDDEV_POP(orders.amount)",
+        "expression: VAR_SAMP(orders.amount)",
+        "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY orders.amount)",
+        "PERCENTILE_CONT(0.95) WITHIN GROUP (ORDER BY orders.amount)",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}

@@ -76,7 +76,7 @@ Without --out nothing is written.
 
 Examples:
   terrane import lookml looker/
-  terrane import lookml looker/ --out shop --warehouse bigquery
+  terrane import lookml looker/ --out shop --warehouse postgres
 
 Exit code: 0 if there is a project, with or without findings; 1 if there is none.";
 

@@ -11,7 +11,7 @@ use terrane_compiler::{Access, SecurityContext};
 use terrane_expectations::hint;
 use terrane_wire::{Code, ErrorBody};
 
-use super::{Terminal, print, print_error};
+use super::{Terminal, print, print_error, print_warning};
 use crate::failure::Failure;
 use crate::output::{self, OutputArguments};
 use crate::project::Project;
@@ -81,6 +81,7 @@ pub async fn run(arguments: &QueryArguments, project: Project, terminal: Termina
     let snapshot = engine.catalog.snapshot();
     let access = Access::of(&snapshot.model, &caller.caller);
     output::write(&arguments.output, &answer, &access, terminal)?;
+    answer.warnings.iter().for_each(|warning| print_warning(warning));
     if arguments.caller.is_none() {
         print_error(&filtered_note(&access, &answer));
     }

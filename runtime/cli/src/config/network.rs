@@ -187,7 +187,7 @@ fn rate(s: &mut Section<'_>, key: &'static str, default: Option<Rate>) -> Option
     let Some(place) = s.place(key) else { return default };
     s.section(key, |s| {
         let wanted = "a number from 0.01 to 100000, or 0 for no limit";
-        let number = s.checked("requests_per_second", wanted, |text| {
+        let number = s.number("requests_per_second", wanted, 0..=100_000, |text| {
             text.trim().parse::<f64>().ok().filter(|number| *number == 0.0 || RATES.contains(number))
         });
         let burst = s.integer("burst", 1..=100_000).and_then(|burst| NonZeroU32::new(burst as u32));

@@ -286,6 +286,24 @@ impl<'a> Section<'a> {
         })
     }
 
+    /// Reads a number in a range. `wanted` is the description of the expected value in messages, and `range` the
+    /// nearest integers around the range, for editors.
+    pub(super) fn number<T>(
+        &mut self,
+        key: &'static str,
+        wanted: &str,
+        range: RangeInclusive<u64>,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<T> {
+        let kind = ValueKind::Number { least: *range.start(), most: *range.end() };
+        self.checked_as(key, kind, wanted, read)
+    }
+
+    /// Reads a size in bytes, such as `10GB`. `wanted` is the description of the expected value in messages.
+    pub(super) fn size(&mut self, key: &'static str, wanted: &str) -> Option<u64> {
+        self.checked_as(key, ValueKind::Size, wanted, terrane_wire::size::parse)
+    }
+
     pub(super) fn boolean(&mut self, key: &'static str) -> Option<bool> {
         self.checked_as(key, ValueKind::Boolean, "true or false", |text| {
             match text.trim().to_ascii_lowercase().as_str() {

@@ -66,6 +66,15 @@ fn of_kind(kind: &ValueKind) -> Schema {
             maximum: (*most < u64::MAX).then_some(*most),
             ..Schema::of_types(&["integer"])
         },
+        ValueKind::Number { least, most } => {
+            Schema { minimum: Some(*least), maximum: Some(*most), ..Schema::of_types(&["number"]) }
+        }
+        ValueKind::Size => {
+            let number = Schema { minimum: Some(0), ..Schema::of_types(&["integer"]) };
+            let pattern = Some(r"^\s*[0-9]+(\.[0-9]*)?\s*(([KkMmGgTt][Ii]?)?[Bb])?\s*$");
+            let with_unit = Schema { pattern, ..Schema::of_types(&["string"]) };
+            Schema { any_of: vec![number, with_unit], ..Schema::default() }
+        }
         ValueKind::Words(words) => {
             Schema { values: words.iter().map(|word| literal(word)).collect(), ..Schema::default() }
         }

@@ -156,8 +156,8 @@ fn cache(s: &mut Section<'_>) -> CacheConfig {
         enabled: s.boolean("enabled").unwrap_or(true),
         url: s.secret("url").filter(|url| !url.expose().trim().is_empty()),
         ttl_seconds: s.integer("ttl_seconds", 0..=86_400).unwrap_or(10),
-        max_size: s.checked("max_size", SIZE, terrane_wire::size::parse).unwrap_or(256 * 1024 * 1024),
-        max_entry: s.checked("max_entry", SIZE, terrane_wire::size::parse).unwrap_or(8 * 1024 * 1024),
+        max_size: s.size("max_size", SIZE).unwrap_or(256 * 1024 * 1024),
+        max_entry: s.size("max_entry", SIZE).unwrap_or(8 * 1024 * 1024),
         stale_seconds: s.integer("stale", 0..=86_400).unwrap_or(0),
     }
 }
@@ -184,7 +184,7 @@ fn optimization(s: &mut Section<'_>, place: Option<&Place>) -> (OptimizationConf
         enabled: s.boolean("enabled").unwrap_or(true),
         history_days: s.integer("history_days", 1..=3_650).unwrap_or(30),
         recommendation_days: recommendation_days(s),
-        price_of_second: s.section("prices", |prices| prices.checked("second", PRICE, price)),
+        price_of_second: s.section("prices", |prices| prices.number("second", PRICE, 0..=1_000_000, price)),
         timezone: s.checked("timezone", TIMEZONE, time_zone),
         guardrails: guardrails(s),
     };
@@ -206,14 +206,14 @@ fn guardrails(s: &mut Section<'_>) -> Guardrails {
     const COST: &str = "a number from 0 to 1000000000 with at most six decimals";
     let cost = |text: &str| text.trim().parse::<f64>().ok().and_then(terrane_app::cost::micros);
     Guardrails {
-        max_execution: s.checked("max_execution_seconds", SECONDS, seconds).map(Duration::from_secs_f64),
+        max_execution: s.number("max_execution_seconds", SECONDS, 0..=86_400, seconds).map(Duration::from_secs_f64),
         max_rows_returned: s.integer("max_rows_returned", 1..=u64::MAX),
         require_time_filter: s.boolean("require_time_filter").unwrap_or(false),
         require_partition_filter: s.boolean("require_partition_filter").unwrap_or(false),
-        max_cost_micros: s.checked("max_cost_per_query", COST, cost),
-        max_scan_bytes: s.checked("max_bytes_scanned", "a size like 10GB", terrane_wire::size::parse),
-        daily_budget_micros: s.checked("daily_budget", COST, cost),
-        monthly_budget_micros: s.checked("monthly_budget", COST, cost),
+        max_cost_micros: s.number("max_cost_per_query", COST, 0..=1_000_000_000, cost),
+        max_scan_bytes: s.size("max_bytes_scanned", "a size like 10GB"),
+        daily_budget_micros: s.number("daily_budget", COST, 0..=1_000_000_000, cost),
+        monthly_budget_micros: s.number("monthly_budget", COST, 0..=1_000_000_000, cost),
         alert_at_percent: s.integer("alert_at_percent", 1..=100).and_then(|percent| u8::try_from(percent).ok()),
     }
 }
@@ -353,11 +353,13 @@ fn query(s: &mut Section<'_>) -> QueryConfig {
     let seconds = |text: &str| text.trim().parse::<f64>().ok().filter(|n| (0.001..=86_400.0).contains(n));
     let zone = s.checked("timezone", TIMEZONE, time_zone);
     let config = QueryConfig {
-        timeout_seconds: s.checked("timeout", "seconds from 0.001 to 86400", seconds).unwrap_or(30.0),
+        timeout_seconds: s.number("timeout", "seconds from 0.001 to 86400", 0..=86_400, seconds).unwrap_or(30.0),
         default_limit: s.integer("default_limit", 1..=u64::MAX).unwrap_or(1_000),
         max_limit: s.integer("max_limit", 1..=u64::MAX).unwrap_or(50_000),
         max_export_rows: s.integer("max_export_rows", 1..=u64::MAX).unwrap_or(10_000_000),
-        export_timeout_seconds: s.checked("export_timeout", "seconds from 0.001 to 86400", seconds).unwrap_or(600.0),
+        export_timeout_seconds: s
+            .number("export_timeout", "seconds from 0.001 to 86400", 0..=86_400, seconds)
+            .unwrap_or(600.0),
         timezone: zone.unwrap_or(TimeZone::UTC),
     };
     if config.default_limit > config.max_limit {
@@ -460,7 +462,7 @@ fn telemetry(s: &mut Section<'_>) -> TelemetryConfig {
     TelemetryConfig {
         otlp_endpoint: s.secret("otlp_endpoint").filter(|endpoint| !endpoint.expose().trim().is_empty()),
         service_name: s.text("service_name").unwrap_or_else(|| "terrane".to_owned()),
-        sample_ratio: s.checked("sample_ratio", "a number from 0 to 1", ratio).unwrap_or(1.0),
+        sample_ratio: s.number("sample_ratio", "a number from 0 to 1", 0..=1, ratio).unwrap_or(1.0),
     }
 }
 

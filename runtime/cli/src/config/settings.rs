@@ -61,6 +61,13 @@ pub(super) enum ValueKind {
         least: u64,
         most: u64,
     },
+    /// A number that may have decimals.
+    Number {
+        least: u64,
+        most: u64,
+    },
+    /// A number of bytes: an integer, or a number with a unit, such as `10GB`.
+    Size,
     Words(Vec<String>),
     /// One value in the notation that the reference describes.
     Scalar,

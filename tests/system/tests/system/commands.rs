@@ -247,6 +247,19 @@ fn a_missing_query_is_reported_with_an_example_of_the_project() {
 const POLICY: &str = "policies:\n  - {name: own, cubes: [t], row_filter: \"{t}.a IN {{ user.attributes.a }}\"}\n";
 
 #[test]
+fn warnings_of_an_answer_go_to_standard_error() {
+    let query = r#"{"measures": ["flights.count"], "dimensions": ["flights.tailnum"]}"#;
+    for form in ["--csv", "--json", "--md"] {
+        let output = run("query", &path(FLIGHTS), &[query, form]);
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        assert_eq!(output.stderr.matches("warning: these are 1000 of ").count(), 1, "{form}: {}", output.stderr);
+        assert!(!output.stdout.contains("warning"), "{form}");
+    }
+    let limited = run("query", &path(FLIGHTS), &[&query.replace('{', "{\"limit\": 3, "), "--csv"]);
+    assert!(limited.code == Some(0) && !limited.stderr.contains("warning"), "{}", limited.stderr);
+}
+
+#[test]
 fn row_filters_of_a_caller_without_attributes_are_noted() {
     let query = "{\"measures\": [\"t.count\"]}";
     let project = Scratch::project().with("caller.json", "{\"attributes\": {\"a\": 1}}");

@@ -13,6 +13,7 @@
 //! ```
 
 mod convert;
+mod grammar;
 mod model;
 mod values;
 mod vocabulary;
@@ -21,7 +22,7 @@ use std::sync::Arc;
 
 use terrane_compiler::Access;
 use terrane_compiler::query::SemanticQuery;
-use terrane_questions::{Clarification, Interpretation, KnownValues, Language, QuestionError, Vocabulary, read};
+use terrane_questions::{Clarification, Interpretation, KnownValues, Language, QuestionError};
 
 use crate::blocking::over_rows;
 use crate::domain::{QueryKind, RequestContext};
@@ -29,6 +30,7 @@ use crate::ports::language_model::{ModelQuestion, OfferedMember, OfferedValue};
 use crate::query::{Answer, QueryRunError, QueryService, QuerySession};
 use crate::search::{ArtifactText, SearchService};
 
+use grammar::Grammars;
 use model::ModelReading;
 pub use model::{ModelBackend, ModelReader, ModelSettings, ModelUse};
 use values::Lookups;
@@ -93,6 +95,7 @@ pub struct QuestionService {
     queries: Arc<QueryService>,
     search: Arc<SearchService>,
     model: Option<ModelReader>,
+    grammars: Grammars,
 }
 
 /// A question, with the session and the vocabulary of its caller.
@@ -108,7 +111,7 @@ struct QuestionInput<'a> {
 impl QuestionService {
     /// Creates the use case. Without a `model`, the grammar interprets all questions.
     pub fn new(queries: Arc<QueryService>, search: Arc<SearchService>, model: Option<ModelReader>) -> Self {
-        QuestionService { queries, search, model }
+        QuestionService { queries, search, model, grammars: Grammars::default() }
     }
 
     /// Interprets a question.
@@ -139,8 +142,9 @@ impl QuestionService {
 
     /// Interprets a question by the grammar. Also returns the values that were looked up.
     async fn by_grammar(&self, asked: &QuestionInput<'_>) -> Result<(QuestionAnswer, KnownValues), AskError> {
-        let &QuestionInput { request, session, access, .. } = asked;
-        let grammar = Grammar::new(asked).await;
+        let &QuestionInput { question, language, request, session, access, artifacts } = asked;
+        let snapshot = session.shared_snapshot();
+        let grammar = self.grammars.of(&question.text, language, snapshot, request, artifacts).await;
         let today = session.now().date();
         let mut values = Arc::<KnownValues>::default();
         let mut reading = grammar.read(&values, today).await?;
@@ -200,35 +204,6 @@ impl QuestionService {
         reading.confidence = 0.0;
         reading.clarifications.push(Clarification { text: String::new(), message, choices: Vec::new() });
         Ok(QuestionAnswer::of_grammar(None, reading))
-    }
-}
-
-/// The grammar with the words of a question and the members that its caller may see. In a project with many members,
-/// the work is done on a thread of its own.
-struct Grammar {
-    text: Arc<str>,
-    vocabulary: Arc<Vocabulary>,
-    language: &'static Language,
-    members: u64,
-}
-
-impl Grammar {
-    async fn new(asked: &QuestionInput<'_>) -> Self {
-        let &QuestionInput { question, language, request, session, artifacts, .. } = asked;
-        let members = artifacts.len() as u64;
-        let (snapshot, caller, artifacts) = (session.shared_snapshot(), request.caller.clone(), artifacts.to_vec());
-        let vocabulary = over_rows(members, move || {
-            let access = Access::of(&snapshot.model, &caller);
-            Vocabulary::new(vocabulary::entries(&access, &artifacts), language)
-        });
-        let text = question.text.as_str().into();
-        Grammar { text, vocabulary: Arc::new(vocabulary.await), language, members }
-    }
-
-    async fn read(&self, values: &Arc<KnownValues>, today: jiff::civil::Date) -> Result<Interpretation, QuestionError> {
-        let (text, vocabulary, values) = (Arc::clone(&self.text), Arc::clone(&self.vocabulary), Arc::clone(values));
-        let language = self.language;
-        over_rows(self.members, move || read(&text, &vocabulary, &values, language, today)).await
     }
 }
 

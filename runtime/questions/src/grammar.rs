@@ -17,6 +17,7 @@
 //! values, or a time without a year, the caller of this module looks them up and reads the question once more.
 
 mod items;
+mod names;
 mod numbers;
 mod place;
 mod roles;

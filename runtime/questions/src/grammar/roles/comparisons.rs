@@ -16,8 +16,17 @@ impl Reader<'_> {
         self.vocabulary.entry(member).unit.as_ref().is_some_and(|own| own.fits(unit))
     }
 
+    /// Returns whether a number can be compared with a member: it has no unit, or the unit of the member.
+    fn may_have_unit(&self, member: usize, unit: Option<&Unit>) -> bool {
+        unit.is_none_or(|unit| *unit == Unit::Percent || self.has_unit(member, unit))
+    }
+
     /// Reads a comparison that no member precedes, as in `more than 1000 flights` and `over 2000 miles`.
     pub(super) fn comparison_without_member(&mut self, at: usize, text: &str, meaning: Meaning) -> usize {
+        if matches!(meaning, Meaning::More | Meaning::Less) && self.is_before_time(at) {
+            self.state.compares = true;
+            return 1;
+        }
         let (values, length) = self.values(at + 1, meaning == Meaning::Between);
         let end = at + 1 + length;
         let next = self.items.get(end).cloned();
@@ -31,7 +40,9 @@ impl Reader<'_> {
                 return end + 1 - at;
             }
         }
-        if let (false, Some(index)) = (values.is_empty(), self.compared_quality(text).or_else(|| self.verb_quality(at)))
+        let quality = self.compared_quality(text).or_else(|| self.verb_quality(at));
+        if let (false, Some(index)) =
+            (values.is_empty(), quality.filter(|index| self.may_have_unit(*index, unit.as_ref())))
         {
             self.compare((at, end), index, Some(meaning), false, &values, 0.9);
             return end - at;
@@ -65,7 +76,8 @@ impl Reader<'_> {
                 return Some(length);
             }
             let of_verb = || self.verb_quality(at).filter(|_| unit.is_none());
-            if let Some(index) = self.compared_quality(&text).or_else(of_verb) {
+            let quality = self.compared_quality(&text).or_else(of_verb);
+            if let Some(index) = quality.filter(|index| self.may_have_unit(*index, unit)) {
                 self.compare((at, at + 2), index, Some(meaning), false, &values, 0.9);
                 return Some(2);
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Candidates, DraftValue, Item, ItemKind, Reader, Role, shown};
 use crate::draft::Unit;
-use crate::language::Meaning;
+use crate::language::{Meaning, WordList};
 use crate::members::MemberKind;
 use crate::spelling::spelled;
 
@@ -16,14 +16,17 @@ impl Reader<'_> {
         self.vocabulary.entry(member).unit.as_ref().is_some_and(|own| own.fits(unit))
     }
 
-    /// Returns whether a number can be compared with a member: it has no unit, or the unit of the member.
+    /// Returns whether a number may be compared with a member: one of them has no unit, or the units fit.
     fn may_have_unit(&self, member: usize, unit: Option<&Unit>) -> bool {
-        unit.is_none_or(|unit| *unit == Unit::Percent || self.has_unit(member, unit))
+        let has_none = self.vocabulary.entry(member).unit.is_none();
+        unit.is_none_or(|unit| *unit == Unit::Percent || has_none || self.has_unit(member, unit))
     }
 
     /// Reads a comparison that no member precedes, as in `more than 1000 flights` and `over 2000 miles`.
     pub(super) fn comparison_without_member(&mut self, at: usize, text: &str, meaning: Meaning) -> usize {
-        if matches!(meaning, Meaning::More | Meaning::Less) && self.is_before_time(at) {
+        // `higher than in June` compares periods, but `over Christmas` does not.
+        let is_preposition = self.language.has(WordList::AgeComparisons, &text.to_lowercase());
+        if matches!(meaning, Meaning::More | Meaning::Less) && !is_preposition && self.is_before_time(at) {
             self.state.compares = true;
             return 1;
         }

@@ -98,9 +98,9 @@ impl Reader<'_> {
     /// Returns the places of the values of which a share consists, as in `share of orders is paid by card`: they follow
     /// `is`, and no name of their dimension is before it.
     pub(super) fn values_of_predicate(&self, at: usize) -> Vec<usize> {
+        use Meaning::{From, Group, Ignore, To, Verb};
         let Some(verb) = self.verb_of_share(at) else { return Vec::new() };
-        let is_filler =
-            |kind: &ItemKind| matches!(kind, ItemKind::Word(Meaning::Ignore | Meaning::Verb | Meaning::Group));
+        let is_filler = |kind: &ItemKind| matches!(kind, ItemKind::Word(Ignore | Verb | Group | From | To));
         let mut rest = (verb + 1..self.items.len()).skip_while(|place| is_filler(&self.items[*place].kind));
         let Some(first) = rest.next() else { return Vec::new() };
         let ItemKind::Value(values) = &self.items[first].kind else { return Vec::new() };

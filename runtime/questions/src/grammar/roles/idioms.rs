@@ -151,7 +151,7 @@ impl Reader<'_> {
         names.into_iter().any(|name| self.draft.values.contains(name) || self.is_group(name))
     }
 
-    /// Returns the only group whose names have all words of a text, as `hour of day` has `hour`.
+    /// Returns the only group whose names have all words of some words, as `hour of day` has `hour`.
     pub(super) fn sorted_group(&self, text: &str) -> Option<Arc<str>> {
         let words = spelled(text);
         let roots: Vec<String> = words.split(' ').map(|word| self.language.root(&self.language.stem(word))).collect();

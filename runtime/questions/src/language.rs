@@ -62,6 +62,12 @@ pub(crate) enum WordList {
     AgeNames,
     /// The endings of participles.
     Participles,
+    /// Words before the subject of a question, such as `did`. The verb follows the subject.
+    Auxiliaries,
+    /// Verbs before an origin, such as `leave`.
+    FromVerbs,
+    /// Verbs before a destination, such as `reach`.
+    ToVerbs,
 }
 
 /// A day that has a name.

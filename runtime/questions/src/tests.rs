@@ -9,6 +9,7 @@ use super::*;
 mod clinic;
 mod flights;
 mod models;
+mod relations;
 mod shop;
 
 fn entry(name: &str, kind: MemberKind, cube: &str, phrases: &[&str]) -> MemberEntry {

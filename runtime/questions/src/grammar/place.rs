@@ -74,7 +74,9 @@ impl Place<'_> {
         if is_text || self.compares() || self.follows_number() || self.has_unit() {
             return None;
         }
-        let is_compared = matches!(self.before.map(|item| &item.kind), Some(ItemKind::Word(Meaning::Versus)));
+        use Meaning::{Comparative, Less, More, Versus};
+        let before = self.before.map(|item| &item.kind);
+        let is_compared = matches!(before, Some(ItemKind::Word(Versus | Comparative | More | Less)));
         let year = self.year.filter(|_| is_compared);
         let calendar = Calendar { language: self.context.language, newest: self.context.newest };
         let found = times::range(self.tokens, calendar, year)?;
@@ -270,7 +272,8 @@ impl Place<'_> {
             let words = plain.as_ref().map_or(1, |(_, plain)| plain.length);
             linked.length > words
         });
-        let exact = exact.or(plain).map(|(length, found)| self.without_verb(length, found));
+        let exact = exact.or(plain).map(|(length, found)| self.overlapping(length, found));
+        let exact = exact.map(|(length, found)| self.without_verb(length, found));
         // A word that is a phrase of the language does not name a member by itself.
         let is_word = self.context.language.phrase(&stems).is_some();
         // A code is a value: `BOEING` does not name the member `boeing_share`.

@@ -12,11 +12,13 @@ mod cube;
 mod extremes;
 mod finish;
 mod hours;
+mod idioms;
 mod implied;
 mod joins;
 mod known_values;
 mod members;
 mod ranking;
+mod rates;
 mod routes;
 mod shares;
 mod spans;
@@ -190,7 +192,7 @@ impl<'r> Reader<'r> {
         let is_unknown = |item: &&Item| matches!(item.kind, ItemKind::Unknown | ItemKind::Quoted);
         let unknown = self.items.iter().filter(is_unknown).map(|item| item.text.clone()).collect();
         let is_dated = |item: &Item| matches!(&item.kind, ItemKind::Time(time) if time.is_dated);
-        let cube = self.cube_of_values().or(self.main_cube);
+        let cube = self.cube_of_values().or_else(|| self.cube_of_unknown_values()).or(self.main_cube);
         Interpretation {
             lookups: lookups(&self.items, self.language),
             is_dated: self.items.iter().any(is_dated),
@@ -211,6 +213,15 @@ impl<'r> Reader<'r> {
         let main = self.main_cube.as_ref()?;
         let is_only = cubes.all(|cube| cube.as_ref() == Some(&first));
         (is_only && !self.vocabulary.is_joined(main, &first)).then_some(first)
+    }
+
+    /// Returns the cube in which unknown words are looked up, if the question has no measure and its only named cube has
+    /// none of these words: in `which airlines flew to Denver`, the flights join airlines and airports.
+    fn cube_of_unknown_values(&self) -> Option<Arc<str>> {
+        let is_unknown = |item: &Item| matches!(item.kind, ItemKind::Unknown | ItemKind::Quoted);
+        let is_open = self.draft.values.is_empty() && self.values.searched.is_empty();
+        let main = self.main_cube.as_ref().filter(|_| is_open && self.items.iter().any(is_unknown))?;
+        cube::joining_of(self.vocabulary, main)
     }
 
     /// Reads the items at a place. Returns the number of items that it read.

@@ -43,6 +43,8 @@ pub(crate) enum Meaning {
     Today,
     Yesterday,
     Versus,
+    /// A word such as `worse than`, which compares a period with another one.
+    Comparative,
     Compare,
     PreviousPeriod,
     YearOverYear,

@@ -6,7 +6,7 @@ use super::{Direction, Language, Meaning, NamedDay, Superlative, WordList};
 use crate::draft::{Aggregation, Desired};
 
 /// The keys of the lists whose phrases have one meaning each.
-pub(super) const MEANINGS: [(&str, Meaning); 73] = [
+pub(super) const MEANINGS: [(&str, Meaning); 74] = [
     ("group", Meaning::Group),
     ("and", Meaning::And),
     ("top", Meaning::Top),
@@ -46,6 +46,7 @@ pub(super) const MEANINGS: [(&str, Meaning); 73] = [
     ("today", Meaning::Today),
     ("yesterday", Meaning::Yesterday),
     ("versus", Meaning::Versus),
+    ("comparative", Meaning::Comparative),
     ("compare", Meaning::Compare),
     ("previous_period", Meaning::PreviousPeriod),
     ("year_over_year", Meaning::YearOverYear),
@@ -83,7 +84,7 @@ pub(super) const MEANINGS: [(&str, Meaning); 73] = [
 ];
 
 /// The keys of the lists of single words.
-pub(super) const LISTS: [(&str, WordList); 12] = [
+pub(super) const LISTS: [(&str, WordList); 15] = [
     ("links", WordList::Links),
     ("unit_words", WordList::UnitWords),
     ("first_words", WordList::First),
@@ -96,6 +97,9 @@ pub(super) const LISTS: [(&str, WordList); 12] = [
     ("age_comparisons", WordList::AgeComparisons),
     ("age_names", WordList::AgeNames),
     ("participles", WordList::Participles),
+    ("auxiliaries", WordList::Auxiliaries),
+    ("from_verbs", WordList::FromVerbs),
+    ("to_verbs", WordList::ToVerbs),
 ];
 
 impl Language {

@@ -40,6 +40,13 @@ measure   bills.count           | count; Bills | | aggregation=count
 number    bills.amount          | amount; Bill amount | | unit=pounds
 text      bills.payer           | payer; Payer
 text      bills.state           | state; State of bill
+measure   bills.total_amount    | total_amount; Total billed | billed amount | aggregation=sum unit=pounds combines=bills.amount
+measure   bills.acceptance_rate | acceptance_rate; Acceptance rate | | share
+measure   bills.arrears         | arrears; Arrears | | share described=Overdue
+boolean   bills.is_accepted     | is_accepted; Accepted
+boolean   bills.is_overdue      | is_overdue; Overdue
+number    doctors.desks         | desks; Desks
+measure   doctors.total_desks   | total_desks; Total desks | | aggregation=sum combines=doctors.desks
 time      bills.issued_on       | issued_on; Issued on
 ";
 
@@ -56,7 +63,7 @@ const VALUES: [(&str, &str, u64); 10] = [
     ("patients.city", "Hull", 90),
 ];
 
-const QUESTIONS: [(&str, &str); 43] = [
+const QUESTIONS: [(&str, &str); 48] = [
     // A word that is not a value never becomes a condition.
     ("patients without an e-mail address", "patients.count where patients.email notSet "),
     ("patients without an email", "patients.count where patients.email notSet "),
@@ -126,6 +133,12 @@ const QUESTIONS: [(&str, &str); 43] = [
         "visits.patients_seen by doctors.name in 2025 order visits.patients_seen desc limit 1",
     ),
     ("doctors by city", "? doctors"),
+    // Names that overlap, rates that are described, and numbers with a sum.
+    ("total billed amount by payer", "bills.total_amount by bills.payer"),
+    ("What share of bills is accepted?", "bills.acceptance_rate"),
+    ("What share of bills is overdue?", "bills.arrears"),
+    ("desks per clinic", "doctors.total_desks by doctors.clinic"),
+    ("desks", "? desks"),
 ];
 
 #[test]

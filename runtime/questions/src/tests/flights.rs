@@ -3,7 +3,7 @@
 use super::models::Model;
 use super::*;
 
-const MEMBERS: &str = "\
+pub(super) const MEMBERS: &str = "\
 cube      flights | flights; Flights | | count=flights.count joined=flights,airlines,planes,origin_airport,dest_airport,weather
 cube      airlines | airlines; Airlines | | count=airlines.count joined=airlines label=airlines.name
 cube      planes | planes; Planes | | count=planes.count joined=planes label=planes.tailnum
@@ -39,6 +39,7 @@ measure   flights.average_air_time | average_air_time; Average time in the air |
 measure   flights.average_speed | average_speed; Average speed | | unit=mph
 metric    on_time_rate | on_time_rate | | share cube=flights
 metric    cancellation_rate | cancellation_rate | | share cube=flights
+metric    airbus_share | airbus_share | | share cube=flights
 measure   flights.cancellation_rate | cancellation_rate; Cancellation rate | | share
 time      flights.flight_date | flight_date; Flight date; flights flight date
 text      flights.carrier | carrier; Carrier code; flights carrier
@@ -80,11 +81,12 @@ number    weather.visibility | visibility; Visibility | | described=Miles
 measure   airports.count | count; Airports; airports count | | aggregation=count
 text      airports.name | name; Airport; airports name; airports Airport
 number    airports.altitude | altitude; Altitude
+measure   airports.average_altitude | average_altitude; Average altitude | | aggregation=average unit=feet combines=airports.altitude
 text      origin_airport.name | origin_airport name; origin_airport Airport; origin_airport
 text      dest_airport.name | dest_airport name; dest_airport Airport; dest_airport
 ";
 
-const VALUES: [(&str, &str, u64); 33] = [
+pub(super) const VALUES: [(&str, &str, u64); 33] = [
     ("flights.origin", "EWR", 120_835),
     ("flights.origin", "JFK", 111_279),
     ("flights.origin", "LGA", 104_662),

@@ -8,7 +8,7 @@ const MEMBERS: &str = "\
 cube      orders                | orders; Orders | purchases | count=orders.count joined=orders,customers,products
 cube      customers             | customers; Customers | clients | count=customers.count joined=customers label=customers.name
 cube      products              | products; Products | items | count=products.count joined=products label=products.name
-measure   orders.count          | count; Orders | | aggregation=count
+measure   orders.count          | count; Orders | shipments | aggregation=count
 measure   orders.revenue        | revenue; Revenue | sales; turnover | aggregation=sum combines=orders.amount
 measure   orders.average_value  | average_value; Average order value | aov | aggregation=average combines=orders.amount
 measure   orders.returned       | returned; Returned orders | | aggregation=count
@@ -23,11 +23,13 @@ text      orders.voucher_code   | voucher_code; Voucher code
 measure   orders.vouchers_used  | vouchers_used; Orders with voucher | | aggregation=count
 number    orders.amount         | amount; Amount | | unit=euros
 number    orders.quantity       | quantity; Quantity
+number    orders.distance       | distance; Distance | | unit=km
 number    orders.days_to_deliver | days_to_deliver; Days to deliver | delivery period | unit=days
 number    orders.hour           | hour; Hour of day
 boolean   orders.is_returned    | is_returned; Returned
 segment   orders.express        | express; Express orders
 time      orders.ordered_at     | ordered_at; Order date
+time      orders.shipped_on     | shipped_on; Ship date
 measure   customers.count       | count; Customers | | aggregation=count
 measure   customers.average_age | average_age; Average age | | aggregation=average combines=customers.age
 measure   customers.subscribers | subscribers; Newsletter subscribers | | aggregation=count if=customers.newsletter
@@ -47,7 +49,8 @@ text      products.category     | category; Category
 text      products.brand        | brand; Brand
 ";
 
-const VALUES: [(&str, &str, u64); 18] = [
+const VALUES: [(&str, &str, u64); 19] = [
+    ("orders.status", "in delivery", 60),
     ("customers.country", "France", 900),
     ("customers.country", "United States", 700),
     ("customers.city", "New York", 300),
@@ -230,6 +233,26 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("orders with a quantity of 2 or less", "orders.count where orders.quantity lte 2"),
     ("customers who are 60 or older", "customers.count where customers.age gte 60"),
     ("revenue in Paris and city New York", "? "),
+    // A verb and the rows behind it are one measure.
+    (
+        "Which customer returned the most orders?",
+        "orders.returned by customers.name order orders.returned desc limit 1",
+    ),
+    (
+        "What revenue did Paris ship in 2024?",
+        "orders.revenue where customers.city equals Paris in 2024 of orders.shipped_on",
+    ),
+    // A time dimension before a time.
+    ("How many customers have a signup date in March 2024?", "customers.count in 2024-03 of customers.signup_date"),
+    // Numbers that are found by their unit.
+    ("How many orders were in delivery for longer than 3 days?", "orders.count where orders.days_to_deliver gt 3"),
+    ("How many orders needed more than two days to deliver?", "orders.count where orders.days_to_deliver gt 2"),
+    ("orders in delivery", "orders.count where orders.status equals in delivery"),
+    // The value of a dimension of the rows that are listed.
+    (
+        "Which customers are in the business group?",
+        "customers.count by customers.name where customers.group equals business",
+    ),
 ];
 
 #[test]

@@ -21,7 +21,7 @@ impl Reader<'_> {
         }
         // The agent of a verb, as in `operated by United`.
         self.state.groups = !self.is_agent(at);
-        self.state.group_direction = self.direction_of(text);
+        self.state.group_direction = self.direction_of(text).or_else(|| self.direction_of_verb(at));
         1
     }
 
@@ -50,6 +50,14 @@ impl Reader<'_> {
             Some((1, Meaning::To)) if stems.len() > 1 => Some(Direction::To),
             _ => None,
         }
+    }
+
+    /// Returns the direction that a verb directly before a group expresses, as in `leave each airport`.
+    fn direction_of_verb(&self, at: usize) -> Option<Direction> {
+        let verb = self.items[..at].last()?.text.to_lowercase();
+        let has = |list: WordList| self.language.has(list, &verb);
+        let direction = has(WordList::ToVerbs).then_some(Direction::To);
+        if has(WordList::FromVerbs) { Some(Direction::From) } else { direction }
     }
 
     /// Reads a verb. Returns the number of items read.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Candidates, DraftValue, Item, ItemKind, Reader, Role, shown};
 use crate::draft::Unit;
-use crate::language::Meaning;
+use crate::language::{Meaning, WordList};
 use crate::members::MemberKind;
 use crate::spelling::spelled;
 
@@ -16,8 +16,20 @@ impl Reader<'_> {
         self.vocabulary.entry(member).unit.as_ref().is_some_and(|own| own.fits(unit))
     }
 
+    /// Returns whether a number may be compared with a member: one of them has no unit, or the units fit.
+    fn may_have_unit(&self, member: usize, unit: Option<&Unit>) -> bool {
+        let has_none = self.vocabulary.entry(member).unit.is_none();
+        unit.is_none_or(|unit| *unit == Unit::Percent || has_none || self.has_unit(member, unit))
+    }
+
     /// Reads a comparison that no member precedes, as in `more than 1000 flights` and `over 2000 miles`.
     pub(super) fn comparison_without_member(&mut self, at: usize, text: &str, meaning: Meaning) -> usize {
+        // `higher than in June` compares periods, but `over Christmas` does not.
+        let is_preposition = self.language.has(WordList::AgeComparisons, &text.to_lowercase());
+        if matches!(meaning, Meaning::More | Meaning::Less) && !is_preposition && self.is_before_time(at) {
+            self.state.compares = true;
+            return 1;
+        }
         let (values, length) = self.values(at + 1, meaning == Meaning::Between);
         let end = at + 1 + length;
         let next = self.items.get(end).cloned();
@@ -31,7 +43,9 @@ impl Reader<'_> {
                 return end + 1 - at;
             }
         }
-        if let (false, Some(index)) = (values.is_empty(), self.compared_quality(text).or_else(|| self.verb_quality(at)))
+        let quality = self.compared_quality(text).or_else(|| self.verb_quality(at));
+        if let (false, Some(index)) =
+            (values.is_empty(), quality.filter(|index| self.may_have_unit(*index, unit.as_ref())))
         {
             self.compare((at, end), index, Some(meaning), false, &values, 0.9);
             return end - at;
@@ -65,7 +79,8 @@ impl Reader<'_> {
                 return Some(length);
             }
             let of_verb = || self.verb_quality(at).filter(|_| unit.is_none());
-            if let Some(index) = self.compared_quality(&text).or_else(of_verb) {
+            let quality = self.compared_quality(&text).or_else(of_verb);
+            if let Some(index) = quality.filter(|index| self.may_have_unit(*index, unit)) {
                 self.compare((at, at + 2), index, Some(meaning), false, &values, 0.9);
                 return Some(2);
             }

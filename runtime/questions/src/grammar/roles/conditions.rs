@@ -71,6 +71,9 @@ impl Reader<'_> {
         if values.is_empty() || is_hour || (is_excluded && self.is_name_noun(next)) {
             return None;
         }
+        if is_announced && operator.is_none() && self.is_value_of_rows(next, candidates) {
+            return None;
+        }
         // The comparison may follow the number: `90 minutes or more`.
         if operator.is_none()
             && let Some(ItemKind::Word(meaning @ (Meaning::AtLeast | Meaning::AtMost))) =
@@ -166,6 +169,19 @@ impl Reader<'_> {
         self.state.is_negated = false;
         self.state.is_which = false;
         Some(end - at)
+    }
+
+    /// Returns whether the item at a place is a value of another dimension of the rows that a name stands for. In
+    /// `customers are in the toys industry`, the industry of the customers has the value.
+    fn is_value_of_rows(&self, at: usize, candidates: &Candidates) -> bool {
+        let Some(ItemKind::Value(values)) = self.items.get(at).map(|item| &item.kind) else { return false };
+        let entries = || candidates.members.iter().map(|index| self.vocabulary.entry(*index));
+        let is_own = |known: &KnownValue| entries().any(|entry| entry.name == known.member);
+        let is_of_rows = |known: &KnownValue| {
+            let cube = known.member.split('.').next();
+            entries().any(|entry| entry.kind == MemberKind::Cube && Some(&*entry.name) == cube)
+        };
+        !values.iter().any(is_own) && values.iter().any(is_of_rows)
     }
 
     /// Returns whether the item at a place may be a value of a member. An unknown word may be a value in two cases.

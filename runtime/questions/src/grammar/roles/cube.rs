@@ -38,9 +38,36 @@ pub(super) fn main_cube(vocabulary: &Vocabulary, items: &[Item]) -> Option<Arc<s
     }
     // A cube without points is the best one only if all others have fewer.
     let most = *scores.values().max()?;
+    if most < 0
+        && let Some(joining) = joining(vocabulary, &named)
+    {
+        return Some(joining);
+    }
     let mut best = scores.into_iter().filter(|(_, score)| *score == most).map(|(cube, _)| cube);
     let last = best.next_back()?;
     (most > 0 || best.next().is_none()).then(|| Arc::clone(last))
+}
+
+/// Returns the only cube with counted rows that joins the members of all items, as the flights join airlines and
+/// airports.
+fn joining(vocabulary: &Vocabulary, named: &[Vec<CubeMember<'_>>]) -> Option<Arc<str>> {
+    let joins = |cube: &str| {
+        let is_joined = |(own, _): &CubeMember<'_>| own.is_some_and(|own| vocabulary.is_joined(cube, own));
+        named.iter().all(|members| members.iter().any(is_joined))
+    };
+    only_counted(vocabulary, joins)
+}
+
+/// Returns the only cube with counted rows that joins a cube.
+pub(super) fn joining_of(vocabulary: &Vocabulary, cube: &str) -> Option<Arc<str>> {
+    only_counted(vocabulary, |other| other != cube && vocabulary.is_joined(other, cube))
+}
+
+fn only_counted(vocabulary: &Vocabulary, keeps: impl Fn(&str) -> bool) -> Option<Arc<str>> {
+    let cubes = vocabulary.entries().map(|(_, entry)| entry).filter(|entry| entry.kind == MemberKind::Cube);
+    let mut found = cubes.filter(|entry| entry.count.is_some() && !entry.joined.is_empty() && keeps(&entry.name));
+    let (only, None) = (found.next()?, found.next()) else { return None };
+    Some(Arc::clone(&only.name))
 }
 
 /// Returns the points that the members of an item give to a cube.

@@ -10,6 +10,9 @@ use crate::draft::{Aggregation, DraftOrder};
 use crate::language::Meaning;
 use crate::members::MemberKind;
 
+/// The certainty of an average that replaces the measure of a name that ranks.
+const CERTAINTY_OF_AVERAGE: f64 = 0.9;
+
 impl Reader<'_> {
     /// Returns whether the member after an adjective is a number that the adjective ranks by, as in `longest delay`.
     pub(super) fn ranks_next(&self, at: usize) -> bool {
@@ -71,6 +74,38 @@ impl Reader<'_> {
             self.draft.order = Some(DraftOrder { member: Arc::clone(&name), is_descending: is_largest });
         }
         Some(self.piece(text, format!("measure {name}"), candidates.certainty))
+    }
+
+    /// Reads a measure whose own name ranks, if the question asks for the average, as in `worst arrival delay on average`:
+    /// the average of the same number ranks the groups. Returns the number of items read, or `None` for other members.
+    pub(super) fn averaged_extreme(&mut self, text: &str, candidates: &Candidates) -> Option<usize> {
+        let aggregation = self.state.aggregate.as_ref()?.0;
+        let [only] = candidates.members[..] else { return None };
+        let is_descending = match self.vocabulary.entry(only).aggregation {
+            Some(Aggregation::Maximum) => true,
+            Some(Aggregation::Minimum) => false,
+            _ => return None,
+        };
+        let stems: Vec<String> = text.split(' ').map(|word| self.language.stem(&word.to_lowercase())).collect();
+        let stems: Vec<&str> = stems.iter().map(String::as_str).collect();
+        use Meaning::{Best, Bottom, Superlative, Top, Worst};
+        let Some((length, Best | Worst | Top | Bottom | Superlative(_))) = self.language.phrase(&stems) else {
+            return None;
+        };
+        let found = self.vocabulary.exact(&stems[length..]).filter(|found| found.length == stems.len() - length)?;
+        let number = Candidates { members: found.members, certainty: candidates.certainty, ..Candidates::default() };
+        let rest = stems[length..].join(" ");
+        let members = self.measures_with(&rest, &number, aggregation);
+        if aggregation != Aggregation::Average || members.is_empty() {
+            return None;
+        }
+        self.state.aggregate = None;
+        let index = self.pick(text, &Candidates { members, ..number }, Role::Operand)?;
+        let name = Arc::clone(&self.vocabulary.entry(index).name);
+        self.add_value(&name);
+        self.state.rank_text = text.to_owned();
+        self.draft.order = Some(DraftOrder { member: Arc::clone(&name), is_descending });
+        Some(self.piece(text, format!("measure {name}, ordered by it"), CERTAINTY_OF_AVERAGE))
     }
 
     /// Returns the measures of the reached cubes that combine a number by an aggregation.

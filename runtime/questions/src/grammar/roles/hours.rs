@@ -73,10 +73,24 @@ impl Reader<'_> {
             Some(ItemKind::Word(Meaning::Pm)) => Some(true),
             Some(ItemKind::Word(Meaning::PartOfDay(first, _))) => Some(*first >= 12),
             // `14:00` and `7 o'clock` are hours of the whole day.
-            Some(ItemKind::Word(Meaning::OClock)) => return Some((number, Some(number >= 12.0), end + 1)),
+            Some(ItemKind::Word(Meaning::OClock)) => return Some(self.part_of_clock(number, end + 1)),
             _ => return Some((number, None, at + 1)),
         };
         Some((number, half, end + 1))
+    }
+
+    /// Returns a whole hour with its half of the day and the end. A part of the day may follow, as in `6 o'clock in the
+    /// morning`.
+    fn part_of_clock(&self, number: f64, end: usize) -> (f64, Option<bool>, usize) {
+        let rest = self.items.get(end..).unwrap_or_default();
+        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore));
+        let fillers = rest.iter().take_while(is_filler).count();
+        match rest.get(fillers).map(|item| &item.kind) {
+            Some(ItemKind::Word(Meaning::PartOfDay(first, _))) if number <= 12.0 => {
+                (number, Some(*first >= 12), end + fillers + 1)
+            }
+            _ => (number, Some(number >= 12.0), end),
+        }
     }
 
     /// Reads the second hour of a range.

@@ -38,8 +38,9 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the average of a number if the question has groups, and no sum of this number exists.
-    pub(super) fn only_average(&self, index: usize) -> Option<Arc<str>> {
+    /// Returns the average of a number if the question has groups, and no sum of this number exists; or else its sum, if
+    /// no average exists.
+    pub(super) fn only_measure_of(&self, index: usize) -> Option<Arc<str>> {
         let is_group = |item: &super::Item| matches!(item.kind, ItemKind::Word(Meaning::Group) | ItemKind::Step(..));
         if !self.draft.values.is_empty() || !self.items.iter().any(is_group) {
             return None;
@@ -51,10 +52,9 @@ impl Reader<'_> {
                 move |entry: &&MemberEntry| entry.combines.as_ref() == Some(name) && entry.aggregation == Some(wanted);
             measures.filter(is_own)
         };
-        let mut averages = of(Aggregation::Average);
-        let average = averages.next()?;
-        let is_only = averages.next().is_none() && of(Aggregation::Sum).next().is_none();
-        is_only.then(|| Arc::clone(&average.name))
+        let mut found = of(Aggregation::Average).chain(of(Aggregation::Sum));
+        let only = found.next()?;
+        found.next().is_none().then(|| Arc::clone(&only.name))
     }
 
     /// Reads a dimension after a word such as `without`, as in `orders without a voucher`. Returns the number of items

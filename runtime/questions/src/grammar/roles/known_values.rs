@@ -13,6 +13,9 @@ impl Reader<'_> {
     /// Reads values whose dimension was looked up, such as `JFK or EWR`. Returns the number of items read.
     pub(super) fn known_value(&mut self, at: usize, text: &str, values: &[KnownValue]) -> usize {
         self.state.groups = false;
+        if self.names_compared_number(at) {
+            return self.piece(text, "a part of the name of the compared number".to_owned(), CERTAINTY_OF_NAME);
+        }
         let list = self.list(at, values);
         let candidates = self.dimensions_of(at, values, &list.sets);
         let [member] = &candidates[..] else {
@@ -61,6 +64,23 @@ impl Reader<'_> {
         }
         self.filter_values(at..end, member, &found);
         end + usize::from(self.repeats_dimension(end, member)) - at
+    }
+
+    /// Returns whether a value belongs to the name of a number that is compared behind it. In `in transit for more than 3
+    /// days`, the transit time is compared, and the status `in transit` is not meant.
+    fn names_compared_number(&self, at: usize) -> bool {
+        use Meaning::{AtLeast, AtMost, Between, Less, More};
+        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore));
+        let mut behind = self.items[at + 1..].iter().skip_while(is_filler).map(|item| &item.kind);
+        let compares = matches!(behind.next(), Some(ItemKind::Word(More | Less | AtLeast | AtMost | Between)));
+        let Some(ItemKind::Number(_, Some(unit))) = behind.next().filter(|_| compares) else { return false };
+        let words = spelled(&self.items[at].text);
+        let roots: Vec<String> = words.split(' ').map(|word| self.language.root(&self.language.stem(word))).collect();
+        self.vocabulary.entries().any(|(index, entry)| {
+            let shared = self.vocabulary.shared_roots(index, roots.iter().map(String::as_str));
+            let is_number = entry.kind == MemberKind::Number && self.is_of_main_cube(entry);
+            is_number && shared > 0 && self.has_unit(index, unit)
+        })
     }
 
     /// Returns the value before `or` and a value that is not a part of its list, as in `from JFK or to LAX`.
@@ -293,6 +313,8 @@ impl Reader<'_> {
     }
 }
 
+/// The certainty of words that are a value, but belong to the name of a number.
+const CERTAINTY_OF_NAME: f64 = 0.8;
 /// The number of times that a value occurs more often in one dimension than in another one that is then not meant.
 const DOMINANCE: u64 = 20;
 

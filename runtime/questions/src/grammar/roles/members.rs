@@ -7,7 +7,7 @@ use crate::draft::{Aggregation, DraftOrder, Unit};
 use crate::language::Meaning;
 use crate::members::{MemberEntry, MemberKind};
 
-/// The certainty of an average that only the groups of the question imply.
+/// The certainty of an average or a sum that only the groups of the question imply.
 const CERTAINTY_OF_AVERAGE: f64 = 0.7;
 
 impl Reader<'_> {
@@ -28,6 +28,9 @@ impl Reader<'_> {
         if !self.state.groups && candidates.members.iter().all(is_time) && self.is_verb_of_rows(at, text) {
             return self.verb(at, text);
         }
+        if self.state.sorts && !self.is_selected(candidates) && self.sorted_group(text).is_some() {
+            return self.sort_by_group(text);
+        }
         if let Some(length) = self.age(at, text, candidates) {
             return length;
         }
@@ -35,6 +38,9 @@ impl Reader<'_> {
             return length;
         }
         if let Some(length) = self.extreme(at, text, candidates) {
+            return length;
+        }
+        if let Some(length) = self.idiom(at, text, candidates) {
             return length;
         }
         let in_groups = self.state.groups && self.continues_groups(at);
@@ -142,10 +148,10 @@ impl Reader<'_> {
             _ if std::mem::take(&mut self.state.sorts) => self.ordered_by(text, name, certainty),
             // `departure delay by carrier` leaves open whether the sum or the average is meant.
             MemberKind::Number if role == Role::Any && !in_groups => {
-                if let Some(average) = self.only_average(index) {
-                    self.alternatives = self.measures_of(index).into_iter().filter(|name| *name != average).collect();
-                    self.add_value(&average);
-                    return self.piece(text, format!("measure {average}"), CERTAINTY_OF_AVERAGE);
+                if let Some(only) = self.only_measure_of(index) {
+                    self.alternatives = self.measures_of(index).into_iter().filter(|name| *name != only).collect();
+                    self.add_value(&only);
+                    return self.piece(text, format!("measure {only}"), CERTAINTY_OF_AVERAGE);
                 }
                 let choices = self.measures_of(index);
                 let message = format!("`{name}` is a number of each row; choose a measure, or write `by` before it");
@@ -172,7 +178,7 @@ impl Reader<'_> {
 
     /// Returns whether a measure counts some of the rows that the only measure before it counts, as in `how many flights
     /// were diverted`.
-    fn narrows_count(&self, at: usize, index: usize) -> bool {
+    pub(super) fn narrows_count(&self, at: usize, index: usize) -> bool {
         let entry = self.vocabulary.entry(index);
         let count = self.count_of_main();
         let is_count = entry.aggregation == Some(Aggregation::Count) && self.is_of_main_cube(entry);
@@ -325,7 +331,7 @@ impl Reader<'_> {
         let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::Verb));
         let next = at + 1 + self.items[at + 1..].iter().take_while(is_filler).count();
         let is_compared = self.counts_behind(next) || self.items.get(next).is_some_and(compares);
-        let is_followed = is_compared && !self.compares_quality_of_rows(at);
+        let is_followed = is_compared && !self.compares_quality_of_rows(at) && !self.counts_compared_rows(at, next);
         is_followed && candidates.members.iter().any(is_text)
     }
 

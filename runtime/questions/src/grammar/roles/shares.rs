@@ -13,8 +13,18 @@ impl Reader<'_> {
     /// Reads a word such as `share`. The words of a rate may be apart, as in `share of orders from France that were
     /// returned`. Returns the number of items read.
     pub(super) fn share(&mut self, at: usize, text: &str) -> usize {
-        let words = self.predicate(at + 1);
+        if let Some((index, places)) = self.spelled_rate(at + 1) {
+            return self.rate(at, text, index, places);
+        }
+        let predicate = self.predicate_of_groups(at);
+        let words = self.predicate(predicate.unwrap_or(at + 1));
         let rates = self.rates_of(&words);
+        let values = self.values_of_predicate(at);
+        if rates.is_empty()
+            && let Some(length) = self.share_of_values(at, text, values, predicate.is_some())
+        {
+            return length;
+        }
         if rates.is_empty() {
             self.draft.totals = true;
             return self.piece(text, "with totals, for the share of each row".to_owned(), 1.0);
@@ -89,14 +99,17 @@ impl Reader<'_> {
                 .collect();
             let of_cube = self.main_cube.as_ref().and_then(|name| self.vocabulary.index_of(name));
             let is_of_cube = |root: &String| of_cube.is_some_and(|cube| self.vocabulary.roots(cube).contains(root));
-            let remaining = stems.iter().filter(|stem| keeps(stem)).map(|stem| self.language.root(stem));
+            // `is accepted` may be the name of one member.
+            let is_word = |stem: &&String| matches!(self.language.phrase(&[stem]), Some((1, Meaning::Equals)));
+            let remaining = stems.iter().filter(|stem| !is_word(stem) && keeps(stem));
+            let remaining = remaining.map(|stem| self.language.root(stem));
             remaining.filter(|root| !is_of_cube(root)).collect()
         };
-        let all = self.rates(&roots(&|_| true));
-        if !all.is_empty() {
-            return all;
-        }
-        self.rates(&roots(&|stem| !matches!(self.language.phrase(&[stem]), Some((1, Meaning::Verb)))))
+        let (all, without_verbs) =
+            (roots(&|_| true), roots(&|stem| !matches!(self.language.phrase(&[stem]), Some((1, Meaning::Verb)))));
+        let found = [&all, &without_verbs].into_iter().map(|roots| self.rates(roots));
+        let named = found.into_iter().find(|rates| !rates.is_empty());
+        named.unwrap_or_else(|| self.described_rates(&all))
     }
 
     /// Returns the places of the words after `share of` that may name a rate: members that are neither a cube nor a
@@ -128,7 +141,7 @@ impl Reader<'_> {
     }
 
     /// Returns the rates of the main cube whose names contain all roots.
-    fn rates(&self, roots: &HashSet<String>) -> Vec<usize> {
+    pub(super) fn rates(&self, roots: &HashSet<String>) -> Vec<usize> {
         if roots.is_empty() {
             return Vec::new();
         }

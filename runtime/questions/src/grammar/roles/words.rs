@@ -64,6 +64,12 @@ impl Reader<'_> {
             }
             Meaning::Versus => self.state.compares = true,
             Meaning::Compare => self.state.compares_times = true,
+            Meaning::Comparative if self.is_before_time(at) => self.state.compares = true,
+            Meaning::Comparative => {
+                let message = format!("`{text}` compares periods only, as in `{text} in June`");
+                self.unclear(text, message, Vec::new());
+                return 1;
+            }
             Meaning::YearOverYear => {
                 self.draft.compare = Some(Comparison::Shift("1 year".into()));
                 return self.piece(text, "compared with a year before".to_owned(), 1.0);
@@ -78,6 +84,7 @@ impl Reader<'_> {
                 return self.comparison_without_member(at, text, meaning);
             }
             // A unit of time can be the group: `top 5 days`, `which month` and `months with over 100 orders`.
+            _ if self.state.sorts && self.sorted_group(text).is_some() => return self.sort_by_group(text),
             _ => match times::unit(meaning) {
                 Some(step)
                     if self.state.is_which || self.state.groups || self.ranks_groups() || self.unit_is_group(at) =>

@@ -1,0 +1,144 @@
+//! Finds the rate that a share means: by its whole name, its description, or the value in its name.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::{Candidates, ItemKind, Reader, Role};
+use crate::language::Meaning;
+use crate::spelling::spelled;
+
+/// The smallest number of words of a name that may be apart in a question.
+const MIN_WORDS: usize = 3;
+
+impl Reader<'_> {
+    /// Returns the rate whose whole name the items at a place are, with their places. Verbs and words such as `was` may be
+    /// between them: `departures were over 15 minutes late`.
+    pub(super) fn spelled_rate(&self, start: usize) -> Option<(usize, Vec<usize>)> {
+        let rates = self.vocabulary.entries().filter(|(_, entry)| entry.is_share && self.is_of_main_cube(entry));
+        let named = rates.flat_map(|(index, entry)| {
+            entry.phrases.iter().chain(&entry.synonyms).map(move |phrase| (index, self.stems_of(phrase)))
+        });
+        let found = named.filter_map(|(index, stems)| {
+            let stems: Vec<&str> = stems.iter().map(String::as_str).collect();
+            let share = self.language.phrase(&stems).filter(|(_, meaning)| *meaning == Meaning::Share);
+            let rest = &stems[share.map_or(0, |(length, _)| length)..];
+            let places = self.places_of(start, rest).filter(|_| rest.len() >= MIN_WORDS)?;
+            Some((index, rest.len(), places))
+        });
+        found.max_by_key(|(_, words, _)| *words).map(|(index, _, places)| (index, places))
+    }
+
+    fn stems_of(&self, text: &str) -> Vec<String> {
+        spelled(text).split(' ').map(|word| self.language.stem(word)).collect()
+    }
+
+    /// Returns the places of the items from a place on that have these stems, in this order.
+    fn places_of(&self, start: usize, stems: &[&str]) -> Option<Vec<usize>> {
+        let (mut rest, mut places) = (stems, Vec::new());
+        for (place, item) in self.items.iter().enumerate().skip(start) {
+            if rest.is_empty() {
+                break;
+            }
+            let own = self.stems_of(&item.text);
+            let is_filler = matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::Equals | Meaning::Verb));
+            if own.len() <= rest.len() && own.iter().zip(rest).all(|(own, wanted)| own == wanted) {
+                rest = &rest[own.len()..];
+                places.push(place);
+            } else if !is_filler {
+                return None;
+            }
+        }
+        rest.is_empty().then_some(places)
+    }
+
+    /// Selects a rate, whose words are not read as conditions. Returns the number of items read.
+    pub(super) fn rate(&mut self, at: usize, text: &str, index: usize, places: Vec<usize>) -> usize {
+        let parts: Vec<&str> = places.iter().map(|place| &*self.items[*place].text).collect();
+        let whole = format!("{text} … {}", parts.join(" "));
+        let name = Arc::clone(&self.vocabulary.entry(index).name);
+        self.add_value(&name);
+        self.piece(&whole, format!("measure {name}"), 0.9);
+        for place in places.into_iter().filter(|place| *place > at) {
+            self.items[place].kind = ItemKind::Word(Meaning::Ignore);
+        }
+        1
+    }
+
+    /// Returns the rates of the main cube whose descriptions begin with some words and the name of the cube, in any order:
+    /// `accepted` means the rate that is described as `Accepted claims by claims`.
+    pub(super) fn described_rates(&self, roots: &HashSet<String>) -> Vec<usize> {
+        let of_cube = self.main_cube.as_ref().and_then(|name| self.vocabulary.index_of(name));
+        let is_of_cube = |root: &String| of_cube.is_some_and(|cube| self.vocabulary.roots(cube).contains(root));
+        let is_described = |description: &str| {
+            let words = self.stems_of(description).into_iter().map(|stem| self.language.root(&stem));
+            let first: HashSet<String> = words.take_while(|root| roots.contains(root) || is_of_cube(root)).collect();
+            !roots.is_empty() && roots.is_subset(&first)
+        };
+        let rates = self.vocabulary.entries().filter(|(_, entry)| entry.is_share && self.is_of_main_cube(entry));
+        let found = rates.filter(|(_, entry)| entry.description.as_deref().is_some_and(is_described));
+        found.map(|(index, _)| index).collect()
+    }
+
+    /// Returns the place behind `is` if groups follow the share directly, as in `share of each customer's orders is
+    /// returned`: the share within each group is meant, and not the one of the total.
+    pub(super) fn predicate_of_groups(&self, at: usize) -> Option<usize> {
+        let is_filler = |kind: &ItemKind| matches!(kind, ItemKind::Word(Meaning::Ignore));
+        let next = self.items[at + 1..].iter().find(|item| !is_filler(&item.kind))?;
+        let is_group = next.kind == ItemKind::Word(Meaning::Group);
+        self.verb_of_share(at).filter(|_| is_group).map(|place| place + 1)
+    }
+
+    /// Returns the place of the word `is` whose subject is the share: it directly follows a name.
+    fn verb_of_share(&self, at: usize) -> Option<usize> {
+        let is_name = |place: usize| matches!(self.items[place].kind, ItemKind::Member(_) | ItemKind::Value(_));
+        let is_verb = |place: &usize| self.items[*place].kind == ItemKind::Word(Meaning::Equals) && is_name(place - 1);
+        (at + 2..self.items.len()).find(is_verb)
+    }
+
+    /// Returns the places of the values of which a share consists, as in `share of orders is paid by card`: they follow
+    /// `is`, and no name of their dimension is before it.
+    pub(super) fn values_of_predicate(&self, at: usize) -> Vec<usize> {
+        use Meaning::{From, Group, Ignore, To, Verb};
+        let Some(verb) = self.verb_of_share(at) else { return Vec::new() };
+        let is_filler = |kind: &ItemKind| matches!(kind, ItemKind::Word(Ignore | Verb | Group | From | To));
+        let mut rest = (verb + 1..self.items.len()).skip_while(|place| is_filler(&self.items[*place].kind));
+        let Some(first) = rest.next() else { return Vec::new() };
+        let ItemKind::Value(values) = &self.items[first].kind else { return Vec::new() };
+        let is_condition = matches!(&self.items[verb - 1].kind, ItemKind::Member(found)
+            if found.members.iter().any(|index| values.iter().any(|known| known.member == self.vocabulary.entry(*index).name)));
+        if is_condition { Vec::new() } else { vec![first] }
+    }
+
+    /// Reads a share of the rows with a value: the rate with this value in its name. A share of the total has another
+    /// meaning, so without a rate the caller is asked. Returns the number of items read, or `None` for other shares.
+    pub(super) fn share_of_values(
+        &mut self,
+        at: usize,
+        text: &str,
+        values: Vec<usize>,
+        is_within_groups: bool,
+    ) -> Option<usize> {
+        if values.is_empty() && !is_within_groups {
+            return None;
+        }
+        let stems = values.iter().flat_map(|place| self.stems_of(&self.items[*place].text));
+        let roots: HashSet<String> = stems.map(|stem| self.language.root(&stem)).collect();
+        let members = self.rates(&roots);
+        if members.is_empty() {
+            let message = format!("`{text}` needs a rate here: the share within each group, not the one of the total");
+            let choices = self.rates_of_main();
+            self.unclear(text, message, choices);
+            return Some(1);
+        }
+        let candidates = Candidates { members, certainty: 0.9, ..Candidates::default() };
+        let Some(index) = self.pick(text, &candidates, Role::Value) else { return Some(1) };
+        Some(self.rate(at, text, index, values))
+    }
+
+    /// Returns the rates of the main cube.
+    fn rates_of_main(&self) -> Vec<Arc<str>> {
+        let rates = self.vocabulary.entries().map(|(_, entry)| entry).filter(|entry| entry.is_share);
+        let own = rates.filter(|entry| self.is_of_main_cube(entry));
+        own.map(|entry| Arc::clone(&entry.name)).take(super::MAX_CHOICES).collect()
+    }
+}

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_choose_from_is_no_row() {
+    fn empty_choice_matches_no_row() {
         let arena = column("region").in_list(Vec::<String>::new()).to_arena();
         assert_eq!(arena.literals, [Scalar::Boolean(false)]);
         assert_eq!(any([]), never());

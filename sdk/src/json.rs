@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_another_type_is_reported_with_its_path() {
+    fn value_of_another_type_is_reported_with_its_path() {
         let config = Json::config(r#"{"a/b": 1, "roles": ["x", 2], "all": "x", "none": []}"#).unwrap();
         let unknown = config.only(&["roles", "all", "none"]).unwrap_err();
         assert_eq!((unknown.len(), unknown[0].path.as_str()), (1, "/a~1b"));
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_refused_with_its_place() {
+    fn malformed_json_is_rejected_with_its_position() {
         for (text, message) in [
             ("", "a value is expected at byte 0"),
             ("{\"a\" 1}", "`:` is expected at byte 5"),

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_library_without_a_matching_stamp_is_not_trusted() {
+    fn library_without_a_matching_stamp_is_not_trusted() {
         let folder = tempfile::tempdir().unwrap();
         let platform = &PLATFORMS[0];
         let library = folder.path().join(platform.library);

@@ -125,7 +125,7 @@ fn files_that_are_created_and_deleted_are_read() {
 }
 
 #[test]
-fn client_that_watches_files_is_asked_to() {
+fn file_watchers_are_registered_if_supported() {
     let mut client = Client::start();
     let root = client.uri("");
     let capabilities = json!({"workspace": {"didChangeWatchedFiles": {"dynamicRegistration": true}}});

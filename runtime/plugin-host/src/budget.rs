@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_rejects_at_once() {
+    fn full_queue_rejects_at_once() {
         let budget = budget(0);
         let held = [budget.permit().unwrap(), budget.permit().unwrap()];
         assert!(budget.permit().is_none());

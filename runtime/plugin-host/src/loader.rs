@@ -260,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_the_programs_by_where_it_is_and_not_by_how_it_is_written() {
+    fn bundled_files_are_recognized_by_resolved_path() {
         let folder = tempfile::tempdir().unwrap();
         let [program, project] = ["program", "project"].map(|name| folder.path().join(name));
         for folder in [&program, &project] {

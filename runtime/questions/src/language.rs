@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_have_every_meaning() {
+    fn word_lists_cover_every_meaning() {
         for code in Language::CODES {
             let language = Language::named(code).unwrap();
             for (name, meaning) in MEANINGS {
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn related_words_have_one_root() {
+    fn related_words_share_a_root() {
         for (code, one, other, is_related) in [
             ("en", "cancellations", "cancelled", true),
             ("en", "departures", "departed", true),

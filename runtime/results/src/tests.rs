@@ -54,7 +54,7 @@ async fn pages_are_the_rows_at_their_offsets() {
 }
 
 #[tokio::test]
-async fn unfinished_result_is_invisible_and_leaves_nothing() {
+async fn unfinished_result_is_invisible_and_removed() {
     let place = tempfile::tempdir().expect("a folder");
     let folder = ResultFolder::open(place.path(), 0).expect("opened");
     let mut writer =

@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_index_finds_nothing() {
+    fn empty_index_has_no_match() {
         assert!(index(&[]).is_empty());
         assert_eq!(found(&index(&[]), "delay"), Vec::<u32>::new());
     }

@@ -113,13 +113,13 @@ mod tests {
     }
 
     #[test]
-    fn stop_words_count_only_alone() {
+    fn stop_words_match_only_without_other_words() {
         assert_eq!(typed(&Question::new("the delay by carrier").unwrap()), ["delay", "carrier"]);
         assert_eq!(typed(&Question::new("by the").unwrap()), ["by", "the"]);
     }
 
     #[test]
-    fn the_last_word_is_open_until_something_follows() {
+    fn last_word_is_open_until_another_character_follows() {
         assert!(Question::unfinished("avg del").unwrap().words[1].is_open);
         assert!(!Question::unfinished("avg del ").unwrap().words[1].is_open);
         assert!(!Question::new("avg del").unwrap().words[1].is_open);

@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_configuration_is_read_field_by_field() {
+    fn configuration_is_read_field_by_field() {
         assert_eq!(from_json(&json!({})).unwrap(), ProfileConfig::default());
         let config = from_json(&json!({
             "compute_histograms": false, "top_n_values": 3, "percentile_list": [90, 5, 5], "insight_sensitivity": 0.1

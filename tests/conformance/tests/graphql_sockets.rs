@@ -153,7 +153,7 @@ impl House {
 }
 
 #[tokio::test]
-async fn operations_run_side_by_side_and_end() {
+async fn operations_run_concurrently_and_complete() {
     let server = server(GraphQlHttpSettings::default()).await;
     let mut client = Client::acknowledged(server.address, &[], json!({})).await;
     client.subscribe("1", CUBES).await;
@@ -313,7 +313,7 @@ async fn pages_of_other_sites_may_not_open_sockets() {
 }
 
 #[tokio::test]
-async fn handshake_that_is_not_one_of_websockets_is_a_bad_request() {
+async fn invalid_websocket_handshake_is_a_bad_request() {
     let server = server(GraphQlHttpSettings::default()).await;
     for head in [
         "GET /graphql HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\n\r\n",

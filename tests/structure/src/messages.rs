@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_in_a_message_is_found() {
+    fn search_in_a_message_is_found() {
         assert_eq!(patterns("if error.message.contains(\"x\") {}"), ["1: message.contains"]);
         assert_eq!(patterns("error.message().starts_with(\"x\")"), ["1: message.starts_with"]);
         assert_eq!(patterns("error\n  .to_string()\n  .find(\"x\")"), ["2: to_string.find"]);
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comparison_with_a_literal_is_found() {
+    fn comparison_with_a_literal_is_found() {
         assert_eq!(patterns("if message == \"x\" {}\nif a.hint != \"y\" {}"), ["1: message ==", "2: hint =="]);
         assert!(patterns("if message == other {}").is_empty());
     }

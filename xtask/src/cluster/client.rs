@@ -208,7 +208,7 @@ mod tests {
     const CUT: &str = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n1";
 
     #[test]
-    fn a_closed_connection_is_replaced_once() {
+    fn closed_connection_is_replaced_once() {
         let mut client = Client::new(serve(vec![vec![ONE, ONE], vec![ONE]]), "", Reuse::Always);
         for _ in 0..3 {
             assert_eq!(client.get("/").unwrap().body, "1");
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn an_incomplete_answer_is_an_error() {
+    fn incomplete_answer_is_an_error() {
         let mut client = Client::new(serve(vec![vec![ONE, CUT], vec![ONE]]), "", Reuse::Always);
         assert_eq!(client.get("/").unwrap().status, 200);
         assert!(client.get("/").is_err());

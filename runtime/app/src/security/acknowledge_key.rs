@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_are_of_one_key_one_alert_one_owner_and_seven_days() {
+    fn token_is_bound_to_key_alert_and_owner_for_seven_days() {
         let at = |seconds: i64| Timestamp::from_second(1_700_000_000 + seconds).unwrap();
         let key = AcknowledgeKey::derived_from(b"a secret");
         let token = key.token("a1", "ada", at(0));

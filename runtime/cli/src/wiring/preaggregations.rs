@@ -88,7 +88,7 @@ mod tests {
     use super::without_password;
 
     #[test]
-    fn a_new_password_is_the_same_place() {
+    fn url_with_another_password_is_the_same_location() {
         let place = "postgres://me@db:5432/shop";
         assert_eq!(without_password("postgres://me:a@b@db:5432/shop"), place);
         assert_eq!(without_password(place), place);

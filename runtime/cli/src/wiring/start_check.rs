@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_refuses_is_found() {
+    fn settings_that_prevent_a_start_are_found() {
         const MACHINE: bool = true;
         const SETTINGS: bool = false;
         for (settings, words, is_of_machine) in [
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_folder_is_a_warning() {
+    fn missing_folder_is_a_warning() {
         for settings in ["plugins: {paths: [here, gone]}", "server: {project_roots: [here, gone]}"] {
             let found = problems(settings);
             let [problem] = found.as_slice() else { panic!("{settings}: {} problems", found.len()) };

@@ -30,11 +30,11 @@ fn four_of_five_are_read_as_meant(suite: &str, at_least: usize) {
 }
 
 #[test]
-fn four_of_five_questions_are_read_as_meant() {
+fn four_of_five_questions_are_interpreted_correctly() {
     four_of_five_are_read_as_meant("examples/questions/flights.yml", 150);
 }
 
 #[test]
-fn four_of_five_questions_of_visitors_are_read_as_meant() {
+fn four_of_five_visitor_questions_are_interpreted_correctly() {
     four_of_five_are_read_as_meant("examples/questions/flights-visitors.yml", 50);
 }

@@ -143,17 +143,17 @@ fn a_client_goes_away(kind: Kind) {
 }
 
 #[test]
-fn a_statement_of_postgres_stops_when_its_client_goes_away() {
+fn disconnected_client_cancels_its_statement_on_postgres() {
     a_client_goes_away(Kind::Postgres);
 }
 
 #[test]
-fn a_statement_of_postgres_through_adbc_stops_when_its_client_goes_away() {
+fn disconnected_client_cancels_its_statement_on_postgres_through_adbc() {
     a_client_goes_away(Kind::PostgresThroughAdbc);
 }
 
 #[test]
-fn a_statement_of_mariadb_stops_when_its_client_goes_away() {
+fn disconnected_client_cancels_its_statement_on_mariadb() {
     a_client_goes_away(Kind::MariaDb);
 }
 
@@ -193,46 +193,46 @@ fn nothing_is_written(kind: Kind) {
 }
 
 #[test]
-fn a_slow_statement_of_postgres_is_stopped() {
+fn slow_statement_of_postgres_is_cancelled() {
     a_slow_statement_is_stopped(Kind::Postgres);
 }
 
 #[test]
-fn a_slow_statement_of_postgres_through_adbc_is_stopped() {
+fn slow_statement_of_postgres_through_adbc_is_cancelled() {
     a_slow_statement_is_stopped(Kind::PostgresThroughAdbc);
 }
 
 #[test]
-fn a_slow_statement_of_mariadb_is_stopped() {
+fn slow_statement_of_mariadb_is_cancelled() {
     a_slow_statement_is_stopped(Kind::MariaDb);
 }
 
 #[test]
-fn postgres_may_die_and_come_back() {
+fn restarted_postgres_is_reconnected() {
     a_server_may_die_and_come_back(Kind::Postgres);
 }
 
 #[test]
-fn postgres_through_adbc_may_die_and_come_back() {
+fn restarted_postgres_through_adbc_is_reconnected() {
     a_server_may_die_and_come_back(Kind::PostgresThroughAdbc);
 }
 
 #[test]
-fn mariadb_may_die_and_come_back() {
+fn restarted_mariadb_is_reconnected() {
     a_server_may_die_and_come_back(Kind::MariaDb);
 }
 
 #[test]
-fn postgres_is_only_read() {
+fn writes_to_postgres_are_rejected() {
     nothing_is_written(Kind::Postgres);
 }
 
 #[test]
-fn postgres_through_adbc_is_only_read() {
+fn writes_to_postgres_through_adbc_are_rejected() {
     nothing_is_written(Kind::PostgresThroughAdbc);
 }
 
 #[test]
-fn mariadb_is_only_read() {
+fn writes_to_mariadb_are_rejected() {
     nothing_is_written(Kind::MariaDb);
 }

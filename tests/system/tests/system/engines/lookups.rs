@@ -80,21 +80,21 @@ fn a_text_is_found_by_its_index(kind: Kind, explain: &str) {
 }
 
 #[test]
-fn a_text_is_found_by_its_index_in_postgres() {
+fn string_filter_uses_the_index_in_postgres() {
     a_text_is_found_by_its_index(Kind::Postgres, "EXPLAIN");
 }
 
 #[test]
-fn a_text_is_found_by_its_index_in_postgres_through_adbc() {
+fn string_filter_uses_the_index_in_postgres_through_adbc() {
     a_text_is_found_by_its_index(Kind::PostgresThroughAdbc, "EXPLAIN");
 }
 
 #[test]
-fn a_text_is_found_by_its_index_in_mariadb() {
+fn string_filter_uses_the_index_in_mariadb() {
     a_text_is_found_by_its_index(Kind::MariaDb, "EXPLAIN");
 }
 
 #[test]
-fn a_text_is_found_by_its_index_in_sqlite() {
+fn string_filter_uses_the_index_in_sqlite() {
     a_text_is_found_by_its_index(Kind::Sqlite, "EXPLAIN QUERY PLAN");
 }

@@ -316,7 +316,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_with_escapes_and_nesting_are_read() {
+    fn json_with_escapes_and_nesting_is_read() {
         let value = Json::parse(" {\"a\\u00e9\\ud83e\\udd86\\n\": [1, -2.5e3, true, null, {\"b\": []}]} ").unwrap();
         let items = value.get("aé🦆\n").unwrap().items();
         assert_eq!(items[..4], [Json::Number(1.0), Json::Number(-2500.0), Json::Bool(true), Json::Null]);

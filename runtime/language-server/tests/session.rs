@@ -180,7 +180,7 @@ fn positions_beyond_the_end_have_answers() {
 }
 
 #[test]
-fn hostile_texts_are_reported() {
+fn hostile_files_are_reported() {
     let mut client = Client::initialized();
     let large = format!("cubes:\n{}", "  - {name: a, sql_table: t}\n".repeat(400_000));
     assert!(large.len() > 10_000_000);

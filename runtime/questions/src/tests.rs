@@ -311,7 +311,7 @@ fn parts_of_several_values_cause_a_clarification() {
 }
 
 #[test]
-fn from_and_to_decide_between_dimensions() {
+fn prepositions_decide_between_dimensions() {
     for (question, filter) in
         [("flights from LGA", "flights.origin"), ("flights to LGA", "flights.dest"), ("flights to LAX", "flights.dest")]
     {

@@ -89,7 +89,7 @@ async fn full_disk_is_reported() {
 }
 
 #[test]
-fn columns_are_read_back() {
+fn columns_round_trip() {
     let berlin = TimeZoneDatabase::bundled().get("Europe/Berlin").expect("a zone");
     for format in [
         ColumnFormat::Plain,

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_without_words_and_long_texts_are_refused() {
+    fn questions_without_words_and_long_questions_are_rejected() {
         assert_eq!(Question::new("").unwrap_err(), QuestionError::NoWords);
         assert_eq!(Question::new("\u{202e} -- '\u{7}").unwrap_err(), QuestionError::NoWords);
         assert_eq!(Question::new(&"x".repeat(10_000)).unwrap_err(), QuestionError::TooLong { chars: 10_000 });

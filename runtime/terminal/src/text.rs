@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_text_of_any_script_stays() {
+    fn ordinary_text_of_any_script_is_unchanged() {
         for text in ["Größe", "電子 x", "שלום\u{200f}!", "e\u{301}", "\u{1f600}", "\u{fffd}"] {
             assert_eq!(&*TerminalText::line(text), text);
         }

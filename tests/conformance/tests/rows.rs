@@ -88,7 +88,7 @@ fn numbers_become_strings_on_request() {
 }
 
 #[test]
-fn texts_are_escaped() {
+fn strings_are_escaped() {
     let odd = "q\" b\\ n\n r\r t\t c\u{1} d\u{7f} ü 🦀 \u{2028}";
     let expected = "\"q\\\" b\\\\ n\\n r\\r t\\t c\\u0001 d\u{7f} ü 🦀 \u{2028}\"";
     assert_eq!(plain(StringArray::from(vec![odd])), expected);

@@ -223,7 +223,7 @@ fn window_reads_rows_before_the_range() {
 }
 
 #[test]
-fn without_a_range_windows_end_with_the_last_visit() {
+fn windows_without_a_range_end_with_the_last_visit() {
     let query = json!({"measures": ["visits.fees_28_days"], "dimensions": ["visits.patient", "visits.at.quarter"]});
     let wanted = [
         ["Ann", "2023-Q1", "null"],

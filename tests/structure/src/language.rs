@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn other_openings_and_later_lines_are_fine() {
+    fn other_openings_and_later_lines_have_no_finding() {
         assert_eq!(
             found("/// Returns it.\n/// What is more, it ends.\nfn f() {}\n/// Offers.\n/// Somewhere.\n// What"),
             [""; 0]

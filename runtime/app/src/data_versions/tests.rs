@@ -294,7 +294,7 @@ async fn replicas_agree_within_a_second() {
 }
 
 #[tokio::test]
-async fn without_the_state_database_versions_are_unknown() {
+async fn versions_are_unknown_without_the_state_database() {
     let replica = Replica::new();
     replica.read("plain").await;
     replica.reports.is_down.store(true, Ordering::Relaxed);

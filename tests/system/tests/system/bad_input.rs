@@ -218,7 +218,7 @@ fn non_text_files_are_reported() {
 }
 
 #[test]
-fn texts_that_nest_deeply_are_refused() {
+fn deeply_nested_files_are_rejected() {
     for depth in [2_000, 10_000, 100_000] {
         for text in [
             format!("cubes: {}{}", "[".repeat(depth), "]".repeat(depth)),
@@ -242,7 +242,7 @@ fn texts_that_nest_deeply_are_refused() {
 }
 
 #[test]
-fn configuration_that_nests_deeply_is_refused() {
+fn deeply_nested_configuration_is_rejected() {
     let text = format!("name: a\nserver: {}{}\n", "{a: ".repeat(50_000), "}".repeat(50_000));
     let project = Scratch::project().with("service_project.yml", &text);
     assert_explains(&run("check", project.path(), &[]), &["service_project.yml", "error"]);

@@ -105,7 +105,7 @@ fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-fn a_slow_statement_is_stopped(kind: Kind) {
+fn check_slow_statement(kind: Kind) {
     let Some(engine) = start(kind) else { return };
     let (_project, server) = serve(&engine);
     #[allow(clippy::disallowed_methods, reason = "a test may look at the clock")]
@@ -121,7 +121,7 @@ fn a_slow_statement_is_stopped(kind: Kind) {
     assert_eq!(get(&server, "/health/ready"), 200);
 }
 
-fn a_client_goes_away(kind: Kind) {
+fn check_disconnected_client(kind: Kind) {
     let Some(engine) = start(kind) else { return };
     // The time limit is so high that only the client's disconnection can end the statement.
     let (_project, server) = serve_with(&engine, "600");
@@ -144,20 +144,20 @@ fn a_client_goes_away(kind: Kind) {
 
 #[test]
 fn disconnected_client_cancels_its_statement_on_postgres() {
-    a_client_goes_away(Kind::Postgres);
+    check_disconnected_client(Kind::Postgres);
 }
 
 #[test]
 fn disconnected_client_cancels_its_statement_on_postgres_through_adbc() {
-    a_client_goes_away(Kind::PostgresThroughAdbc);
+    check_disconnected_client(Kind::PostgresThroughAdbc);
 }
 
 #[test]
 fn disconnected_client_cancels_its_statement_on_mariadb() {
-    a_client_goes_away(Kind::MariaDb);
+    check_disconnected_client(Kind::MariaDb);
 }
 
-fn a_server_may_die_and_come_back(kind: Kind) {
+fn check_restarted_server(kind: Kind) {
     let Some(mut engine) = start(kind) else { return };
     let (_project, server) = serve(&engine);
     assert_eq!(ask(&server, "orders.revenue").json().expect("JSON")["data"][0]["orders.revenue"], json!(62));
@@ -194,32 +194,32 @@ fn nothing_is_written(kind: Kind) {
 
 #[test]
 fn slow_statement_of_postgres_is_cancelled() {
-    a_slow_statement_is_stopped(Kind::Postgres);
+    check_slow_statement(Kind::Postgres);
 }
 
 #[test]
 fn slow_statement_of_postgres_through_adbc_is_cancelled() {
-    a_slow_statement_is_stopped(Kind::PostgresThroughAdbc);
+    check_slow_statement(Kind::PostgresThroughAdbc);
 }
 
 #[test]
 fn slow_statement_of_mariadb_is_cancelled() {
-    a_slow_statement_is_stopped(Kind::MariaDb);
+    check_slow_statement(Kind::MariaDb);
 }
 
 #[test]
 fn restarted_postgres_is_reconnected() {
-    a_server_may_die_and_come_back(Kind::Postgres);
+    check_restarted_server(Kind::Postgres);
 }
 
 #[test]
 fn restarted_postgres_through_adbc_is_reconnected() {
-    a_server_may_die_and_come_back(Kind::PostgresThroughAdbc);
+    check_restarted_server(Kind::PostgresThroughAdbc);
 }
 
 #[test]
 fn restarted_mariadb_is_reconnected() {
-    a_server_may_die_and_come_back(Kind::MariaDb);
+    check_restarted_server(Kind::MariaDb);
 }
 
 #[test]

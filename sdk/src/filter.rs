@@ -147,7 +147,6 @@ pub fn arena<'a>(filters: impl IntoIterator<Item = &'a Filter>) -> Arena {
     arena
 }
 
-/// Returns an empty arena.
 pub fn empty_arena() -> Arena {
     Arena { nodes: vec![], args: vec![], columns: vec![], literals: vec![], names: vec![], roots: vec![] }
 }

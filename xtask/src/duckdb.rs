@@ -76,7 +76,7 @@ const PLATFORMS: &[Platform] = &[
     Platform { os: "macos", arch: "aarch64", library: "libduckdb.dylib", archives: MACOS_ARCHIVES },
 ];
 
-/// The archives for both architectures of macOS, because one archive contains both.
+/// The archives for macOS: both architectures use the same archive.
 const MACOS_ARCHIVES: &[Archive] = &[Archive {
     download: Download {
         origin: Origin::Url(release_url),

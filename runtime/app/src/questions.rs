@@ -43,7 +43,6 @@ pub enum Method {
     Model,
 }
 
-/// A question in words.
 #[derive(Debug, Clone, Default)]
 pub struct WordedQuestion {
     pub text: String,

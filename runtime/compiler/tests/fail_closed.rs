@@ -782,8 +782,8 @@ impl Random {
     }
 }
 
-/// Tests that a policy for `"*"` hides and closes at least as much as one policy that names all cubes with the masked
-/// or denied member, and as one such policy for each of these cubes.
+/// Tests that a policy for `"*"` hides and closes at least as much as two alternatives: one policy that names all cubes
+/// with the masked or denied member, and one such policy for each of these cubes.
 #[test]
 fn policy_for_all_cubes_hides_at_least_what_policies_for_each_cube_hide() {
     let mut random = Random(7);

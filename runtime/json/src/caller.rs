@@ -54,7 +54,7 @@ pub fn to_json(caller: &SecurityContext) -> Json {
     })
 }
 
-/// Returns one attribute.
+/// Returns the value of an attribute, or a JSON array of its values.
 pub fn attribute_to_json(attribute: &Attribute) -> Json {
     match attribute {
         Attribute::One(value) => value_to_json(value),

@@ -11,11 +11,11 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The time for which calls count.
+/// The length of the window over which the failure rate is evaluated.
 pub(crate) const WINDOW: Duration = Duration::from_secs(60);
 const FAULTS: u64 = 5;
-/// The smallest number of calls for which the share of faults counts. The breaker then opens if one of [`SHARE`] calls
-/// failed.
+/// The minimum number of calls in the window before the failure rate is evaluated. The breaker then opens if one of
+/// [`SHARE`] calls failed.
 const MIN_CALLS: u64 = 20;
 const SHARE: u64 = 5;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -84,7 +84,6 @@ impl Second {
     }
 }
 
-/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallOutcome {
     Success,

@@ -23,7 +23,6 @@ pub(crate) struct Callers {
     by_caller: HashMap<Arc<str>, CallerState>,
 }
 
-/// The state of one caller.
 #[derive(Debug, Default)]
 struct CallerState {
     breaker: Breaker,
@@ -148,7 +147,7 @@ impl Callers {
         if self.by_caller.values().any(is_answered) { AffectedCallers::One } else { AffectedCallers::Active }
     }
 
-    /// Resets all breakers. Running calls no longer count.
+    /// Resets all breakers. The outcomes of calls that are in progress are ignored.
     pub(crate) fn reset(&mut self) {
         self.common.reset();
         self.by_caller.values_mut().for_each(|by_caller| {

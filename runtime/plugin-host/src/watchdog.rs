@@ -1,8 +1,8 @@
 //! Ends calls whose time limit has passed.
 //!
 //! In: the start of each call with its limit, and its end. Out: a new epoch after each deadline. At a new epoch, each
-//! store checks its own deadline. One thread sleeps until the next deadline. While calls come and go, the thread wakes
-//! once per shortest limit, so that a new call need not wake it; waking it would cost more than a short call. After a
+//! store checks its own deadline. One thread sleeps until the next deadline. While there are calls, the thread wakes
+//! once per shortest limit. A new call then does not have to wake it, which would cost more than a short call. After a
 //! second without calls, it sleeps until the next call.
 //!
 //! A limit is processor time. On a busy machine, a thread may wait for a core for longer than a hook may take, and that
@@ -171,7 +171,7 @@ impl RunningCalls {
     }
 }
 
-/// A running call.
+/// Removes the deadline of a call from the watchdog when it is dropped.
 pub(crate) struct RunningCall {
     watchdog: Arc<Watchdog>,
     deadline: Duration,

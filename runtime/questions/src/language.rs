@@ -54,7 +54,7 @@ pub(crate) enum WordList {
     Things,
     /// Nouns that add nothing to the name of a dimension before them, such as `address`.
     NameNouns,
-    /// Adjectives that add nothing to things that begin to exist, such as `new`.
+    /// Adjectives that are redundant beside a verb of creation, such as `new` in `new customers registered`.
     New,
     /// Comparisons of an age, such as `over` in `customers over 65`.
     AgeComparisons,

@@ -119,7 +119,6 @@ impl IndexBuilder {
         }
     }
 
-    /// Builds the index.
     pub fn build(self) -> Index {
         let mut starts = Vec::with_capacity(self.words.len() + 1);
         let mut places = Vec::new();

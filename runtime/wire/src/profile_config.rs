@@ -153,7 +153,6 @@ pub(crate) fn with_default_sample(json: Option<&Json>, config: ProfileConfig) ->
     ProfileConfig { sample: SampleRequest { size: SAMPLE_SIZE, ..SampleRequest::default() }, ..config }
 }
 
-/// Returns the name of a strategy of samples.
 pub(crate) fn strategy_name(strategy: &SamplingStrategy) -> &'static str {
     match strategy {
         SamplingStrategy::Random => "random",

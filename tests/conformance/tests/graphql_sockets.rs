@@ -33,7 +33,6 @@ const CUBES: &str = "{ cubes { name } }";
 /// A query that runs a statement in the warehouse.
 const ROWS: &str = "{ query(measures: [\"orders.count\"]) { data } }";
 
-/// A client of one socket.
 struct Client(WebSocketStream<TcpStream>);
 
 /// Sends a handshake. Returns the head of the answer, and the stream after the head.
@@ -59,7 +58,6 @@ async fn handshake(address: SocketAddr, path: &str, headers: &[&str]) -> (String
 const SUBPROTOCOL: &str = "sec-websocket-protocol: graphql-transport-ws";
 
 impl Client {
-    /// Opens a socket.
     async fn open(address: SocketAddr, headers: &[&str]) -> Client {
         let headers: Vec<&str> = headers.iter().copied().chain([SUBPROTOCOL]).collect();
         let (head, stream) = handshake(address, "/graphql", &headers).await;

@@ -1,8 +1,8 @@
 //! An HTTP/1.1 client with connections that stay open, for the load.
 //!
-//! In: a port, a key, requests. Out: status and body. A request on a reused connection that was closed before the first
-//! byte of a response is sent again on a new connection, as RFC 9112, section 9.3.1, lets clients do for requests that
-//! change nothing or carry an idempotency key. Not here: retries of anything else, TLS.
+//! In: a port, a key, requests. Out: status and body. If a reused connection closes before the first byte of the
+//! response, the client sends an idempotent request again on a new connection (RFC 9112, section 9.3.1). Not here:
+//! retries of anything else, TLS.
 
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};

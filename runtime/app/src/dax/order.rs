@@ -123,7 +123,6 @@ impl Keys {
     }
 }
 
-/// Returns the rows in an order.
 pub(super) fn sorted(rows: &RecordBatch, order: &[OrderKey]) -> Result<RecordBatch, ArrowError> {
     let indices = Keys::of(rows, order)?.sorted(rows.num_rows());
     take_record_batch(rows, &UInt32Array::from(indices))

@@ -14,7 +14,6 @@ use super::executed_queries::QueryOwner;
 use super::guardrails::Guardrails;
 use super::store::StoreError;
 
-/// The periods of budgets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BudgetPeriod {
     Day,

@@ -52,7 +52,6 @@ pub struct ColumnChange {
     pub new_values: Vec<Arc<str>>,
 }
 
-/// The kinds of changes of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnChangeKind {
     Added,

@@ -1,8 +1,8 @@
 //! Checks the files, folders and addresses that the settings name, as `serve` uses them when it starts.
 //!
-//! In: a project. Out: an error for each one without which a server does not start, and a warning for each folder that
-//! a server ignores because it is missing. Nothing is changed, and no request is sent. Not here: rules about the
-//! settings alone (`start_rules`), the keys of tokens, the warehouse and the state database.
+//! In: a project. Out: an error for each one that prevents a server from starting, and a warning for each folder that a
+//! server ignores because it is missing. Nothing is changed, and no request is sent. Not here: rules about the settings
+//! alone (`start_rules`), the keys of tokens, the warehouse and the state database.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -186,7 +186,6 @@ impl Context {
 mod tests {
     use super::*;
 
-    /// Returns the context at `¦`.
     fn at(text: &str) -> Context {
         let offset = text.find('¦').expect("the text has a mark");
         Context::at(&text.replace('¦', ""), offset)

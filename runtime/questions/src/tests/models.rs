@@ -57,7 +57,6 @@ impl Model<'_> {
     }
 }
 
-/// Parses the line of a member.
 fn member(line: &str) -> MemberEntry {
     let parts: Vec<&str> = line.split('|').map(str::trim).collect();
     let (kind, name) = parts[0].split_once(' ').unwrap();

@@ -47,7 +47,7 @@ pub struct Metrics {
     cubes: RwLock<HashSet<Box<str>>>,
 }
 
-/// A request that is over.
+/// A completed request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EndedRequest {
     pub(crate) method: &'static str,

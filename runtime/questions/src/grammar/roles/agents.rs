@@ -85,8 +85,8 @@ impl Reader<'_> {
         Some(Arc::clone(&first.name))
     }
 
-    /// Returns whether a word such as `new` adds nothing to the things behind it, because a verb says that they begin to
-    /// exist, as in `new customers registered`.
+    /// Returns whether a word such as `new` is redundant. In `new customers registered`, the verb already selects new
+    /// customers.
     pub(super) fn is_redundant(&self, at: usize, text: &str) -> bool {
         if !self.language.has(WordList::New, &text.to_lowercase()) {
             return false;

@@ -31,7 +31,7 @@ cubes:
       - {name: label, type: string, sql: label}
 ";
 
-/// Strings that end a literal, a comment or a statement where values are pasted into SQL without care.
+/// Strings that would end a literal, a comment or a statement if values were inserted into SQL without escaping.
 const HOSTILE: &[&str] = &[
     "'",
     "''",

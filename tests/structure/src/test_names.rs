@@ -4,57 +4,14 @@
 //! verb and the expected result: `unknown_metric_is_rejected`. Not here: the meaning of a name, which only a reader can
 //! judge.
 
+use crate::sources::list;
 use crate::tokens::{Located, Token, scan};
+
+/// The rules for single words, one on each line.
+const RULES: &str = include_str!("../language/test_names.txt");
 
 /// The largest number of characters of a name.
 const MAX_CHARACTERS: usize = 80;
-
-/// The first words that make a name a clause, or that add nothing to the subject.
-const OPENINGS: &[&str] = &[
-    "a",
-    "an",
-    "the",
-    "what",
-    "that",
-    "whether",
-    "who",
-    "whoever",
-    "those",
-    "they",
-    "this",
-    "it",
-    "there",
-    "where",
-    "wherever",
-    "while",
-    "how",
-    "why",
-    "if",
-    "when",
-    "of",
-    "so",
-    "nor",
-    "no",
-    "nothing",
-    "nobody",
-    "somebody",
-    "anybody",
-    "everybody",
-    "test",
-];
-
-/// The words of vague subjects and objects.
-const WORDS: &[&str] =
-    &["nobody", "nobodys", "somebody", "somebodys", "anybody", "everybody", "everybodys", "ours", "theirs"];
-
-/// The phrases that negate a noun, and their replacements.
-const PHRASES: &[(&str, &str)] = &[
-    ("_is_no_", "_is_not_"),
-    ("_are_no_", "_are_not_"),
-    ("_is_none_", "_is_rejected_ or another result"),
-    ("_are_none_", "_are_rejected_ or another result"),
-    ("_can_not_", "_cannot_"),
-];
 
 /// The name of one test function.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,22 +51,23 @@ pub fn test_names(source: &str) -> Vec<TestName> {
 }
 
 /// Returns the correction of a name that violates a rule; `None` if it follows the rules.
+///
+/// # Panics
+/// A line of the rules has a different form.
 pub fn fault(name: &str) -> Option<String> {
     let words: Vec<&str> = name.split('_').collect();
     let padded = format!("{name}_");
-    if OPENINGS.contains(&words[0]) {
-        return Some(format!("begin with the subject instead of `{}_`", words[0]));
-    }
-    if let Some(word) = words.iter().find(|word| WORDS.contains(word)) {
-        return Some(format!("name the subject instead of `{word}`"));
-    }
-    if let Some((phrase, better)) = PHRASES.iter().find(|(phrase, _)| padded.contains(phrase)) {
-        return Some(format!("write `{better}` instead of `{phrase}`"));
-    }
-    if words.len() < 2 {
-        return Some("state the subject and the expected result".to_owned());
-    }
-    (name.len() > MAX_CHARACTERS).then(|| format!("use at most {MAX_CHARACTERS} characters"))
+    let rule = |line: &str| match line.split_whitespace().collect::<Vec<_>>()[..] {
+        ["opening", word] => (words[0] == word).then(|| format!("begin with the subject instead of `{word}_`")),
+        ["word", word] => words.contains(&word).then(|| format!("name the subject instead of `{word}`")),
+        ["phrase", part, better] => padded.contains(part).then(|| format!("write `{better}` instead of `{part}`")),
+        _ => panic!("expected `opening`, `word` or `phrase`: {line}"),
+    };
+    let violated = list(RULES).into_iter().find_map(rule);
+    let is_short = words.len() < 2;
+    violated
+        .or_else(|| is_short.then(|| "state the subject and the expected result".to_owned()))
+        .or_else(|| (name.len() > MAX_CHARACTERS).then(|| format!("use at most {MAX_CHARACTERS} characters")))
 }
 
 /// Returns the index of the bracket that closes the attribute whose bracket opens at `start`.
@@ -165,7 +123,7 @@ mod tests {
             "a_key_is_read",
             "the_key_is_read",
             "no_text_is_too_deep",
-            "key_of_nobody_is_read",
+            "keys_of_ours_are_read",
             "words_are_no_times",
             "limit_is_none",
             "key_can_not_be_read",

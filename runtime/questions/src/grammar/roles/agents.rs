@@ -32,7 +32,7 @@ impl Reader<'_> {
         is_verb && matches!(next, Some(ItemKind::Value(_) | ItemKind::Quoted | ItemKind::Unknown))
     }
 
-    /// Returns the name of things in the plural after a verb with `by`, as in `paid by patients`: no group.
+    /// Returns the plural noun after a verb with `by`, as in `paid by patients`, which is not a group.
     fn unclear_agent(&self, at: usize) -> Option<String> {
         let before = at.checked_sub(1).map(|at| &self.items[at].kind);
         let next = self.items.get(at + 1).filter(|next| next.is_plural)?;

@@ -147,7 +147,6 @@ pub fn arena<'a>(filters: impl IntoIterator<Item = &'a Filter>) -> Arena {
     arena
 }
 
-/// Returns an empty arena.
 pub fn empty_arena() -> Arena {
     Arena { nodes: vec![], args: vec![], columns: vec![], literals: vec![], names: vec![], roots: vec![] }
 }
@@ -252,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_choose_from_is_no_row() {
+    fn empty_choice_matches_no_row() {
         let arena = column("region").in_list(Vec::<String>::new()).to_arena();
         assert_eq!(arena.literals, [Scalar::Boolean(false)]);
         assert_eq!(any([]), never());

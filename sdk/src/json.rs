@@ -316,7 +316,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_with_escapes_and_nesting_are_read() {
+    fn json_with_escapes_and_nesting_is_read() {
         let value = Json::parse(" {\"a\\u00e9\\ud83e\\udd86\\n\": [1, -2.5e3, true, null, {\"b\": []}]} ").unwrap();
         let items = value.get("aé🦆\n").unwrap().items();
         assert_eq!(items[..4], [Json::Number(1.0), Json::Number(-2500.0), Json::Bool(true), Json::Null]);
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_another_type_is_reported_with_its_path() {
+    fn value_of_another_type_is_reported_with_its_path() {
         let config = Json::config(r#"{"a/b": 1, "roles": ["x", 2], "all": "x", "none": []}"#).unwrap();
         let unknown = config.only(&["roles", "all", "none"]).unwrap_err();
         assert_eq!((unknown.len(), unknown[0].path.as_str()), (1, "/a~1b"));
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_refused_with_its_place() {
+    fn malformed_json_is_rejected_with_its_position() {
         for (text, message) in [
             ("", "a value is expected at byte 0"),
             ("{\"a\" 1}", "`:` is expected at byte 5"),

@@ -61,7 +61,7 @@ mod tests {
     const SHA256_OF_ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
     #[test]
-    fn a_file_with_the_pinned_checksum_gets_its_name() {
+    fn file_with_the_pinned_checksum_gets_its_name() {
         let folder = tempfile::tempdir().unwrap();
         let (download, destination) = (folder.path().join("partial"), folder.path().join("final"));
         fs::write(&download, "abc").unwrap();
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_another_checksum_is_removed() {
+    fn file_with_another_checksum_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         let (download, destination) = (folder.path().join("partial"), folder.path().join("final"));
         fs::write(&download, "abd").unwrap();

@@ -159,8 +159,8 @@ fn run_under_load(mut cluster: Cluster<'_>, duration: Duration) -> Result<(Vec<S
     })
 }
 
-/// Runs the script of faults until the time is over, once at least. Returns lines with the work of the servers before
-/// the first fault, and the faults.
+/// Runs the script of faults at least once, and repeats it until the time has passed. Returns lines with the work of
+/// the servers before the first fault, and the faults.
 fn run_script(cluster: &mut Cluster<'_>, duration: Duration) -> Result<(Vec<String>, Vec<Fault>)> {
     let started = Instant::now();
     // The first queries fill the caches.

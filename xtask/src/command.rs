@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_repeats_the_output_of_the_program() {
+    fn failure_repeats_the_output_of_the_program() {
         let error =
             run_quiet(Command::new("sh").args(["-c", "echo no such mirror >&2; exit 3"]), Duration::from_secs(10))
                 .unwrap_err();
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_does_not_end_is_stopped() {
+    fn program_that_does_not_end_is_stopped() {
         let error = run_quiet(Command::new("sleep").arg("30"), Duration::from_millis(100)).unwrap_err();
         assert!(error.to_string().contains("did not end"), "{error}");
     }

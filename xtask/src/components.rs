@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_without_imports_becomes_a_component_once() {
+    fn module_without_imports_becomes_a_component_once() {
         // The preamble of an empty core module: magic and version 1.
         const EMPTY_MODULE: &[u8] = b"\0asm\x01\0\0\0";
         const MANIFEST: &str = "id = \"empty\"\n";

@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_curl_lines_can_be_pasted_into_a_shell() {
+    fn curl_lines_can_be_pasted_into_a_shell() {
         for request in &REQUESTS {
             let line = curl_line(request, 8000);
             assert_eq!(line.matches('\'').count() % 2, 0, "{line}");
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_exit_code_of_the_server_is_returned() {
+    fn exit_code_of_the_server_is_returned() {
         let status = Command::new("sh").args(["-c", "exit 7"]).status().unwrap();
         assert_eq!(format!("{:?}", exit_code(status)), format!("{:?}", ExitCode::from(7)));
     }

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_or_missing_file_differs_from_its_checksum() {
+    fn changed_or_missing_file_differs_from_its_checksum() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a"), "abc").unwrap();
         let sums = checksums(folder.path()).unwrap();
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn an_archive_without_a_program_is_rejected() {
+    fn archive_without_a_program_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let staged = folder.path().join("terrane-test");
         fs::create_dir(&staged).unwrap();

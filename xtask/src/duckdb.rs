@@ -76,7 +76,7 @@ const PLATFORMS: &[Platform] = &[
     Platform { os: "macos", arch: "aarch64", library: "libduckdb.dylib", archives: MACOS_ARCHIVES },
 ];
 
-/// The archives for both architectures of macOS, because one archive contains both.
+/// The archives for macOS: both architectures use the same archive.
 const MACOS_ARCHIVES: &[Archive] = &[Archive {
     download: Download {
         origin: Origin::Url(release_url),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_library_without_a_matching_stamp_is_not_trusted() {
+    fn library_without_a_matching_stamp_is_not_trusted() {
         let folder = tempfile::tempdir().unwrap();
         let platform = &PLATFORMS[0];
         let library = folder.path().join(platform.library);

@@ -44,14 +44,14 @@ mod tests {
     use super::{message, parse};
 
     #[test]
-    fn a_request_states_the_length_of_its_body() {
+    fn request_states_the_length_of_its_body() {
         let expected =
             "POST /q HTTP/1.0\r\nHost: 127.0.0.1:80\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
         assert_eq!(message(80, "POST", "/q", Some("{}")), expected);
     }
 
     #[test]
-    fn the_status_and_the_body_are_read() {
+    fn status_and_the_body_are_read() {
         let response = parse("HTTP/1.0 503 Service Unavailable\r\ncontent-length: 2\r\n\r\n{}").unwrap();
         assert_eq!((response.status, response.body.as_str()), (503, "{}"));
         assert!(parse("not HTTP").is_err());

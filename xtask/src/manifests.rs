@@ -42,7 +42,7 @@ fn validate(tool: &Path, files: &[PathBuf]) -> (bool, String) {
 }
 
 #[test]
-fn the_manifests_match_the_schemas_of_kubernetes() {
+fn manifests_match_the_schemas_of_kubernetes() {
     let context = Context::discover().unwrap();
     let Some(tool) = tool(&context) else { return };
     let files = manifests(&context.root.join("runtime/deploy/kubernetes"));
@@ -52,7 +52,7 @@ fn the_manifests_match_the_schemas_of_kubernetes() {
 }
 
 #[test]
-fn an_unknown_key_does_not_match() {
+fn unknown_key_does_not_match() {
     let context = Context::discover().unwrap();
     let Some(tool) = tool(&context) else { return };
     let deployment = fs::read_to_string(context.root.join("runtime/deploy/kubernetes/deployment.yml")).unwrap();

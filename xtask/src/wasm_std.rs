@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_sysroot_has_no_standard_library() {
+    fn empty_sysroot_has_no_standard_library() {
         let folder = tempfile::tempdir().unwrap();
         assert!(!has_standard_library(folder.path()));
         fs::create_dir_all(libraries(folder.path())).unwrap();
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_private_sysroot_reaches_rustc_as_one_flag_even_with_a_space() {
+    fn private_sysroot_reaches_rustc_as_one_flag_even_with_a_space() {
         let mut command = Command::new("cargo");
         let toolchain = GuestToolchain { sysroot: Some("/a b/sysroot".into()), second_compiler: None };
         toolchain.configure(&mut command, &[]);

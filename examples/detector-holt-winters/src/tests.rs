@@ -34,7 +34,7 @@ fn params(arguments: &Json) -> Params {
 }
 
 #[test]
-fn training_arrives_at_the_state_and_the_forecasts_of_numpy() {
+fn training_equals_the_state_and_forecasts_of_numpy() {
     let cases = cases();
     assert_eq!(cases.len(), 3);
     for case in cases {
@@ -58,7 +58,7 @@ fn training_arrives_at_the_state_and_the_forecasts_of_numpy() {
 }
 
 #[test]
-fn a_gap_moves_the_state_as_if_it_had_been_foretold() {
+fn gap_updates_the_state_with_the_forecast() {
     let wave: Vec<f64> = (0..16).map(|at| [10.0, 20.0, 30.0, 20.0][at % 4]).collect();
     let mut with_gap = wave.clone();
     with_gap[9] = f64::NAN;
@@ -69,7 +69,7 @@ fn a_gap_moves_the_state_as_if_it_had_been_foretold() {
 }
 
 #[test]
-fn too_short_a_history_judges_nothing() {
+fn short_history_scores_nothing() {
     let (context, params) = (CallContext::for_tests(), Params { seasonality: Some(4), ..Params::for_tests() });
     let history = SeriesBatch::for_tests(&[&[1.0, 2.0, 3.0]]);
     let models = HoltWinters::train(&context, "holt_winters", &history, &params).unwrap();
@@ -79,7 +79,7 @@ fn too_short_a_history_judges_nothing() {
 }
 
 #[test]
-fn settings_that_are_none_are_refused_by_name() {
+fn invalid_settings_are_rejected_by_name() {
     let refused = |params: Params, step_ms: Option<u64>| match settings::Settings::read(&params, step_ms) {
         Err(PluginError::InvalidInput(message)) => message,
         _ => String::new(),
@@ -91,7 +91,7 @@ fn settings_that_are_none_are_refused_by_name() {
 }
 
 #[test]
-fn the_manifest_says_the_same() {
+fn manifest_matches_the_plugin() {
     terrane_sdk::manifest::check(HoltWinters::INFO, include_str!("../plugin.toml"));
     assert!(Json::parse(settings::SCHEMA).is_ok());
 }

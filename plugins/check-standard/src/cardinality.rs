@@ -23,7 +23,6 @@ pub(crate) fn ask(planner: &mut Planner, index: usize, column: &Column) {
     }
 }
 
-/// Returns a count with its noun.
 fn counted(count: f64, noun: &str) -> String {
     let ending = if count == 1.0 { "" } else { "s" };
     format!("{count:.0} {noun}{ending}")

@@ -62,7 +62,7 @@ fn completeness_is_rows_without_nulls_by_rows() {
 }
 
 #[test]
-fn a_key_of_one_column_is_unique_and_others_need_not_be() {
+fn single_column_key_must_be_unique() {
     let says = |_: &str, agg: &Aggregate| match agg {
         Aggregate::RowCount => vec![1_000.0],
         Aggregate::NullCount => vec![0.0],
@@ -82,7 +82,7 @@ fn a_key_of_one_column_is_unique_and_others_need_not_be() {
 }
 
 #[test]
-fn a_column_of_different_values_may_be_the_key_of_a_cube_without_one() {
+fn distinct_column_is_suggested_as_the_missing_key() {
     let says = |rows: f64, nulls: f64, distinct: f64| {
         move |_: &str, agg: &Aggregate| match agg {
             Aggregate::RowCount => vec![rows],
@@ -128,7 +128,7 @@ fn booleans_with_one_value_or_a_rare_one_are_reported() {
 }
 
 #[test]
-fn cardinality_is_flagged_beyond_its_bounds_and_not_at_them() {
+fn cardinality_is_flagged_only_beyond_its_bounds() {
     let columns = [Column::for_tests("code", LogicalType::Integer)];
     for (distinct, code) in
         [(900.0, None), (901.0, Some("high_cardinality")), (1.0, None), (0.0, Some("very_low_cardinality"))]
@@ -181,7 +181,7 @@ fn numbers(quartiles: [f64; 2], inner: f64, outer: f64, skewness: f64) -> impl F
 }
 
 #[test]
-fn outliers_lie_beyond_one_and_a_half_and_accuracy_counts_those_beyond_three() {
+fn outliers_use_the_inner_fences_and_accuracy_the_outer_fences() {
     let columns = [Column::for_tests("amount", LogicalType::Float)];
     for (inner, severity) in [(5.0, Severity::Info), (11.0, Severity::Low), (51.0, Severity::Medium)] {
         let findings = assess("", &columns, numbers([10.0, 20.0], inner, 2.0, 0.0));
@@ -210,7 +210,7 @@ fn skewness_is_high_above_two_on_either_side() {
 }
 
 #[test]
-fn what_the_warehouse_could_not_compute_is_not_judged() {
+fn missing_aggregates_cause_no_finding() {
     let columns = [Column::for_tests("amount", LogicalType::Float), Column::for_tests("name", LogicalType::Text)];
     let findings = assess("", &columns, |_, agg| match agg {
         Aggregate::RowCount => vec![10.0],
@@ -220,7 +220,7 @@ fn what_the_warehouse_could_not_compute_is_not_judged() {
 }
 
 #[test]
-fn no_rows_are_one_finding() {
+fn empty_cube_has_one_finding() {
     let columns = [Column::for_tests("amount", LogicalType::Float)];
     let findings = assess("", &columns, |_, _| vec![0.0]);
     assert_eq!(findings.len(), 1);
@@ -236,6 +236,6 @@ fn settings_that_cannot_be_read_are_refused() {
 }
 
 #[test]
-fn the_manifest_says_who_the_component_says_it_is() {
+fn manifest_matches_the_component() {
     terrane_sdk::manifest::check(Standard::INFO, include_str!("../plugin.toml"));
 }

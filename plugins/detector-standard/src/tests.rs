@@ -42,7 +42,7 @@ fn assert_close(found: &[f64], expected: &[f64], what: &str) {
 }
 
 #[test]
-fn the_z_score_by_hand() {
+fn z_score_equals_manual_result() {
     // Mean 5, squares 9+1+1+1+0+0+4+16 = 32, so the deviation is 2.
     let found = detect("z_score", &[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0], &[5.0, 10.0, 10.5, 0.0, -6.0]);
     assert_close(&found.raw, &[0.0, 2.5, 2.75, -2.5, -5.5], "raw");
@@ -55,7 +55,7 @@ fn the_z_score_by_hand() {
 }
 
 #[test]
-fn the_iqr_by_hand() {
+fn iqr_equals_manual_result() {
     // Type 7: Q1 = 2, median 3, Q3 = 4, so IQR 2 and bounds -1 and 7.
     let found = detect("iqr", &[5.0, 1.0, 4.0, 2.0, 3.0], &[3.0, 2.0, 7.0, 8.0, -1.5, 100.0]);
     assert_close(&found.raw, &[0.0, 0.0, 1.5, 2.0, -1.75, 48.0], "raw");
@@ -66,7 +66,7 @@ fn the_iqr_by_hand() {
 }
 
 #[test]
-fn the_modified_z_score_by_hand() {
+fn modified_z_score_equals_manual_result() {
     // Median 3; distances 2 1 0 1 97, so MAD 1.
     let found = detect("mad", &[1.0, 2.0, 3.0, 4.0, 100.0], &[3.0, 8.0, -2.0, 7.0]);
     assert_close(&found.raw, &[0.0, 3.3725, -3.3725, 2.698], "raw");
@@ -76,7 +76,7 @@ fn the_modified_z_score_by_hand() {
 }
 
 #[test]
-fn the_seasonal_median_by_hand() {
+fn seasonal_median_equals_manual_result() {
     // Seasons of two: the even positions have the center 10, the odd ones 20, and one odd day moves neither. The
     // residuals are 0 1 -1 0 and 0 80 0 -2, so the median distance is (0 + 1) / 2 = 0.5.
     let history = [10.0, 20.0, 11.0, 100.0, 9.0, 20.0, 10.0, 18.0];
@@ -91,7 +91,7 @@ fn the_seasonal_median_by_hand() {
 }
 
 #[test]
-fn a_week_is_the_season_of_days_and_a_place_needs_two_seasons() {
+fn daily_season_is_a_week_and_needs_two_seasons() {
     let weekend = |day: i32| if day % 7 < 5 { 100.0 } else { 10.0 };
     let history: Vec<f64> = (0..15).map(weekend).collect();
     let found =
@@ -106,7 +106,7 @@ fn a_week_is_the_season_of_days_and_a_place_needs_two_seasons() {
 }
 
 #[test]
-fn without_spread_equal_values_score_nothing_and_others_everything() {
+fn zero_spread_scores_equal_values_zero_and_others_one() {
     for kind in ["z_score", "iqr", "mad"] {
         // The sum of ten times 0.1, divided by ten, is not 0.1.
         let found = detect(kind, &[0.1; 10], &[0.1, 0.2, NAN]);
@@ -119,7 +119,7 @@ fn without_spread_equal_values_score_nothing_and_others_everything() {
 }
 
 #[test]
-fn series_do_not_touch_each_other_and_may_be_empty() {
+fn series_are_independent_and_may_be_empty() {
     let (low, high) = ([1.0, 2.0, 3.0], [1_000.0, 2_000.0, 3_000.0]);
     for kind in ["z_score", "iqr", "mad", "seasonal"] {
         let season = params(None, Some(2));
@@ -132,7 +132,7 @@ fn series_do_not_touch_each_other_and_may_be_empty() {
 }
 
 #[test]
-fn what_cannot_be_worked_with_is_said() {
+fn unusable_inputs_are_rejected() {
     let history = [1.0, 2.0, 3.0];
     let refused = |kind, params| match ask(kind, &[&history], &[&[1.0]], &params).unwrap_err() {
         PluginError::Unsupported(message) | PluginError::InvalidInput(message) => message,
@@ -156,7 +156,7 @@ fn what_cannot_be_worked_with_is_said() {
 }
 
 #[test]
-fn numpy_and_scipy_agree() {
+fn scores_equal_those_of_numpy_and_scipy() {
     let cases: Json = serde_json::from_str(include_str!("../cases/numpy.json")).unwrap();
     let numbers = |json: &Json| -> Vec<f64> {
         json.as_array().unwrap().iter().map(|value| value.as_f64().unwrap_or(NAN)).collect()
@@ -183,7 +183,7 @@ fn numpy_and_scipy_agree() {
 }
 
 #[test]
-fn the_manifest_says_who_the_component_says_it_is() {
+fn manifest_matches_the_component() {
     let manifest = include_str!("../plugin.toml");
     for line in [format!("id = {:?}", Standard::INFO.id), format!("version = {:?}", Standard::INFO.version)] {
         assert!(manifest.lines().any(|found| found == line), "{line}");

@@ -15,6 +15,6 @@ fn errors_are_sorted_and_never_repeat_the_warehouse() {
 }
 
 #[test]
-fn the_manifest_says_who_the_component_says_it_is() {
+fn manifest_matches_the_component() {
     case_files::check_manifest::<Trino>(include_str!("../plugin.toml"));
 }

@@ -113,14 +113,14 @@ mod tests {
     }
 
     #[test]
-    fn what_keeps_the_standards_is_certified() {
+    fn compliant_artifact_is_certified() {
         assert_eq!(found(&certify("", &orders(), Transition::Certify)), []);
         let strict = r#"{"naming": {"max_length": 11, "forbidden_prefixes": ["tmp_"]}, "ownership": {"domains": ["example.com"]}, "descriptions": true}"#;
         assert_eq!(found(&certify(strict, &orders(), Transition::Certify)), []);
     }
 
     #[test]
-    fn each_rule_finds_its_own() {
+    fn each_rule_reports_its_violations() {
         let certified = |config, item: Artifact| {
             let findings = certify(config, &item, Transition::Certify);
             findings.into_iter().map(|finding| (finding.rule, finding.blocking)).collect::<Vec<_>>()
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_submission_is_advised_and_other_steps_are_free() {
+    fn submission_has_advice_and_other_steps_are_unchecked() {
         let item = Artifact { owner: None, ..orders() };
         assert_eq!(found(&certify("", &item, Transition::Submit)), [("owner_missing", false)]);
         for step in [Transition::Reject, Transition::Deprecate, Transition::Archive, Transition::Restore] {
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_may_not_make_it_worse() {
+    fn changes_that_add_violations_are_blocked() {
         let (old, nameless) = (orders(), Artifact { owner: None, ..orders() });
         let misnamed = Artifact { id: "orders.NetRevenue".to_owned(), ..orders() };
         assert_eq!(found(&change("", None, Some(&misnamed))), [("name_case", true)]);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_that_is_not_understood_is_refused_with_its_place() {
+    fn invalid_configuration_is_rejected_with_its_position() {
         let place = |config: &str| {
             let issues = Standards::check_config(config).expect_err(config);
             issues.into_iter().map(|issue| issue.path).collect::<Vec<_>>()
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_manifest_says_the_same() {
+    fn manifest_matches_the_plugin() {
         terrane_sdk::manifest::check(Standards::INFO, include_str!("../plugin.toml"));
     }
 }

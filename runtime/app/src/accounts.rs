@@ -40,7 +40,7 @@ pub struct AccountPorts {
     pub clock: Arc<dyn Clock>,
 }
 
-/// The administrator who makes a change, as the audit record of the change names them.
+/// The administrator who makes a change, under the name in its audit record.
 #[derive(Debug, Clone, Default)]
 pub struct Actor {
     pub user_id: Arc<str>,

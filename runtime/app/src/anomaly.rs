@@ -220,7 +220,6 @@ impl AnomalyService {
         Bucket::of(now, granularity)
     }
 
-    /// Returns the kinds of detectors.
     pub async fn kinds(&self) -> DetectorList {
         self.detectors.kinds().await
     }

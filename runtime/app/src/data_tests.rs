@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn missed_runs_are_one() {
+    fn missed_runs_collapse_to_one() {
         let times = CronSchedule::parse("0 6 * * *", "Europe/Berlin").unwrap();
         let at = |text: &str| text.parse::<Timestamp>().unwrap();
         let started = at("2024-01-10T04:00:00Z");

@@ -18,7 +18,6 @@ use crate::query::Answer;
 /// The largest number of values if the request names no limit.
 pub const DEFAULT_LIMIT: u32 = 100;
 
-/// The order of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValuesOrder {
     /// The most frequent first, with the number of rows of each. If no measure counts rows, the order is `ByValue`.

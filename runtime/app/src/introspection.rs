@@ -164,7 +164,6 @@ impl ReportedType {
     }
 }
 
-/// A cube with its probe and the answer to the probe.
 type ProbedCube<'a> = (&'a Cube, Result<TypeProbe, QueryError>, Result<ProbeAnswer, Unread>);
 
 impl<'a> TypeSource<'a> {

@@ -6,10 +6,10 @@
 //! files (ports).
 //!
 //! # Rights
-//! A job belongs to its maker: the user id and the tenant of the verified caller. Other callers do not learn that it
-//! exists. All anonymous callers of a tenant are one maker. Policies are applied twice. First, the runner compiles the
-//! query with the policies at the time of the run and the maker's identity at submission, and records a digest of the
-//! statement. Then each request for the result compiles the query again, with the current policies and the reader's
+//! A job belongs to its owner: the user id and the tenant of the verified caller. Other callers do not learn that it
+//! exists. All anonymous callers of a tenant share one owner. Policies are applied twice. First, the runner compiles
+//! the query with the policies at the time of the run and the owner's identity at submission, and records a digest of
+//! the statement. Then each request for the result compiles the query again, with the current policies and the reader's
 //! current identity. If the digest differs, the result is not shown.
 
 mod error;
@@ -35,7 +35,9 @@ use crate::domain::{Identity, QueryKind, RequestContext, RequestOrigin, Surface}
 use crate::ports::audit::AuditEntry;
 use crate::ports::clock::Clock;
 use crate::ports::credentials::Credentials;
-use crate::ports::jobs::{Job, JobKind, JobQuota, JobState, JobTexts, Jobs, Maker, Manifest, NewJob, Submitted};
+use crate::ports::jobs::{
+    Job, JobKind, JobQuota, JobState, JobTexts, Jobs, Manifest, NewJob, OwnerIdentity, Submitted,
+};
 use crate::ports::results::{JobResults, ResultPage};
 use crate::ports::tokens::Randomness;
 use crate::profiling::ProfileArchive;
@@ -78,7 +80,6 @@ impl Default for JobSettings {
     }
 }
 
-/// The ports of jobs.
 #[derive(Clone)]
 pub struct JobPorts {
     pub jobs: Arc<dyn Jobs>,
@@ -102,7 +103,7 @@ pub struct Submission<'a> {
     pub idempotency_key: Option<Arc<str>>,
 }
 
-/// The text of a request, and the maker's own name of it.
+/// The text of a request, and the idempotency key that the owner gave it.
 struct JobText {
     text: Arc<str>,
     idempotency_key: Option<Arc<str>>,
@@ -128,7 +129,7 @@ pub struct JobService {
     settings: JobSettings,
     /// Counts the submissions to this process, for its runner.
     submissions: watch::Sender<u64>,
-    /// Counts the ended jobs and the requests to cancel that this process knows of.
+    /// Counts the ended jobs and the cancellation requests of this process.
     ends: watch::Sender<u64>,
     /// The number of pending jobs, which the runner updates.
     pending: AtomicU64,
@@ -160,7 +161,7 @@ impl JobService {
             return Err(JobError::HasTotals);
         }
         let now = self.ports.clock.now();
-        let context = job_context(&maker_of(identity), context);
+        let context = job_context(&owner_of(identity), context);
         let session = self.ports.queries.session_at(&context, now);
         // A query that does not compile is refused at once.
         session.prepare(&without_total(submission.query.clone())).await?.sql().await?;
@@ -182,7 +183,7 @@ impl JobService {
         let request_hash = hex::encode(Sha256::digest(request.text.as_bytes())).into();
         NewJob {
             id: hex::encode(random).into(),
-            maker: maker_of(identity),
+            owner: owner_of(identity),
             kind,
             query: request.text,
             now,
@@ -219,11 +220,11 @@ impl JobService {
 
     async fn own_job(&self, identity: &Identity, id: &str) -> Result<Job, JobError> {
         let job = self.ports.jobs.job(id).await?;
-        let job = job.filter(|job| is_own(&job.maker, identity)).ok_or(JobError::Unknown)?;
+        let job = job.filter(|job| is_own(&job.owner, identity)).ok_or(JobError::Unknown)?;
         Ok(self.seen(job))
     }
 
-    /// Returns one of the caller's own jobs as soon as it has ended, or in its present state after `wait`.
+    /// Returns a job of the caller as soon as it has ended, or in its current state after `wait`.
     ///
     /// # Errors
     /// [`JobError`]
@@ -250,12 +251,12 @@ impl JobService {
     /// # Errors
     /// The state database cannot be read.
     pub async fn list(&self, identity: &Identity, limit: u32) -> Result<Vec<Job>, JobError> {
-        let jobs = self.ports.jobs.jobs(Some(&maker_of(identity)), None, limit.min(MAX_LISTED)).await?;
+        let jobs = self.ports.jobs.jobs(Some(&owner_of(identity)), None, limit.min(MAX_LISTED)).await?;
         Ok(jobs.into_iter().map(|job| without_other_rows(self.seen(job), identity)).collect())
     }
 
-    /// Cancels one of the caller's own jobs; the result of a complete job is discarded. Waits a moment for a running
-    /// job to end.
+    /// Cancels one of the caller's own jobs; the result of a complete job is discarded. Waits briefly for a running job
+    /// to end.
     ///
     /// # Errors
     /// [`JobError`]
@@ -288,7 +289,7 @@ impl JobService {
         match (job.state, &job.manifest, &job.fingerprint) {
             (JobState::Complete, Some(manifest), Some(fingerprint)) => {
                 let (manifest, fingerprint) = (manifest.clone(), Arc::clone(fingerprint));
-                let context = job_context(&maker_of(identity), context);
+                let context = job_context(&owner_of(identity), context);
                 match job.kind {
                     JobKind::Query => {
                         let page = self.page(&context, job, &manifest, &fingerprint, offset, limit).await?;
@@ -360,7 +361,7 @@ fn check_view(job: &Job, view: Option<&str>, fingerprint: &str) -> Result<(), Jo
 
 /// Removes the numbers of a result that was computed for other attributes, roles or groups of the same user.
 fn without_other_rows(job: Job, identity: &Identity) -> Job {
-    let manifest = job.manifest.filter(|_| job.maker.caller == identity.caller);
+    let manifest = job.manifest.filter(|_| job.owner.caller == identity.caller);
     Job { manifest, ..job }
 }
 
@@ -368,8 +369,8 @@ fn count(events: &watch::Sender<u64>) {
     events.send_modify(|events| *events = events.wrapping_add(1));
 }
 
-pub(crate) fn maker_of(identity: &Identity) -> Maker {
-    Maker {
+pub(crate) fn owner_of(identity: &Identity) -> OwnerIdentity {
+    OwnerIdentity {
         caller: identity.caller.clone(),
         scopes: identity.scopes,
         credential: Arc::clone(&identity.credential),
@@ -377,17 +378,17 @@ pub(crate) fn maker_of(identity: &Identity) -> Maker {
     }
 }
 
-pub(crate) fn is_own(maker: &Maker, identity: &Identity) -> bool {
-    maker.caller.user_id == identity.caller.user_id && maker.tenant == identity.tenant
+pub(crate) fn is_own(owner: &OwnerIdentity, identity: &Identity) -> bool {
+    owner.caller.user_id == identity.caller.user_id && owner.tenant == identity.tenant
 }
 
 /// Returns the context of a job's queries. Hooks and metrics see the same surface and kind of query at submission, in
 /// each attempt, and when the result is read.
-fn job_context(maker: &Maker, request: &RequestContext) -> RequestContext {
+fn job_context(owner: &OwnerIdentity, request: &RequestContext) -> RequestContext {
     RequestContext {
-        caller: maker.caller.clone(),
-        scopes: maker.scopes,
-        tenant: maker.tenant.clone(),
+        caller: owner.caller.clone(),
+        scopes: owner.scopes,
+        tenant: owner.tenant.clone(),
         surface: Surface::AsyncJob,
         kind: QueryKind::Job,
         ..request.clone()

@@ -44,7 +44,7 @@ use crate::anomaly::AnomalyService;
 use crate::cron_schedule::CronSchedule;
 pub use crate::cron_schedule::ScheduleError;
 use crate::domain::{Identity, Precondition, RequestContext, Scope};
-use crate::jobs::{is_own, maker_of};
+use crate::jobs::{is_own, owner_of};
 use crate::ports::channels::AlertChannels;
 use crate::ports::clock::Clock;
 use crate::ports::credentials::Credentials;
@@ -145,7 +145,7 @@ impl MonitorService {
         let monitor = Monitor {
             id: self.new_id(),
             view: Some(self.view(request, &definition).await?),
-            owner: maker_of(identity),
+            owner: owner_of(identity),
             version: 1,
             created_at: now,
             updated_at: now,
@@ -205,7 +205,7 @@ impl MonitorService {
             && before.definition.granularity == definition.granularity;
         let monitor = Monitor {
             view: Some(self.view(request, &definition).await?),
-            owner: maker_of(identity),
+            owner: owner_of(identity),
             version: before.version + 1,
             updated_at: now,
             next_run_at: schedule.next(now).filter(|_| definition.is_enabled),

@@ -14,7 +14,6 @@ use crate::ports::plugins::{ChangeError, PluginStatus, Plugins};
 use crate::ports::store::StoreError;
 use crate::security::AccessRecorder;
 
-/// The change to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     Reload,

@@ -321,7 +321,7 @@ impl QueryService {
         self.settings.cache.tiers.iter().map(|tier| (tier.name(), tier.statistics())).collect()
     }
 
-    /// Returns the tiers of the result cache.
+    /// Returns the tiers of the result cache, in the order in which they are asked.
     pub fn cache_tiers(&self) -> &[Arc<dyn ResultCache>] {
         &self.settings.cache.tiers
     }

@@ -46,7 +46,6 @@ pub enum Method {
     Model,
 }
 
-/// A question in words.
 #[derive(Debug, Clone, Default)]
 pub struct WordedQuestion {
     pub text: String,

@@ -42,7 +42,6 @@ const DEPRECATED: i64 = -600;
 const OF_CONTEXT: i64 = 500;
 const MAX_NEAREST: usize = 5;
 
-/// A search.
 #[derive(Debug, Clone, Default)]
 pub struct SearchRequest {
     pub text: String,
@@ -57,7 +56,6 @@ pub struct SearchRequest {
     pub limit: usize,
 }
 
-/// A request for suggestions.
 #[derive(Debug, Clone, Default)]
 pub struct SuggestionRequest {
     /// The text that the user has typed. Its last word may be unfinished. An empty text suggests everything.

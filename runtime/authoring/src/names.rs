@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn name_without_latin_letters_is_recognized() {
+    fn name_without_latin_letters_is_detected() {
         assert_eq!(snake_or("日本", || "column_1".to_owned()), "column_1");
         assert_eq!(snake_or("Größe", || "column_1".to_owned()), "groesse");
         let spelled = ["customer id", "Größe", "日本_id", "日本", "%"].map(is_spelled);

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn new_folder_appears_whole() {
+    fn new_folder_appears_atomically() {
         let place = tempfile::tempdir().unwrap();
         let folder = NewFolder::begin(&place.path().join("shop"), &[]).unwrap();
         folder.write("cubes/a.yml", "x").unwrap();

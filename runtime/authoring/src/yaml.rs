@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn written_values_are_read_back() {
+    fn written_values_round_trip() {
         let texts = [
             "",
             " ",

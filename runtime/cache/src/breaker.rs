@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_until_a_call_succeeds() {
+    fn retry_delays_grow_until_a_call_succeeds() {
         let breaker = Breaker::default();
         let at = Duration::from_secs;
         assert!(!breaker.fail(at(0)) && !breaker.fail(at(0)) && breaker.allows(at(0)));

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_newest_result_of_a_key_is_returned() {
+    async fn newest_result_of_a_key_is_returned() {
         let cache = MemoryCache::new(1024 * 1024);
         let key = CacheKey([7; 32]);
         assert!(cache.get(&key).await.is_none());

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_comes_back_as_it_was() {
+    fn result_round_trips() {
         let (key, secret) = (CacheKey([1; 32]), CacheSecret::new(&[2; 32]));
         for rows in [0, 1, 5_000] {
             let stored = result(rows);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_anyone_else_is_refused() {
+    fn value_with_another_key_or_secret_is_rejected() {
         let (key, secret) = (CacheKey([1; 32]), CacheSecret::new(&[2; 32]));
         let value = encode(&key, &result(10), &secret).unwrap();
         let is_refused = |key: &CacheKey, value: &[u8], secret: &CacheSecret| {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_too_large_is_not_decompressed() {
+    fn value_that_is_too_large_is_not_decompressed() {
         let (key, secret) = (CacheKey([1; 32]), CacheSecret::new(&[2; 32]));
         let value = encode(&key, &result(5_000), &secret).unwrap();
         assert!(matches!(decode(&key, &value, &secret, 1_000), Err(ValueError::Truncated)));

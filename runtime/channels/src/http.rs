@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn statuses_say_whether_to_try_again() {
+    fn status_decides_about_retries() {
         let answer = |status| {
             meaning("hooks.example", &Accepted { status, retry_after: Some("7".to_owned()) }, Timestamp::UNIX_EPOCH)
         };

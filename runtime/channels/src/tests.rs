@@ -153,7 +153,7 @@ fn check(channels: &Channels, kind: ChannelType, target: &str) -> Result<(), Cha
 }
 
 #[test]
-fn webhooks_may_not_lead_into_private_networks() {
+fn webhooks_to_private_networks_are_rejected() {
     let channels = channels(&["127.0.0.1"], ChannelSettings::default());
     assert_eq!(check(&channels, ChannelType::Webhook, "https://hooks.example/x"), Ok(()));
     assert_eq!(check(&channels, ChannelType::Webhook, "http://127.0.0.1:1/x"), Ok(()));

@@ -18,7 +18,6 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    /// Returns the link to an alert.
     pub(super) fn link(&self, alert: &MessageAlert) -> String {
         format!("{}/api/v1/anomaly/alerts/{}", self.base(), alert.id)
     }

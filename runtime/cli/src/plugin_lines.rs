@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn no_plugin_forges_a_line_or_shows_a_secret() {
+    fn plugin_lines_are_escaped_and_masked() {
         let line = |component: &str, message: &str, fields: &str| {
             let line = Line { component: component.into(), message: message.into(), fields: fields.into() };
             line.text(Level::WARN)

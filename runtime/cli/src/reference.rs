@@ -18,7 +18,7 @@ A command exits with 0 if it succeeded, 1 if the project, its settings or its da
 ";
 
 #[test]
-fn the_page_lists_all_commands() {
+fn page_lists_all_commands() {
     let mut page = INTRODUCTION.to_owned();
     let mut program = super::Arguments::command();
     program.build();

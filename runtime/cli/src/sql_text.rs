@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_over_several_lines_stay_and_odd_text_is_harmless() {
+    fn multiline_strings_and_malformed_sql_are_unchanged() {
         let sql = "FROM (\nSELECT 'a\n(b' AS x,\n/* (\n( */ 1\n) AS c";
         assert_eq!(indented(sql), "FROM (\n  SELECT 'a\n(b' AS x,\n  /* (\n( */ 1\n) AS c\n");
         for sql in ["", ")", "(", "'", "((", ")\n(\n)", "SELECT (1)"] {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn printed_statements_stay() {
+    fn printed_statements_are_unchanged() {
         let sql = "WITH a AS (\n  SELECT 1\n  FROM (\n    SELECT 2\n  ) AS t\n)\nSELECT *\nFROM a\n";
         assert_eq!(indented(sql), sql);
     }

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn metrics_and_traces_are_held_against_the_rules() {
+    fn invalid_metrics_and_traces_are_rejected() {
         let metrics = |keys: &str| format!("{ANONYMOUS}metrics: {{enabled: true, {keys}}}\n");
         for (file, words) in [
             (metrics("path: /health/live"), "where /health/live answers"),
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_that_is_not_good_now_is_warned_of() {
+    fn certificate_outside_its_validity_is_warned_of() {
         let time = |text: &str| text.parse::<Timestamp>().unwrap();
         let validity = Validity { from: time("2026-01-01T00:00:00Z"), until: time("2026-03-31T23:59:59Z") };
         for (now, is_good) in [
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn every_origin_is_warned_of_most_where_anybody_may_read() {
+    fn wildcard_origin_is_warned_of_more_with_anonymous_access() {
         let warned = |file: &str| {
             let (config, _) = config::read(Some(file), &Environment::default());
             warnings(&config).iter().map(Diagnostic::to_string).collect::<String>()
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn only_this_machine_is_an_address_where_anybody_may_read() {
+    fn anonymous_access_requires_a_loopback_address() {
         let security = |file| config::read(Some(file), &Environment::default()).0.security;
         let open = security(ANONYMOUS);
         for host in ["127.0.0.1", "127.8.8.8", "::1", "[::1]", "localhost", "::ffff:127.0.0.1"] {

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ordinary_names_stay() {
+    fn ordinary_names_are_unchanged() {
         assert_eq!(identifiers(&["_x", "match", "origin", "type"]), ["_x", "match", "origin", "type"]);
     }
 

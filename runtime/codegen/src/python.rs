@@ -12,7 +12,7 @@ use crate::visible::{Caption, VisibleCube, VisibleMember, VisibleProject};
 /// The name of the class of metrics. No cube's class has this name, because names of cubes have no capitals.
 const METRICS: &str = "Metrics";
 
-/// Returns the module.
+/// Returns the source text of a Python module with a class for each cube and for the metrics.
 pub(crate) fn module(project: &VisibleProject<'_>) -> String {
     let names: Vec<_> = project.cubes.iter().map(|cube| cube.caption.name).collect();
     let cubes = identifiers(&names).into_iter().zip(&project.cubes).map(|(class, cube)| cube_class(&class, cube));

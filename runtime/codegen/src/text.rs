@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn literals_have_no_end_inside() {
+    fn literals_cannot_be_terminated_early() {
         let text = "a\"\\\n\t\u{7f}\u{2028}\u{e0041}";
         assert_eq!(quote(text, escape_units), r#""a\"\\\n\t\u007f\u2028\udb40\udc41""#);
         assert_eq!(quote(text, escape_point), r#""a\"\\\n\t\u007f\u2028\U000e0041""#);

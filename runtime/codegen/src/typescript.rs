@@ -12,7 +12,7 @@ const HEADER: &str = "\
 
 ";
 
-/// Returns the module.
+/// Returns the source text of a TypeScript module with the types of all cubes and metrics.
 pub(crate) fn module(project: &VisibleProject<'_>) -> String {
     let cubes =
         project.cubes.iter().flat_map(|cube| documented(&cube.caption, block(&name(&cube.caption), members(cube))));

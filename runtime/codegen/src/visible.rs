@@ -34,7 +34,6 @@ pub(crate) struct VisibleMember<'m> {
     pub granularities: Vec<&'static str>,
 }
 
-/// A cube.
 #[derive(Debug)]
 pub(crate) struct VisibleCube<'m> {
     pub caption: Caption<'m>,

@@ -101,7 +101,7 @@ fn hostile() -> SourceTree {
 }
 
 #[test]
-fn any_text_stays_inside_of_a_comment_of_typescript() {
+fn text_cannot_end_a_typescript_comment() {
     let text = definitions(&hostile(), Language::TypeScript);
     for line in text.lines().filter(|line| line.trim_start().starts_with("/**")) {
         assert!(line.ends_with(" */") && line.matches("*/").count() == 1, "{line}");
@@ -112,7 +112,7 @@ fn any_text_stays_inside_of_a_comment_of_typescript() {
 }
 
 #[test]
-fn any_text_stays_inside_of_a_docstring_of_python() {
+fn text_cannot_end_a_python_docstring() {
     let text = definitions(&hostile(), Language::Python);
     for line in text.lines().filter(|line| line.trim_start().starts_with("\"\"\"")) {
         let inner = line.trim().strip_prefix("\"\"\"").and_then(|line| line.strip_suffix("\"\"\"")).unwrap();

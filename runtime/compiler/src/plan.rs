@@ -78,7 +78,7 @@ pub struct Fact<'m> {
     pub segments: Vec<(NodeId, &'m Snippet)>,
     /// The semi-joins, combined with the filters by AND.
     pub semi_joins: Vec<SemiJoin<'m>>,
-    /// The key that distinguishes the fact's rows, if joins repeat them, so that each counts once in a group.
+    /// The key that distinguishes the fact's rows if joins repeat them, so that each row is counted once in a group.
     pub distinct: Option<RowKey>,
     /// True if the fact's groups are groups of the result; false if it is only looked up.
     pub is_selected: bool,

@@ -59,7 +59,7 @@ impl PartialEq for ReadyTables {
     }
 }
 
-/// The steps of time that decide at which moments partitions begin and end.
+/// The steps of time that determine where partitions begin and end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimeSteps<'z> {
     pub(crate) step: Granularity,
@@ -85,7 +85,7 @@ pub(crate) struct Timeline {
 #[derive(Debug, Clone, Copy, Default)]
 struct TimelineSums {
     rows: u64,
-    /// The number of partitions, the first one excepted, that begin after the end of the partition before them.
+    /// The number of gaps: partitions that begin after the end of the previous partition.
     gaps: usize,
 }
 
@@ -114,8 +114,8 @@ pub(crate) struct Stretch {
     pub(crate) end: Option<i64>,
 }
 
-/// The mistake that matching makes on purpose, for tests that must find it. Programs without the feature
-/// `planted-flaws` never make one.
+/// The deliberate mistake of matching, for tests that must find it. Programs without the feature `planted-flaws` never
+/// make one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PlantedFlaw {
     #[cfg(feature = "planted-flaws")]

@@ -7,7 +7,7 @@ use terrane_compiler::diagnostic::Code;
 const TABLE: &str = include_str!("../../docs/reference/diagnostics.md");
 
 #[test]
-fn the_table_of_codes_is_the_registry() {
+fn table_of_codes_equals_the_registry() {
     let row = |code: &Code| format!("| `{code}` | {} |", code.description());
     let expected: Vec<String> = Code::ALL.iter().map(row).collect();
     let rows: Vec<&str> = TABLE.lines().filter(|line| line.starts_with("| `")).collect();

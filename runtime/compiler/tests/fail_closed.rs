@@ -57,7 +57,7 @@ fn is_protected(model: &Model, name: &str) -> bool {
 }
 
 #[test]
-fn without_a_mistake_the_policy_holds_and_the_rest_is_open() {
+fn valid_policy_applies_and_other_cubes_are_open() {
     let policy = format!("policies: [{FILTER}]");
     let (_, model, is_reported) = served(&[("policies/a.yml", policy.as_str())], None);
     assert!(!is_reported);
@@ -115,7 +115,7 @@ fn warnings_of_a_policy_close_no_other_cube() {
 
 /// Each mistake leaves `orders`, and every cube over the same table, protected, and is reported as an error.
 #[test]
-fn no_mistake_opens_what_a_policy_protects() {
+fn mistakes_in_policies_never_open_protected_cubes() {
     let policies: &[(&str, String)] = &[
         ("a second policy of the name", format!("policies: [{{name: own, cubes: [customers], deny: [id]}}, {FILTER}]")),
         ("no YAML", format!("policies: [{FILTER}\n")),
@@ -183,7 +183,7 @@ fn no_mistake_opens_what_a_policy_protects() {
 
 /// Mistakes in cubes and in the project file leave `orders` protected as well.
 #[test]
-fn no_mistake_around_a_policy_opens_what_it_protects() {
+fn mistakes_around_policies_never_open_protected_cubes() {
     let policy = format!("policies: [{FILTER}]");
     let cube = |from: &str, to: &str| {
         assert!(CUBES.contains(from), "{from}");
@@ -269,7 +269,7 @@ fn no_mistake_around_a_policy_opens_what_it_protects() {
 
 /// Lineage does not show cubes and columns that are closed to everyone, nor columns that only the warehouse reported.
 #[test]
-fn lineage_shows_nothing_of_what_is_closed_and_no_name_that_no_text_has() {
+fn lineage_hides_closed_and_undeclared_names() {
     let (definitions, model, _) = served(&[("policies/a.yml", "policies: [{name: own")], None);
     let lineage = Lineage::build(&definitions, &model, &KnownColumns::declared(&definitions));
     let caller = SecurityContext::default();
@@ -296,7 +296,7 @@ fn lineage_shows_nothing_of_what_is_closed_and_no_name_that_no_text_has() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_closes_every_cube_and_is_named() {
+fn file_that_cannot_be_read_closes_every_cube_and_is_named() {
     let (definitions, model, is_reported) = served(&[("metrics/t.yml", "metrics:\n\t- name: x\n")], None);
     assert!(is_reported);
     let caller = SecurityContext::default();
@@ -311,7 +311,7 @@ fn a_file_that_cannot_be_read_closes_every_cube_and_is_named() {
 }
 
 #[test]
-fn an_empty_file_closes_nothing() {
+fn empty_file_closes_nothing() {
     let (definitions, model, is_reported) = served(&[("metrics/t.yml", "\n")], None);
     assert!(!is_reported && definitions.unread_files.is_empty());
     assert!(!is_protected(&model, "orders"));
@@ -350,7 +350,7 @@ cubes:
 
 /// Tests a cube over a join. No single table has its rows, so the text of its SQL identifies them.
 #[test]
-fn a_policy_on_a_query_of_several_tables_applies_to_all_readers_of_the_same() {
+fn policy_on_a_query_of_several_tables_applies_to_all_readers_of_the_same() {
     let two = "{{ config(materialized='ephemeral') }} SELECT o.*, c.email FROM raw.orders AS o JOIN raw.customers AS c \
                ON o.customer_id = c.id";
     let of = |policy: &str| {
@@ -386,7 +386,7 @@ fn a_policy_on_a_query_of_several_tables_applies_to_all_readers_of_the_same() {
 
 /// DuckDB reads these expressions differently from other engines, and differently from what their text suggests.
 #[test]
-fn a_masked_column_is_found_however_a_member_writes_it() {
+fn masked_column_is_recognized_in_every_expression() {
     let served_with = |sql: &str| {
         let cube = format!(
             "cubes:\n  - name: mails\n    sql_table: raw.mails\n    dimensions:\n      \
@@ -478,7 +478,7 @@ fn cube_over(name: &str, relation: &str) -> String {
 
 /// Tests that a policy on `own` closes or filters a cube that names the same file with a different spelling.
 #[test]
-fn a_policy_on_a_file_reaches_every_spelling_of_it() {
+fn policy_on_a_file_applies_to_every_spelling_of_it() {
     let spellings: &[(&str, bool)] = &[
         ("sql_table: '\"./data/customers.csv\"'", true),
         ("sql_table: '\"data//CUSTOMERS.csv\"'", true),
@@ -576,7 +576,7 @@ fn employees(policy: &str, registered: Vec<RegisteredCube>) -> (Model, Vec<Diagn
 }
 
 #[test]
-fn a_mask_for_all_cubes_closes_cubes_that_show_the_column_under_another_name() {
+fn mask_for_all_cubes_closes_cubes_that_show_the_column_under_another_name() {
     for what in ["mask: {email: \"null\"}", "deny: [email]"] {
         for cubes in ["\"*\"", "[emp]"] {
             let (model, found) = employees(&format!("{{name: p, cubes: {cubes}, {what}}}"), Vec::new());
@@ -632,7 +632,7 @@ fn registered_cubes_do_not_read_the_columns_of_denied_measures() {
 }
 
 #[test]
-fn a_filter_for_all_cubes_filters_each_cube_by_its_own_rows() {
+fn filter_for_all_cubes_filters_each_cube_by_its_own_rows() {
     let policy = "{name: p, cubes: \"*\", row_filter: \"{CUBE}.tenant_id = {{ user.attributes.tenant }}\"}";
     let (model, found) = employees(policy, Vec::new());
     let caller = SecurityContext::default();
@@ -645,7 +645,7 @@ fn a_filter_for_all_cubes_filters_each_cube_by_its_own_rows() {
 
 /// Tests registered cubes over a protected table. Their author gives members the names that the policy's SQL uses.
 #[test]
-fn no_member_of_a_registered_cube_stands_for_one_that_a_policy_means() {
+fn registered_members_do_not_replace_policy_columns() {
     let shadows = "{\"name\": \"tenant\", \"type\": \"string\", \"sql\": \"'mine'\"}, \
                    {\"name\": \"tenant_id\", \"type\": \"string\", \"sql\": \"'mine'\"}, \
                    {\"name\": \"id\", \"type\": \"number\", \"sql\": \"id\"}";
@@ -683,7 +683,7 @@ fn no_member_of_a_registered_cube_stands_for_one_that_a_policy_means() {
 }
 
 #[test]
-fn a_member_of_a_registered_cube_is_read_by_a_policy_only_as_the_column_of_its_name() {
+fn policy_reads_a_registered_member_only_as_the_equally_named_column() {
     let cubes = "cubes:\n  - name: depts\n    sql_table: raw.depts\n    dimensions: [{name: id, type: number, sql: id, \
                  primary_key: true}, {name: tenant, type: string, sql: tenant_id}]\n    measures: [{name: count, type: count}]\n";
     let policy = "policies: [{name: p, cubes: \"*\", row_filter: \"{tenant} = {{ user.attributes.tenant }}\"}]";
@@ -782,10 +782,10 @@ impl Random {
     }
 }
 
-/// Tests that a policy for `"*"` hides and closes at least as much as one policy that names all cubes with the masked
-/// or denied member, and as one such policy for each of these cubes.
+/// Tests that a policy for `"*"` hides and closes at least as much as two alternatives: one policy that names all cubes
+/// with the masked or denied member, and one such policy for each of these cubes.
 #[test]
-fn a_policy_for_all_cubes_hides_at_least_what_policies_for_each_cube_hide() {
+fn policy_for_all_cubes_hides_at_least_what_policies_for_each_cube_hide() {
     let mut random = Random(7);
     let mut hidden = 0;
     for case in 0..300 {
@@ -834,7 +834,7 @@ fn a_policy_for_all_cubes_hides_at_least_what_policies_for_each_cube_hide() {
 /// Tests that a row filter for `"*"` filters or closes every cube, including registered ones. A cube that it does not
 /// close has at least as many filters as under a policy that names all cubes of the files.
 #[test]
-fn a_row_filter_for_all_cubes_filters_at_least_what_one_for_each_cube_filters() {
+fn row_filter_for_all_cubes_filters_at_least_what_one_for_each_cube_filters() {
     let mut random = Random(11);
     let mut filtered = 0;
     for case in 0..300 {

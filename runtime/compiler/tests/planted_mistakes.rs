@@ -255,7 +255,7 @@ fn with_mistakes(tree: &SourceTree, mut mistakes: Vec<Mistake>) -> SourceTree {
 }
 
 #[test]
-fn every_planted_mistake_is_reported_and_nothing_else() {
+fn exactly_the_planted_mistakes_are_reported() {
     let tree = example();
     assert_eq!(errors(&tree), [], "the example has no errors");
     let sites = sites(&tree);

@@ -77,7 +77,7 @@ fn check(folder: &str, name: &str, path: &Path, shows_model: bool) -> Vec<Diagno
 }
 
 #[test]
-fn mistakes_name_place_cause_and_cure() {
+fn mistakes_have_position_cause_and_hint() {
     let mut count = 0;
     for (name, path) in cases("mistakes") {
         let diagnostics = check("mistakes", &name, &path, false);
@@ -92,7 +92,7 @@ fn mistakes_name_place_cause_and_cure() {
 }
 
 #[test]
-fn good_projects_become_models() {
+fn valid_projects_are_loaded() {
     for (name, path) in cases("good") {
         let diagnostics = check("good", &name, &path, true);
         assert!(!diagnostics.iter().any(Diagnostic::is_error), "{name}: {}", diagnostics[0]);
@@ -112,7 +112,7 @@ fn files_below(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>)
 }
 
 #[test]
-fn the_example_project_loads_without_a_word() {
+fn example_project_loads_without_diagnostics() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/flights");
     let mut files = BTreeMap::new();
     files_below(&root, &root, &mut files);
@@ -335,7 +335,7 @@ fn join_of_text_and_number_is_found() {
 }
 
 #[test]
-fn what_is_broken_is_left_out_and_the_rest_keeps_its_references() {
+fn broken_members_are_left_out_and_others_remain() {
     let cubes = "
 cubes:
   - name: orders

@@ -162,7 +162,7 @@ fn long_chains_of_definitions_load() {
 
 /// Each of the 20,000 dimensions of `a` refers to a dimension of `b`, which has as many.
 #[test]
-fn a_wide_cube_over_another_wide_cube_loads() {
+fn wide_cube_over_another_wide_cube_loads() {
     let members = |sql: &dyn Fn(usize) -> String| {
         (0..20_000).map(|n| format!("      - {{name: d{n}, type: string, sql: '{}'}}\n", sql(n))).collect::<String>()
     };
@@ -191,7 +191,7 @@ fn members_that_grow_without_bound_are_refused() {
 }
 
 #[test]
-fn a_join_whose_condition_needs_further_joins_is_refused() {
+fn join_whose_condition_needs_further_joins_is_refused() {
     let cubes = "
 cubes:
   - name: orders
@@ -210,7 +210,7 @@ cubes:
 }
 
 #[test]
-fn a_number_measure_of_nothing_is_refused() {
+fn constant_number_measure_is_rejected() {
     let cubes = "cubes: [{name: c, sql_table: t, measures: [{name: one, type: number, sql: '1'}]}]";
     assert_eq!(check(&[("cubes/a.yml", cubes)]), vec!["constant-measure"]);
 }

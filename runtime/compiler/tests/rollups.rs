@@ -66,7 +66,7 @@ fn micros(text: &str) -> i64 {
 }
 
 #[test]
-fn statements_of_a_rollup() {
+fn build_statements_match_the_snapshot() {
     let model = model(&cubes(BY_DAY), TYPES);
     let rollup = RollupOf::named(&model, "orders", "by_day").unwrap();
     let table = ReadyPartition::relation_of(["terrane_rollups", "orders_by_day_1"]);
@@ -134,7 +134,7 @@ fn fingerprints_differ_by_what_decides_the_rows() {
 }
 
 #[test]
-fn partitions_touch_and_lie_on_edges_of_the_zone() {
+fn partitions_are_adjacent_and_aligned_to_the_zone() {
     let model = model(&cubes(BY_DAY), TYPES);
     let rollup = RollupOf::named(&model, "orders", "by_day").unwrap();
     // 23:30 in UTC is the next month in Berlin.
@@ -151,7 +151,7 @@ fn partitions_touch_and_lie_on_edges_of_the_zone() {
 }
 
 #[test]
-fn a_build_range_holds_whole_days() {
+fn build_range_holds_whole_days() {
     let rollups = BY_DAY.replace("arrival:", "build_range: {start: 2024-01-15, end: 2024-02-10}, arrival:");
     let model = model(&cubes(&rollups), TYPES);
     let rollup = RollupOf::named(&model, "orders", "by_day").unwrap();
@@ -174,7 +174,7 @@ fn more_partitions_than_the_limit_are_refused() {
 }
 
 #[test]
-fn a_day_that_the_clock_repeats_over_midnight_has_no_edge() {
+fn day_repeated_over_midnight_has_one_partition() {
     // At 00:01 of 2010-11-07 the clock went back to 23:01 of the day before.
     let rollups = BY_DAY.replace("Europe/Berlin", "America/St_Johns").replace(": month", ": day");
     let model = model(&cubes(&rollups), TYPES);
@@ -226,7 +226,7 @@ fn definitions_that_cannot_work_are_refused() {
 }
 
 #[test]
-fn two_of_one_name_are_refused() {
+fn duplicate_rollup_names_are_rejected() {
     let (model, diagnostics) = loaded("      - {name: a, measures: [count]}\n      - {name: a, measures: [revenue]}\n");
     let found: Vec<&str> = diagnostics.iter().filter(|d| d.is_error()).map(|d| d.code.as_str()).collect();
     assert_eq!(found, ["duplicate-name"]);
@@ -234,7 +234,7 @@ fn two_of_one_name_are_refused() {
 }
 
 #[test]
-fn a_hop_to_many_rows_is_refused() {
+fn to_many_join_is_rejected() {
     let cubes = cubes("      - {name: a, measures: [count]}\n").replace(
         "    measures: [{name: count, type: count}]\n",
         "    measures: [{name: count, type: count}]\n    pre_aggregations: [{name: b, measures: [count], dimensions: [orders.status]}]\n",

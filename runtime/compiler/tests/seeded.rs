@@ -74,13 +74,13 @@ fn draw(text: &mut String, name: &str, diagnostics: &[Diagnostic]) {
 }
 
 #[test]
-fn the_base_project_is_sound() {
+fn base_project_is_valid() {
     let diagnostics = case::load(&case::base(), &Default::default());
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
 }
 
 #[test]
-fn every_seeded_mistake_is_reported_once_at_its_place_with_cause_and_cure() {
+fn seeded_mistakes_are_reported_once_with_position_cause_and_hint() {
     let mut report = String::new();
     let (mut count, mut wrong) = (0, 0);
     for area in case::areas() {

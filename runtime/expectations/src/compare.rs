@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_difference_is_described() {
+    fn first_difference_is_described() {
         let text = check(&[[json!("x"), json!(1)]], &[[json!("x"), json!(2)]], RowOrder::Listed).unwrap();
         assert_eq!(text, "row 1 of 1 differs in b\n  expected: {a: \"x\", b: 2}\n  actual:   {a: \"x\", b: 1}");
         let text = check(&[[json!(1), json!(1)]], &[], RowOrder::Listed).unwrap();

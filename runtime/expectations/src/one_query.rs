@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statements_that_change_the_warehouse_are_no_queries() {
+    fn statements_that_change_the_warehouse_are_rejected() {
         for sql in [
             "SELECT 1;",
             "select ';' AS \"a;b\" -- ; \n",

@@ -199,7 +199,8 @@ fn words(query: &Node) -> Vec<(Arc<str>, Span)> {
     found
 }
 
-/// Follows a path such as `filters[0].operator` as far as the query has it. Returns the last key and its value.
+/// Follows a path such as `filters[0].operator` to its last key that the query contains. Returns the last key and its
+/// value.
 fn at_path<'n>(query: &'n Node, path: &str) -> (Option<&'n Key>, &'n Node) {
     let (mut key, mut node, mut rest) = (None, query, path);
     loop {
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_texts_and_order_are_preserved() {
+    fn digits_strings_and_order_are_preserved() {
         let (cases, problems) =
             check("tests:\n  - name: a\n    query: {limit: 2, cube: \"2\"}\n    rows: [{b: 1.10, a: null, c: true}]\n");
         assert!(problems.is_empty(), "{problems:?}");

@@ -103,7 +103,6 @@ impl Description {
     }
 }
 
-/// The value of a field.
 enum FieldValue<'v> {
     Object(&'v Object),
     Value(&'v Value),

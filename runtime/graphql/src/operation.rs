@@ -28,7 +28,6 @@ pub enum OperationKind {
 #[derive(Debug, Clone)]
 pub struct Operation(Arc<OperationParts>);
 
-/// The parts of an operation.
 #[derive(Debug)]
 pub(crate) struct OperationParts {
     pub(crate) document: ExecutableDocument,

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_shapes_give_nothing() {
+    fn malformed_roles_and_attributes_are_ignored() {
         let mapping = ClaimsMapping::default();
         let caller = mapping
             .caller(&claims(
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn scopes_are_words_of_ours() {
+    fn unknown_scopes_are_ignored() {
         let scopes = |json| ClaimsMapping::default().scopes(&claims(json)).map(Scopes::names);
         assert_eq!(scopes(r#"{"scope": "openid write read"}"#), Some(vec!["read", "write"]));
         assert_eq!(scopes(r#"{"scope": ["read"]}"#), Some(vec!["read"]));
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn one_string_is_a_list_of_one() {
+    fn single_string_is_read_as_a_list() {
         let mapping = ClaimsMapping::default();
         let claims = claims(r#"{"sub": "u", "roles": "an analyst, boss", "groups": "staff"}"#);
         assert_eq!(mapping.unreadable(&claims), None);
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn roles_hold_the_scopes_that_are_mapped() {
+    fn roles_grant_the_mapped_scopes() {
         let scope_roles = ScopeRoles { admin: vec!["boss".into()], ..ScopeRoles::default() };
         let mapping = ClaimsMapping { scope_roles, ..ClaimsMapping::default() };
         let scopes = |json| mapping.scopes(&claims(json)).map(Scopes::names);

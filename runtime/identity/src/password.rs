@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn only_the_password_fits() {
+    async fn only_the_correct_password_matches() {
         let passwords = Argon2Passwords::default();
         let hash = passwords.hash("open sesame").await;
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");

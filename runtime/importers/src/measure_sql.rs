@@ -3,7 +3,7 @@
 //! In: the translated SQL of a measure. Out: whether its values may differ in a project.
 
 /// Returns true if the SQL divides and nothing before the division makes an operand a fraction. The warehouse of the
-/// model may then have divided integers. A fraction behind the quotient, as in `a / b * 1.0`, comes too late.
+/// model may then have divided integers. A fraction after the division, as in `a / b * 1.0`, does not prevent this.
 pub(crate) fn may_divide_integers(sql: &str) -> bool {
     let lower = sql.to_ascii_lowercase();
     let is_division = |at: usize| {

@@ -54,7 +54,7 @@ pub fn to_json(caller: &SecurityContext) -> Json {
     })
 }
 
-/// Returns one attribute.
+/// Returns the value of an attribute, or a JSON array of its values.
 pub fn attribute_to_json(attribute: &Attribute) -> Json {
     match attribute {
         Attribute::One(value) => value_to_json(value),
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_caller_is_read_back() {
+    fn caller_round_trips() {
         let text = r#"{"user_id":"u","email":null,"roles":["a"],"groups":[],"attributes":{"a":0.10,"b":true,"n":-7,"o":null,"p":["x",null],"t":["x","y"],"v":123456789012345678901234567890}}"#;
         let json: Json = serde_json::from_str(text).expect("JSON");
         assert_eq!(to_json(&from_json(&json).expect("a caller")).to_string(), text);
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_field_is_named() {
+    fn invalid_field_is_named() {
         for (json, words) in [
             (json!([]), "JSON object"),
             (json!({"rols": []}), "unknown field `rols`"),
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_keep_the_readable_values_of_a_list() {
+    fn unreadable_values_of_a_claim_list_become_null() {
         let word = |text: &str| Value::Text(text.into());
         for (claim, expected) in [
             (json!(null), None),
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_of_the_command_line_are_json_or_strings() {
+    fn command_line_attributes_are_json_or_strings() {
         let word = |text: &str| Value::Text(text.into());
         for (text, expected) in [
             ("EU", Ok(Attribute::One(word("EU")))),

@@ -23,7 +23,7 @@ use terrane_outgoing::{Endpoint, OutgoingClient, OutgoingError};
 const CHAT: &str = "/chat/completions";
 const OK: u16 = 200;
 
-/// The settings of one model on a server.
+/// The address, credential and limits of a language model with a chat-completions interface.
 #[derive(Clone)]
 pub struct ModelServerSettings {
     /// The address of the interface, such as `https://api.openai.com/v1`.

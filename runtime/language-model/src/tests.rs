@@ -78,14 +78,14 @@ fn requests_contain_the_members_and_the_schema() {
 }
 
 #[test]
-fn texts_of_the_project_are_no_instructions() {
+fn project_strings_are_not_in_the_system_message() {
     let body = body(&question());
     let system = body["messages"][0]["content"].as_str().unwrap();
     assert!(!system.contains("Ignore all") && !system.contains("flights"), "{system}");
 }
 
 #[test]
-fn refused_replies_come_back_with_the_reason() {
+fn rejected_replies_are_sent_back_with_the_reason() {
     let refused = vec![RefusedReply { text: "{}".into(), reason: "unknown member `x`".to_owned() }];
     let body = body(&ModelQuestion { refused, ..question() });
     assert_eq!(body["messages"][2], json!({ "role": "assistant", "content": "{}" }));
@@ -123,7 +123,7 @@ fn queries_are_read_without_empty_keys() {
 }
 
 #[test]
-fn replies_without_a_query_say_why() {
+fn replies_without_a_query_are_rejected_with_the_reason() {
     let cases = [
         ("SELECT 1", "does not have the form"),
         ("{}", "neither a query nor a clarification"),
@@ -141,7 +141,7 @@ fn replies_without_a_query_say_why() {
 }
 
 #[test]
-fn models_may_ask_back_or_refuse() {
+fn replies_may_clarify_or_decline() {
     let asked = read(r#"{"query": null, "clarification": {"message": "Which delay?", "choices": ["flights.count"]}}"#);
     let choices = vec!["flights.count".into()];
     assert_eq!(asked, ModelDraft::Unclear { message: "Which delay?".to_owned(), choices });
@@ -152,7 +152,7 @@ fn models_may_ask_back_or_refuse() {
 }
 
 #[test]
-fn bodies_of_no_chat_are_unreadable() {
+fn bodies_of_another_form_are_unreadable() {
     for body in ["", "<html>", "{}", r#"{"choices": []}"#, r#"{"error": {"message": "no"}}"#] {
         assert!(matches!(reply::read(body.as_bytes()), Err(ModelError::Unreadable { .. })), "{body}");
     }
@@ -182,7 +182,7 @@ async fn answering(response: &'static str) -> (String, tokio::task::JoinHandle<S
 }
 
 #[tokio::test]
-async fn the_key_is_a_bearer_token() {
+async fn key_is_sent_as_a_bearer_token() {
     let reply =
         "HTTP/1.1 200 OK\r\nContent-Length: 55\r\n\r\n{\"choices\": [{\"message\": {\"content\": \"no\"          }}]}";
     let (url, task) = answering(reply).await;
@@ -195,7 +195,7 @@ async fn the_key_is_a_bearer_token() {
 }
 
 #[tokio::test]
-async fn failures_of_the_server_are_errors() {
+async fn server_failures_are_errors() {
     let (url, _task) = answering("HTTP/1.1 429 Too Many\r\nContent-Length: 0\r\n\r\n").await;
     let model = server(&url);
     assert_eq!(model.ask(&model.prompt(&question())).await.unwrap_err(), ModelError::Status { status: 429 });

@@ -39,7 +39,7 @@ pub(crate) struct Occurrence {
     pub(crate) is_definition: bool,
 }
 
-/// All occurrences of a project.
+/// All occurrences of names in the files of a project.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     pub(crate) occurrences: Vec<Occurrence>,

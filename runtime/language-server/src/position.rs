@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn byte_order_mark_is_no_column_of_a_span() {
+    fn byte_order_mark_is_not_counted_as_a_column() {
         let text = "\u{feff}ab\nab";
         for (line, character) in [(1, 2), (2, 1)] {
             let span = Span { file: "f".into(), line, column: 2, length: 1 };
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_beyond_the_end_mean_the_end() {
+    fn positions_beyond_the_end_are_clamped() {
         let text = "ab\r\ncd";
         assert_eq!(offset(text, Position { line: 0, character: 99 }), 2);
         assert_eq!(offset(text, Position { line: 99, character: 0 }), text.len());

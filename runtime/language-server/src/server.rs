@@ -56,7 +56,7 @@ enum Event {
     ClientProcess(u32),
     /// The client sent its last message.
     InputEnded(io::Result<End>),
-    /// All messages are handled, or the time for this is over.
+    /// All messages are handled, or the time limit has passed.
     Finished,
 }
 

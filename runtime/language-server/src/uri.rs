@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spaces_and_other_letters_survive() {
+    fn spaces_and_non_ascii_letters_round_trip() {
         let path = Path::new("/home/ä b/cubes/50%.yml");
         let uri = uri_of(path).unwrap();
         assert_eq!(uri.as_str(), "file:///home/%C3%A4%20b/cubes/50%25.yml");

@@ -66,7 +66,7 @@ pub fn is_watched(path: &str) -> bool {
 }
 
 impl Workspace {
-    /// Reads the files of a project.
+    /// Opens the project of `files` and reads every file from disk.
     pub fn new(files: Box<dyn ProjectFiles>) -> Workspace {
         let (disk, unreadable) = files.read_all();
         let (root, schemas) = (files.root(), files.schemas());

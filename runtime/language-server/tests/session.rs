@@ -125,7 +125,7 @@ fn files_that_are_created_and_deleted_are_read() {
 }
 
 #[test]
-fn client_that_watches_files_is_asked_to() {
+fn file_watchers_are_registered_if_supported() {
     let mut client = Client::start();
     let root = client.uri("");
     let capabilities = json!({"workspace": {"didChangeWatchedFiles": {"dynamicRegistration": true}}});
@@ -180,7 +180,7 @@ fn positions_beyond_the_end_have_answers() {
 }
 
 #[test]
-fn hostile_texts_are_reported() {
+fn hostile_files_are_reported() {
     let mut client = Client::initialized();
     let large = format!("cubes:\n{}", "  - {name: a, sql_table: t}\n".repeat(400_000));
     assert!(large.len() > 10_000_000);

@@ -22,7 +22,7 @@ fn node<'g>(graph: &'g DependencyGraph, id: &str) -> &'g Node {
 }
 
 #[test]
-fn a_model_that_refers_to_nothing_is_a_node_with_its_error() {
+fn model_with_an_unknown_reference_is_a_node_with_its_error() {
     let graph = graph(&[
         ("models/a.sql", "SELECT * FROM {{ ref('nope') }}"),
         ("models/b.sql", "SELECT * FROM {{ source('no', 'such') }}"),
@@ -35,7 +35,7 @@ fn a_model_that_refers_to_nothing_is_a_node_with_its_error() {
 }
 
 #[test]
-fn a_declared_table_leads_to_the_model_that_names_it() {
+fn declared_table_has_an_edge_to_its_model() {
     let graph = graph(&[
         ("sources/raw.yml", "sources:\n  - name: raw\n    schema: raw\n    tables: [{name: a}, {name: b}]\n"),
         ("models/m.sql", "WITH b AS (SELECT 1 AS x) SELECT * FROM raw.a, b"),

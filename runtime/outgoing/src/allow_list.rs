@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_that_cannot_be_listed_are_rejected() {
+    fn invalid_allow_list_entries_are_rejected() {
         for entry in ["", "10.0.0.0/33", "a b", "https://idp.internal", "*.internal", "10.1", "0x7f000001", "a..b"] {
             assert!(matches!(AllowList::parse([entry]), Err(AllowListError::Invalid { .. })), "{entry}");
         }

@@ -12,7 +12,6 @@ const HEIGHT: f64 = 120.0;
 const BINS_WIDTH: f64 = 200.0;
 const BINS_HEIGHT: f64 = 48.0;
 
-/// One point of a series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeriesPoint {
     /// The time as text, for the tooltip and the axis.

@@ -11,11 +11,11 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The time for which calls count.
+/// The length of the window over which the failure rate is evaluated.
 pub(crate) const WINDOW: Duration = Duration::from_secs(60);
 const FAULTS: u64 = 5;
-/// The smallest number of calls for which the share of faults counts. The breaker then opens if one of [`SHARE`] calls
-/// failed.
+/// The minimum number of calls in the window before the failure rate is evaluated. The breaker then opens if one of
+/// [`SHARE`] calls failed.
 const MIN_CALLS: u64 = 20;
 const SHARE: u64 = 5;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -84,7 +84,6 @@ impl Second {
     }
 }
 
-/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallOutcome {
     Success,
@@ -257,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn five_faults_within_a_minute_open_it_and_four_do_not() {
+    fn five_faults_within_a_minute_open_the_breaker() {
         let mut breaker = Breaker::default();
         assert_eq!(fail(&mut breaker, at(0), 4), Change::None);
         // The first four faults have expired.
@@ -267,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_began_before_it_opened_change_nothing() {
+    fn calls_from_before_the_opening_are_ignored() {
         let mut breaker = Breaker::default();
         let late = breaker.enter(at(0)).unwrap();
         assert_eq!(fail(&mut breaker, at(0), 5), Change::Opened);
@@ -284,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_from_before_a_reset_changes_nothing() {
+    fn probe_from_before_a_reset_is_ignored() {
         let mut breaker = Breaker::default();
         fail(&mut breaker, at(0), 5);
         let old = breaker.enter(at(1)).unwrap();
@@ -295,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_without_a_permit_is_not_a_fault() {
+    fn call_without_a_permit_is_not_a_fault() {
         let mut breaker = Breaker::default();
         assert_eq!(end(&mut breaker, at(0), 100, CallOutcome::NotRun), Change::None);
         fail(&mut breaker, at(0), 5);
@@ -304,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn one_call_probes_and_the_wait_doubles_up_to_a_minute() {
+    fn probe_delay_doubles_up_to_a_minute() {
         let mut breaker = Breaker::default();
         fail(&mut breaker, at(0), 5);
         let mut now = at(0);
@@ -322,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fifth_of_many_calls_opens_it() {
+    fn failure_rate_of_one_fifth_opens_the_breaker() {
         let mut breaker = Breaker::default();
         assert_eq!(end(&mut breaker, at(0), 16, CallOutcome::Success), Change::None);
         assert_eq!(fail(&mut breaker, at(0), 3), Change::None);
@@ -354,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn one_severe_fault_makes_an_opening_count() {
+    fn opening_with_a_severe_fault_counts_towards_quarantine() {
         let mut breaker = Breaker::default();
         let mut change = Change::None;
         for time in [0, 10, 20] {

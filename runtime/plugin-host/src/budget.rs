@@ -10,7 +10,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// The limits of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostLimits {
     /// The largest size in bytes of the linear memories of all guests together.
@@ -154,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_rejects_at_once() {
+    fn full_queue_rejects_at_once() {
         let budget = budget(0);
         let held = [budget.permit().unwrap(), budget.permit().unwrap()];
         assert!(budget.permit().is_none());

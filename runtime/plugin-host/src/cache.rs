@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_component_is_returned_and_nothing_else() {
+    fn only_stored_components_are_returned() {
         let (folder, engine) = (tempfile::tempdir().unwrap(), engine());
         let folder = folder.path().join("a/b");
         let cache = Cache::open(&folder).unwrap();
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_file_is_a_miss() {
+    fn changed_file_is_a_miss() {
         let (folder, engine) = (tempfile::tempdir().unwrap(), engine());
         let folder = folder.path().join("cache");
         let cache = Cache::open(&folder).unwrap();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_or_key_with_access_for_others_is_not_used() {
+    fn folder_or_key_with_access_for_others_is_not_used() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("cache");
         drop(Cache::open(&folder).unwrap());
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_entries_are_removed() {
+    fn oldest_entries_are_removed() {
         let (folder, engine) = (tempfile::tempdir().unwrap(), engine());
         let folder = folder.path().join("cache");
         let (cache, component) = (Cache::open(&folder).unwrap(), component(&engine));

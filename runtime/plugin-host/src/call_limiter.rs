@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_full_queue_rejects_at_once() {
+    async fn full_queue_rejects_at_once() {
         let limiter = limiter(1, Duration::from_secs(600));
         let (release, running) = held(&limiter).await;
         let waiting = {
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_caller_waits_a_bounded_time_and_then_leaves_the_queue() {
+    async fn caller_waits_a_bounded_time_and_then_leaves_the_queue() {
         let limiter = limiter(1, Duration::from_millis(5));
         let (release, running) = held(&limiter).await;
         assert_eq!(limiter.run("late", || Ok(())).await, Err(PluginFault::Busy { call: "late" }));

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_near_the_truth() {
+    fn quantiles_are_close_to_exact_values() {
         let mut statistics = CallStatistics::default();
         assert_eq!(statistics.quantile(0.5), None);
         for micros in 1..=1_000 {
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_and_the_longest_have_a_place() {
+    fn shortest_and_longest_durations_have_a_bucket() {
         let mut statistics = CallStatistics::default();
         statistics.count(false, Duration::ZERO, 0);
         assert!(statistics.quantile(0.99).unwrap() < Duration::from_micros(2));

@@ -23,7 +23,6 @@ pub(crate) struct Callers {
     by_caller: HashMap<Arc<str>, CallerState>,
 }
 
-/// The state of one caller.
 #[derive(Debug, Default)]
 struct CallerState {
     breaker: Breaker,
@@ -148,7 +147,7 @@ impl Callers {
         if self.by_caller.values().any(is_answered) { AffectedCallers::One } else { AffectedCallers::Active }
     }
 
-    /// Resets all breakers. Running calls no longer count.
+    /// Resets all breakers. The outcomes of calls that are in progress are ignored.
     pub(crate) fn reset(&mut self) {
         self.common.reset();
         self.by_caller.values_mut().for_each(|by_caller| {
@@ -207,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_that_fails_for_one_caller_stays_open_to_others() {
+    fn failures_of_one_caller_do_not_affect_others() {
         let mut callers = Callers::default();
         call(&mut callers, at(0), "ada", CallOutcome::Success);
         assert_eq!(fail(&mut callers, at(0), "eve"), (Change::Opened, AffectedCallers::One));
@@ -219,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_that_fails_for_all_is_open_and_a_new_caller_may_probe() {
+    fn failures_of_all_callers_open_the_breaker_except_for_probes() {
         let mut callers = Callers::default();
         assert_eq!(fail(&mut callers, at(0), "eve"), (Change::Opened, AffectedCallers::Active));
         assert!(callers.is_open(at(0)));
@@ -229,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_that_fails_for_more_callers_than_it_answers_is_closed_to_all() {
+    fn failures_of_most_callers_open_the_breaker_for_all() {
         let mut callers = Callers::default();
         for caller in ["a", "b", "c", "d"] {
             assert_eq!(call(&mut callers, at(0), caller, CallOutcome::Fault).0, Change::None);
@@ -243,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_callers_cannot_close_it_to_many() {
+    fn few_callers_cannot_open_the_breaker_for_many() {
         let mut callers = Callers::default();
         for number in 0..20 {
             call(&mut callers, at(0), &format!("user-{number}"), CallOutcome::Success);
@@ -255,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rejected_answer_counts_as_a_fault() {
+    fn rejected_answer_counts_as_a_fault() {
         let mut callers = Callers::default();
         for number in 1..=5 {
             call(&mut callers, at(0), "ada", CallOutcome::Success);
@@ -269,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn callers_are_bounded_and_the_oldest_are_forgotten() {
+    fn callers_are_bounded_and_the_oldest_are_evicted() {
         let mut callers = Callers::default();
         for number in 0..3 * MAX_CALLERS as u64 {
             call(&mut callers, Duration::from_millis(number), &number.to_string(), CallOutcome::Success);

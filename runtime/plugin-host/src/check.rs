@@ -130,7 +130,6 @@ fn evaluate(
     })
 }
 
-/// The caller, and the context of the call.
 type CallTarget = (Caller, CallContext);
 
 fn context(call: &CheckCall, plugin: &Plugin<CheckPlugin>) -> CallTarget {

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failing_function_leaves_the_others_open_and_is_probed() {
+    fn failing_function_does_not_disable_others_and_is_probed() {
         let (clock, health) = health();
         (0..5).for_each(|_| call(&health, "detect", trap("detect")));
         call(&health, "train", None);
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn timeouts_open_and_never_quarantine() {
+    fn timeouts_open_the_breaker_but_never_quarantine() {
         let (clock, health) = health();
         let late = || Some(PluginFault::Limit { call: "on-query", limit: Limit::Time });
         for _ in 0..10 {
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn an_aborted_probe_permits_the_next_one() {
+    fn aborted_probe_permits_the_next_one() {
         let (clock, health) = health();
         (0..5).for_each(|_| call(&health, "detect", trap("detect")));
         clock.advance(Duration::from_secs(1));
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exempt_function_does_not_count_as_open() {
+    fn exempt_function_does_not_count_as_open() {
         let (_, health) = health();
         (0..5).for_each(|_| call(&health, "on-certify", trap("on-certify")));
         assert_eq!(health.state(), PluginState::Degraded);
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quarantine_lasts_until_a_reset() {
+    fn quarantine_lasts_until_a_reset() {
         let (clock, health) = health();
         for _ in 0..3 {
             (0..5).for_each(|_| call(&health, "on-query", trap("on-query")));
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_with_repeated_faults_is_quarantined_alone() {
+    fn caller_with_repeated_faults_is_quarantined_alone() {
         let (clock, health) = health();
         for _ in 0..3 {
             call_of("bob", &health, "on-query", None);
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_within_the_first_calls_is_recorded() {
+    fn fault_within_the_first_calls_is_recorded() {
         let (_, health) = health();
         (0..15).for_each(|_| call(&health, "train", None));
         (0..5).for_each(|_| call(&health, "detect", trap("detect")));
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rejected_answer_counts_as_a_fault() {
+    fn rejected_answer_counts_as_a_fault() {
         let (_, health) = health();
         let fault = PluginFault::Answer { call: "on-query", message: "no such cube".to_owned() };
         for _ in 0..5 {

@@ -40,8 +40,8 @@ pub struct SearchPath {
     /// The file of a component, by a component name such as `dialect-duckdb`. Other files of that name are not used.
     pub files: BTreeMap<String, PathBuf>,
     pub folders: Vec<PathBuf>,
-    /// The folders of the components that come with the program. A detector or check in another folder that has the
-    /// name of a file here, but other content, is refused, unless the operator lists a plugin of that name.
+    /// The folders of the components that come with the program. A detector or check in another folder is refused if it
+    /// has the name of a file here but different content, unless the operator lists a plugin of that name.
     pub program_folders: Vec<PathBuf>,
 }
 
@@ -260,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_the_programs_by_where_it_is_and_not_by_how_it_is_written() {
+    fn bundled_files_are_recognized_by_resolved_path() {
         let folder = tempfile::tempdir().unwrap();
         let [program, project] = ["program", "project"].map(|name| folder.path().join(name));
         for folder in [&program, &project] {

@@ -229,12 +229,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_cannot_be_forged() {
+    fn log_line_cannot_be_forged() {
         assert_eq!(plain("ok\n2026-01-01 ERROR forged\r\u{1b}[31m\u{202e}"), "ok2026-01-01 ERROR forged[31m");
     }
 
     #[test]
-    fn a_field_of_several_words_is_quoted() {
+    fn field_of_several_words_is_quoted() {
         assert_eq!(pair("password", "hun,ter2"), r#"password="hun,ter2""#);
         assert_eq!(pair("password", "correct \"horse\" battery"), r#"password="correct \"horse\" battery""#);
         assert_eq!(pair("rows", "5"), "rows=5");

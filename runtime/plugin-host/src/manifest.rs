@@ -257,7 +257,7 @@ mod tests {
     const EMPTY: &[u8] = b"\0asm\x0d\0\x01\0";
 
     #[test]
-    fn a_manifest_is_read_strictly() {
+    fn manifest_is_read_strictly() {
         let manifest = Manifest::parse(TEXT).unwrap();
         assert_eq!((manifest.id.as_str(), manifest.roles.as_slice()), ("policy-region", &[PluginRole::Governance][..]));
         assert_eq!(manifest.capabilities, [Capability::Memo]);
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_in_comes_out_and_once_only() {
+    fn manifest_round_trips_and_is_embedded_once() {
         assert_eq!(Manifest::of_component(EMPTY), Ok(None));
         let with = embed(EMPTY, TEXT).unwrap();
         assert_eq!(text_of_component(&with), Ok(Some(TEXT)));
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_of_inner_modules_are_none_of_the_components() {
+    fn custom_sections_of_inner_modules_are_ignored() {
         let mut module = wasm_encoder::Module::new();
         module.section(&CustomSection { name: SECTION.into(), data: TEXT.as_bytes().into() });
         let mut component = wasm_encoder::Component::new();

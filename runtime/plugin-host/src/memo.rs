@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_room_is_one_components_one_configurations_and_one_tenants() {
+    fn partition_belongs_to_one_component_configuration_and_tenant() {
         let (_, memo) = memo();
         memo.put(&partition_key("a"), "k".into(), b"secret".to_vec(), 0).unwrap();
         assert_eq!(memo.get(&partition_key("a"), "k").as_deref(), Some(&b"secret"[..]));
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_is_gone() {
+    fn expired_entries_are_removed() {
         let (clock, memo) = memo();
         memo.put(&partition_key("a"), "k".into(), vec![1], 10).unwrap();
         clock.advance(Duration::from_secs(9));
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_room_and_all_rooms_are_bounded_and_the_oldest_make_way() {
+    fn partitions_are_bounded_and_evict_the_oldest_entries() {
         let (_, memo) = memo();
         assert!(memo.put(&partition_key("a"), "k".repeat(MAX_KEY_BYTES + 1), vec![], 0).unwrap_err().contains("256"));
         assert!(
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_put_again_takes_its_own_place() {
+    fn replaced_value_does_not_add_to_the_size() {
         let (_, memo) = memo();
         for _ in 0..100 {
             memo.put(&partition_key("a"), "k".into(), vec![0; MAX_VALUE_BYTES], 0).unwrap();

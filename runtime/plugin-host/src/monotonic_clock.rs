@@ -73,7 +73,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_thread_that_sleeps_works_little() {
+    fn sleeping_thread_uses_little_processor_time() {
         let (clock, worked) = (MonotonicClock::default(), MonotonicClock::of_the_thread());
         let started = (clock.now(), worked.now());
         std::thread::sleep(Duration::from_millis(50));
@@ -83,7 +83,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn it_never_steps_back() {
+    fn clock_never_goes_backwards() {
         let elapsed = MonotonicClock::default();
         assert!(elapsed.now() <= elapsed.now());
     }

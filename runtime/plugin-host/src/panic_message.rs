@@ -71,13 +71,13 @@ mod tests {
     }
 
     #[test]
-    fn a_message_becomes_the_reason_of_a_trap() {
+    fn panic_message_becomes_the_reason_of_a_trap() {
         let message = written("panicked at src/lib.rs:7:5: höchstens 10\n\u{1b}[2J");
         assert_eq!(message.explain(trapped("unreachable")), trapped("panicked at src/lib.rs:7:5: höchstens 10 [2J"));
     }
 
     #[test]
-    fn a_trap_without_a_message_keeps_its_own_reason() {
+    fn trap_without_a_message_keeps_its_own_reason() {
         assert_eq!(PanicMessage::default().explain(trapped("unreachable")), trapped("unreachable"));
     }
 
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_without_end_is_cut() {
+    fn endless_message_is_truncated() {
         assert_eq!(written(&"x".repeat(10 * MAX_BYTES)).0.len(), MAX_BYTES);
     }
 }

@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_configuration_is_never_shown() {
+    fn configuration_is_never_shown() {
         let settings = PluginSettings {
             config_json: r#"{"salt": "hush"}"#.into(),
             ..PluginSettings::new("policy-test", PluginRole::Governance, "policy.wasm")

@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_vector_of_rfc_8032_has_its_public_key() {
+    fn first_vector_of_rfc_8032_has_its_public_key() {
         let secret = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60";
         let public = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
         let key: SecretKey = secret.parse().unwrap();
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_holds_for_its_content_and_its_key_alone() {
+    fn signature_is_valid_only_for_its_content_and_key() {
         let (ours, other) = (SecretKey::generate().unwrap(), SecretKey::generate().unwrap());
         let written = format!("{}\n", ours.sign(b"content"));
         let signature: Signature = written.parse().unwrap();
@@ -211,14 +211,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_signed_is_the_digest() {
+    fn signature_covers_the_digest() {
         let key: SecretKey = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60".parse().unwrap();
         let digest = Sha256::digest(b"");
         assert_eq!(key.sign(b"").0, key.pair.sign(&digest).as_ref());
     }
 
     #[test]
-    fn other_texts_are_neither_keys_nor_signatures() {
+    fn malformed_keys_and_signatures_are_rejected() {
         for text in ["", "00", &"0".repeat(63), &"0".repeat(65), &"g".repeat(64), &"ä".repeat(32)] {
             assert_eq!(text.parse::<PublicKey>(), Err(SignatureError::Hexadecimal { digits: 64 }), "{text}");
             assert!(text.parse::<SecretKey>().is_err(), "{text}");

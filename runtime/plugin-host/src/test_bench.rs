@@ -72,7 +72,7 @@ pub struct Identity {
     pub config_schema_json: String,
 }
 
-/// A call that returned.
+/// The measurements and the answer of a call that returned.
 #[derive(Debug, Clone)]
 pub struct CallReport {
     pub answer: Value,
@@ -164,8 +164,8 @@ impl TestBench {
         &self.facts
     }
 
-    /// Returns the description of a component after checking that it has `role`, in the version and with the types of
-    /// this host.
+    /// Checks that a component exports `role` with this host's version and types of the contract, and returns its
+    /// description.
     ///
     /// # Errors
     /// Returns the fault for which a server would refuse the component.

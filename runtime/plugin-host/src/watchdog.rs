@@ -1,8 +1,8 @@
 //! Ends calls whose time limit has passed.
 //!
 //! In: the start of each call with its limit, and its end. Out: a new epoch after each deadline. At a new epoch, each
-//! store checks its own deadline. One thread sleeps until the next deadline. While calls come and go, the thread wakes
-//! once per shortest limit, so that a new call need not wake it; waking it would cost more than a short call. After a
+//! store checks its own deadline. One thread sleeps until the next deadline. While there are calls, the thread wakes
+//! once per shortest limit. A new call then does not have to wake it, which would cost more than a short call. After a
 //! second without calls, it sleeps until the next call.
 //!
 //! A limit is processor time. On a busy machine, a thread may wait for a core for longer than a hook may take, and that
@@ -171,7 +171,7 @@ impl RunningCalls {
     }
 }
 
-/// A running call.
+/// Removes the deadline of a call from the watchdog when it is dropped.
 pub(crate) struct RunningCall {
     watchdog: Arc<Watchdog>,
     deadline: Duration,
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_waits_for_the_processor_loses_no_time_by_it() {
+    fn waiting_for_the_processor_does_not_use_up_the_time_limit() {
         let allowed = CallDeadline::new(ms(5_000), ms(300), ms(10));
         assert!(!allowed.is_over(ms(5_009), || unreachable!("it can't have worked so long")));
         assert!(allowed.is_over(ms(5_010), || ms(310)), "it had all of the processor");
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_call_that_ends_sooner_wakes_the_thread() {
+    fn only_an_earlier_deadline_wakes_the_thread() {
         let mut calls = RunningCalls::new();
         assert!(calls.begin(ms(5_000), ms(100)), "the thread sleeps until a call wakes it");
         calls.wakes_at = calls.next(ms(5_000));
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn while_calls_come_and_go_it_wakes_in_time_for_the_next() {
+    fn watchdog_wakes_at_the_next_deadline() {
         let mut calls = RunningCalls::new();
         calls.begin(ms(5_000), ms(10));
         calls.end(ms(5_010));
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn an_overdue_call_is_interrupted_again() {
+    fn overdue_call_is_interrupted_again() {
         let mut calls = RunningCalls::new();
         calls.begin(ms(5_000), ms(10));
         assert!(!calls.is_any_overdue(ms(5_009)));
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_with_one_deadline_end_one_by_one() {
+    fn calls_with_equal_deadlines_end_separately() {
         let mut calls = RunningCalls::new();
         calls.begin(ms(5_000), ms(10));
         calls.begin(ms(5_000), ms(10));
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_no_time_does_not_keep_the_thread_awake() {
+    fn zero_time_limit_does_not_keep_the_thread_awake() {
         let mut calls = RunningCalls::new();
         calls.begin(ms(5_000), ms(0));
         calls.end(ms(5_000));

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plugin_that_declines_every_call_fails() {
+    fn plugin_that_declines_every_call_fails() {
         let of = |name: &str, answer: Option<Value>| ConformanceOutcome::of_answer(name, Ok(answer), |_| Vec::new());
         let declined = || vec![of("on-query: anonymous", None), of("on-query: many roles", None)];
         let some = |more: ConformanceOutcome| declined().into_iter().chain([more]).collect::<Vec<_>>();

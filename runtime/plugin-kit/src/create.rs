@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_prefix_of_the_role_is_added() {
+    fn prefix_of_the_role_is_added() {
         for (role, name, expected) in [
             (PluginRole::Detector, "mydet", "detector-mydet"),
             (PluginRole::Detector, "detector-mydet", "detector-mydet"),
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_crate_has_its_own_copy_of_the_sdk() {
+    fn crate_has_its_own_copy_of_the_sdk() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path().join("mydet");
         let plugin = NewPlugin { folder: folder.clone(), role: PluginRole::Detector, name: None, sdk: None };
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_the_sdk_is_rejected_and_nothing_is_written() {
+    fn folder_that_is_not_the_sdk_is_rejected_and_nothing_is_written() {
         let scratch = tempfile::tempdir().unwrap();
         let (folder, sdk) = (scratch.path().join("new"), Some(scratch.path().to_owned()));
         let plugin = NewPlugin { folder: folder.clone(), role: PluginRole::Check, name: None, sdk };

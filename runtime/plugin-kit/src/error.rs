@@ -59,7 +59,7 @@ pub enum KitError {
     Encode {
         path: PathBuf,
         message: String,
-        /// The world of a module that another compiler made, or `None` for a crate that uses the SDK.
+        /// The world of a module from another compiler, or `None` for a crate that uses the SDK.
         world: Option<&'static str>,
     },
     #[error("{}: {message}", path.display())]

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sdk_is_written_with_its_contract_and_without_a_workspace() {
+    fn sdk_is_written_with_its_contract_and_without_a_workspace() {
         let folder = tempfile::tempdir().unwrap();
         write_to(folder.path()).unwrap();
         for file in ["sdk/src/lib.rs", "sdk/src/conformance.rs", "wit/worlds.wit", "wit/deps/types.wit", "LICENSE"] {
@@ -67,7 +67,7 @@ mod tests {
 
     /// The embedded files must be those of this build, so that a plugin and the program agree on the contract.
     #[test]
-    fn the_embedded_contract_is_the_workspaces() {
+    fn embedded_contract_equals_the_workspace_contract() {
         let types = embedded::FILES.iter().find(|(name, _)| *name == "wit/deps/types.wit").unwrap();
         assert_eq!(types.1, include_str!("../../../wit/deps/types.wit"));
     }

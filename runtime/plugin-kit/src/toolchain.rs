@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_complete_sysroot_is_used_for_its_own_compiler() {
+    fn complete_sysroot_is_used_for_its_own_compiler() {
         const VERSION: &str = "rustc 1.95.0\nbinary: rustc\ncommit-hash: abc\nhost: x86_64-unknown-linux-gnu\n";
         let cache = tempfile::tempdir().unwrap();
         let sysroot = cache.path().join("wasm-std/abc");

@@ -46,7 +46,7 @@ fn request(folder: &Path, profile: Profile) -> BuildRequest {
 }
 
 #[test]
-fn a_new_plugin_builds_passes_its_tests_and_reports_panics() {
+fn new_plugin_builds_passes_its_tests_and_reports_panics() {
     let scratch = tempfile::tempdir().unwrap();
     if !has_guest_target(scratch.path()) {
         eprintln!("skipped: the toolchain has no wasm32-unknown-unknown");

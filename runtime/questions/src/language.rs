@@ -54,7 +54,7 @@ pub(crate) enum WordList {
     Things,
     /// Nouns that add nothing to the name of a dimension before them, such as `address`.
     NameNouns,
-    /// Adjectives that add nothing to things that begin to exist, such as `new`.
+    /// Adjectives that are redundant beside a verb of creation, such as `new` in `new customers registered`.
     New,
     /// Comparisons of an age, such as `over` in `customers over 65`.
     AgeComparisons,
@@ -296,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_have_every_meaning() {
+    fn word_lists_cover_every_meaning() {
         for code in Language::CODES {
             let language = Language::named(code).unwrap();
             for (name, meaning) in MEANINGS {
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn related_words_have_one_root() {
+    fn related_words_share_a_root() {
         for (code, one, other, is_related) in [
             ("en", "cancellations", "cancelled", true),
             ("en", "departures", "departed", true),

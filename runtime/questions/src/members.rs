@@ -17,7 +17,6 @@ const MAX_PARTIAL: usize = 6;
 /// The largest number of words of a phrase.
 const MAX_WORDS: usize = 12;
 
-/// The kinds of members.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum MemberKind {
     /// A cube. If a question names a cube and no measure, the rows of the cube are counted.
@@ -277,12 +276,11 @@ impl Vocabulary {
         self.indexes.get(name).copied()
     }
 
-    /// Returns the entry of a cube.
     pub(crate) fn cube(&self, name: &str) -> Option<&MemberEntry> {
         self.entries.iter().find(|entry| entry.kind == MemberKind::Cube && *entry.name == *name)
     }
 
-    /// Returns the end of a member's values that its unit or the words of its name mark as desired.
+    /// Returns whether high or low values of a member are desired, according to its unit or the words of its name.
     pub(crate) fn desired(&self, member: usize, language: &Language) -> Option<Desired> {
         language.desired(&self.roots[member])
     }

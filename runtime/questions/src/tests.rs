@@ -248,7 +248,7 @@ fn unclear(reading: &Interpretation) -> Vec<&str> {
 }
 
 #[test]
-fn unknown_words_are_no_values_of_searched_dimensions() {
+fn unknown_words_are_not_values_of_searched_dimensions() {
     for (question, part, grouped) in [
         ("cancellation rate by airline in summer", "summer", Some("airlines.name")),
         ("flights by carrier in Paris", "Paris", Some("flights.carrier")),
@@ -285,7 +285,7 @@ fn unknown_words_are_no_values_of_searched_dimensions() {
 }
 
 #[test]
-fn values_of_other_dimensions_are_guessed_only_if_words_announce_them() {
+fn unknown_values_are_accepted_only_after_announcing_words() {
     for question in ["flights where origin is XX", "flights by carrier except XX", "flights of origin XX"] {
         let reading = read_in("en", question);
         assert_eq!(unclear(&reading), Vec::<&str>::new(), "{question}");
@@ -298,7 +298,7 @@ fn values_of_other_dimensions_are_guessed_only_if_words_announce_them() {
 }
 
 #[test]
-fn parts_of_several_values_are_asked_back() {
+fn parts_of_several_values_cause_a_clarification() {
     let reading = read_with_values("flights of United");
     assert_eq!(filters(&reading.draft), [("airlines.name", "equals", vec![text("United Air Lines Inc.")])]);
     assert!(reading.confidence < 1.0);
@@ -312,7 +312,7 @@ fn parts_of_several_values_are_asked_back() {
 }
 
 #[test]
-fn from_and_to_decide_between_dimensions() {
+fn prepositions_decide_between_dimensions() {
     for (question, filter) in
         [("flights from LGA", "flights.origin"), ("flights to LGA", "flights.dest"), ("flights to LAX", "flights.dest")]
     {
@@ -326,7 +326,7 @@ fn from_and_to_decide_between_dimensions() {
 }
 
 #[test]
-fn the_order_is_part_of_the_interpretation() {
+fn order_is_part_of_the_interpretation() {
     for (question, meaning) in [
         ("cancellation rate by origin sorted by cancellation rate", "ordered by cancellation_rate, ascending"),
         (
@@ -343,7 +343,7 @@ fn the_order_is_part_of_the_interpretation() {
 }
 
 #[test]
-fn meanings_of_equal_rank_are_asked_back() {
+fn meanings_of_equal_rank_cause_a_clarification() {
     let with_synonyms = |synonyms: &[(&str, &str)]| {
         let english = Language::named("en").unwrap();
         let mut entries: Vec<MemberEntry> = vocabulary(english).entries().map(|(_, entry)| entry.clone()).collect();
@@ -374,7 +374,7 @@ fn meanings_of_equal_rank_are_asked_back() {
 }
 
 #[test]
-fn years_of_one_month_are_those_of_the_other() {
+fn year_of_one_month_applies_to_the_other() {
     let between = |start: &str, end: &str| DraftRange::Between(Some(start.into()), Some(end.into()));
     for (question, expected) in [
         ("flights between March and May 2013", between("2013-03-01", "2013-05-31")),
@@ -436,7 +436,7 @@ fn numbers_are_compared_with_the_member_of_their_unit() {
 }
 
 #[test]
-fn words_that_leave_a_choice_are_asked_back() {
+fn ambiguous_words_cause_a_clarification() {
     for (question, part) in [
         ("flights by day of the week", "week"),
         ("worst 5 origins by flights", "worst"),
@@ -474,7 +474,7 @@ fn words_that_rank_have_a_direction() {
 }
 
 #[test]
-fn parts_of_a_year_are_those_of_the_newest_data() {
+fn parts_of_a_year_refer_to_the_newest_data() {
     let words = |words: &str| DraftRange::Words(words.into());
     let between = |start: &str, end: &str| DraftRange::Between(Some(start.into()), Some(end.into()));
     for (question, expected) in [
@@ -534,7 +534,7 @@ fn hostile_questions_are_bounded() {
 }
 
 #[test]
-fn another_language_is_a_list_of_words() {
+fn another_language_needs_only_a_word_list() {
     let reading = read_in("de", "wie viele flights nach carrier im letzten Monat");
     assert_eq!(reading.clarifications, []);
     assert_eq!(reading.draft.values, names(&["flights.count"]));

@@ -282,7 +282,7 @@ impl Part {
 }
 
 impl Moment {
-    /// Returns the days of the moment. If it has no year, the last one that began is used.
+    /// Returns the days of a part of a year. Without a year, it is the latest such part that has begun.
     fn span(&self, calendar: Calendar<'_>) -> Option<Span> {
         if let Some(year) = self.year {
             return self.part.of(year);
@@ -292,7 +292,8 @@ impl Moment {
         of_this_year.or_else(|| self.part.of(newest.year() - 1))
     }
 
-    /// Returns the first and the last day of a range. If one moment has no year, it is the nearest to the other moment.
+    /// Returns the first and the last day of a range. If only one end has a year, the year of the other end is the
+    /// closest possible one.
     fn until(&self, end: &Moment, calendar: Calendar<'_>) -> Option<(Date, Date)> {
         let (start, end) = match (self.year, end.year) {
             (None, Some(year)) => {
@@ -432,7 +433,7 @@ fn day_of_month(tokens: &[Token], language: &Language) -> Option<(Part, usize)> 
 /// The words that may join two days of a month.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Joiner {
-    /// `and` joins two days only if one follows the other: other pairs are no range.
+    /// `and` joins two days into a range only if they are consecutive.
     Adjacent,
     /// Any joiner, as after `between` and `from`.
     Any,

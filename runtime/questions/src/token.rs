@@ -97,7 +97,7 @@ pub(crate) fn tokens(question: &str, language: &Language) -> Result<Vec<Token>, 
     Ok(found)
 }
 
-/// Returns whether a character is the sign of the number behind it, and not a dash between two numbers.
+/// Returns whether a character is the sign of the number after it, and not a dash between two numbers.
 fn is_minus(text: &[char], at: usize, before: Option<&Token>) -> bool {
     let is_number = |token: &Token| matches!(token.kind, TokenKind::Number(_) | TokenKind::Percent(_));
     let begins = at == 0 || matches!(text[at - 1], ' ' | '(' | '<' | '>' | '=');

@@ -54,7 +54,7 @@ async fn pages_are_the_rows_at_their_offsets() {
 }
 
 #[tokio::test]
-async fn unfinished_result_is_invisible_and_leaves_nothing() {
+async fn unfinished_result_is_invisible_and_removed() {
     let place = tempfile::tempdir().expect("a folder");
     let folder = ResultFolder::open(place.path(), 0).expect("opened");
     let mut writer =
@@ -89,7 +89,7 @@ async fn full_disk_is_reported() {
 }
 
 #[test]
-fn columns_are_read_back() {
+fn columns_round_trip() {
     let berlin = TimeZoneDatabase::bundled().get("Europe/Berlin").expect("a zone");
     for format in [
         ColumnFormat::Plain,

@@ -119,7 +119,6 @@ impl IndexBuilder {
         }
     }
 
-    /// Builds the index.
     pub fn build(self) -> Index {
         let mut starts = Vec::with_capacity(self.words.len() + 1);
         let mut places = Vec::new();
@@ -312,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_index_finds_nothing() {
+    fn empty_index_has_no_match() {
         assert!(index(&[]).is_empty());
         assert_eq!(found(&index(&[]), "delay"), Vec::<u32>::new());
     }

@@ -133,12 +133,12 @@ mod tests {
     }
 
     #[test]
-    fn the_first_character_is_never_mistyped() {
+    fn first_character_is_never_mistyped() {
         assert_eq!(likeness("felay", "delay"), None);
     }
 
     #[test]
-    fn an_unfinished_word_may_have_mistakes() {
+    fn unfinished_word_may_have_mistakes() {
         assert_eq!(likeness_of_beginning("depra", "departure"), Some(Likeness::MistypedBeginning));
         assert_eq!(likeness("depra", "departure"), None);
     }

@@ -113,20 +113,20 @@ mod tests {
     }
 
     #[test]
-    fn stop_words_count_only_alone() {
+    fn stop_words_match_only_without_other_words() {
         assert_eq!(typed(&Question::new("the delay by carrier").unwrap()), ["delay", "carrier"]);
         assert_eq!(typed(&Question::new("by the").unwrap()), ["by", "the"]);
     }
 
     #[test]
-    fn the_last_word_is_open_until_something_follows() {
+    fn last_word_is_open_until_another_character_follows() {
         assert!(Question::unfinished("avg del").unwrap().words[1].is_open);
         assert!(!Question::unfinished("avg del ").unwrap().words[1].is_open);
         assert!(!Question::new("avg del").unwrap().words[1].is_open);
     }
 
     #[test]
-    fn texts_without_words_and_long_texts_are_refused() {
+    fn questions_without_words_and_long_questions_are_rejected() {
         assert_eq!(Question::new("").unwrap_err(), QuestionError::NoWords);
         assert_eq!(Question::new("\u{202e} -- '\u{7}").unwrap_err(), QuestionError::NoWords);
         assert_eq!(Question::new(&"x".repeat(10_000)).unwrap_err(), QuestionError::TooLong { chars: 10_000 });

@@ -20,7 +20,7 @@ pub(crate) struct Word {
     pub(crate) place: Range<usize>,
 }
 
-/// Returns the words of a string.
+/// Splits a string into its words, each in the compared form and with its position.
 pub(crate) fn words(text: &str) -> Vec<Word> {
     let chars: Vec<char> = text.chars().collect();
     let mut words = Vec::new();

@@ -17,7 +17,6 @@ use crate::telemetry::{DroppedLines, Watch};
 
 pub use terrane_app::security::{Scope, Scopes};
 
-/// The settings of HTTP.
 #[derive(Debug, Clone)]
 pub struct HttpSettings {
     /// The version of the program, which the health status reports.
@@ -40,7 +39,7 @@ pub struct HttpSettings {
     pub graphql: GraphQlHttpSettings,
 }
 
-/// The route of metrics.
+/// The address and the audience of the metrics for Prometheus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MetricsRoute {
     /// An absolute path that no other route has.

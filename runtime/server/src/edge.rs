@@ -211,7 +211,6 @@ pub(crate) fn json_answer(body: &impl Serialize) -> Response {
     json_response(serde_json::to_vec(body).unwrap_or_default())
 }
 
-/// Returns a response with a JSON body.
 pub(crate) fn json_response(body: Vec<u8>) -> Response {
     let mut response = Response::new(Body::from(body));
     let json = HeaderValue::from_static("application/json");

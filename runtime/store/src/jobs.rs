@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use std::sync::Arc;
 use terrane_app::ports::audit::AuditEntry;
 use terrane_app::ports::jobs::{
-    Job, JobEnd, JobFailure, JobKind, JobQuota, JobState, Jobs, Maker, Manifest, NewJob, Submitted,
+    Job, JobEnd, JobFailure, JobKind, JobQuota, JobState, Jobs, Manifest, NewJob, OwnerIdentity, Submitted,
 };
 use terrane_app::ports::leases::Lease;
 use terrane_app::ports::store::StoreError;
@@ -32,8 +32,8 @@ const INTERRUPTED: &str = "the servers that ran the job stopped twice; submit th
 #[async_trait]
 impl Jobs for StateStore {
     async fn submit(&self, job: &NewJob, quota: JobQuota, entry: AuditEntry) -> Result<Submitted, StoreError> {
-        let maker = &job.maker;
-        let (owner, tenant) = owner(maker);
+        let identity = &job.owner;
+        let (owner, tenant) = account(identity);
         // The write lock prevents other inserts, so the counts stay correct until the insert.
         let mut change = self.database.change().await?;
         if let Some(key) = &job.idempotency_key {
@@ -52,9 +52,9 @@ impl Jobs for StateStore {
             return Ok(Submitted::CallerFull);
         }
         let insert = Statement::new(INSERT).bind(&*job.id).bind(owner).bind(tenant);
-        let insert = insert.bind(i64::from(maker.tenant.is_some())).bind(&*row::caller_text(&maker.caller));
-        let insert = insert.bind(maker.caller.auth_method.as_str()).bind(&*words(maker.scopes));
-        let insert = insert.bind(&*maker.credential).bind(&*job.query).bind(micros(job.now));
+        let insert = insert.bind(i64::from(identity.tenant.is_some())).bind(&*row::caller_text(&identity.caller));
+        let insert = insert.bind(identity.caller.auth_method.as_str()).bind(&*words(identity.scopes));
+        let insert = insert.bind(&*identity.credential).bind(&*job.query).bind(micros(job.now));
         let insert = insert.bind(micros(job.created_at)).bind(job.correlation_id.as_deref());
         let insert = insert.bind(job.idempotency_key.as_deref()).bind(&*job.request_hash);
         change.execute(insert.bind(job.kind.as_str())).await?;
@@ -74,9 +74,14 @@ impl Jobs for StateStore {
         self.database.all(found).await?.iter().map(stored).collect()
     }
 
-    async fn jobs(&self, maker: Option<&Maker>, state: Option<JobState>, limit: u32) -> Result<Vec<Job>, StoreError> {
+    async fn jobs(
+        &self,
+        owner: Option<&OwnerIdentity>,
+        state: Option<JobState>,
+        limit: u32,
+    ) -> Result<Vec<Job>, StoreError> {
         let mut found = Statement::new("SELECT * FROM jobs WHERE 1 = 1");
-        if let Some((owner, tenant)) = maker.map(owner) {
+        if let Some((owner, tenant)) = owner.map(account) {
             found = found.and(" AND tenant = ", tenant).and(" AND owner = ", owner);
         }
         if let Some(state) = state {
@@ -202,8 +207,9 @@ impl Jobs for StateStore {
     }
 }
 
-fn owner(maker: &Maker) -> (&str, &str) {
-    (&maker.caller.user_id, maker.tenant.as_deref().unwrap_or_default())
+/// Returns the user id and the tenant of an owner; the tenant is empty without tenants.
+fn account(owner: &OwnerIdentity) -> (&str, &str) {
+    (&owner.caller.user_id, owner.tenant.as_deref().unwrap_or_default())
 }
 
 fn by_id(id: &str) -> Statement {
@@ -257,7 +263,7 @@ fn stored(row: &Row) -> Result<Job, StoreError> {
     };
     Ok(Job {
         id: text(row, "id")?,
-        maker: Maker {
+        owner: OwnerIdentity {
             caller,
             scopes: row::scopes(&row.text("scopes")?),
             credential: text(row, "credential")?,

@@ -76,19 +76,19 @@ mod tests {
     }
 
     #[test]
-    fn relative_files_are_the_projects() {
+    fn relative_files_are_below_the_project() {
         assert_eq!(shown("sqlite://.terrane/state.db"), "/srv/flights/.terrane/state.db");
         assert_eq!(shown("sqlite:///var/state.db"), "/var/state.db");
     }
 
     #[test]
-    fn a_server_is_shown_without_its_password() {
+    fn server_is_shown_without_its_password() {
         assert_eq!(shown("postgres://me:secret@db:5433/x?sslmode=require"), "postgres://db:5433/x");
         assert_eq!(shown("postgresql://me@db"), "postgres://db:5432/me");
     }
 
     #[test]
-    fn what_is_no_such_url_is_refused_without_its_password() {
+    fn unsupported_url_is_rejected_without_its_password() {
         let refused = |url| Location::of(url, Path::new("/")).unwrap_err();
         assert!(refused("mysql://me:secret@db/x").to_string().contains("mysql://***@db/x"));
         assert_eq!(refused("sqlite://"), StateUrlError::Empty);

@@ -41,7 +41,7 @@ pub(crate) fn storable(text: &str) -> Cow<'_, str> {
     if text.contains('\0') { text.replace('\0', "\u{fffd}").into() } else { text.into() }
 }
 
-/// One statement.
+/// An SQL statement with its bound values, for SQLite and PostgreSQL.
 #[derive(Debug, Clone)]
 pub(crate) struct Statement {
     pub(crate) sql: String,
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn placeholders_are_counted_and_texts_are_bound() {
+    fn placeholders_are_counted_and_strings_are_bound() {
         let rows = vec![vec!["a\0".into(), Bound::Integer(None)], vec!["b".into(), 2.into()]];
         let statement = Statement::insert("t", &["x", "y"], rows);
         assert_eq!(statement.sql, "INSERT INTO t (x, y) VALUES ($1, $2), ($3, $4)");

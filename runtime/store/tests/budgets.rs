@@ -108,7 +108,7 @@ async fn concurrent_queries_of_two_servers_do_not_overshoot_a_budget() {
 }
 
 #[tokio::test]
-async fn a_part_of_a_server_that_died_is_free_after_its_lease() {
+async fn reservation_of_a_dead_server_ends_with_its_lease() {
     let folder = tempfile::tempdir().unwrap();
     let store = StateStore::open("sqlite://state.db", folder.path()).await.unwrap();
     let account = BudgetPeriod::Month.account(ada(), Noon.now(), &TimeZone::UTC);

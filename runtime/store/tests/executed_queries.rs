@@ -113,7 +113,7 @@ async fn owners_are_a_user_and_a_tenant() {
 }
 
 #[tokio::test]
-async fn totals_are_by_statement_and_the_costliest_is_first() {
+async fn totals_are_per_statement_with_the_costliest_first() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(&folder).await;
     let slow = |id: &str, millis: u64| ExecutedQuery {

@@ -68,7 +68,7 @@ fn names(tables: &[PublishedTable]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_generation_is_published_as_a_whole_and_retires_the_tables_it_lacks() {
+async fn generation_is_published_atomically_and_retires_missing_tables() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(&folder).await;
     let lease = lease(&store, "one").await;
@@ -104,7 +104,7 @@ async fn a_generation_is_published_as_a_whole_and_retires_the_tables_it_lacks() 
 }
 
 #[tokio::test]
-async fn the_holder_of_an_older_lease_changes_nothing() {
+async fn holder_of_an_older_lease_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(&folder).await;
     let old = lease(&store, "one").await;
@@ -125,7 +125,7 @@ async fn the_holder_of_an_older_lease_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_build_that_was_cancelled_publishes_nothing() {
+async fn cancelled_build_publishes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(&folder).await;
     let lease = lease(&store, "one").await;
@@ -144,7 +144,7 @@ async fn a_build_that_was_cancelled_publishes_nothing() {
 }
 
 #[tokio::test]
-async fn requests_of_one_rollup_are_one_build() {
+async fn requests_of_one_rollup_share_a_build() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(&folder).await;
     let lease = lease(&store, "one").await;
@@ -173,7 +173,7 @@ async fn requests_of_one_rollup_are_one_build() {
 }
 
 #[tokio::test]
-async fn a_failed_build_waits_for_its_next_attempt() {
+async fn failed_build_waits_for_its_next_attempt() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(&folder).await;
     let lease = lease(&store, "one").await;

@@ -17,7 +17,7 @@ fn profile(fingerprint: &str, range: &str, second: i64, text: &str) -> StoredPro
 }
 
 #[tokio::test]
-async fn the_newest_profile_of_a_view_is_returned() {
+async fn newest_profile_of_a_view_is_returned() {
     let folder = tempfile::tempdir().unwrap();
     let store = StateStore::open("sqlite://state.db", folder.path()).await.unwrap();
     let found = async |fingerprint: &str, range: Option<&str>| {

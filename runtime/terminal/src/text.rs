@@ -95,20 +95,20 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_text_of_any_script_stays() {
+    fn ordinary_text_of_any_script_is_unchanged() {
         for text in ["Größe", "電子 x", "שלום\u{200f}!", "e\u{301}", "\u{1f600}", "\u{fffd}"] {
             assert_eq!(&*TerminalText::line(text), text);
         }
     }
 
     #[test]
-    fn invisible_characters_are_removed_where_only_visible_ones_are_wanted() {
+    fn invisible_characters_are_removed_on_request() {
         let text = "ok\n2026-01-01 ERROR forged\r\u{1b}[31m\u{202e}to\u{200b}ken\u{e0041}\u{feff}";
         assert_eq!(&*TerminalText::visible(text), "ok2026-01-01 ERROR forged[31mtoken");
     }
 
     #[test]
-    fn a_width_pads_the_text() {
+    fn width_pads_the_text() {
         assert_eq!(format!("{:<4}|", TerminalText::line("ab")), "ab  |");
     }
 }

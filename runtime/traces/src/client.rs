@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_path_is_added_where_there_is_none() {
+    fn default_path_is_added() {
         for (endpoint, url) in [
             ("http://c:4318", "http://c:4318/v1/traces"),
             ("http://c:4318/", "http://c:4318/v1/traces"),
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_for_https_can_be_made() {
+    fn https_client_is_created() {
         assert!(Client::new("https://collector.example").is_ok());
     }
 }

@@ -50,7 +50,7 @@ impl Sending {
         }
     }
 
-    /// Waits for more spans until the batch is full, the time is over, or tracing is closed.
+    /// Waits for more spans until the batch is full, the interval has passed, or tracing is closed.
     async fn gather(&mut self, batch: &mut Vec<(Span, Timestamp)>) {
         let pause = tokio::time::sleep(GATHER);
         tokio::pin!(pause);

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn older_version_would_panic() {
+    fn unaligned_decimals_panic_in_the_older_version() {
         let read = || ArrowArrayStreamReader::try_new(exported(misaligned(&VALUES))).unwrap().next();
         // If this fails, the workspace's Arrow copies such buffers itself, and this module can be removed.
         assert!(catch_unwind(AssertUnwindSafe(read)).is_err());

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_have_no_scale() {
+    fn integers_have_scale_zero() {
         let array = column(&["5", "-0", "99999999999999999999999999999999999999"]);
         assert_eq!(array.data_type(), &DataType::Decimal128(38, 0));
         assert_eq!(array.as_primitive::<Decimal128Type>().value(2), 10_i128.pow(38) - 1);

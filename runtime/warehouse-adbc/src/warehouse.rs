@@ -36,7 +36,6 @@ pub async fn connect(driver: LoadedDriver, settings: &AdbcSettings) -> Result<Ad
 }
 
 impl AdbcWarehouse {
-    /// Returns the text of a statement.
     fn text(&self, statement: Statement<'_>) -> Result<String, WarehouseError> {
         if statement.params.is_empty() {
             return Ok(statement.text.to_owned());

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comment_is_read_back() {
+    fn comment_round_trips() {
         let marker = Marker { project: "shop".into(), model: "Clean".into(), fingerprint: "ab12".into() };
         for table in [None, Some("m_01".to_owned())] {
             let published = Published { marker: marker.clone(), table };

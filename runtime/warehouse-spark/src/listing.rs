@@ -38,7 +38,7 @@ impl Listed {
 }
 
 /// Returns the plan that lists the tables and views of a database, or of the current database. The entries may have
-/// other names than `name`, which only limits the list if the server can compare it.
+/// other names than `name`, because not every server can limit the list to it.
 pub(crate) fn list_tables(database: &[&str], name: Option<&str>) -> Plan {
     let db_name = (!database.is_empty()).then(|| quoted(database));
     let pattern = name.filter(|name| is_plain(name)).map(str::to_owned);

@@ -1,7 +1,7 @@
 //! A pool with a bounded number of sessions, which are opened on demand.
 //!
 //! In: requests with a time limit. Out: the answer, or a timeout at the time limit. Each statement has its own session
-//! while it runs. A statement whose caller has gone away is interrupted. It holds its permit until the server has
+//! while it runs. A statement whose caller has disconnected is interrupted. It holds its permit until the server has
 //! confirmed the interruption; then its session can be used again. An idle session may have been lost, because the
 //! server was restarted or ended the session after its own time limit. A statement that fails for this reason is run
 //! once more in a new session, which is safe because statements only read. Each new session runs the statements of

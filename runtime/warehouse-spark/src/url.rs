@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn token_means_tls_except_on_this_machine() {
+    fn token_requires_tls_except_on_loopback() {
         assert!(parsed("sc://far/;token=x").is_tls);
         assert!(!parsed("sc://localhost/;token=x").is_tls);
         assert!(!parsed("sc://far").is_tls);

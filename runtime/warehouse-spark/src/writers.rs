@@ -2,8 +2,8 @@
 //!
 //! In: work with a time limit. Out: the result of the work, or a timeout. Two invariants hold. A session is used only
 //! once, because Spark keeps the list of a table's files in each session, so an older session would not see rows that
-//! arrived later. A statement whose caller has gone away is interrupted, and its permit is held until then. No statement
-//! is repeated. Not here: the statements of a build.
+//! arrived later. A statement whose caller has disconnected is interrupted, and its permit is held until then. No
+//! statement is repeated. Not here: the statements of a build.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -39,7 +39,7 @@ pub(crate) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// The limit of running builds. Builds whose caller has gone away count until they end.
+/// The limit of running builds. Builds whose caller has disconnected count until they end.
 #[derive(Debug, Clone)]
 pub(crate) struct Running(Arc<Semaphore>);
 

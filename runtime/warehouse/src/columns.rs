@@ -211,14 +211,14 @@ mod tests {
     }
 
     #[test]
-    fn no_rows_keep_their_columns() {
+    fn empty_result_keeps_its_columns() {
         let columns = Columns::new(vec![("n".to_owned(), Kind::Integer), ("x".to_owned(), Kind::Dynamic)], &[]);
         let answer = columns.finish().unwrap();
         assert!(answer.batches.is_empty() && answer.schema.fields().len() == 2);
     }
 
     #[test]
-    fn a_null_fits_every_kind() {
+    fn null_is_valid_for_every_kind() {
         for kind in Kind::ALL {
             let mut columns = Columns::new(vec![("x".to_owned(), kind)], &[]);
             columns.row()[0].append_null();

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn many_files_have_no_version() {
+    fn folder_with_too_many_files_has_no_version() {
         let folder = tempfile::tempdir().unwrap();
         for number in 0..=MAX_FILES {
             fs::write(folder.path().join(number.to_string()), "").unwrap();
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn data_in_memory_belongs_to_one_process() {
+    fn version_of_memory_data_is_unique_per_process() {
         let version = || FileVersions::default().in_memory().read().unwrap().digest;
         assert_ne!(version(), version());
     }

@@ -33,14 +33,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_calendars_whole_range_has_microseconds() {
+    fn calendar_bounds_convert_to_microseconds() {
         assert_eq!(clock_micros(civil::DateTime::constant(1969, 12, 31, 23, 59, 59, 999_999_000)), -1);
         let last = clock_micros(civil::DateTime::constant(9999, 12, 31, 23, 59, 59, 999_999_000));
         assert_eq!(clock(last).unwrap().to_string(), "9999-12-31 23:59:59.999999");
     }
 
     #[test]
-    fn days_and_microseconds_on_both_sides_of_1970() {
+    fn dates_before_and_after_1970_are_converted() {
         assert_eq!(date(-1).unwrap().to_string(), "1969-12-31");
         assert_eq!(date(19_753).unwrap().to_string(), "2024-01-31");
         assert_eq!(clock(-1).unwrap().to_string(), "1969-12-31 23:59:59.999999");

@@ -2,7 +2,7 @@
 //!
 //! In: the URL of a server, then statements with `?` placeholders. Out: Arrow batches, decoded from the binary
 //! protocol. The SQL mode of a session makes `||` concatenate strings, as in standard SQL. A backslash escapes in a
-//! literal, as the dialect's profile declares. If a statement's caller has gone away, `KILL QUERY` on another
+//! literal, as the dialect's profile declares. If a statement's caller has disconnected, `KILL QUERY` on another
 //! connection ends the statement.
 
 mod bind;

@@ -2,7 +2,7 @@
 //!
 //! In: the URL of a server, then statements with `$n` placeholders. Out: Arrow batches, decoded from the binary
 //! protocol. Prepared statements are not stored on the server: there are too many different ones, a change of a table
-//! may invalidate them, and connection poolers do not support them. If a statement's caller has gone away,
+//! may invalidate them, and connection poolers do not support them. If a statement's caller has disconnected,
 //! `pg_cancel_backend` on another connection ends the statement.
 
 mod bind;

@@ -1,8 +1,8 @@
 //! Code that all engines behind sqlx share: a bounded number of sessions, and the cancellation of statements whose
-//! caller has gone away.
+//! caller has disconnected.
 //!
 //! In: an [`Engine`] and requests with a time limit. Out: the answer, or a timeout at the time limit. Three invariants:
-//! a caller never waits longer than its time limit; a statement whose caller has gone away is cancelled from another
+//! a caller never waits longer than its time limit; a statement whose caller has disconnected is cancelled from another
 //! connection and holds its session until then; and a broken session is never used again. Not here: differences between
 //! engines.
 

@@ -2,8 +2,8 @@
 //!
 //! In: a file, then statements with `?` placeholders. Out: Arrow batches. SQLite gives each value its own type, and has
 //! no types for dates, booleans and decimals. The type that the query expects for a column decides the meaning of its
-//! strings and numbers (`columns::dynamic`). Decimals are doubles. A statement whose caller has gone away is stopped by
-//! a flag, which the engine checks while it runs.
+//! strings and numbers (`columns::dynamic`). Decimals are doubles. A statement whose caller has disconnected is stopped
+//! by a flag, which the engine checks while it runs.
 
 mod bind;
 mod catalog;

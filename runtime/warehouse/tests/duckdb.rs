@@ -102,14 +102,14 @@ async fn results_are_columns_with_their_types() {
 }
 
 #[tokio::test]
-async fn no_rows_still_have_columns() {
+async fn empty_result_has_columns() {
     let rows = run(&open(&[]), "SELECT 1 AS a WHERE false", &[]).await.expect("runs");
     assert!(rows.batches.iter().all(|b| b.num_rows() == 0));
     assert_eq!(rows.schema.field(0).name(), "a");
 }
 
 #[tokio::test]
-async fn a_description_runs_nothing() {
+async fn describing_does_not_execute_the_statement() {
     let duckdb = open(&[]);
     let text = "SELECT count(*) AS n, $1 AS t FROM range(100000000000) -- to the end";
     let schema =
@@ -119,7 +119,7 @@ async fn a_description_runs_nothing() {
 }
 
 #[tokio::test]
-async fn a_refusal_carries_the_engines_words() {
+async fn rejection_contains_the_message_of_the_engine() {
     let duckdb = open(&[]);
     let error = run(&duckdb, "SELECT * FROM nowhere", &[]).await.expect_err("the table does not exist");
     assert_eq!(error.kind, WarehouseErrorKind::Refused);
@@ -131,7 +131,7 @@ async fn a_refusal_carries_the_engines_words() {
 }
 
 #[tokio::test]
-async fn a_timeout_is_answered_at_its_time_and_the_next_statement_runs() {
+async fn timeout_is_reported_in_time_and_the_next_statement_runs() {
     let duckdb = open(&[]);
     let endless = "SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a.range * b.range % 7 = 3";
     let statement = Statement::plain(endless);
@@ -146,7 +146,7 @@ async fn a_timeout_is_answered_at_its_time_and_the_next_statement_runs() {
 }
 
 #[tokio::test]
-async fn a_caller_that_goes_away_stops_its_statement() {
+async fn dropped_call_cancels_its_statement() {
     let duckdb = open(&[]);
     let endless = "SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a.range * b.range % 7 = 3";
     for _ in 0..8 {
@@ -158,7 +158,7 @@ async fn a_caller_that_goes_away_stops_its_statement() {
 }
 
 #[tokio::test]
-async fn rows_come_as_they_are_read() {
+async fn rows_are_streamed() {
     let duckdb = open(&[]);
     let text = "SELECT i, i::VARCHAR AS t FROM range(100000) t(i) WHERE i >= $1";
     let statement = Statement { text, params: &[Value::Integer(1)], columns: &[] };
@@ -180,7 +180,7 @@ async fn rows_come_as_they_are_read() {
 }
 
 #[tokio::test]
-async fn a_reader_that_goes_away_stops_the_engine() {
+async fn dropped_stream_cancels_its_statement() {
     let duckdb = open(&[]);
     // The statement has more rows than fit into memory, and there are two connections.
     let statement = Statement { text: "SELECT i, i * 2 AS j FROM range(100000000000) t(i)", params: &[], columns: &[] };
@@ -195,7 +195,7 @@ async fn a_reader_that_goes_away_stops_the_engine() {
 }
 
 #[tokio::test]
-async fn slow_readers_leave_connections_to_others() {
+async fn slow_streams_leave_connections_for_other_statements() {
     let duckdb = open(&[]);
     let statement = Statement { text: "SELECT i FROM range(100000000000) t(i)", params: &[], columns: &[] };
     // Streams may use half of the two connections, so one stream leaves none for another.
@@ -206,7 +206,7 @@ async fn slow_readers_leave_connections_to_others() {
 }
 
 #[tokio::test]
-async fn what_fails_in_a_stream_is_reported_in_it() {
+async fn error_during_a_stream_is_reported_in_the_stream() {
     let duckdb = open(&[]);
     let refused = duckdb.stream(Statement { text: "SELECT * FROM nowhere", params: &[], columns: &[] }, TIMEOUT).await;
     assert_eq!(refused.expect_err("the table does not exist").kind, WarehouseErrorKind::Refused);
@@ -234,7 +234,7 @@ async fn what_fails_in_a_stream_is_reported_in_it() {
 }
 
 #[tokio::test]
-async fn a_plan_is_shown_with_values_bound() {
+async fn plan_is_returned_for_bound_values() {
     let duckdb = open(&[]);
     let text = "EXPLAIN (FORMAT JSON) SELECT count(*) FROM range(10) t(i) WHERE i > $1";
     let rows = run(&duckdb, text, &[Value::Integer(3)]).await.expect("it explains");
@@ -250,7 +250,7 @@ async fn views_of_init_work_after_the_lock() {
 }
 
 #[tokio::test]
-async fn the_engine_is_locked() {
+async fn engine_is_locked() {
     let duckdb = open(&[]);
     let outside = project().join("../outside.csv");
     fs::write(&outside, "secret\n1\n").expect("a file");
@@ -278,7 +278,7 @@ async fn the_engine_is_locked() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_into_memory_spills() {
+async fn large_queries_spill_to_disk() {
     let mut settings = settings(&[]);
     settings.memory_limit = Some("64MB".to_owned());
     let duckdb = DuckDb::open(&settings).expect("the database opens");
@@ -288,7 +288,7 @@ async fn what_does_not_fit_into_memory_spills() {
 }
 
 #[test]
-fn a_statement_of_init_that_fails_is_named() {
+fn statement_of_init_that_fails_is_named() {
     let missing =
         DuckDb::open(&settings(&["SELECT 1", "CREATE VIEW x AS SELECT * FROM read_parquet('data/none.parquet')"]));
     match missing {
@@ -301,7 +301,7 @@ fn a_statement_of_init_that_fails_is_named() {
 }
 
 #[test]
-fn a_database_that_does_not_open_is_named() {
+fn database_that_does_not_open_is_named() {
     let mut settings = settings(&[]);
     settings.path = Some(project().join("top.csv"));
     match DuckDb::open(&settings) {
@@ -311,7 +311,7 @@ fn a_database_that_does_not_open_is_named() {
 }
 
 #[tokio::test]
-async fn connections_are_counted_as_they_are() {
+async fn connections_are_counted_by_state() {
     let duckdb = open(&[]);
     let now = |duckdb: &DuckDb| duckdb.connections().map(|found| (found.active, found.idle));
     assert_eq!(now(&duckdb), Some((0, 0)));
@@ -429,7 +429,7 @@ const FILE_STATEMENTS: &[&str] = &[
 ];
 
 #[tokio::test]
-async fn where_no_view_reads_files_none_are_read() {
+async fn files_are_closed_if_no_view_reads_them() {
     let init = ["CREATE TABLE t AS SELECT * FROM read_csv('data/rows.csv')", "CREATE VIEW v AS SELECT id FROM t"];
     for file_access in [FileAccess::Views, FileAccess::None] {
         let duckdb = DuckDb::open(&DuckDbSettings { file_access, ..settings(&init) }).expect("the database opens");
@@ -465,7 +465,7 @@ async fn views_and_macros_over_files_keep_the_data_folders_open() {
 }
 
 #[tokio::test]
-async fn a_database_file_serves_without_any_other_file() {
+async fn database_file_needs_no_other_files() {
     let settings = DuckDbSettings {
         path: Some(project().join("alone.duckdb")),
         file_access: FileAccess::None,
@@ -481,7 +481,7 @@ async fn a_database_file_serves_without_any_other_file() {
 
 /// For this statement, the optimizer makes a plan that the executor refuses.
 #[tokio::test]
-async fn a_plan_that_the_engine_cannot_run_is_run_without_the_optimizer() {
+async fn plan_that_the_engine_cannot_run_is_retried_without_the_optimizer() {
     let settings = DuckDbSettings {
         connections: 1,
         ..settings(&[

@@ -70,7 +70,7 @@ async fn run(duckdb: &DuckDb, text: &str) {
 }
 
 #[tokio::test]
-async fn a_table_is_replaced_whole_and_says_what_it_is() {
+async fn table_is_replaced_atomically_with_its_marker() {
     let (duckdb, builder) = opened().await;
     let rows = build(&*builder, false, "SELECT range AS id FROM range(10)", &marker("one")).await.unwrap();
     assert_eq!(rows, Some(10));
@@ -93,7 +93,7 @@ async fn a_table_is_replaced_whole_and_says_what_it_is() {
 }
 
 #[tokio::test]
-async fn a_view_takes_the_place_of_a_table_and_a_table_that_of_a_view() {
+async fn views_and_tables_replace_one_another() {
     let (duckdb, builder) = opened().await;
     run(&duckdb, "CREATE TABLE orders AS SELECT 1 AS id").await;
     for (is_view, expected) in [(false, 1), (true, 2), (false, 2), (true, 3), (true, 4)] {
@@ -110,7 +110,7 @@ async fn a_view_takes_the_place_of_a_table_and_a_table_that_of_a_view() {
 }
 
 #[tokio::test]
-async fn relations_of_others_are_never_replaced() {
+async fn foreign_relations_are_never_replaced() {
     let (duckdb, builder) = opened().await;
     for made in ["CREATE TABLE analytics.Clean AS SELECT 7 AS id", "CREATE VIEW analytics.clean AS SELECT 7 AS id"] {
         run(&duckdb, made).await;
@@ -129,7 +129,7 @@ async fn relations_of_others_are_never_replaced() {
 }
 
 #[tokio::test]
-async fn a_build_that_is_stopped_leaves_nothing() {
+async fn cancelled_build_leaves_nothing() {
     let (duckdb, builder) = opened().await;
     build(&*builder, false, "SELECT 1 AS id", &marker("one")).await.unwrap();
     {
@@ -152,7 +152,7 @@ async fn a_build_that_is_stopped_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_reader_in_the_middle_of_its_statement_goes_on() {
+async fn running_reader_survives_a_replacement() {
     let (duckdb, builder) = opened().await;
     build(&*builder, false, "SELECT range AS id FROM range(1000000)", &marker("one")).await.unwrap();
     let read = Statement::plain("SELECT id FROM analytics.clean");
@@ -167,7 +167,7 @@ async fn a_reader_in_the_middle_of_its_statement_goes_on() {
 }
 
 #[tokio::test]
-async fn models_are_built_side_by_side() {
+async fn models_are_built_concurrently() {
     let (duckdb, builder) = opened().await;
     let names: Vec<String> = (0..8).map(|at| format!("model_{at}")).collect();
     let marker = marker("one");
@@ -187,7 +187,7 @@ async fn models_are_built_side_by_side() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_only_read_builds_nothing_and_says_so() {
+async fn builds_in_a_read_only_file_are_rejected() {
     let file = project().join("shop.duckdb");
     let written = DuckDb::open(&settings(Some(file.clone()))).unwrap();
     let builder = written.builder();

@@ -88,7 +88,7 @@ async fn number(duckdb: &DuckDb, text: &str) -> i64 {
 }
 
 #[tokio::test]
-async fn a_table_is_made_beside_a_file_that_is_only_read() {
+async fn table_is_built_next_to_a_read_only_file() {
     let folder = tempfile::tempdir().unwrap();
     let (duckdb, rollups) = open(folder.path());
     let version = duckdb.data_version().unwrap();
@@ -109,7 +109,7 @@ async fn a_table_is_made_beside_a_file_that_is_only_read() {
 }
 
 #[tokio::test]
-async fn nothing_is_left_of_a_table_with_other_totals() {
+async fn table_with_wrong_totals_is_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let (_duckdb, rollups) = open(folder.path());
     let lossy = [
@@ -129,7 +129,7 @@ async fn nothing_is_left_of_a_table_with_other_totals() {
 }
 
 #[tokio::test]
-async fn nothing_is_left_of_a_build_that_is_dropped() {
+async fn dropped_build_leaves_no_table() {
     let folder = tempfile::tempdir().unwrap();
     let (_duckdb, rollups) = open(folder.path());
     let endless = table("r1_endless", ENDLESS);
@@ -145,7 +145,7 @@ async fn nothing_is_left_of_a_build_that_is_dropped() {
 }
 
 #[tokio::test]
-async fn a_store_that_does_not_open_is_reported() {
+async fn store_that_does_not_open_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = warehouse(folder.path());
     // A folder cannot be opened as a database file.

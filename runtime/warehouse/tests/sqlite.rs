@@ -25,7 +25,7 @@ async fn run(sqlite: &impl Warehouse, text: &str, params: &[Value]) -> Result<Re
 }
 
 #[tokio::test]
-async fn a_database_in_memory_is_what_init_makes_it() {
+async fn memory_database_is_created_by_init() {
     let sqlite = open(None, &["CREATE TABLE t (id BIGINT, x TEXT)", "INSERT INTO t VALUES (1, 'a'), (2, NULL)"]).await;
     let answer = run(&sqlite.unwrap(), "SELECT id, x, id / 2.0 FROM t ORDER BY id", &[]).await.unwrap();
     let batch = &answer.batches[0];
@@ -57,7 +57,7 @@ async fn values_are_bound_with_their_types() {
 }
 
 #[tokio::test]
-async fn nothing_is_written_after_init() {
+async fn writes_after_init_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     for path in [None, Some(folder.path().join("a.db"))] {
         let sqlite = open(path, &["CREATE TABLE IF NOT EXISTS t (id BIGINT)"]).await.unwrap();
@@ -69,7 +69,7 @@ async fn nothing_is_written_after_init() {
 }
 
 #[tokio::test]
-async fn a_statement_that_runs_too_long_is_stopped_at_its_time() {
+async fn statement_is_cancelled_at_its_time_limit() {
     let sqlite = open(None, &[]).await.unwrap();
     #[allow(clippy::disallowed_methods, reason = "a test may look at the clock")]
     let started = Instant::now();
@@ -84,7 +84,7 @@ async fn a_statement_that_runs_too_long_is_stopped_at_its_time() {
 }
 
 #[tokio::test]
-async fn a_statement_is_described_by_its_columns_declarations() {
+async fn statement_is_described_by_declared_column_types() {
     let sqlite = open(None, &["CREATE TABLE t (a BIGINT, b DATE, c TIMESTAMP, d VARCHAR(9), e DOUBLE, f BLOB)"]).await;
     let sqlite = sqlite.unwrap();
     let schema = sqlite.describe(Statement::plain("SELECT *, a + 1 FROM t")).await.unwrap();
@@ -97,7 +97,7 @@ async fn a_statement_is_described_by_its_columns_declarations() {
 }
 
 #[tokio::test]
-async fn what_does_not_open_is_named() {
+async fn database_that_does_not_open_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let missing = open(Some(folder.path().join("missing.db")), &[]).await.err().unwrap();
     assert!(missing.to_string().contains("sqlite cannot be reached"), "{missing}");
@@ -106,7 +106,7 @@ async fn what_does_not_open_is_named() {
 }
 
 #[tokio::test]
-async fn a_probe_does_not_wait_for_statements() {
+async fn probe_does_not_wait_for_statements() {
     let sqlite = open(None, &[]).await.unwrap();
     let limit = Duration::from_secs(2);
     let slow = || sqlite.execute(Statement::plain(ENDLESS), limit);
@@ -118,7 +118,7 @@ async fn a_probe_does_not_wait_for_statements() {
 }
 
 #[tokio::test]
-async fn connections_are_counted_as_they_are() {
+async fn connections_are_counted_by_state() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
     let sqlite = open(Some(path.clone()), &["CREATE TABLE t (id BIGINT)"]).await.unwrap();

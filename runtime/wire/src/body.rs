@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_parsed_unchanged() {
+    fn other_documents_are_parsed_unchanged() {
         for text in [
             r#"{"a": {"a": [{"a": 1.50}, {"a": -0e1}, 123456789012345678901234567890]}, "b": "a"}"#,
             "null",

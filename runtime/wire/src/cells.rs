@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_that_are_not_finite_have_words() {
+    fn non_finite_numbers_are_written_as_words() {
         let doubles = [Some(f64::INFINITY), Some(f64::NEG_INFINITY), Some(f64::NAN), Some(0.5), None];
         let floats = doubles.map(|value| value.map(|value| value as f32));
         let texts = ["a", "b", "c", "d", "\"e\""];

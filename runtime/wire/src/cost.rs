@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_page_begins_after_the_last_record_of_a_full_page() {
+    fn next_page_begins_after_the_last_record_of_a_full_page() {
         let queries = [visible(true)];
         let next = QueryHistory::new(&queries, 1).next.unwrap();
         let filter = history_from_parameters(&format!("before={next}")).unwrap();

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_and_query_strings_are_read_alike() {
+    fn bodies_and_query_strings_give_equal_requests() {
         let body = json!({"query": "{a}", "operationName": "A", "variables": {"n": 1}, "extensions": {}, "own": 1});
         let read = from_wire(body.to_string().as_bytes()).unwrap();
         assert_eq!((read.query.as_str(), read.operation_name.as_deref()), ("{a}", Some("A")));

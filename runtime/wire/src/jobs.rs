@@ -149,8 +149,8 @@ impl From<&Job> for OperatorJob {
     fn from(job: &Job) -> Self {
         OperatorJob {
             job: JobAnswer::from(job),
-            user_id: job.maker.caller.user_id.to_string(),
-            tenant: job.maker.tenant.as_deref().map(str::to_owned),
+            user_id: job.owner.caller.user_id.to_string(),
+            tenant: job.owner.tenant.as_deref().map(str::to_owned),
             attempts: job.attempts,
             query: job.query.to_string(),
             correlation_id: job.correlation_id.as_deref().map(str::to_owned),

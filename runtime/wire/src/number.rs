@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_beyond_decimals_are_floats_or_nothing() {
+    fn numbers_beyond_decimals_become_floats_or_are_rejected() {
         assert_eq!(read("1e300"), Some(Value::Float(1e300)));
         assert_eq!(read("1e-300"), Some(Value::Float(1e-300)));
         assert_eq!(read("1e999"), None);

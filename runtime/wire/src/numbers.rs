@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_nothing_else_become_doubles() {
+    fn only_numbers_become_doubles() {
         let doubles = |array: &dyn Array| to_doubles(array).map(|array| array.iter().collect::<Vec<_>>());
         assert_eq!(doubles(&decimals(vec![Some(1_250), None], 2)), Some(vec![Some(12.5), None]));
         assert_eq!(doubles(&Int64Array::from(vec![1, 2])), Some(vec![Some(1.0), Some(2.0)]));

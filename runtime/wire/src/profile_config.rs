@@ -153,7 +153,6 @@ pub(crate) fn with_default_sample(json: Option<&Json>, config: ProfileConfig) ->
     ProfileConfig { sample: SampleRequest { size: SAMPLE_SIZE, ..SampleRequest::default() }, ..config }
 }
 
-/// Returns the name of a strategy of samples.
 pub(crate) fn strategy_name(strategy: &SamplingStrategy) -> &'static str {
     match strategy {
         SamplingStrategy::Random => "random",
@@ -186,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_configuration_is_read_field_by_field() {
+    fn configuration_is_read_field_by_field() {
         assert_eq!(from_json(&json!({})).unwrap(), ProfileConfig::default());
         let config = from_json(&json!({
             "compute_histograms": false, "top_n_values": 3, "percentile_list": [90, 5, 5], "insight_sensitivity": 0.1

@@ -435,7 +435,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_of_the_warehouse_is_for_operators() {
+    fn warehouse_error_is_for_operators() {
         let (warehouse, kind) = ("duckdb".to_owned(), WarehouseErrorKind::Refused);
         let message = "Binder Error: `salary` is not in `people`".to_owned();
         let error = WarehouseError { warehouse, kind, cause: RefusalCause::Other, message, retries: 0 };

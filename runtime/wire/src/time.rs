@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shift_words_and_two_ends_are_comparisons() {
+    fn shifts_words_and_ranges_are_comparisons() {
         let read = |text: &str| compare(&serde_json::from_str(text).unwrap(), &Path::ROOT).unwrap();
         let between = |start: Option<&str>, end: Option<&str>| {
             CompareRange::Range(DateRange::Between(start.map(Into::into), end.map(Into::into)))

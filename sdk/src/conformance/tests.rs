@@ -44,7 +44,7 @@ fn every_case_has_a_name_of_its_own() {
 }
 
 #[test]
-fn every_operator_of_the_standard_is_asked_for() {
+fn every_standard_operator_has_a_case() {
     let profile = ProfileBuilder::ansi("quack").build();
     let whole = cases(&profile).len();
     for op in profile.ops.iter().map(|template| template.op).filter(|op| *op != Op::CurrentTimestamp) {
@@ -57,7 +57,7 @@ fn every_operator_of_the_standard_is_asked_for() {
 }
 
 #[test]
-fn the_rows_and_the_error_of_a_failure_are_reported() {
+fn rows_and_the_error_of_a_failure_are_reported() {
     let profile = ProfileBuilder::ansi("quack").build();
     let failures = run(&profile, |_| Ok(vec![vec![None, Some("7".to_owned())]]));
     assert!(failures.iter().all(|failure| failure.found == "found null | 7"), "{:?}", failures.first());

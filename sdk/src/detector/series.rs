@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_spread_of_zero_makes_every_other_value_anomalous() {
+    fn spread_of_zero_makes_every_other_value_anomalous() {
         let judgement = Judgement::within(2.0, 1.0, 0.0);
         assert!(judgement.anomalous && judgement.score == 1.0 && judgement.raw.is_nan());
         let same = Judgement::within(1.0, 1.0, 0.0);

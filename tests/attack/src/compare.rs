@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_no_difference() {
+    fn durations_are_not_compared() {
         let request = Request::get(Caller::Reader, "/");
         let (left, right) = (answer(r#"{"duration_ms":1.25,"a":1}"#), answer(r#"{"duration_ms":7,"a":1}"#));
         assert_eq!(fault(&request, &left, &right), None);
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_values_are_a_fault_unless_the_request_names_them() {
+    fn disclosed_hidden_values_are_a_fault() {
         let leak = answer(&format!("{{\"a\":\"{CANARY}-1\"}}"));
         let request = Request::get(Caller::Reader, "/");
         assert!(matches!(fault(&request, &leak, &leak), Some(Fault::HiddenValue { .. })));

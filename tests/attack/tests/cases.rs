@@ -9,7 +9,7 @@ use terrane_attack_tests::case::Case;
 use terrane_attack_tests::server::Stage;
 
 #[test]
-fn no_case_shows_its_fault_again() {
+fn fixed_faults_do_not_reappear() {
     let stage = Stage::new(Path::new(env!("CARGO_BIN_EXE_terrane-attack"))).unwrap();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
     let mut faults = Vec::new();

@@ -13,7 +13,7 @@ const SEED: u64 = 20_261_124;
 const QUERIES: usize = 100;
 
 #[test]
-fn no_answer_crosses_from_one_caller_to_another() {
+fn shared_cache_leaks_no_answer_between_callers() {
     if let Some(missing) = Redis::missing() {
         return skip("callers who share a Redis server", &missing.0);
     }

@@ -6,7 +6,7 @@ use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use terrane_app::ports::audit::AuditEntry;
-use terrane_app::ports::jobs::{Job, JobEnd, JobQuota, JobState, Jobs, Maker, Manifest, NewJob, Submitted};
+use terrane_app::ports::jobs::{Job, JobEnd, JobQuota, JobState, Jobs, Manifest, NewJob, OwnerIdentity, Submitted};
 use terrane_app::ports::leases::{Lease, Leases};
 use terrane_app::ports::results::{JobResults, ResultPage, ResultWriter, ResultsError};
 use terrane_app::ports::store::StoreError;
@@ -51,7 +51,7 @@ impl Jobs for NoJobs {
     async fn jobs_by_id(&self, _: &[&str]) -> Result<Vec<Job>, StoreError> {
         away()
     }
-    async fn jobs(&self, _: Option<&Maker>, _: Option<JobState>, _: u32) -> Result<Vec<Job>, StoreError> {
+    async fn jobs(&self, _: Option<&OwnerIdentity>, _: Option<JobState>, _: u32) -> Result<Vec<Job>, StoreError> {
         away()
     }
     async fn claimable(&self, _: u32) -> Result<Vec<Arc<str>>, StoreError> {

@@ -113,7 +113,7 @@ fn json_of(details: &Option<Details>) -> Json {
 }
 
 #[tokio::test]
-async fn a_key_is_created_read_changed_and_revoked() {
+async fn key_is_created_read_changed_and_revoked() {
     let house = House::new().await;
     let body = json!({
         "name": "dashboards",
@@ -190,7 +190,7 @@ async fn a_key_is_created_read_changed_and_revoked() {
 }
 
 #[tokio::test]
-async fn a_change_of_a_user_ends_the_sessions_at_once() {
+async fn change_of_a_user_ends_the_sessions_at_once() {
     let house = House::new().await;
     let body = json!({"username": "ada", "password": PASSWORD, "roles": ["analyst"], "attributes": {"region": "EU"}});
     let (status, created) = house.ask("POST", USERS, Some(body)).await;
@@ -336,7 +336,7 @@ async fn accounts_are_for_administrators() {
 }
 
 #[tokio::test]
-async fn changes_at_the_same_time_are_all_made_and_recorded() {
+async fn concurrent_changes_are_all_applied_and_recorded() {
     let house = House::new().await;
     house.accounts().create_user(&Actor::default(), user("ada")).await.unwrap();
     let tenant = |name: &'static str| GrantChange {

@@ -167,7 +167,7 @@ async fn application_tokens_are_off_by_default() {
 }
 
 #[tokio::test]
-async fn an_application_names_its_users_with_their_roles_and_attributes() {
+async fn application_tokens_define_users_roles_and_attributes() {
     let mapping = ClaimsMapping {
         user_id: ClaimPath::new("user.id"),
         roles: ClaimPath::new("user.access.roles"),
@@ -266,7 +266,7 @@ async fn claims_of_an_application_are_checked() {
 }
 
 #[tokio::test]
-async fn issuer_and_audience_are_required_where_they_are_set() {
+async fn configured_issuer_and_audience_are_required() {
     let strict = ApplicationSettings { issuer: Some("app".into()), audience: Some("data".into()), ..settings() };
     let house = House::with(hs256(), Some(strict)).await;
     for (change, status) in [
@@ -284,7 +284,7 @@ async fn issuer_and_audience_are_required_where_they_are_set() {
 }
 
 #[tokio::test]
-async fn a_value_where_an_object_of_a_nested_claim_belongs_is_refused() {
+async fn scalar_at_the_path_of_a_nested_claim_is_rejected() {
     let mapping = ClaimsMapping { roles: ClaimPath::new("a.roles"), ..ClaimsMapping::default() };
     let house = House::with(hs256(), Some(ApplicationSettings { mapping, ..settings() })).await;
     for (change, status) in [
@@ -333,7 +333,7 @@ async fn repeated_claims_are_refused() {
 }
 
 #[tokio::test]
-async fn the_algorithm_is_the_one_that_is_set() {
+async fn only_the_configured_algorithm_is_accepted() {
     let good = claims(&json!({}));
     let hmac = |algorithm, secret: &[u8]| {
         jsonwebtoken::encode(&Header::new(algorithm), &good, &EncodingKey::from_secret(secret)).unwrap()
@@ -380,7 +380,7 @@ async fn the_algorithm_is_the_one_that_is_set() {
 }
 
 #[tokio::test]
-async fn no_application_claims_a_session_of_this_server() {
+async fn application_tokens_cannot_name_sessions_of_the_server() {
     let pair = SigningKey::Rs256 { private: Some(PRIVATE_PEM.to_vec()), public: PUBLIC_PEM.to_vec() };
     for (key, algorithm, signing) in [
         (hs256(), Algorithm::HS256, EncodingKey::from_secret(SECRET)),
@@ -429,7 +429,7 @@ async fn no_application_claims_a_session_of_this_server() {
 
 /// The holder of the shared secret knows everything except the key of the proof.
 #[tokio::test]
-async fn a_proof_cannot_be_made_with_the_shared_secret() {
+async fn proof_cannot_be_made_with_the_shared_secret() {
     let house = House::with(hs256(), Some(settings())).await;
     let (_, session) = house.admin_session().await;
     let mac = |key: &[u8], message: &[u8]| {
@@ -447,7 +447,7 @@ async fn a_proof_cannot_be_made_with_the_shared_secret() {
 }
 
 #[tokio::test]
-async fn the_token_of_an_ended_session_is_refused() {
+async fn token_of_an_ended_session_is_refused() {
     let house = House::with(hs256(), Some(settings())).await;
     let (token, claims) = house.admin_session().await;
     let ended = Timestamp::from_second(NOW).unwrap();
@@ -459,7 +459,7 @@ async fn the_token_of_an_ended_session_is_refused() {
 }
 
 #[tokio::test]
-async fn admin_is_given_only_where_it_is_mapped() {
+async fn admin_scope_requires_a_mapping() {
     const AUDIT: &str = "/api/v1/audit";
     let unmapped = House::with(hs256(), Some(settings())).await;
     for change in [

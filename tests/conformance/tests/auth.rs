@@ -175,7 +175,7 @@ fn pair(answered: &Answered) -> (String, String) {
 }
 
 #[tokio::test]
-async fn every_route_asks_who_calls_and_what_they_may() {
+async fn every_route_requires_identity_and_scopes() {
     let house = House::with(None).await;
     let (_, read) = house.key(1, Scopes::READ, None).await;
     let (_, nothing) = house.key(2, Scopes::default(), None).await;
@@ -204,7 +204,7 @@ async fn every_route_asks_who_calls_and_what_they_may() {
 }
 
 #[tokio::test]
-async fn keys_are_good_until_they_are_not() {
+async fn keys_are_valid_until_expired_or_revoked() {
     let house = House::with(None).await;
     let later = Timestamp::from_second(NOW + 60).unwrap();
     let (_, good) = house.key(1, Scopes::READ, Some(later)).await;
@@ -223,7 +223,7 @@ async fn keys_are_good_until_they_are_not() {
 }
 
 #[tokio::test]
-async fn one_credential_is_sent_in_one_way() {
+async fn several_credentials_in_one_request_are_rejected() {
     let house = House::with(Some(hs256())).await;
     let (_, key) = house.key(1, Scopes::READ, None).await;
     house.user("ada").await;
@@ -277,7 +277,7 @@ fn session_of(token: &str) -> String {
 }
 
 #[tokio::test]
-async fn claims_are_held_to_what_they_must_say() {
+async fn invalid_claims_are_rejected() {
     let house = House::with(Some(hs256())).await;
     house.user("ada").await;
     let session = session_of(&house.sign_in("ada").await.0);
@@ -331,7 +331,7 @@ fn analyst(user_id: &str) -> Rights {
 }
 
 #[tokio::test]
-async fn a_token_signed_anew_has_the_rights_of_its_session() {
+async fn newly_signed_token_has_the_rights_of_its_session() {
     let house = House::with(Some(hs256())).await;
     house.user_with("ada", analyst("ada")).await;
     house.user("bob").await;
@@ -384,7 +384,7 @@ async fn begin_session(house: &House, id: &str, rights: Option<Rights>) -> Strin
 }
 
 #[tokio::test]
-async fn a_refresh_takes_the_rights_that_the_user_has_now() {
+async fn refreshed_token_has_the_current_rights_of_the_user() {
     let house = House::with(Some(hs256())).await;
     house.user_with("ada", analyst("ada")).await;
     let former = Rights { scopes: Scopes { admin: true, ..Scopes::READ }, tenant: None, ..analyst("ada") };
@@ -399,7 +399,7 @@ async fn a_refresh_takes_the_rights_that_the_user_has_now() {
 }
 
 #[tokio::test]
-async fn a_session_without_recorded_rights_has_those_of_its_user() {
+async fn session_without_recorded_rights_has_those_of_its_user() {
     let house = House::with(Some(hs256())).await;
     house.user_with("ada", analyst("ada")).await;
     begin_session(&house, "s1", None).await;
@@ -414,7 +414,7 @@ async fn a_session_without_recorded_rights_has_those_of_its_user() {
 }
 
 #[tokio::test]
-async fn nothing_in_a_token_chooses_how_it_is_checked() {
+async fn token_header_does_not_influence_verification() {
     for key in [hs256(), SigningKey::Rs256 { private: Some(PRIVATE_PEM.to_vec()), public: PUBLIC_PEM.to_vec() }] {
         let is_rsa = matches!(key, SigningKey::Rs256 { .. });
         let house = House::with(Some(key)).await;
@@ -461,7 +461,7 @@ async fn nothing_in_a_token_chooses_how_it_is_checked() {
 }
 
 #[tokio::test]
-async fn a_refresh_token_is_good_once() {
+async fn refresh_token_is_valid_once() {
     let house = House::with(Some(hs256())).await;
     house.user("ada").await;
     let (_, first) = house.sign_in("ada").await;
@@ -499,7 +499,7 @@ async fn unknown_query_parameter_is_refused_on_routes_of_identified_callers() {
 }
 
 #[tokio::test]
-async fn leaving_ends_a_session_at_once_and_only_ones_own() {
+async fn sign_out_ends_only_the_session_of_the_caller() {
     let house = House::with(Some(hs256())).await;
     house.user("ada").await;
     house.user("bob").await;
@@ -522,7 +522,7 @@ async fn leaving_ends_a_session_at_once_and_only_ones_own() {
 }
 
 #[tokio::test]
-async fn passwords_can_not_be_guessed_for_long() {
+async fn password_guessing_is_throttled() {
     let house = House::with(Some(hs256())).await;
     house.user("ada").await;
     let attempt = |username: &'static str, password: &'static str| {
@@ -557,7 +557,7 @@ async fn passwords_can_not_be_guessed_for_long() {
 }
 
 #[tokio::test]
-async fn what_happened_is_in_the_audit_log_without_secrets() {
+async fn events_are_audited_without_secrets() {
     let house = House::with(Some(hs256())).await;
     let (_, admin) = house.key(1, Scopes { admin: true, ..Scopes::default() }, None).await;
     let (_, read) = house.key(2, Scopes::READ, None).await;
@@ -629,7 +629,7 @@ async fn denial_is_on_disk_before_it_is_answered() {
 }
 
 #[tokio::test]
-async fn store_that_is_down_rejects_callers_and_discloses_nothing() {
+async fn unavailable_store_rejects_callers_and_discloses_nothing() {
     let edge = World { caller: Caller::Stranger, ..World::default() }.edge_with(Security::of_a_broken_store());
     let key = NewKey::from_random(&[1; 40]).text;
     let asked = json!({"path": CUBES, "headers": {"authorization": format!("Bearer {key}")}});

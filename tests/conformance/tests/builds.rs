@@ -74,7 +74,7 @@ fn outcomes(builds: &[ModelBuild]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn each_model_is_built_over_those_before_it() {
+async fn models_are_built_over_earlier_models() {
     let builder = MemoryBuilder::default();
     let snapshot = load(&builder, &MODELS).await;
     let progress = Mutex::new(Vec::new());
@@ -120,7 +120,7 @@ async fn each_model_is_built_over_those_before_it() {
 }
 
 #[tokio::test]
-async fn what_would_read_a_failed_model_is_skipped() {
+async fn dependents_of_a_failed_model_are_skipped() {
     let builder = MemoryBuilder { refuses: ["clean".to_owned()].into(), ..MemoryBuilder::default() };
     let snapshot = load(&builder, &MODELS).await;
     let mut all = outcomes(&run(&builder, &snapshot, None).await.unwrap());
@@ -129,7 +129,7 @@ async fn what_would_read_a_failed_model_is_skipped() {
 }
 
 #[tokio::test]
-async fn named_models_are_built_alone() {
+async fn only_named_models_are_built() {
     let builder = MemoryBuilder::default();
     let snapshot = load(&builder, &MODELS).await;
     let built = run(&builder, &snapshot, Some(&["large", "positive"])).await.unwrap();
@@ -149,7 +149,7 @@ async fn named_models_are_built_alone() {
 }
 
 #[tokio::test]
-async fn a_changed_definition_is_not_what_was_built() {
+async fn changed_definition_makes_a_relation_outdated() {
     let builder = MemoryBuilder::default();
     run(&builder, &load(&builder, &MODELS).await, None).await.unwrap();
     // A changed model makes all models above it outdated. A changed materialization or schema makes the model outdated.
@@ -174,7 +174,7 @@ async fn a_changed_definition_is_not_what_was_built() {
 }
 
 #[tokio::test]
-async fn one_run_at_a_time_and_none_where_nothing_can_be_written() {
+async fn concurrent_and_read_only_runs_are_rejected() {
     let builder = MemoryBuilder::default();
     let snapshot = load(&builder, &MODELS).await;
     let leases = MemoryLeases::default();
@@ -196,7 +196,7 @@ async fn one_run_at_a_time_and_none_where_nothing_can_be_written() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_stopped_gives_its_lease_back() {
+async fn cancelled_run_releases_its_lease() {
     let builder = MemoryBuilder { hangs: ["clean".to_owned()].into(), ..MemoryBuilder::default() };
     let snapshot = load(&builder, &MODELS).await;
     let leases = MemoryLeases::default();
@@ -210,7 +210,7 @@ async fn a_run_that_is_stopped_gives_its_lease_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_lost_its_lease_stops() {
+async fn run_that_lost_its_lease_stops() {
     let builder = MemoryBuilder { hangs: ["clean".to_owned()].into(), ..MemoryBuilder::default() };
     let snapshot = load(&builder, &MODELS).await;
     let leases = MemoryLeases::default();

@@ -54,7 +54,7 @@ async fn is_cached(edge: &Edge, asked: &Request) -> bool {
 }
 
 #[tokio::test]
-async fn the_second_answer_has_the_rows_of_the_first() {
+async fn cached_response_has_the_rows_of_the_first() {
     let world = world();
     let edge = world.edge();
     let first = body(&ask(&edge, &query(orders())).await);
@@ -71,7 +71,7 @@ async fn the_second_answer_has_the_rows_of_the_first() {
 
 /// The cache stores the rows in the form of the last response. A request for another form must get its own form.
 #[tokio::test]
-async fn each_form_of_the_rows_is_its_own() {
+async fn each_number_format_is_returned_as_requested() {
     let world = world();
     let edge = world.edge();
     let mut seen = Vec::new();
@@ -89,7 +89,7 @@ async fn each_form_of_the_rows_is_its_own() {
 }
 
 #[tokio::test]
-async fn a_request_can_go_past_the_cache() {
+async fn request_can_bypass_the_cache() {
     let world = world();
     let edge = world.edge();
     assert!(!is_cached(&edge, &query(orders())).await);
@@ -103,7 +103,7 @@ async fn a_request_can_go_past_the_cache() {
 }
 
 #[tokio::test]
-async fn equal_queries_at_once_run_one_statement() {
+async fn concurrent_equal_queries_share_one_statement() {
     let world = world();
     let edge = world.edge();
     let asked = query(orders());
@@ -114,7 +114,7 @@ async fn equal_queries_at_once_run_one_statement() {
 }
 
 #[tokio::test]
-async fn a_failure_goes_to_everyone_and_is_not_stored() {
+async fn failure_is_returned_to_all_waiters_and_not_cached() {
     let world = World { warehouse: FakeBehavior::Refuses, ..world() };
     let edge = world.edge();
     let asked = query(orders());
@@ -126,7 +126,7 @@ async fn a_failure_goes_to_everyone_and_is_not_stored() {
 }
 
 #[tokio::test]
-async fn a_panic_is_an_error_of_everyone() {
+async fn panic_is_an_error_for_all_waiters() {
     let world = World { warehouse: FakeBehavior::Panics, ..world() };
     let edge = world.edge();
     let asked = query(orders());
@@ -136,7 +136,7 @@ async fn a_panic_is_an_error_of_everyone() {
 
 /// If the last caller disconnects, the statement is interrupted, and its permit is free for the next query.
 #[tokio::test]
-async fn a_flight_ends_with_its_last_caller() {
+async fn shared_statement_ends_with_its_last_caller() {
     let world = World { warehouse: FakeBehavior::Hangs, ..world() };
     let edge = world.edge();
     let asked = query(orders());
@@ -166,7 +166,7 @@ async fn a_flight_ends_with_its_last_caller() {
 }
 
 #[tokio::test]
-async fn an_invalidation_makes_results_outdated() {
+async fn invalidation_makes_results_outdated() {
     let world = world();
     let edge = world.edge();
     assert!(!is_cached(&edge, &query(orders())).await);
@@ -190,7 +190,7 @@ async fn an_invalidation_makes_results_outdated() {
 }
 
 #[tokio::test]
-async fn a_client_with_the_current_rows_gets_none() {
+async fn client_with_the_current_etag_gets_no_rows() {
     let world = world();
     let edge = world.edge();
     let first = ask(&edge, &query(orders())).await;

@@ -14,7 +14,7 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 #[test]
-fn every_case_is_answered_as_it_says() {
+fn every_case_returns_its_expected_response() {
     let mut failures = Vec::new();
     let mut names = BTreeSet::new();
     for (file, case) in case::all() {
@@ -145,7 +145,7 @@ fn duplicate_json_key_is_refused_on_every_route_with_a_body() {
 }
 
 #[test]
-fn every_scoped_route_refuses_strangers_and_the_powerless() {
+fn scoped_routes_reject_anonymous_and_unprivileged_callers() {
     use terrane_conformance_tests::case::{Caller, World, ask};
     for route in terrane_server::routes() {
         let asked = asked(&route);

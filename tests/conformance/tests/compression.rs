@@ -74,7 +74,7 @@ fn timeless(json: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn query_answers_are_compressed_whole_and_streamed() {
+async fn buffered_and_streamed_answers_are_compressed() {
     // The second limit is high enough for a streamed answer.
     for limit in [1_000, 20_000] {
         let edge = world(100, FakeBehavior::Answers).edge();
@@ -123,7 +123,7 @@ async fn small_answers_are_not_compressed() {
 }
 
 #[tokio::test]
-async fn compressed_stream_that_breaks_does_not_look_whole() {
+async fn aborted_compressed_stream_is_incomplete() {
     for format in FORMATS {
         for coding in CODINGS {
             for ends in [FakeBehavior::Refuses, FakeBehavior::TimesOut, FakeBehavior::Unavailable] {
@@ -147,7 +147,7 @@ async fn compressed_stream_that_breaks_does_not_look_whole() {
 }
 
 #[tokio::test]
-async fn compressed_stream_is_sent_as_it_comes() {
+async fn compressed_rows_are_sent_without_delay() {
     for coding in CODINGS {
         let edge = world(30, FakeBehavior::Hangs).edge();
         let response = edge.call(Connection::default(), query("text/csv", Some(coding), 20_000)).await;
@@ -159,7 +159,7 @@ async fn compressed_stream_is_sent_as_it_comes() {
 }
 
 #[tokio::test]
-async fn reader_of_a_compressed_stream_that_goes_away_gives_its_turn_back() {
+async fn disconnected_reader_of_a_compressed_stream_returns_its_permit() {
     // The server runs one query at a time.
     let edge = World { is_busy: true, ..world(1_000, FakeBehavior::Answers) }.edge();
     for coding in CODINGS {

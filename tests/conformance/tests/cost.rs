@@ -124,7 +124,7 @@ async fn callers_read_their_own_queries_and_administrators_all() {
 }
 
 #[tokio::test]
-async fn records_have_the_statement_and_what_it_took() {
+async fn records_have_the_statement_and_its_duration() {
     let house = House::new().await;
     let ada = house.key("ada", Scopes::READ).await;
     house.query(&ada).await;
@@ -168,7 +168,7 @@ const OF_ANALYSTS: &str = "/api/v1/optimization/guardrails/groups/analyst";
 const EFFECTIVE: &str = "/api/v1/optimization/guardrails";
 
 #[tokio::test]
-async fn guardrails_of_users_and_groups_hold_from_the_next_query_on() {
+async fn guardrails_of_users_and_groups_apply_to_the_next_query() {
     let house = House::new().await;
     let roles = vec!["analyst".into()];
     let grants =
@@ -200,7 +200,7 @@ async fn guardrails_of_users_and_groups_hold_from_the_next_query_on() {
 }
 
 #[tokio::test]
-async fn changes_of_guardrails_need_the_present_version() {
+async fn changes_of_guardrails_require_the_current_version() {
     let house = House::new().await;
     let admin = house.key("root", Scopes::default().with(Scope::Admin)).await;
     let set = async |rows: u64, tag: Option<&str>| {
@@ -263,7 +263,7 @@ async fn callers_read_guardrails_that_apply_to_them() {
 }
 
 #[tokio::test]
-async fn guardrails_of_another_replica_hold_once_they_are_read() {
+async fn guardrails_of_another_replica_apply_after_the_next_read() {
     let house = House::new().await;
     let ada = house.key("ada", Scopes::READ).await;
     let limits = Some(Guardrails { max_rows_returned: Some(5), ..Guardrails::default() });
@@ -367,7 +367,7 @@ async fn statements_that_cost_too_much_are_refused() {
 }
 
 #[tokio::test]
-async fn a_new_process_learns_costs_from_the_history() {
+async fn new_process_learns_costs_from_the_history() {
     let house = House::new().await;
     let ada = house.key("ada", Scopes::READ).await;
     let admin = house.key("root", Scopes::default().with(Scope::Admin)).await;
@@ -389,7 +389,7 @@ async fn a_new_process_learns_costs_from_the_history() {
 const USAGE: &str = "/api/v1/optimization/budget/usage";
 
 #[tokio::test]
-async fn a_spent_budget_refuses_queries_until_it_is_raised() {
+async fn spent_budget_refuses_queries_until_it_is_raised() {
     let house = House::new().await;
     let (ada, bob) = (house.key("ada", Scopes::READ).await, house.key("bob", Scopes::READ).await);
     let admin = house.key("root", Scopes::default().with(Scope::Admin)).await;

@@ -85,7 +85,7 @@ fn body(answered: &Answered) -> Json {
 }
 
 #[tokio::test]
-async fn session_is_used_listed_and_ended_by_its_caller_alone() {
+async fn session_is_visible_only_to_its_caller() {
     let house = House::new().await;
     let (ada, bob) = (house.key("ada", 1).await, house.key("bob", 2).await);
     let other_key = house.key("ada", 3).await;
@@ -110,7 +110,7 @@ async fn session_is_used_listed_and_ended_by_its_caller_alone() {
 }
 
 #[tokio::test]
-async fn a_key_is_the_password_of_any_user_on_routes_of_dax_alone() {
+async fn api_key_is_a_basic_password_only_on_dax_routes() {
     let house = House::new().await;
     let key = house.key("ada", 1).await;
     let ask = async |path: &str, text: &str| {

@@ -139,7 +139,7 @@ fn raw(header: &str, payload: &str) -> String {
 const INVALID: (u16, &str) = (401, "INVALID_TOKEN");
 
 #[tokio::test]
-async fn claims_are_held_to_what_they_must_say() {
+async fn invalid_claims_are_rejected() {
     let house = House::with(None).await;
     for (change, (status, code)) in [
         (json!({}), (200, "")),
@@ -192,7 +192,7 @@ async fn claims_are_held_to_what_they_must_say() {
 }
 
 #[tokio::test]
-async fn nothing_in_a_token_chooses_how_it_is_checked() {
+async fn token_header_does_not_influence_verification() {
     for own in [None, Some(SigningKey::Hs256 { secret: SECRET.to_vec() })] {
         let house = House::with(own).await;
         let good = token(&json!({}));
@@ -295,7 +295,7 @@ fn forgeries(good: &str, bait: &str) -> Vec<(&'static str, String)> {
 }
 
 #[tokio::test]
-async fn types_and_kinds_that_are_right_are_taken() {
+async fn valid_token_types_and_key_kinds_are_accepted() {
     let house = House::with(None).await;
     let payload = claims(&json!({})).to_string();
     for header in [
@@ -311,7 +311,7 @@ async fn types_and_kinds_that_are_right_are_taken() {
 }
 
 #[tokio::test]
-async fn roles_hold_the_scopes_that_are_mapped() {
+async fn roles_grant_the_mapped_scopes() {
     let house = House::with(None).await;
     let status = async |change: Json| house.ask("/api/v1/audit", &token(&change)).await.status.as_u16();
     assert_eq!(status(json!({"realm_access": {"roles": ["terrane-admin"]}})).await, 200);
@@ -330,7 +330,7 @@ async fn roles_hold_the_scopes_that_are_mapped() {
 }
 
 #[tokio::test]
-async fn two_issuers_are_never_taken_for_one_another() {
+async fn users_of_different_issuers_are_distinct() {
     let house = House::with(Some(SigningKey::Hs256 { secret: SECRET.to_vec() })).await;
     let user = User {
         username: "ada".into(),
@@ -385,7 +385,7 @@ async fn keys_rotate_without_a_restart() {
 }
 
 #[tokio::test]
-async fn made_up_keys_cost_the_provider_nothing() {
+async fn unknown_key_ids_cause_no_provider_requests() {
     let house = House::with(None).await;
     let made_up = |number: usize| {
         jsonwebtoken::encode(&header(Some(&format!("kid-{number}"))), &claims(&json!({})), &rsa(OTHER_PEM)).unwrap()
@@ -403,7 +403,7 @@ async fn made_up_keys_cost_the_provider_nothing() {
 }
 
 #[tokio::test]
-async fn a_provider_that_is_down_is_503_until_it_is_up_and_known_keys_go_on() {
+async fn unavailable_provider_is_503_except_for_cached_keys() {
     let provider = ProviderServer::start().await;
     let house = House::of(provider, None).await;
     let good = token(&json!({}));
@@ -435,7 +435,7 @@ async fn a_provider_that_is_down_is_503_until_it_is_up_and_known_keys_go_on() {
 }
 
 #[tokio::test]
-async fn a_key_id_that_stands_twice_is_nobodys() {
+async fn duplicate_key_id_is_ignored() {
     let provider = ProviderServer::start().await;
     let both = keys(&[public_jwk(PRIVATE_PEM, "one"), public_jwk(OTHER_PEM, "one"), public_jwk(OTHER_PEM, "two")]);
     provider.answer("/keys", 200, &both);

@@ -78,14 +78,14 @@ async fn denial_is_recorded_with_facts_that_the_caller_does_not_get() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_required_hook_without_an_answer_is_noted() {
+async fn failing_required_hook_is_audited() {
     let (status, entries) = asked(vec![FakeHook { faults: true, ..hook("region") }]).await;
     assert_eq!(status, 403);
     assert!(encode(only(&entries, "policy_unavailable").after.as_ref().unwrap()).contains(SECRET));
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_hooks_want_noted_is_noted_whole() {
+async fn notes_of_hooks_are_audited_completely() {
     let noting = |id: &str, note: &str| FakeHook { notes: Some(note.to_owned()), ..hook(id) };
     let (status, entries) = asked(vec![noting("a", "first"), noting("a", "second")]).await;
     assert_eq!(status, 200);
@@ -98,7 +98,7 @@ async fn what_hooks_want_noted_is_noted_whole() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_permit_that_can_not_be_noted_is_none() {
+async fn permit_that_cannot_be_audited_is_denied() {
     let broken = Arc::new(MemoryLog { is_broken: true, ..MemoryLog::default() });
     let security = Security { audit: broken, ..Security::of_anonymous() };
     let hooks = vec![FakeHook { denies: Some("no_region".to_owned()), ..hook("region") }];
@@ -119,7 +119,7 @@ fn orders() -> Artifact {
 }
 
 #[tokio::test]
-async fn step_is_open_unless_a_hook_blocks_it() {
+async fn step_is_allowed_unless_a_hook_blocks_it() {
     let blocking = |id: &str| FakeHook { blocks: true, ..hook(id) };
     let monitored = FakeHook { is_monitored: true, ..blocking("watching") };
     let context = RequestContext::default();

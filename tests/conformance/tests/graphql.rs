@@ -95,7 +95,7 @@ async fn example_of_the_specification_works_as_written() {
 }
 
 #[tokio::test]
-async fn fields_stand_in_the_order_of_the_document() {
+async fn fields_follow_the_order_of_the_document() {
     let document = r#"query($no: Boolean = false) {
         b: query(dimensions: ["orders.status"], measures: ["orders.count"]) { meta { returnedCount } data }
         a: cube(name: "visits") { title name gone: name @include(if: $no) }
@@ -109,7 +109,7 @@ async fn fields_stand_in_the_order_of_the_document() {
 }
 
 #[tokio::test]
-async fn failed_field_is_null_and_its_siblings_answer() {
+async fn failed_field_is_null_and_its_siblings_have_values() {
     let asked = reader(&world());
     let answer = asked.ask(r#"{ job(id: "none") { id } cube(name: "none") { name } metrics { name } }"#).await;
     assert_eq!(answer["data"]["job"], Json::Null);
@@ -124,7 +124,7 @@ async fn failed_field_is_null_and_its_siblings_answer() {
 }
 
 #[tokio::test]
-async fn failed_field_without_null_takes_its_object_along() {
+async fn failed_non_null_field_makes_its_object_null() {
     let asked = reader(&world());
     let answer = asked
         .ask(
@@ -199,7 +199,7 @@ async fn lists_of_the_model_are_bounded_before_their_items_are_resolved() {
 }
 
 #[tokio::test]
-async fn rows_that_are_written_again_are_items() {
+async fn rewritten_rows_count_as_items() {
     let query = "query(measures: [\"orders.count\"], dimensions: [\"orders.status\"]) { data }";
     let limits = Limits { items: 4, ..Limits::default() };
     let settings = GraphQlSettings { limits, ..GraphQlSettings::default() };
@@ -211,14 +211,14 @@ async fn rows_that_are_written_again_are_items() {
 }
 
 #[tokio::test]
-async fn cubes_stand_in_the_order_of_the_project_each_once() {
+async fn cubes_follow_the_order_of_the_project_without_duplicates() {
     let names = r#"["visits", "orders", "visits", "ledger", "none"]"#;
     let answer = reader(&world()).data(&format!("{{ cubes(names: {names}) {{ name }} }}")).await;
     assert_eq!(answer["cubes"], json!([{"name": "orders"}, {"name": "visits"}]));
 }
 
 #[tokio::test]
-async fn model_has_what_the_caller_may_see() {
+async fn model_contains_only_visible_members() {
     let asked = reader(&world());
     let answer = asked
         .data(
@@ -258,7 +258,7 @@ async fn model_has_what_the_caller_may_see() {
 }
 
 #[tokio::test]
-async fn decimals_and_large_integers_are_texts() {
+async fn decimals_and_large_integers_are_strings() {
     let column = |ty: &str, values: Json| Column { ty: ty.to_owned(), values: values.as_array().unwrap().clone() };
     let world = World {
         columns: vec![
@@ -273,7 +273,7 @@ async fn decimals_and_large_integers_are_texts() {
 }
 
 #[tokio::test]
-async fn search_ignores_case_and_is_bound() {
+async fn search_ignores_case_and_binds_its_text() {
     let asked = reader(&world());
     let answer = asked.data(r#"{ cube(name: "orders") { dimensions { name values(limit: 5) { value } } } }"#).await;
     assert_eq!(answer["cube"]["dimensions"][1]["values"], json!([{"value": "paid"}, {"value": "open"}]));
@@ -300,7 +300,7 @@ async fn statement_and_explanation_are_those_of_rest() {
 }
 
 #[tokio::test]
-async fn text_of_the_warehouse_is_for_administrators() {
+async fn warehouse_error_is_for_administrators() {
     let broken = || World { warehouse: FakeBehavior::Refuses, ..world() };
     let document = r#"{ query(measures: ["orders.count"]) { data } }"#;
     let answer = reader(&broken()).ask(document).await;
@@ -473,7 +473,7 @@ async fn live_query_sends_its_rows_at_once_and_never_twice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn live_query_whose_totals_alone_change_sends_them() {
+async fn live_query_sends_changed_totals() {
     let total = |sum: i64| Some(vec![Column { ty: "integer".to_owned(), values: vec![json!(sum)] }]);
     let world = World { has_cache: true, ungrouped_columns: Arc::new(Mutex::new(total(3))), ..world() };
     let asked = GraphQlSurface::over(world.edge(), Scopes::READ.with(Scope::Write));

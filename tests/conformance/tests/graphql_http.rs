@@ -143,7 +143,7 @@ async fn variables_are_checked_and_bounded() {
 }
 
 #[tokio::test]
-async fn repeated_requests_are_answered_alike() {
+async fn repeated_requests_have_equal_answers() {
     let edge = World::default().edge();
     let ask_for = async |body: &Json| {
         let asked = json!({"method": "POST", "path": "/graphql", "json": body, "headers": {"accept": RESPONSE}});

@@ -33,7 +33,6 @@ const CUBES: &str = "{ cubes { name } }";
 /// A query that runs a statement in the warehouse.
 const ROWS: &str = "{ query(measures: [\"orders.count\"]) { data } }";
 
-/// A client of one socket.
 struct Client(WebSocketStream<TcpStream>);
 
 /// Sends a handshake. Returns the head of the answer, and the stream after the head.
@@ -59,7 +58,6 @@ async fn handshake(address: SocketAddr, path: &str, headers: &[&str]) -> (String
 const SUBPROTOCOL: &str = "sec-websocket-protocol: graphql-transport-ws";
 
 impl Client {
-    /// Opens a socket.
     async fn open(address: SocketAddr, headers: &[&str]) -> Client {
         let headers: Vec<&str> = headers.iter().copied().chain([SUBPROTOCOL]).collect();
         let (head, stream) = handshake(address, "/graphql", &headers).await;
@@ -153,7 +151,7 @@ impl House {
 }
 
 #[tokio::test]
-async fn operations_run_side_by_side_and_end() {
+async fn operations_run_concurrently_and_complete() {
     let server = server(GraphQlHttpSettings::default()).await;
     let mut client = Client::acknowledged(server.address, &[], json!({})).await;
     client.subscribe("1", CUBES).await;
@@ -313,7 +311,7 @@ async fn pages_of_other_sites_may_not_open_sockets() {
 }
 
 #[tokio::test]
-async fn handshake_that_is_not_one_of_websockets_is_a_bad_request() {
+async fn invalid_websocket_handshake_is_a_bad_request() {
     let server = server(GraphQlHttpSettings::default()).await;
     for head in [
         "GET /graphql HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\n\r\n",

@@ -87,7 +87,7 @@ impl House {
 }
 
 #[tokio::test]
-async fn a_key_that_asks_too_much_waits_and_others_do_not() {
+async fn only_the_key_over_its_limit_is_throttled() {
     let house = House::with(RateSettings { per_key: rate(2), ..RateSettings::default() }).await;
     let (eager, calm) = (house.key(1, None).await, house.key(2, None).await);
     assert_eq!((house.status(Some(&eager), 1).await, house.status(Some(&eager), 2).await), (200, 200));
@@ -101,7 +101,7 @@ async fn a_key_that_asks_too_much_waits_and_others_do_not() {
 }
 
 #[tokio::test]
-async fn a_tenant_shares_its_requests_among_its_keys() {
+async fn keys_of_a_tenant_share_its_limit() {
     let house = House::with(RateSettings { per_tenant: rate(2), ..RateSettings::default() }).await;
     let keys = [house.key(1, Some("a")).await, house.key(2, Some("a")).await, house.key(3, Some("b")).await];
     assert_eq!((house.status(Some(&keys[0]), 1).await, house.status(Some(&keys[1]), 1).await), (200, 200));
@@ -111,7 +111,7 @@ async fn a_tenant_shares_its_requests_among_its_keys() {
 }
 
 #[tokio::test]
-async fn strangers_have_a_share_of_each_address_and_probes_cost_nothing() {
+async fn anonymous_callers_are_limited_by_address_except_for_probes() {
     let house = House::with(RateSettings { anonymous: rate(1), ..RateSettings::default() }).await;
     for _ in 0..5 {
         for probe in ["/health/live", "/health/ready", "/health/status", "/api/v1/health"] {
@@ -132,7 +132,7 @@ async fn strangers_have_a_share_of_each_address_and_probes_cost_nothing() {
 }
 
 #[tokio::test]
-async fn an_address_that_guesses_is_stopped_and_its_neighbours_behind_a_proxy_are_not() {
+async fn guessing_address_is_throttled_without_its_neighbors() {
     let house = House::with(RateSettings { failed: rate(3), ..RateSettings::default() }).await;
     let (known, unknown) = (house.key(1, None).await, house.key(2, None).await);
     assert_eq!(house.status(Some(&known), 1).await, 200);
@@ -151,7 +151,7 @@ async fn an_address_that_guesses_is_stopped_and_its_neighbours_behind_a_proxy_ar
 }
 
 #[tokio::test]
-async fn each_client_behind_a_trusted_proxy_has_a_share_of_its_own() {
+async fn clients_behind_a_trusted_proxy_are_limited_separately() {
     let trusted_proxies = TrustedProxies::new(&["192.0.2.1/32".parse().unwrap()]);
     let rates = RateSettings { anonymous: rate(1), ..RateSettings::default() };
     let edge = World { caller: Caller::Reader, rates, trusted_proxies, ..World::default() }.edge();

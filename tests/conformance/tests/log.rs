@@ -67,7 +67,7 @@ fn one_row() -> World {
 }
 
 #[test]
-fn a_query_leaves_its_events_under_one_id() {
+fn events_of_a_query_share_one_id() {
     let text = logged(|_| {}, request(one_row(), post(count())));
     let records = records(&text);
     let events: Vec<&str> = records.iter().filter_map(|record| record["event"].as_str()).collect();
@@ -102,7 +102,7 @@ fn a_query_leaves_its_events_under_one_id() {
 }
 
 #[test]
-fn a_streamed_query_leaves_its_event_when_it_ends() {
+fn streamed_query_is_logged_when_it_ends() {
     let column = |value: Json| Column { ty: "integer".to_owned(), values: vec![value] };
     let world = || World { columns: vec![column(1.into()), column(2.into()), column(9.into())], ..World::default() };
     let body = serde_json::json!({ "measures": ["orders.count"], "dimensions": ["orders.id"], "limit": 20_000 });
@@ -128,7 +128,7 @@ fn a_streamed_query_leaves_its_event_when_it_ends() {
 }
 
 #[test]
-fn the_first_fields_are_always_the_same() {
+fn first_fields_are_always_the_same() {
     let text = logged(|_| {}, request(one_row(), post(count())));
     for line in text.lines() {
         assert!(
@@ -142,7 +142,7 @@ fn the_first_fields_are_always_the_same() {
 }
 
 #[test]
-fn a_refusal_by_the_warehouse_is_logged_in_its_words() {
+fn warehouse_error_is_logged_with_its_message() {
     let world = World { warehouse: FakeBehavior::Refuses, ..World::default() };
     let records = records(&logged(|_| {}, request(world, post(count()))));
     let failed = records.iter().find(|record| record["event"] == "query_failed").unwrap();
@@ -169,7 +169,7 @@ fn query_that_cannot_be_read_is_logged_as_failed() {
 }
 
 #[test]
-fn a_denial_says_who_wanted_what() {
+fn denial_is_logged_with_caller_and_resource() {
     let world = World { caller: Caller::Powerless, ..World::default() };
     let records = records(&logged(|_| {}, request(world, post(count()))));
     let denied = records.iter().find(|record| record["event"] == "access_denied").unwrap();
@@ -189,7 +189,7 @@ fn query_string_is_not_logged() {
 }
 
 #[test]
-fn a_client_that_goes_away_is_logged() {
+fn disconnected_client_is_logged() {
     let world = World { warehouse: FakeBehavior::Hangs, ..World::default() };
     let work = move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -205,7 +205,7 @@ fn a_client_that_goes_away_is_logged() {
 }
 
 #[test]
-fn nothing_forges_a_line() {
+fn log_lines_cannot_be_forged() {
     let forge = || {
         tracing::info!(target: "terrane::test", event = "x", path = "a\n{\"level\":\"error\"}\r\u{1b}[31m");
         tracing::info!(target: "terrane::test", "said {}", "b\nc");
@@ -241,7 +241,7 @@ fn holds_secret(text: &str) -> bool {
 }
 
 #[test]
-fn no_request_carries_a_secret_into_the_log() {
+fn secrets_of_requests_are_not_logged() {
     let paths = [
         format!("/{KEY}"),
         format!("/x?api_key={KEY}"),
@@ -263,7 +263,7 @@ fn no_request_carries_a_secret_into_the_log() {
 }
 
 #[test]
-fn secrets_are_masked_in_every_field_by_their_look() {
+fn secrets_are_masked_in_every_field_by_their_form() {
     let tell = || {
         tracing::info!(target: "terrane::test", event = "x", note = KEY, other = %format_args!("Bearer {JWT}"), list = ?[JWT]);
         tracing::error!(target: "terrane::test", error_message = "cannot reach postgres://u:pa55word@h/d", path = format!("/q?api_key={KEY}"));
@@ -278,7 +278,7 @@ fn secrets_are_masked_in_every_field_by_their_look() {
 }
 
 #[test]
-fn a_long_text_is_cut_without_showing_half_a_secret() {
+fn long_text_is_truncated_without_partial_secrets() {
     for before in [4_050, 4_090, 4_096, 8_150, 8_190] {
         let text = format!("{}{KEY} {JWT}", "x".repeat(before - 1) + " ");
         let written = logged(|_| {}, || tracing::info!(target: "terrane::test", event = "x", text));
@@ -287,7 +287,7 @@ fn a_long_text_is_cut_without_showing_half_a_secret() {
 }
 
 #[test]
-fn settings_choose_what_is_written() {
+fn settings_select_the_logged_events() {
     let levels = || {
         tracing::debug!(target: "terrane::test", event = "d");
         tracing::info!(target: "terrane::test", event = "i");
@@ -315,7 +315,7 @@ fn settings_choose_what_is_written() {
 }
 
 #[test]
-fn large_files_are_set_aside() {
+fn large_files_are_rotated() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
     for round in 0..4 {
@@ -334,7 +334,7 @@ fn large_files_are_set_aside() {
 }
 
 #[test]
-fn a_burst_is_split_between_lines() {
+fn burst_is_split_between_lines() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
     let mut settings = settings(&path);
@@ -359,7 +359,7 @@ fn a_burst_is_split_between_lines() {
 }
 
 #[test]
-fn a_file_that_cannot_be_opened_is_reported() {
+fn file_that_cannot_be_opened_is_reported() {
     let error = subscriber(&settings(Path::new("/nowhere/log")), Arc::new(FakeClock::default())).err().unwrap();
     assert!(error.to_string().starts_with("cannot open the log file /nowhere/log: "), "{error}");
 }

@@ -141,7 +141,7 @@ const METRICS: &[(&str, &str, &[&str])] = &[
 ];
 
 #[tokio::test]
-async fn the_interfaces_metrics_have_their_types_and_labels() {
+async fn documented_metrics_have_their_types_and_labels() {
     use terrane_app::ports::observer::{Observer as _, TaskOutcome};
     let watch = watch();
     watch.task_started("audit_flush");
@@ -167,7 +167,7 @@ async fn the_interfaces_metrics_have_their_types_and_labels() {
 }
 
 #[tokio::test]
-async fn requests_and_queries_are_counted_once_under_what_they_were() {
+async fn requests_and_queries_are_counted_once_by_outcome() {
     let edge = edge(&world());
     ask(&edge, &query(count())).await;
     ask(&edge, &query(json!({"measures": ["orders.cuont"]}))).await;
@@ -199,7 +199,7 @@ async fn requests_and_queries_are_counted_once_under_what_they_were() {
 }
 
 #[tokio::test]
-async fn a_thousand_made_up_things_add_no_series() {
+async fn unknown_names_add_no_series() {
     let edge = edge(&world());
     let made_up = async |round: usize| {
         ask(&edge, &get(&format!("/nowhere/{round}/\u{7e}"))).await;
@@ -228,7 +228,7 @@ async fn a_thousand_made_up_things_add_no_series() {
 }
 
 #[tokio::test]
-async fn histograms_are_cumulative_and_fit_what_they_measure() {
+async fn histograms_are_cumulative_and_cover_their_range() {
     let edge = edge(&world());
     ask(&edge, &query(count())).await;
     let scrape = Scrape::of(&edge).await;
@@ -254,7 +254,7 @@ async fn histograms_are_cumulative_and_fit_what_they_measure() {
 }
 
 #[tokio::test]
-async fn who_goes_away_is_no_longer_in_progress() {
+async fn disconnected_request_is_not_in_progress() {
     let edge = edge(&World { warehouse: FakeBehavior::Hangs, ..world() });
     let in_progress = "service_http_requests_in_progress{endpoint=\"/api/v1/query\",method=\"POST\"}";
     let (other, asked) = (edge.clone(), query(count()));
@@ -272,7 +272,7 @@ async fn who_goes_away_is_no_longer_in_progress() {
 }
 
 #[tokio::test]
-async fn a_streamed_answer_is_in_progress_until_its_last_byte() {
+async fn streamed_answer_is_in_progress_until_its_last_byte() {
     let world = World { repeats: 50, ..world() };
     let edge = edge(&world);
     let body = json!({"measures": ["orders.count"], "dimensions": ["orders.id"], "limit": 20_000});
@@ -296,7 +296,7 @@ async fn a_streamed_answer_is_in_progress_until_its_last_byte() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_warehouse_does_not_answer_is_counted_by_kind() {
+async fn warehouse_failures_are_counted_by_kind() {
     for (behavior, kind, status) in [
         (FakeBehavior::Refuses, "error", 502),
         (FakeBehavior::Unavailable, "unavailable", 503),
@@ -316,7 +316,7 @@ async fn what_the_warehouse_does_not_answer_is_counted_by_kind() {
 }
 
 #[tokio::test]
-async fn only_administrators_scrape_the_servers_own_address() {
+async fn scraping_the_api_address_requires_an_administrator() {
     for (caller, is_public, status) in [
         (Caller::Reader, false, 403),
         (Caller::Stranger, false, 401),
@@ -345,7 +345,7 @@ async fn only_administrators_scrape_the_servers_own_address() {
 }
 
 #[tokio::test]
-async fn credentials_are_counted_by_how_they_fared() {
+async fn credentials_are_counted_by_outcome() {
     let edge = World { caller: Caller::Stranger, ..world() }.edge_watched(Security::of_anonymous(), watch(), true);
     for bearer in ["trn_0123456789abcdef_x", "x.y.z", ""] {
         let headers = [("authorization".to_owned(), format!("Bearer {bearer}"))].into();

@@ -200,7 +200,7 @@ fn unauthorized() -> (u16, String) {
 }
 
 #[tokio::test]
-async fn a_browser_goes_to_the_provider_and_comes_back_with_a_session() {
+async fn browser_goes_to_the_provider_and_comes_back_with_a_session() {
     let house = House::new().await;
     let begun = house.begin("corp").await;
     let sent = &begun.query;
@@ -256,7 +256,7 @@ async fn a_browser_goes_to_the_provider_and_comes_back_with_a_session() {
 }
 
 #[tokio::test]
-async fn a_session_of_a_guest_can_be_ended() {
+async fn session_of_a_provider_user_can_be_ended() {
     let house = House::new().await;
     let answered = house.sign_in(json!({})).await;
     let access = body(&answered)["access_token"].as_str().unwrap().to_owned();
@@ -267,7 +267,7 @@ async fn a_session_of_a_guest_can_be_ended() {
 }
 
 #[tokio::test]
-async fn a_callback_belongs_to_the_browser_the_provider_and_the_time_it_was_begun_with() {
+async fn callback_is_bound_to_browser_provider_and_time() {
     let house = House::new().await;
     let (mine, other, twin) = (house.begin("corp").await, house.begin("corp").await, house.begin("twin").await);
     house.will_vouch(&id_token(&mine, &json!({})));
@@ -310,7 +310,7 @@ async fn a_callback_belongs_to_the_browser_the_provider_and_the_time_it_was_begu
 }
 
 #[tokio::test]
-async fn what_the_provider_refuses_is_reported_and_uses_the_state_up() {
+async fn provider_error_is_reported_and_consumes_the_state() {
     let house = House::new().await;
     for (query, expected, words) in [
         ("error=access_denied&error_description=%3Cscript%3E", unauthorized(), "access_denied"),
@@ -353,7 +353,7 @@ async fn what_the_provider_refuses_is_reported_and_uses_the_state_up() {
 }
 
 #[tokio::test]
-async fn an_id_token_is_of_this_sign_in_and_this_client() {
+async fn id_token_must_match_the_sign_in_and_the_client() {
     let house = House::new().await;
     assert_eq!(house.sign_in(json!({})).await.status.as_u16(), 200);
     assert_eq!(house.sign_in(json!({"aud": ["terrane", "b"], "azp": "terrane"})).await.status.as_u16(), 200);
@@ -396,7 +396,7 @@ async fn an_id_token_is_of_this_sign_in_and_this_client() {
 }
 
 #[tokio::test]
-async fn user_info_adds_to_the_same_subject_or_stands_in() {
+async fn user_info_supplements_or_replaces_the_id_token() {
     // User info in addition to an ID token. The claims of the ID token take precedence.
     let endpoint = |settings: &mut ProviderSettings| settings.userinfo_endpoint = Some(settings.token_endpoint.clone());
     let house = House::with(endpoint).await;
@@ -449,7 +449,7 @@ async fn user_info_adds_to_the_same_subject_or_stands_in() {
 }
 
 #[tokio::test]
-async fn only_providers_of_the_configuration_are_there_and_nothing_redirects_elsewhere() {
+async fn unknown_providers_are_not_found_and_redirects_stay_local() {
     let house = House::new().await;
     for path in [
         "/api/v1/auth/oauth/unknown/login",
@@ -473,7 +473,7 @@ async fn only_providers_of_the_configuration_are_there_and_nothing_redirects_els
 }
 
 #[tokio::test]
-async fn what_happened_is_in_the_audit_log_without_secrets() {
+async fn events_are_audited_without_secrets() {
     let house = House::new().await;
     let answered = house.sign_in(json!({})).await;
     let pair = body(&answered);

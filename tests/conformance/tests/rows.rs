@@ -68,7 +68,7 @@ fn decimals_keep_their_digits_and_places() {
 }
 
 #[test]
-fn doubles_are_shortest_and_never_no_number() {
+fn doubles_are_shortest_and_non_finite_ones_are_null() {
     let doubles = vec![0.1, -0.0, 1.0, 1e21, 1e-7, f64::MAX, f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
     assert_eq!(
         plain(Float64Array::from(doubles)),
@@ -78,7 +78,7 @@ fn doubles_are_shortest_and_never_no_number() {
 }
 
 #[test]
-fn numbers_become_texts_where_asked() {
+fn numbers_become_strings_on_request() {
     let texts = |array: ArrayRef| cells(array, ColumnFormat::Plain, Numbers::Strings);
     assert_eq!(texts(Arc::new(Int64Array::from(vec![Some(1), None]))), "\"1\", null");
     assert_eq!(texts(Arc::new(Float64Array::from(vec![0.5, f64::NAN]))), "\"0.5\", null");
@@ -88,7 +88,7 @@ fn numbers_become_texts_where_asked() {
 }
 
 #[test]
-fn texts_are_escaped() {
+fn strings_are_escaped() {
     let odd = "q\" b\\ n\n r\r t\t c\u{1} d\u{7f} ü 🦀 \u{2028}";
     let expected = "\"q\\\" b\\\\ n\\n r\\r t\\t c\\u0001 d\u{7f} ü 🦀 \u{2028}\"";
     assert_eq!(plain(StringArray::from(vec![odd])), expected);
@@ -205,7 +205,7 @@ fn weeks_follow_iso_8601_at_the_years_ends() {
 }
 
 #[test]
-fn a_bucket_is_the_same_whatever_unit_it_is_stored_in() {
+fn bucket_is_the_same_whatever_unit_it_is_stored_in() {
     let at = micros("2024-05-06T07:08:09Z");
     let arrays: [ArrayRef; 4] = [
         Arc::new(TimestampSecondArray::from(vec![at / 1_000_000])),
@@ -227,7 +227,7 @@ fn a_bucket_is_the_same_whatever_unit_it_is_stored_in() {
 }
 
 #[test]
-fn the_repeated_hour_in_autumn_stays_two() {
+fn repeated_hour_in_autumn_has_two_buckets() {
     let hours = TimestampMicrosecondArray::from(vec![
         micros("2013-11-03T04:00:00Z"),
         micros("2013-11-03T05:00:00Z"),
@@ -271,7 +271,7 @@ fn times_without_granularity_are_iso_8601() {
 }
 
 #[test]
-fn what_no_calendar_holds_has_a_name() {
+fn infinite_times_are_written_as_words() {
     let ends = TimestampMicrosecondArray::from(vec![i64::MAX, i64::MIN]);
     assert_eq!(plain(ends), "\"infinity\", \"-infinity\"");
     assert_eq!(plain(Date32Array::from(vec![i32::MAX, i32::MIN])), "\"infinity\", \"-infinity\"");

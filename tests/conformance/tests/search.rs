@@ -233,7 +233,7 @@ async fn certified_members_come_first_and_terms_are_synonyms() {
 
 /// Hidden members must not affect a search: a caller finds the same in a project that lacks these members.
 #[tokio::test]
-async fn members_that_the_caller_may_not_see_change_nothing() {
+async fn hidden_members_do_not_affect_results() {
     let hidden = House::new(CUBES, METRICS, POLICIES).await;
     let absent = House::without_hidden_members().await;
     let texts = [
@@ -339,7 +339,7 @@ async fn questions_of_a_caller_do_not_depend_on_hidden_members() {
 }
 
 #[tokio::test]
-async fn graphql_answers_as_rest_does() {
+async fn graphql_results_equal_those_of_rest() {
     let house = House::new(CUBES, METRICS, POLICIES).await;
     let document = "{ search(query: \"pieces stock\", types: [MEASURE], limit: 5) \
                     { type name cube title matches { field text ranges } owners } \

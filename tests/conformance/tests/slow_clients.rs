@@ -42,7 +42,7 @@ async fn trickle(mut stream: TcpStream, bytes: &[u8]) -> String {
 }
 
 #[tokio::test]
-async fn a_head_that_comes_byte_by_byte_has_one_time_for_all_of_it() {
+async fn slow_head_has_one_total_time_limit() {
     let settings = ServeSettings { header_timeout: SHORT, ..ServeSettings::default() };
     let server = start(&World::default(), settings).await;
     let stream = send(server.address, b"GET /health/live HTTP/1.1\r\nhost: ").await;
@@ -61,7 +61,7 @@ async fn idle_connection_is_closed_after_its_timeout() {
 }
 
 #[tokio::test]
-async fn a_body_that_comes_byte_by_byte_has_one_time_for_all_of_it() {
+async fn slow_body_has_one_total_time_limit() {
     let world = World { body_timeout: Some(SHORT), ..World::default() };
     let server = start(&world, ServeSettings::default()).await;
     for framing in ["content-length: 1000\r\n\r\n", "transfer-encoding: chunked\r\n\r\n3e8\r\n"] {
@@ -72,7 +72,7 @@ async fn a_body_that_comes_byte_by_byte_has_one_time_for_all_of_it() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_too_large_is_refused_announced_or_not() {
+async fn oversized_body_is_rejected_with_or_without_a_length() {
     let server = start(&World::default(), ServeSettings::default()).await;
     let announced = send(server.address, format!("{HEAD}content-length: 262145\r\n\r\n").as_bytes()).await;
     let expected = format!("{HEAD}expect: 100-continue\r\ncontent-length: 262145\r\n\r\n");

@@ -28,7 +28,7 @@ async fn connection_is_reused_for_the_next_request() {
 }
 
 #[tokio::test]
-async fn a_port_in_use_is_reported() {
+async fn port_in_use_is_reported() {
     let server = start(&World::default(), ServeSettings::default()).await;
     let error = bind(server.address).await.unwrap_err();
     assert!(matches!(error, ServeError::PortInUse { address } if address == server.address), "{error}");
@@ -38,7 +38,7 @@ async fn a_port_in_use_is_reported() {
 }
 
 #[tokio::test]
-async fn a_head_that_does_not_end_loses_its_connection() {
+async fn unfinished_head_closes_the_connection() {
     let settings = ServeSettings { header_timeout: Duration::from_millis(100), ..ServeSettings::default() };
     let server = start(&World::default(), settings).await;
     for begun in [&b"GET / HTTP/1.1\r\nhost:"[..], b"", b"PRI * HTTP/2"] {
@@ -50,7 +50,7 @@ async fn a_head_that_does_not_end_loses_its_connection() {
 }
 
 #[tokio::test]
-async fn a_head_that_is_too_large_is_refused() {
+async fn oversized_head_is_rejected() {
     let server = start(&World::default(), ServeSettings::default()).await;
     let head = format!("GET / HTTP/1.1\r\nhost: x\r\nx: {}\r\n\r\n", "a".repeat(1_000_000));
     let mut stream = TcpStream::connect(server.address).await.unwrap();
@@ -121,7 +121,7 @@ async fn connections_that_wait_at_the_shutdown_are_answered() {
 }
 
 #[tokio::test]
-async fn the_shutdown_does_not_wait_for_ever() {
+async fn shutdown_is_bounded_in_time() {
     let settings = ServeSettings { shutdown_timeout: Duration::from_millis(50), ..ServeSettings::default() };
     let server = start(&World { warehouse: FakeBehavior::Hangs, ..World::default() }, settings).await;
     let _busy =

@@ -19,7 +19,7 @@ fn check(answered: &Answered, body: &str) {
 }
 
 #[tokio::test]
-async fn no_spoiled_body_is_a_fault() {
+async fn malformed_bodies_cause_no_server_error() {
     let edge = World::default().edge();
     let mut bodies: Vec<String> =
         case::all().into_iter().filter_map(|(_, case)| case.request.json).map(|j| j.to_string()).collect();
@@ -37,7 +37,7 @@ async fn no_spoiled_body_is_a_fault() {
 }
 
 #[tokio::test]
-async fn no_spoiled_address_is_a_fault() {
+async fn malformed_addresses_cause_no_server_error() {
     let edge = World::default().edge();
     let address = "/api/v1/query?query=%7B%22measures%22%3A%5B%22orders.count%22%5D%7D&limit=1";
     for at in 0..address.len() {

@@ -67,7 +67,7 @@ async fn arrow_reads_back_with_keys_and_labels() {
 }
 
 #[tokio::test]
-async fn no_rows_still_have_their_columns_in_arrow() {
+async fn empty_arrow_result_has_its_columns() {
     let mut world = world(0, FakeBehavior::Answers);
     world.columns.iter_mut().for_each(|column| column.values.clear());
     let answered = ask(&world.edge(), &asked("application/vnd.apache.arrow.stream", 100)).await;
@@ -77,7 +77,7 @@ async fn no_rows_still_have_their_columns_in_arrow() {
 }
 
 #[tokio::test]
-async fn what_breaks_in_the_middle_breaks_the_body_off() {
+async fn error_during_a_stream_aborts_the_body() {
     for accept in ["application/json", "text/csv", "application/vnd.apache.arrow.stream"] {
         for ends in [FakeBehavior::Refuses, FakeBehavior::TimesOut, FakeBehavior::Unavailable] {
             let edge = world(3, ends).edge();
@@ -89,14 +89,14 @@ async fn what_breaks_in_the_middle_breaks_the_body_off() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_takes_too_long_breaks_off() {
+async fn stream_over_its_time_limit_is_aborted() {
     let edge = world(3, FakeBehavior::Hangs).edge();
     let response = edge.call(Connection::default(), asked("text/csv", 20_000).request()).await;
     assert!(response.into_body().collect().await.is_err());
 }
 
 #[tokio::test]
-async fn a_reader_that_goes_away_gives_its_turn_back() {
+async fn disconnected_reader_returns_its_permit() {
     // The server runs one query at a time.
     let edge = World { is_busy: true, ..world(1_000, FakeBehavior::Answers) }.edge();
     for _ in 0..3 {

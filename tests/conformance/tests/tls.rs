@@ -97,7 +97,7 @@ async fn both_versions_are_spoken_and_browsers_get_strict_transport_security() {
 }
 
 #[tokio::test]
-async fn a_new_certificate_is_taken_and_connections_stay() {
+async fn new_certificate_is_loaded_without_closing_connections() {
     let files = Files::with(SERVER);
     let tls = files.read().unwrap();
     let address = start(tls.clone(), Duration::from_secs(20)).await;
@@ -137,7 +137,7 @@ async fn plain_http_is_reported_and_closed() {
 }
 
 #[tokio::test]
-async fn a_handshake_that_does_not_end_loses_its_connection() {
+async fn unfinished_handshake_closes_the_connection() {
     let address = start(Files::with(SERVER).read().unwrap(), Duration::from_millis(100)).await;
     for begun in [&b""[..], b"\x16\x03\x01\x02\x00\x01\x00"] {
         let mut stream = TcpStream::connect(address).await.unwrap();
@@ -152,7 +152,7 @@ async fn a_handshake_that_does_not_end_loses_its_connection() {
 }
 
 #[test]
-fn an_invalid_certificate_is_reported() {
+fn invalid_certificate_is_reported() {
     let said = |files: &Files| files.read().unwrap_err().to_string();
     for (pair, words) in [
         ([SERVER[0], RENEWED[1]], "cannot be used together"),

@@ -152,7 +152,7 @@ fn attribute(span: &Span, name: &str) -> Json {
 }
 
 #[tokio::test]
-async fn a_query_is_a_span_with_its_parts_below() {
+async fn query_span_contains_its_stages() {
     let (spans, _) = spans(world(), &[asked("/api/v1/query", count(), &[("traceparent", PARENT)])]).await;
     assert_eq!(spans.len(), 3);
     let request = named(&spans, "POST /api/v1/query");
@@ -181,7 +181,7 @@ async fn a_query_is_a_span_with_its_parts_below() {
 }
 
 #[tokio::test]
-async fn without_a_parent_each_request_is_a_trace_of_its_own() {
+async fn request_without_a_parent_starts_a_trace() {
     let plain = asked("/api/v1/query", count(), &[]);
     let wrong = asked("/api/v1/query", count(), &[("traceparent", "00-xyz")]);
     let (spans, _) = spans(world(), &[plain, wrong, asked("/no/such/route", None, &[])]).await;
@@ -213,7 +213,7 @@ async fn failure_belongs_to_the_span_that_failed() {
 }
 
 #[tokio::test]
-async fn nothing_secret_and_no_sql_is_in_the_bytes() {
+async fn exported_traces_contain_no_secrets_and_no_sql() {
     let carried = format!("Bearer {KEY}");
     let headers = [
         ("authorization", carried.as_str()),
@@ -237,7 +237,7 @@ async fn nothing_secret_and_no_sql_is_in_the_bytes() {
 }
 
 #[tokio::test]
-async fn the_callers_choice_decides_and_else_the_ratio() {
+async fn sampling_follows_the_caller_or_the_ratio() {
     let mut receiver = Receiver::start("200 OK").await;
     let collector = collector(&receiver.endpoint, 0.0);
     let edge = edge(&world(), &collector);
@@ -251,7 +251,7 @@ async fn the_callers_choice_decides_and_else_the_ratio() {
 }
 
 #[tokio::test]
-async fn a_collector_that_takes_nothing_costs_spans_alone() {
+async fn unavailable_collector_only_drops_spans() {
     // No server listens at this address.
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}", gone.local_addr().unwrap());

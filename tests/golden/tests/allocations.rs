@@ -28,7 +28,7 @@ fn allocated(model: &Model, profile: &DialectProfile, query: &SemanticQuery) -> 
 }
 
 #[test]
-fn a_hundred_times_the_model_takes_not_one_allocation_more() {
+fn allocations_do_not_grow_with_the_model() {
     let (small, large, profile) = (large_model(10), large_model(1_000), duckdb_profile());
     let queries = [
         ("one cube", over_time(3)),

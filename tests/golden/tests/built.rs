@@ -88,7 +88,7 @@ fn sql(model: &Model, cube: &str) -> String {
 }
 
 #[test]
-fn a_policy_on_a_table_reaches_whatever_is_made_of_it_built_or_not() {
+fn policy_on_a_table_applies_to_models_over_it() {
     let made_of_orders = [
         "by_last_part",
         "by_name",
@@ -111,7 +111,7 @@ fn a_policy_on_a_table_reaches_whatever_is_made_of_it_built_or_not() {
 }
 
 #[test]
-fn what_was_built_of_another_definition_may_hold_anything() {
+fn outdated_relations_are_closed() {
     let model = build("people", Built::default());
     assert_eq!(closed_and_filtered(&model), (Vec::new(), vec!["people"]));
     let model = build("people", outdated(&["analytics.gone"]));
@@ -129,7 +129,7 @@ fn what_was_built_of_another_definition_may_hold_anything() {
 }
 
 #[test]
-fn a_policy_on_a_model_reaches_its_relation_and_the_other_way_round() {
+fn policy_on_a_model_and_its_relation_apply_to_each_other() {
     // `joined` reads two tables. The policy does not protect them, but protects the relation that was built from them.
     let model = build("of_joined", Built::default());
     assert_eq!(closed_and_filtered(&model), (vec!["joined_by_name"], vec!["of_joined"]));
@@ -146,7 +146,7 @@ fn a_policy_on_a_model_reaches_its_relation_and_the_other_way_round() {
 }
 
 #[test]
-fn rows_are_read_where_they_were_built_and_filtered_there() {
+fn built_relations_are_read_and_filtered() {
     let model = build("over_model", current(&["clean"]));
     let text = sql(&model, "over_model");
     assert!(text.contains("\"analytics\".\"clean\"") && !text.contains("raw.orders"), "{text}");

@@ -6,7 +6,7 @@ use terrane_golden_tests::case::{cases, environment, models, read_caller, read_q
 use terrane_golden_tests::duckdb_profile;
 
 #[test]
-fn each_stage_makes_of_a_query_what_its_snapshot_says() {
+fn every_stage_matches_its_snapshot() {
     let (models, profile) = (models(), duckdb_profile());
     let cases = cases();
     assert!(cases.len() >= 360, "cases went missing");

@@ -18,19 +18,19 @@ fn cases(name: &str) -> Vec<String> {
 }
 
 #[test]
-fn operators_stand_in_the_contract_in_the_same_order() {
+fn operators_follow_the_order_of_the_contract() {
     let names: Vec<&str> = Op::ALL.iter().map(|op| op.name()).collect();
     assert_eq!(cases("op"), names);
 }
 
 #[test]
-fn granularities_stand_in_the_contract_in_the_same_order() {
+fn granularities_follow_the_order_of_the_contract() {
     let names: Vec<&str> = Granularity::ALL.iter().map(|granularity| granularity.as_str()).collect();
     assert_eq!(cases("granularity"), names);
 }
 
 #[test]
-fn types_stand_in_the_contract_in_the_same_order() {
+fn types_follow_the_order_of_the_contract() {
     let names = LogicalType::ALL.map(|ty| format!("{ty:?}").to_lowercase());
     let cases: Vec<String> = cases("logical-type").iter().map(|case| case.replace('-', "")).collect();
     assert_eq!(cases, names);

@@ -47,7 +47,7 @@ fn checks(model: &Model, profile: &DialectProfile) -> Vec<DataCheck> {
 }
 
 #[test]
-fn each_claim_has_a_statement_that_finds_what_contradicts_it() {
+fn each_claim_has_a_statement_that_finds_violations() {
     let model = model(CUBES, "{}");
     let mut text = String::new();
     for check in checks(&model, &duckdb_profile()) {
@@ -69,7 +69,7 @@ fn each_claim_has_a_statement_that_finds_what_contradicts_it() {
 }
 
 #[test]
-fn every_dialect_can_ask() {
+fn statements_compile_in_every_dialect() {
     let model = model(CUBES, "{}");
     let count = checks(&model, &duckdb_profile()).len();
     for profile in first_party_profiles() {

@@ -17,7 +17,7 @@ use terrane_golden_tests::case::{Case, cases, models, sql};
 use terrane_golden_tests::{first_party_profiles, raw};
 
 #[test]
-fn each_dialect_differs_from_duckdb_where_its_snapshot_says() {
+fn differences_from_duckdb_match_their_snapshots() {
     let (models, cases) = (models(), cases());
     let (profiles, base): (Vec<_>, Vec<_>) =
         first_party_profiles().into_iter().map(raw).partition(|profile| profile.name != "duckdb");

@@ -31,7 +31,7 @@ fn operators_resolve_to_the_most_particular_overload() {
 }
 
 #[test]
-fn every_granularity_truncates_and_the_fine_ones_keep_the_instant() {
+fn every_granularity_truncates_and_fine_ones_preserve_the_instant() {
     let profile = duckdb_profile();
     for granularity in Granularity::ALL {
         let time = profile.time(granularity);
@@ -43,7 +43,7 @@ fn every_granularity_truncates_and_the_fine_ones_keep_the_instant() {
 }
 
 #[test]
-fn names_are_quoted_only_where_they_need_it_and_never_end_early() {
+fn names_are_quoted_if_necessary_and_never_end_early() {
     let quoting = duckdb_profile().quoting;
     for (name, expected) in [
         ("orders", "orders"),

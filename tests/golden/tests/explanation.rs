@@ -68,7 +68,7 @@ fn reasons(explanation: &Explanation) -> Vec<(&str, &str, &PathReason)> {
 }
 
 #[test]
-fn each_join_says_why_it_is_this_one() {
+fn each_join_has_a_reason() {
     let explanation = explained(&["d.id"], Vec::new());
     // The other path leads through `c`, which the reason must not name because it is not public.
     let tie = PathReason::DeclaredFirst { others: Vec::new() };
@@ -80,7 +80,7 @@ fn each_join_says_why_it_is_this_one() {
 }
 
 #[test]
-fn the_warehouse_is_asked_with_the_same_values() {
+fn explain_statement_has_the_parameters_of_the_query() {
     let condition = Filter::Condition {
         member: "d.name".parse().unwrap(),
         operator: Operator::Equals,

@@ -16,7 +16,7 @@ fn every_profile_is_accepted() {
 }
 
 #[test]
-fn every_dialect_under_plugins_is_here() {
+fn every_dialect_plugin_is_tested() {
     let plugins = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins");
     let folders = std::fs::read_dir(plugins)
         .unwrap()
@@ -26,7 +26,7 @@ fn every_dialect_under_plugins_is_here() {
 }
 
 #[test]
-fn the_host_writes_texts_and_names_as_the_suite_does() {
+fn host_and_suite_quote_strings_and_names_equally() {
     let hostile =
         ["it's", "a\\", "\\'", "'; SELECT 1 --", "line\nline", "${x}", "order", "a`b", "a\"b", "CamelCase", "plain"];
     for profile in first_party_profiles() {

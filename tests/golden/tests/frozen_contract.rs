@@ -40,13 +40,13 @@ fn frozen() -> BTreeMap<String, String> {
 }
 
 #[test]
-fn no_frozen_file_of_the_contract_has_changed() {
+fn frozen_contract_files_are_unchanged() {
     let hint = "a released contract is never changed; wit/README.md says how it grows";
     assert_eq!(files(), frozen(), "{hint}");
 }
 
 #[test]
-fn every_package_has_the_version_that_is_frozen() {
+fn every_package_has_its_frozen_version() {
     for name in frozen().into_keys() {
         let text = fs::read_to_string(wit().join(&name)).expect("a file of the contract");
         let package = text.lines().find(|line| line.starts_with("package ")).expect("a package");

@@ -83,7 +83,7 @@ fn statements(
 }
 
 #[test]
-fn wherever_a_cube_is_read_its_rows_are_filtered() {
+fn rows_are_filtered_at_every_read_of_a_cube() {
     let (models, profile) = (models(), duckdb_profile());
     let mut guarded = 0;
     for (cube, member, table) in [
@@ -193,7 +193,7 @@ impl World {
 }
 
 #[test]
-fn an_alias_obeys_what_is_said_of_its_cube() {
+fn obligations_of_a_cube_apply_to_its_aliases() {
     let world = World::new();
     let query = json!({"measures": ["orders.count"], "dimensions": ["buyer.city"]});
     let sql = world.one(query.clone(), filtered("people", equal("city", text(MARKER)))).unwrap();
@@ -205,7 +205,7 @@ fn an_alias_obeys_what_is_said_of_its_cube() {
 }
 
 #[test]
-fn a_filter_over_a_dimension_that_reads_another_cube_joins_it_around_the_rows() {
+fn filter_over_another_cube_adds_a_join() {
     let world = World::new();
     let query = json!({"measures": ["orders.count"], "dimensions": ["orders.status"]});
     let sql = world.one(query, filtered("orders", equal("city", text(MARKER)))).unwrap();
@@ -214,7 +214,7 @@ fn a_filter_over_a_dimension_that_reads_another_cube_joins_it_around_the_rows() 
 }
 
 #[test]
-fn a_cube_over_the_same_table_is_closed_unless_the_hook_speaks_of_it() {
+fn cube_over_the_same_table_is_closed_unless_the_hook_names_it() {
     let world = World::new();
     for cube in ["same_orders", "big_orders"] {
         let query = json!({"measures": [format!("{cube}.count")]});
@@ -240,7 +240,7 @@ fn a_cube_over_the_same_table_is_closed_unless_the_hook_speaks_of_it() {
 }
 
 #[test]
-fn a_mask_covers_the_column_under_every_name() {
+fn mask_covers_the_column_under_every_name() {
     let world = World::new();
     let mask = || masked("orders", "status", HookMask::Hash);
     for query in [
@@ -263,7 +263,7 @@ fn a_mask_covers_the_column_under_every_name() {
 }
 
 #[test]
-fn each_mask_prints_what_the_contract_says() {
+fn masks_are_printed_as_the_contract_specifies() {
     let world = World::new();
     let by = |member: &str| json!({"measures": ["orders.count"], "dimensions": [format!("orders.{member}")]});
     let shown = |member: &str, mask| {
@@ -287,7 +287,7 @@ fn each_mask_prints_what_the_contract_says() {
 }
 
 #[test]
-fn a_truncated_time_is_not_grouped_finer() {
+fn truncated_time_is_not_grouped_finer() {
     let world = World::new();
     for (asked, mask, expected, absent) in
         [("day", Granularity::Year, "'year'", "'day'"), ("year", Granularity::Month, "'year'", "'month'")]
@@ -300,7 +300,7 @@ fn a_truncated_time_is_not_grouped_finer() {
 }
 
 #[test]
-fn of_several_hooks_the_strictest_holds() {
+fn strictest_hook_applies() {
     let world = World::new();
     let query = || json!({"measures": ["orders.count"], "dimensions": ["orders.status"], "limit": 50});
     let limited = |most| Obligations { max_rows: Some(most), ..Obligations::default() };
@@ -325,7 +325,7 @@ fn of_several_hooks_the_strictest_holds() {
 }
 
 #[test]
-fn what_a_hook_says_of_nothing_that_is_there_is_its_fault() {
+fn unknown_names_in_obligations_are_a_fault_of_the_hook() {
     let world = World::new();
     let query = || json!({"measures": ["orders.count"]});
     let is_null = |member: &str| test(member, TestOperator::IsNull, Vec::new());
@@ -344,7 +344,7 @@ fn what_a_hook_says_of_nothing_that_is_there_is_its_fault() {
 }
 
 #[test]
-fn values_have_the_type_of_what_they_are_compared_with() {
+fn values_have_the_type_of_the_compared_member() {
     let world = World::new();
     let fault = |member: &str, operator, values| {
         world.fault(json!({"measures": ["orders.count"]}), filtered("orders", test(member, operator, values)))
@@ -398,7 +398,7 @@ fn conditions_are_two_valued_and_typed() {
 }
 
 #[test]
-fn facts_tell_what_a_query_uses() {
+fn facts_list_the_members_of_a_query() {
     let world = World::new();
     let query = json!({
         "measures": ["orders.count"], "dimensions": ["orders.status", "buyer.city"],
@@ -430,7 +430,7 @@ fn facts_tell_what_a_query_uses() {
 }
 
 #[test]
-fn a_time_is_bounded_where_it_has_a_start() {
+fn time_range_with_a_start_is_bounded() {
     let world = World::new();
     let open = |extra: serde_json::Value| {
         let mut query = json!({"measures": ["orders.count"]});
@@ -450,7 +450,7 @@ fn a_time_is_bounded_where_it_has_a_start() {
 }
 
 #[test]
-fn a_query_with_a_query_of_its_own_may_read_everything() {
+fn query_with_a_subquery_may_read_every_table() {
     let world = World::new();
     let query = json!({"measures": ["orders.count"], "dimensions": ["orders.rank"]});
     let read = read_query(&query).unwrap();
@@ -465,7 +465,7 @@ fn a_query_with_a_query_of_its_own_may_read_everything() {
 }
 
 #[test]
-fn a_dropped_member_does_not_make_way_for_a_metric_of_its_name() {
+fn dropped_member_is_not_replaced_by_an_equally_named_metric() {
     let world = World::new();
     let query = || json!({"cube": "orders", "metrics": ["states"]});
     let sql = world.sql(query(), &[]).unwrap();
@@ -477,7 +477,7 @@ fn a_dropped_member_does_not_make_way_for_a_metric_of_its_name() {
 }
 
 #[test]
-fn a_column_is_reported_under_the_names_of_other_cubes_over_its_table() {
+fn column_is_reported_under_the_names_of_other_cubes_over_its_table() {
     let world = World::new();
     let reported = |query: serde_json::Value, member: &str| {
         let query = read_query(&query).unwrap();
@@ -495,7 +495,7 @@ fn a_column_is_reported_under_the_names_of_other_cubes_over_its_table() {
 }
 
 #[test]
-fn a_member_that_only_another_cube_of_the_table_lacks_is_no_fault() {
+fn obligation_may_name_members_that_a_sibling_cube_lacks() {
     let world = World::new();
     // A hook that treats all cubes alike names members that some cubes lack.
     let all = || {
@@ -511,7 +511,7 @@ fn a_member_that_only_another_cube_of_the_table_lacks_is_no_fault() {
 }
 
 #[test]
-fn who_may_see_no_row_sees_no_total() {
+fn zero_row_limit_hides_totals() {
     let world = World::new();
     let query = read_query(&json!({"measures": ["orders.count"]})).unwrap();
     let totals = |max_rows| {
@@ -522,7 +522,7 @@ fn who_may_see_no_row_sees_no_total() {
 }
 
 #[test]
-fn written_out_statements_are_filtered_too() {
+fn inlined_statements_are_filtered() {
     let world = World::new();
     let query = read_query(&json!({"measures": ["orders.count"]})).unwrap();
     let inspection = inspect(&world.model, &query, &world.caller, &environment()).unwrap();

@@ -31,7 +31,7 @@ fn value(text: &str) -> ProfileFault {
 type Spoil = Box<dyn FnOnce(&mut RawProfile)>;
 
 #[test]
-fn one_fault_is_reported_with_its_place_and_nothing_else_is() {
+fn single_profile_fault_is_reported_with_its_place() {
     use ProfileFault::{Duplicate, Missing, Template, TooLong, TooMany};
     let cases: Vec<(Spoil, &str, ProfileFault)> = vec![
         // Operators.
@@ -199,7 +199,7 @@ fn brackets_are_either_quotes_or_syntax() {
 }
 
 #[test]
-fn what_other_warehouses_need_passes() {
+fn valid_profiles_of_other_warehouses_are_accepted() {
     let mut raw = duckdb_raw_profile();
     raw.name = "other-1".to_owned();
     raw.placeholders = PlaceholderStyle::None;

@@ -75,7 +75,7 @@ fn each_case(mut check: impl FnMut(&Json, &str, &str, KnownColumns)) {
 }
 
 #[test]
-fn columns_are_made_of_what_a_person_says() {
+fn column_origins_equal_those_of_the_case_files() {
     let mut wrong = Vec::new();
     each_case(|case, sql, dialect, known| {
         let made = columns_of(sql, dialect, &known);
@@ -98,7 +98,7 @@ fn columns_are_made_of_what_a_person_says() {
 /// Compares a model in a project with the same SQL outside a project: the origins of its columns and rows, and the
 /// reasons for unresolved origins.
 #[test]
-fn a_model_in_a_project_is_what_its_text_is() {
+fn model_and_its_sql_have_equal_lineage() {
     let mut wrong = Vec::new();
     each_case(|case, sql, dialect, known| {
         let text = columns_of(sql, dialect, &known);
@@ -157,7 +157,7 @@ fn a_model_in_a_project_is_what_its_text_is() {
 /// Analyzes deep queries on the stack of a test's thread. Each must be analyzed or reported as too large, without a
 /// stack overflow.
 #[test]
-fn no_text_is_too_deep() {
+fn deep_queries_do_not_overflow_the_stack() {
     for dialect in ["duckdb", "postgres", "bigquery"] {
         for length in [30, 100, 1_000, 1_900, 20_000] {
             let chains = [
@@ -187,7 +187,7 @@ fn nested_ctes(length: usize) -> String {
 }
 
 #[test]
-fn columns_that_double_are_too_many_and_not_too_much() {
+fn exponential_columns_are_reported_as_too_large() {
     let mut sql = String::from("WITH c0 AS (SELECT 1 AS a, 2 AS b)");
     for at in 1..60 {
         sql.push_str(&format!(", c{at} AS (SELECT x.*, y.* FROM c{b} x, c{b} y)", b = at - 1));
@@ -259,7 +259,7 @@ fn ids(lineage: &Lineage, reached: &[Reached]) -> Vec<String> {
 }
 
 #[test]
-fn a_column_of_a_source_reaches_metrics() {
+fn source_column_is_upstream_of_metrics() {
     let (definitions, model, diagnostics) = project(SHOP);
     assert!(!diagnostics.iter().any(Diagnostic::is_error), "{diagnostics:?}");
     let lineage = Lineage::build(&definitions, &model, &KnownColumns::declared(&definitions));
@@ -306,7 +306,7 @@ fn a_column_of_a_source_reaches_metrics() {
 }
 
 #[test]
-fn a_denied_member_and_its_columns_are_not_there() {
+fn denied_member_and_its_columns_are_absent() {
     let (definitions, model, _) = project(SHOP);
     let lineage = Lineage::build(&definitions, &model, &KnownColumns::declared(&definitions));
     let guest = SecurityContext { roles: vec!["guest".into()], ..SecurityContext::default() };
@@ -326,7 +326,7 @@ fn a_denied_member_and_its_columns_are_not_there() {
 }
 
 #[test]
-fn everything_stands_behind_what_it_needs() {
+fn dependencies_precede_dependents() {
     let (definitions, model, diagnostics) = project(SHOP);
     let graph = DependencyGraph::build(&definitions, &model, &diagnostics);
     let order: Vec<&str> = graph.execution_order().map(|node| &*node.unique_id).collect();
@@ -355,7 +355,7 @@ fn everything_stands_behind_what_it_needs() {
 }
 
 #[test]
-fn circles_come_last_with_their_path() {
+fn cycles_come_last_with_their_path() {
     let (definitions, model, diagnostics) = project(&[
         ("models/a.sql", "SELECT * FROM {{ ref('b') }}"),
         ("models/b.sql", "SELECT * FROM {{ ref('a') }}"),

@@ -151,7 +151,7 @@ fn times_that_are_stored_as_strings_are_profiled_as_times() {
 }
 
 #[test]
-fn every_dialect_can_ask() {
+fn statements_compile_in_every_dialect() {
     let model = model(CUBES, TYPES);
     let mut interpolating = 0;
     for profile in first_party_profiles() {
@@ -166,7 +166,7 @@ fn every_dialect_can_ask() {
 }
 
 #[test]
-fn rows_are_those_that_the_caller_sees() {
+fn profile_reads_only_rows_visible_to_the_caller() {
     let (model, profile) = (model(CUBES, TYPES), duckdb_profile());
     let seller = json!({"roles": ["seller"], "attributes": {"region": "north"}});
     for (name, query) in all(&profile) {
@@ -176,7 +176,7 @@ fn rows_are_those_that_the_caller_sees() {
 }
 
 #[test]
-fn columns_that_the_caller_may_not_read_as_they_are_stored_are_neither_offered_nor_answered() {
+fn masked_columns_are_neither_offered_nor_profiled() {
     let (model, profile) = (model(CUBES, TYPES), duckdb_profile());
     assert_eq!(offered(&model, &json!({})), ["id", "status", "shouted", "region", "amount", "created_at", "revenue"]);
     let clerk = json!({"roles": ["clerk"]});
@@ -298,7 +298,7 @@ fn all_statements_of_a_sample_read_the_same_rows() {
 }
 
 #[test]
-fn a_cube_without_a_key_or_strata_has_no_sample() {
+fn cube_without_a_key_or_strata_has_no_sample() {
     let (model, profile) = (model(UNSAMPLED, UNSAMPLED_TYPES), duckdb_profile());
     let clerk = read_caller(&json!({"roles": ["clerk"]}));
     let authorized = Authorized::without_hooks(&model, &clerk);

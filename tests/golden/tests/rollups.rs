@@ -135,7 +135,7 @@ impl Case {
 }
 
 #[test]
-fn pre_aggregations_serve_facts_as_the_snapshots_say() {
+fn pre_aggregated_statements_match_the_snapshots() {
     let model = model(PROJECT, TYPES);
     for case in cases() {
         let made: Vec<String> = profiles(&case.dialects)
@@ -185,7 +185,7 @@ fn every_reason_has_a_case() {
 }
 
 #[test]
-fn misses_are_sorted_by_how_near_they_are() {
+fn misses_are_sorted_by_closeness() {
     let model = model(PROJECT, TYPES);
     let profile = &profiles(&[])[0];
     for case in cases() {
@@ -227,7 +227,7 @@ impl Numbers {
 /// A query tries pre-aggregations in the order of their estimated costs and stops at the first that serves it. An
 /// explanation compares all of them.
 #[test]
-fn a_query_reads_the_tables_that_its_explanation_shows() {
+fn query_reads_the_tables_of_its_explanation() {
     let model = model(PROJECT, TYPES);
     let profile = &profiles(&[])[0];
     let mut numbers = Numbers(7);

@@ -52,7 +52,7 @@ const AREAS: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn every_text_is_listed() {
+fn every_message_is_listed() {
     assert_current(lists());
 }
 

@@ -292,7 +292,7 @@ fn evaluate(evaluation: &Evaluation<'_>, settings: &Settings) -> Option<Answer> 
     })
 }
 
-/// Leaves the result of a query open if its axis mixes instants and local times in steps shorter than a day.
+/// Marks the result of a query as undefined if its axis mixes instants and local times in steps shorter than a day.
 fn note_mixed_times(evaluation: &Evaluation<'_>, facts: &[String], groups: &[Group]) {
     let axes: Vec<_> =
         facts.iter().filter_map(|fact| evaluation.axis_of(fact, evaluation.primary_time(fact)?)).collect();

@@ -15,7 +15,7 @@ fn wanted(cases: usize, report: DataReport) -> Run {
 }
 
 #[test]
-fn a_thousand_queries_are_answered_as_the_oracle_says() {
+fn results_of_a_thousand_queries_equal_the_oracle() {
     println!("seed {SEED}");
     let report = run(&wanted(QUERIES, DataReport::Sent), |_| {}).unwrap();
     for case in &report.differences {

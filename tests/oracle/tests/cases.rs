@@ -12,7 +12,7 @@ use terrane_oracle_tests::case::{Case, flaw_named, settings};
 use terrane_oracle_tests::product::Product;
 
 #[test]
-fn what_differed_once_agrees() {
+fn fixed_differences_do_not_reappear() {
     let product = Product::start(settings()).unwrap();
     for (path, case) in cases("cases") {
         if let Some(about) = case.difference(&product).unwrap() {
@@ -39,7 +39,7 @@ fn cases_of_planted_flaws_differ_with_them() {
 }
 
 #[test]
-fn what_is_known_to_differ_still_does() {
+fn known_differences_still_differ() {
     let product = Product::start(settings()).unwrap();
     for (path, case) in cases("cases/open") {
         let differs = case.difference(&product).unwrap().is_some();

@@ -107,7 +107,7 @@ fn is_resolved(columns: &QueryColumns) -> bool {
 }
 
 #[test]
-fn what_duckdb_scans_is_what_the_lineage_of_a_text_names() {
+fn lineage_of_sql_names_the_columns_that_duckdb_scans() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../golden/cases/lineage");
     let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
@@ -233,7 +233,7 @@ const SEED: u64 = 20_261_122;
 const WORLDS: u64 = 25;
 
 #[test]
-fn what_compiled_queries_scan_is_upstream_of_what_they_name() {
+fn compiled_queries_scan_only_upstream_columns() {
     println!("seed {SEED}");
     let product = Product::start_with(settings(), None, Vec::new()).unwrap();
     let features = Features { mask_policies: false, hostile_names: false, ..Features::default() };
@@ -270,7 +270,7 @@ fn what_compiled_queries_scan_is_upstream_of_what_they_name() {
 
 /// Tests the measures of each cube by each dimension that they reach, and each metric alone.
 #[test]
-fn what_the_example_s_queries_scan_is_upstream_of_what_they_name() {
+fn example_queries_scan_only_upstream_columns() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/flights");
     let tables = ["flights", "airlines", "airports", "planes", "weather"].into_iter().map(|table| {
         format!("CREATE TABLE raw.{table} AS SELECT * FROM read_parquet('data/{table}.parquet') LIMIT 10")

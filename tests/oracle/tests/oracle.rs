@@ -70,7 +70,7 @@ fn row(cells: &[&str]) -> Vec<Option<String>> {
 }
 
 #[test]
-fn the_table_that_peers_fail() {
+fn measures_of_two_facts_do_not_multiply() {
     let found = rows(json!({"measures": ["orders.revenue", "customers.credit"], "dimensions": ["customers.region"],
         "order_by": [{"field": "customers.region"}]}));
     let wanted = [["APAC", "null", "500"], ["EU", "5", "70"], ["US", "30", "150"], ["null", "27", "30"]];
@@ -79,7 +79,7 @@ fn the_table_that_peers_fail() {
 }
 
 #[test]
-fn a_customer_counts_once_in_each_status_and_not_at_all_where_none_passes() {
+fn customer_is_counted_once_per_matching_status() {
     let by_status = json!({"measures": ["customers.count", "customers.credit"], "dimensions": ["orders.status"],
         "order_by": [{"field": "orders.status"}]});
     let wanted = [["open", "2", "130"], ["paid", "2", "170"], ["null", "2", "550"]];
@@ -90,7 +90,7 @@ fn a_customer_counts_once_in_each_status_and_not_at_all_where_none_passes() {
 }
 
 #[test]
-fn a_dimension_out_of_reach_is_refused() {
+fn unreachable_dimension_is_rejected() {
     let mut world = shop();
     world.cubes[0].joins.clear();
     let query = read(&json!({"measures": ["customers.count"], "dimensions": ["orders.status"]})).unwrap();
@@ -138,7 +138,7 @@ fn clinic() -> World {
 }
 
 #[test]
-fn two_facts_share_one_axis_of_time() {
+fn facts_of_two_cubes_share_one_time_axis() {
     let query = json!({"measures": ["visits.count", "letters.count"], "dimensions": ["metric_time.month"],
         "filters": [{"member": "metric_time", "operator": "gte", "value": "2024-02"}]});
     let wanted = [["2024-02", "2", "1"], ["2024-03", "1", "0"], ["2024-05", "0", "1"]];
@@ -146,7 +146,7 @@ fn two_facts_share_one_axis_of_time() {
 }
 
 #[test]
-fn a_range_is_compared_with_the_same_months_of_the_year_before() {
+fn comparison_aligns_months_of_the_previous_year() {
     let query = json!({"measures": ["visits.fees"], "compare_range": {"shift": "1 year"}, "time_dimensions":
         [{"dimension": "visits.at", "granularity": "month", "date_range": ["2024-01-01", "2024-02-29"]}]});
     let wanted = [["2024-01", "1", "null"], ["2024-02", "6", "16"]];
@@ -159,7 +159,7 @@ fn a_range_is_compared_with_the_same_months_of_the_year_before() {
 }
 
 #[test]
-fn history_counts_from_the_first_step_of_the_range_on() {
+fn running_totals_include_history_before_the_range() {
     let query = json!({"measures": ["visits.ever", "visits.count"], "dimensions": ["visits.patient"], "time_dimensions":
         [{"dimension": "visits.at", "granularity": "month", "date_range": ["2024-02-01", "2024-03-31"]}]});
     let wanted = [
@@ -172,7 +172,7 @@ fn history_counts_from_the_first_step_of_the_range_on() {
 }
 
 #[test]
-fn a_mask_shows_a_member_and_closes_what_else_reads_its_column() {
+fn mask_replaces_a_member_and_closes_others_over_its_column() {
     let mut world = clinic();
     world.mask_policies = serde_json::from_value(json!([
         {"cube": "visits", "masks": [["patient", "Partial"]], "deny": ["fees"]},
@@ -202,7 +202,7 @@ fn a_mask_shows_a_member_and_closes_what_else_reads_its_column() {
 }
 
 #[test]
-fn a_window_reaches_beyond_the_range_and_ends_before_its_end() {
+fn window_reads_rows_before_the_range() {
     let by = |granularity: &str, range: [&str; 2]| json!([{"dimension": "visits.at", "granularity": granularity, "date_range": range}]);
     // The 28 days before March 1 begin on February 2, and the 28 days before April 1 on March 4.
     let query = json!({"measures": ["visits.fees_28_days"], "dimensions": ["visits.patient"],
@@ -223,7 +223,7 @@ fn a_window_reaches_beyond_the_range_and_ends_before_its_end() {
 }
 
 #[test]
-fn without_a_range_windows_end_with_the_last_visit() {
+fn windows_without_a_range_end_with_the_last_visit() {
     let query = json!({"measures": ["visits.fees_28_days"], "dimensions": ["visits.patient", "visits.at.quarter"]});
     let wanted = [
         ["Ann", "2023-Q1", "null"],

@@ -149,14 +149,14 @@ mod tests {
     }
 
     #[test]
-    fn links_that_lead_somewhere_are_fine() {
+    fn valid_links_have_no_finding() {
         let fine = "[a](b.md) [a](./b.md#part-one-x) [a](#part-one-x-1) [f](../src) [`m::Thing`](src/c.rs) \
                     [`src/c.rs`](src/c.rs) [h](https://x.test/y)";
         assert_eq!(faults(fine), [""; 0]);
     }
 
     #[test]
-    fn links_that_lead_nowhere_are_found() {
+    fn broken_links_are_found() {
         assert_eq!(faults("[a](gone.md)"), ["docs/gone.md does not exist"]);
         assert_eq!(faults("[`Other`](src/c.rs)"), ["docs/src/c.rs does not contain `Other`"]);
         assert!(faults("[a](b.md#part-two)")[0].starts_with("docs/b.md has the headings"));

@@ -6,7 +6,6 @@
 
 use crate::tokens::{Located, Token, scan, without_tests};
 
-/// An event of the log.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LogEvent {
     /// The name. If the name is computed, the expression in parentheses.

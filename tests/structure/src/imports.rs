@@ -374,14 +374,14 @@ mod tests {
     }
 
     #[test]
-    fn a_removed_import_opens_the_cycle() {
+    fn removed_import_opens_the_cycle() {
         let mut graph = graph(&[("lib.rs", ""), ("a.rs", "use crate::b::B;"), ("b.rs", "use super::a::A;")]);
         graph.remove("src/b.rs", "src/a.rs");
         assert!(graph.cycles().is_empty());
     }
 
     #[test]
-    fn a_path_in_the_code_is_an_import() {
+    fn path_in_the_code_is_an_import() {
         let graph = graph(&[
             ("lib.rs", ""),
             ("a.rs", "use crate::b;\nfn f() { b::g(); }"),
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_and_its_folder_are_one_unit() {
+    fn module_and_its_folder_are_one_unit() {
         let graph = graph(&[("lib.rs", ""), ("a.rs", "mod b; use b::B; pub struct A;"), ("a/b.rs", "use super::A;")]);
         assert!(graph.imports().is_empty());
     }

@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn other_openings_and_later_lines_are_fine() {
+    fn other_openings_and_later_lines_have_no_finding() {
         assert_eq!(
             found("/// Returns it.\n/// What is more, it ends.\nfn f() {}\n/// Offers.\n/// Somewhere.\n// What"),
             [""; 0]
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_above_or_below_the_budget_is_a_difference() {
+    fn count_above_or_below_the_budget_is_a_difference() {
         let counted = budget("a 2 3\nb 0 0\nnew 1 0").unwrap();
         let differences = differences(&budget("# crate openings terms\na 1 4\nb 0 0\ngone 0 0").unwrap(), &counted);
         assert_eq!(

@@ -10,5 +10,6 @@ pub mod language;
 pub mod messages;
 pub mod report;
 pub mod sources;
+pub mod test_names;
 pub mod texts;
 pub mod tokens;

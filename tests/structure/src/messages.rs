@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_in_a_message_is_found() {
+    fn search_in_a_message_is_found() {
         assert_eq!(patterns("if error.message.contains(\"x\") {}"), ["1: message.contains"]);
         assert_eq!(patterns("error.message().starts_with(\"x\")"), ["1: message.starts_with"]);
         assert_eq!(patterns("error\n  .to_string()\n  .find(\"x\")"), ["2: to_string.find"]);
@@ -80,13 +80,13 @@ mod tests {
     }
 
     #[test]
-    fn a_comparison_with_a_literal_is_found() {
+    fn comparison_with_a_literal_is_found() {
         assert_eq!(patterns("if message == \"x\" {}\nif a.hint != \"y\" {}"), ["1: message ==", "2: hint =="]);
         assert!(patterns("if message == other {}").is_empty());
     }
 
     #[test]
-    fn tests_comments_and_other_uses_are_fine() {
+    fn tests_comments_and_other_uses_have_no_finding() {
         assert!(patterns("// message.contains(x)\nprint(error.message);\nmessage.push_str(\"x\");").is_empty());
         assert!(patterns("#[cfg(test)]\nmod tests { fn f() { e.to_string().contains(\"x\"); } }").is_empty());
         assert!(patterns("messages.contains(\"x\"); message_ids.contains(&1);").is_empty());

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_are_passed_over_and_lifetimes_are_words() {
+    fn character_literals_are_skipped_and_lifetimes_are_words() {
         assert_eq!(tokens(r"'a' '\'' '\\' '\u{1F600}' '\n' 'ü' b'x'"), [Token::Word("b")]);
         assert_eq!(tokens("&'a str"), [Token::Symbol('&'), Token::Word("a"), Token::Word("str")]);
         assert_eq!(tokens("'\"' \"text\""), [Token::Text("text")]);
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn literals_without_an_end_reach_to_the_end() {
+    fn unterminated_literals_extend_to_the_end() {
         assert_eq!(tokens("\"open"), [Token::Text("open")]);
         assert_eq!(tokens("r#\"open\""), [Token::Text("open\"")]);
         assert_eq!(tokens("/* open"), [Token::Comment(" open")]);
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_module_in_a_file_of_its_own_is_removed() {
+    fn test_module_in_a_file_of_its_own_is_removed() {
         let scanned = scan("#[cfg(test)]\nmod tests;\nfn a() {}");
         assert_eq!(without_tests(&scanned).len(), 6);
     }

@@ -10,7 +10,7 @@ use terrane_structure_tests::documents::{fault, links};
 use terrane_structure_tests::sources::{assert_none, read, root, shown};
 
 #[test]
-fn every_link_leads_somewhere() {
+fn every_link_has_a_target() {
     let documents = documents(&root());
     assert!(documents.len() > 10, "documents are found");
     let mut faults = Vec::new();
@@ -35,7 +35,7 @@ const MAX_PARAGRAPH_CHARS: usize = 600;
 const OVERVIEW: &str = "runtime/ARCHITECTURE.md";
 
 #[test]
-fn the_architecture_is_short_and_links_to_every_page() {
+fn architecture_is_short_and_links_to_every_page() {
     let overview = read(&root().join(OVERVIEW));
     let pages = documents(&root().join("runtime/architecture"));
     let mut faults = long_paragraphs(OVERVIEW, &overview);
@@ -66,7 +66,7 @@ fn long_paragraphs(name: &str, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_long_paragraph_is_found() {
+fn long_paragraph_is_found() {
     let text = format!("short\n{}\n| {} |\n", "x".repeat(601), "y".repeat(700));
     assert_eq!(long_paragraphs("a.md", &text), ["a.md:2: a paragraph of 601 characters"]);
 }

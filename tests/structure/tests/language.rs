@@ -8,7 +8,7 @@ use terrane_structure_tests::report::{self, BUDGET, CLEAN};
 use terrane_structure_tests::sources::{assert_none, list, read, root};
 
 #[test]
-fn every_crate_keeps_to_its_budget() {
+fn every_crate_is_within_its_budget() {
     let budget = budget(&read(&root().join(BUDGET))).unwrap_or_else(|error| panic!("{BUDGET}: {error}"));
     assert_none(&differences(&budget, &report::counts(&report::all())));
 }
@@ -31,7 +31,7 @@ fn is_below(finding: &str, path: &str) -> bool {
 }
 
 #[test]
-fn a_folder_does_not_stand_for_its_neighbor() {
+fn folder_name_does_not_match_a_longer_name() {
     assert!(is_below("tests/structure/src/lib.rs:1: found", "tests/structure"));
     assert!(is_below("tests/structure/src/lib.rs:1: found", "tests/structure/src/lib.rs"));
     assert!(!is_below("tests/structures/src/lib.rs:1: found", "tests/structure"));

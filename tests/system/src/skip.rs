@@ -21,7 +21,7 @@ mod tests {
     use super::is_ci;
 
     #[test]
-    fn ci_is_on_with_any_value_but_false() {
+    fn ci_is_enabled_by_any_value_except_false() {
         assert_eq!(["true", "1", "yes"].map(|value| is_ci(Some(value))), [true; 3]);
         assert_eq!([None, Some(""), Some("0"), Some("false")].map(is_ci), [false; 4]);
     }

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_ready_replica_all_are_tried() {
+    fn all_replicas_are_tried_if_none_is_ready() {
         let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
         let unready = serve("503 Service Unavailable");
         let balancer = Balancer::start(&[closed, unready]).unwrap();

@@ -1,8 +1,8 @@
 //! An HTTP/1.1 client with connections that stay open, for the load.
 //!
-//! In: a port, a key, requests. Out: status and body. A request on a reused connection that was closed before the first
-//! byte of a response is sent again on a new connection, as RFC 9112, section 9.3.1, lets clients do for requests that
-//! change nothing or carry an idempotency key. Not here: retries of anything else, TLS.
+//! In: a port, a key, requests. Out: status and body. If a reused connection closes before the first byte of the
+//! response, the client sends an idempotent request again on a new connection (RFC 9112, section 9.3.1). Not here:
+//! retries of anything else, TLS.
 
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -208,7 +208,7 @@ mod tests {
     const CUT: &str = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n1";
 
     #[test]
-    fn a_closed_connection_is_replaced_once() {
+    fn closed_connection_is_replaced_once() {
         let mut client = Client::new(serve(vec![vec![ONE, ONE], vec![ONE]]), "", Reuse::Always);
         for _ in 0..3 {
             assert_eq!(client.get("/").unwrap().body, "1");
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn an_incomplete_answer_is_an_error() {
+    fn incomplete_answer_is_an_error() {
         let mut client = Client::new(serve(vec![vec![ONE, CUT], vec![ONE]]), "", Reuse::Always);
         assert_eq!(client.get("/").unwrap().status, 200);
         assert!(client.get("/").is_err());

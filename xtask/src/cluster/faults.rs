@@ -151,8 +151,8 @@ fn invalidate(cluster: &mut Cluster<'_>) -> Result<Fault> {
     Ok(fault.end())
 }
 
-/// Sends requests to all replicas until each meets a condition. Returns the time of the last request that did not meet
-/// it, which counts from its start, or `None` if a replica does not meet the condition within three times the limit.
+/// Sends requests to all replicas until each meets a condition. Returns the start time of the last request that did not
+/// meet it, or `None` if a replica does not meet the condition within three times the limit.
 fn reach_all(
     cluster: &Cluster<'_>,
     limit: Duration,
@@ -178,7 +178,7 @@ fn reach_all(
     Ok(None)
 }
 
-/// Adds the time of the last request that a replica answered as before the event.
+/// Reports how long replicas answered as before the event, and requires that this was within the limit.
 fn conclude(fault: &mut Fault, event: &str, last: Option<Duration>, limit: Duration) {
     let seen = match last {
         Some(last) => format!("{event} was sent {:.2} s after it", last.as_secs_f64()),

@@ -75,7 +75,7 @@ impl<'a> Load<'a> {
         self.samples.lock().map_or(0, |samples| samples.len())
     }
 
-    /// Sends requests until the load is over.
+    /// Sends requests until the load test ends.
     pub(super) fn run_client(&self, number: u64) {
         let reuse = if number.is_multiple_of(2) { Reuse::Always } else { Reuse::Never };
         let mut client = Client::new(self.port, self.key, reuse);

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_notices_of_this_workspace_contain_crates_and_libraries() {
+    fn notices_of_this_workspace_contain_crates_and_libraries() {
         let text = text(&Context::discover().unwrap()).unwrap();
         for expected in
             ["libduckdb 1.", "\naxum 0.", "\nwasmtime 48.", "\nwit-bindgen 0.", "Apache License", "Stichting DuckDB"]
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn an_equal_text_is_written_once() {
+    fn equal_text_is_written_once() {
         let owners = BTreeSet::from(["a 1".to_owned(), "b 2".to_owned()]);
         let text = format("a 1: MIT\nb 2: MIT\n", &["c 3"], &BTreeMap::from([("The license".to_owned(), owners)]));
         assert_eq!(text.matches("The license").count(), 1);

@@ -94,14 +94,14 @@ mod tests {
     }
 
     #[test]
-    fn links_that_lead_somewhere_are_fine() {
+    fn valid_links_have_no_finding() {
         let page = "<a href=\"sub/other.html#title\" id=\"here\"></a><a href=\"#here\"></a><a href=\"sub/code.rs\"></a>\
                     <a href=\"https://x.test/gone\"></a><script>x = '<a href=\"gone.html\">'</script><img src=\"sub/code.rs\">";
         assert_eq!(site(page), [""; 0]);
     }
 
     #[test]
-    fn links_that_lead_nowhere_are_found() {
+    fn broken_links_are_found() {
         for link in ["gone.html", "sub", "#gone", "sub/other.html#gone", "sub/code.rs#line"] {
             assert_eq!(site(&format!("<a href=\"{link}\"></a>")), [format!("index.html: {link}")]);
         }

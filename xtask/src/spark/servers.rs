@@ -1,7 +1,7 @@
 //! The servers of a Spark cluster: one master, two workers with an executor of two cores each, and a Connect server.
 //!
-//! In: the Python environment with Spark, and a folder. Out: running servers on free ports. They end with their value,
-//! and on Linux also with this process, however it ends. Deliberately absent: statements.
+//! In: the Python environment with Spark, and a folder. Out: running servers on free ports. They are stopped when their
+//! value is dropped, and on Linux also when this process ends for any reason. Deliberately absent: statements.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpStream};

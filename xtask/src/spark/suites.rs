@@ -86,7 +86,7 @@ impl<'c> Suites<'c> {
 
     /// Runs the queries that every engine answers as DuckDB does.
     pub(super) fn queries(&self, url: &str) -> Result<Line> {
-        let arguments = ["--workspace", "--test", "system", "--", "spark_answers_as_duckdb_does", "--nocapture"];
+        let arguments = ["--workspace", "--test", "system", "--", "spark_results_equal_those_of_duckdb", "--nocapture"];
         self.tests("queries of the engines", &arguments, url)
     }
 

@@ -191,12 +191,12 @@ mod tests {
     }
 
     #[test]
-    fn a_disabled_source_is_ignored() {
+    fn disabled_source_is_ignored() {
         assert_eq!(parse_deb822("Enabled: no\nURIs: http://mirror.example/debian\nSuites: bookworm\n"), []);
     }
 
     #[test]
-    fn a_simulated_installation_lists_missing_packages() {
+    fn simulated_installation_lists_missing_packages() {
         let plan = "Reading package lists...\nInst libllvm22 (1:22.1.2-1 Debian:12 [amd64])\nInst rustc-web [1.85] (1.96.0+dfsg1-1 Debian-Security:12 [amd64]) []\nConf libllvm22 (1:22.1.2-1 Debian:12 [amd64])\n";
         assert_eq!(planned(plan), ["libllvm22=1:22.1.2-1", "rustc-web=1.96.0+dfsg1-1"]);
     }

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sysroot_without_its_toolchain_is_not_usable() {
+    fn sysroot_without_its_toolchain_is_not_usable() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir_all(libraries(folder.path())).unwrap();
         fs::write(libraries(folder.path()).join("libstd-1.rlib"), "").unwrap();

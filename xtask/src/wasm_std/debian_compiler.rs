@@ -119,7 +119,7 @@ mod tests {
     use super::library_folder;
 
     #[test]
-    fn the_folder_of_sources_has_the_version_of_rust() {
+    fn folder_of_sources_has_the_version_of_rust() {
         assert_eq!(library_folder("1.96.0+dfsg1-1~deb12u2"), "usr/src/rustc-1.96.0/library");
     }
 }

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_of_another_shape_is_refused() {
+    fn configuration_of_another_shape_is_refused() {
         assert!(Plugin::check_config("").is_ok());
         for (config, path) in [
             (r#"{"see_all": [1]}"#, "/see_all/0"),
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn the_manifest_says_the_same() {
+    fn manifest_matches_the_plugin() {
         terrane_sdk::manifest::check(Plugin::INFO, include_str!("../plugin.toml"));
     }
 }

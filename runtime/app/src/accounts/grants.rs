@@ -146,14 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn an_account_without_a_user_id_has_its_own() {
+    fn user_id_defaults_to_the_account() {
         assert_eq!(reader().into_rights("ada".into()).unwrap().caller.user_id, text("ada"));
         let other = Grants { user_id: Some("u1".into()), ..reader() };
         assert_eq!(other.into_rights("ada".into()).unwrap().caller.user_id, text("u1"));
     }
 
     #[test]
-    fn a_change_replaces_the_named_fields_alone() {
+    fn change_replaces_only_the_named_fields() {
         let before = reader().into_rights("ada".into()).unwrap();
         let same = GrantChange::default().apply(before.clone(), "ada".into()).unwrap();
         assert_eq!(same, before);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn rights_that_no_token_can_hold_are_rejected() {
+    fn rights_that_do_not_fit_in_a_token_are_rejected() {
         let null = BTreeMap::from([(text("a"), Attribute::Many(vec![Value::Integer(1), Value::Null]))]);
         let large = BTreeMap::from([(text("a"), Attribute::One(Value::Text("x".repeat(9_000).into())))]);
         for (grants, field) in [

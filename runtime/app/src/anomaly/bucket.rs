@@ -23,7 +23,7 @@ impl Bucket {
         Bucket::containing(moment, granularity)
     }
 
-    /// Returns the step that contains a moment of the calendar.
+    /// Returns the step that contains a local time.
     pub(crate) fn of(moment: DateTime, granularity: Granularity) -> Bucket {
         Bucket::containing(moment, granularity).unwrap_or(Bucket(moment))
     }
@@ -45,8 +45,8 @@ impl Bucket {
         }
     }
 
-    /// Returns the start of the step that is `steps` before this one; `None` if that start is before the beginning of
-    /// the calendar.
+    /// Returns the start of the step that is `steps` steps before this one; `None` if it is before the beginning of the
+    /// calendar.
     pub(crate) fn earlier(self, steps: u32, granularity: Granularity) -> Option<Bucket> {
         let steps = i64::from(steps);
         let span = Span::new();

@@ -16,7 +16,7 @@ use super::bucket::Bucket;
 
 type Key = Vec<Option<Arc<str>>>;
 
-/// One series.
+/// The points of one combination of dimension values.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Series {
     pub(crate) key: Key,

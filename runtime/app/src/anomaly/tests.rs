@@ -24,7 +24,7 @@ fn bands_include_their_lower_end() {
 }
 
 #[test]
-fn steps_from_the_present_one_on_are_removed() {
+fn current_and_later_steps_are_removed() {
     let day = 86_400_000;
     let mut all = vec![Series { key: Vec::new(), points: (0..4).map(|index| (index * day, 1.0)).collect() }];
     series::end_before(&mut all, Bucket::holding("1970-01-03T12:00:00", Granularity::Day).unwrap());
@@ -32,7 +32,7 @@ fn steps_from_the_present_one_on_are_removed() {
 }
 
 #[test]
-fn a_moment_lies_in_a_step_and_steps_go_back_by_the_calendar() {
+fn steps_contain_their_moments_and_follow_the_calendar() {
     let cases = [
         (Granularity::Day, "2013-03-10", "2013-03-10T00:00:00", "2013-03-07T00:00:00"),
         // A Sunday belongs to the week that began on Monday.
@@ -56,7 +56,7 @@ fn a_moment_lies_in_a_step_and_steps_go_back_by_the_calendar() {
 }
 
 #[test]
-fn history_is_what_lies_before_and_no_more_than_was_asked_for() {
+fn history_has_earlier_steps_up_to_the_requested_count() {
     let day = 86_400_000;
     let series = Series { key: Vec::new(), points: (0..10).map(|index| (index * day, index as f64)).collect() };
     let from = Bucket::holding("1970-01-08", Granularity::Day);
@@ -70,7 +70,7 @@ fn history_is_what_lies_before_and_no_more_than_was_asked_for() {
 }
 
 #[test]
-fn steps_before_anything_happened_are_no_history() {
+fn leading_empty_steps_are_dropped_from_history() {
     let series = |values: &[f64]| Series {
         key: Vec::new(),
         points: values.iter().enumerate().map(|(at, value)| (at as i64, *value)).collect(),
@@ -83,7 +83,7 @@ fn steps_before_anything_happened_are_no_history() {
 }
 
 #[test]
-fn what_can_not_be_read_is_an_error_and_never_left_out() {
+fn unreadable_values_are_errors() {
     let batch = |columns: [ArrayRef; 3]| {
         let names = ["region", "day", "revenue"].into_iter();
         vec![RecordBatch::try_from_iter(names.zip(columns)).unwrap()]

@@ -18,7 +18,7 @@ use crate::query::{QueryRunError, QuerySession};
 /// The time axis of metrics: each measure's own primary time dimension.
 const METRIC_TIME: &str = "metric_time";
 
-/// The values of a series.
+/// The measure or metric whose values form the series.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SeriesValue {
     Measure {

@@ -28,8 +28,8 @@ const PARTS: u64 = 20;
 const LEASE: Duration = Duration::from_secs(120);
 /// The time between two renewals of the leases.
 const RENEWAL: Duration = Duration::from_secs(30);
-/// After a claim left too little for a query, the time for which the account refuses the query's amount and larger ones
-/// without another claim in the state database.
+/// The time for which an account refuses an amount and all larger ones without another claim in the state database,
+/// after a claim left too little for it.
 const REFUSAL: Duration = Duration::from_secs(1);
 
 /// The reason why a query is not admitted.

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn predictions_need_several_times_that_the_caller_may_know() {
+    fn predictions_need_several_visible_times() {
         let model = CostModel::new(Prices { second: Some(0.5) });
         let cost = |user: &str, is_open| model.cost_micros("aa", &owner(user, None), is_open);
         for seconds in [2, 90] {

@@ -78,7 +78,6 @@ impl GuardrailService {
         GuardrailService { table, records, queries, access, clock, budgets, defaults, changing }
     }
 
-    /// Returns the ledger of budgets.
     pub fn budgets(&self) -> &Arc<BudgetLedger> {
         &self.budgets
     }

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_narrower_limit_wins_in_either_order() {
+    fn narrower_limit_applies_in_either_order() {
         let (one, other) = (limits(Some(10), None, false), limits(Some(5), Some(100), true));
         assert_eq!(one.narrowed_by(other), limits(Some(5), Some(100), true));
         assert_eq!(other.narrowed_by(one), one.narrowed_by(other));

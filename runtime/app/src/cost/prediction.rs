@@ -46,7 +46,6 @@ pub struct Range {
     pub high: f64,
 }
 
-/// The prediction of one statement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatementPrediction {
     pub basis: PredictionBasis,

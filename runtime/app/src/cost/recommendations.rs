@@ -31,7 +31,6 @@ const MAX_OF_KIND: usize = 10;
 /// The largest number of groups that are read from the history, costliest first.
 const MAX_TOTALS: u32 = 5_000;
 
-/// The kinds of recommendations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecommendationKind {
     PreAggregation,

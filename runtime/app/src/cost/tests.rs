@@ -142,7 +142,7 @@ async fn answers_are_counted_once_if_a_write_fails() {
 }
 
 #[tokio::test]
-async fn the_cost_is_unknown_without_prices() {
+async fn cost_is_unknown_without_prices() {
     let history = Arc::new(FakeHistory::default());
     let log = log(&history, None);
     record(&log, Duration::from_secs(1), false);

@@ -28,7 +28,6 @@ impl DataTestTask {
         DataTestTask(service)
     }
 
-    /// Returns the run that is due.
     async fn due(&self) -> Result<Option<DataTestRun>, StoreError> {
         let service = &self.0;
         if let Some(waiting) = service.ports.records.waiting_data_tests().await? {

@@ -171,7 +171,7 @@ fn scope(cube: Option<&str>, tenant: Option<&str>) -> InvalidationScope {
 }
 
 #[tokio::test]
-async fn a_cube_without_any_version_has_one_for_a_time() {
+async fn cube_without_a_version_has_one_with_a_maximum_age() {
     let replica = Replica::new();
     let first = replica.read("plain").await;
     assert_eq!(first.max_age, Some(Duration::from_secs(10)));
@@ -181,7 +181,7 @@ async fn a_cube_without_any_version_has_one_for_a_time() {
 }
 
 #[tokio::test]
-async fn the_version_of_the_engine_is_that_of_cubes_without_refresh() {
+async fn cubes_without_refresh_have_the_version_of_the_engine() {
     let replica = Replica::new();
     replica.warehouse.engine.store(1, Ordering::Relaxed);
     let first = replica.read("plain").await;
@@ -197,7 +197,7 @@ async fn the_version_of_the_engine_is_that_of_cubes_without_refresh() {
 }
 
 #[tokio::test]
-async fn a_file_that_has_just_changed_is_not_trusted_for_long() {
+async fn version_of_a_recently_changed_file_expires_soon() {
     let replica = Replica::new();
     replica.warehouse.engine.store(1, Ordering::Relaxed);
     *replica.warehouse.changed_at.lock().unwrap() = Some(replica.clock.now());
@@ -207,7 +207,7 @@ async fn a_file_that_has_just_changed_is_not_trusted_for_long() {
 }
 
 #[tokio::test]
-async fn a_period_ends_at_the_same_time_everywhere() {
+async fn period_ends_are_equal_on_all_replicas() {
     let replica = Replica::new();
     let first = replica.read("periodic").await;
     assert_eq!(first.max_age, None);
@@ -221,7 +221,7 @@ async fn a_period_ends_at_the_same_time_everywhere() {
 }
 
 #[tokio::test]
-async fn a_refresh_query_runs_once_per_interval_for_everyone() {
+async fn refresh_query_runs_once_per_interval() {
     let replica = Replica::new();
     let (first, second, derived) =
         tokio::join!(replica.read("queried"), replica.read("queried"), replica.read("derived"));
@@ -241,7 +241,7 @@ async fn a_refresh_query_runs_once_per_interval_for_everyone() {
 }
 
 #[tokio::test]
-async fn a_failing_refresh_query_is_no_version() {
+async fn failing_refresh_query_is_an_error() {
     let replica = Replica::new();
     replica.warehouse.is_broken.store(true, Ordering::Relaxed);
     let refused = |read: Result<_, VersionError>| assert!(matches!(read, Err(VersionError::Refresh { .. })));
@@ -254,7 +254,7 @@ async fn a_failing_refresh_query_is_no_version() {
 }
 
 #[tokio::test]
-async fn a_report_changes_the_versions_of_its_scope_alone() {
+async fn report_changes_only_the_versions_of_its_scope() {
     let replica = Replica::new();
     let tenants = [None, Some("a"), Some("b")];
     let all = async || {
@@ -294,7 +294,7 @@ async fn replicas_agree_within_a_second() {
 }
 
 #[tokio::test]
-async fn without_the_state_database_versions_are_unknown() {
+async fn versions_are_unknown_without_the_state_database() {
     let replica = Replica::new();
     replica.read("plain").await;
     replica.reports.is_down.store(true, Ordering::Relaxed);
@@ -307,7 +307,7 @@ async fn without_the_state_database_versions_are_unknown() {
 }
 
 #[tokio::test]
-async fn a_load_that_cannot_be_reported_changes_this_process() {
+async fn unreported_load_changes_versions_of_this_process() {
     let replica = Replica::new();
     let before = replica.read("plain").await;
     replica.reports.is_down.store(true, Ordering::Relaxed);

@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn one_tenant_leaves_a_place_to_others() {
+    async fn single_tenant_leaves_a_place_for_others() {
         let (one, other): (Arc<str>, Arc<str>) = ("one".into(), "other".into());
         let mut running = Vec::new();
         for _ in 1..MAX_EVALUATIONS {

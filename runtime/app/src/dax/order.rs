@@ -123,7 +123,6 @@ impl Keys {
     }
 }
 
-/// Returns the rows in an order.
 pub(super) fn sorted(rows: &RecordBatch, order: &[OrderKey]) -> Result<RecordBatch, ArrowError> {
     let indices = Keys::of(rows, order)?.sorted(rows.num_rows());
     take_record_batch(rows, &UInt32Array::from(indices))
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn blank_stands_before_zero_and_before_strings() {
+    fn blank_sorts_before_zero_and_strings() {
         let integers = Int32Array::from(vec![Some(1), None, Some(0), Some(-1)]);
         assert_eq!(order_of(Arc::new(integers.clone()), false), [3, 1, 2, 0]);
         assert_eq!(order_of(Arc::new(integers), true), [0, 2, 1, 3]);
@@ -176,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_tie_for_the_last_place_are_first_rows() {
+    fn rows_tied_for_the_last_place_are_included() {
         let column: ArrayRef = Arc::new(Int32Array::from(vec![5, 9, 5, 7, 5]));
         let rows = RecordBatch::try_from_iter([("a", column)]).unwrap();
         let order = vec![OrderKey { column: 0, descending: true }];

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_with_many_sessions_loses_the_one_unused_for_longest() {
+    fn least_recently_used_session_of_a_caller_is_removed() {
         let (clock, sessions) = sessions();
         let ada = caller("ada");
         let first = sessions.begin(&ada).unwrap().id;

@@ -21,7 +21,6 @@ use terrane_dax::evaluate::{Datum, Decimal, FetchedRows};
 
 use crate::query::Answer;
 
-/// Reads the rows of an answer.
 pub(super) fn fetched(answer: &Answer) -> Result<FetchedRows, ArrowError> {
     let mut rows = Vec::with_capacity(answer.returned_rows as usize);
     for batch in &answer.batches {

@@ -16,7 +16,7 @@ pub struct Badge {
     pub status: CertificationStatus,
     /// True if the definition differs from the certified one.
     pub is_definition_changed: bool,
-    /// True if the last day of the certificate is over.
+    /// True if the certificate has expired.
     pub is_expired: bool,
 }
 
@@ -47,7 +47,6 @@ impl Badges {
         self.certifications.get(&kind)?.get(name).copied()
     }
 
-    /// Returns the badge of a member of a cube.
     pub fn of_member(&self, kind: ArtifactType, cube: &str, name: &str) -> Option<Badge> {
         // Few members are certified in most projects, so the full name is built only if a member of this kind is
         // certified.

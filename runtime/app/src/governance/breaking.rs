@@ -92,7 +92,8 @@ fn changed_lines(before: &str, after: &str) -> String {
     shown.join("\n")
 }
 
-/// Returns the artifact with the definition of one that the project lacks, but for the name.
+/// Returns the artifact whose definition equals the certified one except for the name; `old` was probably renamed to
+/// it.
 fn renamed(snapshot: &Snapshot, old: &ArtifactRef, certified: &Definition) -> Option<ArtifactRef> {
     fn without_name(text: &str) -> &str {
         text.split_once('\n').map_or("", |(_, rest)| rest)

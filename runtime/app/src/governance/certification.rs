@@ -70,7 +70,7 @@ pub struct CertificationView {
     /// The version of the record; 0 if no record exists.
     pub version: u64,
     pub record: Option<Arc<Certification>>,
-    /// True if the last day of the certificate is over.
+    /// True if the certificate has expired.
     pub is_expired: bool,
     pub definition_changed: Option<DefinitionChange>,
     /// The moves that the table allows. The caller may lack the right to some of them.
@@ -95,7 +95,6 @@ pub struct CertificationFilter {
     pub artifact_type: Option<ArtifactType>,
 }
 
-/// A page of certifications.
 #[derive(Debug, Clone, Default)]
 pub struct CertificationPage {
     pub certifications: Vec<CertificationView>,

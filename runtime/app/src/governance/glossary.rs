@@ -79,7 +79,6 @@ pub struct TermFilter {
     pub status: Option<TermStatus>,
 }
 
-/// A page of terms.
 #[derive(Debug, Clone, Default)]
 pub struct TermPage {
     pub terms: Vec<TermView>,

@@ -63,7 +63,7 @@ pub struct ReportRow {
     pub findings: Vec<ArtifactFinding>,
 }
 
-/// The compliance report.
+/// The certification, owners and terms of each artifact that the caller may see.
 #[derive(Debug, Clone)]
 pub struct ComplianceReport {
     pub project: Arc<str>,

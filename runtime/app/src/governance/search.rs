@@ -30,7 +30,6 @@ pub struct ArtifactQuery {
     pub offset: usize,
 }
 
-/// The order of artifacts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ArtifactOrder {
     /// Best match first, and certified artifacts before others.

@@ -50,7 +50,7 @@ pub struct GovernanceSettings {
     pub auto_deprecate_after_days: Option<i64>,
     /// True if the caller who submitted an artifact may certify it.
     pub allow_self_certification: bool,
-    /// The roles of reviewers.
+    /// The roles whose callers may certify and deprecate artifacts and assign stewards.
     pub reviewer_roles: Vec<Arc<str>>,
     /// The zone in which the last day of a certificate ends.
     pub timezone: TimeZone,

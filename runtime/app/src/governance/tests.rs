@@ -17,7 +17,7 @@ const TABLE: [(CertificationStatus, Transition, CertificationStatus); 7] = [
 ];
 
 #[test]
-fn only_the_moves_of_the_table_are_allowed() {
+fn only_listed_transitions_are_allowed() {
     for status in CertificationStatus::ALL {
         for transition in Transition::ALL {
             let row = TABLE.iter().find(|(from, step, _)| (*from, *step) == (status, transition));
@@ -31,7 +31,7 @@ fn only_the_moves_of_the_table_are_allowed() {
 /// Takes random moves. An artifact becomes certified only from a pending review, and an archived artifact stays
 /// archived.
 #[test]
-fn random_walks_keep_the_rules_of_the_table() {
+fn random_transitions_follow_the_table() {
     let mut seed: u64 = 42;
     let mut random = |below: usize| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -59,7 +59,7 @@ fn random_walks_keep_the_rules_of_the_table() {
 }
 
 #[test]
-fn diff_has_the_lines_that_differ() {
+fn diff_contains_the_changed_lines() {
     let lines = |before: &str, after: &str| {
         let mark = |mark| if mark == DiffMark::Added { '+' } else { '-' };
         diff(before, after).into_iter().map(|line| format!("{}{}", mark(line.mark), line.text)).collect::<Vec<_>>()

@@ -1,6 +1,6 @@
 //! Profiles as jobs: submission, and the text that a complete job stores as a result of one row.
 //!
-//! In: the request of a profile with its maker. Out: a job, and the profile's text. The rights are those of queries:
+//! In: the request of a profile with its owner. Out: a job, and the profile's text. The rights are those of queries:
 //! the runner applies the policies that are in force when it runs, and a reader gets the text only if its view of the
 //! cube equals that of the job. Not here: making profiles (`profiling`).
 
@@ -12,7 +12,7 @@ use futures_util::TryStreamExt as _;
 use terrane_compiler::model::DimensionType;
 use terrane_compiler::sql::{ColumnFormat, ResultColumn};
 
-use super::{GoneReason, JobError, JobService, JobText, check_view, job_context, maker_of};
+use super::{GoneReason, JobError, JobService, JobText, check_view, job_context, owner_of};
 use crate::domain::{Identity, RequestContext};
 use crate::ports::jobs::{Job, JobKind, Manifest};
 use crate::ports::results::ResultsError;
@@ -39,7 +39,7 @@ impl JobService {
         context: &RequestContext,
         submission: ProfileSubmission<'_>,
     ) -> Result<Job, JobError> {
-        let context = job_context(&maker_of(identity), context);
+        let context = job_context(&owner_of(identity), context);
         // A cube that is unknown or closed to the caller is refused at once.
         self.profiles()?.view(&context, submission.requested).await?;
         let text = JobText { text: submission.text, idempotency_key: submission.idempotency_key };

@@ -197,7 +197,7 @@ impl JobRunner {
         }
     }
 
-    /// Reports progress until the job has been cancelled or its maker has lost access. Returns the end of the job;
+    /// Reports progress until the job has been cancelled or its owner has lost access. Returns the end of the job;
     /// `None` if the lease is stale.
     async fn supervise(&self, job: &Job, lease: &Lease, progress: &AtomicU32) -> Option<JobEnd> {
         let mut ends = self.service.ends.subscribe();
@@ -240,7 +240,7 @@ impl JobRunner {
                 let expires_at = now.checked_add(self.service.settings.result_lifetime).unwrap_or(now);
                 JobEnd::Complete { fingerprint, manifest, expires_at }
             }
-            Err(Fault::Query(error)) => JobEnd::Failed(texts.failure(error, job.maker.scopes)),
+            Err(Fault::Query(error)) => JobEnd::Failed(texts.failure(error, job.owner.scopes)),
             Err(Fault::Job(failure)) => JobEnd::Failed(failure),
             Err(Fault::Results(error)) => {
                 tracing::error!(event = "job_results_unavailable", job_id = &*job.id, error_message = %error);
@@ -263,7 +263,7 @@ impl JobRunner {
         let (query, cache) = (without_total(query), CacheControl { stale: Some(Duration::ZERO), ..cache });
         let request =
             RequestContext { correlation_id: job.correlation_id.clone().unwrap_or_default(), ..Default::default() };
-        let context = job_context(&job.maker, &request);
+        let context = job_context(&job.owner, &request);
         let session = ports.queries.session_at(&context, job.now);
         let fingerprint = statement_digest(&session, &query).await?;
         let Rows { columns, schema, expected, mut pieces } =
@@ -297,9 +297,9 @@ impl JobRunner {
         };
         let request =
             RequestContext { correlation_id: job.correlation_id.clone().unwrap_or_default(), ..Default::default() };
-        let made = profiles.of_job(&job_context(&job.maker, &request), &requested, job.now).await;
+        let made = profiles.of_job(&job_context(&job.owner, &request), &requested, job.now).await;
         let (fingerprint, text) =
-            made.map_err(|error| Fault::Job(ports.texts.profile_failure(error, job.maker.scopes)))?;
+            made.map_err(|error| Fault::Job(ports.texts.profile_failure(error, job.owner.scopes)))?;
         let (column, row) = super::profile::row_of(&text)?;
         let name = format!("{}.{}", job.id, lease.fence);
         let mut writer = ports.results.create(&name, &[column], row.schema()).await?;
@@ -332,10 +332,10 @@ impl JobRunner {
         }
     }
 
-    /// Returns whether the account of the job's maker still has access.
+    /// Returns whether the account of the job's owner still has access.
     async fn is_maker_active(&self, job: &Job) -> Result<bool, StoreError> {
         let (credentials, now) = (&*self.service.ports.credentials, self.service.ports.clock.now());
-        Ok(current_rights(credentials, &job.maker, now).await?.is_some())
+        Ok(current_rights(credentials, &job.owner, now).await?.is_some())
     }
 }
 

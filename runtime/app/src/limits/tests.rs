@@ -46,7 +46,7 @@ fn address(last: u8) -> Option<IpAddr> {
 }
 
 #[test]
-fn a_burst_is_taken_at_once_and_the_rest_evenly() {
+fn burst_is_admitted_at_once_and_the_rest_evenly() {
     let (limits, clock) = limits(RateSettings { per_key: rate(10.0, 3), ..RateSettings::default() });
     let (one, other) = (key("a", None), key("b", None));
     assert!((0..3).all(|_| limits.admit(&one, None).is_ok()));
@@ -65,7 +65,7 @@ fn a_burst_is_taken_at_once_and_the_rest_evenly() {
 }
 
 #[test]
-fn a_user_has_one_share_however_many_tokens() {
+fn tokens_of_a_user_share_one_limit() {
     let (limits, _) = limits(RateSettings { per_key: rate(1.0, 2), ..RateSettings::default() });
     let token = |session: &str| {
         let caller = crate::security::plain_caller("ada".into());
@@ -78,7 +78,7 @@ fn a_user_has_one_share_however_many_tokens() {
 }
 
 #[test]
-fn tenants_have_theirs_and_those_without_one_are_one() {
+fn tenants_are_limited_separately() {
     let (limits, _) = limits(RateSettings { per_tenant: rate(1.0, 2), ..RateSettings::default() });
     for tenant in [Some("t"), None] {
         assert!(limits.admit(&key("a", tenant), None).is_ok());
@@ -90,7 +90,7 @@ fn tenants_have_theirs_and_those_without_one_are_one() {
 }
 
 #[test]
-fn strangers_are_counted_by_their_network() {
+fn anonymous_callers_are_limited_by_network() {
     let (limits, _) = limits(RateSettings { anonymous: rate(1.0, 1), ..RateSettings::default() });
     let anonymous = Identity::default();
     let v6 = |text: &str| Some(text.parse::<IpAddr>().unwrap());
@@ -109,7 +109,7 @@ fn strangers_are_counted_by_their_network() {
 }
 
 #[test]
-fn failures_are_counted_and_looking_takes_nothing() {
+fn checking_the_limit_does_not_count_as_a_failure() {
     let (limits, clock) = limits(RateSettings { failed: rate(1.0, 2), ..RateSettings::default() });
     for _ in 0..2 {
         assert!((0..9).all(|_| limits.may_fail(address(1)).is_ok()));
@@ -122,7 +122,7 @@ fn failures_are_counted_and_looking_takes_nothing() {
 }
 
 #[test]
-fn made_up_addresses_take_no_more_memory_and_nobodys_share() {
+fn forged_addresses_take_bounded_memory_and_no_share_of_others() {
     let (limits, clock) = limits(RateSettings { anonymous: rate(0.001, 1), ..RateSettings::default() });
     let address = |number: u32| Some(IpAddr::from(number.to_be_bytes()));
     assert!(limits.admit_stranger(address(0)).is_ok());
@@ -140,7 +140,7 @@ fn made_up_addresses_take_no_more_memory_and_nobodys_share() {
 }
 
 #[test]
-fn no_limit_is_none() {
+fn default_settings_limit_nothing() {
     let (limits, _) = limits(RateSettings::default());
     assert!((0..10_000).all(|_| limits.admit(&key("a", None), address(1)).is_ok()));
 }

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_decide_and_batches_do_not() {
+    fn digest_depends_on_rows_but_not_on_batches() {
         let all = batch(vec![Some("x"), None, Some("z")], vec![1, 2, 3]);
         let parts = [all.slice(0, 1), all.slice(1, 2)];
         assert_eq!(hashed(std::slice::from_ref(&all)), hashed(&parts));

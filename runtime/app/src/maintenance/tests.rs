@@ -58,7 +58,7 @@ async fn expired_records_are_deleted_in_steps() {
 }
 
 #[tokio::test]
-async fn long_work_is_left_to_the_next_run() {
+async fn remaining_work_is_done_by_the_next_run() {
     let retention = Arc::new(FakeRetention { expired: 150_000.into(), ..FakeRetention::default() });
     assert_eq!(maintenance(&retention).run(&lease(0)).await.expect("a run"), Progress::Incomplete);
     assert_eq!(retention.expired.load(Ordering::Relaxed), 50_000);

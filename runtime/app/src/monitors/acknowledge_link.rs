@@ -1,7 +1,7 @@
 //! Alerts that are acknowledged by the link of a message.
 //!
 //! In: the token of a link. Out: the alert before and after the move. The token stands for the owner to whom the link
-//! was issued: it is accepted while the monitor has this owner, and while the owner may see the alert. Absent: the
+//! was issued: it is accepted while the monitor has this owner, and while the owner may see the alert. Not here: the
 //! signature (`security`), the limit of wrong tokens (`limits`), and the page with the form.
 
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use crate::security::LinkFault;
 
 /// The name that acknowledged alerts show for the reader of a message.
 const READER: &str = "link";
-/// The reason of a denial because the token is forged or of another server.
+/// The audit reason for a token that is forged or was issued by another server.
 const WRONG_TOKEN: &str = "wrong link";
-/// The reason of a denial because the owner of a link lost the alert, or because the alert is gone.
+/// The audit reason for a link whose owner may no longer see the alert, or whose alert was deleted.
 const NO_RIGHTS: &str = "link without rights";
 /// The number of attempts to acknowledge an alert that others change at the same time.
 const ATTEMPTS: usize = 5;

@@ -184,7 +184,7 @@ impl MonitorService {
         if hides_reason { Delivery { last_error: Some(NOT_ACCEPTED.into()), ..delivery } } else { delivery }
     }
 
-    /// Checks the channels of a definition.
+    /// Checks that each channel of a definition is configured on this server.
     pub(super) fn check_channels(&self, definition: &MonitorDefinition) -> Result<(), MonitorError> {
         let alerts = &definition.alerts;
         for (place, channel) in alerts.channels.iter().enumerate() {

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_double_up_to_an_hour_until_the_message_has_failed() {
+    fn retry_delays_double_up_to_an_hour_until_the_message_fails() {
         let (mut due, mut now, mut pauses) = (due(), at(0), Vec::new());
         while due.delivery.state == DeliveryState::Waiting {
             due = after_attempt(&due, temporary(None), now, MIDDLE);
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn receivers_choose_longer_pauses_and_success_ends_them() {
+    fn receivers_can_lengthen_the_retry_delay_until_success() {
         let failed = after_attempt(&due(), temporary(Some(120)), at(0), MIDDLE);
         assert_eq!((failed.lane.resumes_at, failed.lane.failures), (Some(at(120)), 1));
         assert_eq!(after_attempt(&due(), temporary(Some(86_000)), at(0), MIDDLE).lane.resumes_at, Some(at(3_600)));
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_end_the_message_and_some_disable_the_channel() {
+    fn rejections_fail_the_message_and_may_disable_the_channel() {
         let refused = after_attempt(&due(), Err(SendError::Refused { reason: "no".to_owned() }), at(0), MIDDLE);
         assert_eq!((refused.delivery.state, refused.lane.disabled), (DeliveryState::Failed, None));
         let disabled = after_attempt(&due(), Err(SendError::Disabled { reason: "gone".to_owned() }), at(0), MIDDLE);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_vary_by_a_fifth() {
+    fn retry_delays_vary_by_a_fifth() {
         for (spread, pause) in [(0.0, 8), (1.0, 12)] {
             let failed = after_attempt(&due(), temporary(None), at(0), spread);
             assert_eq!(failed.lane.resumes_at, Some(at(pause)), "{spread}");

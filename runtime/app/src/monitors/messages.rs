@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rise_of_the_severity_ends_the_window_or_is_a_message_of_its_own() {
+    fn higher_severity_ends_the_window_or_sends_another_message() {
         let (mut stored, rules) = (Stored(Vec::new()), rules(30));
         stored.apply(0, &rules, &[event(MessageKind::Triggered, "a", LOW, 0)]);
         stored.apply(10, &rules, &[event(MessageKind::Raised, "a", HIGH, 0)]);

@@ -1,6 +1,5 @@
 //! The states of an alert. Monitors and messages use them.
 
-/// The states of an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AlertState {
     Triggered,

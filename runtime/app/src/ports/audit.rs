@@ -144,7 +144,7 @@ pub enum ChainState {
     },
 }
 
-/// The audit log.
+/// The append-only log of audit records, chained by hashes.
 #[async_trait]
 pub trait AuditLog: Send + Sync {
     /// Appends all entries or none. When this returns, the entries are on disk.

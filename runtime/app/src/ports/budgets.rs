@@ -14,7 +14,6 @@ use super::executed_queries::QueryOwner;
 use super::guardrails::Guardrails;
 use super::store::StoreError;
 
-/// The periods of budgets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BudgetPeriod {
     Day,
@@ -112,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn periods_begin_at_midnight_in_their_zone() {
+    fn periods_begin_at_midnight_of_their_zone() {
         let zone = jiff::tz::TimeZoneDatabase::bundled().get("Europe/Berlin").unwrap();
         let owner = QueryOwner { user_id: "ada".into(), tenant: None };
         let at = |text: &str| text.parse::<Timestamp>().unwrap();

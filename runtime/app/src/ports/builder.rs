@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_marker_is_read_back_and_other_comments_are_none() {
+    fn marker_round_trips_and_other_comments_are_rejected() {
         let marker = Marker { project: "shop".into(), model: "clean".into(), fingerprint: "ab12".into() };
         assert_eq!(Marker::parse(&marker.to_string()), Some(marker));
         for comment in ["", "orders of the shop", "Built by Terrane, which replaces it: model clean"] {

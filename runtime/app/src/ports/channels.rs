@@ -15,7 +15,6 @@ use super::alert_state::AlertState;
 use super::severity::FindingSeverity;
 use crate::anomaly::{SeriesKey, SeriesValue};
 
-/// The types of channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ChannelType {
     /// The list of alerts on this server, to which no messages are sent.
@@ -133,7 +132,7 @@ pub struct MessageSubject {
     pub monitor: Arc<str>,
     pub value: SeriesValue,
     pub granularity: Granularity,
-    /// The digest of the monitor's owner (`Maker::digest`), to whom the links of the message are issued.
+    /// The digest of the monitor's owner (`OwnerIdentity::digest`), to whom the links of the message are issued.
     pub owner: Arc<str>,
 }
 

@@ -1,4 +1,4 @@
-//! The port to time. The use cases read no other clock.
+//! The port for the current time and for measuring durations. The use cases read no other clock.
 
 use std::time::Duration;
 

@@ -13,7 +13,6 @@ use super::audit::AuditEntry;
 use super::leases::Lease;
 use super::store::StoreError;
 
-/// The outcome of one test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TestOutcome {
     Passed,
@@ -39,7 +38,6 @@ impl TestOutcome {
     }
 }
 
-/// The result of one test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TestResult {
     /// The name, such as `orders.status: not_null`.

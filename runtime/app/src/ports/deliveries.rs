@@ -14,7 +14,6 @@ use super::channels::{AlertMessage, Channel};
 use super::leases::Lease;
 use super::store::StoreError;
 
-/// The states of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryState {
     Waiting,
@@ -106,7 +105,6 @@ pub trait DeliveryRecords: Send + Sync {
     /// Deletes the deliveries that ended before a time.
     async fn prune_deliveries(&self, before: Timestamp) -> Result<u64, StoreError>;
 
-    /// Returns the deliveries of a monitor.
     async fn deliveries(&self, monitor_id: &str, filter: &DeliveryFilter) -> Result<Vec<Delivery>, StoreError>;
     async fn delivery(&self, id: &str) -> Result<Option<Delivery>, StoreError>;
     /// Schedules a failed delivery to be sent, and ends the pause of its channel. Returns false if the delivery has not
@@ -121,7 +119,7 @@ pub trait DeliveryRecords: Send + Sync {
 
     /// Returns the state of each given channel whose last attempt failed, or whose receiver refuses all messages.
     async fn lanes(&self, channels: &[Channel]) -> Result<Vec<Lane>, StoreError>;
-    /// Pauses a channel until a time, for a test message. Also deletes the states of channels whose pause is over.
+    /// Pauses a channel until a time, for a test message. Also deletes the states of channels whose pause has ended.
     /// Returns false if the channel is paused already.
     async fn take_lane(
         &self,

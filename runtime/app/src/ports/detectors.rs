@@ -90,7 +90,6 @@ pub struct DetectorList {
     pub faults: Vec<ComponentFault>,
 }
 
-/// A kind of detector.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DetectorKind {
     /// The kind, such as `z_score`. It is unique among all components.

@@ -198,7 +198,6 @@ impl Relationship {
     }
 }
 
-/// The target of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LinkTarget {
     Artifact(ArtifactRef),
@@ -219,7 +218,6 @@ impl LinkTarget {
     }
 }
 
-/// A link of a term.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TermLink {
     pub target: LinkTarget,
@@ -288,7 +286,6 @@ impl OwnerType {
     }
 }
 
-/// The roles of owners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OwnerRole {
     DataOwner,
@@ -347,7 +344,6 @@ pub struct ArtifactMetadata {
     pub updated_at: Timestamp,
 }
 
-/// A governed record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GovernedRecord {
     Certification(Arc<Certification>),
@@ -423,7 +419,6 @@ impl GovernedRecord {
     }
 }
 
-/// A change of one record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordChange {
     /// The record after the change.

@@ -18,7 +18,6 @@ use crate::domain::Scopes;
 use crate::profiling::{ProfileError, RequestedProfile};
 use crate::query::{CacheControl, QueryRunError};
 
-/// The state of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum JobState {
     Pending,
@@ -88,17 +87,17 @@ impl JobKind {
     }
 }
 
-/// The maker of a job: its verified identity at submission.
+/// The verified identity of the owner of a job or a monitor when it was submitted.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Maker {
+pub struct OwnerIdentity {
     pub caller: SecurityContext,
     pub scopes: Scopes,
-    /// The id of the maker's key or session.
+    /// The id of the owner's key or session.
     pub credential: Arc<str>,
     pub tenant: Option<Arc<str>>,
 }
 
-impl Maker {
+impl OwnerIdentity {
     /// Returns a digest of the user and the tenant. It does not depend on the credential.
     pub fn digest(&self) -> Arc<str> {
         let tenant = self.tenant.as_deref().unwrap_or_default();
@@ -111,7 +110,7 @@ impl Maker {
 #[derive(Debug, Clone)]
 pub struct NewJob {
     pub id: Arc<str>,
-    pub maker: Maker,
+    pub owner: OwnerIdentity,
     pub kind: JobKind,
     /// The query as it was sent, or the request of a profile.
     pub query: Arc<str>,
@@ -119,7 +118,7 @@ pub struct NewJob {
     pub now: Timestamp,
     pub created_at: Timestamp,
     pub correlation_id: Option<Arc<str>>,
-    /// The name that the maker gave this request. A repeated request with this name does not create another job.
+    /// The idempotency key of the request. A repeated request with this key does not create another job.
     pub idempotency_key: Option<Arc<str>>,
     /// The digest of the request, which detects another request with the same key.
     pub request_hash: Arc<str>,
@@ -129,7 +128,7 @@ pub struct NewJob {
 #[derive(Debug, Clone)]
 pub struct Job {
     pub id: Arc<str>,
-    pub maker: Maker,
+    pub owner: OwnerIdentity,
     pub kind: JobKind,
     pub query: Arc<str>,
     pub now: Timestamp,
@@ -145,7 +144,7 @@ pub struct Job {
     /// The written share of the rows in percent; `None` if the number of rows is unknown.
     pub progress: Option<u32>,
     pub is_cancel_requested: bool,
-    /// The digest of the statement that ran, which depends on the maker's policies at that time.
+    /// The digest of the statement that ran, which depends on the owner's policies at that time.
     pub fingerprint: Option<Arc<str>>,
     pub manifest: Option<Manifest>,
     pub failure: Option<JobFailure>,
@@ -186,11 +185,11 @@ pub struct JobQuota {
 #[derive(Debug, Clone)]
 pub enum Submitted {
     Stored,
-    /// The maker's idempotency key belongs to this job.
+    /// The owner's idempotency key belongs to this job.
     Known(Box<Job>),
-    /// The maker has too many open jobs.
+    /// The owner has too many open jobs.
     CallerFull,
-    /// All makers together have too many open jobs.
+    /// All owners together have too many open jobs.
     Full,
 }
 
@@ -225,8 +224,13 @@ pub trait Jobs: Send + Sync {
     async fn job(&self, id: &str) -> Result<Option<Job>, StoreError>;
     /// Returns the jobs with these ids, in any order. Takes at most 500 ids; unknown ids are left out.
     async fn jobs_by_id(&self, ids: &[&str]) -> Result<Vec<Job>, StoreError>;
-    /// Returns the jobs of one maker or of all makers, newest first. With `state`, only jobs stored with this state.
-    async fn jobs(&self, maker: Option<&Maker>, state: Option<JobState>, limit: u32) -> Result<Vec<Job>, StoreError>;
+    /// Returns the jobs of one owner or of all owners, newest first. With `state`, only jobs stored with this state.
+    async fn jobs(
+        &self,
+        owner: Option<&OwnerIdentity>,
+        state: Option<JobState>,
+        limit: u32,
+    ) -> Result<Vec<Job>, StoreError>;
     /// Returns open jobs without a holder, oldest first.
     async fn claimable(&self, limit: u32) -> Result<Vec<Arc<str>>, StoreError>;
     /// Begins an attempt and returns the job. If the job was cancelled or has used up its attempts, ends it instead and
@@ -261,8 +265,8 @@ pub trait JobTexts: Send + Sync {
     /// # Errors
     /// The text is not a request of this version.
     fn profile(&self, text: &str) -> Result<RequestedProfile, JobFailure>;
-    /// Returns the failure of a query as its maker may see it.
+    /// Returns the failure of a query as its owner may see it.
     fn failure(&self, error: QueryRunError, scopes: Scopes) -> JobFailure;
-    /// Describes the failure of a profile as its maker may see it.
+    /// Describes the failure of a profile as its owner may see it.
     fn profile_failure(&self, error: ProfileError, scopes: Scopes) -> JobFailure;
 }

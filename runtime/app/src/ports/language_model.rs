@@ -91,7 +91,6 @@ pub enum ModelDraft {
     },
 }
 
-/// A reply of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelReply {
     pub draft: ModelDraft,
@@ -114,7 +113,7 @@ pub enum ModelError {
     Unreadable { reason: String },
 }
 
-/// A language model.
+/// A model that translates questions in words to queries.
 #[async_trait]
 pub trait LanguageModel: Send + Sync {
     /// Returns the name of the model in the configuration.

@@ -12,7 +12,7 @@ use terrane_compiler::types::Granularity;
 pub use super::alert_state::AlertState;
 use super::audit::AuditEntry;
 use super::channels::Channel;
-use super::jobs::Maker;
+use super::jobs::OwnerIdentity;
 use super::leases::Lease;
 use super::severity::FindingSeverity;
 use super::store::StoreError;
@@ -63,13 +63,12 @@ pub struct EscalationRule {
     pub notify: Vec<Channel>,
 }
 
-/// A monitor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Monitor {
     pub id: Arc<str>,
     pub definition: MonitorDefinition,
     /// The caller under whose policies the monitor runs.
-    pub owner: Maker,
+    pub owner: OwnerIdentity,
     pub version: u64,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -262,8 +261,13 @@ pub enum MonitorAdmission {
 
 impl MonitorQuota {
     /// Decides whether an owner may add a monitor. `owners` are the owners of all existing monitors.
-    pub fn admit<'m>(self, owner: &Maker, owners: impl IntoIterator<Item = &'m Maker>) -> MonitorAdmission {
-        let is_owner = |other: &Maker| other.caller.user_id == owner.caller.user_id && other.tenant == owner.tenant;
+    pub fn admit<'m>(
+        self,
+        owner: &OwnerIdentity,
+        owners: impl IntoIterator<Item = &'m OwnerIdentity>,
+    ) -> MonitorAdmission {
+        let is_owner =
+            |other: &OwnerIdentity| other.caller.user_id == owner.caller.user_id && other.tenant == owner.tenant;
         let (mut total, mut own) = (0_u32, 0_u32);
         for other in owners {
             total = total.saturating_add(1);

@@ -24,7 +24,6 @@ pub struct RollupName {
     pub name: Arc<str>,
 }
 
-/// The state of a build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BuildState {
     Pending,
@@ -43,7 +42,6 @@ pub enum BuildOrigin {
     Request,
 }
 
-/// A build of one rollup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RollupBuild {
     /// The id of the build: 32 random hexadecimal digits.

@@ -93,7 +93,7 @@ pub struct CacheStatistics {
     pub evictions: u64,
     /// The number of values that could not be read or written, or that were stored in a different format than expected.
     pub failures: u64,
-    /// The size of the stored values; `None` if the tier does not know it.
+    /// The size of the stored values; `None` if the tier does not report it.
     pub size_bytes: Option<u64>,
 }
 

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_total_that_differs_is_named() {
+    fn total_that_differs_is_named() {
         let columns = exact(&["a0", "a1"]);
         for (base, stored) in [(Some(7), Some(8)), (Some(0), None), (None, Some(0))] {
             let compared = compare(&columns, &integers(&[Some(3), base]), &integers(&[Some(3), stored]));

@@ -16,8 +16,8 @@ use terrane_compiler::types::Value;
 
 use super::builder::BuiltRelation;
 
-/// The metadata of a described field whose values are strings in Arrow, and whose type in the engine is another one that
-/// it does not compare as strings, such as an enum or a UUID.
+/// The metadata key of a described field that is a string in Arrow, but that the engine does not compare as a string,
+/// such as an enum or a UUID.
 pub const SPECIAL_TYPE: &str = "terrane.special_type";
 
 /// The text of a statement and its bound values, as the printer wrote them.

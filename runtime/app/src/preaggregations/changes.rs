@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mark_of_a_partition_changes_with_its_rows_only() {
+    fn fingerprint_of_a_partition_changes_only_with_its_rows() {
         let marks = |first: i64, second: i64, undated: i64| {
             let steps: ArrayRef = Arc::new(Date32Array::from(vec![Some(0), Some(1), None]));
             let counts: ArrayRef = Arc::new(Int64Array::from(vec![first, second, undated]));

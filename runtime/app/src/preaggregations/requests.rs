@@ -30,8 +30,8 @@ pub struct RefreshRequest {
     pub cube: Option<String>,
     /// The name of the rollup; `None` for all rollups of the cubes.
     pub name: Option<String>,
-    /// The partitions, each as a date or time that lies in it, such as `2026-01` or `2026-01-31T08:00`, in the zone of
-    /// the rollup. Empty for all partitions.
+    /// The partitions, each as any date or time in it, such as `2026-01` or `2026-01-31T08:00`, in the zone of the
+    /// rollup. Empty for all partitions.
     pub partitions: Vec<String>,
 }
 

@@ -19,7 +19,6 @@ use crate::domain::{RequestContext, Surface};
 use crate::ports::preaggregations::{Publication, RollupBuild, RollupName};
 use crate::ports::store::StoreError;
 
-/// The newest build of each rollup.
 pub(super) type NewestBuilds = HashMap<RollupName, RollupBuild>;
 
 /// The number of builds that are read to find the newest one of each rollup.

@@ -1,4 +1,4 @@
-//! Compares a profile with the profile before.
+//! Compares a profile with the previous profile.
 //!
 //! In: the counts, types and frequent values of both profiles. Out: the columns that differ. Values are compared as
 //! text.
@@ -31,10 +31,10 @@ pub struct ColumnSummary {
 /// A number or a type in the previous profile and in the current one.
 pub type Pair<T> = (T, T);
 
-/// The differences between a profile and the profile before.
+/// The differences between a profile and the previous profile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProfileChanges {
-    /// The time of the profile before.
+    /// The time of the previous profile.
     pub since: Timestamp,
     pub row_count: Pair<u64>,
     pub columns: Vec<ColumnChange>,
@@ -48,11 +48,10 @@ pub struct ColumnChange {
     pub ty: Option<Pair<Arc<str>>>,
     pub null_count: Option<Pair<Option<u64>>>,
     pub distinct_count: Option<Pair<Option<u64>>>,
-    /// Frequent values that were not among the frequent values of the profile before.
+    /// Frequent values that were not frequent in the previous profile.
     pub new_values: Vec<Arc<str>>,
 }
 
-/// The kinds of changes of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnChangeKind {
     Added,

@@ -89,7 +89,7 @@ fn fences_are_reported_when_the_quartiles_are_known() {
 }
 
 #[test]
-fn wishes_are_asked_once_and_only_where_they_fit() {
+fn aggregates_are_requested_once_for_suitable_columns() {
     let requests = [
         CheckAggregate::Mean,
         CheckAggregate::Deviation,
@@ -121,7 +121,7 @@ fn statements_have_at_most_a_hundred_columns() {
 }
 
 #[test]
-fn the_most_frequent_values_are_cut_to_what_each_asks_for() {
+fn frequent_values_are_cut_to_the_requested_number() {
     let mut answers = Answers::new(&[column(LogicalType::Text, false), column(LogicalType::Float, true)], true);
     let values: ArrayRef = Arc::new(arrow::array::StringArray::from(vec!["a", "b", "c"]));
     let counts: ArrayRef = Arc::new(Int64Array::from(vec![9, 5, 1]));
@@ -148,7 +148,7 @@ fn finding(dimension: QualityDimension, score: Option<f64>) -> Finding {
 }
 
 #[test]
-fn the_quality_score_is_the_weighted_sum_of_the_means() {
+fn quality_score_is_the_weighted_sum_of_the_means() {
     use QualityDimension::{Accuracy, Completeness, Consistency, Other, Uniqueness, Validity};
     let mut findings = vec![
         finding(Completeness, Some(1.0)),

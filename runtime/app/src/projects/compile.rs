@@ -45,7 +45,7 @@ pub struct Compiled {
     pub elapsed: Duration,
 }
 
-/// One model.
+/// The outcome of the compilation of one model.
 #[derive(Debug, Clone)]
 pub struct CompiledModel {
     pub name: String,

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_refreshed_once_at_a_time() {
+    fn result_is_refreshed_once_at_a_time() {
         let flights = Arc::new(Flights::default());
         let permit = flights.begin_refresh(key(1));
         assert!(permit.is_some());

@@ -1,4 +1,4 @@
-//! Queries that were computed from rows, counted by shape: the members of one cube that they group, filter and
+//! Counts the queries that were computed from rows by their shape: the members of one cube that they group, filter and
 //! aggregate.
 //!
 //! In: each query that the warehouse ran without a pre-aggregation. Out: counts and times of shapes, from which
@@ -27,7 +27,7 @@ const MAX_FILTER_BYTES: usize = 1_000;
 /// The largest depth to which metrics that refer to metrics are followed.
 const MAX_DEPTH: usize = 50;
 
-/// Counts the shapes of queries.
+/// Counts the executed queries of each shape, for recommendations of pre-aggregations.
 #[derive(Debug, Default)]
 pub(super) struct QueryHistory {
     shapes: Mutex<HashMap<QueryShape, ComputedQueries>>,

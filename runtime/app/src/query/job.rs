@@ -32,7 +32,6 @@ pub(super) struct QueryJob {
     pub(super) skip_total: bool,
 }
 
-/// The result of a job.
 #[derive(Debug)]
 pub(super) struct JobResult {
     pub(super) rows: ResultSet,

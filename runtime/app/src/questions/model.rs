@@ -40,7 +40,7 @@ const MAX_MESSAGE: usize = 300;
 /// The largest number of words with a meaning in a reply, and the largest number of choices.
 const MAX_ITEMS: usize = 20;
 
-/// The questions about which the model is asked.
+/// The questions that are sent to the model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ModelUse {
     /// Questions that the grammar cannot interpret.

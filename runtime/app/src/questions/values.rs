@@ -23,8 +23,8 @@ use crate::query::{Answer, QueryRunError, QuerySession};
 
 /// The largest number of spellings that are looked up.
 const MAX_SPELLINGS: usize = 16;
-/// The largest number of dimensions whose values are looked up. A cube that plays two roles counts twice, so that the
-/// origin and the destination of a flight, each with a code and a name, are four.
+/// The largest number of dimensions whose values are looked up. A cube that plays two roles counts twice: the origin
+/// and the destination of a flight, each with a code and a name, are four dimensions.
 const MAX_DIMENSIONS: usize = 16;
 /// The largest number of values that one lookup returns.
 const MAX_VALUES: u64 = 100;

@@ -1,9 +1,9 @@
 //! Signs the links by which readers of a message acknowledge an alert.
 //!
 //! In: the id of an alert and the time of a message. Out: a token with an expiry, signed by a key of this server. The
-//! token acknowledges this one alert and nothing else, and names the owner of the alert's monitor by a mark, so that it
-//! ends with the owner's rights. Nothing is stored, so any replica with the same key accepts it.
-//! Absent: the move of the alert (`monitors`).
+//! token acknowledges this one alert and nothing else, and contains a mark of the monitor's owner, so that it becomes
+//! invalid when the owner loses the right to see the alert. Nothing is stored, so any replica with the same key accepts
+//! it. Not here: the move of the alert (`monitors`).
 
 use std::sync::Arc;
 
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_are_of_one_key_one_alert_one_owner_and_seven_days() {
+    fn token_is_bound_to_key_alert_and_owner_for_seven_days() {
         let at = |seconds: i64| Timestamp::from_second(1_700_000_000 + seconds).unwrap();
         let key = AcknowledgeKey::derived_from(b"a secret");
         let token = key.token("a1", "ada", at(0));

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_read_back() {
+    fn key_round_trips() {
         let key = NewKey::from_random(&std::array::from_fn(|index| (index as u8).wrapping_mul(7)));
         let (id, hash) = parse(&key.text).expect("a key");
         assert_eq!((id, hash), (&*key.id, key.hash));
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused() {
+    fn malformed_keys_are_rejected() {
         let key = NewKey::from_random(&[9; 40]).text;
         for text in ["", "trn_", &key[..key.len() - 1], &format!("{key}A"), &key.replace('_', "-"), &key.to_uppercase()]
         {

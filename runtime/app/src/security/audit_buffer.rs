@@ -65,7 +65,6 @@ struct Failures {
     repeated: HashMap<Kind, AuditEntry>,
 }
 
-/// The progress of writing.
 #[derive(Default)]
 struct WriteProgress {
     /// The number of the first batch that is not on disk.

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_field_and_place_counts() {
+    fn hash_depends_on_every_field_and_its_position() {
         let entry = AuditEntry { event: "a".into(), actor: "bc".into(), count: 1, ..AuditEntry::default() };
         let none = StoredDetails::default();
         let base = hash(GENESIS, 1, &entry, none);

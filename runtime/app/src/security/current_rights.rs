@@ -8,43 +8,43 @@ use jiff::Timestamp;
 use terrane_compiler::SecurityContext;
 
 use crate::ports::credentials::Credentials;
-use crate::ports::jobs::Maker;
+use crate::ports::jobs::OwnerIdentity;
 use crate::ports::store::StoreError;
 
-/// Returns the maker with its current rights; `None` if the key or user is revoked, expired, disabled or deleted. If
+/// Returns the owner with its current rights; `None` if the key or user is revoked, expired, disabled or deleted. If
 /// the account of a caller belongs to another system, its rights stay as they were verified.
 ///
 /// # Errors
 /// The state database cannot be read.
 pub(crate) async fn current_rights(
     credentials: &dyn Credentials,
-    maker: &Maker,
+    owner: &OwnerIdentity,
     now: Timestamp,
-) -> Result<Option<Maker>, StoreError> {
-    let auth_method = maker.caller.auth_method;
-    if let Some(id) = maker.credential.strip_prefix("key:") {
+) -> Result<Option<OwnerIdentity>, StoreError> {
+    let auth_method = owner.caller.auth_method;
+    if let Some(id) = owner.credential.strip_prefix("key:") {
         let key = credentials.key(id).await?;
         let key = key.filter(|key| key.revoked_at.is_none() && key.expires_at.is_none_or(|end| end > now));
-        return Ok(key.map(|key| Maker {
+        return Ok(key.map(|key| OwnerIdentity {
             caller: SecurityContext { auth_method, ..key.caller },
             scopes: key.scopes,
             tenant: key.tenant,
-            credential: maker.credential.clone(),
+            credential: owner.credential.clone(),
         }));
     }
-    if let Some(id) = maker.credential.strip_prefix("session:") {
+    if let Some(id) = owner.credential.strip_prefix("session:") {
         // A session that is not found ended long ago, because only such sessions are deleted.
         let Some(session) = credentials.session(id).await? else { return Ok(None) };
         if session.is_guest {
-            return Ok(Some(maker.clone()));
+            return Ok(Some(owner.clone()));
         }
         let user = credentials.user(&session.username).await?;
-        return Ok(user.filter(|user| user.disabled_at.is_none()).map(|user| Maker {
+        return Ok(user.filter(|user| user.disabled_at.is_none()).map(|user| OwnerIdentity {
             caller: SecurityContext { auth_method, ..user.caller },
             scopes: user.scopes,
             tenant: user.tenant,
-            credential: maker.credential.clone(),
+            credential: owner.credential.clone(),
         }));
     }
-    Ok(Some(maker.clone()))
+    Ok(Some(owner.clone()))
 }

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn guessing_costs_more_each_time_and_success_forgives_the_name_only() {
+    fn failures_increase_the_wait_and_success_resets_only_the_name() {
         let clock = Arc::new(Seconds::default());
         let attempts = LoginThrottle::new(clock.clone());
         for _ in 0..FREE {
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn many_names_from_one_address_cost_it_and_one_name_from_many_costs_the_name() {
+    fn failures_throttle_both_the_address_and_the_name() {
         let attempts = LoginThrottle::new(Arc::new(Seconds::default()));
         for number in 0..FREE_OF_MANY + 20 {
             attempts.failed(&names(&format!("user{number}")));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn made_up_names_cannot_push_out_those_that_wait() {
+    fn forged_names_do_not_evict_throttled_names() {
         let attempts = LoginThrottle::new(Arc::new(Seconds::default()));
         for _ in 0..=FREE {
             attempts.failed(&["both:ada".to_owned()]);

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_refused_by_id_and_by_subject_until_the_revocation() {
+    fn revoked_tokens_are_rejected_by_id_and_subject() {
         let revocations = Revocations::new(vec![
             Revocation { tokens: RevokedTokens::Token("t1".into()), revoked_at: time(10) },
             Revocation { tokens: RevokedTokens::Subject("ada".into()), revoked_at: time(100) },

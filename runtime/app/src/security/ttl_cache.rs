@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_store_that_is_down_or_slow_is_not_waited_for_in_turns() {
+    async fn callers_do_not_wait_for_a_slow_store_one_after_another() {
         let clock = Arc::new(Millis::default());
         let recent = TtlCache::new(clock.clone());
         let at = |millis: u64| clock.0.store(millis, Ordering::Relaxed);

@@ -333,7 +333,7 @@ async fn incomplete_run_continues_soon() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn state_database_that_is_down_is_asked_again() {
+async fn unavailable_state_database_is_retried() {
     let world = World::new();
     let task = Arc::new(task("work", every(20)));
     let (_worker, _stop) = world.start("a", std::slice::from_ref(&task));

@@ -1,8 +1,8 @@
 //! Decides which measures a column of numbers gets.
 //!
-//! In: a column's name, type and statistics. Out: whether sums and averages are drafted, and their format. Keys,
-//! codes, years, flags and coordinates become dimensions. In doubt a measure is drafted, since removing one is
-//! easier than noticing that one is missing.
+//! In: a column's name, type and statistics. Out: whether sums and averages are drafted, and their format. Keys, codes,
+//! years, flags and coordinates become dimensions. In doubt a measure is drafted, since removing a measure is easier
+//! than noticing that it is missing.
 
 use super::column_kind::ColumnKind;
 use super::table::{Column, Table};
@@ -194,7 +194,7 @@ pub(super) fn classify(table: &Table, at: usize) -> DraftMeasures {
     DraftMeasures { sum: !is_rate, average: true, format: is_money.then_some("currency") }
 }
 
-/// Returns whether a name says that its numbers are labels, such as `zip_code` and `is_paid`.
+/// Returns whether a name implies that its numbers are labels, such as `zip_code` and `is_paid`.
 pub(super) fn is_label_name(name: &str) -> bool {
     let name = snake(name);
     let words: Vec<&str> = name.split('_').filter(|word| !word.is_empty()).collect();

@@ -16,7 +16,6 @@ use crate::PROJECT_FILE;
 use crate::names::{self, Taken, column_sql, snake, snake_or};
 use crate::yaml::{Yaml, document};
 
-/// The draft of a project.
 #[derive(Debug)]
 pub struct ProjectDraft {
     pub cubes: Vec<DraftCube>,

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn commas_that_can_be_either_stand_between_thousands() {
+    fn ambiguous_commas_are_read_as_thousands_separators() {
         let thousands = note(9, [0, 0, 0, 9, 9, 0, 0], None).unwrap();
         assert!(thousands.contains("commas between thousands"), "{thousands}");
         assert!(thousands.contains("replace({CUBE}.\"Ordered On\", ',', '')"), "{thousands}");

@@ -172,7 +172,7 @@ mod tests {
     use super::grouped;
 
     #[test]
-    fn digits_stand_in_threes() {
+    fn digits_are_grouped_by_three() {
         for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
             assert_eq!(grouped(number), text);
         }

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn projects_see_only_what_is_meant_for_them() {
+    fn projects_see_only_variables_with_their_prefix() {
         let variables = [("PGPASSWORD", "x"), ("TERRANE_VAR_YEAR", "2013")];
         let environment: Environment =
             variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn an_origin_is_what_a_browser_sends() {
+    fn origin_has_the_form_that_browsers_send() {
         let good = "http://localhost:3000, https://app.example.org, \"http://[::1]:8080\", http://127.0.0.1";
         let cors = config(&format!("server: {{cors: {{origins: [{good}]}}}}\n")).server.cors;
         assert_eq!((cors.origins.len(), cors.any), (4, None));
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_a_name_alone() {
+    fn allowed_host_is_a_bare_name() {
         assert_eq!(
             config("server: {allowed_hosts: [BI.example.org, db]}\n").server.allowed_hosts,
             ["bi.example.org", "db"]
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_off_but_for_credentials_that_fail() {
+    fn only_failed_credentials_are_limited_by_default() {
         let rates = config("name: a\n").limits.rates;
         assert!(rates.per_key.is_none() && rates.per_tenant.is_none() && rates.anonymous.is_none());
         assert_eq!(rates.failed, Some(FAILED));

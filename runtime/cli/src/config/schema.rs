@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_has_the_words_of_the_reference() {
+    fn schema_descriptions_are_those_of_the_reference() {
         let schema = project_schema();
         let about = |path| find(&schema, path).and_then(|found| found.description.as_deref()).unwrap_or_default();
         assert_eq!(about("server.port"), "0: any that is free. Default: 8000.");

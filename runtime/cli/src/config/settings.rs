@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn passwords_are_in_no_url() {
+    fn passwords_in_urls_are_masked() {
         for (text, expected) in [
             ("postgres://me:p@ss@db:5432/x", "postgres://***@db:5432/x"),
             ("postgres://db/x?password=hidden&sslmode=require", "postgres://db/x?***"),

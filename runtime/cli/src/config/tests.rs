@@ -18,7 +18,7 @@ fn problem(file: &str, variables: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn without_keys_everything_has_its_default() {
+fn empty_file_has_the_defaults() {
     let (config, problems) = read_with("name: a\n", &[]);
     assert!(problems.is_empty(), "{problems:?}");
     assert_eq!((config.server.host.as_str(), config.server.port), ("127.0.0.1", 8000));
@@ -34,7 +34,7 @@ fn without_keys_everything_has_its_default() {
 }
 
 #[test]
-fn the_environment_wins_over_the_file() {
+fn environment_overrides_the_file() {
     let file = "warehouse: {path: a.db, init: [one]}\nquery: {timeout: 5}\nlog: {level: ERROR}\n";
     let (config, problems) = read_with(
         file,
@@ -63,7 +63,7 @@ fn the_environment_wins_over_the_file() {
 }
 
 #[test]
-fn the_environment_changes_what_the_file_defines() {
+fn environment_changes_settings_of_the_file() {
     let file = "name: a\nversion: 1.10\nmodels: {materialization: view}\nvars: {First: 1, who: \"${WHO}\"}\npaths: {cubes: c}\n";
     let (config, problems) = read_with(
         file,
@@ -87,7 +87,7 @@ fn the_environment_changes_what_the_file_defines() {
 }
 
 #[test]
-fn variables_stand_in_values() {
+fn variables_in_values_are_replaced() {
     let (config, problems) = read_with(
         "warehouse: {url: \"pg://${DB_USER}@h\"}\nserver: {port: \"${P}\"}\n",
         &[("DB_USER", "ann"), ("P", "81")],
@@ -131,7 +131,7 @@ fn problems_have_a_place_and_the_nearest_name() {
 }
 
 #[test]
-fn variables_that_set_nothing_are_reported() {
+fn variables_of_unknown_settings_are_reported() {
     let text = problem("", &[("SERVICE_SERVER__PROT", "1")]);
     assert!(text.starts_with("warning[unknown-variable]") && text.contains("SERVICE_SERVER__PORT"), "{text}");
     // A misspelled security setting may leave access open.
@@ -187,7 +187,7 @@ fn plugins_are_folders_or_a_list() {
 }
 
 #[test]
-fn a_hook_is_required_unless_it_is_only_watched() {
+fn hook_is_required_unless_it_is_monitored() {
     for (entry, is_required) in [
         ("role: governance", true),
         ("role: governance, mode: protect", true),
@@ -230,7 +230,7 @@ fn problems_of_a_plugin_have_a_place() {
 
 /// The defaults that `config show` lists are the effective ones: setting all of them explicitly changes nothing.
 #[test]
-fn the_defaults_of_the_reference_are_those_that_are_used() {
+fn reference_lists_the_actual_defaults() {
     // These keys are not compared. For some of them, the configuration distinguishes a value that is set from a missing
     // one. For the others, the default is applied only after the configuration is read.
     let left_out = [
@@ -291,7 +291,7 @@ fn the_defaults_of_the_reference_are_those_that_are_used() {
 }
 
 #[test]
-fn every_setting_is_shown_with_who_set_it() {
+fn every_setting_is_shown_with_its_source() {
     let file = "server: {port: 81}\nstate:\n  url: \"postgres://me:${P}@db/x\"\nwarehouse: {init: [\"CREATE SECRET 'hidden'\"]}\n\
                 security: {oauth: {providers: [{name: a, client_secret: hidden}, {name: b}]}}\n";
     let (config, _) = read_with(
@@ -330,7 +330,7 @@ fn every_setting_is_shown_with_who_set_it() {
 
 /// Checks that the reference lists every setting that is read, and no other.
 #[test]
-fn the_reference_names_every_setting() {
+fn reference_lists_every_setting() {
     let reference = include_str!("../../../docs/reference/settings.md");
     let environment = Environment::default();
     let mut collected = Collected::default();
@@ -387,7 +387,7 @@ plugins: {{paths: [], list: [{{}}]}}
 }
 
 #[test]
-fn no_variable_speaks_for_the_items_of_a_list() {
+fn variables_cannot_set_items_of_a_list() {
     let file = "plugins: [{id: guard, role: governance}, {id: watch, role: governance}]\n";
     let set = |name: &str| [(name.to_owned(), "monitor".to_owned())].into_iter().collect();
     for name in ["SERVICE_PLUGINS__MODE", "SERVICE_PLUGINS__LIST__MODE", "SERVICE_PLUGINS__REQUIRE_SIGNATURES"] {
@@ -398,7 +398,7 @@ fn no_variable_speaks_for_the_items_of_a_list() {
 }
 
 #[test]
-fn a_variable_can_close_what_the_file_opens() {
+fn variable_can_disable_anonymous_access_of_the_file() {
     let file = "security: {anonymous: {scopes: [read], roles: []}}\n";
     let variables = |value: &str| [("SERVICE_SECURITY__ANONYMOUS".to_owned(), value.to_owned())].into_iter().collect();
     let (config, problems) = read(Some(file), &variables("none"));
@@ -456,7 +456,7 @@ fn options_of_a_driver_are_text_from_the_environment() {
 }
 
 #[test]
-fn driver_is_also_set_by_the_environment_alone() {
+fn driver_can_be_set_by_the_environment_only() {
     let variables = [
         ("SERVICE_WAREHOUSE__TYPE", "databricks"),
         ("SERVICE_WAREHOUSE__ADBC__DRIVER", "/opt/driver.so"),

@@ -63,7 +63,7 @@ impl<'m> JoinGraph<'m> {
         JoinGraph { cubes, joins }
     }
 
-    /// Removes all cubes except one and those that it reaches.
+    /// Removes all cubes except the given one and the cubes that it reaches.
     pub(crate) fn retain_below(&mut self, cube: &'m str) {
         let mut reached: BTreeSet<&str> = [cube].into();
         let mut open = vec![cube];

@@ -115,7 +115,7 @@ mod tests {
                             token_url: \"https://a.example/t\", userinfo_url: \"https://a.example/u\"}";
 
     #[test]
-    fn settings_of_tokens_without_a_key_are_refused() {
+    fn token_settings_without_a_key_are_rejected() {
         for (jwt, key) in [
             ("{jwt: {enabled: true}}", "security.jwt.enabled"),
             ("{jwt: {algorithm: HS256}}", "security.jwt.algorithm"),
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn mappings_that_no_token_is_read_with_are_refused() {
+    fn unused_claim_mappings_are_rejected() {
         for key in ["claims: {roles: a.b}", "claims_mapping: {roles: a.b}", "scope_mapping: {write: [a]}"] {
             let refused = check(&format!("{{jwt: {{{SECRET}, {key}}}}}"));
             assert!(

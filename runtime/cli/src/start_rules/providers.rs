@@ -210,7 +210,7 @@ mod tests {
     const SECRET: &str = "jwt: {secret: 0123456789abcdef0123456789abcdef}";
 
     #[test]
-    fn external_tokens_are_held_to_an_issuer_and_an_audience() {
+    fn external_tokens_require_an_issuer_and_an_audience() {
         let names = "issuer: \"https://a.example\", audience: terrane-api";
         assert!(check(&format!("{{jwt: {{external_jwks_url: \"https://a.example/keys\", {names}}}}}")).is_empty());
         for (jwt, words) in [
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn providers_are_whole_or_refused() {
+    fn incomplete_providers_are_rejected() {
         let with = |providers: &str| {
             format!("{{{SECRET}, oauth: {{public_url: \"https://d.example\", providers: [{providers}]}}}}")
         };
@@ -274,7 +274,7 @@ mod tests {
                         token_url: \"https://idp.example/t\"";
 
     #[test]
-    fn a_provider_takes_the_external_issuer_of_tokens_where_it_has_none() {
+    fn provider_defaults_to_the_external_issuer() {
         let external = "external_jwks_url: \"https://idp.example/keys\", issuer: \"https://idp.example\", \
                         audience: terrane-api";
         let jwt = format!("jwt: {{secret: 0123456789abcdef0123456789abcdef, {external}}}");
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_on_a_loopback_address_knows_its_url() {
+    fn loopback_server_derives_its_url() {
         let bound = |text: &str| text.parse::<SocketAddr>().unwrap();
         for (host, address, is_tls, expected) in [
             ("127.0.0.1", "127.0.0.1:8000", false, Some("http://127.0.0.1:8000")),
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_others_reach_needs_its_public_url() {
+    fn public_server_requires_a_public_url() {
         let address = |oauth: &str, host: &str| {
             let file = format!("security: {{{SECRET}, oauth: {{{oauth}providers: [{{{OAUTH}}}]}}}}\n");
             let (config, problems) = config::read(Some(&file), &Environment::default());
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_be_asked_cannot_be_listed() {
+    fn forbidden_addresses_cannot_be_allowed() {
         for entry in ["169.254.169.254", "\"0.0.0.0/0\"", "\"https://a.example\""] {
             let refused = check(&format!("{{outgoing: {{allow: [{entry}]}}}}"));
             assert!(refused.len() == 1 && refused[0].contains("security.outgoing.allow"), "{refused:?}");

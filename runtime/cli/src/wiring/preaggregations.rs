@@ -36,7 +36,7 @@ pub async fn place(project: &Project, store: &StateStore) -> Result<Option<Rollu
     Ok(Some(RollupPlace { target, schema: project.config.pre_aggregations.schema.clone() }))
 }
 
-/// Returns a string that distinguishes the place of the tables from others; only its digest is used.
+/// Returns a string that identifies the location of the tables; only its digest is used.
 fn identity(project: &Project) -> String {
     let warehouse = &project.config.warehouse;
     let url = warehouse.url.as_ref().map(|url| without_password(url.expose())).unwrap_or_default();
@@ -88,7 +88,7 @@ mod tests {
     use super::without_password;
 
     #[test]
-    fn a_new_password_is_the_same_place() {
+    fn url_with_another_password_is_the_same_location() {
         let place = "postgres://me@db:5432/shop";
         assert_eq!(without_password("postgres://me:a@b@db:5432/shop"), place);
         assert_eq!(without_password(place), place);

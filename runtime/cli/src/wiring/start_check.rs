@@ -1,8 +1,8 @@
 //! Checks the files, folders and addresses that the settings name, as `serve` uses them when it starts.
 //!
-//! In: a project. Out: an error for each one without which a server does not start, and a warning for each folder that
-//! a server ignores because it is missing. Nothing is changed, and no request is sent. Not here: rules about the
-//! settings alone (`start_rules`), the keys of tokens, the warehouse and the state database.
+//! In: a project. Out: an error for each one that prevents a server from starting, and a warning for each folder that a
+//! server ignores because it is missing. Nothing is changed, and no request is sent. Not here: rules about the settings
+//! alone (`start_rules`), the keys of tokens, the warehouse and the state database.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_refuses_is_found() {
+    fn settings_that_prevent_a_start_are_found() {
         const MACHINE: bool = true;
         const SETTINGS: bool = false;
         for (settings, words, is_of_machine) in [
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_folder_is_a_warning() {
+    fn missing_folder_is_a_warning() {
         for settings in ["plugins: {paths: [here, gone]}", "server: {project_roots: [here, gone]}"] {
             let found = problems(settings);
             let [problem] = found.as_slice() else { panic!("{settings}: {} problems", found.len()) };

@@ -332,7 +332,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_sorted_and_unique() {
+    fn strings_are_sorted_and_unique() {
         assert!(Code::ALL.is_sorted_by(|a, b| a.as_str() < b.as_str()));
     }
 }

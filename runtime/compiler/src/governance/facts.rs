@@ -10,8 +10,8 @@ use crate::types::LogicalType;
 /// The members and conditions of a query. Aliases appear under the names of their cubes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct QueryFacts {
-    /// Every cube whose rows the query reads: also cubes that it only joins through, cubes that a policy of the project
-    /// joins, and cubes whose table it reads under another cube's name. Sorted.
+    /// Every cube whose rows the query reads, sorted. This includes cubes that it only joins through, cubes that a
+    /// policy joins, and other cubes over the tables that it reads.
     pub cubes: Vec<Arc<str>>,
     /// One entry for each member and usage.
     pub members: Vec<MemberUse>,

@@ -67,8 +67,8 @@ pub(super) fn add(
     }
 }
 
-/// Warns of cubes of the project's files that a policy closes although it does not name them, or because the tables
-/// that they read are unknown. The author of such a cube may not know that it is closed.
+/// Warns of cubes in the project's files that a policy closes without naming them, or because the tables that they read
+/// are unknown. The author of such a cube may not know that it is closed.
 pub(super) fn warn_of_closed_cubes(model: &Model, definitions: &Definitions, diagnostics: &mut Vec<Diagnostic>) {
     let mut is_reported = vec![false; model.cubes.len()];
     for (policy, definition) in model.policies.iter().zip(&definitions.policies) {

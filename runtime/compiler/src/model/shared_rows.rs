@@ -36,7 +36,6 @@ impl SharedRows {
 }
 
 impl Model {
-    /// Returns the cubes that share rows with a cube.
     pub(crate) fn shared_rows(&self, id: CubeId) -> &SharedRows {
         self.shared_rows[id.0 as usize].get_or_init(|| SharedRows::of(self, id))
     }

@@ -22,7 +22,7 @@ use crate::snippet::{ColumnName, CreatedView, created_views, names_in};
 /// The tables that a relation reads.
 #[derive(Debug)]
 pub(crate) struct Tables {
-    /// The name of the relation itself: a table's name, or a name made of a query's text ([`name_of_query`]).
+    /// The name of the relation itself: a table's name, or a name derived from a query's text ([`name_of_query`]).
     exactly: String,
     /// True if the relation is not a table of the warehouse itself, but was made by a query or a model.
     is_made: bool,
@@ -30,9 +30,9 @@ pub(crate) struct Tables {
     is_view: bool,
     /// The names of the tables that it reads; `None` if it may read any table.
     read: Option<BTreeSet<String>>,
-    /// The names of the tables that the models behind it are built as.
+    /// The names of the tables that store the models of the relation.
     built: BTreeSet<String>,
-    /// The name of the table that the model is built as, if the relation has exactly one model.
+    /// The name of the table that stores the model, if the relation reads exactly one model.
     only_model: Option<String>,
 }
 

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_s_arrow_is_followed_where_its_line_is_the_author_s() {
+    fn engine_caret_is_mapped_to_a_line_of_the_author() {
         let text = "SELECT id, amount\nFROM orders\nGROUP amount, id";
         let at = |message: &str| shown_in(text, message).map(|(at, length)| (&text[at..], length));
         let message = "Parser Error: syntax error at or near \"amount\"\n\nLINE 3: GROUP amount, id\n              ^";

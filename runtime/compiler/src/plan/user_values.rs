@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_that_does_not_fit_spoils_the_list() {
+    fn list_with_an_invalid_value_is_rejected() {
         assert_eq!(fitted(vec![text("5"), text("five")], LogicalType::Integer), None);
     }
 }

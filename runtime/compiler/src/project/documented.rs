@@ -54,7 +54,7 @@ fn every_key_is_documented() {
 }
 
 #[test]
-fn every_word_is_documented() {
+fn every_type_and_granularity_is_documented() {
     let words = [
         ("### Measures", cubes::MEASURE_TYPES.list.iter().map(|(word, _)| *word).collect::<Vec<_>>()),
         ("### Dimensions", cubes::DIMENSION_TYPES.list.iter().map(|(word, _)| *word).collect()),
@@ -71,7 +71,7 @@ fn every_word_is_documented() {
 }
 
 #[test]
-fn what_is_documented_is_read() {
+fn documented_keys_are_read() {
     let shapes: [(&str, &MappingKeys); 7] = [
         ("## Sources", &sources::SOURCE),
         ("## Cubes", &cubes::CUBE),

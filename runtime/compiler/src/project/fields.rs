@@ -31,7 +31,7 @@ impl fmt::Display for What<'_> {
     }
 }
 
-/// The ownership of a mapping: only this reader reads its keys, or other readers also read keys of their own.
+/// The ownership of a mapping: either only this reader reads its keys, or other readers read further keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ownership {
     Exclusive,

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_and_functions_of_rows_are_no_files() {
+    fn tables_and_row_functions_are_not_files() {
         for text in [
             "SELECT * FROM raw.orders AS o JOIN raw.customers c ON o.customer_id = c.id",
             "SELECT json_extract(o.payload, '$.a') FROM {{ source('raw', 'orders') }} AS o",
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_registered_cube_over_a_plain_table_reads_no_file() {
+    fn registered_cube_over_a_plain_table_reads_no_file() {
         let reads = |entry: &str| {
             let registered = vec![RegisteredCube::new("c", entry)];
             let inputs = Inputs { warehouse: "duckdb".into(), registered, ..Inputs::default() };
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_project_file_only_variables_count() {
+    fn only_variables_of_the_project_file_can_name_files() {
         let reads = |text: &str| {
             let mut tree = SourceTree::default();
             tree.files.insert(settings::FILE.into(), text.into());

@@ -335,8 +335,8 @@ fn attributes(fields: &mut Fields, key: &str) -> Vec<(std::sync::Arc<str>, Vec<V
     conditions
 }
 
-/// Returns the diagnostic of an attribute's value that matches no caller, or matches callers that its notation does not
-/// suggest.
+/// Returns a diagnostic if an attribute's value never matches, or if it matches other callers than its notation
+/// suggests.
 fn unusable(label: &str, node: &Node) -> Option<Diagnostic> {
     match &node.value {
         NodeValue::Null => {

@@ -92,7 +92,6 @@ pub(super) fn add(
     }
 }
 
-/// Returns a registered cube as a file.
 fn file_of(cube: &RegisteredCube) -> Arc<SourceFile> {
     Arc::new(SourceFile { path: path_of(cube), text: Arc::clone(&cube.entry) })
 }

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_place_is_found_in_any_case() {
+    fn first_occurrence_is_found_ignoring_case() {
         assert_eq!(place_of("a\n  é Stored.x, stored.y", "STORED"), Some((2, 5)));
         assert_eq!(place_of("a restore", "stored"), None);
     }

@@ -141,7 +141,6 @@ impl Schema {
         Schema { types: types.to_vec(), ..Schema::default() }
     }
 
-    /// Returns the schema of a list.
     pub fn list(items: Schema) -> Schema {
         Schema { items: Some(Box::new(items)), ..Schema::of_types(&["array"]) }
     }

@@ -53,7 +53,7 @@ fn only_of_time(allowed: &[Granularity]) -> &'static str {
     if allowed.is_empty() { ": it is not a time dimension, and only these have granularities" } else { "" }
 }
 
-/// Returns the end of a message about joins that lead the other way.
+/// Returns the last part of a message, about joins in the opposite direction.
 fn direction(joins: Option<&JoinDirection>) -> String {
     joins.map(ToString::to_string).unwrap_or_default()
 }

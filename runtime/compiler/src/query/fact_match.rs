@@ -70,7 +70,8 @@ impl fmt::Display for Miss {
 
 macro_rules! reasons {
     ($($name:ident $code:literal $sentence:literal,)+) => {
-        /// The reason why a pre-aggregation does not serve a fact. Reasons that are checked later are nearer misses.
+        /// The reason why a pre-aggregation does not serve a fact. Variants are in the order of the checks, so a
+        /// greater reason is closer to a match.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum MissReason {
             $(#[doc = $sentence] $name,)+

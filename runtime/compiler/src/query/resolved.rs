@@ -215,7 +215,6 @@ pub struct Bound {
     pub inclusive: bool,
 }
 
-/// One key of the order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OrderKey {
     pub target: OrderTarget,

@@ -529,7 +529,7 @@ mod tests {
 
     /// Compares the table of operators and types with the reference of queries.
     #[test]
-    fn the_reference_says_which_operators_fit() {
+    fn reference_lists_the_operators_of_each_type() {
         let reference = include_str!("../../../docs/reference/query.md");
         let row_of = |operator: Operator| {
             let name = format!("`{}`", operator.as_str());

@@ -19,7 +19,7 @@ use crate::ready_rollups::{Flaw, PlantedFlaw, ReadyPartition, ReadyTables, Stret
 pub(super) struct Refusal {
     pub(super) reason: MissReason,
     pub(super) members: Vec<String>,
-    /// The line that would help in the rollup's definition, if this line does not follow from the members.
+    /// The line to add to the rollup's definition; `None` if it follows from `members` or if no line helps.
     pub(super) fix: Option<String>,
 }
 

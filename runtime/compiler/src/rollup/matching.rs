@@ -36,7 +36,7 @@ use crate::types::{Granularity, LogicalType, TimeKind, is_utc};
 pub(crate) struct RollupRequest {
     pub(crate) mode: PreAggregations,
     pub(crate) max_staleness: Option<Duration>,
-    /// True to report every miss with its members, even next to a match.
+    /// True to report every pre-aggregation that does not match, with its members, even if another one matches.
     pub(crate) explains: bool,
 }
 

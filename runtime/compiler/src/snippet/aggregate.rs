@@ -1,7 +1,7 @@
 //! Calls of aggregate functions in an author's SQL.
 //!
-//! In: a function call of the tree. Out: in a `number`, a hidden [`Aggregate`] over the current cube; in expressions
-//! over rows, a problem. Not here: aggregations by a measure's `type` (`build`).
+//! In: a function call of the tree. Out: a hidden [`Aggregate`] over the current cube if the expression is a `number`
+//! measure, otherwise an error. Not here: aggregations by a measure's `type` (`build`).
 
 use crate::diagnostic::Code;
 use sqlparser::ast::{

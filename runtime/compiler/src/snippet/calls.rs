@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_stays_and_every_column_shows() {
+    fn rewritten_calls_keep_their_text_and_columns() {
         for (warehouse, sql, names) in [
             ("duckdb", "if(status = 'paid', amount, 0)", &["status", "amount"][..]),
             ("duckdb", "if(a = 1 AND b = 2 OR c, d, e = f)", &["a", "b", "c", "d", "e", "f"]),
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn lambdas_are_lambdas_where_functions_take_them() {
+    fn arrows_are_lambdas_only_in_functions_that_take_them() {
         let is_lambda = |sql: &str, warehouse: &str, index: usize| {
             let dialect = grammar(warehouse);
             let mut expr = Parser::new(&*dialect).try_with_sql(sql).unwrap().parse_expr().unwrap();

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_a_with_are_no_tables_where_they_hold() {
+    fn cte_names_are_not_tables_within_their_scope() {
         for (text, tables) in [
             ("SELECT * FROM a JOIN s.b ON true", "a s.b"),
             ("WITH x AS (SELECT * FROM payments) SELECT * FROM x", "payments"),

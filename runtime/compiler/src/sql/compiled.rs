@@ -16,10 +16,10 @@ pub struct CompiledSql {
     pub params: Vec<Value>,
     /// The columns a client sees: the first `columns.len()` of the result set, in this order.
     pub columns: Vec<ResultColumn>,
-    /// The index of a further column. In each row, it contains the number of groups before paging.
+    /// The index of an additional column that contains the number of groups before paging, in each row.
     pub total_column: Option<usize>,
-    /// The index of a further column. In each row, it contains the number of all added rows. If this number exceeds
-    /// [`MAX_ADDED_ROWS`], the query is refused.
+    /// The index of an additional column that contains the number of all added rows, in each row. If this number
+    /// exceeds [`MAX_ADDED_ROWS`], the query is refused.
     pub added_column: Option<usize>,
     /// The requested page. `total_rows` follows from it if the page is not full.
     pub limit: Option<u64>,

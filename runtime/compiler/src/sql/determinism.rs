@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expression_changes_if_it_does_in_every_reading_of_backslashes() {
+    fn expression_is_changing_only_under_both_backslash_rules() {
         assert!(is_changing("a > now()"));
         assert!(is_changing("'it\\'s' || random()"));
         for text in ["'back\\' || \"random\"", "x = 'a\\\\' AND y", "'it\\'s random()'"] {
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_texts_that_look_like_them_are_not() {
+    fn names_and_strings_like_changing_calls_are_deterministic() {
         for text in [
             "SELECT o.now, \"random\", random_walk(x) FROM o WHERE o.name = 'it''s now' AND p = $1",
             "SELECT count(*) AS \"current_date\" FROM orders AS o WHERE date(o.at) = ?",

@@ -73,7 +73,7 @@ pub fn print_explain(
     printer.finish().map(Some)
 }
 
-/// The function by which a dialect says that it computes a named query once only if the query has the keyword
+/// The function by which a dialect declares that it evaluates a named query once only if the query has the keyword
 /// `MATERIALIZED`.
 const MATERIALIZED: (&str, usize) = ("materialized", 1);
 

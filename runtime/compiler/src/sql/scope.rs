@@ -350,7 +350,7 @@ impl<'a> RowScope<'a> {
     }
 }
 
-/// The way of evaluating an expression: on any row without an error, or only on rows that passed their guard.
+/// The rows on which an expression can be evaluated without an error: all rows, or only rows that passed their guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Evaluation {
     Infallible,

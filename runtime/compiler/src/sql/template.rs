@@ -143,7 +143,7 @@ pub(super) const QUERY_WORDS: &[&str] = &[
 const CLAUSE_WORDS: &[&str] =
     &["WHERE", "ORDER", "GROUP", "HAVING", "QUALIFY", "WINDOW", "LIMIT", "OFFSET", "USING", "AS", "ON"];
 
-/// Words that start a query if they are the first word: DuckDB reads `(FROM t)` as one.
+/// Words that start a query if they are the first word: DuckDB reads `(FROM t)` as a query.
 const NEVER_FIRST: &[&str] = &["FROM", "WITH"];
 
 /// Checks that brackets of each kind balance, and that no comma is outside them: it would start another

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_needs_the_changes_inside_it() {
+    fn range_includes_only_its_own_offset_changes() {
         let instants = InstantRange { from: micros_of("2024-03-10T05:00:00Z"), to: micros_of("2024-11-03T07:00:00Z") };
         let (first, changes) = changes(&new_york(), instants);
         let changes: Vec<_> = changes.iter().map(|(at, offset)| (at.to_string(), *offset)).collect();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_range_all_changes_are_known() {
+    fn all_offset_changes_are_included_without_a_range() {
         let (first, all) = changes(&new_york(), InstantRange::default());
         assert_eq!(first, -17_762);
         assert!((300..400).contains(&all.len()), "{}", all.len());
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_beyond_the_horizon_is_followed() {
+    fn range_beyond_the_horizon_includes_its_offset_changes() {
         let instants = InstantRange { from: micros_of("2150-01-01T00:00:00Z"), to: micros_of("2151-01-01T00:00:00Z") };
         assert_eq!(changes(&new_york(), instants).1.len(), 2);
         let endless =

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_comes_first() {
+    fn nearest_comes_first() {
         let names = ["revenue", "count", "average_order"];
         assert_eq!(nearest("revenu", names, 2), ["revenue", "count"]);
         assert_eq!(likely("reveneu", names), Some("revenue"));
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn phrases_say_what_there_is() {
+    fn suggestion_lists_the_possible_names() {
         assert_eq!(
             suggest("revnue", "measures", ["count", "revenue"]),
             "did you mean `revenue`? measures: revenue, count"

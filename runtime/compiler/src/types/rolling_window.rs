@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_covers_a_step_on_the_side_of_the_step() {
+    fn window_covers_a_step_on_the_side_of_the_step() {
         let day = WindowLength::Units { count: 3, unit: Granularity::Day };
         let window = |trailing, leading, offset| RollingWindow { trailing, leading, offset };
         assert!(window(day, WindowLength::Zero, WindowOffset::End).covers_step(Granularity::Day));

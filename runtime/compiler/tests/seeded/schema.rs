@@ -91,7 +91,7 @@ fn files_of(folder: &Path) -> SourceTree {
 }
 
 #[test]
-fn sound_projects_meet_the_schemas() {
+fn valid_projects_match_the_schemas() {
     let checks = Checks::new();
     checks.takes(&base());
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -121,7 +121,7 @@ fn sound_projects_meet_the_schemas() {
 }
 
 #[test]
-fn seeded_mistakes_of_shape_are_refused_by_the_schemas_too() {
+fn seeded_structural_mistakes_violate_the_schemas() {
     let checks = Checks::new();
     let mut count = 0;
     for area in areas() {

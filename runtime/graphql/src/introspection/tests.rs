@@ -85,7 +85,7 @@ fn deprecated_items_are_left_out_unless_requested() {
 }
 
 #[test]
-fn documents_without_their_roots_fail_as_they_do_with_them() {
+fn introspection_without_other_roots_fails_with_equal_errors() {
     let world = World::new();
     for (text, is_valid) in [
         (TOOLS, true),

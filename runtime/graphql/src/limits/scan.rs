@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn brackets_in_texts_and_comments_do_not_count() {
+    fn brackets_in_strings_and_comments_do_not_count() {
         let many = "[".repeat(200);
         for text in [
             format!("{{a(b: \"{many}\")}}"),

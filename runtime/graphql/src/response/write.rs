@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_stand_in_the_order_of_the_document() {
+    fn keys_follow_the_order_of_the_document() {
         let data = json!({"b": {"z": "1", "name": "2"}, "a": {"name": "3"}});
         assert_eq!(
             written("{ a: must { name } b: must { name z: title } }", data),
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_written_as_they_are() {
+    fn bytes_are_written_unchanged() {
         let rows = Value::List(vec![Value::Binary("{\"a\":1},{\"a\":2}".into())]);
         let object = Value::Object(IndexMap::from([(Name::new("rows"), rows)]));
         let mut out = Vec::new();

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_cannot_be_trusted_are_left_out() {
+    fn untrusted_keys_are_ignored() {
         for change in [
             json!({"kty": "oct", "k": "c2VjcmV0"}),
             json!({"kty": "rsa"}),
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_used_as_it_says() {
+    fn key_is_used_only_for_its_declared_algorithm() {
         let set = read(json!([
             rsa_key(json!({"alg": "PS256"})),
             rsa_key(json!({"kid": "b"})),

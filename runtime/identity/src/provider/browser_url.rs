@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn browsers_are_sent_over_https_or_to_their_own_machine() {
+    fn browser_url_must_be_https_or_loopback() {
         for (text, expected) in [
             ("https://data.example", Ok("https://data.example/cb")),
             ("https://data.example/terrane/", Ok("https://data.example/terrane/cb")),

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn basic_is_the_standards() {
+    fn basic_credentials_follow_rfc_6749() {
         // RFC 6749, section 2.3.1.
         assert_eq!(basic("s6BhdRkqt3", "7Fjfp0ZBr1KtDRbnfVdmIw"), "Basic czZCaGRSa3F0Mzo3RmpmcDBaQnIxS3REUmJuZlZkbUl3");
         assert!(!format!("{:?}", ClientAuth::Basic { secret: "hush".to_owned() }).contains("hush"));

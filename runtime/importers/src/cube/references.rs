@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_without_a_counterpart_are_reported() {
+    fn templates_without_a_counterpart_are_reported() {
         for (text, words) in [
             ("{SECURITY_CONTEXT.tenant.filter('tenant')}", "the caller"),
             ("{COMPILE_CONTEXT.schema}.orders", "context of the compilation"),

@@ -29,7 +29,7 @@ pub(super) const GRANULARITIES: [&str; 8] = ["second", "minute", "hour", "day", 
 const WITH_DATE_TRUNC: [&str; 8] =
     ["duckdb", "postgres", "redshift", "snowflake", "spark", "databricks", "trino", "clickhouse"];
 
-/// The warehouses without this function whose casts make a date of a time.
+/// The warehouses without this function whose casts convert a time to a date.
 const WITH_DATES: [&str; 3] = ["bigquery", "mysql", "mariadb"];
 /// The granularities to which a time is not truncated.
 const FINEST: [&str; 3] = ["nanosecond", "microsecond", "millisecond"];

@@ -24,7 +24,6 @@ impl<'i> Fields<'i> {
         Fields { what: what.into(), span: item.span.clone(), items: item.items(), read: RefCell::default() }
     }
 
-    /// Returns all items with this key.
     pub(super) fn all(&self, key: &str) -> impl Iterator<Item = &'i Item> {
         let found: Vec<&Item> = self.items.iter().filter(|item| item.key == key).collect();
         self.read.borrow_mut().extend(found.iter().map(|item| item.key.as_str()));

@@ -117,7 +117,7 @@ fn relation(
     }
 }
 
-/// Removes all fields that have the same name as another one, because any of them may be the stricter one.
+/// Removes all fields whose name is not unique, because any of them may be the stricter one.
 fn remove_repeated(view: &str, lists: [&mut Vec<Member>; 2], findings: &mut Vec<Diagnostic>) {
     let mut counts: HashMap<String, usize> = HashMap::new();
     for member in lists.iter().flat_map(|list| list.iter()) {

@@ -71,7 +71,6 @@ impl Imported {
         self.report.files.iter().find(|(known, _)| known == path).map(|(_, text)| text.as_str()).unwrap()
     }
 
-    /// Returns the findings at a line of a file.
     pub(crate) fn findings(&self, file: &str, line: u32) -> Vec<&Diagnostic> {
         let is_at = |f: &&Diagnostic| f.span.as_ref().is_some_and(|span| span.line == line && &*span.file == file);
         self.report.findings.iter().filter(is_at).collect()

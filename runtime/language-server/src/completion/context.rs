@@ -186,7 +186,6 @@ impl Context {
 mod tests {
     use super::*;
 
-    /// Returns the context at `¦`.
     fn at(text: &str) -> Context {
         let offset = text.find('¦').expect("the text has a mark");
         Context::at(&text.replace('¦', ""), offset)
@@ -208,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_know_those_that_are_there() {
+    fn context_of_a_key_lists_the_present_keys() {
         let context = at("cubes:\n  - name: a\n    measures:\n      - {name: b, t¦, sql: x}");
         let Place::Key { present } = &context.place else { panic!("{context:?}") };
         assert_eq!(present.iter().map(String::as_str).collect::<Vec<_>>(), ["name", "sql"]);
@@ -249,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_and_other_line_breaks_change_nothing() {
+    fn byte_order_mark_and_line_breaks_do_not_change_the_context() {
         let text = "cubes:\n  - name: a\n    measures:\n      - name: b\n        type: c¦\n        title: d\n";
         let plain = at(text);
         for changed in [text.replace('\n', "\r"), text.replace('\n', "\r\n"), format!("\u{feff}{text}")] {

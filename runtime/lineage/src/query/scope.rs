@@ -47,7 +47,6 @@ pub(super) struct Frame {
     pub(super) aliases: HashMap<Arc<str>, ColumnOrigins>,
 }
 
-/// A query of a WITH.
 #[derive(Debug)]
 pub(super) struct NamedQuery {
     pub(super) name: Arc<str>,

@@ -13,7 +13,7 @@ use crate::plugin::Grants;
 pub(super) const CALL: &str = "make-plan";
 
 const MAX_REQUESTS: usize = 4_096;
-/// The largest number of a plan's requests per column, on average over the columns.
+/// The largest average number of requests per column in a plan.
 const MAX_REQUESTS_PER_COLUMN: usize = 64;
 const MAX_QUANTILES: usize = 100;
 const MAX_BINS: u32 = 1_000;

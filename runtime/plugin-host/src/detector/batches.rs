@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_stay_within_both_bounds_and_hold_every_series_once() {
+    fn ranges_respect_both_limits_and_contain_each_series_once() {
         let (points, history) = (batch(&[5, 5, 1, 9, 0]), batch(&[1, 1, 20, 1, 0]));
         let both = [&points, &history];
         assert_eq!(turns_of(most(10, 100), &both).unwrap(), [0..2, 2..5]);
@@ -115,20 +115,20 @@ mod tests {
     }
 
     #[test]
-    fn calls_divide_a_turn_and_a_long_series_has_one_of_its_own() {
+    fn turn_is_split_into_calls_and_long_series_have_their_own() {
         let points = batch(&[2_000, 3_000, 3_000, 9_000, 1, 1, 1]);
         assert_eq!(calls(&[&points], 1..6), [1..3, 3..4, 4..6]);
         assert!(calls(&[&points], 2..2).is_empty());
     }
 
     #[test]
-    fn a_series_that_is_too_long_alone_is_refused() {
+    fn series_over_the_limit_is_rejected() {
         let error = turns_of(most(10, 100), &[&batch(&[3, 11])]).unwrap_err();
         assert_eq!(error, DetectorError::TooLong { points: 11, limit: 10 });
     }
 
     #[test]
-    fn a_part_begins_at_its_own_zero_and_has_no_infinities() {
+    fn part_has_its_own_offsets_and_no_infinities() {
         let mut whole = batch(&[2, 3]);
         whole.values[3] = f64::INFINITY;
         let part = to_wire(&whole, 1..2);

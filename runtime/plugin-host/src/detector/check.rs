@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_value_is_not_judged() {
+    fn scores_of_missing_values_are_rejected() {
         assert!(refused(answer(&[0.5]), &[f64::NAN]).contains("no value"));
         let anomalous = wire::Detection { anomalous: vec![true], ..answer(&[0.0]) };
         assert!(refused(anomalous, &[f64::NAN]).contains("no value"));
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn models_are_one_a_series_and_small() {
+    fn each_series_has_one_small_model() {
         assert!(models(vec![vec![0; MAX_MODEL_BYTES]; 2], 2).is_ok());
         assert!(models(vec![Vec::new()], 2).unwrap_err().to_string().contains("1 models for 2 series"));
         let large = models(vec![vec![0; MAX_MODEL_BYTES + 1]], 1).unwrap_err();

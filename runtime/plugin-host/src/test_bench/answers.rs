@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_denial_is_held_against_the_contract() {
+    fn denial_is_checked_against_the_contract() {
         let refused = |code: &str, message: &str| refusal("on-query", Vec::new(), &denial(code, message));
         assert_eq!(refused("no_region", "not yours"), None);
         assert!(refused("No Code!", "not yours").unwrap().contains("No Code!"));
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_has_one_root() {
+    fn filter_has_one_root() {
         let list = || Val::List(Vec::new());
         let arena = record([
             ("nodes", list()),
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_detection_is_as_long_as_its_points() {
+    fn detection_is_as_long_as_its_points() {
         let points = record([
             ("offsets", Val::List(vec![Val::U32(0), Val::U32(2)])),
             ("timestamps-ms", Val::List(vec![Val::S64(0), Val::S64(1)])),

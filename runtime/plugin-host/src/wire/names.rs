@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_small_letters_digits_and_their_marks() {
+    fn names_are_lower_case_letters_digits_and_separators() {
         let long = ["a".repeat(64), "a".repeat(65)];
         let cases = [
             ("a", true, true),

@@ -6,7 +6,7 @@ use terrane_app::ports::plugins::{PluginRole, PluginState, Plugins};
 use terrane_golden_tests::{checked, first_party_profiles};
 
 #[test]
-fn each_component_says_what_the_dialect_says_natively() {
+fn component_profiles_equal_native_profiles() {
     let host = crate::standard::host(components());
     for native in first_party_profiles() {
         let profile = host.dialect(&native.name).unwrap();
@@ -15,7 +15,7 @@ fn each_component_says_what_the_dialect_says_natively() {
 }
 
 #[test]
-fn a_dialect_is_asked_when_it_is_loaded_and_never_again() {
+fn dialect_is_described_only_when_it_is_loaded() {
     let host = crate::standard::host(components());
     assert_eq!(host.guest_calls(), 0);
     let first = host.dialect("duckdb").unwrap();

@@ -43,7 +43,7 @@ fn fault(bytes: &[u8], describe: CallLimits) -> PluginFault {
 const ENDLESS: &str = "(loop $again (br $again)) unreachable";
 
 #[test]
-fn an_endless_loop_ends_by_fuel_or_by_time_wherever_it_runs() {
+fn endless_loop_is_stopped_by_fuel_or_time() {
     let in_describe = Guest { describe: ENDLESS, ..Guest::default() };
     let in_profile = Guest { describe_dialect: ENDLESS, ..Guest::default() };
     let in_start = Guest { fields: "(func $s (loop $again (br $again))) (start $s)", ..Guest::default() };
@@ -55,7 +55,7 @@ fn an_endless_loop_ends_by_fuel_or_by_time_wherever_it_runs() {
 }
 
 #[test]
-fn growth_without_end_is_stopped_by_kind() {
+fn endless_growth_is_stopped_by_the_limit_of_its_kind() {
     for (fields, body, limit) in [
         ("", "(loop $again (drop (memory.grow (i32.const 16))) (br $again)) unreachable", Limit::Memory),
         (
@@ -71,7 +71,7 @@ fn growth_without_end_is_stopped_by_kind() {
 }
 
 #[test]
-fn memory_within_its_limit_may_be_filled_and_does_not_buy_more_time() {
+fn filling_allowed_memory_does_not_extend_the_time_limit() {
     let body = "(drop (memory.grow (i32.const 900)))
         (loop $again (memory.fill (i32.const 65536) (i32.const 1) (i32.const 58000000)) (br $again)) unreachable";
     let bytes = Guest { describe: body, ..Guest::default() }.component();
@@ -80,7 +80,7 @@ fn memory_within_its_limit_may_be_filled_and_does_not_buy_more_time() {
 }
 
 #[test]
-fn a_guest_that_wants_too_much_from_the_start_is_not_run() {
+fn guest_with_excessive_initial_memory_is_not_run() {
     let bytes = Guest { pages: 4096, ..Guest::default() }.component();
     // An engine with a pool refuses the component during the compilation, other engines during the instantiation.
     let found = fault(&bytes, NO_TIME_LIMIT);
@@ -89,7 +89,7 @@ fn a_guest_that_wants_too_much_from_the_start_is_not_run() {
 }
 
 #[test]
-fn traps_say_where_and_leave_the_host_alone() {
+fn traps_name_the_call_and_do_not_affect_the_host() {
     let bytes = Guest { describe: "unreachable", ..Guest::default() }.component();
     let (_folder, host) = host(&bytes, NO_TIME_LIMIT);
     for _ in 0..3 {
@@ -112,7 +112,7 @@ fn info_with(at: u32, pointer: u32, length: u32) -> Guest<'static> {
 }
 
 #[test]
-fn answers_that_break_the_contract_are_refused() {
+fn responses_that_violate_the_contract_are_rejected() {
     let broken = [
         ("the identity is not UTF-8", info_with(2048, 1056, 2)),
         ("a string out of bounds", info_with(2048, 1024, 0x8000_0000)),
@@ -130,7 +130,7 @@ fn answers_that_break_the_contract_are_refused() {
 }
 
 #[test]
-fn a_thousand_strings_over_the_same_bytes_do_not_fill_the_host() {
+fn strings_over_shared_bytes_do_not_exhaust_host_memory() {
     // The list `extra` has 1,000 pairs, and each string of a pair is the same 60,000 bytes.
     let body = "(local $i i32)
         (loop $again
@@ -148,7 +148,7 @@ fn a_thousand_strings_over_the_same_bytes_do_not_fill_the_host() {
 }
 
 #[test]
-fn a_guest_may_say_no() {
+fn guest_can_decline() {
     // The body returns `err` with an empty list of issues.
     let bytes =
         Guest { check_config: "(i32.store8 (i32.const 4096) (i32.const 1)) (i32.const 4096)", ..Guest::default() };
@@ -156,7 +156,7 @@ fn a_guest_may_say_no() {
 }
 
 #[test]
-fn files_that_are_no_components_are_never_run() {
+fn other_files_than_components_are_never_run() {
     let good = Guest::default().component();
     let precompiled = wasmtime::Engine::default().precompile_component(&good).unwrap();
     for (bytes, found) in [
@@ -173,7 +173,7 @@ fn files_that_are_no_components_are_never_run() {
 }
 
 #[test]
-fn a_component_that_was_cut_short_or_changed_is_malformed() {
+fn truncated_or_changed_component_is_malformed() {
     let good = Guest::default().component();
     for length in [9, 100, good.len() / 2, good.len() - 1] {
         let found = fault(&good[..length], NO_TIME_LIMIT);
@@ -185,7 +185,7 @@ fn a_component_that_was_cut_short_or_changed_is_malformed() {
 }
 
 #[test]
-fn a_file_of_endless_size_is_not_read() {
+fn file_of_endless_size_is_not_read() {
     let (folder, host) = host(b"", NO_TIME_LIMIT);
     let file = fs::File::create(folder.path().join("dialect-test.wasm")).unwrap();
     file.set_len(100 * 1024 * 1024).unwrap();
@@ -194,7 +194,7 @@ fn a_file_of_endless_size_is_not_read() {
 }
 
 #[test]
-fn a_component_of_another_world_or_version_says_so() {
+fn component_of_another_world_or_version_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let other = folder.path().join("other.wit");
     fs::write(&other, "package acme:other@1.0.0;\nworld tool { export run: func(); }\n").unwrap();
@@ -224,7 +224,7 @@ fn a_component_of_another_world_or_version_says_so() {
 }
 
 #[test]
-fn a_component_of_the_version_with_other_types_says_so() {
+fn component_with_other_types_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let changed = wit_with(folder.path(), "display-name: string,", "display-name: string, maker: string,");
     let bytes = component(&Guest::default().text(), &changed, "dialect-plugin");
@@ -238,7 +238,7 @@ fn a_component_of_the_version_with_other_types_says_so() {
 }
 
 #[test]
-fn a_later_patch_of_the_contract_is_the_same_contract() {
+fn later_patch_of_the_contract_is_compatible() {
     let folder = tempfile::tempdir().unwrap();
     let later = wit_with(folder.path(), "@0.1.0", "@0.1.7");
     let bytes = component(&Guest::default().text().replace("@0.1.0", "@0.1.7"), &later, "dialect-plugin");
@@ -247,7 +247,7 @@ fn a_later_patch_of_the_contract_is_the_same_contract() {
 }
 
 #[test]
-fn an_import_that_is_not_granted_is_named() {
+fn import_that_is_not_granted_is_named() {
     for (interface, function, signature) in [
         ("wasi:cli/environment@0.2.0", "get-environment: func() -> list<string>;", "(param i32)"),
         ("wasi:filesystem/preopens@0.2.0", "get-directories: func() -> list<string>;", "(param i32)"),
@@ -268,7 +268,7 @@ fn an_import_that_is_not_granted_is_named() {
 }
 
 #[test]
-fn what_is_looked_for_and_where_is_reported() {
+fn missing_component_is_reported_with_the_searched_folders() {
     let folder = tempfile::tempdir().unwrap();
     let folders = vec![folder.path().join("plugins"), folder.path().join("components")];
     let mut search = SearchPath { folders: folders.clone(), ..SearchPath::default() };
@@ -289,7 +289,7 @@ fn what_is_looked_for_and_where_is_reported() {
 }
 
 #[test]
-fn an_earlier_folder_wins_and_a_repaired_file_is_tried_again() {
+fn earlier_folder_takes_precedence_and_repaired_file_is_retried() {
     let folder = tempfile::tempdir().unwrap();
     let folders: Vec<PathBuf> = ["first", "second"].iter().map(|name| folder.path().join(name)).collect();
     for folder in &folders {
@@ -324,7 +324,7 @@ impl tracing::Subscriber for Lines {
 }
 
 #[test]
-fn a_flood_of_log_lines_is_cut_off_and_reported_once() {
+fn flood_of_log_lines_is_cut_off_and_reported_once() {
     let guest = Guest {
         fields: "(import \"terrane:host/log@0.1.0\" \"log\" (func $log (param i32 i32 i32 i32 i32)))",
         describe: "(local $i i32)
@@ -344,7 +344,7 @@ fn a_flood_of_log_lines_is_cut_off_and_reported_once() {
 }
 
 #[test]
-fn nothing_is_carried_from_one_call_to_the_next() {
+fn calls_share_no_state() {
     // The second call would trap if it saw the global that the first call set.
     let guest = Guest {
         fields: "(global $used (mut i32) (i32.const 0))
@@ -359,7 +359,7 @@ fn nothing_is_carried_from_one_call_to_the_next() {
 }
 
 #[test]
-fn callers_at_once_each_get_their_fault() {
+fn concurrent_callers_each_get_the_fault() {
     let bytes = Guest { describe: ENDLESS, ..Guest::default() }.component();
     let (_folder, host) = host(&bytes, CallLimits { fuel: 100_000, time_ms: 600_000 });
     std::thread::scope(|scope| {

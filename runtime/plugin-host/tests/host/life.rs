@@ -79,7 +79,7 @@ fn digest(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_pin_lets_one_file_in_and_nothing_of_another_is_run() {
+fn only_the_pinned_file_is_run() {
     let bytes = version("1.0.0");
     let house = House::new(&bytes);
     let pinned = |sha256: String| PluginSettings { sha256: Some(sha256), ..house.settings() };
@@ -94,7 +94,7 @@ fn a_pin_lets_one_file_in_and_nothing_of_another_is_run() {
 /// A query compares only the types of the function that it calls. So loading must compare the types of all functions,
 /// and must refuse a component that was built for another contract.
 #[test]
-fn a_hook_of_other_types_than_the_contracts_says_so() {
+fn hook_with_other_types_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     for (was, is) in [
         ("display-name: string,", "display-name: string, maker: string,"),
@@ -110,7 +110,7 @@ fn a_hook_of_other_types_than_the_contracts_says_so() {
 }
 
 #[test]
-fn a_signature_must_be_there_be_one_and_be_of_this_content_and_by_a_trusted_key() {
+fn missing_malformed_and_untrusted_signatures_are_rejected() {
     let (ours, other) = (SecretKey::generate().unwrap(), SecretKey::generate().unwrap());
     let bytes = version("1.0.0");
     let house = House::new(&bytes);
@@ -138,7 +138,7 @@ fn a_signature_must_be_there_be_one_and_be_of_this_content_and_by_a_trusted_key(
 }
 
 #[test]
-fn a_manifest_that_says_something_else_is_refused() {
+fn manifest_that_contradicts_the_component_is_rejected() {
     let text = format!(
         "id = \"{ID}\"\nversion = \"1.0.0\"\nroles = [\"detector\"]\napi = \"\"\ncapabilities = [\"memo\"]\n[limits]\ntime_ms = 7\n"
     )
@@ -161,7 +161,7 @@ fn a_manifest_that_says_something_else_is_refused() {
 }
 
 #[test]
-fn what_is_asked_for_beyond_the_grants_is_named_and_the_smaller_limit_wins() {
+fn requests_beyond_the_grants_are_named_and_the_smaller_limit_applies() {
     // The component must return the contract's version in `describe`, because it must agree with the manifest.
     let fields = "(data (i32.const 1152) \"terrane:plugins@0.1.0\")";
     let describe =
@@ -181,7 +181,7 @@ fn what_is_asked_for_beyond_the_grants_is_named_and_the_smaller_limit_wins() {
 }
 
 #[test]
-fn the_memo_is_there_for_those_who_are_granted_it() {
+fn memo_requires_a_grant() {
     let import = "(import \"terrane:host/memo@0.1.0\" \"get\" (func (param i32 i32 i32)))";
     let house = House::new(&RoleGuest { fields: import.to_owned(), ..detector() }.component());
     let import = "terrane:host/memo@0.1.0".to_owned();
@@ -191,7 +191,7 @@ fn the_memo_is_there_for_those_who_are_granted_it() {
 }
 
 #[test]
-fn a_component_is_what_it_was_listed_as() {
+fn component_with_another_id_or_role_is_rejected() {
     let house = House::new(&RoleGuest::new(PluginRole::Detector, "detector-other").component());
     assert!(matches!(fault(&only(&house.host(house.settings()))), PluginFault::Mismatch { what: "id", .. }));
     let house = House::new(&RoleGuest::new(PluginRole::Check, ID).component());
@@ -204,7 +204,7 @@ fn a_component_is_what_it_was_listed_as() {
 }
 
 #[test]
-fn what_changes_on_disk_changes_nothing_until_it_is_reloaded() {
+fn changed_file_has_no_effect_until_a_reload() {
     let house = House::new(&version("1.0.0"));
     let host = house.host(house.settings());
     house.put(&version("1.1.0"));
@@ -216,7 +216,7 @@ fn what_changes_on_disk_changes_nothing_until_it_is_reloaded() {
 }
 
 #[test]
-fn a_reload_that_fails_leaves_the_old_one_serving_and_says_so() {
+fn failed_reload_keeps_the_old_component() {
     let house = House::new(&version("1.2.0"));
     let host = house.host(house.settings());
     let trapping = detector().with("detectors", "unreachable").component();
@@ -239,7 +239,7 @@ fn a_reload_that_fails_leaves_the_old_one_serving_and_says_so() {
 }
 
 #[test]
-fn the_pin_decides_what_a_reload_may_bring() {
+fn reloaded_component_must_match_the_pin() {
     let (old, new) = (version("1.0.0"), version("2.0.0"));
     let house = House::new(&new);
     let host = house.host(PluginSettings { sha256: Some(digest(&new)), ..house.settings() });
@@ -252,7 +252,7 @@ fn the_pin_decides_what_a_reload_may_bring() {
 }
 
 #[test]
-fn a_plugin_that_could_not_be_loaded_may_be_repaired() {
+fn failed_plugin_can_be_repaired_and_reloaded() {
     let house = House::new(b"rubbish");
     let host = house.host(PluginSettings { is_required: true, ..house.settings() });
     assert_eq!(host.missing(), [ID]);
@@ -262,7 +262,7 @@ fn a_plugin_that_could_not_be_loaded_may_be_repaired() {
 }
 
 #[test]
-fn an_operator_turns_a_plugin_off_and_on() {
+fn operator_disables_and_enables_a_plugin() {
     let house = House::new(&version("1.0.0"));
     let host = house.host(PluginSettings { is_required: true, ..house.settings() });
     let already = |state| ChangeError::Already { name: ID.to_owned(), state };
@@ -278,7 +278,7 @@ fn an_operator_turns_a_plugin_off_and_on() {
 }
 
 #[test]
-fn what_can_not_be_used_can_not_be_enabled_and_says_why() {
+fn unusable_plugin_cannot_be_enabled() {
     let house = House::new(b"rubbish");
     let host = house.host(house.settings());
     let refused = |error: ChangeError| {
@@ -320,7 +320,7 @@ fn judging(version: &str, body: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_reload_that_fails_within_its_first_calls_is_taken_back() {
+async fn reload_that_fails_in_its_first_calls_is_reverted() {
     let house = House::new(&judging("1.0.0", JUDGES));
     let host = Arc::new(house.host(house.settings()));
     let detectors = ComponentDetectors::new(Arc::clone(&host));
@@ -338,7 +338,7 @@ async fn a_reload_that_fails_within_its_first_calls_is_taken_back() {
 }
 
 #[tokio::test]
-async fn what_fails_later_or_was_there_first_is_not_taken_back() {
+async fn later_failures_and_first_loads_are_not_reverted() {
     // The failing version is the first one, so no earlier version can serve instead.
     let house = House::new(&judging("1.0.0", "unreachable"));
     let host = Arc::new(house.host(house.settings()));
@@ -361,7 +361,7 @@ async fn what_fails_later_or_was_there_first_is_not_taken_back() {
 }
 
 #[test]
-fn a_copy_of_a_component_in_another_folder_is_nothing_to_speak_of() {
+fn equal_copy_in_another_folder_is_not_reported() {
     let folder = tempfile::tempdir().unwrap();
     let [program, project, third] = ["program", "project", "third"].map(|name| folder.path().join(name));
     for (folder, bytes) in [(&program, version("1.0.0")), (&project, version("1.0.0")), (&third, version("1.0.1"))] {
@@ -381,7 +381,7 @@ fn a_copy_of_a_component_in_another_folder_is_nothing_to_speak_of() {
 }
 
 #[test]
-fn found_plugins_are_what_their_files_are_called_and_the_programs_own_come_first() {
+fn discovered_plugins_are_named_by_file_with_bundled_ones_first() {
     let folder = tempfile::tempdir().unwrap();
     let [program, project] = ["program", "project"].map(|name| folder.path().join(name));
     let put = |folder: &PathBuf, name: &str, bytes: &[u8]| {
@@ -421,7 +421,7 @@ fn found_plugins_are_what_their_files_are_called_and_the_programs_own_come_first
 }
 
 #[test]
-fn what_is_found_must_be_signed_where_that_is_asked_for() {
+fn discovered_plugins_require_signatures_if_configured() {
     let key = SecretKey::generate().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let bytes = version("1.0.0");
@@ -436,7 +436,7 @@ fn what_is_found_must_be_signed_where_that_is_asked_for() {
 }
 
 #[test]
-fn a_dialect_that_is_found_must_be_signed_unless_it_came_with_the_program() {
+fn discovered_dialects_require_signatures_unless_bundled() {
     let key = SecretKey::generate().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let [program, project] = ["program", "project"].map(|name| folder.path().join(name));

@@ -38,7 +38,7 @@ fn bits(values: &[f64]) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn the_four_kinds_are_found_without_being_listed() {
+async fn unlisted_detector_kinds_are_discovered() {
     let list = ComponentDetectors::new(host(components())).kinds().await;
     let kinds: Vec<(&str, f64)> = list.kinds.iter().map(|kind| (&*kind.kind, kind.default_sensitivity)).collect();
     assert_eq!(kinds, [("iqr", 1.5), ("mad", 3.0), ("seasonal", 3.0), ("z_score", 2.5)]);
@@ -47,7 +47,7 @@ async fn the_four_kinds_are_found_without_being_listed() {
 }
 
 #[tokio::test]
-async fn components_judge_bit_for_bit_as_the_same_code_does_natively() {
+async fn components_and_native_code_score_identically() {
     let detectors = ComponentDetectors::new(host(components()));
     let wave: Vec<f64> = (0..60).map(|at| f64::from(at * 37 % 101) / 7.0).collect();
     let history = batch(&[&wave[..50], &[1.0; 20], &[f64::NAN, 2.0, 3.0, 5.0, f64::NAN, 7.0, 4.0, 9.0]]);
@@ -72,7 +72,7 @@ async fn components_judge_bit_for_bit_as_the_same_code_does_natively() {
 }
 
 #[tokio::test]
-async fn more_points_than_one_call_takes_go_in_several_and_come_back_in_order() {
+async fn points_over_the_call_limit_are_split_and_keep_their_order() {
     let detectors = ComponentDetectors::new(host(components()));
     let history: Vec<Vec<f64>> = (0..5).map(|series| vec![f64::from(series), f64::from(series) + 2.0, 9.0]).collect();
     let points: Vec<Vec<f64>> = (0..5).map(|series| vec![f64::from(series); 25_000]).collect();
@@ -95,7 +95,7 @@ async fn more_points_than_one_call_takes_go_in_several_and_come_back_in_order() 
 
 /// Evaluates series that need several calls in one turn, and series that need several turns.
 #[tokio::test]
-async fn a_series_is_judged_the_same_beside_many_others() {
+async fn scores_of_a_series_do_not_depend_on_other_series() {
     let detectors = ComponentDetectors::new(host(components()));
     let wave = |series: usize, from: usize, count: usize| -> Vec<f64> {
         (from..from + count).map(|at| (at * (37 + series) % 101) as f64 / 7.0).collect()
@@ -126,7 +126,7 @@ async fn a_series_is_judged_the_same_beside_many_others() {
 }
 
 #[tokio::test]
-async fn calls_of_one_turn_share_the_fuel_of_one() {
+async fn calls_of_one_turn_share_one_fuel_limit() {
     let judged = async |fuel: u64, series: usize| {
         let limits = AskedLimits { time_ms: Some(600_000), fuel: Some(fuel), memory_mb: None };
         let path = components().join("detector-standard.wasm");
@@ -154,7 +154,7 @@ async fn calls_of_one_turn_share_the_fuel_of_one() {
 }
 
 #[tokio::test]
-async fn what_a_detector_refuses_names_the_component() {
+async fn rejection_by_a_detector_names_the_component() {
     let detectors = ComponentDetectors::new(host(components()));
     let empty = || Arc::new(batch(&[&[1.0]]));
     let params = DetectorParams { seasonality: Some(1), training_size: 1, ..DetectorParams::default() };
@@ -166,7 +166,7 @@ async fn what_a_detector_refuses_names_the_component() {
 }
 
 #[tokio::test]
-async fn a_component_of_another_id_or_role_offers_nothing_and_says_why() {
+async fn component_with_another_id_or_role_is_reported() {
     let folder = folder_with("detector-copy.wasm", "detector-standard.wasm");
     let list = ComponentDetectors::new(host(folder.path().to_owned())).kinds().await;
     assert!(list.kinds.is_empty());
@@ -191,7 +191,7 @@ fn columns() -> Arc<[ProfiledColumn]> {
 }
 
 #[tokio::test]
-async fn checks_plan_and_judge_through_the_sandbox() {
+async fn checks_plan_and_assess_in_the_sandbox() {
     let checks = ComponentChecks::new(host(components()));
     let call = CheckCall { facts: facts(), profile_config_json: "{}".into() };
     let plans = checks.plans(&call, columns()).await;
@@ -220,7 +220,7 @@ async fn checks_plan_and_judge_through_the_sandbox() {
 }
 
 #[tokio::test]
-async fn cubes_of_many_columns_are_planned_for() {
+async fn wide_cubes_are_planned() {
     let checks = ComponentChecks::new(host(components()));
     let call = CheckCall { facts: facts(), profile_config_json: "{}".into() };
     let column = columns()[1].clone();
@@ -233,7 +233,7 @@ async fn cubes_of_many_columns_are_planned_for() {
 }
 
 #[tokio::test]
-async fn settings_that_a_check_cannot_read_are_its_refusal() {
+async fn unreadable_check_settings_are_rejected() {
     let checks = ComponentChecks::new(host(components()));
     let config = r#"{"quality_thresholds": {"validity_warning": 7}}"#;
     let call = CheckCall { facts: facts(), profile_config_json: config.into() };

@@ -52,8 +52,9 @@ impl Place<'_> {
         if is_better { (words, ItemKind::Value(values)) } else { (length, kind) }
     }
 
-    /// Returns whether a name is rather a value: as the agent of a verb, as in `paid by patients`, or as a
-    /// measure after a negation, as in `not completed`, because numbers cannot be excluded.
+    /// Returns whether a name is a value and not a member. It is a value as the agent of a verb, as in `paid by
+    /// patients`, and after a negation if it names a measure, as in `not completed`, because numbers cannot be
+    /// excluded.
     fn prefers_value(&self, candidates: &Candidates) -> bool {
         let kinds = || candidates.members.iter().map(|index| self.context.vocabulary.entry(*index).kind);
         let is_excluded = self.before_fillers.is_some_and(|item| item.kind == ItemKind::Word(Meaning::Not));
@@ -217,7 +218,7 @@ impl Place<'_> {
         !matches!(meaning, Verb | RankThings | Weekday | Second | Minute | Hour | Day | Week | Month | Quarter | Year)
     }
 
-    /// Returns whether the words behind an adjective only name the cube of the members, as in `coldest weather`.
+    /// Returns whether the words after an adjective only name the cube of the members, as in `coldest weather`.
     fn adds_cube(&self, stems: &[&str], candidates: &Candidates) -> bool {
         let vocabulary = self.context.vocabulary;
         let Some(found) = vocabulary.exact(stems).filter(|found| found.length == stems.len()) else { return false };
@@ -340,7 +341,8 @@ impl Place<'_> {
         Some((last + 1, found))
     }
 
-    /// Returns whether a verb describes the rows behind it, as in `paid invoices`: it may be a value and is not ignored.
+    /// Returns whether a verb describes the rows that the next words name, as in `paid invoices`. Such a verb may be a
+    /// value and is not ignored.
     fn is_attribute(&self, stems: &[&str], length: usize) -> bool {
         use Meaning::{Aggregate, And, Group, HowMany, Ignore};
         let is_start = match self.before.map(|item| &item.kind) {

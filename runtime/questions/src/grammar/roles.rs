@@ -113,7 +113,7 @@ struct State {
     quality: Option<Ranking>,
     /// The text of the last word that ranks, such as `highest`.
     rank_text: String,
-    /// True if the question asks which rows there are, so that its last group is ranked.
+    /// True if the question asks which rows exist, so that its last group is ranked.
     is_which_group: bool,
     /// The last word of negation, and the word that excluded a value.
     negation: String,

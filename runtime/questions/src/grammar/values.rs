@@ -68,8 +68,8 @@ pub(super) fn matched(tokens: &[Token], words: &Words<'_>) -> Option<ValueMatch>
     })
 }
 
-/// Returns whether a value is meant, given the best quality of all values. Parts of values count alike. Next to a value
-/// that is equal but for its case, as `AIRBUS` is to `Airbus`, the values that begin with it are meant as well.
+/// Returns whether a value is meant, given the best quality of all values. Parts of values count alike. If a value
+/// equals the word except for its case (`AIRBUS` and `Airbus`), the values that begin with the word are meant as well.
 fn is_meant(own: Quality, best: Quality, text: &str, is_exact: bool, known: &KnownValue) -> bool {
     // A part of a value that does not occur is a coincidence.
     let is_counted = known.rows != Some(0);
@@ -85,7 +85,7 @@ fn is_meant(own: Quality, best: Quality, text: &str, is_exact: bool, known: &Kno
     }
 }
 
-/// Returns whether a value that does not occur has the same word as a value that has the word inside it. The word then
+/// Returns whether a value without rows and a value with rows both contain a word after their beginning. The word then
 /// names neither of them: `Florida` is not the name of `Southwest Florida Intl`.
 fn is_rival(own: Quality, best: Quality, known: &KnownValue, found: &[(Quality, &KnownValue)]) -> bool {
     let is_inside = |(own, other): &(Quality, &KnownValue)| {

@@ -142,7 +142,7 @@ const QUESTIONS: [(&str, &str); 48] = [
 ];
 
 #[test]
-fn questions_about_a_clinic_are_read_as_meant() {
+fn clinic_questions_are_interpreted_correctly() {
     let model = Model { members: MEMBERS, values: &VALUES, newest: date(2025, 12, 31) };
     let mistakes = model.mistakes(&QUESTIONS);
     assert!(mistakes.is_empty(), "{} mistakes\n{}", mistakes.len(), mistakes.join("\n"));

@@ -393,7 +393,7 @@ const QUESTIONS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn questions_about_flights_are_read_as_meant() {
+fn flights_questions_are_interpreted_correctly() {
     let model = Model { members: MEMBERS, values: &VALUES, newest: date(2013, 12, 31) };
     let mistakes = model.mistakes(QUESTIONS);
     assert!(mistakes.is_empty(), "{} mistakes\n{}", mistakes.len(), mistakes.join("\n"));

@@ -256,7 +256,7 @@ const QUESTIONS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn questions_about_a_shop_are_read_as_meant() {
+fn shop_questions_are_interpreted_correctly() {
     let model = Model { members: MEMBERS, values: &VALUES, newest: date(2024, 5, 20) };
     let mistakes = model.mistakes(QUESTIONS);
     assert!(mistakes.is_empty(), "{} mistakes\n{}", mistakes.len(), mistakes.join("\n"));

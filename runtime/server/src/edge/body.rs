@@ -14,7 +14,7 @@ use super::content_coding::{ContentCoding, DecodeError};
 use super::error::ApiError;
 use crate::app::App;
 
-/// A format of bodies.
+/// The media types that a route accepts for its request body.
 #[derive(Debug)]
 pub(crate) struct BodyFormat {
     pub(crate) name: &'static str,
@@ -53,7 +53,7 @@ fn ends_with(essence: &str, suffix: &str) -> bool {
     split.and_then(|split| essence.get(split..)).is_some_and(|end| end.eq_ignore_ascii_case(suffix))
 }
 
-/// Reads the body of a request.
+/// Reads the whole body of a request and decompresses it. The limit applies before and after decompression.
 pub(super) async fn read(app: &App, request: Request, format: &BodyFormat) -> Result<Bytes, ApiError> {
     let headers = request.headers();
     format.require(headers)?;

@@ -25,7 +25,6 @@ use crate::app::{App, Scopes};
 #[derive(Debug, Clone)]
 pub(super) struct CorrelationId(pub(super) Arc<str>);
 
-/// Returns the correlation id of a request.
 pub(crate) fn correlation_id(request: &Request) -> Arc<str> {
     request.extensions().get::<CorrelationId>().map(|id| id.0.clone()).unwrap_or_default()
 }
@@ -148,7 +147,6 @@ impl Call {
         body::read(app, self.request, format).await
     }
 
-    /// Reads a body in JSON.
     pub(crate) async fn json_body(self, app: &App) -> Result<Bytes, ApiError> {
         self.body(app, &JSON).await
     }

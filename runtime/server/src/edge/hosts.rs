@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_that_is_given_counts() {
+    fn every_host_name_of_a_request_is_checked() {
         let hosts = Hosts::default();
         assert!(holds(&hosts, "/a", &[]));
         assert!(!holds(&hosts, "/a", &["localhost", "evil.example"]));

@@ -1,7 +1,7 @@
 //! The records of a request: two events of the log, the metrics of its route, its span.
 //!
 //! In: a request's head, then its response. Out: the first event at once; the other records when the last byte of the
-//! response was passed on, or when the client has gone away. Not here: storing these (`telemetry`).
+//! response was passed on, or when the client has disconnected. Not here: storing these (`telemetry`).
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_texts_are_ignored() {
+    fn other_strings_are_ignored() {
         let trace = "0af7651916cd43dd8448eb211c80319c";
         let good = format!("00-{trace}-b7ad6b7169203331-01");
         let context = parse(&good).unwrap();

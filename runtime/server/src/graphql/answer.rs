@@ -28,7 +28,6 @@ impl BodyType {
     }
 }
 
-/// Returns the response to an operation.
 pub(super) fn of_operation(body_type: BodyType, response: GraphQlResponse) -> Response {
     let status = match body_type {
         BodyType::GraphQlResponse if !response.has_data() => {

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn comments_go_out_while_nothing_happens() {
+    async fn idle_stream_sends_comments() {
         let end = tokio::time::sleep(Duration::from_secs(50)).map(|()| Some(response("ended"))).boxed();
         let events = written(events(stream::pending().boxed(), end, Duration::from_secs(20))).await;
         assert_eq!(events[..2], [":\n\n", ":\n\n"]);

@@ -11,7 +11,7 @@ use terrane_wire::Code;
 use super::answer::BodyType;
 use crate::edge::{ApiError, MediaType, preferred};
 
-/// The form of an answer.
+/// The kinds of responses that a client can request with `Accept`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AnswerForm {
     /// One response.

@@ -39,7 +39,6 @@ impl Transport {
     }
 }
 
-/// Reads the operation of a request.
 pub(super) fn read(app: &App, request: GraphQlRequest) -> Result<Operation, Refusal> {
     app.graphql.read(&request.query, request.operation_name.as_deref(), request.variables)
 }

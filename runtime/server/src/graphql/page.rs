@@ -38,7 +38,7 @@ include!(concat!(env!("OUT_DIR"), "/playground.rs"));
 /// The files in the folder `page`, each with its name and its content.
 const OWN: [(&str, &str); 2] = [("page.js", include_str!("page/page.js")), ("page.css", include_str!("page/page.css"))];
 
-/// Returns the page.
+/// Returns the HTML of the page, or a note if its files are not packaged.
 pub(super) fn page(app: &App, path: &str) -> Result<Response, ApiError> {
     check_offered(app, path)?;
     let text = if PACKAGED.is_empty() { include_str!("page/missing.html") } else { include_str!("page/page.html") };

@@ -55,7 +55,7 @@ impl From<Full> for ErrorBody {
     }
 }
 
-/// The place of a socket.
+/// The permits that a socket holds until it is closed.
 #[derive(Debug)]
 pub(super) struct SocketPlace {
     _socket: OwnedSemaphorePermit,

@@ -230,8 +230,8 @@ async fn send(stream: &mut SocketStream, text: String) -> Option<()> {
     deliver(stream, Message::Text(text.into())).await
 }
 
-/// Sends a message; `None` if the client has gone away or does not read. While a message waits, neither the end of the
-/// credential nor the shutdown is noticed.
+/// Sends a message; `None` if the client has disconnected or does not read. While a message waits, neither the end of
+/// the credential nor the shutdown is noticed.
 async fn deliver(stream: &mut SocketStream, message: Message) -> Option<()> {
     tokio::time::timeout(SEND_TIMEOUT, stream.send(message)).await.ok()?.ok()
 }

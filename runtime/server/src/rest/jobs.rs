@@ -106,7 +106,6 @@ async fn result(app: App, mut call: Call) -> Result<Response, ApiError> {
     }
 }
 
-/// Returns the response with a page of rows.
 fn rows(page: JobPage, format: RowFormat, offset: u64, limit: u64) -> Result<Response, ApiError> {
     let JobPage { job, total_rows, page } = page;
     let numbers = query::from_wire(job.query.as_bytes())?.numbers;

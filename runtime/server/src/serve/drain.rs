@@ -1,7 +1,8 @@
 //! The end of connections when the server stops.
 //!
-//! In: the moment at which the server stops. Out: a signal to every connection, and the moment at which the last one is
-//! gone, connections that were upgraded to another protocol included. Not here: the bound on that time (`serve`).
+//! In: the moment at which the server stops. Out: a signal to every connection, and the time at which the last
+//! connection has closed, including connections that were upgraded to another protocol. Not here: the bound on that
+//! time (`serve`).
 
 use tokio::sync::watch;
 

@@ -47,7 +47,7 @@ pub struct Metrics {
     cubes: RwLock<HashSet<Box<str>>>,
 }
 
-/// A request that is over.
+/// A completed request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EndedRequest {
     pub(crate) method: &'static str,
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn operators_files_name_what_there_is() {
+    fn deployment_files_name_existing_metrics() {
         let families = include_str!("metrics/families.rs");
         let files = [
             include_str!("../../../deploy/grafana.json"),
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reference_names_every_metric() {
+    fn reference_lists_every_metric() {
         let reference = include_str!("../../../docs/reference/operations.md");
         let metrics = metrics();
         metrics.request_began("GET", "/");
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_that_are_read_only_grow() {
+    fn scraped_counters_never_decrease() {
         let metrics = metrics();
         let expose = |dropped_lines| {
             let reading = ScrapedValues { dropped_lines: Some(dropped_lines), ..ScrapedValues::default() };

@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_that_is_cut_off_has_no_validity() {
+    fn certificate_that_is_cut_off_has_no_validity() {
         let whole = STANDARD.decode(CERTIFICATE).unwrap();
         assert!((0..whole.len()).all(|end| Validity::of(&whole[..end]).is_none()));
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 use terrane_app::anomaly::{SeriesKey, SeriesValue};
 use terrane_app::ports::channels::{Channel, ChannelType};
-use terrane_app::ports::jobs::Maker;
+use terrane_app::ports::jobs::OwnerIdentity;
 use terrane_app::ports::monitors::{
     Alert, AlertConfig, AlertState, EscalationRule, Monitor, MonitorDefinition, MonitorRun, RunOutcome, ScoredStep,
     StoredDetection,
@@ -224,7 +224,7 @@ pub(crate) fn monitor(row: &Row) -> Result<Monitor, StoreError> {
         },
     };
     let caller = row::caller(&row.text("owner")?)?;
-    let owner = Maker {
+    let owner = OwnerIdentity {
         caller: SecurityContext { auth_method: auth_method(&row.text("auth_method")?)?, ..caller },
         scopes: row::scopes(&row.text("scopes")?),
         credential: text(row, "credential")?,

@@ -75,7 +75,7 @@ async fn sessions_must_share_a_catalog() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn relations_are_replaced_whole() {
+async fn relations_are_replaced_atomically() {
     let Some(server) = Server::start() else { return };
     let Some(spark) = shared(&server, "replaced").await else { return };
     let rows = build(&spark, "replaced", false, "SELECT id FROM range(10)", &marker("one")).await.unwrap();
@@ -100,7 +100,7 @@ async fn relations_are_replaced_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_of_the_previous_build_stay_for_its_readers() {
+async fn previous_rows_remain_for_running_readers() {
     let Some(server) = Server::start() else { return };
     let Some(spark) = shared(&server, "previous").await else { return };
     let other = Marker { model: "Other".into(), ..marker("one") };
@@ -120,7 +120,7 @@ async fn rows_of_the_previous_build_stay_for_its_readers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn readers_get_the_old_rows_or_the_new_ones() {
+async fn readers_get_either_old_or_new_rows() {
     let Some(server) = Server::start() else { return };
     let Some(spark) = shared(&server, "readers").await else { return };
     build(&spark, "readers", false, "SELECT 0 AS n", &marker("one")).await.unwrap();
@@ -144,7 +144,7 @@ async fn readers_get_the_old_rows_or_the_new_ones() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_build_reads_rows_that_arrived_after_the_last_build() {
+async fn build_reads_rows_that_arrived_after_the_last_build() {
     let Some(server) = Server::start() else { return };
     let Some(spark) = shared(&server, "arrived").await else { return };
     ask(&spark, "CREATE TABLE arrived.source AS SELECT id FROM range(5)").await.unwrap();
@@ -158,7 +158,7 @@ async fn a_build_reads_rows_that_arrived_after_the_last_build() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_terrane_did_not_build_is_not_touched() {
+async fn foreign_relations_are_unchanged() {
     let Some(server) = Server::start() else { return };
     let theirs = Marker { project: "other".into(), ..marker("one") };
     let init = vec![
@@ -184,7 +184,7 @@ async fn what_terrane_did_not_build_is_not_touched() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_build_that_is_stopped_leaves_what_was_there() {
+async fn cancelled_build_keeps_the_previous_relation() {
     let Some(server) = Server::start() else { return };
     let Some(spark) = shared(&server, "stopped").await else { return };
     build(&spark, "stopped", false, "SELECT 1 AS n", &marker("one")).await.unwrap();

@@ -74,7 +74,7 @@ async fn restarted_server_gets_new_sessions() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn restart_between_statements_is_not_noticed() {
+async fn restart_between_statements_causes_no_error() {
     let Some(mut sail) = Sail::start() else { return };
     let init = vec!["CREATE OR REPLACE TEMPORARY VIEW one AS SELECT 1 AS n".to_owned()];
     let spark = connect(&SparkSettings { init, ..settings(&sail.url()) }).await.unwrap();

@@ -44,7 +44,7 @@ fn table(schema: &str, name: &str, query: &str) -> NewRollupTable {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_table_is_built_listed_and_dropped() {
+async fn table_is_built_listed_and_dropped() {
     let Some(server) = Server::start() else { return };
     let (spark, rollups) = open(&server, "rolled_up").await;
     let built = rollups.build(&table("rolled_up", "r1_one", GROUPED), LIMIT).await.unwrap();
@@ -62,7 +62,7 @@ async fn a_table_is_built_listed_and_dropped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_left_of_a_table_with_other_totals() {
+async fn table_with_wrong_totals_is_dropped() {
     let Some(server) = Server::start() else { return };
     let (_spark, rollups) = open(&server, "lossy").await;
     for (query, differs) in [
@@ -92,7 +92,7 @@ async fn rows_that_change_during_each_attempt_are_not_stored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_left_of_a_build_that_is_dropped() {
+async fn dropped_build_leaves_no_table() {
     let Some(server) = Server::start() else { return };
     let (_spark, rollups) = open(&server, "dropped").await;
     let endless = table("dropped", "r1_endless", ENDLESS);

@@ -1,4 +1,4 @@
-//! Tests sessions: `init`, streams, time limits, and statements whose caller has gone away.
+//! Tests sessions: `init`, streams, time limits, and statements whose caller has disconnected.
 
 use std::time::Duration;
 

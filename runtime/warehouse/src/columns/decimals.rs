@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_stay_whole() {
+    fn integers_have_scale_zero() {
         let array = column(&["5", "-0", "99999999999999999999999999999999999999"]);
         assert_eq!(array.data_type(), &DataType::Decimal128(38, 0));
         assert_eq!(array.as_primitive::<Decimal128Type>().value(2), 10_i128.pow(38) - 1);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_scale_is_everybodys() {
+    fn largest_scale_applies_to_all_values() {
         let array = column(&["10.10", "-0.05", "7", ".5"]);
         assert_eq!(array.data_type(), &DataType::Decimal128(38, 2));
         assert_eq!(array.as_primitive::<Decimal128Type>().values()[..4], [1010, -5, 700, 50]);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_76_digits_decimals_are_text() {
+    fn decimals_over_76_digits_become_strings() {
         let wide = "8".repeat(77);
         let array = column(&[&format!("000{wide}."), "-0.05", "3"]);
         let texts: Vec<Option<&str>> = array.as_string::<i32>().iter().collect();
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_no_decimals() {
+    fn non_numeric_strings_are_rejected() {
         for text in ["", "-", ".", "1e5", "NaN", "1.2.3", "--1"] {
             assert!(Decimals::default().push_text(text).is_err(), "{text}");
         }

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn values_decide_where_nothing_else_does() {
+    fn undeclared_type_is_derived_from_the_values() {
         let ty = |cells: &[Cell]| column(None, cells).data_type().clone();
         assert_eq!(ty(&[Cell::Null, Cell::Integer(1)]), DataType::Int64);
         assert_eq!(ty(&[Cell::Integer(1), Cell::Real(0.5)]), DataType::Float64);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_times_only_where_a_time_is_meant() {
+    fn strings_become_times_only_in_time_columns() {
         let day = text_cell("2024-01-31");
         let clock = text_cell("2024-01-31 12:00:00");
         let micros = |zone: Option<&str>| DataType::Timestamp(TimeUnit::Microsecond, zone.map(Into::into));
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_and_one_are_booleans_only_where_one_is_meant() {
+    fn zero_and_one_become_booleans_only_in_boolean_columns() {
         let cells = [Cell::Integer(1), Cell::Null, Cell::Integer(0)];
         let array = column(Some(DimensionType::Boolean), &cells);
         let values: Vec<Option<bool>> = array.as_boolean().iter().collect();

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_clocks_and_instants() {
+    fn dates_clock_times_and_instants_are_parsed() {
         assert_eq!(of_text("1970-01-02"), Some(Parsed::Date(1)));
         assert_eq!(of_text("1969-12-31"), Some(Parsed::Date(-1)));
         assert_eq!(of_text("9999-12-31"), Some(Parsed::Date(2_932_896)));
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_no_times() {
+    fn other_strings_are_not_times() {
         for text in ["", "2024-W05", "soon", "2024-02-30", "20240131", "12:00:00"] {
             assert_eq!(of_text(text), None, "{text}");
         }

@@ -70,12 +70,12 @@ mod tests {
     }
 
     #[test]
-    fn a_decimal_wider_than_the_engines_is_a_double() {
+    fn decimal_wider_than_the_engine_type_becomes_a_double() {
         assert_eq!(decimal(&"9".repeat(40)).ok(), Some(Duck::Double(1e40)));
     }
 
     #[test]
-    fn text_is_no_decimal() {
+    fn malformed_decimals_are_rejected() {
         assert!(decimal("1e5").is_err());
         assert!(decimal("--1").is_err());
     }

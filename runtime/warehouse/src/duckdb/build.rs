@@ -92,8 +92,8 @@ impl DuckDbBuilder {
 /// The pause between two interrupts of a build that has not stopped yet.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Stops a build whose caller has gone away. An interrupt between two statements has no effect. Therefore a flag is set
-/// as well, and the interrupt is repeated until the build has ended.
+/// Stops a build whose caller has disconnected. An interrupt between two statements has no effect. Therefore a flag is
+/// set as well, and the interrupt is repeated until the build has ended.
 struct Stop {
     interrupt: Option<Arc<InterruptHandle>>,
     is_unwanted: Arc<AtomicBool>,

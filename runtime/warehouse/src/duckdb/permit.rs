@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::OwnedSemaphorePermit;
 
-/// The statements whose caller has gone away, but which the engine has not stopped yet.
+/// The statements whose caller has disconnected, but which the engine has not stopped yet.
 #[derive(Debug, Clone)]
 pub(super) struct OrphanedStatements {
     running: Arc<AtomicUsize>,

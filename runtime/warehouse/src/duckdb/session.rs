@@ -163,7 +163,7 @@ fn run_in_batches(connection: &Connection, request: &Request, outlet: &mut Outle
 }
 
 /// Runs a statement and sends its batches. The engine computes only the batches that the reader reads, and stops if the
-/// reader goes away.
+/// reader disconnects.
 fn run_in_batches_once(connection: &Connection, request: &Request, outlet: &mut Outlet) -> Result<(), WarehouseError> {
     let mut statement = connection.prepare(&request.text).map_err(|e| error::from_engine(&e))?;
     let schema = statement

@@ -28,7 +28,7 @@ pub(super) struct Inlet {
     batches: mpsc::Receiver<Result<Option<RecordBatch>, WarehouseError>>,
 }
 
-/// An error: the reader has gone away and does not need more rows.
+/// An error: the stream was dropped, so its reader needs no more rows.
 #[derive(Debug)]
 pub(super) struct Unwanted;
 

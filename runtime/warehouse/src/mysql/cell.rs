@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_as_long_as_they_need() {
+    fn timestamps_of_every_length_are_read() {
         assert_eq!(moment(&[4, 0xb2, 0x07, 1, 2]).unwrap(), Some(86_400_000_000));
         assert_eq!(moment(&[7, 0xb2, 0x07, 1, 1, 0, 0, 1]).unwrap(), Some(1_000_000));
         assert_eq!(moment(&[11, 0xb2, 0x07, 1, 1, 0, 0, 1, 5, 0, 0, 0]).unwrap(), Some(1_000_005));
@@ -143,14 +143,14 @@ mod tests {
     }
 
     #[test]
-    fn times_are_lengths() {
+    fn times_may_be_negative_and_longer_than_a_day() {
         assert_eq!(time_text(&[0]).unwrap(), "00:00:00");
         assert_eq!(time_text(&[8, 1, 1, 0, 0, 0, 2, 3, 4]).unwrap(), "-26:03:04");
         assert_eq!(time_text(&[12, 0, 0, 0, 0, 0, 2, 3, 4, 5, 0, 0, 0]).unwrap(), "02:03:04.000005");
     }
 
     #[test]
-    fn integers_of_every_width() {
+    fn integers_of_every_width_are_read() {
         assert_eq!(integer(&[0xff]).unwrap(), -1);
         assert_eq!(unsigned(&[0xff; 8], false).unwrap(), u64::MAX);
         assert_eq!(unsigned(&[1, 2], true).unwrap(), 258);

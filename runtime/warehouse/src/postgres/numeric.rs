@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_stand_where_their_weight_says() {
+    fn numeric_digits_follow_their_weight() {
         for (number, unscaled, text) in [
             (numeric(false, 0, 2, &[10, 1000]), 1010, "0010.10"),
             (numeric(true, -1, 2, &[500]), -5, "-0000.05"),

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_is_never_shown() {
+    fn password_is_never_shown() {
         let settings = ServerSettings {
             url: "postgres://me:hidden@db/x".to_owned(),
             init: Vec::new(),

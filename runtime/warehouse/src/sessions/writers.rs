@@ -1,8 +1,8 @@
 //! Connections that may write, one for each build of a model or of a pre-aggregation.
 //!
 //! In: work with a time limit. Out: the result of the work, or a timeout. Two invariants hold. A connection is used
-//! only once. A statement whose caller has gone away is cancelled from another connection, and its permit is held until
-//! the engine has finished. Not here: the statements of a build.
+//! only once. A statement whose caller has disconnected is cancelled from another connection, and its permit is held
+//! until the engine has finished. Not here: the statements of a build.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -139,7 +139,6 @@ pub struct Deliveries<'a> {
     pub deliveries: Vec<Delivery<'a>>,
 }
 
-/// Reads a channel.
 pub(super) fn channel(value: &Json, path: &Path<'_>) -> Result<Channel, FieldError> {
     let fields = Fields::new(value, path, "a channel, which is a JSON object", CHANNEL)?;
     let kind = channel_type(fields.required_string("type", "the type of a channel")?, &path.field("type"))?;

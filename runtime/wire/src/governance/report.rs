@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_a_page_are_escaped() {
+    fn strings_of_a_page_are_escaped() {
         assert_eq!(escape("<b title='x'>&\"</b>"), "&lt;b title=&#39;x&#39;&gt;&amp;&quot;&lt;/b&gt;");
     }
 }

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn persisted_document_is_an_error_of_its_operation() {
+    fn persisted_document_is_rejected_for_its_operation() {
         let text = r#"{"type": "subscribe", "id": "1", "payload": {"extensions": {"persistedQuery": {}}}}"#;
         let Some(ClientMessage::Subscribe { request: Err(error), .. }) = read(text) else { panic!("{:?}", read(text)) };
         assert_eq!(error.message, "PersistedQueryNotSupported");

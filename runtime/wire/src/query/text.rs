@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bodies_read_back_as_the_same_query() {
+    fn bodies_round_trip() {
         for body in [
             r#"{"measures": ["orders.count"]}"#,
             r#"{"cube": "orders", "metrics": ["rate"], "measures": ["count"], "dimensions": ["created_at.month"],

@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn the_manifest_says_the_same() {
+    fn manifest_matches_the_plugin() {
         terrane_sdk::manifest::check(Plugin::INFO, include_str!("../plugin.toml"));
     }
 }

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_point_far_from_its_history_is_found() {
+    fn point_far_from_its_history_is_found() {
         let history = SeriesBatch::for_tests(&[&[1.0, 3.0, 1.0, 3.0, 1.0, 3.0, 1.0, 3.0]]);
         let points = SeriesBatch::for_tests(&[&[4.0, 9.0, f64::NAN]]);
         let found = Plugin::detect(&CallContext::for_tests(), "template", &[], &history, &points, &Params::for_tests());
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn the_manifest_says_the_same() {
+    fn manifest_matches_the_plugin() {
         terrane_sdk::manifest::check(Plugin::INFO, include_str!("../plugin.toml"));
     }
 }

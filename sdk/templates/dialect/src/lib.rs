@@ -25,12 +25,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_profile_has_its_name() {
+    fn profile_has_its_name() {
         assert_eq!(Plugin::profile(&CallContext::for_tests()).unwrap().name, "template");
     }
 
     #[test]
-    fn the_manifest_says_the_same() {
+    fn manifest_matches_the_plugin() {
         terrane_sdk::manifest::check(Plugin::INFO, include_str!("../plugin.toml"));
     }
 }

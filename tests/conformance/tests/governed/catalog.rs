@@ -4,7 +4,6 @@ use serde_json::{Value as Json, json};
 
 use crate::{House, Response};
 
-/// Returns the ids of a page.
 fn ids(page: &Response) -> Vec<String> {
     assert_eq!(page.status, 200, "{page:?}");
     let artifacts = page.json["artifacts"].as_array().unwrap();
@@ -90,7 +89,6 @@ impl House {
         self.ask(json!({"path": "/api/v1/dax/cubes", "headers": headers})).await
     }
 
-    /// Returns a rowset of Discover.
     async fn discover(&self, caller: &str, rowset: &str) -> String {
         let headers = json!({"authorization": format!("Bearer {}", self.keys[caller]), "content-type": "text/xml"});
         let text = format!(

@@ -189,7 +189,7 @@ impl House {
 }
 
 #[tokio::test]
-async fn an_artifact_is_submitted_certified_and_deprecated() {
+async fn artifact_is_submitted_certified_and_deprecated() {
     let house = House::new().await;
     let first = house.get("reader", &format!("/certification/status?{REVENUE}")).await;
     assert_eq!((first.status, first.tag.as_deref()), (200, Some("\"0\"")));
@@ -264,7 +264,7 @@ async fn refused_moves_list_the_allowed_ones() {
 }
 
 #[tokio::test]
-async fn reviewers_certify_and_not_what_they_submitted() {
+async fn reviewers_cannot_certify_their_own_submissions() {
     let house = House::new().await;
     let submit = |caller| house.step(caller, "submit", "orders.revenue", json!({"notes": "ready"}));
     assert_eq!(submit("reviewer").await.status, 200);

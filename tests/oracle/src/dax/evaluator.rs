@@ -379,7 +379,7 @@ impl Context {
         context.filters
     }
 
-    /// Removes columns from the filters. A filter of several columns then has the combinations of its other columns.
+    /// Removes columns from the filters. A filter over several columns keeps the combinations of its remaining columns.
     fn remove(&mut self, is_removed: &dyn Fn(Column) -> bool) {
         for filter in &mut self.filters {
             let stays: Vec<bool> = filter.columns.iter().map(|column| !is_removed(*column)).collect();

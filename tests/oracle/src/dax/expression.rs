@@ -84,7 +84,6 @@ pub enum Filter {
     Table(Table),
 }
 
-/// A query.
 #[derive(Debug, Clone)]
 pub enum Query {
     /// ADDCOLUMNS over a table.

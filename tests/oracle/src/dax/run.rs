@@ -263,7 +263,7 @@ impl World<'_, '_> {
     }
 }
 
-/// The refusals of queries in which a row without its key would have to determine the rows of other tables.
+/// The refusals of queries in which rows without their key would determine the rows of other tables.
 const WITHOUT_KEYS: [&str; 2] = [
     "a filter by rows of a table on the many side of another one is not supported",
     "a row without its key under filters of other tables is not supported",

@@ -390,7 +390,6 @@ impl Data {
     }
 }
 
-/// Returns the value of a column in a row.
 pub fn value(row: &Row, column: Column) -> Json {
     row.iter().find(|(of, _)| *of == column).map_or(Json::Null, |(_, value)| value.clone())
 }

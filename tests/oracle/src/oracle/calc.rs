@@ -133,8 +133,8 @@ impl<'r, 'w> Calculation<'r, 'w> {
         }
     }
 
-    /// Refuses a value that depends on a denied member. It is an unknown name, whose error depends on the names that
-    /// are similar to it, or its columns are closed.
+    /// Refuses a value that depends on a denied member. The name is unknown, and the error depends on similar names, or
+    /// its columns are closed.
     fn depends_on_denied(&self) {
         for code in [Code::InvalidQuery, Code::InvalidMeasure, Code::InvalidDimension, Code::Forbidden] {
             self.evaluation.refuse(code);

@@ -241,7 +241,7 @@ impl Along {
         labels::clock(step).checked_add(span).ok().map(labels::micros)
     }
 
-    /// Keeps each row only in the first step of each partition that it occurs in, where a running total counts it.
+    /// Removes each row from all steps of a partition except the first, in which a running total counts it.
     pub(crate) fn first_places(&self, grouped: &Grouped) -> Grouped {
         let mut first: BTreeMap<(Vec<Value>, usize), i64> = BTreeMap::new();
         for (key, rows) in &grouped.groups {

@@ -124,7 +124,7 @@ fn day_before(end: DateTime) -> Result<Date, ()> {
     end.date().yesterday().map_err(drop)
 }
 
-/// Parses both ends of a range. A phrase such as `last 7 days` gives both of them.
+/// Returns the start and the end of a range. A phrase such as `last 7 days` has both.
 fn ends(range: &DateRange, zone: &TimeZone, now: Timestamp) -> Result<(Option<TimeLiteral>, Option<TimeLiteral>), ()> {
     let one = |text: &str| read(text).ok_or(());
     match range {

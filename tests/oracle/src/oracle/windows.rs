@@ -1,7 +1,7 @@
 //! Rolling windows: the rows around each step (see "Rolling windows" in `runtime/docs/reference/project.md`).
 //!
-//! In: the rows of a fact, without the range of the axis, each with its groups and times. Out: the inputs of each
-//! aggregate, for each group whose window contains rows.
+//! In: the rows of a fact before the range of the axis is applied, each with its groups and times. Out: the inputs of
+//! each aggregate, for each group whose window contains rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,9 @@
 //! The tables of a world in Spark.
 //!
-//! In: a [`World`], and its files. Out: statements that create its tables in the current schema, temporary views over them
-//! with the generated names, and files whose SQL has the quotes of Spark. Tables of Spark's own catalog can have plain names only, so the views have the others. Absent:
-//! foreign keys, which this catalog does not have.
+//! In: a [`World`], and its files. Out: statements that create its tables in the current schema, temporary views over
+//! them with the generated names, and files whose SQL has the quotes of Spark. Tables of Spark's own catalog can only
+//! have plain names, so the views have the generated names. Not here: foreign keys, which this catalog does not
+//! support.
 
 use serde_json::Value as Json;
 

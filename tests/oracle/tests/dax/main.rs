@@ -321,7 +321,7 @@ fn assert_answers(served: &Served<'_>, answers: &[(&str, &str)]) {
 }
 
 #[test]
-fn queries_answer_as_defined() {
+fn listed_queries_have_their_defined_results() {
     let product = Product::start(settings()).unwrap();
     let served = serve(&product, &fixed());
     assert_answers(&served, ANSWERS);
@@ -379,7 +379,7 @@ fn work_and_memory_of_an_evaluation_are_bounded() {
 
 /// Tests answers for callers who may see the keys, who may not see them, and who see masks of them.
 #[test]
-fn callers_without_keys_get_answers_without_them() {
+fn anonymous_callers_see_no_restricted_rows() {
     let product = Product::start(settings()).unwrap();
     let mut data = fixed();
     // This customer has the same visible values as the first customer.
@@ -588,11 +588,11 @@ fn random_queries(seed: u64, worlds: u64) {
 }
 
 #[test]
-fn random_queries_answer_as_defined() {
+fn random_queries_agree_with_the_evaluator() {
     random_queries(2026, 20);
 }
 
 #[test]
-fn more_random_queries_answer_as_defined() {
+fn more_random_queries_agree_with_the_evaluator() {
     random_queries(23, 20);
 }

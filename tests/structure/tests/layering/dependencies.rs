@@ -338,7 +338,7 @@ fn crates_use_only_allowed_dependencies() {
 
 /// Only the test crates of the attack and of the oracle enable the feature `planted-flaws`.
 #[test]
-fn planted_flaws_are_a_feature_of_the_fuzz_alone() {
+fn only_fuzz_crates_enable_planted_flaws() {
     let has_flaws = |member: &String| {
         let lines = cargo_tree("{p} {f}", &["--package", member, "--edges", "normal,build"]);
         let of_compiler = lines.iter().filter(|line| line.contains("terrane-compiler "));
@@ -448,33 +448,33 @@ mod checks {
     }
 
     #[test]
-    fn an_adapter_that_uses_another_is_reported() {
+    fn adapter_that_uses_another_is_reported() {
         let graph = graph(&[("terrane-store", &["terrane-warehouse"], &[]), ("terrane-warehouse", &[], &[])]);
         assert_eq!(violations(&graph), ["terrane-store may not use terrane-warehouse"]);
     }
 
     #[test]
-    fn an_http_client_of_its_own_is_reported() {
+    fn http_client_of_its_own_is_reported() {
         let found = violations(&graph(&[("terrane-identity", &["reqwest"], &["reqwest"])]));
         assert_eq!(found, ["terrane-identity may not use reqwest: send requests through terrane-outgoing"]);
         assert!(violations(&graph(&[("terrane-outgoing", &["reqwest"], &["reqwest"])])).is_empty());
     }
 
     #[test]
-    fn an_indirect_dependency_is_reported() {
+    fn indirect_dependency_is_reported() {
         let found = violations(&graph(&[("terrane-compiler", &["serde"], &["serde", "tokio"])]));
         assert_eq!(found.len(), 1);
         assert!(found[0].starts_with("terrane-compiler may not depend on tokio"), "{found:?}");
     }
 
     #[test]
-    fn a_compiler_that_uses_lineage_is_named() {
+    fn compiler_that_uses_lineage_is_named() {
         let graph = graph(&[("terrane-compiler", &["terrane-lineage"], &[]), ("terrane-lineage", &[], &[])]);
         assert_eq!(violations(&graph), ["terrane-compiler may not use terrane-lineage"]);
     }
 
     #[test]
-    fn a_plugin_that_uses_the_runtime_is_reported() {
+    fn plugin_that_uses_the_runtime_is_reported() {
         let graph = graph(&[
             ("dialect-new", &["terrane-sdk", "terrane-compiler"], &[]),
             ("terrane-sdk", &[], &[]),
@@ -484,7 +484,7 @@ mod checks {
     }
 
     #[test]
-    fn a_light_test_crate_may_call_a_guest_but_not_reach_the_engine() {
+    fn light_test_crate_may_call_a_guest_but_not_reach_the_engine() {
         let fine: &[(&str, &[&str], &[&str])] =
             &[("terrane-golden-tests", &["dialect-duckdb"], &["dialect-duckdb"]), ("dialect-duckdb", &[], &[])];
         assert_eq!(violations(&graph(fine)), Vec::<String>::new());
@@ -493,12 +493,12 @@ mod checks {
     }
 
     #[test]
-    fn a_line_has_a_depth_and_a_name() {
+    fn line_has_a_depth_and_a_name() {
         assert_eq!(entry("12serde v1.0.229 (*)"), Some((12, "serde".to_owned())));
     }
 
     #[test]
-    fn a_crate_without_a_rule_is_reported() {
+    fn crate_without_a_rule_is_reported() {
         assert!(violations(&graph(&[("terrane-attic", &[], &[])]))[0].starts_with("terrane-attic has no rule"));
     }
 }

@@ -67,7 +67,7 @@ fn use_cases_ask_the_clock_port() {
 }
 
 #[test]
-fn the_app_knows_no_wire_format() {
+fn app_knows_no_wire_format() {
     assert_none(&search("runtime/app/src", WIRE_FORMATS, &[]));
 }
 
@@ -168,7 +168,7 @@ mod checks {
     use super::*;
 
     #[test]
-    fn a_clock_is_found_outside_of_comments_and_tests() {
+    fn clock_is_found_outside_of_comments_and_tests() {
         let source = "//! SystemTime::now\nlet a = SystemTime::now();\nlet b = 1; // SystemTime::now\n#[cfg(test)]\nmod tests { fn t() { SystemTime::now(); } }\n";
         let found: Vec<_> = violations(source, IMPURE).into_iter().map(|(line, ban)| (line, ban.phrase)).collect();
         assert_eq!(found, [(2, "SystemTime::now")]);
@@ -205,7 +205,7 @@ mod checks {
     }
 
     #[test]
-    fn a_public_field_of_a_secured_plan_is_found() {
+    fn public_field_of_a_secured_plan_is_found() {
         assert_eq!(public_fields("pub struct SecuredPlan {\n    pub plan: Plan,\n}\n", "SecuredPlan").len(), 1);
         assert_eq!(
             public_fields(

@@ -53,7 +53,6 @@ const KINDS: &[Make] = &[
     chunks,
 ];
 
-/// Returns the attack with this number.
 pub fn attack(seed: u64, number: u64, credentials: &Credentials) -> Attack {
     let mut random = Random::new(seed ^ number.wrapping_mul(0xd134_2543_de82_ef95));
     let make = KINDS[random.below(KINDS.len())];

@@ -26,6 +26,6 @@ fn prometheus_reads_the_alerting_rules() {
 }
 
 #[test]
-fn alerts_are_raised_when_they_should_be() {
+fn alerts_fire_under_their_conditions() {
     check(["test", "rules"], "prometheus/alerts_test.yml");
 }

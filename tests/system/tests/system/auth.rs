@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const PASSWORD: &str = "correct horse battery staple";
 
 #[test]
-fn callers_see_what_their_key_or_token_lets_them() {
+fn callers_see_only_what_their_credential_allows() {
     let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/t.yml", CUBE);
     let project = project.with("policies/t.yml", POLICY);
     let auth = |call: &[&str], arguments: &[&str], input: &str| {
@@ -69,7 +69,7 @@ fn callers_see_what_their_key_or_token_lets_them() {
 }
 
 #[test]
-fn a_running_server_notices_changes_of_the_command_line() {
+fn running_server_applies_changes_of_the_command_line() {
     let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/t.yml", CUBE);
     let project = project.with("policies/t.yml", POLICY);
     let auth = |call: &[&str], arguments: &[&str], input: &str| -> Value {
@@ -203,7 +203,7 @@ fn denials_and_failed_sign_ins_are_in_the_log_and_the_audit_log() {
 }
 
 #[test]
-fn what_reads_a_closed_member_is_neither_listed_nor_suggested() {
+fn dependents_of_closed_members_are_not_listed_or_suggested() {
     let cube = "cubes:\n  - name: t\n    sql_table: t\n    measures:\n      - {name: count, type: count}\n      \
                 - {name: regions, type: count_distinct, sql: region}\n      \
                 - {name: per_region, type: number, sql: \"{count} / {regions}\"}\n      - {name: ids, type: max, sql: id}\n    \

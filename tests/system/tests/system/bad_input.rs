@@ -18,7 +18,7 @@ fn assert_explains(output: &Output, words: &[&str]) {
 }
 
 #[test]
-fn a_missing_project() {
+fn missing_project_is_reported() {
     for command in ["check", "serve"] {
         assert_explains(&run(command, Path::new("/no/such/folder"), &[]), &["/no/such/folder", "hint:"]);
         assert_explains(&run(command, Scratch::empty().path(), &[]), &["holds no service_project.yml", "hint:"]);
@@ -48,7 +48,7 @@ fn broken_yaml_in_the_project_file_is_reported_once() {
 }
 
 #[test]
-fn an_unknown_key_names_the_nearest() {
+fn unknown_key_names_the_nearest() {
     let project = Scratch::project().with("service_project.yml", "name: a\nserver:\n  prot: 80\nwarehuose: {}\n");
     let output = run("check", project.path(), &[]);
     assert_explains(
@@ -58,7 +58,7 @@ fn an_unknown_key_names_the_nearest() {
 }
 
 #[test]
-fn all_problems_come_in_one_run() {
+fn all_problems_are_reported_in_one_run() {
     let project = Scratch::project()
         .with("service_project.yml", "name: a\nquery: {timeout: soon}\n")
         .with("cubes/b.yml", "cubes:\n  - {name: b, sql_table: u, measures: [{name: m, type: summ, sql: x}]}\n")
@@ -73,13 +73,13 @@ fn all_problems_come_in_one_run() {
 }
 
 #[test]
-fn a_missing_environment_variable_is_named() {
+fn missing_environment_variable_is_named() {
     let project = Scratch::project().with("service_project.yml", "name: a\nwarehouse:\n  path: ${DATA_FILE}\n");
     assert_explains(&run("check", project.path(), &[]), &["service_project.yml:3:9", "DATA_FILE", "hint:"]);
 }
 
 #[test]
-fn a_port_in_use() {
+fn port_in_use_is_reported() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let output = run("serve", Scratch::project().path(), &["--port", &port]);
@@ -87,13 +87,13 @@ fn a_port_in_use() {
 }
 
 #[test]
-fn a_component_that_is_missing() {
+fn missing_component_is_reported() {
     let project = Scratch::project().with("service_project.yml", "name: a\nwarehouse: {type: mssql}\n");
     assert_explains(&run("check", project.path(), &[]), &["mssql", "hint:"]);
 }
 
 #[test]
-fn a_component_that_is_damaged_or_another_thing() {
+fn damaged_component_is_reported() {
     let whole = std::fs::read(path(".prepared/components/dialect-duckdb.wasm")).expect("`cargo xtask setup` was run");
     let half = &whole[..whole.len() / 2];
     let flipped: Vec<u8> =
@@ -110,7 +110,7 @@ fn a_component_that_is_damaged_or_another_thing() {
 }
 
 #[test]
-fn an_unreadable_data_file() {
+fn unreadable_data_file_is_reported() {
     let init = "CREATE VIEW v AS SELECT * FROM read_parquet('data/v.parquet')";
     let settings = format!("name: a\nwarehouse:\n  init:\n    - {init}\nsecurity: {{anonymous: {{scopes: [read]}}}}\n");
     let project = Scratch::project().with("service_project.yml", &settings);
@@ -124,7 +124,7 @@ fn an_unreadable_data_file() {
 }
 
 #[test]
-fn a_database_file_that_is_none() {
+fn invalid_database_file_is_reported() {
     let project = Scratch::project()
         .with("service_project.yml", "name: a\nwarehouse:\n  path: a.duckdb\n")
         .with("a.duckdb", "this is not a database, in spite of its name");
@@ -132,14 +132,14 @@ fn a_database_file_that_is_none() {
 }
 
 #[test]
-fn a_server_without_credentials_or_anonymous_refuses_to_start() {
+fn server_without_credentials_or_anonymous_refuses_to_start() {
     let settings = "name: a\nsecurity: {api_keys: {enabled: false}}\n";
     let project = Scratch::project().with("service_project.yml", settings);
     assert_explains(&run("serve", project.path(), &[]), &["not-served", "security: {anonymous:"]);
 }
 
 #[test]
-fn what_would_open_more_or_close_more_is_refused() {
+fn contradictory_access_settings_are_rejected() {
     for (security, words) in [
         ("{anonymous: {scopes: [read], public: true}, api_keys: {enabled: false}}", "public: true"),
         ("{anonymous: {scopes: [read, write]}}", "must be [read]"),
@@ -164,7 +164,7 @@ fn what_would_open_more_or_close_more_is_refused() {
 }
 
 #[test]
-fn addresses_that_others_reach_are_refused() {
+fn public_addresses_without_credentials_are_rejected() {
     for host in ["0.0.0.0", "::", "192.0.2.7", "no.such.host.invalid"] {
         let output = run("serve", Scratch::project().path(), &["--host", host, "--port", "0"]);
         assert_explains(&output, &[host, "not-served", "hint:"]);
@@ -204,7 +204,7 @@ fn links_inside_the_project_are_followed_and_loops_are_read_once() {
 }
 
 #[test]
-fn files_that_are_no_text() {
+fn non_text_files_are_reported() {
     let project = Scratch::project().with_bytes("cubes/b.yml", b"cubes:\n  - name: \xff\xfe\n");
     assert_explains(&run("check", project.path(), &[]), &["cubes/b.yml:2:1: error[not-utf-8]"]);
     for mark in ["\u{feff}", ""] {
@@ -218,7 +218,7 @@ fn files_that_are_no_text() {
 }
 
 #[test]
-fn texts_that_nest_deeply_are_refused() {
+fn deeply_nested_files_are_rejected() {
     for depth in [2_000, 10_000, 100_000] {
         for text in [
             format!("cubes: {}{}", "[".repeat(depth), "]".repeat(depth)),
@@ -242,7 +242,7 @@ fn texts_that_nest_deeply_are_refused() {
 }
 
 #[test]
-fn configuration_that_nests_deeply_is_refused() {
+fn deeply_nested_configuration_is_rejected() {
     let text = format!("name: a\nserver: {}{}\n", "{a: ".repeat(50_000), "}".repeat(50_000));
     let project = Scratch::project().with("service_project.yml", &text);
     assert_explains(&run("check", project.path(), &[]), &["service_project.yml", "error"]);
@@ -301,7 +301,7 @@ fn warehouse_errors_are_reported_at_their_place() {
 }
 
 #[test]
-fn an_expectation_of_a_member_that_does_not_exist() {
+fn expectation_of_an_unknown_member_is_reported() {
     let case = |query: &str| format!("tests:\n  - name: a\n    rows: []\n    query: {query}\n");
     let project = Scratch::project().with("tests/a.yml", &case("{measures: [t.cuont]}"));
     let output = run("check", project.path(), &[]);
@@ -319,7 +319,7 @@ fn an_expectation_of_a_member_that_does_not_exist() {
 }
 
 #[test]
-fn an_expectation_that_can_not_come_true() {
+fn impossible_expectation_is_reported() {
     let case = |rest: &str| format!("tests:\n  - name: a\n    query: {{measures: [t.count]}}\n    {rest}\n");
     let refused = "error: {code: INVALID_MEASURE, contains: t.cuont}";
     let rows = "rows: [{t.count: 1}]";
@@ -361,7 +361,7 @@ fn an_expectation_that_can_not_come_true() {
 }
 
 #[test]
-fn what_sources_declare_and_the_warehouse_does_not_have() {
+fn declared_sources_missing_in_the_warehouse_are_reported() {
     let settings =
         "name: shop\nwarehouse:\n  type: duckdb\n  init: [\"CREATE TABLE orders AS SELECT 1 AS id, 2 AS Size\"]\n";
     let sources = "sources:\n  - name: shop\n    tables:\n      - name: orders\n        columns: [{name: id}, {name: sise}, \

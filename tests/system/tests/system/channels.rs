@@ -359,7 +359,7 @@ fn many_clicks_on_a_link_at_once_show_the_page() {
 }
 
 #[test]
-fn links_end_with_the_rights_of_their_owner() {
+fn links_expire_with_the_rights_of_their_owner() {
     let receiver = Receiver::start();
     let shop = Shop::new(&receiver, None);
     let channels = json!({"channels": [{"type": "webhook", "target": "ops"}]});
@@ -534,7 +534,7 @@ fn channels_that_cannot_be_used_are_refused_with_their_field() {
 const KILLS: usize = 2;
 
 #[test]
-fn no_message_is_lost_when_the_server_is_killed() {
+fn killed_server_loses_no_message() {
     let kills = std::env::var("TERRANE_TEST_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(KILLS);
     let receiver = Receiver::start();
     let mut shop = Shop::new(&receiver, None);

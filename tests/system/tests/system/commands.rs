@@ -12,7 +12,7 @@ use crate::{BINARY, program, run};
 const QUERY: &str = r#"{"measures": ["flights.count"], "dimensions": ["flights.origin"], "limit": 1}"#;
 
 #[test]
-fn the_example_has_no_problem() {
+fn example_has_no_problem() {
     let output = run("check", &path(FLIGHTS), &[]);
     assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""), "{}", output.stdout);
     assert!(output.stdout.starts_with("ok: "), "{}", output.stdout);
@@ -70,7 +70,7 @@ fn on_a_terminal(scratch: &Scratch) {
 }
 
 #[test]
-fn a_model_that_the_warehouse_refuses_is_reported_once() {
+fn model_that_the_warehouse_refuses_is_reported_once() {
     let project = "name: shop\nwarehouse:\n  type: duckdb\n  init: [\"CREATE TABLE orders AS SELECT 1 AS id\"]\n";
     let cube = "cubes:\n  - name: orders\n    sql_table: \"{{ ref('staged') }}\"\n    measures: [{name: count, type: count}]\n";
     let scratch = Scratch::empty()
@@ -129,7 +129,7 @@ fn misspelled_folders_and_invalid_settings_are_reported() {
 }
 
 #[test]
-fn a_query_is_answered_as_json_or_as_sql() {
+fn query_is_answered_as_json_or_as_sql() {
     let output = run("query", &path(FLIGHTS), &[QUERY]);
     assert_eq!(output.stdout, "[{\"flights.origin\":\"EWR\",\"flights.count\":120835}]\n", "{}", output.stderr);
     let output = program("query", &path(FLIGHTS)).arguments(&["-", "--json"]).input(QUERY).run().unwrap();
@@ -141,7 +141,7 @@ fn a_query_is_answered_as_json_or_as_sql() {
 }
 
 #[test]
-fn a_query_is_explained_as_a_tree_or_as_json() {
+fn query_is_explained_as_a_tree_or_as_json() {
     let output = run("explain", &path(FLIGHTS), &[QUERY, "--full"]);
     assert_eq!(output.code, Some(0), "{}", output.stderr);
     for words in
@@ -157,7 +157,7 @@ fn a_query_is_explained_as_a_tree_or_as_json() {
 }
 
 #[test]
-fn a_refused_query_says_what_was_meant() {
+fn rejected_query_has_a_suggestion() {
     for (query, words) in [
         (r#"{"measures": ["flights.cuont"]}"#, &["INVALID_MEASURE", "flights.cuont", "flights.count"][..]),
         (r#"{"measure": ["flights.count"]}"#, &["INVALID_QUERY", "measure", "measures"][..]),
@@ -212,7 +212,7 @@ fn expectations_pass_and_fail_visibly() {
 }
 
 #[test]
-fn a_wrong_call_has_code_two() {
+fn wrong_arguments_exit_with_code_two() {
     for arguments in [&["--port", "many"][..], &["--no-such-switch"]] {
         let output = run("serve", &path(FLIGHTS), arguments);
         assert_eq!(output.code, Some(2), "{}", output.stderr);
@@ -222,7 +222,7 @@ fn a_wrong_call_has_code_two() {
 }
 
 #[test]
-fn help_shows_a_newcomer_the_way() {
+fn help_lists_the_first_steps() {
     for command in ["serve", "init", "check", "query", "explain", "test", "doctor"] {
         let output = run(command, &path(FLIGHTS), &["--help"]);
         assert!(output.code == Some(0) && output.stdout.contains("Examples:"), "{}", output.stdout);
@@ -238,7 +238,7 @@ fn help_shows_a_newcomer_the_way() {
 }
 
 #[test]
-fn a_missing_query_is_reported_with_an_example_of_the_project() {
+fn missing_query_is_reported_with_an_example_of_the_project() {
     let output = run("query", &path(FLIGHTS), &[]);
     assert!(output.code == Some(1) && output.stderr.contains("missing query"), "{output:?}");
     assert!(output.stderr.contains("terrane query ") && output.stderr.contains(".count\"]}"), "{}", output.stderr);
@@ -280,7 +280,7 @@ fn row_filters_of_a_caller_without_attributes_are_noted() {
 }
 
 #[test]
-fn the_operator_sees_the_message_of_the_warehouse() {
+fn operator_sees_the_message_of_the_warehouse() {
     let settings = "name: t\nwarehouse: {type: duckdb}\n";
     let cubes = "cubes:\n  - name: t\n    sql: SELECT 'x' AS a\n    \
                  measures: [{name: total, type: sum, sql: \"CAST({t}.a AS INTEGER)\"}]\n";

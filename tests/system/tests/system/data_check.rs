@@ -67,14 +67,14 @@ fn broken_keys_and_joins_are_reported_with_their_rows() {
 }
 
 #[test]
-fn the_example_keeps_its_word() {
+fn example_data_satisfies_its_claims() {
     let output = run("check", &path(FLIGHTS), &["--data"]);
     assert_eq!(output.code, Some(0), "{}", output.stdout);
     assert!(output.stdout.starts_with("ok: ") && output.stdout.contains("checks on rows"), "{}", output.stdout);
 }
 
 #[test]
-fn a_one_to_many_join_of_many_rows_to_one_is_reported() {
+fn one_to_many_join_of_many_rows_to_one_is_reported() {
     let settings = "name: t\nwarehouse: {type: duckdb}\n";
     let cubes = "cubes:\n  - name: orders\n    sql: SELECT unnest([1, 2, 3]) AS id, unnest([1, 1, 2]) AS customer_id\n    \
         joins: [{name: customers, relationship: one_to_many, sql: \"{orders}.customer_id = {customers}.id\"}]\n    \

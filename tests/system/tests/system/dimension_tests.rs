@@ -189,7 +189,7 @@ fn duplicate_and_unknown_tests_are_reported_with_all_possible_ones() {
 }
 
 #[test]
-fn a_run_without_cases_writes_an_empty_report() {
+fn run_without_cases_writes_an_empty_report() {
     let cubes = "cubes:\n  - {name: t, sql: SELECT 1 AS a, measures: [{name: count, type: count}]}\n";
     let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/all.yml", cubes);
     let report = project.path().join("report.xml");

@@ -32,12 +32,12 @@ fn check(folder: &Path, at_least: usize) {
 }
 
 #[test]
-fn the_flights_example_answers_as_sql_by_hand() {
+fn flights_example_equals_manual_sql() {
     check(&path(FLIGHTS), 100);
 }
 
 #[test]
-fn two_facts_behind_one_dimension_keep_their_values() {
+fn facts_behind_a_shared_dimension_do_not_multiply() {
     check(&path("tests/system/projects/two_cubes"), 24);
 }
 
@@ -47,7 +47,7 @@ fn values_of_every_type_keep_their_digits_and_names() {
 }
 
 #[test]
-fn dimensions_behind_to_many_joins_and_steps_of_time_keep_the_law() {
+fn to_many_dimensions_and_time_steps_do_not_multiply_values() {
     check(&path("tests/system/projects/fan_out"), 20);
 }
 

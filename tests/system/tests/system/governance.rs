@@ -152,7 +152,7 @@ fn shown(answer: &Value) -> Value {
 }
 
 #[test]
-fn a_hook_filters_as_a_policy_does_on_every_way_to_rows() {
+fn hook_filters_like_a_policy_on_every_surface() {
     let policies = Scratch::empty().with("service_project.yml", WAREHOUSE).with("cubes/shop.yml", CUBES);
     let by_policy = serve(&policies.with("policies/shop.yml", POLICIES));
     let by_hook = serve(&governed(&json!({}), &filters()));
@@ -203,7 +203,7 @@ fn form(text: &str) -> String {
 }
 
 #[test]
-fn a_masked_member_shows_its_mask_and_nothing_else_leads_to_it() {
+fn masked_member_shows_only_its_mask() {
     for (kind, expected) in [
         ("null", Some(json!(null))),
         ("fixed", Some(json!("hidden"))),
@@ -264,7 +264,7 @@ fn assert_refused(project: &Scratch, reason: &str) {
 }
 
 #[test]
-fn a_required_hook_that_gives_no_answer_refuses_everything() {
+fn failing_required_hook_rejects_every_query() {
     for config in [
         json!({"fault": "trap"}),
         json!({"fault": "loop"}),
@@ -282,7 +282,7 @@ fn a_required_hook_that_gives_no_answer_refuses_everything() {
 }
 
 #[test]
-fn a_required_hook_that_is_not_there_refuses_everything() {
+fn missing_required_hook_rejects_every_query() {
     let missing = governed(&json!({"source": "plugins/nowhere.wasm"}), &json!({}));
     assert_refused(&missing, "");
     let other = governed(&json!({"sha256": "0".repeat(64)}), &json!({}));
@@ -290,7 +290,7 @@ fn a_required_hook_that_is_not_there_refuses_everything() {
 }
 
 #[test]
-fn a_project_whose_required_plugin_can_not_be_used_is_not_in_order() {
+fn unusable_required_plugin_fails_the_check() {
     let pinned = json!({"sha256": "0".repeat(64)});
     let missing = json!({"source": "plugins/nowhere.wasm"});
     for (extra, advice) in [(&pinned, "edit `sha256` of this entry"), (&missing, "check `source`")] {
@@ -315,7 +315,7 @@ fn a_project_whose_required_plugin_can_not_be_used_is_not_in_order() {
 }
 
 #[test]
-fn the_fault_of_a_hook_is_reported_to_its_caller() {
+fn fault_of_a_hook_is_reported_to_its_caller() {
     let cases = (0..5).map(|number| {
         format!("  - {{name: n{number}, query: {{measures: [orders.count]}}, rows: [{{orders.count: 1}}]}}\n")
     });
@@ -341,7 +341,7 @@ fn records(project: &Scratch, event: &str) -> Vec<Value> {
 }
 
 #[test]
-fn records_of_hooks_say_where_the_request_came_from() {
+fn hook_records_contain_the_origin_of_the_request() {
     for (config, event) in
         [(json!({"fault": "trap"}), "policy_unavailable"), (json!({"deny": "no_region"}), "policy_denied")]
     {
@@ -356,7 +356,7 @@ fn records_of_hooks_say_where_the_request_came_from() {
 }
 
 #[test]
-fn a_hook_whose_obligations_can_not_be_met_is_let_alone_like_one_that_traps() {
+fn impossible_obligations_open_the_breaker_like_traps() {
     let project =
         governed(&json!({}), &json!({"filter": {"cube": "nowhere", "member": "x", "value": "y", "always": true}}));
     let server = serve(&project);
@@ -372,7 +372,7 @@ fn a_hook_whose_obligations_can_not_be_met_is_let_alone_like_one_that_traps() {
 }
 
 #[test]
-fn a_denial_says_what_the_hook_says() {
+fn denial_contains_the_code_of_the_hook() {
     let project = governed(&json!({}), &json!({"deny": "no_region"}));
     assert_refused(&project, "no_region");
     let server = serve(&project);
@@ -389,7 +389,7 @@ fn a_denial_says_what_the_hook_says() {
 }
 
 #[test]
-fn limits_times_and_callers_are_obeyed() {
+fn row_limits_and_time_filters_of_hooks_are_enforced() {
     let project = governed(&json!({}), &json!({"max_rows": 2, "time": true, "warning": "two rows", "note": "seen"}));
     assert_refused(&project, "time_filter_required");
     let query = json!({"dimensions": ["orders.id"], "time_range": {"start": "2024-01-01", "end": "2024-12-31", "dimension": "orders.day"}});
@@ -420,7 +420,7 @@ fn limits_times_and_callers_are_obeyed() {
 }
 
 #[test]
-fn optional_and_monitored_hooks_close_nothing() {
+fn optional_and_monitored_hooks_reject_nothing() {
     let query = r#"{"measures": ["orders.count"]}"#;
     for (extra, config) in [
         (json!({"enforcement": "optional"}), json!({"fault": "trap"})),

@@ -61,7 +61,7 @@ const FINDINGS: &[(&str, u64, &str, &str)] = &[
 ];
 
 #[test]
-fn a_shop_of_cube_becomes_a_project_and_tells_what_it_lacks() {
+fn cube_project_is_imported_with_its_unsupported_parts_listed() {
     let place = Scratch::empty();
     let out = place.path().join("shop");
     let arguments = ["--out", out.to_str().unwrap(), "--json"];
@@ -144,7 +144,7 @@ fn a_shop_of_cube_becomes_a_project_and_tells_what_it_lacks() {
 }
 
 #[test]
-fn without_a_place_nothing_is_written() {
+fn import_without_a_target_writes_nothing() {
     let output = Program::new(BINARY, &["import", "cube"], &path(MODEL)).run().unwrap();
     assert_eq!(output.code, Some(0), "{}", output.stderr);
     for words in ["cubes/orders.yml:70:", "warning[not-carried-over]", "hint:", "would create", "Nothing was written"] {
@@ -153,7 +153,7 @@ fn without_a_place_nothing_is_written() {
 }
 
 #[test]
-fn a_member_that_views_copy_is_reported_once_at_its_source() {
+fn member_that_views_copy_is_reported_once_at_its_source() {
     let model = r#"cubes:
   - name: orders
     sql_table: orders
@@ -182,7 +182,7 @@ views:
 }
 
 #[test]
-fn a_folder_without_a_model_is_reported() {
+fn folder_without_a_model_is_reported() {
     let empty = Scratch::empty().with("notes.txt", "nothing");
     let output = Program::new(BINARY, &["import", "cube"], empty.path()).run().unwrap();
     assert!(output.code == Some(1) && output.stderr.contains("no cube in YAML or JavaScript"), "{}", output.stderr);

@@ -96,7 +96,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_duckdb_file_becomes_a_project_that_keeps_its_word() {
+fn duckdb_file_becomes_a_project_with_valid_claims() {
     let (_maker, file) = database(SHOP);
     let place = Scratch::empty();
     let shop = place.path().join("My Shop");
@@ -166,7 +166,7 @@ fn a_duckdb_file_becomes_a_project_that_keeps_its_word() {
 }
 
 #[test]
-fn tables_are_chosen_and_their_text_output_says_what_was_made() {
+fn selected_tables_are_listed_in_the_output() {
     let (_maker, file) = database(SHOP);
     let place = Scratch::empty();
     let from = file.to_str().unwrap();
@@ -190,7 +190,7 @@ fn tables_are_chosen_and_their_text_output_says_what_was_made() {
 }
 
 #[test]
-fn a_folder_of_parquet_files_gets_its_keys_by_looking() {
+fn keys_of_parquet_files_are_found_in_their_data() {
     let place = Scratch::empty();
     let project = place.path().join("nyc");
     let data = path(FLIGHTS).join("data");
@@ -231,7 +231,7 @@ fn a_folder_of_parquet_files_gets_its_keys_by_looking() {
 }
 
 #[test]
-fn files_inside_the_project_stay_where_they_are() {
+fn files_inside_the_project_are_not_moved() {
     let rows: String = (0..30_000).map(|n| format!("{n},{n}\n")).collect();
     let project = Scratch::empty()
         // `code` has a string only in the last row.
@@ -270,7 +270,7 @@ fn files_inside_the_project_stay_where_they_are() {
 }
 
 #[test]
-fn a_postgresql_database_becomes_a_project_without_its_password() {
+fn postgresql_database_becomes_a_project_without_its_password() {
     let Some(engine) = crate::engines::start(Kind::Postgres) else { return };
     let url = engine.make_database("shop").unwrap();
     for statement in [
@@ -345,7 +345,7 @@ fn a_postgresql_database_becomes_a_project_without_its_password() {
 }
 
 #[test]
-fn an_empty_project_loads() {
+fn empty_project_loads() {
     let place = Scratch::empty();
     let project = place.path().join("shop");
     let output = run("init", &project, &[]);

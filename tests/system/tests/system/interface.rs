@@ -17,7 +17,7 @@ const SECRET: &str = "0123456789abcdef0123456789abcdef";
 const EXAMPLES: &str = "25";
 
 #[test]
-fn the_interface_is_as_it_describes_itself() {
+fn api_conforms_to_its_openapi_document() {
     let Some(schemathesis) = schemathesis() else {
         return crate::skip("schemathesis", "it is not installed; `cargo xtask test` installs it with Python's pip");
     };

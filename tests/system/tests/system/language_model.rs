@@ -117,7 +117,7 @@ impl Shop {
 }
 
 #[test]
-fn unclear_questions_are_read_by_the_model() {
+fn unclear_questions_are_sent_to_the_model() {
     let model = Model::start(vec![reply(&revenue_by("orders.region"))]);
     let shop = Shop::new(Some(&model), "timeout_seconds: 20");
     let (status, answer) = shop.ask("eu", &json!({"query": QUESTION, "run": true}));
@@ -190,7 +190,7 @@ fn refused_replies_are_repaired_twice() {
 }
 
 #[test]
-fn models_that_follow_texts_of_the_project_reach_nothing() {
+fn replies_that_follow_injected_text_disclose_nothing() {
     let model = Model::start(vec![reply(&revenue_by("orders.secret"))]);
     let shop = Shop::new(Some(&model), "timeout_seconds: 20");
     let (status, answer) = shop.ask("eu", &json!({"query": QUESTION, "run": true}));
@@ -199,7 +199,7 @@ fn models_that_follow_texts_of_the_project_reach_nothing() {
 }
 
 #[test]
-fn models_that_do_not_reply_leave_the_grammar() {
+fn unanswered_model_requests_fall_back_to_the_grammar() {
     for (reply, expected) in [(Reply::Silence, "in time"), (Reply::Status(500), "did not reply")] {
         let model = Model::start(vec![reply]);
         let shop = Shop::new(Some(&model), "timeout_seconds: 1, use: always");
@@ -225,7 +225,7 @@ fn callers_have_a_budget_of_questions() {
 }
 
 #[test]
-fn asking_for_a_missing_model_says_how_to_configure_one() {
+fn request_for_a_missing_model_explains_its_configuration() {
     let shop = Shop::new(None, "");
     let (status, answer) = shop.ask("boss", &json!({"query": QUESTION, "method": "model"}));
     assert_eq!((status, &answer["error"]["code"]), (400, &json!("INVALID_QUERY")), "{answer}");

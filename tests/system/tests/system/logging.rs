@@ -46,7 +46,7 @@ fn levels(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_level_is_the_least_that_is_written() {
+fn level_is_the_minimum_that_is_logged() {
     for (level, written) in [
         ("INFO", &["error", "info", "warning"][..]),
         ("WARNING", &["error", "warning"]),
@@ -60,7 +60,7 @@ fn the_level_is_the_least_that_is_written() {
 }
 
 #[test]
-fn the_format_is_what_was_asked_for() {
+fn format_follows_the_setting() {
     for record in records(&logged(&[("SERVICE_LOG_FORMAT", "json")])) {
         assert!(record["timestamp"].is_string() && record["event"].is_string(), "{record}");
     }
@@ -72,7 +72,7 @@ fn the_format_is_what_was_asked_for() {
 }
 
 #[test]
-fn timestamps_and_callers_are_written_as_wanted() {
+fn timestamps_and_callers_follow_the_settings() {
     let plain = records(&logged(&[]));
     assert!(plain.iter().all(|record| record["timestamp"].is_string() && record.get("caller").is_none()));
     let other = records(&logged(&[("SERVICE_LOG_TIMESTAMPS", "false"), ("SERVICE_LOG_CALLER", "true")]));
@@ -80,7 +80,7 @@ fn timestamps_and_callers_are_written_as_wanted() {
 }
 
 #[test]
-fn requests_and_queries_are_written_as_wanted() {
+fn requests_and_queries_follow_the_settings() {
     let all = logged(&[]);
     for event in ["http_request_started", "http_request_completed", "query_compiled", "query_executed", "access_denied"]
     {
@@ -94,7 +94,7 @@ fn requests_and_queries_are_written_as_wanted() {
 }
 
 #[test]
-fn the_output_is_where_it_was_wanted() {
+fn output_follows_the_setting() {
     let started = "\"event\":\"server_started\"";
     assert!(logged(&[("SERVICE_LOG_OUTPUT", "stdout")]).contains(started));
 
@@ -119,7 +119,7 @@ fn the_output_is_where_it_was_wanted() {
 }
 
 #[test]
-fn a_large_file_is_set_aside_as_often_as_wanted() {
+fn large_log_file_is_rotated_with_the_configured_count() {
     let project = Scratch::project();
     let server = program("serve", project.path())
         .variable("SERVICE_LOG_OUTPUT", "file")
@@ -142,7 +142,7 @@ fn a_large_file_is_set_aside_as_often_as_wanted() {
 }
 
 #[test]
-fn a_log_that_cannot_be_written_does_not_stop_the_server() {
+fn unwritable_log_does_not_stop_the_server() {
     for (name, stdout) in [("a full disk", Some(File::create("/dev/full").unwrap())), ("a closed pipe", None)] {
         let project = Scratch::project();
         let server = program("serve", project.path()).variable("SERVICE_METRICS__ENABLED", "true");
@@ -164,7 +164,7 @@ fn a_log_that_cannot_be_written_does_not_stop_the_server() {
 }
 
 #[test]
-fn a_log_without_a_reader_does_not_delay_the_shutdown() {
+fn log_without_a_reader_does_not_delay_the_shutdown() {
     let project = Scratch::project();
     let server: Program = program("serve", project.path());
     let mut server = server.serve_unheard(Stdio::piped(), Stdio::inherit()).unwrap();

@@ -1,7 +1,7 @@
 //! The heavy tests, with real warehouses, real components and the real program.
 //!
-//! In: the built program, and the engines and tools on this machine. Out: one test binary, because linking it takes as
-//! long as running it. Not here: ignoring missing tools. `skip` reports them, and fails in CI.
+//! In: the built program, and the engines and tools on this machine. All tests are in one binary, because linking takes
+//! as long as running them. Not here: ignoring missing tools. `skip` reports them, and fails in CI.
 
 mod alerts;
 mod auth;

@@ -70,7 +70,7 @@ fn lines(output: &Output) -> Vec<Value> {
 }
 
 #[test]
-fn a_run_tells_what_it_built_and_queries_read_it() {
+fn run_reports_built_models_and_queries_read_them() {
     let project = project();
     assert!(!sql(&project, "clean_orders").contains("analytics"));
     let output = run("run", project.path(), &[]);
@@ -108,7 +108,7 @@ fn a_run_tells_what_it_built_and_queries_read_it() {
 }
 
 #[test]
-fn hidden_rows_stay_hidden_whatever_was_built() {
+fn hidden_rows_stay_hidden_in_built_models() {
     const NURSE: &str = r#"{"roles": ["clerk"]}"#;
     const BOSS: &str = r#"{"roles": ["boss"]}"#;
     let policy = |cube: &str| {
@@ -151,7 +151,7 @@ fn hidden_rows_stay_hidden_whatever_was_built() {
 }
 
 #[test]
-fn a_run_that_fails_says_why_and_leaves_what_was_there() {
+fn failed_run_reports_its_reason_and_keeps_existing_relations() {
     let project = project();
     assert_eq!(run("run", project.path(), &[]).code, Some(0));
     let project = project
@@ -198,7 +198,7 @@ fn a_run_that_fails_says_why_and_leaves_what_was_there() {
 }
 
 #[test]
-fn a_run_that_is_killed_or_interrupted_leaves_what_was_there() {
+fn killed_run_keeps_existing_relations() {
     let endless = "{{ config(materialized='table') }} SELECT count(*) AS id, 'EU' AS region, 1 AS amount FROM range(100000000) a, range(100000000) b WHERE (a.range + b.range) % 7 = 3";
     let project = project();
     assert_eq!(run("run", project.path(), &[]).code, Some(0));
@@ -259,7 +259,7 @@ fn send(address: SocketAddr, key: &str, path: &str, body: &Value) -> (u16, Value
 }
 
 #[test]
-fn a_server_builds_what_it_compiles() {
+fn server_builds_what_it_compiles() {
     let project = project();
     let writer = key(&project);
     let server = serve(&project);
@@ -300,7 +300,7 @@ fn a_server_builds_what_it_compiles() {
 }
 
 #[test]
-fn a_full_compilation_reuses_nothing() {
+fn full_compilation_reuses_nothing() {
     let project = Scratch::empty()
         .with("service_project.yml", FILE)
         .with("data/returns.csv", "id,reason\n1,late\n")
@@ -317,7 +317,7 @@ fn a_full_compilation_reuses_nothing() {
 }
 
 #[test]
-fn a_server_compiles_the_requested_models() {
+fn server_compiles_the_requested_models() {
     let project = project();
     let writer = key(&project);
     let server = serve(&project);

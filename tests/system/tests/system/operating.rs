@@ -44,7 +44,7 @@ fn metrics_have_an_address_of_their_own() {
 }
 
 #[test]
-fn settings_that_would_show_or_shadow_something_are_refused() {
+fn unsafe_and_conflicting_metrics_settings_are_rejected() {
     for (settings, place, words) in [
         ("metrics: {enabled: true, path: /health/ready}", "4:32", "where /health/ready answers"),
         ("metrics: {enabled: true, address: \"0.0.0.0:9464\"}", "4:35", "`metrics.public: true`"),
@@ -64,7 +64,7 @@ fn settings_that_would_show_or_shadow_something_are_refused() {
 }
 
 #[test]
-fn a_used_port_of_metrics_is_reported() {
+fn used_port_of_metrics_is_reported() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let project = Scratch::project();
@@ -79,7 +79,7 @@ fn a_used_port_of_metrics_is_reported() {
 }
 
 #[test]
-fn a_collector_that_is_down_leaves_trace_ids_and_answers() {
+fn unavailable_collector_affects_no_answers() {
     let gone = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://me:pa55word@{}", gone.local_addr().unwrap());
     drop(gone);
@@ -104,7 +104,7 @@ fn a_collector_that_is_down_leaves_trace_ids_and_answers() {
 }
 
 #[test]
-fn the_liveness_probe_answers_under_load() {
+fn liveness_probe_answers_under_load() {
     let state = Scratch::empty();
     let server = program("serve", &path(FLIGHTS))
         .arguments(&["--port", "0"])

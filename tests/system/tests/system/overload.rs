@@ -84,7 +84,7 @@ fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 #[test]
-fn a_query_that_takes_minutes_is_answered_at_its_time() {
+fn long_query_ends_at_its_time_limit() {
     let project = project("query: {timeout: 1}\n");
     let server = serve(&project);
     #[allow(clippy::disallowed_methods, reason = "a test may look at the clock")]
@@ -109,7 +109,7 @@ fn project_of_one(queued: usize) -> Scratch {
 }
 
 #[test]
-fn a_client_that_goes_away_stops_its_statement() {
+fn disconnected_client_cancels_its_statement() {
     let project = project_of_one(0);
     let server = serve(&project);
     // The engine runs at most one abandoned statement in addition. A third query runs only if the first has ended.
@@ -134,7 +134,7 @@ fn a_client_that_goes_away_stops_its_statement() {
 }
 
 #[test]
-fn a_client_that_goes_away_leaves_the_queue() {
+fn disconnected_client_leaves_the_queue() {
     let project = project_of_one(1);
     let server = serve(&project);
     let running = hold(server.address);
@@ -150,7 +150,7 @@ fn a_client_that_goes_away_leaves_the_queue() {
 }
 
 #[test]
-fn a_server_with_a_certificate_is_asked_by_https() {
+fn server_with_a_certificate_uses_https() {
     let project = project("server: {tls: {cert_path: a.crt, key_path: a.key}}\n");
     let mut openssl = Command::new("openssl");
     openssl.current_dir(project.path()).args(["req", "-x509", "-nodes", "-days", "2", "-newkey", "ec"]);

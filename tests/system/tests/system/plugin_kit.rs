@@ -34,7 +34,7 @@ fn json_of(output: &Output) -> Value {
 }
 
 #[test]
-fn every_template_and_example_keeps_the_contract() {
+fn every_template_and_example_follows_the_contract() {
     let of_templates = TEMPLATES.map(|(role, name)| (example(name), path(&format!("sdk/templates/{role}/cases"))));
     let of_examples = [
         (example("detector-holt-winters"), path("examples/detector-holt-winters/cases")),
@@ -61,7 +61,7 @@ fn is_json(entry: &std::io::Result<fs::DirEntry>) -> bool {
 }
 
 #[test]
-fn a_new_plugin_is_the_template_under_its_own_name() {
+fn new_plugin_equals_the_template_except_for_its_name() {
     let scratch = Scratch::empty();
     for (role, name) in TEMPLATES {
         let folder = scratch.path().join(name);
@@ -116,7 +116,7 @@ pub(crate) fn has_guest_target() -> bool {
 }
 
 #[test]
-fn a_new_detector_is_built_tested_and_signed() {
+fn new_detector_is_built_tested_and_signed() {
     if !has_guest_target() {
         return crate::skip("a new detector", NO_GUEST_TARGET);
     }
@@ -249,7 +249,7 @@ const PANICS: [(&str, &str, &str, &str); 4] = [
 ];
 
 #[test]
-fn a_panic_of_a_release_component_is_reported_in_every_role() {
+fn panic_of_a_release_component_is_reported_in_every_role() {
     if !has_guest_target() {
         return crate::skip("panics of release components", NO_GUEST_TARGET);
     }
@@ -284,7 +284,7 @@ fn a_panic_of_a_release_component_is_reported_in_every_role() {
 }
 
 #[test]
-fn a_plugin_is_tested_with_a_configuration() {
+fn plugin_is_tested_with_a_configuration() {
     let component = example("policy-region");
     let cases = path("examples/policy-region/plugin/cases");
     let test = |config: &str| plugin("test", &component, &["--config", config, "--cases", cases.to_str().unwrap()]);
@@ -347,7 +347,7 @@ fn asked(config: &Value) -> String {
 }
 
 #[test]
-fn an_answer_that_a_server_refuses_fails() {
+fn response_that_violates_the_contract_fails() {
     let two_roots = json!({"filter": {"cube": "orders", "member": "region", "value": "EU"}, "two_roots": true});
     let scratch = Scratch::empty()
         .with("fine.json", &asked(&json!({"deny": "no_region"})))
@@ -375,7 +375,7 @@ fn an_answer_that_a_server_refuses_fails() {
 }
 
 #[test]
-fn an_unused_component_is_reported() {
+fn unused_component_is_reported() {
     let scratch = Scratch::empty()
         .with("service_project.yml", "name: idle\nwarehouse: {type: duckdb}\n")
         .with("plugins/readme.txt", "not looked at");
@@ -409,7 +409,7 @@ fn an_unused_component_is_reported() {
 }
 
 #[test]
-fn a_case_that_does_not_hold_fails_and_a_blessed_one_is_written() {
+fn failing_case_is_reported_and_blessed_case_is_written() {
     let open = r#"{"call": "detect", "args": {"kind": "template", "history": {"series": [[1, 3, 1, 3]]}, "points": {"series": [[9]]}, "p": {"training-size": 4}}"#;
     let wrong = format!("{open}, \"expect\": {{\"ok\": {{\"anomalous\": [false]}}}}}}");
     let scratch = Scratch::empty().with("a.json", &format!("{open}}}")).with("b.json", &wrong);
@@ -425,7 +425,7 @@ fn a_case_that_does_not_hold_fails_and_a_blessed_one_is_written() {
 }
 
 #[test]
-fn a_call_is_measured_and_shown() {
+fn call_is_measured_and_shown() {
     let (component, case) = (example("hook-template"), path("sdk/templates/governance/cases/own-regions.json"));
     let input = ["--input", case.to_str().unwrap(), "--json"];
     let first = json_of(&plugin("run", &component, &input));
@@ -440,7 +440,7 @@ fn a_call_is_measured_and_shown() {
 
 /// The same detector in C and in Rust must give the same answers for the same series, bit for bit.
 #[test]
-fn the_detector_in_c_answers_as_the_one_in_rust() {
+fn detectors_in_c_and_rust_agree() {
     let series: Vec<Vec<f64>> =
         (0..40).map(|seed| (0..60).map(|at| 100.0 + f64::from((at * 37 + seed * 53) % 101) / 7.0).collect()).collect();
     let mut gaps = json!(series);
@@ -464,7 +464,7 @@ fn the_detector_in_c_answers_as_the_one_in_rust() {
 
 /// Checks that the component in the repository equals a build of the source beside it. Needs clang and wasm-ld.
 #[test]
-fn the_detector_in_c_is_built_from_its_source() {
+fn detector_in_c_is_built_from_its_source() {
     let is_there = |program: &str| Command::new(program).arg("--version").output().is_ok();
     if !is_there("clang") || !is_there("wasm-ld") {
         return crate::skip("the detector in C", "clang or wasm-ld is not installed (Debian: clang, lld)");

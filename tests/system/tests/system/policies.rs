@@ -19,7 +19,7 @@ const POLICIES: &str = "policies:\n  - {name: ward, cubes: [visits], when: {role
     - {name: since, cubes: [visits], when: {roles: [archivist]}, row_filter: \"{visits}.day >= {{ user.attributes.since }}\"}\n";
 
 #[test]
-fn claims_are_read_as_the_type_that_they_are_compared_with() {
+fn claims_have_the_type_of_the_compared_column() {
     let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/visits.yml", CUBE);
     let project = project.with("policies/visits.yml", POLICIES);
     for (caller, count) in [
@@ -89,7 +89,7 @@ const SHOWN: &str = r#"policies:
 /// Tests that the conditions of a caller are never evaluated on hidden rows, because an error could disclose values.
 /// Without a protection, an engine may evaluate these conditions before the condition of the policy.
 #[test]
-fn what_a_caller_asks_is_never_computed_of_hidden_rows() {
+fn caller_conditions_are_never_evaluated_on_hidden_rows() {
     let project = Scratch::empty().with("service_project.yml", CODES).with("cubes/orders.yml", CODED);
     let project = project.with("policies/orders.yml", SHOWN);
     let seller = r#"{"roles": ["seller"], "attributes": {"region": "EU"}}"#;

@@ -146,7 +146,7 @@ fn orphans(project: &Scratch) -> Vec<String> {
 }
 
 #[test]
-fn tables_are_built_and_answer_as_the_rows_do() {
+fn pre_aggregated_results_equal_those_of_the_rows() {
     let project = project();
     let server = program(&project).serve().unwrap();
     let found = wait_until(server.address, are_ready);
@@ -182,7 +182,7 @@ fn tables_are_built_and_answer_as_the_rows_do() {
 }
 
 #[test]
-fn a_restarted_server_reads_what_was_built() {
+fn restarted_server_reads_built_tables() {
     let project = project();
     let server = program(&project).serve().unwrap();
     let generation = |found: &[Value]| found[0]["generation"].clone();
@@ -195,7 +195,7 @@ fn a_restarted_server_reads_what_was_built() {
 }
 
 #[test]
-fn other_definitions_are_built_again_and_the_old_tables_are_not_read() {
+fn changed_definitions_are_rebuilt_and_old_tables_are_ignored() {
     let project = project();
     let server = program(&project).serve().unwrap();
     let before = wait_until(server.address, are_ready);
@@ -212,7 +212,7 @@ fn other_definitions_are_built_again_and_the_old_tables_are_not_read() {
 }
 
 #[test]
-fn a_writer_refreshes_partitions_and_cancels_builds() {
+fn writer_refreshes_partitions_and_cancels_builds() {
     let project = project();
     let (writer, admin) = (key(&project, "read,write"), key(&project, "read,write,admin"));
     let server = program(&project).serve().unwrap();
@@ -264,7 +264,7 @@ fn a_writer_refreshes_partitions_and_cancels_builds() {
 }
 
 #[test]
-fn killed_builds_leave_no_half_generation_and_no_orphans() {
+fn killed_builds_leave_no_partial_generation_and_no_orphans() {
     let project = project();
     let writer = key(&project, "read,write");
     let slow = ORDERS.replace("range(2000)", "range(300000)").replace("INTERVAL (i) HOUR", "INTERVAL (i) MINUTE");
@@ -312,13 +312,13 @@ fn assert_survives(kills: &BuildKills<'_>) {
 }
 
 #[test]
-fn kills_and_changed_rows_leave_nothing_stale_or_half() {
+fn kills_leave_no_stale_or_partial_tables() {
     let (state_url, rows) = ("sqlite://state.db", Rows::File);
     assert_survives(&BuildKills { binary: BINARY, state_url, rows, rounds: ROUNDS, replicas: 1, seed: 7 });
 }
 
 #[test]
-fn kills_of_replicas_on_one_postgres_leave_nothing_stale_or_half() {
+fn kills_of_replicas_on_postgres_leave_no_stale_or_partial_tables() {
     let Some(engine) = crate::engines::start(Kind::Postgres) else { return };
     let (state_url, rows) = (engine.make_database("state").unwrap(), Rows::Postgres(&engine));
     let kills = BuildKills { binary: BINARY, state_url: &state_url, rows, rounds: ROUNDS, replicas: 2, seed: 7 };
@@ -326,7 +326,7 @@ fn kills_of_replicas_on_one_postgres_leave_nothing_stale_or_half() {
 }
 
 #[test]
-fn a_command_builds_if_no_server_does_and_waits_for_one_that_does() {
+fn command_builds_or_waits_for_a_building_server() {
     let project = project();
     let built = Program::new(BINARY, &["preagg", "build"], project.path()).run().unwrap();
     assert_eq!(built.code, Some(0), "{}", built.stderr);
@@ -355,7 +355,7 @@ fn a_command_builds_if_no_server_does_and_waits_for_one_that_does() {
 }
 
 #[test]
-fn a_project_that_names_the_schema_is_refused() {
+fn project_that_names_the_schema_is_refused() {
     let spy = format!(
         "cubes:\n  - name: spy\n    sql: SELECT * FROM {SCHEMA}.main.x\n    measures: [{{name: n, type: count}}]\n"
     );
@@ -421,7 +421,7 @@ fn rows_outside_of_the_build_range_are_counted() {
 }
 
 #[test]
-fn days_of_a_zone_survive_a_change_of_clocks() {
+fn days_with_a_change_of_clocks_are_complete() {
     let local_days = "    pre_aggregations:
       - name: local_days
         measures: [count, revenue]
@@ -453,7 +453,7 @@ fn days_of_a_zone_survive_a_change_of_clocks() {
 }
 
 #[test]
-fn recommended_pre_aggregations_serve_the_queries_that_were_computed_from_rows() {
+fn recommended_pre_aggregations_serve_the_recorded_queries() {
     let at = CUBE.find("    pre_aggregations:").unwrap();
     let project = project().with("cubes/orders.yml", &CUBE[..at]);
     let queries = [

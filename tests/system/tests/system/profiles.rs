@@ -140,7 +140,7 @@ fn callers_read_profiles_of_their_own_view_only() {
 }
 
 #[test]
-fn a_profile_is_compared_with_the_one_before() {
+fn profile_is_compared_with_the_one_before() {
     let shop = Shop::new();
     let key = shop.key("all");
     let range = json!({"filters": {"date_range": {"start": "2024-01-01", "end": "2024-12-31"}}});
@@ -247,7 +247,7 @@ fn samples_have_the_requested_size_and_are_the_same_again() {
 }
 
 #[test]
-fn a_sample_has_only_rows_that_the_caller_sees() {
+fn sample_has_only_rows_that_the_caller_sees() {
     let shop = Shop::new();
     let config = json!({"config": {"sample_size": 50, "top_n_values": 20}});
     let (status, made) = shop.ask(&shop.key("us"), "POST", MANY, Some(&config));
@@ -267,7 +267,7 @@ fn submit(shop: &Shop, key: &str, path: &str, name: &str, body: &Value) -> (u16,
 }
 
 #[test]
-fn a_profile_runs_as_a_job_of_its_caller() {
+fn profile_runs_as_a_job_of_its_caller() {
     let shop = Shop::new();
     let (all, eu, other) = (shop.key("all"), shop.key("eu"), shop.key("us"));
     let body = json!({"config": {"sample_size": 0, "top_n_values": 5}});
@@ -320,7 +320,7 @@ fn jobs_of_dimensions_and_invalid_jobs_answer_like_requests() {
 }
 
 #[test]
-fn a_changed_policy_closes_the_result_of_a_job() {
+fn changed_policy_closes_the_result_of_a_job() {
     let shop = Shop::new();
     let key = shop.key("eu");
     let (_, _, job) = submit(&shop, &key, PROFILE, "before", &json!({}));

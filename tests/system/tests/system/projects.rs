@@ -69,7 +69,7 @@ fn new_cube() -> Value {
 }
 
 #[test]
-fn a_registered_cube_survives_a_crash_and_is_deleted() {
+fn registered_cube_survives_a_crash_and_is_deleted() {
     let project = project();
     let writer = key(&project, &["--name", "writer", "--scopes", "read,write"]);
     let server = serve(&project, &[]);
@@ -96,7 +96,7 @@ fn a_registered_cube_survives_a_crash_and_is_deleted() {
 }
 
 #[test]
-fn a_file_that_defines_a_registered_name_wins_and_nothing_is_lost() {
+fn file_takes_precedence_over_a_registered_cube() {
     let project = project();
     let writer = key(&project, &["--name", "writer", "--scopes", "read,write"]);
     let server = serve(&project, &[]);
@@ -114,7 +114,7 @@ fn a_file_that_defines_a_registered_name_wins_and_nothing_is_lost() {
 }
 
 #[test]
-fn who_registers_a_cube_sees_no_more_than_before() {
+fn registering_a_cube_discloses_nothing() {
     let project = project().with("policies/own.yml", POLICY);
     let writer = key(&project, &["--name", "eu", "--scopes", "read,write", "--attribute", "region=EU"]);
     let server = serve(&project, &[]);
@@ -159,7 +159,7 @@ fn who_registers_a_cube_sees_no_more_than_before() {
 }
 
 #[test]
-fn another_project_does_not_take_policies_away() {
+fn policies_remain_when_another_project_is_loaded() {
     let project = project().with("policies/own.yml", POLICY).with("open/service_project.yml", "name: open\n");
     let project = project.with("open/cubes/t.yml", CUBE);
     let writer = key(&project, &["--name", "eu", "--scopes", "read,write", "--attribute", "region=EU"]);
@@ -178,7 +178,7 @@ fn another_project_does_not_take_policies_away() {
 }
 
 #[test]
-fn a_registered_cube_breaks_nothing_else() {
+fn registered_cube_does_not_affect_other_definitions() {
     let metrics = "metrics:\n  - {name: rows, type: simple, expression: t.count}\n  - {name: odd, type: derived, expression: rows * 2}\n";
     let project = project().with("metrics/m.yml", metrics);
     let writer = key(&project, &["--name", "writer", "--scopes", "read,write"]);
@@ -211,7 +211,7 @@ fn a_registered_cube_breaks_nothing_else() {
 /// The warehouse returns the columns of a star. A restricted caller must not learn the names of columns that no SQL of
 /// the project contains.
 #[test]
-fn lineage_expands_stars_by_the_warehouse_s_own_columns() {
+fn lineage_expands_stars_by_warehouse_columns() {
     let project = project()
         .with("models/all_of_it.sql", "SELECT * FROM t")
         .with(
@@ -246,7 +246,7 @@ fn lineage_expands_stars_by_the_warehouse_s_own_columns() {
 }
 
 #[test]
-fn a_hangup_loads_anew_and_a_broken_project_leaves_the_old_one() {
+fn sighup_reloads_and_a_broken_project_keeps_the_old_one() {
     let project = project();
     let writer = key(&project, &["--name", "writer", "--scopes", "read,write"]);
     let server = serve(&project, &[]);
@@ -273,7 +273,7 @@ fn a_hangup_loads_anew_and_a_broken_project_leaves_the_old_one() {
 }
 
 #[test]
-fn what_holds_of_a_broken_project_is_served_where_it_is_asked_for() {
+fn lenient_load_serves_valid_parts_of_a_broken_project() {
     let project = project();
     let writer = key(&project, &["--name", "writer", "--scopes", "read,write"]);
     let server = serve(&project, &[]);
@@ -296,7 +296,7 @@ fn what_holds_of_a_broken_project_is_served_where_it_is_asked_for() {
 /// A cube that worked is not replaced by one that the warehouse refuses. A new cube with an error, and a table that was
 /// dropped, do not prevent a load.
 #[test]
-fn a_change_that_the_warehouse_refuses_leaves_the_old_project() {
+fn change_that_the_warehouse_rejects_keeps_the_old_project() {
     let project = project().with("cubes/more.yml", MORE);
     let writer = key(&project, &["--name", "writer", "--scopes", "read,write"]);
     let server = serve(&project, &[]);
@@ -324,7 +324,7 @@ fn a_change_that_the_warehouse_refuses_leaves_the_old_project() {
 }
 
 #[test]
-fn an_unreadable_file_closes_every_cube_and_is_reported_on_load() {
+fn unreadable_file_closes_every_cube_and_is_reported_on_load() {
     let project = project();
     let writer = key(&project, &["--name", "writer", "--scopes", "read,write"]);
     let server = serve(&project, &[]);
@@ -342,7 +342,7 @@ fn an_unreadable_file_closes_every_cube_and_is_reported_on_load() {
 }
 
 #[test]
-fn a_watched_folder_is_loaded_when_it_changes() {
+fn watched_folder_is_loaded_when_it_changes() {
     let project = project();
     let reader = key(&project, &["--name", "reader"]);
     let server = serve(&project, &["--watch"]);
@@ -355,7 +355,7 @@ fn a_watched_folder_is_loaded_when_it_changes() {
 }
 
 #[test]
-fn projects_lie_below_folders_that_the_operator_named() {
+fn projects_outside_of_allowed_folders_are_rejected() {
     let outside = Scratch::empty().with("other/service_project.yml", "name: other\n");
     let outside = outside.with("other/cubes/o.yml", &CUBE.replace("name: t\n", "name: o\n"));
     let outside = outside.with("private/service_project.yml", "name: private\n");
@@ -390,7 +390,7 @@ fn projects_lie_below_folders_that_the_operator_named() {
 
 /// An engine may read a plain name as a file. For a writer, only names in the catalog are tables.
 #[test]
-fn a_writer_registers_only_tables_of_the_catalog() {
+fn writer_registers_only_tables_of_the_catalog() {
     // With a view over a file, SQL may read the data folder.
     let settings = SETTINGS.replace("init: [", "init: [\"CREATE VIEW seen AS SELECT * FROM 'customers.csv'\", ");
     let mut project = project().with("service_project.yml", &settings).with("data/customers.csv", "id,secret\n1,x\n");

@@ -139,7 +139,7 @@ fn becomes(what: &str, expected: u16, ask: impl Fn() -> u16) {
 }
 
 #[test]
-fn callers_sign_in_through_a_provider_and_see_what_its_claims_let_them() {
+fn claims_of_a_provider_decide_what_callers_see() {
     let Some(house) = house().unwrap() else { return };
     let provider = house.provider("one").unwrap();
     let server = house.serve().unwrap();
@@ -176,7 +176,7 @@ fn callers_sign_in_through_a_provider_and_see_what_its_claims_let_them() {
 }
 
 #[test]
-fn a_provider_with_the_fields_of_the_specification_works() {
+fn provider_with_the_fields_of_the_specification_works() {
     let Some(house) = house().unwrap() else { return };
     let policy = "policies:\n  - {name: own, cubes: [t], row_filter: \"{region} = {{ user.user_id }}\"}\n";
     let settings = five_fields(house.provider_port);
@@ -195,7 +195,7 @@ fn a_provider_with_the_fields_of_the_specification_works() {
 }
 
 #[test]
-fn a_providers_tokens_are_accepted_and_its_keys_rotate_without_a_restart() {
+fn providers_tokens_are_accepted_and_its_keys_rotate_without_a_restart() {
     let Some(house) = house().unwrap() else { return };
     // The provider is not running when the server starts.
     let server = house.serve().unwrap();

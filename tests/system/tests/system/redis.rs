@@ -164,7 +164,7 @@ fn servers_with_tls_are_verified() {
 }
 
 #[test]
-fn a_server_of_terrane_uses_the_authorities_of_its_settings() {
+fn server_verifies_redis_with_configured_authorities() {
     if let Some(missing) = Redis::missing_tls() {
         return crate::skip("the cases of Redis with TLS", &missing.0);
     }
@@ -194,7 +194,7 @@ fn a_server_of_terrane_uses_the_authorities_of_its_settings() {
 }
 
 #[test]
-fn a_server_may_be_down_at_start_and_come_later() {
+fn redis_may_start_after_the_server() {
     on_redis(|mut redis| async move {
         redis.kill().unwrap();
         let tier = tier(&redis.url(), 1);
@@ -208,7 +208,7 @@ fn a_server_may_be_down_at_start_and_come_later() {
 }
 
 #[test]
-fn a_server_may_be_lost_in_the_middle() {
+fn lost_redis_causes_only_misses() {
     on_redis(|mut redis| async move {
         let tier = tier(&redis.url(), 1);
         tier.put(KEY, 5).await;
@@ -224,7 +224,7 @@ fn a_server_may_be_lost_in_the_middle() {
 }
 
 #[test]
-fn a_slow_server_is_not_waited_for() {
+fn slow_redis_is_not_waited_for() {
     on_redis(|redis| async move {
         let tier = tier(&redis.url(), 1);
         tier.put(KEY, 5).await;
@@ -243,7 +243,7 @@ fn a_slow_server_is_not_waited_for() {
 }
 
 #[test]
-fn a_full_server_is_still_read() {
+fn full_redis_is_still_read() {
     on_redis(|redis| async move {
         let tier = tier(&redis.url(), 1);
         tier.put(KEY, 5).await;
@@ -257,7 +257,7 @@ fn a_full_server_is_still_read() {
 }
 
 #[test]
-fn an_emptied_server_has_nothing() {
+fn emptied_redis_causes_only_misses() {
     on_redis(|redis| async move {
         let tier = tier(&redis.url(), 1);
         tier.put(KEY, 5).await;
@@ -268,7 +268,7 @@ fn an_emptied_server_has_nothing() {
 }
 
 #[test]
-fn values_of_another_writer_are_not_used() {
+fn values_of_another_writer_are_rejected() {
     on_redis(|redis| async move {
         let tier = tier(&redis.url(), 1);
         let name = |key: CacheKey| format!("terrane:result:{}", key.0.map(|byte| format!("{byte:02x}")).concat());

@@ -29,7 +29,7 @@ fn takes(folder: &Path, kind: &str, text: &str) -> bool {
 }
 
 #[test]
-fn the_written_schemas_take_the_example_and_mark_slips() {
+fn written_schemas_accept_the_example_and_reject_mistakes() {
     let scratch = Scratch::empty();
     let folder = scratch.path().join("shop/.schemas");
     for _ in 0..2 {
@@ -57,7 +57,7 @@ fn the_written_schemas_take_the_example_and_mark_slips() {
 }
 
 #[test]
-fn a_schema_is_printed_and_kinds_are_listed() {
+fn schema_is_printed_and_kinds_are_listed() {
     let printed = schema(&[], Path::new("cubes"));
     let json: Value = serde_json::from_str(&printed.stdout).unwrap();
     assert_eq!(json["title"], "Terrane: cubes");

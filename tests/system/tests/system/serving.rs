@@ -15,7 +15,7 @@ fn flights(state: &Scratch) -> Server {
 }
 
 #[test]
-fn a_query_over_http_is_answered_and_the_server_ends_on_sigterm() {
+fn server_answers_over_http_and_ends_on_sigterm() {
     let state = Scratch::empty();
     let server = flights(&state);
     let body = json!({
@@ -70,7 +70,7 @@ fn log_settings_reach_the_log() {
 }
 
 #[test]
-fn a_log_file_lies_in_the_project() {
+fn log_file_is_in_the_project_folder() {
     let project = Scratch::project();
     let output = program("serve", project.path())
         .arguments(&["--port", "0"])
@@ -83,7 +83,7 @@ fn a_log_file_lies_in_the_project() {
 }
 
 #[test]
-fn what_is_written_without_effect_is_warned_of() {
+fn settings_without_effect_are_warned_of() {
     let settings = "name: a\nsecurity: {anonymous: {scopes: [read]}}\noptimization: {max_bytes_scanned: 8GB}\n";
     let project = Scratch::project().with("service_project.yml", settings);
     let output = crate::run("check", project.path(), &[]);

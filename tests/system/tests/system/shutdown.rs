@@ -57,7 +57,7 @@ fn ask(address: std::net::SocketAddr) -> Outcome {
 }
 
 #[test]
-fn what_is_in_flight_at_sigterm_is_answered() {
+fn requests_in_flight_at_sigterm_are_answered() {
     let settings = format!("{SETTINGS}warehouse: {{type: duckdb, init: [\"{SLOW}\"]}}\n");
     let project = Scratch::empty().with("service_project.yml", &settings).with("cubes/pairs.yml", CUBE);
     let server = Program::new(BINARY, &["serve"], project.path()).arguments(&["--port", "0"]).serve().unwrap();

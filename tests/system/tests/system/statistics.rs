@@ -35,7 +35,7 @@ fn assert_close(found: &Value, expected: f64, what: &str) {
 }
 
 #[test]
-fn thanksgiving_christmas_and_a_day_cut_short_are_out_of_the_ordinary() {
+fn holidays_and_a_truncated_day_are_anomalous() {
     let run = anomalies(&["--from", "2013-11-01"]);
     let series = &run["series"][0];
     assert_eq!((&run["detector_type"], &run["sensitivity"]), (&"z_score".into(), &2.5.into()));
@@ -64,7 +64,7 @@ fn thanksgiving_christmas_and_a_day_cut_short_are_out_of_the_ordinary() {
 }
 
 #[test]
-fn the_other_detectors_agree_with_numpy() {
+fn other_detectors_agree_with_numpy() {
     let run = anomalies(&["--from", "2013-11-01", "--detector", "iqr"]);
     let series = &run["series"][0];
     let days: Vec<String> = anomalous(series).into_iter().map(|(day, _)| day).collect();
@@ -87,7 +87,7 @@ fn the_other_detectors_agree_with_numpy() {
 }
 
 #[test]
-fn each_value_of_a_dimension_is_a_series_and_short_ones_are_not_judged() {
+fn each_value_of_a_dimension_is_a_series() {
     let run = anomalies(&["--from", "2013-11-01", "--dimension", "origin", "--training-size", "30"]);
     let series = run["series"].as_array().unwrap();
     let origins: Vec<&Value> = series.iter().map(|series| &series["dimensions"]["origin"]).collect();
@@ -100,7 +100,7 @@ fn each_value_of_a_dimension_is_a_series_and_short_ones_are_not_judged() {
 }
 
 #[test]
-fn without_a_beginning_what_follows_the_history_is_judged() {
+fn points_after_the_history_are_scored_by_default() {
     let run = anomalies(&["--granularity", "month", "--training-size", "6"]);
     let points = run["series"][0]["points"].as_array().unwrap();
     // The data is from 2013-01 to 2014-01, and the first six months are the history.
@@ -118,7 +118,7 @@ fn steps_that_have_not_ended_are_marked() {
 }
 
 #[test]
-fn a_run_that_cannot_be_says_why() {
+fn invalid_run_is_rejected_with_the_reason() {
     let folder = path(FLIGHTS);
     for (arguments, words) in [
         (
@@ -181,7 +181,7 @@ fn column<'a>(profile: &'a Value, kind: &str, name: &str) -> &'a Value {
 }
 
 #[test]
-fn a_profile_of_the_flights_agrees_with_numpy_and_sql() {
+fn profile_of_the_flights_agrees_with_numpy_and_sql() {
     let found = profile(&path(FLIGHTS), "flights", &[]);
     assert_eq!((&found["cube_name"], &found["row_count"]), (&"flights".into(), &336_776.into()));
     let delay = column(&found, "dimension_profiles", "departure_delay");
@@ -226,7 +226,7 @@ fn a_profile_of_the_flights_agrees_with_numpy_and_sql() {
 }
 
 #[test]
-fn a_profile_is_narrowed_by_time_and_by_its_configuration() {
+fn profile_is_narrowed_by_time_and_by_its_configuration() {
     let config = r#"{"compute_histograms": false, "percentile_list": [50], "top_n_values": 1}"#;
     let found = profile(&path(FLIGHTS), "flights", &["--date-range", "2013-01-01", "--config", config]);
     // The expected number is the result of:

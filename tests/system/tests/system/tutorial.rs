@@ -126,7 +126,7 @@ fn run_page(name: &str, counts: (usize, usize)) {
 }
 
 #[test]
-fn the_commands_of_pages_work_as_they_are_written() {
+fn commands_of_pages_work_as_written() {
     std::thread::scope(|scope| {
         for (name, blocks, outputs) in PAGES {
             scope.spawn(move || run_page(name, (*blocks, *outputs)));
@@ -162,7 +162,7 @@ fn pages_with_commands(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn the_tutorial_of_the_policy_works_as_it_is_written() {
+fn policy_tutorial_works_as_written() {
     if !crate::plugin_kit::has_guest_target() {
         return crate::skip("the tutorial of the policy", crate::plugin_kit::NO_GUEST_TARGET);
     }

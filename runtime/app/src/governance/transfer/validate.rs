@@ -57,7 +57,7 @@ impl Findings<'_> {
     }
 }
 
-/// Validates a set of records.
+/// Checks a set of records against itself and the stored records, and reports all problems.
 pub(super) fn validate(set: &RecordSet, state: &GovernanceState) -> Result<RecordSet, ImportError> {
     let mut problems = Vec::new();
     let mut valid = RecordSet::default();

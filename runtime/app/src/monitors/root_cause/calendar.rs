@@ -1,8 +1,8 @@
 //! Dimensions whose values follow from the time, such as the weekday or the month of a row.
 //!
 //! In: the slices of a dimension. Out: whether the step lacks values of the history, or has others, only because each
-//! time has its own value. Such a dimension would explain every gap, and no slice of it is a cause. A dimension counts as
-//! one if each day, or each step that is shorter than a day, has one value of it.
+//! time has its own value. Such a dimension would explain every gap, and no slice of it is a cause. A dimension follows
+//! from the time if it has only one value on each day, or in each step that is shorter than a day.
 
 use std::collections::HashSet;
 use std::sync::Arc;

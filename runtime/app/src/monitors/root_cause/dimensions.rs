@@ -1,7 +1,7 @@
 //! The dimensions by which a root cause compares the step with the history.
 //!
-//! In: the cube of a measure, and the access of its reader. Out: the dimensions of the cube and of the cubes that to-one
-//! joins reach from it, nearest first, and those that are left out with the reason. Absent: queries.
+//! In: the cube of a measure, and the access of its reader. Out: the dimensions of the cube and of the cubes that
+//! to-one joins reach from it, nearest first, and the omitted dimensions with the reason. Not here: queries.
 
 use std::sync::Arc;
 

@@ -123,8 +123,8 @@ fn of_ratio<'m>(access: &Access<'m>, numerator: &Snippet, divisor: &Snippet) -> 
     Ok(Parts { cube, is_exact: false, is_row_count: false, weight, filters: Vec::new() })
 }
 
-/// Returns the only part of a metric. If the part is another metric, which this one only renames or filters, returns
-/// the only part of that metric. Adds the filters of these metrics to `conditions`.
+/// Returns the only part of a metric. If the metric only renames or filters another metric, returns the only part of
+/// that other metric. Adds the filters of all these metrics to `conditions`.
 fn part_of_metric<'m>(model: &'m Model, id: MetricId, conditions: &mut Vec<&'m MetricFilter>) -> Option<&'m SqlPart> {
     let metric = model.metric(id);
     conditions.extend(&metric.filters);

@@ -5,8 +5,8 @@
 //! if its share of the gap is much larger than its share of the expected value. The difference of these two shares is
 //! its *lift*.
 //!
-//! If the values of a measure do not add up, its slices are weighed by rows. A slice moves the measure in two ways: by
-//! its rate, which is its current weight times the change of its value; and by the mix, which is the change of its
+//! If the values of a measure do not add up, its slices are weighed by rows. A slice moves the measure in two ways. The
+//! effect of its rate is its current weight times the change of its value. The effect of the mix is the change of its
 //! weight times the distance of its value from the usual value. A group without a value has no weight. The moves of all
 //! slices add up to the distance of the measure from its value over the history, and shares refer to this distance.
 
@@ -25,7 +25,7 @@ const MIN_LIFT: f64 = 0.3;
 const LIFT_OF_A_SLICE: f64 = 0.03;
 /// The lift that a pair of dimensions must add to a single dimension.
 const LIFT_OF_A_PAIR: f64 = 0.02;
-/// The highest share, which is negative, at which a slice is listed as moving against the gap.
+/// The negative share up to which a slice is listed as moving against the gap.
 const AGAINST: f64 = -0.05;
 
 type Key = Vec<Option<Arc<str>>>;

@@ -88,7 +88,7 @@ fn full_queue_evicts_the_tenant_with_most() {
 }
 
 #[test]
-fn bounds_per_tenant_hold() {
+fn limits_per_tenant_are_enforced() {
     let bounds = LimiterSettings { running_per_tenant: Some(1), queued_per_tenant: Some(1), ..settings(3, 10) };
     let limiter = ConcurrencyLimiter::new(bounds);
     let first = take(&limiter, "a");
@@ -138,7 +138,7 @@ fn dropped_waiter_leaves_or_passes_its_permit_on() {
 
 /// Acquires and drops permits at random. The bounds hold at each step, and every permit returns in the end.
 #[test]
-fn no_permit_is_lost_to_dropped_waiters() {
+fn dropped_waiters_lose_no_permit() {
     for seed in 1..200_u64 {
         let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut draw = |below: usize| {
@@ -179,7 +179,7 @@ fn no_permit_is_lost_to_dropped_waiters() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn no_permit_is_lost_between_threads() {
+async fn concurrent_threads_lose_no_permit() {
     let limiter = ConcurrencyLimiter::new(LimiterSettings { running_per_tenant: Some(2), ..settings(3, 64) });
     let tasks: Vec<_> = (0..400_usize)
         .map(|number| {

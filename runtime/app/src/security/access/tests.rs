@@ -102,7 +102,7 @@ async fn decision_that_cannot_be_recorded_fails() {
 }
 
 #[tokio::test]
-async fn without_an_audit_log_only_requests_of_this_process_are_served() {
+async fn only_operator_requests_are_served_without_an_audit_log() {
     let access = AccessRecorder::for_operator(Arc::new(FakeObserver::default()), Arc::new(StoppedClock));
     access.denied(&request(AuthMethod::Operator), POLICY).await.expect("the operator needs no record");
     for surface in [Surface::Rest, Surface::Graphql, Surface::SqlOnly] {

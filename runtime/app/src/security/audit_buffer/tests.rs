@@ -91,7 +91,7 @@ fn of(actor: &str, resource: &str, correlation_id: &str) -> AuditEntry {
 }
 
 #[tokio::test(start_paused = true)]
-async fn alike_events_of_a_batch_are_one_record_with_the_first_correlation_id() {
+async fn equal_events_of_a_batch_become_one_record() {
     let house = House::new();
     for number in 0..5 {
         house.audit_buffer.note(of("ada", "a", &format!("id-{number}"))).await.expect("noted");
@@ -106,7 +106,7 @@ async fn alike_events_of_a_batch_are_one_record_with_the_first_correlation_id() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_must_be_on_disk_is_when_it_returns_and_shares_a_write() {
+async fn durable_events_are_written_before_return_and_share_writes() {
     let house = House::new();
     let tasks: Vec<_> = (0..50)
         .map(|number| {
@@ -122,7 +122,7 @@ async fn what_must_be_on_disk_is_when_it_returns_and_shares_a_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_writer_writes_an_interval_after_something_was_noted() {
+async fn writer_flushes_one_interval_after_an_event() {
     let house = House::new();
     let audit_buffer = house.audit_buffer.clone();
     let writing = tokio::spawn(async move { audit_buffer.keep_writing(Duration::from_millis(100), &Unobserved).await });
@@ -135,7 +135,7 @@ async fn the_writer_writes_an_interval_after_something_was_noted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stranger_leaves_a_bounded_number_of_records() {
+async fn anonymous_callers_cause_a_bounded_number_of_records() {
     let house = House::new();
     for _ in 0..3 {
         for number in 0..10_000 {
@@ -152,7 +152,7 @@ async fn a_stranger_leaves_a_bounded_number_of_records() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn repeated_failures_of_strangers_are_reported_once_a_window() {
+async fn repeated_anonymous_failures_are_reported_once_per_window() {
     let house = House::new();
     let audit_buffer = house.audit_buffer.clone();
     let writing = tokio::spawn(async move { audit_buffer.keep_writing(Duration::from_millis(100), &Unobserved).await });
@@ -171,7 +171,7 @@ async fn repeated_failures_of_strangers_are_reported_once_a_window() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refused_batch_waits_and_its_callers_fail_soon() {
+async fn rejected_batch_is_retried_and_its_callers_fail_soon() {
     let house = House::new();
     house.log.refuses.store(true, Ordering::Relaxed);
     house.audit_buffer.note(of("ada", "kept", "x")).await.expect("noted");
@@ -192,7 +192,7 @@ async fn refused_batch_waits_and_its_callers_fail_soon() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn beyond_its_bound_it_refuses_while_the_store_takes_nothing() {
+async fn full_buffer_rejects_events_while_the_store_fails() {
     let house = House::new();
     house.log.refuses.store(true, Ordering::Relaxed);
     let mut refused = 0;
@@ -207,7 +207,7 @@ async fn beyond_its_bound_it_refuses_while_the_store_takes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_goes_away_while_it_writes_loses_nothing() {
+async fn dropped_request_loses_no_audit_event() {
     let house = House::new();
     let writing = house.audit_buffer.note_durably(of("ada", "a", "x"));
     assert!(tokio::time::timeout(Duration::from_millis(12), writing).await.is_err());

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ticket_is_known_again_by_its_key_its_provider_and_its_browser_alone() {
+    fn state_token_is_valid_only_for_its_key_provider_and_browser() {
         let now = Timestamp::from_second(1_700_000_000).unwrap();
         let at = |seconds: i64| Timestamp::from_second(1_700_000_000 + seconds).unwrap();
         let key = StateTokenKey::derived_from(b"a secret");

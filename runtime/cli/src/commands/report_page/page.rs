@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn page_refers_to_nothing_outside() {
+    fn page_loads_no_external_resources() {
         let page = render(&contents()).unwrap();
         for word in ["http:", "https:", "@import", "url(", " src=", "srcset"] {
             assert!(!page.contains(word), "{word}: {page}");
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_of_data_are_there_on_request() {
+    fn data_sections_are_included_on_request() {
         let mut contents = contents();
         assert!(!render(&contents).unwrap().contains("id=\"profiles\""));
         contents.has_data = true;

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn first_value_of_a_duplicate_key_counts() {
+    fn first_value_of_a_duplicate_key_is_used() {
         let (values, found) = check("name: a\nname: b\n");
         assert_eq!(values, [Some("a".to_owned()), None]);
         assert_eq!(found, [(Code::DuplicateKey, 2)]);

@@ -40,7 +40,6 @@ impl<'a> Lowering<'a> {
         (Source::Rows { query: Box::new(Query::Select(Box::new(query))), alias }, Vec::new())
     }
 
-    /// Returns the joins of a scope.
     pub(super) fn joins(&self, scope: RowScope<'a>) -> Vec<JoinClause<'a>> {
         let joins = scope.tree.joins.iter().enumerate().map(|(index, planned)| {
             let (source, guards) = self.guarded(planned.join.target, &planned.alias);

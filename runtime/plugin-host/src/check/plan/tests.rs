@@ -41,7 +41,7 @@ fn read(wishes: Vec<wire::Aggregate>, predicates: Arena) -> Result<usize, String
 }
 
 #[test]
-fn conditions_count_with_every_request_that_names_them() {
+fn conditions_are_counted_for_every_request_that_names_them() {
     let wishes = |count| vec![wire::Aggregate::CountWhere(0); count];
     // Each condition has 1,002 nodes and values.
     assert_eq!(read(wishes(65), list(1_000)), Ok(65));

@@ -93,7 +93,7 @@ fn trees_keep_their_shape_and_each_root_is_a_condition() {
 }
 
 #[test]
-fn literals_are_values_and_times_are_texts_of_them() {
+fn literals_become_values_and_times_become_strings() {
     let value = |literal| match &read(&arena(Op::Eq, literal))?[0] {
         Filter::Condition { values, .. } => Ok(values[0].clone()),
         other => Err(format!("{other:?}")),
@@ -129,7 +129,7 @@ fn other_operators_and_other_numbers_of_arguments_are_refused() {
 }
 
 #[test]
-fn values_of_a_list_share_their_text_and_count_each() {
+fn values_of_a_list_share_their_text_but_count_separately() {
     let mut list = arena(Op::InList, Scalar::Text("x".repeat(100_000)));
     list.args = std::iter::once(0).chain((0..1_000).map(|_| 1)).collect();
     list.nodes[2].count = 1_001;

@@ -20,7 +20,7 @@ fn values_are_sent_only_with_the_grant() {
 }
 
 #[test]
-fn conditions_beyond_the_limits_are_none() {
+fn conditions_beyond_the_limits_are_dropped() {
     let values = (0..600).map(Value::Integer).collect();
     let test = Test::InList { values, or_null: false };
     let fact = FilterFact { member: "orders.id".into(), ty: LogicalType::Integer, test };

@@ -14,7 +14,7 @@ fn permit_with(audit: Vec<(String, String)>, warnings: Vec<String>) -> Result<De
 }
 
 #[test]
-fn the_audit_entries_of_a_verdict_are_bounded_together() {
+fn audit_entries_of_a_verdict_are_bounded_together() {
     let entries = |count: usize, bytes: usize| vec![("key_".to_owned(), "x".repeat(bytes)); count];
     assert!(permit_with(entries(64, 60), Vec::new()).is_ok());
     assert!(permit_with(entries(64, 61), Vec::new()).unwrap_err().contains("audit entries are 4160 bytes"));
@@ -24,7 +24,7 @@ fn the_audit_entries_of_a_verdict_are_bounded_together() {
 }
 
 #[test]
-fn warnings_are_bounded_each_and_in_number() {
+fn warnings_are_bounded_in_length_and_number() {
     let warnings = |count: usize, bytes: usize| permit_with(Vec::new(), vec!["x".repeat(bytes); count]);
     assert!(warnings(32, 1_024).is_ok());
     assert!(warnings(33, 1).unwrap_err().contains("33 warnings"));
@@ -32,7 +32,7 @@ fn warnings_are_bounded_each_and_in_number() {
 }
 
 #[test]
-fn a_row_filter_has_one_condition() {
+fn row_filter_has_one_condition() {
     let filtered = |roots: Vec<u32>| {
         let literal = Node { op: Op::Literal, ty: logical_type(LogicalType::Boolean), first: 0, count: 0, aux: 0 };
         let mut predicate = crate::governance::to_wire::empty_arena();

@@ -37,14 +37,14 @@ fn refused(change: impl FnOnce(&mut Arena), expected: &str) {
 }
 
 #[test]
-fn a_test_is_read() {
+fn test_is_read() {
     let values = vec![Value::Text("EU".into())];
     let expected = HookCondition::Test { member: "region".into(), operator: TestOperator::Eq, values };
     assert_eq!(condition(&equal()), Ok(expected));
 }
 
 #[test]
-fn indexes_that_lead_nowhere_are_refused() {
+fn indexes_out_of_bounds_are_rejected() {
     refused(|arena| arena.roots = vec![3], "root 3 does not exist");
     refused(|arena| arena.roots = vec![2, u32::MAX], "does not exist");
     refused(|arena| arena.nodes[2].first = 1, "arguments");
@@ -55,7 +55,7 @@ fn indexes_that_lead_nowhere_are_refused() {
 }
 
 #[test]
-fn children_stand_before_their_parents() {
+fn children_after_their_parents_are_rejected() {
     refused(|arena| arena.args[0] = 2, "must precede their parent");
     refused(|arena| arena.args[1] = 9, "must precede their parent");
     // A node that cannot be reached from the root must be valid too.
@@ -83,7 +83,7 @@ fn only_tests_of_columns_against_literals_pass() {
 }
 
 #[test]
-fn literals_are_what_they_say() {
+fn malformed_literals_are_rejected() {
     for (literal, expected) in [
         (Scalar::Float(f64::NAN), "NaN"),
         (Scalar::Float(f64::INFINITY), "inf"),
@@ -99,7 +99,7 @@ fn literals_are_what_they_say() {
 }
 
 #[test]
-fn a_small_arena_can_not_stand_for_a_huge_tree() {
+fn shared_nodes_count_towards_the_tree_limit() {
     // Each of the 24 new nodes has its predecessor twice as a child, so the tree has more than 2^24 nodes.
     refused(
         |arena| {
@@ -141,7 +141,7 @@ fn list(text: String, references: u32) -> Arena {
 }
 
 #[test]
-fn each_root_is_a_condition_and_none_is_fine() {
+fn roots_are_conditions_and_may_be_absent() {
     let mut arena = equal();
     arena.nodes.extend([node(Op::Not, 2, 1, 0), node(Op::Or, 3, 2, 0)]);
     arena.args.extend([2, 2, 3]);
@@ -189,7 +189,7 @@ fn references_to_literals_count_as_values() {
 }
 
 #[test]
-fn a_long_list_of_distinct_values_is_read() {
+fn long_list_of_distinct_values_is_read() {
     let mut arena = list("EU".to_owned(), 0);
     arena.nodes.truncate(1);
     arena.literals = (0..500).map(Scalar::Integer).collect();

@@ -34,7 +34,7 @@ fn with_list(at: u32, count: u32) -> String {
 }
 
 #[tokio::test]
-async fn lists_that_unfold_to_gigabytes_end_at_what_a_call_may_hand_over() {
+async fn lists_that_expand_to_gigabytes_reach_the_transfer_limit() {
     // 5,000 strings over the same 60,000 bytes are 300 MB. Each role has a list of strings or lists in its answer.
     for (role, function, body) in [
         // The column names in the arena of a plan.
@@ -63,7 +63,7 @@ fn permitting(body: &str) -> String {
 }
 
 #[test]
-fn so_do_those_of_who_a_guest_is() {
+fn lists_of_the_guest_description_reach_the_transfer_limit() {
     for (role, id) in ROLES {
         // The list `extra` of the record `info`, whose elements are pairs of strings.
         let describe = format!(
@@ -77,7 +77,7 @@ fn so_do_those_of_who_a_guest_is() {
 }
 
 #[tokio::test]
-async fn a_small_arena_that_stands_for_a_huge_tree_is_a_fault() {
+async fn shared_nodes_beyond_the_tree_limit_are_a_fault() {
     // Each node has its predecessor twice as a child, so the tree has 2^30 - 1 nodes.
     let mut verdict = image::Image::new(80);
     verdict.byte(8, 1);
@@ -112,7 +112,7 @@ async fn a_small_arena_that_stands_for_a_huge_tree_is_a_fault() {
 }
 
 #[tokio::test]
-async fn answers_that_are_right_are_read() {
+async fn valid_responses_are_read() {
     let answer = format!("(i32.const {})", image::BASE);
     let stage = Stage::of_body(PluginRole::Governance, &image::verdict().data(), &answer);
     let Ok(Decision::Permit(permit)) = stage.authorize(INPUT, &Arc::default()).await else { panic!("no permit") };
@@ -138,7 +138,7 @@ fn wide(members: usize, bytes: usize) -> Arc<QueryFacts> {
 }
 
 #[tokio::test]
-async fn a_model_of_megabytes_is_reported_or_refused_by_the_guests_memory() {
+async fn model_of_megabytes_is_reported_or_refused_by_the_guests_memory() {
     let hook = RoleGuest::new(PluginRole::Governance, "policy-test").with("on-query", "(i32.const 4096)");
     let growing = RoleGuest { grows: true, ..hook.clone() };
     // The facts have over 1 MB, which fits into a guest's memory.
@@ -154,7 +154,7 @@ async fn a_model_of_megabytes_is_reported_or_refused_by_the_guests_memory() {
 }
 
 #[tokio::test]
-async fn an_artifact_of_megabytes_is_reported_or_refused_as_well() {
+async fn artifact_of_megabytes_is_reported_or_refused_as_well() {
     use terrane_app::ports::governance::{Artifact, MetadataChange, Transition};
     let hook = RoleGuest::new(PluginRole::Governance, "policy-test")
         .with("on-certify", "(i32.const 4096)")

@@ -33,7 +33,7 @@ fn of_words(outcomes: &BTreeMap<String, usize>, words: &str) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn those_who_meet_a_loop_get_their_fault() {
+async fn callers_of_an_endless_loop_get_a_fault() {
     for (role, id) in ROLES {
         let guest = RoleGuest::new(role, id).with(function_of(role), ENDLESS);
         for user in [(|_| "ada") as fn(i64) -> &'static str, own_name] {
@@ -50,7 +50,7 @@ async fn those_who_meet_a_loop_get_their_fault() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn those_who_ask_what_works_are_answered() {
+async fn callers_of_a_working_function_get_responses() {
     for (role, answer) in [(PluginRole::Governance, "(i32.const 4096)"), (PluginRole::Check, "(i32.const 4096)")] {
         let outcomes = at_once(Stage::of_body(role, "", answer), 200, own_name).await;
         let refused = of_words(&outcomes, "too many guests");

@@ -9,7 +9,7 @@ use super::*;
 const UNLUCKY: &str = "(if (i64.eq (i64.load (local.get 0)) (i64.const 13)) (then unreachable)) (i32.const 4096)";
 
 #[tokio::test]
-async fn a_function_that_keeps_failing_is_let_alone() {
+async fn repeatedly_failing_function_opens_the_breaker() {
     let checks = Stage::of_body(PluginRole::Check, "", "unreachable");
     let wait = |seconds| Unavailable::BreakerOpen { wait: Duration::from_secs(seconds) };
     let ask = async || checks.plan(INPUT).await.unwrap_err();
@@ -34,7 +34,7 @@ async fn a_function_that_keeps_failing_is_let_alone() {
 }
 
 #[tokio::test]
-async fn one_callers_faults_open_no_breaker_of_others() {
+async fn faults_of_one_caller_open_no_breaker_of_others() {
     let hook = RoleGuest::new(PluginRole::Governance, "policy-test").with("on-query", UNLUCKY);
     let stage = Stage::of(&hook, |settings| settings.plugins[0].is_required = true);
     let eve = CallInput { user: "eve", now: 13, ..INPUT };
@@ -76,7 +76,7 @@ async fn failures_for_most_callers_open_the_breaker_for_all() {
 }
 
 #[tokio::test]
-async fn obligations_that_can_not_be_met_count_against_the_hook() {
+async fn impossible_obligations_count_as_faults_of_the_hook() {
     let hook = RoleGuest::new(PluginRole::Governance, "policy-test").with("on-query", "(i32.const 4096)");
     let stage = Stage::of(&hook, |settings| settings.plugins[0].is_required = true);
     for _ in 0..5 {

@@ -10,7 +10,7 @@ fn loaded(guest: &RoleGuest, bytes: &[u8]) -> PluginHost {
 }
 
 #[test]
-fn an_import_that_no_host_gives_is_named_and_nothing_is_run() {
+fn unknown_import_is_named_and_the_component_is_not_run() {
     for (role, id) in ROLES {
         for (interface, function, signature) in [
             ("wasi:cli/environment@0.2.0", "get-environment: func() -> list<string>;", "(param i32)"),
@@ -35,7 +35,7 @@ fn an_import_that_no_host_gives_is_named_and_nothing_is_run() {
 }
 
 #[test]
-fn files_that_were_cut_short_are_refused_and_nothing_of_them_is_run() {
+fn truncated_files_are_rejected_and_not_run() {
     for (role, id) in ROLES {
         let guest = RoleGuest::new(role, id);
         let good = guest.component();
@@ -50,7 +50,7 @@ fn files_that_were_cut_short_are_refused_and_nothing_of_them_is_run() {
 }
 
 #[test]
-fn files_of_which_something_was_changed_are_refused_or_run_inside_their_limits() {
+fn corrupted_files_are_rejected_or_run_within_limits() {
     for (role, id) in ROLES {
         let guest = RoleGuest::new(role, id);
         let good = guest.component();

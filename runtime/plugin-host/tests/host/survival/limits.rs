@@ -6,7 +6,7 @@ use terrane_plugin_host::HostLimits;
 use super::*;
 
 #[test]
-fn no_role_is_a_way_around_the_limits() {
+fn limits_apply_to_every_role() {
     for (role, id) in ROLES {
         let guest = |fields: &str, describe: &str| RoleGuest {
             fields: fields.to_owned(),
@@ -34,7 +34,7 @@ fn no_role_is_a_way_around_the_limits() {
 }
 
 #[tokio::test]
-async fn the_functions_of_a_role_have_the_same_limits() {
+async fn limits_apply_to_every_function_of_a_role() {
     let deep = "(func $deeper (result i32) (i32.add (i32.const 1) (call $deeper)))";
     for (role, _) in ROLES {
         for (fields, body, words) in [
@@ -52,7 +52,7 @@ async fn the_functions_of_a_role_have_the_same_limits() {
 }
 
 #[test]
-fn the_memory_of_all_guests_together_is_bounded_and_is_not_the_guests_fault() {
+fn exhausted_total_memory_is_not_a_fault_of_the_guest() {
     let guest = RoleGuest::new(PluginRole::Check, "check-test");
     let (_folder, path) = file(&guest.component());
     for (bytes, is_enough) in [(64 * 1024, false), (2 * 64 * 1024, true)] {

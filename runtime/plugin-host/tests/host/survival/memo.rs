@@ -27,7 +27,7 @@ fn granted(settings: &mut Settings) {
 }
 
 #[tokio::test]
-async fn a_note_is_found_by_its_own_tenant_alone() {
+async fn memo_entry_is_visible_only_to_its_tenant() {
     // The guest traps if it finds the entry; otherwise it writes the entry.
     let body = format!("{GET} (if (i32.load8_u (i32.const 5120)) (then unreachable)) {PUT} {ABSTAIN}");
     let stage = stage(&body);
@@ -39,7 +39,7 @@ async fn a_note_is_found_by_its_own_tenant_alone() {
 }
 
 #[tokio::test]
-async fn another_component_or_another_configuration_finds_nothing() {
+async fn memo_entries_are_separate_by_component_and_configuration() {
     let body = format!("{GET} (if (i32.load8_u (i32.const 5120)) (then unreachable)) {PUT} {ABSTAIN}");
     let folder = tempfile::tempdir().unwrap();
     // The second guest differs from the first in its id, and the third in its id and its version, so all three files
@@ -63,7 +63,7 @@ async fn another_component_or_another_configuration_finds_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_too_large_is_refused_and_the_call_goes_on() {
+async fn oversized_memo_entries_are_rejected_and_the_call_continues() {
     for (key, value, words) in
         [(100_000, 4, "a key"), (257, 4, "a key"), (4, 65_537, "a value"), (4, 2_000_000, "a value")]
     {
@@ -82,7 +82,7 @@ async fn what_is_too_large_is_refused_and_the_call_goes_on() {
 }
 
 #[tokio::test]
-async fn notes_without_end_end_the_call_and_leave_the_others_theirs() {
+async fn endless_memo_writes_end_the_call_and_keep_other_entries() {
     // At millisecond 13, the guest writes entries without end, each under a different key. At other times it checks
     // that its own entry exists, or writes it.
     let body = format!(

@@ -30,7 +30,7 @@ fn guest(role: PluginRole, id: &str) -> RoleGuest {
 }
 
 #[tokio::test]
-async fn a_panic_is_the_reason_of_the_fault() {
+async fn panic_is_the_reason_of_the_fault() {
     for (role, id) in ROLES {
         let folder = tempfile::tempdir().unwrap();
         let guest = guest(role, id);
@@ -42,7 +42,7 @@ async fn a_panic_is_the_reason_of_the_fault() {
 }
 
 #[test]
-fn a_panic_of_a_dialect_is_the_reason_of_the_fault() {
+fn panic_of_a_dialect_is_the_reason_of_the_fault() {
     let body = panicking();
     let guest = Guest { fields: IMPORT, describe_dialect: &body, ..Guest::default() };
     let folder = tempfile::tempdir().unwrap();
@@ -63,7 +63,7 @@ fn core_modules(component: &[u8]) -> usize {
 }
 
 #[test]
-fn the_import_makes_instances_of_no_more_modules() {
+fn panic_import_adds_no_core_module() {
     let (role, id) = (PluginRole::Governance, "policy-test");
     let folder = tempfile::tempdir().unwrap();
     let with_panic = guest(role, id);

@@ -111,7 +111,7 @@ fn described(seed: u64, statistics: &mut CallStatistics) {
 }
 
 #[tokio::test]
-async fn hostile_returns_neither_end_the_host_nor_make_it_grow() {
+async fn hostile_return_values_neither_crash_nor_grow_the_host() {
     // The time advances much between calls, so that no call is rejected because of an open breaker.
     let now = Arc::new(AtomicU64::new(0));
     let apart = |settings: &mut Settings| {

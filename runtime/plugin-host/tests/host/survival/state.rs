@@ -18,7 +18,7 @@ const ONCE: &str = "(global $used (mut i32) (i32.const 0))
 const DECLINES: &str = "(i32.store8 (i32.const 4096) (i32.const 1)) (i32.const 4096)";
 
 #[tokio::test]
-async fn nothing_is_carried_from_call_to_call_or_from_tenant_to_tenant() {
+async fn calls_and_tenants_share_no_state() {
     for (role, _) in ROLES {
         let stage = Stage::of_body(role, ONCE, &format!("(call $once) {DECLINES}"));
         for (user, tenant) in [("ada", "acme"), ("ada", "acme"), ("bob", "acme"), ("ada", "other"), ("", "")] {
@@ -29,7 +29,7 @@ async fn nothing_is_carried_from_call_to_call_or_from_tenant_to_tenant() {
 }
 
 #[tokio::test]
-async fn the_next_call_after_a_trap_finds_a_fresh_instance() {
+async fn call_after_a_trap_gets_a_fresh_instance() {
     for (role, _) in ROLES {
         // The guest traps after it has written its state.
         let trap = format!("(if (i64.eq {} (i64.const 13)) (then unreachable))", now_of(role));
@@ -44,7 +44,7 @@ async fn the_next_call_after_a_trap_finds_a_fresh_instance() {
 }
 
 #[tokio::test]
-async fn memory_that_was_filled_is_empty_for_the_next_tenant() {
+async fn memory_is_cleared_between_tenants() {
     for (role, _) in ROLES {
         // The guest grows its memory to 8 MiB, checks that all of it is zero, and leaves it filled.
         let body = format!(

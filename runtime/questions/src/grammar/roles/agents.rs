@@ -32,7 +32,7 @@ impl Reader<'_> {
         is_verb && matches!(next, Some(ItemKind::Value(_) | ItemKind::Quoted | ItemKind::Unknown))
     }
 
-    /// Returns the name of things in the plural after a verb with `by`, as in `paid by patients`: no group.
+    /// Returns the plural noun after a verb with `by`, as in `paid by patients`, which is not a group.
     fn unclear_agent(&self, at: usize) -> Option<String> {
         let before = at.checked_sub(1).map(|at| &self.items[at].kind);
         let next = self.items.get(at + 1).filter(|next| next.is_plural)?;
@@ -93,8 +93,8 @@ impl Reader<'_> {
         Some(Arc::clone(&first.name))
     }
 
-    /// Returns whether a word such as `new` adds nothing to the things behind it, because a verb says that they begin to
-    /// exist, as in `new customers registered`.
+    /// Returns whether a word such as `new` is redundant. In `new customers registered`, the verb already selects new
+    /// customers.
     pub(super) fn is_redundant(&self, at: usize, text: &str) -> bool {
         if !self.language.has(WordList::New, &text.to_lowercase()) {
             return false;

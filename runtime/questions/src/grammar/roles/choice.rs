@@ -173,8 +173,8 @@ impl Reader<'_> {
         candidates.members.iter().copied().filter(is_computed).collect()
     }
 
-    /// Returns the measures without those whose name is the name of another one with a word behind it, such as
-    /// `buyers_approx` for `buyers`.
+    /// Returns the measures without variants of other measures. The name of a variant is that of the other measure
+    /// followed by a word: `buyers_approx` is a variant of `buyers`.
     fn without_variants(&self, members: Vec<usize>) -> Vec<usize> {
         let name = |index: &usize| &self.vocabulary.entry(*index).name;
         let is_variant =
@@ -182,8 +182,8 @@ impl Reader<'_> {
         members.iter().copied().filter(|index| !is_variant(index)).collect()
     }
 
-    /// Returns the dimensions that a name stands for with a word for its role before it, as `origin airport` for
-    /// `airport`. If the question has a word for a role, only the dimensions with this role are returned.
+    /// Returns the dimensions whose names are a word for a role followed by the given name, such as `origin airport`
+    /// for `airport`. If the question has a word for a role, only the dimensions with this role are returned.
     fn roles_of(&self, text: &str) -> Vec<usize> {
         let stems_of = |text: &str| spelled(text).split(' ').map(|word| self.language.stem(word)).collect::<Vec<_>>();
         let stems = stems_of(text);

@@ -90,8 +90,8 @@ impl Reader<'_> {
         self.compare_counted(at, at + 1, meaning, &values)
     }
 
-    /// Returns the number that all measures among the members combine, as the wind speed in `wind stronger than 30 mph`, if
-    /// the question has no groups and only counts rows.
+    /// Returns the numeric dimension that all measures among the members aggregate, as the wind speed in `wind stronger
+    /// than 30 mph`, if the question has no groups and only counts rows.
     pub(super) fn combined_number(&self, members: &[usize], unit: &Unit) -> Option<usize> {
         let is_grouped = !self.draft.groups.is_empty() || self.draft.granularity.is_some() || self.state.is_which_group;
         let entries = || members.iter().map(|index| self.vocabulary.entry(*index));

@@ -130,7 +130,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Asks the caller about a word such as `average` that no measure of the question fits.
+    /// Asks the caller about a word such as `average` if it fits no measure of the question.
     fn check_aggregate(&mut self) {
         let Some((aggregation, word)) = self.state.aggregate.take() else { return };
         let has = |name: &Arc<str>| {

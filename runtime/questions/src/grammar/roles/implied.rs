@@ -107,8 +107,9 @@ impl Reader<'_> {
         is_in && is_unit && item.is_plural
     }
 
-    /// Reads a time dimension after `how many` whose cube has one row for each of its values, as in `how many hours was it
-    /// windy`: the description of the cube's count begins with this word. Returns the number of items read.
+    /// Reads a time dimension after `how many`, as in `how many hours was it windy`. The cube must have one row for
+    /// each value of the dimension, so that the description of its count begins with this word. Returns the number of
+    /// items read.
     pub(super) fn counted_time(&mut self, at: usize, text: &str, candidates: &Candidates) -> Option<usize> {
         let before = at.checked_sub(1).map(|at| &self.items[at].kind);
         if !matches!(before, Some(ItemKind::Word(Meaning::HowMany))) {

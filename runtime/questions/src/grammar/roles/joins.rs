@@ -6,12 +6,13 @@ use super::Reader;
 use crate::draft::Aggregation;
 use crate::members::{MemberEntry, MemberKind};
 
-/// The certainty of a measure that replaces one of the same name that cannot be combined with the groups.
+/// The certainty of a measure that replaces an equally named measure, because that cannot be combined with the groups.
 const CERTAINTY_OF_REPLACEMENT: f64 = 0.8;
 
 impl Reader<'_> {
-    /// Replaces a number of rows that cannot be combined with the groups by the only other count with the same word in its
-    /// name: in `which doctor saw the most patients`, the patients of the appointments. If several remain, asks the caller.
+    /// Replaces a count that cannot be combined with the groups by the only other count whose name has the same word.
+    /// In `which doctor saw the most patients`, that is the count of the patients of the appointments. If several
+    /// remain, asks the caller.
     pub(super) fn complete_joins(&mut self) {
         let Some(group) = self.draft.groups.first().map(|group| Arc::clone(&group.member)) else { return };
         let [name] = &self.draft.values[..] else { return };

@@ -315,10 +315,9 @@ impl Reader<'_> {
 
 /// The certainty of words that are a value, but belong to the name of a number.
 const CERTAINTY_OF_NAME: f64 = 0.8;
-/// The number of times that a value occurs more often in one dimension than in another one that is then not meant.
+/// The ratio of a value's frequencies in two dimensions from which the rarer dimension is ignored.
 const DOMINANCE: u64 = 20;
 
-/// The values of a list.
 struct ValueList {
     /// The values that each item of the list may mean.
     sets: Vec<Vec<KnownValue>>,

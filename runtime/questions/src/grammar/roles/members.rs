@@ -232,8 +232,8 @@ impl Reader<'_> {
         1
     }
 
-    /// Returns whether an adjective such as `oldest` or `how old` is about the things that a member names, and not the member itself:
-    /// `airlines with the oldest planes`.
+    /// Returns whether an adjective such as `oldest` or `how old` describes the objects of a cube and not their number,
+    /// as in `airlines with the oldest planes`.
     fn is_ranked_thing(&self, candidates: &Candidates) -> bool {
         let is_cube = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Cube;
         let has_quality = self.state.superlative.as_ref().is_some_and(|ranking| {

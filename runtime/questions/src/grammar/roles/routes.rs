@@ -7,7 +7,7 @@ use crate::language::{Direction, Meaning};
 use crate::members::KnownValue;
 
 impl Reader<'_> {
-    /// Reads a route between two values. Returns the number of items read, or `None` if the items are no route.
+    /// Reads a route between two values. Returns the number of items read, or `None` if the items are not a route.
     pub(super) fn route(&mut self, at: usize) -> Option<usize> {
         let [between, first, and, second] = self.items.get(at..at + 4)? else { return None };
         let (ItemKind::Word(Meaning::Between), ItemKind::Word(Meaning::And)) = (&between.kind, &and.kind) else {
@@ -32,8 +32,8 @@ impl Reader<'_> {
         Some(4)
     }
 
-    /// Returns the value of a dimension that a word means as one end of a route, if there is exactly one with rows. A
-    /// value of the main cube takes precedence over the same value of another cube.
+    /// Returns the dimension value that a word names as an end of a route, if exactly one such value has rows. A value
+    /// of the main cube takes precedence over the same value of another cube.
     fn end_of_route(&self, text: &str, values: &[KnownValue], direction: Direction) -> Option<KnownValue> {
         let is_end = |known: &&KnownValue| self.vocabulary.direction(&known.member) == Some(direction);
         let mut found: Vec<&KnownValue> = values.iter().filter(is_end).collect();

@@ -9,7 +9,7 @@ use super::{Comparison, DraftRange, Item, ItemKind, Reader, TimeItem};
 use crate::language::Meaning;
 
 impl Reader<'_> {
-    /// Reads a time, with a word such as `or later` behind it. Returns the number of items read.
+    /// Reads a time, followed by words such as `or later`. Returns the number of items read.
     pub(super) fn time_at(&mut self, at: usize, text: &str, time: TimeItem) -> usize {
         let end = self.items.get(at + 1).map(|item| &item.kind);
         let open = |date: Date| Some(Arc::from(date.to_string()));

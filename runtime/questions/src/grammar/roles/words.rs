@@ -138,8 +138,8 @@ impl Reader<'_> {
         self.hour_group(at, text)
     }
 
-    /// Returns whether a unit of time is the group of a comparison or ranking behind it, as in `months with more than
-    /// 100 orders`.
+    /// Returns whether a unit of time is the group of the comparison or ranking that follows, as in `months with more
+    /// than 100 orders`.
     fn unit_is_group(&self, at: usize) -> bool {
         use Meaning::{AtLeast, AtMost, Best, Bottom, Less, More, Top, Worst};
         let is_open = self.draft.values.is_empty() && self.draft.groups.is_empty() && self.draft.granularity.is_none();

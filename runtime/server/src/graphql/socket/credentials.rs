@@ -9,7 +9,7 @@ use terrane_wire::Code;
 
 use crate::edge::{ApiError, Credentials};
 
-/// Reads the credential of a payload.
+/// Reads the credential in the payload of `connection_init`, as in the headers of a request.
 pub(super) fn of_payload(payload: &Map<String, Json>) -> Result<Credentials, ApiError> {
     let nested = payload.iter().find(|(name, _)| name.eq_ignore_ascii_case("headers"));
     let nested = nested.and_then(|(_, headers)| headers.as_object());

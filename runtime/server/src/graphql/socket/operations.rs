@@ -114,7 +114,6 @@ pub(super) fn error_message(id: &str, response: Bytes) -> String {
     messages::error(id, &errors_of(&response))
 }
 
-/// Returns the errors of a response.
 pub(super) fn errors_of(response: &Bytes) -> Json {
     let mut response: Json = serde_json::from_slice(response).unwrap_or_default();
     response["errors"].take()

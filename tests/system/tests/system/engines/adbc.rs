@@ -31,7 +31,7 @@ cubes:
       - {name: label, type: string, sql: label}
 ";
 
-/// Strings that end a literal, a comment or a statement where values are pasted into SQL without care.
+/// Strings that would end a literal, a comment or a statement if values were inserted into SQL without escaping.
 const HOSTILE: &[&str] = &[
     "'",
     "''",
@@ -143,7 +143,7 @@ fn with_warehouse(engine: &Engine, work: impl AsyncFnOnce(&dyn Warehouse) + Send
 }
 
 #[test]
-fn rows_are_streamed_and_a_stream_can_be_left() {
+fn rows_are_streamed_and_a_stream_can_be_dropped() {
     let Some(engine) = start(KIND) else { return };
     with_warehouse(&engine, async |warehouse| {
         let statement = Statement::plain("SELECT n, n::text AS t FROM generate_series(1, 3000000) AS s(n)");
@@ -284,7 +284,7 @@ fn doctor_checks_the_driver_and_the_database() {
 }
 
 #[test]
-fn type_that_needs_a_driver_says_so() {
+fn type_that_needs_a_driver_is_reported() {
     for kind in ["snowflake", "bigquery", "redshift", "databricks", "flightsql"] {
         let project = Scratch::empty().with("service_project.yml", "name: adbc\n");
         let check = program("check", project.path()).variable("SERVICE_WAREHOUSE__TYPE", kind);

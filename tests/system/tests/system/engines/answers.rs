@@ -167,26 +167,26 @@ fn check(kind: Kind) {
 }
 
 #[test]
-fn postgres_answers_as_duckdb_does() {
+fn postgres_results_equal_those_of_duckdb() {
     check(Kind::Postgres);
 }
 
 #[test]
-fn postgres_through_adbc_answers_as_duckdb_does() {
+fn postgres_through_adbc_results_equal_those_of_duckdb() {
     check(Kind::PostgresThroughAdbc);
 }
 
 #[test]
-fn mariadb_answers_as_duckdb_does() {
+fn mariadb_results_equal_those_of_duckdb() {
     check(Kind::MariaDb);
 }
 
 #[test]
-fn sqlite_answers_as_duckdb_does() {
+fn sqlite_results_equal_those_of_duckdb() {
     check(Kind::Sqlite);
 }
 
 #[test]
-fn spark_answers_as_duckdb_does() {
+fn spark_results_equal_those_of_duckdb() {
     check(Kind::Spark);
 }

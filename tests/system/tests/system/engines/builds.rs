@@ -61,7 +61,7 @@ fn with_engine(work: impl AsyncFnOnce(Services, &Engine) + Send) {
 }
 
 #[test]
-fn relations_of_postgres_are_replaced_whole() {
+fn relations_of_postgres_are_replaced_atomically() {
     with_engine(async |engine, _| {
         let rows = build(&engine, "m", false, "SELECT generate_series(1, 10) AS id", &marker("one")).await.unwrap();
         assert_eq!(rows, Some(10));
@@ -96,7 +96,7 @@ fn relations_of_postgres_are_replaced_whole() {
 }
 
 #[test]
-fn what_terrane_did_not_build_in_postgres_is_not_touched() {
+fn foreign_relations_of_postgres_are_unchanged() {
     with_engine(async |engine, server| {
         let ask = |statement: &str| server.ask("postgres", statement).unwrap();
         ask("CREATE TABLE analytics.m AS SELECT 7 AS id");
@@ -123,7 +123,7 @@ fn what_terrane_did_not_build_in_postgres_is_not_touched() {
 }
 
 #[test]
-fn views_of_ours_follow_what_they_read() {
+fn dependent_views_follow_replaced_relations() {
     with_engine(async |engine, _| {
         build(&engine, "below", false, "SELECT 1 AS id, 'a' AS name", &marker("one")).await.unwrap();
         build(&engine, "middle", true, "SELECT id FROM analytics.below", &marker("one")).await.unwrap();
@@ -140,7 +140,7 @@ fn views_of_ours_follow_what_they_read() {
 }
 
 #[test]
-fn a_build_in_postgres_that_is_stopped_leaves_nothing() {
+fn cancelled_build_in_postgres_leaves_nothing() {
     with_engine(async |engine, server| {
         build(&engine, "m", false, "SELECT 1 AS id", &marker("one")).await.unwrap();
         let asleep = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";

@@ -80,17 +80,17 @@ fn postgres_lists(kind: Kind) {
 }
 
 #[test]
-fn postgres_finds_tables_and_views_of_its_own() {
+fn catalog_of_postgres_lists_its_tables_and_views() {
     postgres_lists(Kind::Postgres);
 }
 
 #[test]
-fn postgres_through_adbc_finds_tables_and_views_of_its_own() {
+fn catalog_of_postgres_through_adbc_lists_its_tables_and_views() {
     postgres_lists(Kind::PostgresThroughAdbc);
 }
 
 #[test]
-fn mariadb_finds_tables_and_views_of_its_own() {
+fn catalog_of_mariadb_lists_its_tables_and_views() {
     catalog_lists(
         Kind::MariaDb,
         &[

@@ -17,7 +17,7 @@ fn error_text(variables: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn an_unknown_type_is_rejected_with_the_known_ones() {
+fn unknown_type_is_rejected_with_the_known_ones() {
     let text = error_text(&[("SERVICE_WAREHOUSE__TYPE", "oracle")]);
     for word in ["`oracle`", "duckdb", "postgres", "mysql", "sqlite"] {
         assert!(text.contains(word), "{word}: {text}");
@@ -25,13 +25,13 @@ fn an_unknown_type_is_rejected_with_the_known_ones() {
 }
 
 #[test]
-fn a_server_needs_its_url() {
+fn server_warehouse_requires_a_url() {
     let text = error_text(&[("SERVICE_WAREHOUSE__TYPE", "postgres")]);
     assert!(text.contains("needs `warehouse.url`") && text.contains("SERVICE_WAREHOUSE__URL"), "{text}");
 }
 
 #[test]
-fn a_url_of_another_database_is_refused_without_its_password() {
+fn url_of_another_database_is_refused_without_its_password() {
     for (kind, url) in [("postgres", "mysql://me:hidden@db/x"), ("mysql", "postgres://me:hidden@db/x")] {
         let text = error_text(&[("SERVICE_WAREHOUSE__TYPE", kind), ("SERVICE_WAREHOUSE__URL", url)]);
         assert!(text.contains("`warehouse.url` is not a URL of") && !text.contains("hidden"), "{text}");
@@ -39,7 +39,7 @@ fn a_url_of_another_database_is_refused_without_its_password() {
 }
 
 #[test]
-fn a_server_that_is_down_is_reported_without_its_password() {
+fn server_that_is_down_is_reported_without_its_password() {
     for (kind, scheme) in [("postgres", "postgres"), ("mysql", "mysql")] {
         // No server listens on this port.
         let url = format!("{scheme}://me:hidden@127.0.0.1:1/x");

@@ -9,7 +9,7 @@ use terrane_system_tests::engines::Kind;
 use super::start;
 
 #[test]
-fn random_dax_on_postgres_answers_as_defined() {
+fn random_dax_on_postgres_agrees_with_the_evaluator() {
     let Some(engine) = start(Kind::Postgres) else { return };
     let mut open = on_postgres(settings(), engine.url().expect("a server has a URL"));
     let report = run(Run { seed: 15, worlds: 8, queries: 40 }, &mut open).expect("worlds that load");

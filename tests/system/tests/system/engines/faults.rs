@@ -105,7 +105,7 @@ fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-fn a_slow_statement_is_stopped(kind: Kind) {
+fn check_slow_statement(kind: Kind) {
     let Some(engine) = start(kind) else { return };
     let (_project, server) = serve(&engine);
     #[allow(clippy::disallowed_methods, reason = "a test may look at the clock")]
@@ -121,7 +121,7 @@ fn a_slow_statement_is_stopped(kind: Kind) {
     assert_eq!(get(&server, "/health/ready"), 200);
 }
 
-fn a_client_goes_away(kind: Kind) {
+fn check_disconnected_client(kind: Kind) {
     let Some(engine) = start(kind) else { return };
     // The time limit is so high that only the client's disconnection can end the statement.
     let (_project, server) = serve_with(&engine, "600");
@@ -143,21 +143,21 @@ fn a_client_goes_away(kind: Kind) {
 }
 
 #[test]
-fn a_statement_of_postgres_stops_when_its_client_goes_away() {
-    a_client_goes_away(Kind::Postgres);
+fn disconnected_client_cancels_its_statement_on_postgres() {
+    check_disconnected_client(Kind::Postgres);
 }
 
 #[test]
-fn a_statement_of_postgres_through_adbc_stops_when_its_client_goes_away() {
-    a_client_goes_away(Kind::PostgresThroughAdbc);
+fn disconnected_client_cancels_its_statement_on_postgres_through_adbc() {
+    check_disconnected_client(Kind::PostgresThroughAdbc);
 }
 
 #[test]
-fn a_statement_of_mariadb_stops_when_its_client_goes_away() {
-    a_client_goes_away(Kind::MariaDb);
+fn disconnected_client_cancels_its_statement_on_mariadb() {
+    check_disconnected_client(Kind::MariaDb);
 }
 
-fn a_server_may_die_and_come_back(kind: Kind) {
+fn check_restarted_server(kind: Kind) {
     let Some(mut engine) = start(kind) else { return };
     let (_project, server) = serve(&engine);
     assert_eq!(ask(&server, "orders.revenue").json().expect("JSON")["data"][0]["orders.revenue"], json!(62));
@@ -193,46 +193,46 @@ fn nothing_is_written(kind: Kind) {
 }
 
 #[test]
-fn a_slow_statement_of_postgres_is_stopped() {
-    a_slow_statement_is_stopped(Kind::Postgres);
+fn slow_statement_of_postgres_is_cancelled() {
+    check_slow_statement(Kind::Postgres);
 }
 
 #[test]
-fn a_slow_statement_of_postgres_through_adbc_is_stopped() {
-    a_slow_statement_is_stopped(Kind::PostgresThroughAdbc);
+fn slow_statement_of_postgres_through_adbc_is_cancelled() {
+    check_slow_statement(Kind::PostgresThroughAdbc);
 }
 
 #[test]
-fn a_slow_statement_of_mariadb_is_stopped() {
-    a_slow_statement_is_stopped(Kind::MariaDb);
+fn slow_statement_of_mariadb_is_cancelled() {
+    check_slow_statement(Kind::MariaDb);
 }
 
 #[test]
-fn postgres_may_die_and_come_back() {
-    a_server_may_die_and_come_back(Kind::Postgres);
+fn restarted_postgres_is_reconnected() {
+    check_restarted_server(Kind::Postgres);
 }
 
 #[test]
-fn postgres_through_adbc_may_die_and_come_back() {
-    a_server_may_die_and_come_back(Kind::PostgresThroughAdbc);
+fn restarted_postgres_through_adbc_is_reconnected() {
+    check_restarted_server(Kind::PostgresThroughAdbc);
 }
 
 #[test]
-fn mariadb_may_die_and_come_back() {
-    a_server_may_die_and_come_back(Kind::MariaDb);
+fn restarted_mariadb_is_reconnected() {
+    check_restarted_server(Kind::MariaDb);
 }
 
 #[test]
-fn postgres_is_only_read() {
+fn writes_to_postgres_are_rejected() {
     nothing_is_written(Kind::Postgres);
 }
 
 #[test]
-fn postgres_through_adbc_is_only_read() {
+fn writes_to_postgres_through_adbc_are_rejected() {
     nothing_is_written(Kind::PostgresThroughAdbc);
 }
 
 #[test]
-fn mariadb_is_only_read() {
+fn writes_to_mariadb_are_rejected() {
     nothing_is_written(Kind::MariaDb);
 }

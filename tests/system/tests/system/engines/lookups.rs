@@ -53,7 +53,7 @@ fn tables(kind: Kind) -> Vec<String> {
     statements.into_iter().filter(|statement| !statement.is_empty()).collect()
 }
 
-fn a_text_is_found_by_its_index(kind: Kind, explain: &str) {
+fn check_index(kind: Kind, explain: &str) {
     let Some(engine) = start(kind) else { return };
     let environment: Environment = engine.variables(&[], &tables(kind)).into_iter().collect();
     let project = Scratch::empty().with("service_project.yml", "name: lookups\n").with("cubes/named.yml", CUBE);
@@ -80,21 +80,21 @@ fn a_text_is_found_by_its_index(kind: Kind, explain: &str) {
 }
 
 #[test]
-fn a_text_is_found_by_its_index_in_postgres() {
-    a_text_is_found_by_its_index(Kind::Postgres, "EXPLAIN");
+fn string_filter_uses_the_index_in_postgres() {
+    check_index(Kind::Postgres, "EXPLAIN");
 }
 
 #[test]
-fn a_text_is_found_by_its_index_in_postgres_through_adbc() {
-    a_text_is_found_by_its_index(Kind::PostgresThroughAdbc, "EXPLAIN");
+fn string_filter_uses_the_index_in_postgres_through_adbc() {
+    check_index(Kind::PostgresThroughAdbc, "EXPLAIN");
 }
 
 #[test]
-fn a_text_is_found_by_its_index_in_mariadb() {
-    a_text_is_found_by_its_index(Kind::MariaDb, "EXPLAIN");
+fn string_filter_uses_the_index_in_mariadb() {
+    check_index(Kind::MariaDb, "EXPLAIN");
 }
 
 #[test]
-fn a_text_is_found_by_its_index_in_sqlite() {
-    a_text_is_found_by_its_index(Kind::Sqlite, "EXPLAIN QUERY PLAN");
+fn string_filter_uses_the_index_in_sqlite() {
+    check_index(Kind::Sqlite, "EXPLAIN QUERY PLAN");
 }

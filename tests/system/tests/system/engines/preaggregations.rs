@@ -259,7 +259,7 @@ fn refreshes_follow_their_query_and_their_window() {
 }
 
 #[test]
-fn a_query_notices_that_its_table_is_gone() {
+fn query_detects_a_missing_pre_aggregation() {
     let Some(engine) = start(Kind::Postgres) else { return };
     for statement in statements(Kind::Postgres) {
         ask(&engine, &statement);
@@ -298,7 +298,7 @@ fn a_query_notices_that_its_table_is_gone() {
 }
 
 #[test]
-fn a_warehouse_that_was_away_is_built_again() {
+fn pre_aggregations_are_rebuilt_after_a_restart_of_the_warehouse() {
     let Some(mut engine) = start(Kind::Postgres) else { return };
     for statement in statements(Kind::Postgres) {
         ask(&engine, &statement);

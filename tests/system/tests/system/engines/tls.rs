@@ -40,7 +40,7 @@ fn ask(engine: &Engine, parameters: &str) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_certificate_is_judged_as_the_url_says() {
+fn certificate_is_verified_as_the_url_requires() {
     let Some(engine) = engine() else { return };
     let file = |name: &str| engine.file(name).expect("a file of the server").display().to_string();
     let trusted = format!("sslmode=verify-full&sslrootcert={}", file(AUTHORITY));

@@ -86,19 +86,19 @@ const POSTGRES: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn types_of_postgres_lose_nothing() {
+fn values_of_postgres_keep_their_precision() {
     check(Kind::Postgres, POSTGRES);
     let infinite = "SELECT 'infinity'::timestamp AS a, '-infinity'::date AS b";
     check(Kind::Postgres, &[(infinite, "[\"infinity\",\"-infinity\"]")]);
 }
 
 #[test]
-fn types_of_postgres_through_adbc_lose_nothing() {
+fn values_of_postgres_through_adbc_keep_their_precision() {
     check(Kind::PostgresThroughAdbc, POSTGRES);
 }
 
 #[test]
-fn types_of_mariadb_lose_nothing() {
+fn values_of_mariadb_keep_their_precision() {
     check(
         Kind::MariaDb,
         &[
@@ -123,12 +123,12 @@ fn types_of_mariadb_lose_nothing() {
 }
 
 #[test]
-fn a_type_that_arrow_lacks_is_refused_by_name() {
+fn type_that_arrow_lacks_is_refused_by_name() {
     refused(Kind::Postgres, "SELECT ARRAY[1] AS list", "`list`");
 }
 
 #[test]
-fn the_text_of_the_server_is_reported() {
+fn error_message_of_the_server_is_reported() {
     refused(Kind::Postgres, "SELECT nothing FROM orders", "nothing");
     refused(Kind::MariaDb, "SELECT nothing FROM orders", "nothing");
 }

@@ -6,7 +6,7 @@ use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog as _, ChainSta
 use super::{Place, at, entry, on_both, records_of};
 
 #[test]
-fn records_can_be_appended_and_nothing_else() {
+fn records_can_only_be_appended() {
     on_both(|place| async move {
         let store = place.open().await;
         store.append(vec![entry("a"), entry("b")]).await.unwrap();
@@ -24,7 +24,7 @@ fn records_can_be_appended_and_nothing_else() {
 }
 
 #[test]
-fn several_servers_write_one_chain() {
+fn concurrent_servers_write_one_chain() {
     on_both(|place| async move {
         let stores = [place.open().await, place.open().await, place.open().await];
         let appends = (0..60).map(|number| {
@@ -39,7 +39,7 @@ fn several_servers_write_one_chain() {
 }
 
 #[test]
-fn what_was_changed_behind_its_back_shows() {
+fn changes_outside_of_the_program_are_detected() {
     for (statement, at) in [
         ("UPDATE audit_log SET actor = 'x' WHERE sequence = 2", 2),
         ("UPDATE audit_log SET reason = '' WHERE sequence = 3", 3),
@@ -79,7 +79,7 @@ fn on_both_quickly<F: Future<Output = ()>>(check: impl Fn(Place) -> F) {
 }
 
 #[test]
-fn records_are_found_by_what_they_say() {
+fn records_are_filtered_by_their_fields() {
     on_both(|place| async move {
         let store = place.open().await;
         let entries = (0..10).map(|number| AuditEntry {

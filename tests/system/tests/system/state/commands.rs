@@ -17,7 +17,7 @@ fn run(world: &World, call: &[&str], arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn a_state_moves_from_sqlite_to_postgres_and_back() {
+fn state_is_transferred_between_sqlite_and_postgres() {
     let old = World::over("sqlite://state.db");
     old.add_user("ada");
     let (id, _) = old.key("read");
@@ -54,7 +54,7 @@ fn a_state_moves_from_sqlite_to_postgres_and_back() {
 }
 
 #[test]
-fn an_incomplete_dump_is_rejected() {
+fn incomplete_dump_is_rejected() {
     let world = World::over("sqlite://state.db");
     for (text, words) in [("", "not a dump"), ("{\"format\":\"terrane-state\"}\n", "not a dump")] {
         let output = world.command(&["state", "restore"]).arguments(&["--input", "-"]).input(text).run().unwrap();
@@ -67,7 +67,7 @@ fn an_incomplete_dump_is_rejected() {
 }
 
 #[test]
-fn settings_are_shown_with_who_set_them_and_without_secrets() {
+fn settings_are_shown_with_their_source_and_without_secrets() {
     let world = World::over("postgres://me:hidden@db/state");
     let output = run(&world, &["config", "show"], &[]);
     assert_eq!(output.code, Some(0), "{}", output.stderr);
@@ -100,7 +100,7 @@ fn examine(program: Program) -> (Option<i32>, Value) {
 }
 
 #[test]
-fn a_healthy_place_has_nothing_that_fails_and_is_left_as_it_is() {
+fn doctor_passes_in_a_healthy_project_and_changes_nothing() {
     let world = World::over("sqlite://.terrane/state.db");
     let port = free_port();
     let doctor = || world.command(&["doctor"]).variable("SERVICE_SERVER__PORT", &port.to_string());
@@ -126,7 +126,7 @@ fn free_port() -> u16 {
 }
 
 #[test]
-fn each_thing_that_would_fail_is_found() {
+fn doctor_finds_each_fault() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().port().to_string();
     for (check, variables, words) in [
@@ -168,7 +168,7 @@ fn each_thing_that_would_fail_is_found() {
 }
 
 #[test]
-fn what_was_done_to_a_state_database_is_found() {
+fn doctor_finds_changes_of_the_state_database() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     for (check, outcome, statement, words) in [
         ("audit log", "fail", "UPDATE audit_log SET actor = 'x' WHERE sequence = 1", "record 1 was changed"),
@@ -199,7 +199,7 @@ fn what_was_done_to_a_state_database_is_found() {
 }
 
 #[test]
-fn a_server_of_ours_and_files_that_others_may_read_are_warnings() {
+fn doctor_warns_of_a_running_server_and_readable_files() {
     let world = World::over("sqlite://state.db");
     let server = world.serve();
     let mode = fs::metadata(world.project.path().join("state.db")).unwrap().permissions().mode() & 0o777;

@@ -12,7 +12,7 @@ use terrane_compiler::{Attribute, SecurityContext};
 use super::{at, entry, guest_session, key, on_both, records_of, rights, session, token, user};
 
 #[test]
-fn keys_come_out_as_they_went_in_and_end_once() {
+fn keys_round_trip_and_are_revoked_once() {
     on_both(|place| async move {
         let store = place.open().await;
         let attributes: BTreeMap<_, _> = [
@@ -51,7 +51,7 @@ fn keys_come_out_as_they_went_in_and_end_once() {
 }
 
 #[test]
-fn users_are_made_once_and_their_sessions_end_with_them() {
+fn users_are_unique_and_their_sessions_end_with_them() {
     on_both(|place| async move {
         let store = place.open().await;
         assert!(store.add_user(&user("ada"), entry("user_created")).await.unwrap());
@@ -102,7 +102,7 @@ fn every_field_of_an_account_is_replaced() {
 }
 
 #[test]
-fn a_session_begins_for_the_user_as_it_is_stored() {
+fn session_requires_the_stored_state_of_its_user() {
     on_both(|place| async move {
         let store = place.open().await;
         store.add_user(&user("ada"), entry("user_created")).await.unwrap();
@@ -122,7 +122,7 @@ fn a_session_begins_for_the_user_as_it_is_stored() {
 }
 
 #[test]
-fn of_many_changes_of_one_user_at_once_one_is_made() {
+fn one_of_many_concurrent_changes_of_a_user_succeeds() {
     on_both(|place| async move {
         let (here, there) = (place.open().await, place.open().await);
         here.add_user(&user("ada"), entry("user_created")).await.unwrap();
@@ -138,7 +138,7 @@ fn of_many_changes_of_one_user_at_once_one_is_made() {
 }
 
 #[test]
-fn a_caller_from_a_provider_has_a_session_without_a_user() {
+fn caller_from_a_provider_has_a_session_without_a_user() {
     on_both(|place| async move {
         let store = place.open().await;
         let begun = guest_session("s1", "corp:ada");
@@ -160,7 +160,7 @@ fn a_caller_from_a_provider_has_a_session_without_a_user() {
 }
 
 #[test]
-fn a_refresh_token_is_good_once() {
+fn refresh_token_is_valid_once() {
     on_both(|place| async move {
         let store = place.open().await;
         store.add_user(&user("ada"), entry("user_created")).await.unwrap();
@@ -182,7 +182,7 @@ fn a_refresh_token_is_good_once() {
 }
 
 #[test]
-fn of_many_that_use_one_token_at_once_one_gets_the_next() {
+fn one_of_many_concurrent_refreshes_succeeds() {
     on_both(|place| async move {
         let (here, there) = (place.open().await, place.open().await);
         here.add_user(&user("ada"), entry("user_created")).await.unwrap();
@@ -200,7 +200,7 @@ fn of_many_that_use_one_token_at_once_one_gets_the_next() {
 }
 
 #[test]
-fn names_that_a_database_cannot_hold_are_nobodys() {
+fn names_that_a_database_cannot_store_match_no_user() {
     on_both(|place| async move {
         let store = place.open().await;
         assert_eq!(store.user("a\0b").await.unwrap(), None);

@@ -33,7 +33,7 @@ async fn restore(store: &StateStore, mut bytes: &[u8]) -> Result<u64, RestoreErr
 }
 
 #[test]
-fn a_dump_of_either_engine_fits_both() {
+fn dump_of_either_engine_is_restored_in_both() {
     on_both(|place| async move {
         let store = place.open().await;
         fill(&store).await;
@@ -78,7 +78,7 @@ fn sealed(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_not_whole_is_not_restored() {
+fn incomplete_dump_is_not_restored() {
     on_both(|place| async move {
         let source = Place::sqlite();
         let full = source.open().await;

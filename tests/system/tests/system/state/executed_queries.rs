@@ -33,7 +33,7 @@ fn query(id: &str, second: i64, tenant: Option<&str>) -> ExecutedQuery {
 }
 
 #[test]
-fn history_is_read_added_up_and_pruned() {
+fn history_is_read_aggregated_and_pruned() {
     on_both(|place| async move {
         let store = place.open().await;
         let queries = [query("a", 1, None), query("b", 2, None), query("c", 2, Some("acme"))];

@@ -16,7 +16,7 @@ fn entry(event: &str) -> AuditEntry {
 }
 
 #[test]
-fn guardrails_are_written_in_turn_and_read_from_a_change_on() {
+fn guardrails_are_versioned_and_read_after_a_change() {
     on_both(|place| async move {
         let store = place.open().await;
         let limits = Guardrails {

@@ -169,13 +169,13 @@ fn rounds() -> u64 {
 }
 
 #[test]
-fn a_killed_server_loses_nothing_that_it_acknowledged() {
+fn killed_server_loses_no_acknowledged_change() {
     let world = World::over("sqlite://state.db");
     kill_again_and_again(&world, rounds(), || {});
 }
 
 #[test]
-fn nor_does_one_over_postgres_when_the_database_is_stopped_at_once() {
+fn stopped_postgres_loses_no_acknowledged_change() {
     let Some(mut engine) = start(Kind::Postgres) else { return };
     let url = engine.make_database("state").unwrap();
     let world = World::over(&url);

@@ -13,7 +13,7 @@ const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(50);
 
 #[test]
-fn one_of_many_holds_a_lease_and_fences_only_grow() {
+fn lease_has_one_holder_and_fences_only_grow() {
     on_both(|place| async move {
         let stores = [place.open().await, place.open().await];
         let claims = (0..8).map(|number| {
@@ -39,7 +39,7 @@ fn one_of_many_holds_a_lease_and_fences_only_grow() {
 }
 
 #[test]
-fn what_is_over_goes_and_nothing_else() {
+fn only_expired_records_are_removed() {
     on_both(|place| async move {
         let store = place.open().await;
         store.add_user(&user("ada"), entry("user_created")).await.unwrap();

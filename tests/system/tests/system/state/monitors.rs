@@ -9,7 +9,7 @@ use terrane_app::anomaly::SeriesValue;
 use terrane_app::monitors::after_attempt;
 use terrane_app::ports::channels::{Channel, ChannelType, MessageKind, SendError};
 use terrane_app::ports::deliveries::{DeliveryFilter, DeliveryRecords as _, DeliveryState, DueDelivery};
-use terrane_app::ports::jobs::Maker;
+use terrane_app::ports::jobs::OwnerIdentity;
 use terrane_app::ports::leases::Leases as _;
 use terrane_app::ports::monitors::{
     Alert, AlertConfig, AlertFilter, AlertState, DetectionFilter, EscalationRule, Monitor, MonitorAdmission,
@@ -59,7 +59,7 @@ fn monitor(id: &str, version: u64) -> Monitor {
                 grouping_minutes: 0,
             },
         },
-        owner: Maker { caller, scopes: Scopes::READ, credential: "key:1".into(), tenant: Some("acme".into()) },
+        owner: OwnerIdentity { caller, scopes: Scopes::READ, credential: "key:1".into(), tenant: Some("acme".into()) },
         version,
         created_at: second(1),
         updated_at: second(2),

@@ -9,7 +9,7 @@ use super::world::{World, code_of, eventually, get, post, sign_in};
 use crate::engines::start;
 
 #[test]
-fn readers_go_on_while_the_state_database_is_down() {
+fn readers_continue_while_the_state_database_is_down() {
     let Some(mut engine) = start(Kind::Postgres) else { return };
     let url = engine.make_database("state").unwrap();
     let world = World::over(&url);
@@ -62,7 +62,7 @@ fn readers_go_on_while_the_state_database_is_down() {
 }
 
 #[test]
-fn no_server_starts_without_its_state_database() {
+fn server_requires_its_state_database() {
     let world = World::over("postgres://terrane:hidden@127.0.0.1:1/state");
     let output = world.command(&["serve"]).arguments(&["--port", "0"]).run().unwrap();
     assert_eq!(output.code, Some(1));
@@ -72,7 +72,7 @@ fn no_server_starts_without_its_state_database() {
 }
 
 #[test]
-fn of_two_servers_one_removes_what_is_over_and_the_other_takes_its_place() {
+fn one_server_removes_expired_records_and_another_takes_over() {
     let Some(engine) = start(Kind::Postgres) else { return };
     let url = engine.make_database("state").unwrap();
     let world = World::over(&url);

@@ -11,7 +11,7 @@ use super::{Place, on_both};
 use crate::engines::skip;
 
 #[test]
-fn many_that_start_at_once_migrate_once() {
+fn concurrent_servers_migrate_once() {
     on_both(|place| async move {
         let opened = join_all((0..6).map(|_| StateStore::open(&place.url, place.folder.path()))).await;
         for store in opened {
@@ -37,7 +37,7 @@ fn servers_on_one_database_share_a_secret() {
 }
 
 #[test]
-fn a_newer_database_is_refused_and_left_alone() {
+fn newer_database_is_rejected_and_unchanged() {
     on_both(|place| async move {
         drop(place.open().await);
         let later = match place.engine {
@@ -65,7 +65,7 @@ fn error_text(url: &str, folder: &Scratch) -> String {
 }
 
 #[test]
-fn what_is_no_state_database_is_named_without_its_password() {
+fn invalid_state_database_is_named_without_its_password() {
     let folder = Scratch::empty().with("state.db", "not a database, but long enough to look like one");
     assert!(error_text("sqlite://state.db", &folder).contains("state.db"));
     for url in ["postgres://me:hidden@127.0.0.1:1/x", "postgres://me:hidden@no-such-host.invalid/x"] {
@@ -81,7 +81,7 @@ fn what_is_no_state_database_is_named_without_its_password() {
 }
 
 #[test]
-fn a_certificate_is_judged_as_the_url_says() {
+fn certificate_is_verified_as_the_url_requires() {
     let engine = match Engine::start_with_certificate().unwrap() {
         Ok(engine) => engine,
         Err(missing) => return skip(Kind::Postgres, &missing),

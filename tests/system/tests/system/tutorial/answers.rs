@@ -56,7 +56,7 @@ fn fits(shown: &Value, actual: &Value) -> bool {
 }
 
 #[test]
-fn the_readme_works_as_it_is_written() {
+fn readme_works_as_written() {
     let text = page("README.md");
     let (steps, shown) = (steps(&text), blocks(&text, "json"));
     let (asked, local): (Vec<_>, Vec<_>) = steps.into_iter().partition(|step| step.script.contains("curl"));
@@ -93,7 +93,7 @@ fn shows(cell: &str, value: &Value) -> bool {
 }
 
 #[test]
-fn the_ten_questions_have_the_answers_of_the_page() {
+fn ten_questions_have_the_answers_of_the_page() {
     let text = page("examples/flights/README.md");
     let asked: Vec<Step> = steps(&text).into_iter().filter(|step| step.script.contains("curl")).collect();
     let tables = tables(&text);
@@ -112,7 +112,7 @@ fn the_ten_questions_have_the_answers_of_the_page() {
 }
 
 #[test]
-fn the_backup_of_the_runbook_works_as_it_is_written() {
+fn backup_of_the_runbook_works_as_written() {
     let mut steps = steps(&page("runtime/deploy/RUNBOOK.md"));
     assert_eq!((steps.len(), steps.iter().filter(|step| step.stdout.is_some()).count()), (1, 0));
     let script = "terrane init shop > /dev/null\nterrane auth create-key shop --name a > /dev/null\n".to_owned();
@@ -121,7 +121,7 @@ fn the_backup_of_the_runbook_works_as_it_is_written() {
 }
 
 #[test]
-fn the_guide_for_plugins_works_as_it_is_written() {
+fn plugin_guide_works_as_written() {
     if !crate::plugin_kit::has_guest_target() {
         return crate::skip("the guide for plugins", crate::plugin_kit::NO_GUEST_TARGET);
     }
@@ -133,7 +133,7 @@ fn the_guide_for_plugins_works_as_it_is_written() {
 }
 
 #[test]
-fn an_answer_that_lacks_something_does_not_fit() {
+fn incomplete_answer_does_not_match() {
     let json = |text: &str| serde_json::from_str::<Value>(text).unwrap();
     let actual = json(r#"{"a": [1, 2], "b": "text", "duration_ms": 3}"#);
     for fine in [r#"{"a": [1.0, 2]}"#, r#"{"a": [1, "…"]}"#, r#"{"b": "te…", "duration_ms": 9}"#] {

@@ -204,7 +204,7 @@ fn cumulative(entry: &Entry<'_>, parameters: &Entry<'_>, findings: &mut Vec<Diag
     let inner = parameters.node("cumulative_type_params");
     let inner = inner.and_then(|node| Entry::open(node, format!("`cumulative_type_params` of {}", entry.what)));
     let has = |key: &str| parameters.has(key) || inner.as_ref().is_some_and(|inner| inner.has(key));
-    for (key, reason) in [("window", "it has a moving window"), ("grain_to_date", "it begins anew in each period")] {
+    for (key, reason) in [("window", "it has a moving window"), ("grain_to_date", "it restarts in each period")] {
         if has(key) {
             let cure = "Query the metric over the range itself (`time_range`), or compute it in the client.";
             reject(entry, &format!("{reason} (`{key}`)"), cure, findings);

@@ -195,7 +195,7 @@ fn columns_that_double_are_too_many_and_not_too_much() {
     sql.push_str(" SELECT a FROM c59");
     let made = columns_of(&sql, "duckdb", &KnownColumns::default());
     let reason = made.outputs[0].unresolved[0].reason.to_string();
-    assert_eq!(reason, "the SQL is too large to be followed");
+    assert_eq!(reason, "the SQL is too large for lineage");
 }
 
 /// Returns a project of the given files, with its model.

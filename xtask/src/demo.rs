@@ -54,7 +54,7 @@ pub(crate) fn run(context: &Context, arguments: &DemoArguments) -> Result<ExitCo
     // The port is checked before the build, which takes minutes.
     if let Err(error) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
         bail!(
-            "binding 127.0.0.1:{port} failed: {error}\n  hint: run `cargo xtask demo --port {}`",
+            "binding 127.0.0.1:{port} failed: {error}\n  hint: Run `cargo xtask demo --port {}`.",
             port.wrapping_add(1).max(1024)
         );
     }

@@ -194,12 +194,12 @@ fn report_of(model: &Model, check: &DataCheck, found: &Offenders) -> Diagnostic 
             Code::NullKey,
             format!("the primary key of `{cube}` is null in {}{listed}", plural(rows, "row")),
         )
-        .hint("choose columns that are never null, or leave these rows out in the cube's `sql`"),
+        .hint("Choose columns that are never null, or exclude these rows in the cube's `sql`."),
         Claim::KeyIsUnique => Diagnostic::error(
             Code::RepeatedKey,
             format!("the primary key of `{cube}` repeats: {} in {}{listed}", plural(keys, "key"), plural(rows, "row")),
         )
-        .hint("add the columns that distinguish these rows to the primary key, or merge the rows in the cube's `sql`"),
+        .hint("Add the columns that distinguish these rows to the primary key, or merge the rows in the cube's `sql`."),
         Claim::TargetIsUnique { target, relationship } => Diagnostic::error(
             Code::RepeatedJoinKey,
             format!(
@@ -210,7 +210,7 @@ fn report_of(model: &Model, check: &DataCheck, found: &Offenders) -> Diagnostic 
                 plural(rows, "row")
             ),
         )
-        .hint("join on columns that tell its rows apart, or declare `relationship: one_to_many`"),
+        .hint("Join on columns that identify its rows, or declare `relationship: one_to_many`."),
         Claim::FindsAtMostOne { target, relationship } => Diagnostic::error(
             Code::AmbiguousJoin,
             format!(
@@ -220,7 +220,7 @@ fn report_of(model: &Model, check: &DataCheck, found: &Offenders) -> Diagnostic 
                 plural(keys, "row")
             ),
         )
-        .hint("make the condition find one row at most, or declare `relationship: one_to_many`"),
+        .hint("Write a condition that matches at most one row, or declare `relationship: one_to_many`."),
         Claim::FindsOne { target } => Diagnostic::error(
             Code::JoinFindsNothing,
             format!(
@@ -229,7 +229,7 @@ fn report_of(model: &Model, check: &DataCheck, found: &Offenders) -> Diagnostic 
                 plural(rows, "row")
             ),
         )
-        .hint("remove `always: true`: these rows would be lost"),
+        .hint("Remove `always: true`. With it, queries lose these rows."),
         Claim::IsFoundOnce { target, relationship } => Diagnostic::warning(
             match relationship {
                 Relationship::OneToMany => Code::OneToManyRepeats,
@@ -243,7 +243,7 @@ fn report_of(model: &Model, check: &DataCheck, found: &Offenders) -> Diagnostic 
                 name(target),
             ),
         )
-        .hint("declare `relationship: many_to_one`"),
+        .hint("Declare `relationship: many_to_one`."),
         Claim::Dimension(claim) => broken_test(model, claim, found),
     };
     at(check.span.as_ref(), diagnostic)
@@ -270,16 +270,16 @@ fn broken_test(model: &Model, claim: DimensionClaim, found: &Offenders) -> Diagn
             (Code::UnmatchedValue, message, "relationships")
         }
     };
-    Diagnostic::error(code, message).hint(format!("correct these rows, or change the test `{test}`"))
+    Diagnostic::error(code, message).hint(format!("Correct these rows, or change the test `{test}`."))
 }
 
 fn refused(model: &Model, check: &DataCheck, error: &WarehouseError) -> Diagnostic {
     let hint = match error.kind {
-        WarehouseErrorKind::Timeout => "give it more time with SERVICE_QUERY__TIMEOUT",
+        WarehouseErrorKind::Timeout => "Increase the timeout with SERVICE_QUERY__TIMEOUT.",
         WarehouseErrorKind::Refused => {
-            "check that its table or model can be read, and that each `sql` names columns of it"
+            "Check that its table or model can be read, and that each `sql` names columns of it."
         }
-        WarehouseErrorKind::Unavailable => "check that the warehouse is there",
+        WarehouseErrorKind::Unavailable => "Check that the warehouse is running and can be reached.",
     };
     unread(model, check.cube, check.span.clone(), &error.message, Some(hint))
 }

@@ -95,7 +95,7 @@ impl SchemaIntrospection {
     }
 }
 
-const READABLE_HINT: &str = "check the columns and functions that its `sql` names";
+const READABLE_HINT: &str = "Check the columns and functions that its `sql` names.";
 
 /// The largest number of concurrent statements. The limit leaves the warehouse free for queries.
 const AT_ONCE: usize = 4;
@@ -263,7 +263,7 @@ impl<'a> Introspector<'a> {
         }
         let culprit = culprit(self.model, self.definitions, cube.id, member, "");
         let message = format!("{} has a condition that is {what}, neither true nor false", culprit.what);
-        let hint = "write what must hold, as in `{status} = 'paid'`";
+        let hint = "Write a condition, as in `{status} = 'paid'`.";
         let diagnostic = Diagnostic::warning(COLUMN_MISMATCH, message).hint(hint);
         self.conditions.push(match culprit.span {
             Some(span) => diagnostic.at(span),
@@ -356,7 +356,7 @@ impl<'a> Introspector<'a> {
                 }
                 Relation::Query { .. } | Relation::Model { .. } => "what its query reads".to_owned(),
             };
-            let hint = format!("check that {table} exists and that each `sql` names columns of it");
+            let hint = format!("Check that {table} exists and that each `sql` names columns of it.");
             let hint = hint_to(problem.cause, hint);
             let diagnostic = Diagnostic::warning(UNREADABLE_CUBE, message)
                 .detail(without_excerpt(&problem.message))
@@ -388,7 +388,7 @@ pub(crate) fn without_excerpt(message: &str) -> &str {
 fn not_asked(cube: &Cube, problem: &Unread) -> Diagnostic {
     let message = format!("the warehouse could not be asked about cube `{}`", cube.name);
     let diagnostic = Diagnostic::warning(NOT_ASKED, message).detail(problem.message.as_str());
-    at_cube(diagnostic.hint("load the project again when the warehouse answers").about(Arc::clone(&cube.name)), cube)
+    at_cube(diagnostic.hint("Load the project again when the warehouse answers.").about(Arc::clone(&cube.name)), cube)
 }
 
 fn at_cube(diagnostic: Diagnostic, cube: &Cube) -> Diagnostic {

@@ -63,7 +63,7 @@ async fn absent_of(probe: &SourceProbe<'_>, warehouse: &dyn Warehouse, readers: 
                 return Vec::new();
             }
             let message = format!("the warehouse cannot read the table of source `{name}`");
-            let hint = hint_to(error.cause, "check its name, `schema` and `database`, and that it may be read");
+            let hint = hint_to(error.cause, "Check its name, `schema` and `database`, and that it may be read.");
             let diagnostic = Diagnostic::warning(NOT_FOUND, message).detail(without_excerpt(&error.message));
             return vec![diagnostic.hint(hint).at(table.name.span())];
         }
@@ -76,7 +76,7 @@ async fn absent_of(probe: &SourceProbe<'_>, warehouse: &dyn Warehouse, readers: 
     let missing = table.columns.iter().filter(|column| is_missing(&column.name.value));
     let diagnostics = missing.map(|column| {
         let message = format!("the warehouse's table of source `{name}` has no column `{}`", column.name.value);
-        let hint = suggest(&column.name.value, "its columns", columns.iter().copied());
+        let hint = suggest(&column.name.value, "columns", columns.iter().copied());
         Diagnostic::warning(NOT_FOUND, message).hint(hint).at(column.name.span())
     });
     diagnostics.collect()

@@ -54,11 +54,11 @@ pub fn explain_plan(plan: &LogicalPlan<'_>) -> String {
     let mut lines = Lines::default();
     for (index, fact) in plan.facts.iter().enumerate() {
         let role = if fact.is_selected { "fact" } else { "lookup" };
-        let stretch = match (fact.period.is_previous, fact.period.has_history) {
+        let period = match (fact.period.is_previous, fact.period.has_history) {
             (false, false) => "",
-            (true, false) => ", the stretch compared with",
-            (false, true) => ", with what was before",
-            (true, true) => ", the stretch compared with and what was before",
+            (true, false) => ", compared range",
+            (false, true) => ", with earlier rows",
+            (true, true) => ", compared range with earlier rows",
         };
         let dated = if fact.period.is_dated { ", rows with a time" } else { "" };
         let window = fact.period.window.map(|window| {
@@ -66,10 +66,10 @@ pub fn explain_plan(plan: &LogicalPlan<'_>) -> String {
             format!(", rolling from {trailing} before to {leading} after the {} of each step", offset.as_str())
         });
         let window = window.unwrap_or_default();
-        lines.add(0, format_args!("{role} {}{stretch}{dated}{window}", plan.model.cube(fact.tree.cube).name));
+        lines.add(0, format_args!("{role} {}{period}{dated}{window}", plan.model.cube(fact.tree.cube).name));
         for (index, planned) in fact.tree.joins.iter().enumerate() {
             let kind = match (planned.join.never_misses(), planned.is_to_many) {
-                (true, _) => "join that never misses",
+                (true, _) => "inner join",
                 (_, true) => "to-many join",
                 (_, false) => "join",
             };

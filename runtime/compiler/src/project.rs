@@ -82,12 +82,17 @@ const EMPTY_FILE: Code = Code::EmptyFile;
 
 static FILE: MappingKeys = MappingKeys::new(
     "the file",
-    "Definitions of a project. Any of the lists may stand in any file.",
+    "Definitions of a project. Each file may contain any of the lists.",
     &[
-        Key::optional("cubes", Kind::List(&cube_keys::CUBE), "[]", "Tables and queries that can be asked."),
-        Key::optional("metrics", Kind::List(&metrics::METRIC), "[]", "Values of the business, over measures."),
+        Key::optional("cubes", Kind::List(&cube_keys::CUBE), "[]", "Tables and queries that can be queried."),
+        Key::optional("metrics", Kind::List(&metrics::METRIC), "[]", "Business values, computed from measures."),
         Key::optional("sources", Kind::List(&sources::SOURCE), "[]", "Tables of the warehouse."),
-        Key::optional("policies", Kind::List(&policies::POLICY), "[]", "What some callers may not see."),
+        Key::optional(
+            "policies",
+            Kind::List(&policies::POLICY),
+            "[]",
+            "Rows, values and members that some callers may not see.",
+        ),
     ],
 );
 
@@ -120,7 +125,7 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
     let is_empty = |folder: &&Text| !tree.files.keys().any(|path| is_in(path, &folder.value));
     if let Some(folder) = settings.policy_folder.as_ref().filter(is_empty) {
         let message = format!("`paths.policies` names the folder `{}`, which holds no file", folder.value);
-        let hint = "name the folder of the policies, or remove the key";
+        let hint = "Name the folder of the policies, or remove the key.";
         diagnostics.push(Diagnostic::error(Code::MissingFolder, message).hint(hint).at(folder.span()));
     }
     // A file that cannot be parsed, a list under an unknown key, or an unknown folder may have contained policies; so
@@ -230,7 +235,7 @@ fn separate(
 fn list_without_key(file: &SourceFile, node: &Node) -> Diagnostic {
     let list = FILE.names().find(|list| file.path.starts_with(&format!("{list}/"))).unwrap_or("cubes");
     let message = format!("the file {} must be a mapping, found a list", file.path);
-    let hint = format!("write `{list}:` in a line of its own above it");
+    let hint = format!("Write `{list}:` on its own line above it.");
     Diagnostic::error(Code::WrongType, message).hint(hint).at(node.origin.span())
 }
 
@@ -256,7 +261,7 @@ fn unique<T>(items: &mut Vec<T>, what: &str, name: impl Fn(&T) -> &Text, diagnos
         if let Some(first) = seen.get(&text.value) {
             diagnostics.push(
                 Diagnostic::error(Code::DuplicateName, format!("duplicate {what} `{}`", text.value))
-                    .hint(format!("rename one; the first is at {}", first.span()))
+                    .hint(format!("Rename one of them. The first is at {}.", first.span()))
                     .at(text.span()),
             );
             return false;

@@ -214,12 +214,12 @@ cubes:
     assert_eq!(
         warnings[0],
         "cubes/orders.yml:7:43: warning[column-mismatch]: dimension `orders.number` is a number, but its column is \
-         not: it is a string\n  hint: write `type: string`, or an `sql` that makes a number of it"
+         not: it is a string\n  hint: Write `type: string`, or an `sql` that converts it to a number."
     );
     assert_eq!(
         warnings[3],
         "cubes/orders.yml:14:39: warning[column-mismatch]: measure `orders.total` adds up values that are not numbers: it is a \
-         string\n  hint: write an `sql` that makes a number of it, or `type: count_distinct`"
+         string\n  hint: Write an `sql` that converts it to a number, or `type: count_distinct`."
     );
 }
 

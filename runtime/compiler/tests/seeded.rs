@@ -50,7 +50,8 @@ fn fault(diagnostic: &Diagnostic, expected: &ExpectedDiagnostic, mark: &Span) ->
     if hint.is_empty() {
         return Some("the hint is missing".to_owned());
     }
-    if let Some(word) = expected.cure.iter().find(|word| !hint.contains(&***word)) {
+    let lower = hint.to_lowercase();
+    if let Some(word) = expected.cure.iter().find(|word| !lower.contains(&word.to_lowercase())) {
         return Some(format!("the hint lacks {word:?}"));
     }
     let path: Vec<String> =

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use terrane_app::ports::warehouse::WarehouseErrorKind;
 use terrane_compiler::diagnostic::{Diagnostic, Span};
-use terrane_compiler::text::nearest::{MAX_NAMES, likely};
+use terrane_compiler::text::nearest::{MAX_NAMES, in_backticks, likely};
 
 use crate::Subject;
 use crate::expected::{Expected, problem};
@@ -99,8 +99,8 @@ fn unmatched_keys(case: &Expectation, keys: &[Arc<str>]) -> Vec<Diagnostic> {
 fn unmatched_key(case: &Expectation, of: &str, key: &str, keys: &[Arc<str>]) -> Diagnostic {
     let message = format!("the result of case `{}` has no key `{key}`, which {of} of the case have", case.name);
     let known: Vec<&str> = keys.iter().take(MAX_NAMES).map(|key| &**key).collect();
-    let meant = likely(key, keys.iter().map(|key| &**key)).map(|meant| format!("did you mean `{meant}`? "));
-    problem(message, &format!("{}Keys of the result: {}.", meant.unwrap_or_default(), known.join(", ")))
+    let meant = likely(key, keys.iter().map(|key| &**key)).map(|meant| format!("Did you mean `{meant}`? "));
+    problem(message, &format!("{}Available keys: {}.", meant.unwrap_or_default(), in_backticks(known)))
 }
 
 /// Returns a diagnostic if the warehouse cannot read the SQL of a case. Otherwise returns a diagnostic for each column

@@ -180,7 +180,8 @@ fn refused(label: &str, refusal: &Refusal) -> Diagnostic {
     let message = format!("the query of {label} is refused: {}", refusal.body.message);
     let subject = refusal.subjects.first().map(|subject| &**subject);
     let meant = subject.and_then(|subject| likely(subject, refusal.nearest.iter().map(|name| &**name)));
-    let meant = meant.map_or_else(|| "Correct it".to_owned(), |name| format!("did you mean `{name}`? Correct it"));
+    let meant = meant
+        .map_or_else(|| "Correct the query".to_owned(), |name| format!("Did you mean `{name}`? Correct the query"));
     problem(message, &format!("{meant}, or expect the refusal: `error: {{code: {}}}`.", refusal.body.code.as_str()))
 }
 

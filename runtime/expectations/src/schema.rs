@@ -21,7 +21,7 @@ pub fn keys() -> Schema {
         .closed();
     let value = |key: &str| match key {
         "name" => string().described("The name of the case, unique in its file."),
-        "description" => string().described("Shown when the case fails."),
+        "description" => string().described("An explanation that is shown if the case fails."),
         "as" => caller().described("The caller of the query. Default: the operator, without roles and attributes."),
         "query" => query().described("A query, as in the body of a request."),
         "sql" => string().described("A statement for the warehouse whose rows are the expected result."),
@@ -53,7 +53,10 @@ fn caller() -> Schema {
         .with("roles", strings().described("The names of its roles."))
         .with("groups", strings().described("The names of its groups."))
         .with("attributes", Schema::of_types(&["object", "null"]).described("Values by name, which policies use."))
-        .with("auth_method", method.described("The kind of credential. Default: the operator, who acts as this user."))
+        .with(
+            "auth_method",
+            method.described("The authentication method. Default: the operator, who acts as this user."),
+        )
         .closed()
 }
 

@@ -133,7 +133,7 @@ fn write(folder: &Path, name: &str, parts: &[&[u8]]) -> io::Result<()> {
 }
 
 fn not_ours() -> io::Error {
-    io::Error::new(io::ErrorKind::PermissionDenied, "others may write there")
+    io::Error::new(io::ErrorKind::PermissionDenied, "other users can write to the folder")
 }
 
 #[allow(unsafe_code, reason = "what a compiler wrote is native code, which nothing can check but who wrote it")]

@@ -84,7 +84,7 @@ impl Checks for ComponentChecks {
             _ => None,
         });
         let Some(plugin) = active else {
-            return Err(failed(PluginFault::Host { message: "it is not there any more".to_owned() }));
+            return Err(failed(PluginFault::Host { message: "it was removed".to_owned() }));
         };
         let context = context(call, &plugin);
         let work = move || evaluate(&plugin, &context, &columns, answers);

@@ -209,7 +209,7 @@ fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, PluginFault> {
     match compiled {
         Ok(Ok(component)) => Ok(component),
         Ok(Err(error)) => Err(PluginFault::Malformed { message: shortened(&format!("{error:#}")) }),
-        Err(_) => Err(PluginFault::Host { message: "the compiler broke off".to_owned() }),
+        Err(_) => Err(PluginFault::Host { message: "the compiler panicked".to_owned() }),
     }
 }
 

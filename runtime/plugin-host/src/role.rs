@@ -232,7 +232,7 @@ impl<R: Role> LinkedComponent<R> {
         let mut fuel = 0;
         // The engine runs foreign code here. If the engine itself panics, the server must continue.
         let answer = catch_unwind(AssertUnwindSafe(|| self.call_once(tenant, export, limits, &mut fuel, ask)))
-            .unwrap_or_else(|_| Err(PluginFault::Host { message: "the engine broke off".to_owned() }));
+            .unwrap_or_else(|_| Err(PluginFault::Host { message: "the engine panicked".to_owned() }));
         (answer, fuel)
     }
 

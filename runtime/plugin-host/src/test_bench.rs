@@ -246,7 +246,7 @@ impl TestBench {
         let limits = self.limits(&export.name);
         let called =
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.call_with(export, limits, (&ty, &values))));
-        called.unwrap_or_else(|_| Err(PluginFault::Host { message: "the engine broke off".to_owned() }.into()))
+        called.unwrap_or_else(|_| Err(PluginFault::Host { message: "the engine panicked".to_owned() }.into()))
     }
 
     /// Returns the default limits of a call of this function.
@@ -289,7 +289,8 @@ impl TestBench {
         let interface = instance.get_export_index(&mut store, None, &export.interface);
         let index = interface.and_then(|index| instance.get_export_index(&mut store, Some(&index), &export.name));
         let function = index.and_then(|index| instance.get_func(&mut store, index));
-        let function = function.ok_or(PluginFault::Host { message: format!("`{}` is gone", export.name) })?;
+        let function = function
+            .ok_or(PluginFault::Host { message: format!("`{}` does not exist in the instance", export.name) })?;
         let mut answers = vec![Val::Bool(false); ty.results().len()];
         let returned = function.call(&mut store, values, &mut answers).map_err(fault);
         let (duration, log) = (started.elapsed(), store.data_mut().log.take());

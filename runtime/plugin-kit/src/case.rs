@@ -136,7 +136,7 @@ fn compare(expected: &Value, found: &Value, path: &str, tolerance: f64, differen
         }
         (Value::Number(a), Value::Number(b)) if is_near(a.as_f64(), b.as_f64(), tolerance) => {}
         (expected, found) if expected == found => {}
-        _ => differences.push(format!("{path}: {} is expected, {} was answered", short(expected), short(found))),
+        _ => differences.push(format!("{path}: expected {}, found {}", short(expected), short(found))),
     }
 }
 

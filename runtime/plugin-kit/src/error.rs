@@ -78,54 +78,60 @@ impl KitError {
     /// Returns an action for the author, if one is known.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            KitError::Read { .. } => "check the path",
-            KitError::Write { .. } | KitError::CreateFolder { .. } => "check the folder",
+            KitError::Read { .. } => "Check the path.",
+            KitError::Write { .. } | KitError::CreateFolder { .. } => "Check the folder.",
             KitError::Component { path, .. } if path.is_dir() => {
-                "that is a folder; `terrane plugin build` writes the component to target/components/ in it"
+                "Name a file in the folder. `terrane plugin build` writes components to its folder target/components/."
             }
             KitError::Component { path, .. } if path.exists() => {
-                "`terrane plugin build` makes components; wit/README.md says what a component may import"
+                "Build the component with `terrane plugin build`. The file wit/README.md lists the imports that are allowed."
             }
-            KitError::Component { .. } => "check the path; `terrane plugin build` prints where it wrote the component",
-            KitError::NoRole { .. } => "export the interface of a role, with the SDK's macro or after wit/worlds.wit",
-            KitError::Manifest { .. } => "wit/README.md lists the keys of plugin.toml",
-            KitError::Case { .. } => r#"a case is {"call": "detect", "args": {…}, "expect": {…}}"#,
+            KitError::Component { .. } => "Check the path. `terrane plugin build` prints where it wrote the component.",
+            KitError::NoRole { .. } => "Export the interface of a role, with the SDK's macro or as in wit/worlds.wit.",
+            KitError::Manifest { .. } => "Use only the keys of plugin.toml that wit/README.md lists.",
+            KitError::Case { .. } => r#"Write a case as `{"call": "detect", "args": {…}, "expect": {…}}`."#,
             KitError::Call { error: CallError::UnknownFunction { .. }, .. } => {
-                "`terrane plugin inspect FILE` lists the functions"
+                "Run `terrane plugin inspect FILE` to list the functions."
             }
             KitError::Call { error: CallError::Arguments { .. }, .. } => {
-                "the names are those of the contract in wit/; `terrane plugin inspect FILE --wit` prints it"
+                "Use the names of the contract, which `terrane plugin inspect FILE --wit` prints."
             }
-            KitError::FolderInUse { .. } => "name a new folder; nothing was changed",
+            KitError::FolderInUse { .. } => "Name a new folder. Nothing was changed.",
             KitError::Name { role, .. } => {
                 return Some(format!(
-                    "use a-z, 0-9 and `-`, a letter first, at most 64 bytes, and more than the role's own name: \
-                     --name my-{role}"
+                    "Begin with a letter, use at most 64 bytes of a-z, 0-9 and `-`, and choose another name than the role's, as in \
+                     `--name my-{role}`."
                 ));
             }
-            KitError::NotTheSdk { .. } => "name the folder `sdk` of a clone: its Cargo.toml says `terrane-sdk`",
-            KitError::Cargo { .. } => "install Rust (rustup), and see that cargo is on the PATH",
-            KitError::Package { .. } => "see cargo's output above; `terrane plugin new` makes a crate that works",
-            KitError::Compile { is_target_missing: true, .. } => {
-                return Some(format!("the toolchain has no standard library for {TARGET}: rustup target add {TARGET}"));
+            KitError::NotTheSdk { .. } => {
+                "Name the folder `sdk` of a clone, whose Cargo.toml has the package `terrane-sdk`."
             }
-            KitError::NoModule { .. } => "a plugin is a library with crate-type = [\"cdylib\", \"rlib\"]",
+            KitError::Cargo { .. } => "Install Rust with rustup, and check that cargo is on the PATH.",
+            KitError::Package { .. } => {
+                "See the output of cargo above. `terrane plugin new` creates a crate that can be built."
+            }
+            KitError::Compile { is_target_missing: true, .. } => {
+                return Some(format!("Install the standard library for {TARGET} with `rustup target add {TARGET}`."));
+            }
+            KitError::NoModule { .. } => {
+                "Write `crate-type = [\"cdylib\", \"rlib\"]` in the section `[lib]` of Cargo.toml."
+            }
             KitError::NotAModule { .. } => {
-                "--module takes what a compiler made for wasm32, not its source; see examples/detector-c/build.sh"
+                "Pass the output of a compiler for wasm32 to --module, as in examples/detector-c/build.sh."
             }
             KitError::Encode { world: Some(world), .. } => {
                 return Some(format!(
-                    "it must export the functions of `{world}` in wit/worlds.wit, cabi_realloc and its memory"
+                    "Export the functions of `{world}` in wit/worlds.wit, `cabi_realloc` and the memory."
                 ));
             }
-            KitError::Encode { world: None, .. } => "does the crate export a role (`terrane_sdk::export_…!`)?",
+            KitError::Encode { world: None, .. } => "Export a role with a macro `terrane_sdk::export_…!`.",
             KitError::KeyFile { source, .. } => match source.kind() {
-                io::ErrorKind::NotFound => "the folder does not exist: create it, or name another file with --out",
-                io::ErrorKind::PermissionDenied => "the folder is not writable: name another file with --out",
-                _ => "name a new file with --out",
+                io::ErrorKind::NotFound => "Create the folder, or name another file with --out.",
+                io::ErrorKind::PermissionDenied => "Make the folder writable, or name another file with --out.",
+                _ => "Name a new file with --out.",
             },
-            KitError::KeyIsReadable { path } => return Some(format!("chmod 600 {}", path.display())),
-            KitError::Key { .. } => "`terrane plugin keygen` makes one",
+            KitError::KeyIsReadable { path } => return Some(format!("Run `chmod 600 {}`.", path.display())),
+            KitError::Key { .. } => "Create a key with `terrane plugin keygen`.",
             KitError::NotUtf8 { .. }
             | KitError::ManifestWithoutRole
             | KitError::Call { error: CallError::Fault { .. }, .. }

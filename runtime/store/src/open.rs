@@ -41,7 +41,7 @@ const ONE_MIGRATION: &str = "SELECT pg_advisory_xact_lock(32762643847573093)";
 pub enum OpenError {
     #[error(transparent)]
     Url(#[from] StateUrlError),
-    #[error("cannot make the folder {}: {source}", folder.display())]
+    #[error("cannot create the folder {}: {source}", folder.display())]
     Folder { folder: PathBuf, source: std::io::Error },
     #[error("cannot open the state database {place}: {}", said(source))]
     Database { place: String, source: sqlx::Error },

@@ -18,7 +18,7 @@ const AUTH_METHODS: [AuthMethod; 5] =
     [AuthMethod::Anonymous, AuthMethod::ApiKey, AuthMethod::Jwt, AuthMethod::OAuth, AuthMethod::Operator];
 
 pub(crate) fn odd(what: &str) -> StoreError {
-    StoreError { message: format!("a row holds {what} that cannot be read") }
+    StoreError { message: format!("a row contains {what} that cannot be read") }
 }
 
 pub(crate) fn micros(at: Timestamp) -> i64 {

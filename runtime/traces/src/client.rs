@@ -25,7 +25,7 @@ pub(crate) struct Client {
 /// The reason why a batch was not accepted. It contains no part of the URL.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SendError {
-    #[error("the collector answered {0}")]
+    #[error("the collector responded with status {0}")]
     Status(u16),
     #[error("{0}")]
     Connection(String),

@@ -46,7 +46,7 @@ pub struct TraceSettings {
 pub enum TraceError {
     #[error("the endpoint is not an http or https URL with a host")]
     Endpoint,
-    #[error("no client for HTTP can be made: {0}")]
+    #[error("cannot create an HTTP client: {0}")]
     Client(String),
 }
 

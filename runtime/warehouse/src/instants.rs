@@ -5,7 +5,7 @@ use jiff::civil;
 
 /// A time outside the range of the calendar type.
 #[derive(Debug, thiserror::Error)]
-#[error("{0} is beyond the calendar")]
+#[error("{0} is outside of the range of dates and times")]
 pub(crate) struct BeyondCalendar(i64);
 
 /// Converts days since 1970-01-01 to a date.

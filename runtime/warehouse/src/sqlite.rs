@@ -126,7 +126,7 @@ impl Engine for File {
         };
         if places != statement.params.len() {
             let bound = statement.params.len();
-            return Err(FAILED.refused(format!("the statement has {places} places for {bound} values")));
+            return Err(FAILED.refused(format!("the statement has {places} placeholders for {bound} values")));
         }
         let query = sqlx::Statement::query_with(&prepared, arguments).persistent(false);
         READER.read(connection.fetch(query), statement).await

@@ -354,26 +354,26 @@ fn from_guardrail(error: &GuardrailExceeded) -> ErrorBody {
 pub(crate) fn guardrail_suggestion(error: &GuardrailExceeded) -> String {
     match error {
         GuardrailExceeded::ExecutionTime { .. } | GuardrailExceeded::Cost { .. } => {
-            "ask for a shorter time range or fewer dimensions".to_owned()
+            "Use a shorter time range or fewer dimensions.".to_owned()
         }
         GuardrailExceeded::Budget { .. } => {
-            "wait for the next period, or ask an administrator for a larger budget".to_owned()
+            "Wait for the next period, or ask an administrator for a larger budget.".to_owned()
         }
-        GuardrailExceeded::Rows { limit, .. } => format!("set `limit` to {limit} or less"),
+        GuardrailExceeded::Rows { limit, .. } => format!("Set `limit` to {limit} or less."),
         GuardrailExceeded::TimeFilter { without_time, .. } if !without_time.is_empty() => format!(
-            "ask an administrator to lift the guardrail: `{}` has no time dimension to filter by",
+            "Ask an administrator to remove the guardrail. `{}` has no time dimension to filter by.",
             without_time.join("` or `")
         ),
         GuardrailExceeded::TimeFilter { .. } => {
-            "add a `time_range`, or a filter on a time dimension, that has a start".to_owned()
+            "Add a `time_range` or a filter on a time dimension, with a start.".to_owned()
         }
         GuardrailExceeded::PartitionFilter { partitions } => {
-            format!("add a filter that names values, or a start, of `{}`", partitions.join("` or `"))
+            format!("Add a filter with values or with a start on `{}`.", partitions.join("` or `"))
         }
     }
 }
 
-const SHORTEN_QUERY: &str = "run the query as a job (`/api/v1/query/async`, or `createJob` in GraphQL), or ask for a shorter time range or fewer dimensions; the operator sets the limit with `query.timeout`";
+const SHORTEN_QUERY: &str = "Run the query as a job (`/api/v1/query/async`, or `createJob` in GraphQL), or use a shorter time range or fewer dimensions. The operator sets the limit with `query.timeout`.";
 
 fn is_listed(fields: &[ErrorField], name: &str) -> bool {
     fields.iter().any(|field| field.name == name)

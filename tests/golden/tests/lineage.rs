@@ -195,7 +195,7 @@ fn exponential_columns_are_reported_as_too_large() {
     sql.push_str(" SELECT a FROM c59");
     let made = columns_of(&sql, "duckdb", &KnownColumns::default());
     let reason = made.outputs[0].unresolved[0].reason.to_string();
-    assert_eq!(reason, "the SQL is too large to be followed");
+    assert_eq!(reason, "the SQL is too large for lineage");
 }
 
 /// Returns a project of the given files, with its model.

@@ -1,5 +1,5 @@
-//! Counts phrasing that slows readers down: doc comments that open with a noun clause, and private terms for which the
-//! field has a standard one.
+//! Counts phrasing that slows readers down: doc comments and descriptions that open with a noun clause, and private
+//! terms for which the field has a standard one.
 //!
 //! In: Rust sources, and a list of terms, each with its replacement. Out: findings with their lines. Not here:
 //! documents in Markdown, and rules about grammar, both of which need a human reader.
@@ -19,7 +19,7 @@ pub struct Term {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// The first words of a doc comment. Case matters.
+    /// The first words of a doc comment, or of a string literal that ends with a period. Case matters.
     Opening,
     /// Whole words of a comment or a string literal. Case does not matter.
     Phrase,
@@ -64,7 +64,7 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Opening { line, opening, text } => {
-                write!(f, "{line}: a doc comment opens with \"{opening}\": {text}")
+                write!(f, "{line}: a doc comment or a description opens with \"{opening}\": {text}")
             }
             Self::Term { line, term, instead } => write!(f, "{line}: \"{term}\"; write {instead}"),
         }
@@ -155,9 +155,11 @@ fn openings(tokens: &[Located<'_>], terms: &[Term]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut documented = None;
     for located in tokens {
-        let Token::Doc(text) = located.token else { continue };
-        let is_first = documented != Some(located.line - 1);
-        documented = Some(located.line);
+        let (text, is_first) = match located.token {
+            Token::Doc(text) => (text, documented.replace(located.line) != Some(located.line - 1)),
+            Token::Text(text) => (text, text.ends_with('.')),
+            Token::Comment(_) | Token::Word(_) | Token::Symbol(_) => continue,
+        };
         let opens = |term: &&Term| text.strip_prefix(&term.text).is_some_and(ends_word);
         let opening = terms.iter().filter(|term| term.kind == Kind::Opening).find(opens);
         if let Some(opening) = opening.filter(|_| is_first) {
@@ -305,11 +307,19 @@ mod tests {
             "//! What it does.\n\n/// Of each call.\n/// What follows.\nstruct A;\n/// So that it ends.\nfn f() {}",
         );
         let expected = [
-            "1: a doc comment opens with \"What\": What it does.",
-            "3: a doc comment opens with \"Of\": Of each call.",
-            "6: a doc comment opens with \"So that\": So that it ends.",
+            "1: a doc comment or a description opens with \"What\": What it does.",
+            "3: a doc comment or a description opens with \"Of\": Of each call.",
+            "6: a doc comment or a description opens with \"So that\": So that it ends.",
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn descriptions_that_open_with_a_noun_clause_are_reported() {
+        assert_eq!(
+            found("let a = \"What it does.\"; let b = \"What is it?\"; let c = \"What\"; let d = \"It. What.\";"),
+            ["1: a doc comment or a description opens with \"What\": What it does."]
+        );
     }
 
     #[test]

@@ -99,7 +99,7 @@ fn postgres_tool(name: &str) -> Result<PathBuf> {
 
 fn program(folders: &[PathBuf], name: &str) -> Result<PathBuf> {
     let found = folders.iter().map(|folder| folder.join(name)).find(|path| path.is_file());
-    found.with_context(|| format!("`{name}` is not installed\n  hint: run `cargo xtask setup`"))
+    found.with_context(|| format!("`{name}` is not installed\n  hint: Run `cargo xtask setup`."))
 }
 
 pub(super) struct Redis {

@@ -101,22 +101,21 @@ impl CantBuild {
     pub fn hint(&self) -> String {
         match self {
             CantBuild::Engine { .. } => {
-                "queries inline models, so nothing is missing; models are built in duckdb, postgres and spark"
-                    .to_owned()
+                "Use duckdb, postgres or spark to build models. Queries inline models here.".to_owned()
             }
             CantBuild::CatalogOfSession { .. } => {
-                "connect to a server whose sessions share a catalog, such as Apache Spark; queries inline models \
-                 meanwhile"
+                "Connect to a server whose sessions share a catalog, such as Apache Spark. Until then, queries inline \
+                 models."
                     .to_owned()
             }
             CantBuild::ReadOnly => {
-                "build where it can be written: for a DuckDB file end the server and call `terrane run`; queries \
-                 inline models meanwhile"
+                "Build with a connection that can write: for a DuckDB file, stop the server and run `terrane run`. Until \
+                 then, queries inline models."
                     .to_owned()
             }
-            CantBuild::NameOfDatabase { .. } => "name another schema in `models.schema`".to_owned(),
+            CantBuild::NameOfDatabase { .. } => "Name another schema in `models.schema`.".to_owned(),
             CantBuild::NotAllowed { schema } => {
-                format!("grant `CREATE ON SCHEMA {schema}`, or name another schema in `models.schema`")
+                format!("Grant `CREATE ON SCHEMA {schema}`, or name another schema in `models.schema`.")
             }
         }
     }
@@ -150,10 +149,13 @@ impl BuildError {
     /// Returns a hint for the operator; `None` for the warehouse's own messages.
     pub fn hint(&self) -> Option<String> {
         match self {
-            BuildError::Foreign { .. } | BuildError::OtherProject { .. } => {
-                Some("name another schema, `config(schema='…')` or `models.schema`, or drop what is there".to_owned())
+            BuildError::Foreign { .. } | BuildError::OtherProject { .. } => Some(
+                "Name another schema with `config(schema='…')` or `models.schema`, or drop the existing relation."
+                    .to_owned(),
+            ),
+            BuildError::Needed { relation, by } => {
+                Some(format!("Drop `{by}`, or change it so that it does not read `{relation}`."))
             }
-            BuildError::Needed { .. } => Some("drop it, or let it read something else".to_owned()),
             BuildError::Cant(why) => Some(why.hint()),
             BuildError::Warehouse(_) => None,
         }

@@ -250,7 +250,7 @@ pub async fn refused_models(snapshot: &Snapshot, warehouse: &dyn Warehouse) -> R
         names.insert(name);
         let diagnostic = Diagnostic::error(UNREADABLE_MODEL, format!("the warehouse rejects model `{name}`"))
             .detail(without_excerpt(&refusal.message))
-            .hint(hint_to(refusal.cause, "check the tables and columns that it names, and that the warehouse has them"))
+            .hint(hint_to(refusal.cause, "Check that the tables and columns that it names exist in the warehouse."))
             .at(place_of_warehouse_error(model, &refusal.message));
         refused.diagnostics.push(diagnostic);
     }

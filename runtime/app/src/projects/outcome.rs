@@ -183,6 +183,6 @@ pub fn closed_cubes(definitions: &Definitions) -> Option<Diagnostic> {
     files.dedup();
     let files: Vec<String> = files.into_iter().take(5).map(|file| format!("`{file}`")).collect();
     let message = format!("every cube is closed while {} cannot be read: it may hold policies", files.join(", "));
-    let hint = "correct or remove the file, and load the project again";
+    let hint = "Correct or remove the file, and load the project again.";
     Some(Diagnostic::warning(Code::ClosedCubes, message).hint(hint).at(span.clone()))
 }

@@ -308,7 +308,7 @@ fn check_columns(snapshot: &Snapshot, new: &NewCube) -> Result<(), RegisterError
         let (written, folded) = (&column.text, column.text.to_lowercase());
         if of != cube.id || !columns.contains(&folded) {
             let hint = match likely(&folded, columns.iter().map(String::as_str)) {
-                Some(meant) => format!("did you mean `{meant}`?"),
+                Some(meant) => format!("Did you mean `{meant}`?"),
                 None => "Name columns of `sql_table`.".to_owned(),
             };
             let message = format!("the table of `{name}` has no column `{written}`");

@@ -103,8 +103,8 @@ fn variables_in_values_are_replaced() {
 #[test]
 fn problems_have_a_place_and_the_nearest_name() {
     for (file, start, words) in [
-        ("name: a\nserver: {prot: 1}\n", "service_project.yml:2:10: error[unknown-key]", "did you mean `port`"),
-        ("warehuose: {}\n", "service_project.yml:1:1: error[unknown-key]", "did you mean `warehouse`"),
+        ("name: a\nserver: {prot: 1}\n", "service_project.yml:2:10: error[unknown-key]", "Did you mean `port`"),
+        ("warehuose: {}\n", "service_project.yml:1:1: error[unknown-key]", "Did you mean `warehouse`"),
         ("server: {port: 70000}\n", "service_project.yml:1:16: error[wrong-value]", "from 0 to 65535"),
         ("server: [1]\n", "service_project.yml:1:9: error[wrong-type]", "must be a mapping"),
         ("server: {port: [1]}\n", "service_project.yml:1:16: error[wrong-type]", "one value"),
@@ -120,7 +120,7 @@ fn problems_have_a_place_and_the_nearest_name() {
         ("warehouse: {connect_timeout_seconds: 0}\n", "service_project.yml:1:38: error[wrong-value]", "1 to 600"),
         ("warehouse: {init: SELECT 1}\n", "service_project.yml:1:19: error[wrong-type]", "must be a list"),
         ("security: {anonymous: {scopes: [raed]}}\n", "service_project.yml:1:23: error[wrong-value]", "`raed`"),
-        ("security: {jwt: {secrets: x}}\n", "service_project.yml:1:18: error[unknown-key]", "did you mean `secret`"),
+        ("security: {jwt: {secrets: x}}\n", "service_project.yml:1:18: error[unknown-key]", "Did you mean `secret`"),
         ("log: {format: xml}\n", "service_project.yml:1:15: error[wrong-value]", "json, console, pretty"),
         ("a: [\n", "service_project.yml:1:4: error[yaml-syntax]", "unclosed"),
         ("[]\n", "service_project.yml:1:1: error[wrong-type]", "mapping"),

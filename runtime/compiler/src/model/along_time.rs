@@ -40,7 +40,7 @@ fn reaches_time(model: &Model, cube: &Cube) -> bool {
 fn warning(cube: &Cube, measure: &Measure) -> Diagnostic {
     let key = key_of(measure).unwrap_or_default();
     let message = format!("measure `{}.{}` has {key}, and its cube has no time dimension", cube.name, measure.name);
-    let hint = "add a dimension of `type: time`, since queries of the measure need one with a granularity";
+    let hint = "Add a dimension of `type: time`. Queries of the measure need one with a granularity.";
     let warning = Diagnostic::warning(Code::MisplacedField, message).hint(hint);
     match &measure.span {
         Some(span) => warning.at(span.clone()),

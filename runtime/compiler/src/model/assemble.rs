@@ -149,7 +149,7 @@ impl<'d> Skeleton<'d> {
                         Code::AliasOfAlias,
                         format!("join `{}` names `{}`, which is the name of another join", join.name.value, cube.value),
                     )
-                    .hint(format!("write `cube: {}`", self.model.cube(original).name))
+                    .hint(format!("Write `cube: {}`.", self.model.cube(original).name))
                     .at(cube.span()),
                 );
                 self.unread.insert(Arc::clone(&join.name.value));
@@ -175,7 +175,7 @@ impl<'d> Skeleton<'d> {
                     diagnostics.push(
                         Diagnostic::error(Code::AliasConflict, message)
                             .hint(format!(
-                                "choose another name for this join: a name has one target in the whole project{first}"
+                                "Choose another name for this join. A name has one target in the whole project{first}."
                             ))
                             .at(join.name.span()),
                     );
@@ -225,7 +225,7 @@ impl<'d> Skeleton<'d> {
         let known = self.model.cubes.iter().map(|cube| &*cube.name);
         let hint = suggest(&join.name.value, "cubes", known);
         let hint =
-            if join.cube.is_none() { format!("{hint}; to join a cube under another name add `cube:`") } else { hint };
+            if join.cube.is_none() { format!("{hint} To join a cube under another name, add `cube:`.") } else { hint };
         Diagnostic::error(Code::UnknownCube, format!("the join refers to unknown cube `{}`", join.name.value))
             .hint(hint)
             .at(join.name.span())

@@ -98,7 +98,7 @@ fn build_with(definitions: &Definitions, without_relation: WithoutRelation) -> (
     if are_none_written && definitions.unread_files.is_empty() && !diagnostics.iter().any(Diagnostic::is_error) {
         diagnostics.push(
             Diagnostic::warning(Code::NoCubes, "the project has no cubes")
-                .hint("add cubes/<name>.yml with a list `cubes:`")
+                .hint("Add a file cubes/<name>.yml with a list `cubes:`.")
                 .at(Span { file: "service_project.yml".into(), line: 1, column: 1, length: 1 }),
         );
     }
@@ -263,11 +263,11 @@ impl CubeReader {
             self.broken.insert(item);
             if is_own {
                 let (example, hint) = match measure.kind {
-                    MeasureKind::Number(_) => ("\"{revenue} / {count}\"".to_owned(), "say what to compute"),
-                    _ => (some_column(scope), "say what to aggregate"),
+                    MeasureKind::Number(_) => ("\"{revenue} / {count}\"".to_owned(), "Write the expression to compute"),
+                    _ => (some_column(scope), "Write the expression to aggregate"),
                 };
                 let message = format!("measure `{}` has no `sql`", definition.name.value);
-                let hint = format!("{hint}: `sql: {example}`");
+                let hint = format!("{hint}, as in `sql: {example}`.");
                 self.add(std::iter::once(
                     Diagnostic::error(Code::MissingField, message).hint(hint).at(definition.name.span()),
                 ));
@@ -324,7 +324,7 @@ impl CubeReader {
         };
         let name = &definition.name.value;
         let message = format!("measure `{name}` adds up `{}`, which is a time dimension", dimension.name);
-        let hint = "name a number, or use one of the types min, max, count, count_distinct";
+        let hint = "Name a number, or use the type `min`, `max`, `count` or `count_distinct`.";
         let problem = Problem::new(Code::MisplacedMember, message, hint).whole();
         self.add(std::iter::once(problem.in_text(sql)));
     }
@@ -344,8 +344,9 @@ impl CubeReader {
         let target = model.cube(join.target);
         for missing in [cube, target].into_iter().filter(|side| !sides.contains(&side.id)) {
             let message =
-                format!("the join of `{}` to `{}` doesn't mention `{}`", cube.name, target.name, missing.name);
-            let hint = format!("compare a column of each: {{{}}}.key = {{{}}}.key", cube.name, target.name);
+                format!("the join of `{}` to `{}` does not refer to `{}`", cube.name, target.name, missing.name);
+            let hint =
+                format!("Compare a column of each cube, as in `{{{}}}.key = {{{}}}.key`.", cube.name, target.name);
             let problem = Problem::new(Code::OneSidedJoin, message, hint).whole();
             let diagnostic = problem.in_text(sql);
             let diagnostic = Diagnostic { severity: Severity::Warning, ..diagnostic };
@@ -361,10 +362,10 @@ impl CubeReader {
         let (Some(join), false, false) = (join, has_key, cube.measures.is_empty()) else { return };
         let target = &join.item.name;
         let message = format!(
-            "`{}` has many `{}` and no primary key, so its measures can't be grouped by what is there",
+            "cube `{}` joins many rows of `{1}` and has no primary key, so its measures cannot be grouped by members of `{1}`",
             cube.name, target.value
         );
-        let hint = format!("mark the dimension that identifies rows of `{}`: `primary_key: true`", cube.name);
+        let hint = format!("Write `primary_key: true` on the dimension that identifies the rows of `{}`.", cube.name);
         self.add(std::iter::once(Diagnostic::warning(Code::MissingPrimaryKey, message).hint(hint).at(target.span())));
     }
 
@@ -376,7 +377,7 @@ impl CubeReader {
                 cube.name, first.name.value, second.name.value
             );
             let diagnostic = Diagnostic::error(Code::DuplicatePrimaryTime, message)
-                .hint("keep `primary_time: true` on one")
+                .hint("Keep `primary_time: true` on one of them.")
                 .at(span);
             self.findings.push(Finding { diagnostic, is_shared: false });
         }
@@ -389,7 +390,7 @@ impl CubeReader {
                 if is_own && !is_known {
                     let known = cube.members.keys().map(|name| &**name);
                     let message =
-                        format!("`{}` can't be drilled into: cube `{}` has no such member", member.value, cube.name);
+                        format!("unknown drill member `{}`: cube `{}` has no such member", member.value, cube.name);
                     let diagnostic = Diagnostic::error(Code::UnknownDrillMember, message)
                         .hint(suggest(name, "members", known))
                         .at(member.span());

@@ -249,10 +249,12 @@ fn diagnostic(model: &Model, source_text: &SourceText<'_, '_>, items: &[Item]) -
         })
         .collect();
     let hint = match (first, items.len()) {
-        (Item::Dimension(id), 1) => format!("for the column of that name write {{CUBE}}.{}", model.dimension(id).name),
-        (Item::Dimension(_), _) => "let one of them name columns only".to_owned(),
-        (Item::Metric(_), _) => "let one of them name measures only, as cube.measure".to_owned(),
-        _ => "let one of them aggregate columns instead, as in SUM(amount)".to_owned(),
+        (Item::Dimension(id), 1) => {
+            format!("Write `{{CUBE}}.{}` for the column of that name.", model.dimension(id).name)
+        }
+        (Item::Dimension(_), _) => "Let one of them refer to columns only.".to_owned(),
+        (Item::Metric(_), _) => "Let one of them refer to measures only, as in `cube.measure`.".to_owned(),
+        _ => "Let one of them aggregate columns instead, as in `SUM(amount)`.".to_owned(),
     };
     let message = format!("these refer to one another in a cycle: {}", cycle_path(&path));
     let diagnostic = Diagnostic::error(Code::ReferenceCycle, message).hint(hint);

@@ -68,7 +68,7 @@ impl Tests<'_> {
         if matches!(self.dimension.ty, DimensionType::Time | DimensionType::Geo) {
             let message =
                 format!("`accepted_values` of dimension `{name}`, which is neither a string, a number nor a boolean");
-            let hint = "remove it, or test a dimension of another type";
+            let hint = "Remove it, or test a dimension of another type.";
             let place = values.first().map(|value| value.origin.span());
             problems.extend(place.map(|place| Diagnostic::error(Code::MisplacedField, message).hint(hint).at(place)));
             return None;
@@ -83,7 +83,7 @@ impl Tests<'_> {
         let name = &self.dimension.name;
         if value.value == Value::Null {
             let message = format!("null among the accepted values of dimension `{name}`");
-            let hint = "remove it: rows without a value pass, unless the dimension has the test `not_null`";
+            let hint = "Remove it. Rows without a value pass, unless the dimension has the test `not_null`.";
             return Some(Diagnostic::error(Code::ValueMismatch, message).hint(hint).at(value.origin.span()));
         }
         let member = format!("{}.{name}", self.cube.name).parse().ok()?;
@@ -97,7 +97,7 @@ impl Tests<'_> {
             None => (
                 Code::WrongValue,
                 format!("`{}` in `relationships` is not a cube and its dimension", target.value),
-                "write both, as in `relationships: customers.id`".to_owned(),
+                "Write a cube and its dimension, as in `relationships: customers.id`.".to_owned(),
             ),
             Some((cube, _)) if self.unread.contains(cube) => return None,
             Some((cube, name)) => match self.model.cube_named(cube) {

@@ -44,13 +44,17 @@ pub(super) fn check(model: &Model, references: &References<'_>, broken: &mut Ite
         measure_items(model, &mut open, broken, &mut sizes);
         let Some(size) = sizes.of(item).filter(|_| !broken.contains(&item)) else { continue };
         let (code, message, hint) = if size.depth > MAX_DEPTH {
-            (Code::ReferenceDepth, format!("refers to members over more than {MAX_DEPTH} steps"), "name columns sooner")
+            (
+                Code::ReferenceDepth,
+                format!("refers to members over more than {MAX_DEPTH} steps"),
+                "Refer to columns within fewer steps.",
+            )
         } else if size.parts > MAX_PARTS {
             let message = format!("expands to more than {MAX_PARTS} pieces of SQL");
-            (Code::ReferenceSize, message, "move a part of it into the cube's `sql` or a model")
+            (Code::ReferenceSize, message, "Move a part of it into the cube's `sql` or a model.")
         } else if let Some(dimension) = foreign_side(model, item, &sizes) {
             let message = format!("compares `{dimension}`, which reads a cube that is not joined yet");
-            (Code::JoinNeedsJoin, message, "compare columns of the two cubes alone")
+            (Code::JoinNeedsJoin, message, "Compare only columns of the two cubes.")
         } else {
             continue;
         };
@@ -139,7 +143,7 @@ pub(super) fn check_constants(
             if cube.alias_of.is_none() {
                 let message =
                     format!("number measure `{}` refers to no measure and contains no aggregate", measure.name);
-                let hint = "name a measure in braces, as in {revenue}, or aggregate, as in SUM(amount)";
+                let hint = "Name a measure in braces, as in `{revenue}`, or aggregate a column, as in `SUM(amount)`.";
                 let diagnostic = Diagnostic::error(Code::ConstantMeasure, message).hint(hint);
                 diagnostics.push(match source_text.whole(item).or_else(|| measure.span.clone()) {
                     Some(span) => diagnostic.at(span),

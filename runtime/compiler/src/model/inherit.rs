@@ -99,7 +99,7 @@ fn ancestors<'d>(
                     Code::ExtendsCycle,
                     format!("cubes extend one another in a cycle: {}", cycle_path(&path)),
                 )
-                .hint("remove one of these `extends`")
+                .hint("Remove one of these `extends`.")
                 .along(path.clone())
                 .at(extends.span())
             }));
@@ -111,7 +111,7 @@ fn ancestors<'d>(
                     Code::ExtendsLimit,
                     format!("cube `{}` extends more than {MAX_ANCESTORS} cubes in a row", cube.name.value),
                 )
-                .hint("extend a cube nearer to the first")
+                .hint("Extend a cube that is closer to the first one.")
                 .at(extends.span()),
             ));
         }
@@ -199,10 +199,10 @@ fn check_own_names(cube: &CubeDefinition, diagnostics: &mut Vec<Diagnostic>) {
     let dimensions = cube.dimensions.iter().map(|dimension| ("dimension", &dimension.name));
     let segments = cube.segments.iter().map(|segment| ("segment", &segment.name));
     let members = dimensions.chain(measures).chain(segments);
-    let hint = "rename one: measures, dimensions and segments of a cube share their names";
+    let hint = "Rename one of them. Measures, dimensions and segments of a cube need different names.";
     once_each(cube, members, hint, diagnostics);
     let joins = cube.joins.iter().map(|join| ("join", &join.name));
-    once_each(cube, joins, "give one another name, and say `cube:` for what it joins", diagnostics);
+    once_each(cube, joins, "Give one of them another name, and name the joined cube with `cube:`.", diagnostics);
 }
 
 fn once_each<'d>(
@@ -215,7 +215,7 @@ fn once_each<'d>(
     for (kind, name) in names {
         if let Some((first, line)) = seen.get(&*name.value) {
             let message = format!(
-                "cube `{}` has a {kind} `{}` and, in line {line}, a {first} of that name",
+                "cube `{}` has a {kind} and, in line {line}, a {first} with the name `{}`",
                 cube.name.value, name.value
             );
             diagnostics.push(Diagnostic::error(Code::DuplicateName, message).hint(hint).at(name.span()));

@@ -26,12 +26,16 @@ pub(super) fn of_mask(constant: &LocatedValue, cube: &Cube, dimension: &Dimensio
 pub(super) fn hint(value: &Value, dimension: &Dimension) -> String {
     let name = &dimension.name;
     match (dimension.ty, value) {
-        (DimensionType::String | DimensionType::Geo, _) => "write it in quotes, as a string".to_owned(),
-        (DimensionType::Number, _) => format!("write a number, or change the `type` of `{name}`"),
-        (DimensionType::Boolean, _) => format!("write true or false, or change the `type` of `{name}`"),
+        (DimensionType::String | DimensionType::Geo, _) => "Write it in quotes, as a string.".to_owned(),
+        (DimensionType::Number, _) => format!("Write a number, or change the `type` of `{name}`."),
+        (DimensionType::Boolean, _) => format!("Write true or false, or change the `type` of `{name}`."),
         (DimensionType::Time, Value::Text(_)) => {
-            format!("write a date or a period, like \"2024-01-31\" or \"2024-Q1\", or change the `type` of `{name}`")
+            format!(
+                "Write a date or a period, such as `\"2024-01-31\"` or `\"2024-Q1\"`, or change the `type` of `{name}`."
+            )
         }
-        (DimensionType::Time, _) => "write a date or a period in quotes, like \"2024-01-31\" or \"2024\"".to_owned(),
+        (DimensionType::Time, _) => {
+            "Write a date or a period in quotes, such as `\"2024-01-31\"` or `\"2024\"`.".to_owned()
+        }
     }
 }

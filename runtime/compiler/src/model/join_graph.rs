@@ -181,7 +181,7 @@ pub(super) fn warn_of_ties(model: &Model, diagnostics: &mut Vec<Diagnostic>) {
     for cube in model.cubes.iter().filter(|cube| cube.alias_of.is_none() && cube.joins.len() > 1) {
         for tie in model.ties(cube.id) {
             let message = tie.text(model);
-            let hint = "the first is taken, for its place in `joins:`; join one of the two under another name (`cube:`) to have both";
+            let hint = "Queries use the first path, whose join comes first in `joins:`. To use both, join one of the cubes under another name with `cube:`.";
             let diagnostic = Diagnostic::warning(Code::JoinPathTie, message).hint(hint);
             diagnostics.push(match &cube.span {
                 Some(span) => diagnostic.at(span.clone()),

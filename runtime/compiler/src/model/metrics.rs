@@ -23,7 +23,7 @@ use crate::query::{Operator, QueryError};
 use crate::resolve::refusal;
 use crate::snippet::grammar::Problem;
 use crate::snippet::likely_word;
-use crate::text::nearest::suggest;
+use crate::text::nearest::{in_backticks, suggest};
 use crate::types::Value;
 
 /// Adds the metrics to the model.
@@ -101,7 +101,7 @@ fn body(
                 let problem = Problem::new(
                     Code::NotSimple,
                     format!("metric `{name}` is simple, but its expression is a calculation"),
-                    "write `type: derived`, or name one measure: orders.revenue",
+                    "Write `type: derived`, or name one measure, as in `orders.revenue`.",
                 );
                 diagnostics.push(problem.whole().in_text(sql));
                 return None;
@@ -110,7 +110,7 @@ fn body(
                 let problem = Problem::new(
                     Code::ConstantMetric,
                     format!("metric `{}` refers to no measure", definition.name.value),
-                    "name a measure, as in orders.revenue, or a metric",
+                    "Name a measure, as in `orders.revenue`, or a metric.",
                 );
                 diagnostics.push(problem.whole().in_text(sql));
                 return None;
@@ -150,8 +150,8 @@ fn check_filter(filter: &MetricFilterDefinition, scope: NameScope<'_>, diagnosti
     if !known.contains(&&*filter.operator.value) {
         let sign = SIGNS.iter().find(|(sign, _)| *sign == filter.operator.value.to_lowercase()).map(|(_, word)| *word);
         let hint = match sign.or_else(|| likely_word(&filter.operator.value, known.iter().copied())) {
-            Some(best) => format!("did you mean `{best}`? operators: {}", known.join(", ")),
-            None => format!("operators: {}", known.join(", ")),
+            Some(best) => format!("Did you mean `{best}`? Available operators: {}.", in_backticks(known)),
+            None => format!("Write one of {}.", in_backticks(known)),
         };
         let message = format!("unknown operator `{}`", filter.operator.value);
         diagnostics.push(Diagnostic::error(Code::UnknownOperator, message).hint(hint).at(filter.operator.span()));
@@ -180,12 +180,12 @@ fn check_filter(filter: &MetricFilterDefinition, scope: NameScope<'_>, diagnosti
                 Some((_, Some(Member::Segment(_)))) => Some((
                     Code::MisplacedMember,
                     format!("`{member}` is a segment; filters of metrics compare dimensions"),
-                    "filter by the dimension that the segment is about".to_owned(),
+                    "Filter by the dimension that the segment tests.".to_owned(),
                 )),
                 Some((_, Some(Member::Measure(_)))) => Some((
                     Code::MisplacedMember,
                     format!("`{member}` is a measure; filters of metrics select rows"),
-                    "filter by a dimension".to_owned(),
+                    "Filter by a dimension.".to_owned(),
                 )),
                 Some((_, None)) if scope.unread.contains(name) => None,
                 Some((of, None)) => {
@@ -221,7 +221,7 @@ pub(super) fn report_unreachable_filters(model: &Model, definitions: &Definition
             let of = of.join(", ");
             let message =
                 format!("metric `{}` is filtered by `{}`, which no join reaches from {of}", metric.name, cube.name);
-            let hint = format!("filter by a dimension of {of} or of a cube that it joins, or add the join");
+            let hint = format!("Filter by a dimension of {of} or of a cube that it joins, or add the join.");
             diagnostics.push(Diagnostic::error(Code::NoJoinPath, message).hint(hint).at(filter.member.span()));
         }
     }
@@ -256,11 +256,11 @@ fn refused(filter: &MetricFilterDefinition, dimension: &Dimension) -> Option<Dia
     let (error, at) = refusal(dimension, &member, operator, &values)?;
     let declared = at.and_then(|at| declared.get(at));
     let (code, hint) = match (&error, declared) {
-        (QueryError::OperatorNotAllowed { ty, valid_operators, .. }, _) => {
-            (Code::OperatorMismatch, format!("operators of a {ty}: {}", valid_operators.join(", ")))
+        (QueryError::OperatorNotAllowed { valid_operators, .. }, _) => {
+            (Code::OperatorMismatch, format!("Write one of {}.", in_backticks(valid_operators.iter().copied())))
         }
-        (QueryError::ValueCount { expected: "no value", .. }, _) => (Code::ValueCount, "remove `value`".to_owned()),
-        (QueryError::ValueCount { expected, .. }, _) => (Code::ValueCount, format!("write {expected} as `value`")),
+        (QueryError::ValueCount { expected: "no value", .. }, _) => (Code::ValueCount, "Remove `value`.".to_owned()),
+        (QueryError::ValueCount { expected, .. }, _) => (Code::ValueCount, format!("Write {expected} as `value`.")),
         (_, Some(declared)) => (Code::ValueMismatch, invalid_value::hint(&declared.value, dimension)),
         (_, None) => return None,
     };
@@ -271,6 +271,6 @@ fn refused(filter: &MetricFilterDefinition, dimension: &Dimension) -> Option<Dia
 /// Returns the dimensions with this name, qualified by their cubes, for a hint.
 fn owners(name: &str, model: &Model) -> String {
     let cubes = model.cubes.iter().filter(|cube| matches!(cube.member(name), Some(Member::Dimension(_))));
-    let owners: Vec<String> = cubes.map(|cube| format!("{}.{name}", cube.name)).collect();
-    if owners.is_empty() { "write cube.member".to_owned() } else { format!("write {}", owners.join(" or ")) }
+    let owners: Vec<String> = cubes.map(|cube| format!("`{}.{name}`", cube.name)).collect();
+    if owners.is_empty() { "Write `cube.member`.".to_owned() } else { format!("Write {}.", owners.join(" or ")) }
 }

@@ -133,8 +133,8 @@ pub(super) fn warn_of_open_facts(model: &Model, diagnostics: &mut Vec<Diagnostic
                 cube.name, policy.name
             );
             let hint = format!(
-                "rows of `{cube}` that belong to hidden rows of `{target}` still count; \
-                 to hide them too, add a policy for `{cube}` whose `row_filter` refers to {{{target}}}",
+                "To hide rows of `{cube}` that belong to hidden rows of `{target}` too, add a policy for `{cube}` whose `row_filter` \
+                 refers to `{{{target}}}`.",
                 cube = cube.name
             );
             let diagnostic = Diagnostic::warning(Code::OpenFact, message).hint(hint);
@@ -254,7 +254,7 @@ impl PolicyReader<'_> {
                 Some(Cube { alias_of: Some(original), .. }) => {
                     let message = format!("policy `{policy}` names `{}`, which is the name of a join", name.value);
                     let original = &self.model.cube(*original).name;
-                    let hint = format!("name the cube `{original}`; its aliases obey the same policies");
+                    let hint = format!("Name the cube `{original}`. Its policies apply to its aliases too.");
                     diagnostics.push(Diagnostic::error(Code::AliasPolicy, message).hint(hint).at(name.span()));
                 }
                 Some(cube) => cubes.push(cube),
@@ -300,7 +300,7 @@ impl PolicyReader<'_> {
                 let kind =
                     if matches!(cube.member(&member.value), Some(Member::Measure(_))) { "measure" } else { "segment" };
                 let message = format!("`{}.{}` is a {kind}; only dimensions can be masked", cube.name, member.value);
-                let hint = "mask the dimension over its column, or deny the member";
+                let hint = "Mask the dimension that reads its column, or deny the member.";
                 diagnostics.push(Diagnostic::error(Code::MisplacedMember, message).hint(hint).at(member.span()));
             }
         }

@@ -328,7 +328,8 @@ impl PreAggregationReader<'_> {
         match read(sql, scope, self.dialect) {
             Ok(snippet) if self.to_many(self.cube.id, &snippet).is_none() && !self.has_query(&snippet) => Some(snippet),
             Ok(_) => {
-                let message = format!("pre-aggregation `{}` can only read rows of one row of its cube", self.name);
+                let message =
+                    format!("pre-aggregation `{}` reads a query, or several rows for one row of its cube", self.name);
                 let hint = "Name columns of the cube, or dimensions that it reaches by to-one joins.";
                 found.push(Diagnostic::error(Code::ToManyReference, message).hint(hint).at(sql.span()));
                 None

@@ -44,16 +44,16 @@ pub(super) fn read(sql: &SqlText, scope: NameScope<'_>, dialect: &dyn Dialect) -
     }
     if text.len() > MAX_SNIPPET_BYTES {
         let message = format!("the expression has {} bytes", text.len());
-        return Err(vec![Problem::new(Code::SqlTooLong, message, "move it into the cube's `sql` or a model")]);
+        return Err(vec![Problem::new(Code::SqlTooLong, message, "Move it into the cube's `sql` or a model.")]);
     }
     if let Some(at) = text.find(|c| ('\u{E000}'..='\u{F8FF}').contains(&c)) {
-        let problem = Problem::new(Code::SqlSyntax, "this character has no meaning in SQL", "remove it");
+        let problem = Problem::new(Code::SqlSyntax, "this character has no meaning in SQL", "Remove it.");
         return Err(vec![problem.at(at, 1)]);
     }
     if let Some(at) = text.find("${") {
         let rest: String = text[at + 1..].chars().take_while(|c| *c != '}').collect();
         let problem =
-            Problem::new(Code::SqlSyntax, "`$` before a brace has no meaning here", format!("write {rest}}}"));
+            Problem::new(Code::SqlSyntax, "`$` before a brace has no meaning here", format!("Write `{rest}}}`."));
         return Err(vec![problem.at(at, 1)]);
     }
     let tokens = tokenize(text, dialect).map_err(|problem| vec![problem])?;
@@ -86,9 +86,9 @@ pub(super) fn read(sql: &SqlText, scope: NameScope<'_>, dialect: &dyn Dialect) -
             Code::SqlSyntax,
             format!("unexpected `{found}` after the end of the expression"),
             if found == "," {
-                "write one expression: a second one is another member".to_owned()
+                "Write one expression, and define another member for the second one.".to_owned()
             } else {
-                format!("write one expression: put an operator before `{found}`, such as AND or OR, or remove it")
+                format!("Write an operator such as AND or OR before `{found}`, or remove `{found}`.")
             },
         );
         return Err(vec![problem.at(offset_of(text, rest.span.start), found.chars().count())]);
@@ -145,11 +145,11 @@ fn one_name(text: &str, scope: NameScope<'_>) -> Option<Result<Snippet, Option<P
 fn check_tokens(tokens: &[TokenWithSpan], text: &str) -> Result<(), Problem> {
     let mut words = tokens.iter().filter(|token| !is_space(token));
     let Some(first) = words.next() else {
-        return Err(Problem::new(Code::SqlEmpty, "the expression is empty", "write a column or an expression"));
+        return Err(Problem::new(Code::SqlEmpty, "the expression is empty", "Write a column or an expression."));
     };
     if words.count() > MAX_TOKENS {
         let message = "the expression is too long";
-        return Err(Problem::new(Code::SqlTooLong, message, "move it into the cube's `sql` or a model"));
+        return Err(Problem::new(Code::SqlTooLong, message, "Move it into the cube's `sql` or a model."));
     }
     // A word in quotes is a column's name, even if it is a keyword.
     if let Token::Word(word) = &first.token
@@ -164,12 +164,13 @@ fn check_tokens(tokens: &[TokenWithSpan], text: &str) -> Result<(), Problem> {
             let hint = match word.as_str() {
                 "WHERE" => {
                     let rest = text.trim_start()[word.len()..].trim();
-                    format!("write the condition alone: {rest}")
+                    format!("Write only the condition: `{rest}`.")
                 }
                 "SELECT" | "WITH" => {
-                    "write a query in the cube's `sql`; a query for one value needs parentheses: (SELECT …)".to_owned()
+                    "Write the query in the cube's `sql`, or, if it returns one value, in parentheses: `(SELECT …)`."
+                        .to_owned()
                 }
-                _ => "write an expression over columns; a project contains no statements".to_owned(),
+                _ => "Write an expression over columns. A project contains no statements.".to_owned(),
             };
             let at = offset_of(text, first.span.start);
             return Err(Problem::new(Code::SqlNotAnExpression, message, hint).at(at, word.len()));
@@ -181,7 +182,7 @@ fn check_tokens(tokens: &[TokenWithSpan], text: &str) -> Result<(), Problem> {
     match tokens.iter().find(|token| token.token == Token::SemiColon) {
         Some(token) => {
             let problem =
-                Problem::new(Code::SqlStatements, "a `;` ends a statement", "write one expression, without `;`");
+                Problem::new(Code::SqlStatements, "a `;` ends a statement", "Write one expression, without `;`.");
             Err(problem.at(offset_of(text, token.span.start), 1))
         }
         None => Ok(()),
@@ -264,7 +265,7 @@ fn resolve_braces(
             [Token::Word(name)] => inner.name(&name.value, has_column),
             [Token::Word(cube), Token::Period, Token::Word(member)] => inner.member_of(&cube.value, &member.value),
             _ => {
-                let hint = "{cube}.column, {member}, {cube.member} or {CUBE}.column can be used here";
+                let hint = "Write `{cube}.column`, `{member}`, `{cube.member}` or `{CUBE}.column`.";
                 Err(Some(Problem::new(Code::UnknownReference, "expected a name in the braces", hint)))
             }
         };
@@ -295,7 +296,7 @@ fn closing(tokens: &[TokenWithSpan]) -> Option<usize> {
 
 fn unclosed_hint(rest: &str) -> String {
     let name: String = rest[1..].chars().take_while(|c| c.is_alphanumeric() || matches!(c, '_' | '.')).collect();
-    format!("close it: {{{}}}", if name.is_empty() { "name" } else { &name })
+    format!("Close it: `{{{}}}`.", if name.is_empty() { "name" } else { &name })
 }
 
 /// Returns the last word or operator.
@@ -316,8 +317,8 @@ fn quoted_value(token: &TokenWithSpan, text: &str) -> Option<Problem> {
     }
     let message = format!("`{{{{{value}}}}}` is in quotes, where it is a string and not the caller's value");
     let hint = match before.chars().count() {
-        0 | 1 => "write it without quotes: the value is bound, and read as the type that it is compared with",
-        _ => "write it outside of the quotes, and put it together there: 'EU-' || {{ user.attributes.code }}",
+        0 | 1 => "Write it without quotes. The value is bound with the type that it is compared with.",
+        _ => "Concatenate it with the string, as in `'EU-' || {{ user.attributes.code }}`.",
     };
     let at = offset_of(text, token.span.start);
     Some(Problem::new(Code::UserValueInQuotes, message, hint).at(at, source.chars().count()))
@@ -330,8 +331,8 @@ fn user_value(
     before: &[TokenWithSpan],
     text: &str,
 ) -> Result<(SqlPart, String, usize), Problem> {
-    const HINT: &str = "{{ user.user_id }}, {{ user.email }}, {{ user.roles }}, {{ user.groups }}, {{ user.auth_method }} or \
-                        {{ user.attributes.<name> }} can be used here";
+    const HINT: &str = "Write `{{ user.user_id }}`, `{{ user.email }}`, `{{ user.roles }}`, `{{ user.groups }}`, \
+                        `{{ user.auth_method }}` or `{{ user.attributes.<name> }}`.";
     let unclosed = || {
         let name: String = text
             .get(offset_of(text, tokens[0].span.start) + 2..)
@@ -340,7 +341,7 @@ fn user_value(
             .chars()
             .take_while(|c| c.is_alphanumeric() || matches!(c, '_' | '.'))
             .collect();
-        Problem::new(Code::UnclosedBrace, "unclosed braces", format!("close them: {{{{ {name} }}}}"))
+        Problem::new(Code::UnclosedBrace, "unclosed braces", format!("Close them: `{{{{ {name} }}}}`."))
             .at(offset_of(text, tokens[0].span.start), 2)
     };
     let close = tokens.iter().position(|token| token.token == Token::RBrace).ok_or_else(unclosed)?;
@@ -366,8 +367,8 @@ fn user_value(
             [_, "attributes" | "attribute" | "attrs", name] | ["user", name] | [name] => {
                 let fixed = ["user_id", "email", "roles", "groups", "auth_method"];
                 match likely(name, fixed).filter(|meant| strsim::osa_distance(name, meant) < 3) {
-                    Some(meant) => format!("did you mean {{{{ user.{meant} }}}}? {HINT}"),
-                    None => format!("did you mean {{{{ user.attributes.{name} }}}}? {HINT}"),
+                    Some(meant) => format!("Did you mean `{{{{ user.{meant} }}}}`? {HINT}"),
+                    None => format!("Did you mean `{{{{ user.attributes.{name} }}}}`? {HINT}"),
                 }
             }
             _ => HINT.to_owned(),

@@ -215,16 +215,16 @@ fn table(sql: &SqlText, dialect: &dyn Dialect) -> Result<Vec<ColumnName>, Proble
     let not_a_name = |()| {
         let is_query = ["SELECT", "WITH", "FROM"].iter().any(|word| first.eq_ignore_ascii_case(word));
         let (message, hint) = if text.is_empty() {
-            ("`sql_table` is empty".to_owned(), "write schema.table".to_owned())
+            ("`sql_table` is empty".to_owned(), "Write `schema.table`.".to_owned())
         } else if is_query {
             let query = text.lines().next().unwrap_or_default();
-            ("`sql_table` must be the name of a table, found a query".to_owned(), format!("write `sql: {query}`"))
+            ("`sql_table` must be the name of a table, found a query".to_owned(), format!("Write `sql: {query}`."))
         } else if text.contains('(') {
             let message = format!("`sql_table` must be the name of a table, found a call of `{first}`");
-            (message, ["write `sql: SELECT * FROM", text].join(" ") + "`")
+            (message, ["Write `sql: SELECT * FROM", text].join(" ") + "`.")
         } else {
             let message = format!("`{}` is not the name of a table", text.lines().next().unwrap_or_default());
-            (message, "write schema.table, or use `sql: SELECT …` for anything else".to_owned())
+            (message, "Write `schema.table`, or `sql: SELECT …` for anything else.".to_owned())
         };
         let lead = sql.text.len() - sql.text.trim_start().len();
         Problem::new(Code::InvalidTable, message, hint).at(lead, first.chars().count().max(1))
@@ -268,13 +268,13 @@ fn clean(sql: &SqlText, is_relation: bool, dialect: &dyn Dialect) -> Result<(Arc
     let text = &*sql.text;
     if text.len() > MAX_QUERY_BYTES {
         let message = format!("the query has {} bytes", text.len());
-        return Err(Problem::new(Code::SqlTooLong, message, "a query may have 1 MiB: split it into models"));
+        return Err(Problem::new(Code::SqlTooLong, message, "Split it into models. A query may have at most 1 MiB."));
     }
     let tokens = tokenize(text, dialect)?;
     let last = tokens.iter().rposition(|token| !is_space(token) && token.token != Token::SemiColon);
     let tokens = &tokens[..last.map_or(0, |last| last + 1)];
     let Some(first) = tokens.iter().find(|token| !is_space(token)) else {
-        return Err(Problem::new(Code::SqlEmpty, "the query is empty", "write SELECT …"));
+        return Err(Problem::new(Code::SqlEmpty, "the query is empty", "Write `SELECT …`."));
     };
     let begins_query = match &first.token {
         Token::LParen => true,
@@ -291,16 +291,16 @@ fn clean(sql: &SqlText, is_relation: bool, dialect: &dyn Dialect) -> Result<(Arc
         let hint = match likely(&word, ["SELECT", "WITH"])
             .filter(|meant| strsim::osa_distance(&word.to_ascii_uppercase(), meant) < 3)
         {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None if is_name && is_relation => format!("for a table write `sql_table: {}`", text.trim()),
-            None => "write one query that begins with SELECT or WITH".to_owned(),
+            Some(meant) => format!("Did you mean `{meant}`?"),
+            None if is_name && is_relation => format!("Write `sql_table: {}` for a table.", text.trim()),
+            None => "Write one query that begins with SELECT or WITH.".to_owned(),
         };
         return Err(Problem::new(Code::SqlNotAQuery, message, hint)
             .at(offset_of(text, first.span.start), first.token.to_string().chars().count()));
     }
     if let Some(semicolon) = tokens.iter().find(|token| token.token == Token::SemiColon) {
         let problem =
-            Problem::new(Code::SqlStatements, "a second statement follows this `;`", "keep one query, without `;`");
+            Problem::new(Code::SqlStatements, "a second statement follows this `;`", "Keep one query, without `;`.");
         return Err(problem.at(offset_of(text, semicolon.span.start), 1));
     }
     balanced(tokens, text)?;

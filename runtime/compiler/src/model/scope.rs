@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::{Cube, CubeId, Member, Model, SqlPart};
 use crate::snippet::grammar::Problem;
-use crate::text::nearest::suggest;
+use crate::text::nearest::{in_backticks, suggest};
 
 /// The place of a snippet; it decides the references that are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +134,7 @@ impl<'m> NameScope<'m> {
             candidates.extend(own.joins.iter().map(|join| &*self.model.cube(join.target).name));
         }
         let message = format!("`{{{name}}}` is neither a member of this cube nor a cube");
-        Err(Some(Problem::new(Code::UnknownMember, message, suggest(name, "possible", candidates))))
+        Err(Some(Problem::new(Code::UnknownMember, message, suggest(name, "names", candidates))))
     }
 
     /// Returns the problem of `{name}.column` if no cube has the name.
@@ -146,7 +146,7 @@ impl<'m> NameScope<'m> {
         let joined = own.iter().flat_map(|own| own.joins.iter().map(|join| &*self.model.cube(join.target).name));
         let candidates: Vec<&str> = own.iter().map(|own| &*own.name).chain(joined).chain(["CUBE"]).collect();
         let message = format!("unknown cube `{name}`");
-        Some(Problem::new(Code::UnknownCube, message, suggest(name, "cubes that can be used here", candidates)))
+        Some(Problem::new(Code::UnknownCube, message, suggest(name, "cubes", candidates)))
     }
 
     /// Returns the problem of a bare name in a metric that does not name a metric.
@@ -164,8 +164,8 @@ impl<'m> NameScope<'m> {
             .collect();
         let hint = match owners.as_slice() {
             [] => suggest(name, "metrics", self.model.metrics.iter().map(|metric| &*metric.name)),
-            [one] => format!("for the measure write `{one}`"),
-            many => format!("for a measure write one of {}", many.join(", ")),
+            [one] => format!("Write `{one}` for the measure."),
+            many => format!("Write one of {} for the measure.", in_backticks(many.iter().map(String::as_str))),
         };
         Some(Problem::new(Code::UnknownMetric, message, hint))
     }
@@ -196,21 +196,21 @@ impl<'m> NameScope<'m> {
             (Member::Dimension(_), Place::Metric) => Err(Some(Problem::new(
                 Code::MisplacedMember,
                 format!("`{}` is a dimension; metrics are computed from measures", full()),
-                format!("define a measure over it in cube `{}`, for example `type: sum`", of.name),
+                format!("Define a measure over it in cube `{}`, for example with `type: sum`.", of.name),
             ))),
             (Member::Dimension(_), _) => Err(Some(Problem::new(
                 Code::MisplacedMember,
                 format!("dimension `{}` is outside an aggregate", full()),
                 format!(
-                    "aggregate it, as in SUM({{{name}}}), or refer to a measure, as in {{{}}}",
+                    "Aggregate it, as in `SUM({{{name}}})`, or refer to a measure, as in `{{{}}}`.",
                     self.some_measure(of)
                 ),
             ))),
             (Member::Measure(_), place) => {
                 let hint = match place {
-                    Place::Measure => "write `type: number` for arithmetic between measures, or use the column",
-                    Place::Segment => "use a column or dimension; a query can filter by the measure itself",
-                    _ => "use the column that the measure aggregates",
+                    Place::Measure => "Write `type: number` for arithmetic between measures, or use the column.",
+                    Place::Segment => "Use a column or a dimension, or filter by the measure in the query.",
+                    _ => "Use the column that the measure aggregates.",
                 };
                 let message = format!("`{}` is a measure, which {} cannot refer to", full(), place.called());
                 Err(Some(Problem::new(Code::MisplacedMember, message, hint)))
@@ -218,7 +218,7 @@ impl<'m> NameScope<'m> {
             (Member::Segment(_), _) => Err(Some(Problem::new(
                 Code::MisplacedMember,
                 format!("`{}` is a segment, which no expression can refer to", full()),
-                "repeat its condition, or make it a boolean dimension",
+                "Repeat its condition, or define it as a boolean dimension.",
             ))),
         }
     }
@@ -235,7 +235,7 @@ impl<'m> NameScope<'m> {
             return Err(Some(Problem::new(
                 Code::MisplacedMember,
                 format!("`{name}` is a cube; metrics are computed from measures and metrics"),
-                format!("write `{name}.some_measure`"),
+                format!("Write `{name}.some_measure`."),
             )));
         };
         if cube == own.id || self.place == Place::Join(cube) {
@@ -245,8 +245,7 @@ impl<'m> NameScope<'m> {
         if let Place::Join(target) = self.place {
             let target = &self.model.cube(target).name;
             let message = format!("the join to `{target}` refers to a third cube, `{name}`");
-            let hint =
-                format!("a join compares `{}` with `{target}` alone; declare the other join on its own", own.name);
+            let hint = format!("Compare only `{}` with `{target}`, and declare the other join separately.", own.name);
             return Err(Some(Problem::new(Code::MisplacedMember, message, hint)));
         }
         if self.place == Place::Number {
@@ -254,7 +253,7 @@ impl<'m> NameScope<'m> {
             return Err(Some(Problem::new(
                 Code::MisplacedMember,
                 message,
-                format!("refer to a measure: {{{name}.some_measure}}"),
+                format!("Refer to a measure, as in `{{{name}.some_measure}}`."),
             )));
         }
         if self.model.join_paths(own.id).is_to_one(cube) {
@@ -286,15 +285,16 @@ fn unreachable(model: &Model, from: &Cube, to: &Cube) -> Problem {
     }
     if seen[to.id.0 as usize] {
         let message = format!("`{}` has many rows for one row of `{}`", to.name, from.name);
-        let hint = format!("aggregate in cube `{}` instead, or join so that each row finds one", to.name);
+        let hint =
+            format!("Aggregate in cube `{}` instead, or write a join with at most one row for each row.", to.name);
         return Problem::new(Code::ToManyReference, message, hint);
     }
     let reached = model.join_paths(from.id).order.iter().map(|id| &*model.cube(*id).name);
     let reached: Vec<&str> = reached.collect();
     let reachable = match reached.as_slice() {
-        [] => "no cube is reachable".to_owned(),
-        _ => suggest(&to.name, "reachable", reached),
+        [] => "No cube is reachable.".to_owned(),
+        _ => suggest(&to.name, "cubes", reached),
     };
-    let hint = format!("add a many_to_one join from `{}` to `{}`; {reachable}", from.name, to.name);
+    let hint = format!("Add a many_to_one join from `{}` to `{}`. {reachable}", from.name, to.name);
     Problem::new(Code::NoJoinPath, format!("no join path from `{}` to `{}`", from.name, to.name), hint)
 }

@@ -105,7 +105,7 @@ impl<'w> Walk<'w> {
                     let problem = Problem::new(
                         Code::MissingColumn,
                         format!("`{}` refers to the rows of `{name}`, not to a value", reference.source),
-                        format!("name a column: {}.some_column", reference.source),
+                        format!("Name a column, as in `{}.some_column`.", reference.source),
                     );
                     self.problems.push(problem.at(reference.offset, reference.source.chars().count()));
                     None
@@ -131,9 +131,9 @@ impl<'w> Walk<'w> {
             Place::Number => {
                 let is_member = self.scope.own().is_some_and(|own| own.member(&ident.value).is_some());
                 let hint = if is_member {
-                    format!("for the member write {{{}}}", ident.value)
+                    format!("Write `{{{}}}` for the member.", ident.value)
                 } else {
-                    format!("aggregate it, as in SUM({}), or name a measure in braces", ident.value)
+                    format!("Aggregate it, as in `SUM({})`, or name a measure in braces.", ident.value)
                 };
                 let message = format!("the column `{}` is outside an aggregate", ident.value);
                 self.report(Problem::new(Code::BareColumn, message, hint), ident);
@@ -158,7 +158,7 @@ impl<'w> Walk<'w> {
             return match &self.braces[index].target {
                 Target::Cube(_) if self.scope.place == Place::Number => {
                     let message = format!("the column `{}` is outside an aggregate", second.value);
-                    let hint = format!("aggregate it, as in SUM({}.{})", self.braces[index].source, second.value);
+                    let hint = format!("Aggregate it, as in `SUM({}.{})`.", self.braces[index].source, second.value);
                     self.report(Problem::new(Code::BareColumn, message, hint), second);
                     None
                 }
@@ -201,7 +201,7 @@ impl<'w> Walk<'w> {
         }
         if self.scope.cube_named(&first.value).is_some() {
             let message = format!("`{}` is a cube; write its name in braces", first.value);
-            let hint = format!("write {{{}}}.{}", first.value, second.value);
+            let hint = format!("Write `{{{}}}.{}`.", first.value, second.value);
             self.report(Problem::new(Code::MissingBraces, message, hint), first);
             return None;
         }
@@ -235,10 +235,10 @@ impl<'w> Walk<'w> {
                 let hint = match &inside {
                     Some(inside) if is_column(inside) => {
                         let column = inside.split_once('.').map_or("", |(_, column)| column.trim_end_matches('}'));
-                        format!("define a measure over `{column}` in its cube, and name the measure here")
+                        format!("Define a measure over `{column}` in its cube, and refer to the measure here.")
                     }
-                    Some(inside) => format!("write `{inside}`: a measure is aggregated already, by its own type"),
-                    None => "define a measure in a cube and name it here".to_owned(),
+                    Some(inside) => format!("Write `{inside}`. The `type` of a measure already aggregates it."),
+                    None => "Define a measure in a cube, and refer to it here.".to_owned(),
                 };
                 self.problems.push(misplaced(format!("{name} aggregates rows, which a metric does not have"), &hint));
                 return None;
@@ -246,9 +246,9 @@ impl<'w> Walk<'w> {
             Place::Measure => {
                 let hint = match &inside {
                     Some(inside) => {
-                        format!("leave the aggregation to `type`: write `sql: {inside}`, or `type: number`")
+                        format!("Write `sql: {inside}` and let `type` aggregate it, or write `type: number`.")
                     }
-                    None => "leave the aggregation to `type`, or write `type: number`".to_owned(),
+                    None => "Let `type` aggregate the values, or write `type: number`.".to_owned(),
                 };
                 self.problems.push(misplaced(
                     format!("{name} is an aggregate inside a measure whose `type` already aggregates"),
@@ -257,7 +257,7 @@ impl<'w> Walk<'w> {
                 return None;
             }
             _ => {
-                let hint = "make it a measure, or compute it in the cube's `sql`";
+                let hint = "Define it as a measure, or compute it in the cube's `sql`.";
                 self.problems.push(misplaced(format!("{name} is an aggregate, but each row needs a value here"), hint));
                 return None;
             }
@@ -379,14 +379,14 @@ impl<'w> Walk<'w> {
             let of: Vec<String> = of.iter().map(|ident| put_back(&ident.to_string(), self.braces)).collect();
             let message = format!("`{}.{}()` calls a function of a schema, or of a column", of.join("."), ident.value);
             let hint = format!(
-                "for the column write {}({}); a function of yours has to be found without its schema",
+                "Write `{}({})` for the column. Make your own functions available without a schema.",
                 ident.value,
                 of.join(".")
             );
             Problem::new(Code::MethodCall, message, hint)
         } else if picks_columns(&function.name) {
             let message = "COLUMNS selects several columns by a pattern";
-            Problem::new(Code::ColumnPattern, message, "name the one column that is meant")
+            Problem::new(Code::ColumnPattern, message, "Name one column.")
         } else {
             return false;
         };
@@ -424,7 +424,7 @@ impl VisitorMut for Walk<'_> {
                     let problem = Problem::new(
                         Code::MisplacedWindow,
                         format!("window function `{}` is not allowed here", function.name),
-                        "compute it in the cube's `sql`, and name its column here",
+                        "Compute it in the cube's `sql`, and refer to its column here.",
                     );
                     let ident = function.name.0.first().and_then(|part| part.as_ident()).cloned();
                     self.report(problem, &ident.unwrap_or_else(|| Ident::new("")));

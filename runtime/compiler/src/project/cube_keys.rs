@@ -28,28 +28,28 @@ pub fn dimension_type_word(ty: DimensionType) -> &'static str {
 pub(super) static CUBE: MappingKeys =
     MappingKeys {
         called: "cube",
-        about: "A table or query whose rows can be measured, grouped and joined.",
+        about: "A table or a query whose rows can be aggregated, grouped and joined.",
         keys: &[
             NAME,
             Key::optional(
                 "sql_table",
                 Kind::Text,
                 "raw.$name",
-                "The table that has the rows: `schema.table`, or `{{ ref('model') }}`. Either this or `sql`.",
+                "The table with the rows: `schema.table`, or `{{ ref('model') }}`. Either this or `sql`.",
             )
             .also(&["table", "table_name", "from", "relation", "model"]),
             Key::optional(
                 "sql",
                 Kind::Text,
                 "SELECT * FROM raw.$name",
-                "A query that makes the rows; it begins with SELECT or WITH. Either this or `sql_table`.",
+                "A query that returns the rows. It begins with SELECT or WITH. Either this or `sql_table`.",
             )
             .also(&["query"]),
             Key::optional(
                 "extends",
                 Kind::Text,
                 "other_cube",
-                "Another cube, whose rows, members and joins this one takes over; own ones win by name.",
+                "Another cube, whose rows, members and joins this cube inherits. Its own members and joins replace those of the same name.",
             )
             .also(&["inherits", "base"]),
             TITLE,
@@ -58,19 +58,19 @@ pub(super) static CUBE: MappingKeys =
                 "public",
                 Kind::Boolean,
                 "false",
-                "Whether queries may name it; `false` leaves it to joins, metrics and policies. Default: true.",
+                "True if queries may name the cube. With `false`, only joins, metrics and policies can use it. Default: true.",
             )
             .also(&["shown", "visible"]),
-            Key::optional("dimensions", Kind::List(&DIMENSION), "[]", "What rows are grouped and filtered by.")
+            Key::optional("dimensions", Kind::List(&DIMENSION), "[]", "Values to group and to filter rows by.")
                 .also(&["columns", "fields", "attributes"]),
-            Key::optional("measures", Kind::List(&MEASURE), "[]", "What is computed from many rows.").also(&[
+            Key::optional("measures", Kind::List(&MEASURE), "[]", "Aggregates over the rows.").also(&[
                 "metrics",
                 "aggregates",
                 "facts",
             ]),
-            Key::optional("joins", Kind::List(&JOIN), "[]", "The cubes that can be reached from this one.")
+            Key::optional("joins", Kind::List(&JOIN), "[]", "Joins to other cubes.")
                 .also(&["relationships"]),
-            Key::optional("segments", Kind::List(&SEGMENT), "[]", "Conditions with a name.").also(&["filters"]),
+            Key::optional("segments", Kind::List(&SEGMENT), "[]", "Named conditions on the rows.").also(&["filters"]),
             Key::optional(
                 "pre_aggregations",
                 Kind::List(&PRE_AGGREGATION),
@@ -82,7 +82,7 @@ pub(super) static CUBE: MappingKeys =
                 "refresh",
                 Kind::Mapping(&CUBE_REFRESH),
                 "{every: 5 minutes}",
-                "When its rows count as changed, so that cached results are not used any more.",
+                "The time or the query that shows that the rows changed. Cached results are not used after a change.",
             )
             .also(&["refresh_key"]),
             META,
@@ -93,10 +93,10 @@ pub(super) static CUBE: MappingKeys =
 
 pub(super) static MEASURE: MappingKeys = MappingKeys::new(
     "measure",
-    "A value computed from many rows.",
+    "An aggregate over the rows of a cube.",
     &[
         NAME,
-        Key::required("type", Kind::Word(&MEASURE_TYPES), "sum", "How the rows become one value.").also(&[
+        Key::required("type", Kind::Word(&MEASURE_TYPES), "sum", "The aggregation of the rows.").also(&[
             "agg",
             "aggregation",
             "aggregate",
@@ -106,11 +106,11 @@ pub(super) static MEASURE: MappingKeys = MappingKeys::new(
             "sql",
             Kind::Text,
             "amount",
-            "What is aggregated: a column or an expression. Of a `number` an expression over `{measures}`. \
-             Only `count` does without.",
+            "The column or the expression to aggregate. For `number`, an expression over `{measures}`. Optional only for \
+             `count`.",
         )
         .also(&["expr", "expression", "column", "field"]),
-        Key::optional("filters", Kind::List(&FILTER), "[]", "Conditions that a row must meet to be measured.").also(&[
+        Key::optional("filters", Kind::List(&FILTER), "[]", "Conditions that a row must meet to be aggregated.").also(&[
             "where",
             "filter",
             "condition",
@@ -119,27 +119,27 @@ pub(super) static MEASURE: MappingKeys = MappingKeys::new(
             "percentile",
             Kind::Text,
             "0.95",
-            "Of a `percentile`: the share of values below it, from 0 to 1, with at most six decimal places.",
+            "For `percentile`, the share of values below it, from 0 to 1, with at most six decimal places.",
         )
         .also(&["fraction", "quantile"]),
         Key::optional(
             "sample",
             Kind::Boolean,
             "true",
-            "Of a `stddev` or a `variance`: whether the values are a sample of a larger population. Default: false.",
+            "For `stddev` and `variance`, true if the values are a sample of a larger population. Default: false.",
         ),
         Key::optional(
             "approximate",
             Kind::Boolean,
             "true",
-            "Of a `median` or a `percentile`: whether the warehouse may approximate the value if it cannot compute \
-             it exactly. Default: false.",
+            "For `median` and `percentile`, true if the warehouse may approximate a value that it cannot compute exactly. \
+             Default: false.",
         ),
         Key::optional(
             "from",
             Kind::Word(&FROM),
             "all",
-            "Of a `running_total`: whether rows before the queried range count too (`all`). Default: range.",
+            "For `running_total`, the rows to add up: those of the queried range (`range`), or earlier rows too (`all`). Default: range.",
         ),
         Key::optional(
             "rolling_window",
@@ -151,7 +151,7 @@ pub(super) static MEASURE: MappingKeys = MappingKeys::new(
         TITLE,
         DESCRIPTION,
         FORMAT,
-        Key::optional("drill_members", Kind::Texts, "[id]", "Members that a client offers for a closer look.")
+        Key::optional("drill_members", Kind::Texts, "[id]", "Members that a client offers for drilling down.")
             .also(&["drill", "drill_fields"]),
         HIDDEN,
         PUBLIC,
@@ -194,10 +194,10 @@ pub(super) static FILTER: MappingKeys = MappingKeys::new(
 
 pub(super) static DIMENSION: MappingKeys = MappingKeys::new(
     "dimension",
-    "What rows are grouped and filtered by.",
+    "A value to group and to filter rows by.",
     &[
         NAME,
-        Key::required("type", Kind::Word(&DIMENSION_TYPES), "string", "What its values are.")
+        Key::required("type", Kind::Word(&DIMENSION_TYPES), "string", "The type of its values.")
             .also(&["data_type", "datatype"]),
         Key::required(
             "sql",
@@ -210,32 +210,32 @@ pub(super) static DIMENSION: MappingKeys = MappingKeys::new(
             "primary_key",
             Kind::Boolean,
             "true",
-            "Whether it is the primary key, alone or together with other dimensions so marked. Default: false.",
+            "True if the dimension is the primary key or a part of it. Default: false.",
         )
         .also(&["pk", "key", "is_primary_key", "unique"]),
         Key::optional(
             "primary_time",
             Kind::Boolean,
             "true",
-            "Of `time`: whether ranges without a dimension mean it. Default: true where it is the only one.",
+            "For `time`, true if time ranges without a dimension apply to it. Default: true if it is the cube's only time dimension.",
         ),
         Key::optional(
             "partition",
             Kind::Boolean,
             "true",
-            "Whether the table is partitioned by it, so that a filter on it reads a part of the table. Default: false.",
+            "True if the table is partitioned by the dimension, so that a filter on it reads only a part of the table. Default: false.",
         ),
         Key::optional(
             "timezone",
             Kind::Word(&TIME_KINDS),
             "none",
-            "Of `time`: `utc` for instants, `none` for a clock on the wall, which is never shifted. Default: utc.",
+            "For `time`, `utc` for instants, or `none` for local times, which are never converted. Default: utc.",
         ),
         Key::optional(
             "granularities",
             Kind::Words(&GRANULARITIES),
             "[day, month]",
-            "Of `time`: the steps that it may be grouped by. Default: all eight.",
+            "For `time`, the granularities that queries may use. Default: all.",
         )
         .also(&["granularity", "grains", "time_grains"]),
         Key::optional(
@@ -279,7 +279,7 @@ pub(super) static DIMENSION_TEST: MappingKeys = MappingKeys {
 
 pub(super) static SEGMENT: MappingKeys = MappingKeys::new(
     "segment",
-    "A condition with a name.",
+    "A named condition on the rows.",
     &[
         NAME,
         Key::required("sql", Kind::Text, "\"{CUBE}.status = 'paid'\"", "The condition, on columns and dimensions.")
@@ -294,40 +294,30 @@ pub(super) static SEGMENT: MappingKeys = MappingKeys::new(
 
 pub(super) static JOIN: MappingKeys = MappingKeys::new(
     "join",
-    "Another cube that can be reached from this one.",
+    "A join to another cube.",
     &[
-        Key::required(
-            "name",
-            Kind::Name,
-            "customers",
-            "The cube that is joined, or another name for what `cube` says.",
-        )
-        .also(&["to", "target"]),
-        Key::optional(
-            "cube",
-            Kind::Text,
-            "customers",
-            "The cube behind `name`, where that is another one. Default: `name`.",
-        ),
+        Key::required("name", Kind::Name, "customers", "The joined cube, or an alias of the cube in `cube`.")
+            .also(&["to", "target"]),
+        Key::optional("cube", Kind::Text, "customers", "The joined cube, if `name` is an alias. Default: `name`."),
         Key::required(
             "relationship",
             Kind::Word(&RELATIONSHIPS),
             "many_to_one",
-            "How many rows of the one belong to how many of the other, from this cube's view.",
+            "The numbers of rows that match: this cube first, then the joined cube.",
         )
         .also(&["type", "kind", "cardinality", "relation"]),
         Key::required(
             "sql",
             Kind::Text,
             "\"{CUBE}.$name_id = {$name}.id\"",
-            "Which rows belong together: a condition on both cubes, and no third.",
+            "The condition of the join. It may refer to these two cubes only.",
         )
         .also(&["on", "condition", "sql_on"]),
         Key::optional(
             "always",
             Kind::Boolean,
             "true",
-            "Whether every row finds one there, so that an inner join will do. Default: false.",
+            "True if every row has a joined row, so that an inner join returns the same rows. Default: false.",
         ),
         DESCRIPTION,
         META,
@@ -347,7 +337,7 @@ pub(super) static PRE_AGGREGATION: MappingKeys = MappingKeys::new(
             .also(&["where", "filter"]),
         Key::optional("time_dimension", Kind::Text, "created_at", "A time dimension of the cube."),
         Key::optional("granularity", Kind::Word(&GRANULARITIES), "day", "The step of `time_dimension`."),
-        Key::optional("partition_granularity", Kind::Word(&GRANULARITIES), "month", "How much one partition holds."),
+        Key::optional("partition_granularity", Kind::Word(&GRANULARITIES), "month", "The period of one partition."),
         Key::optional(
             "timezone",
             Kind::Text,
@@ -355,25 +345,30 @@ pub(super) static PRE_AGGREGATION: MappingKeys = MappingKeys::new(
             "The time zone of steps of a day or more, by its IANA name. Default: UTC.",
         )
         .also(&["time_zone", "zone"]),
-        Key::optional("refresh", Kind::Mapping(&REFRESH), "{every: 1 hour}", "When it is computed again.")
-            .also(&["refresh_key"]),
+        Key::optional(
+            "refresh",
+            Kind::Mapping(&REFRESH),
+            "{every: 1 hour}",
+            "The time or the query that starts a new build.",
+        )
+        .also(&["refresh_key"]),
         Key::optional(
             "max_staleness",
             Kind::Text,
             "2 hours",
-            "The age from which a table is not read: an integer and a unit. Default: any.",
+            "The maximum age of a table that queries read: an integer and a unit. Default: any.",
         ),
         Key::optional(
             "build_range",
             Kind::Mapping(&BUILD_RANGE),
             "{start: 2024-01-01}",
-            "The days that are computed ahead. Default: all.",
+            "The days to build in advance. Default: all.",
         ),
         Key::optional(
             "arrival",
             Kind::Text,
             "inserted_at",
-            "A column that says when a row arrived, so that late rows are found.",
+            "A column with the time at which a row arrived, to find late rows.",
         ),
         Key::optional("indexes", Kind::Texts, "[status]", "Dimensions of the pre-aggregation that get an index."),
         DESCRIPTION,
@@ -386,7 +381,7 @@ pub(super) static ROLLUP: Words<()> = Words { list: &[("rollup", ())], also: &[]
 
 pub(super) static REFRESH: MappingKeys = MappingKeys::new(
     "refresh",
-    "When it is computed again.",
+    "The time or the query that starts a new build.",
     &[
         Key::optional(
             "every",
@@ -398,27 +393,27 @@ pub(super) static REFRESH: MappingKeys = MappingKeys::new(
             "sql",
             Kind::Text,
             "SELECT max(updated_at) FROM raw.orders",
-            "A query whose result changes when the rows do.",
+            "A query whose result changes if the rows change.",
         )
         .also(&["query"]),
         Key::optional(
             "update_window",
             Kind::Text,
             "7 days",
-            "The time before the newest row in which rows still change; with `incremental`, older partitions stay.",
+            "The period before the newest row in which rows may still change. With `incremental`, older partitions are not rebuilt.",
         ),
         Key::optional(
             "incremental",
             Kind::Boolean,
             "true",
-            "Whether only partitions whose rows changed are computed again. Default: false.",
+            "True to rebuild only partitions whose rows changed. Default: false.",
         ),
     ],
 );
 
 pub(super) static BUILD_RANGE: MappingKeys = MappingKeys::new(
     "build_range",
-    "The days that are computed ahead, both included.",
+    "The days to build in advance, with both ends included.",
     &[
         Key::optional("start", Kind::Text, "2024-01-01", "The first day. Default: that of the oldest row."),
         Key::optional("end", Kind::Text, "2024-12-31", "The last day. Default: that of the newest row."),
@@ -427,19 +422,19 @@ pub(super) static BUILD_RANGE: MappingKeys = MappingKeys::new(
 
 pub(super) static CUBE_REFRESH: MappingKeys = MappingKeys::new(
     "refresh",
-    "When the rows of a cube count as changed.",
+    "The time or the query that shows that the rows of a cube changed.",
     &[
         Key::optional(
             "every",
             Kind::Text,
             "5 minutes",
-            "An integer and a unit from seconds to weeks. With `sql`: how often the query runs. Default: 10 seconds.",
+            "An integer and a unit from seconds to weeks. With `sql`, the interval between two runs of the query. Default: 10 seconds.",
         ),
         Key::optional(
             "sql",
             Kind::Text,
             "SELECT max(updated_at) FROM raw.orders",
-            "A query whose result changes when the rows do.",
+            "A query whose result changes if the rows change.",
         )
         .also(&["query"]),
     ],

@@ -123,13 +123,13 @@ pub(super) fn note_unread(is_complete: bool, node: &Node, unread: &mut BTreeSet<
 fn relation(fields: &mut Fields, name: &Text, renderer: &Renderer) -> Option<RelationDefinition> {
     if let Some(second) = fields.conflicting() {
         let message = format!("cube `{}` has both `sql` and `sql_table`", name.value);
-        let hint = "keep one: `sql_table` for a plain table, `sql` for a query";
+        let hint = "Keep one of them: `sql_table` for a table, `sql` for a query.";
         fields.report(Diagnostic::error(Code::ConflictingFields, message).hint(hint).at(second.span()));
         return None;
     }
     if fields.lacks_all() {
         let message = format!("cube `{}` has no `sql_table` and no `sql`", name.value);
-        let hint = format!("add `{}`, or `{}`", fields.example("sql_table"), fields.example("sql"));
+        let hint = format!("Add `{}`, or `{}`.", fields.example("sql_table"), fields.example("sql"));
         fields.report(Diagnostic::error(Code::MissingField, message).hint(hint).at(name.span()));
         return None;
     }
@@ -158,7 +158,7 @@ fn format(fields: &mut Fields) -> Option<Arc<str>> {
     let meant = FORMATS.iter().find(|common| !is_common && is_typing_mistake(&format, common));
     if let (Some(meant), Some(node)) = (meant, fields.nullable("format")) {
         let message = format!("unknown format `{format}` of {}", fields.what());
-        let problem = Diagnostic::warning(Code::UnknownValue, message).hint(format!("did you mean `{meant}`?"));
+        let problem = Diagnostic::warning(Code::UnknownValue, message).hint(format!("Did you mean `{meant}`?"));
         fields.report(problem.at(node.origin.span()));
     }
     Some(format)
@@ -218,7 +218,7 @@ fn member_name(fields: &mut Fields) -> (Text, bool) {
     }
     let message = format!("the name of {} is reserved: in queries it means each measure's own time", fields.what());
     let hint =
-        "choose another name, such as `created_at`, and mark it `primary_time: true` if it is the cube's own time";
+        "Choose another name, such as `created_at`, and write `primary_time: true` if it is the cube's primary time.";
     fields.report(Diagnostic::error(Code::ReservedName, message).hint(hint).at(name.span()));
     (name, false)
 }
@@ -273,14 +273,14 @@ fn misplaced(fields: &mut Fields, key: &'static str, types: &str, is_possible: b
     let Some(origin) = fields.key_origin(key).filter(|_| !is_possible) else { return };
     let message = format!("{} has `{key}`, which is for {types}", fields.what());
     let place = origin.span();
-    fields.report(Diagnostic::error(Code::MisplacedField, message).hint("remove it").at(place));
+    fields.report(Diagnostic::error(Code::MisplacedField, message).hint("Remove it.").at(place));
 }
 
 /// Reads the word of a measure's type, with the fraction of a percentile.
 fn plain_measure_type(fields: &mut Fields) -> Option<MeasureType> {
     if let Some(word) = counted_condition(fields) {
         let message = format!("`type` of {} is `{word}`", fields.what());
-        let hint = "write `type: count`, with the condition in `filters`: `filters: [{sql: \"{CUBE}.is_paid\"}]`";
+        let hint = "Write `type: count` and the condition in `filters`, as in `filters: [{sql: \"{CUBE}.is_paid\"}]`.";
         let place = fields.nullable("type")?.origin.span();
         fields.report(Diagnostic::error(Code::UnknownValue, message).hint(hint).at(place));
         return None;
@@ -300,17 +300,17 @@ fn plain_measure_type(fields: &mut Fields) -> Option<MeasureType> {
                     fields.what(),
                     text.value
                 );
-                (Code::WrongValue, message, "write the share of values below it, such as 0.95", text.span())
+                (Code::WrongValue, message, "Write the share of values below it, such as `0.95`.", text.span())
             }
         },
         (MeasureWord::Percentile, None) => {
             let message = format!("{} has no `percentile`", fields.what());
             let place = fields.key_origin("type")?.span();
-            (Code::MissingField, message, "add the share of values below it, such as `percentile: 0.95`", place)
+            (Code::MissingField, message, "Add the share of values below it, such as `percentile: 0.95`.", place)
         }
         (MeasureWord::Type(_), Some(text)) => {
             let message = format!("{} has `percentile`, which is for the type percentile", fields.what());
-            (Code::MisplacedField, message, "remove it, or write `type: percentile`", text.span())
+            (Code::MisplacedField, message, "Remove it, or write `type: percentile`.", text.span())
         }
     };
     fields.report(Diagnostic::error(code, message).hint(hint).at(place));
@@ -333,7 +333,7 @@ fn measure(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) 
                 Code::MisplacedField,
                 format!("{} has `from`, which is for a running_total", fields.what()),
             )
-            .hint("remove it, or write `type: running_total`")
+            .hint("Remove it, or write `type: running_total`.")
             .at(origin.span()),
         );
     }
@@ -342,7 +342,7 @@ fn measure(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) 
     let has_filters = ty == Some(MeasureType::Number) && !filters.is_empty();
     if let (Some(origin), true) = (fields.key_origin("filters"), has_filters) {
         let message = format!("number {} has filters, and no rows to filter", fields.what());
-        let hint = "put the filters on the measures that it is computed from";
+        let hint = "Write the filters on the measures that it is computed from.";
         fields.report(Diagnostic::error(Code::MisplacedField, message).hint(hint).at(origin.span()));
         is_complete = false;
     }
@@ -406,7 +406,7 @@ fn dimension(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>
                     Code::MisplacedField,
                     format!("{} has `{key}`, which is for time dimensions", fields.what()),
                 )
-                .hint("remove it, or write `type: time`")
+                .hint("Remove it, or write `type: time`.")
                 .at(origin.span()),
             );
         }
@@ -467,7 +467,8 @@ fn relationship(fields: &mut Fields) -> Option<Relationship> {
     {
         let message =
             format!("`relationship` of {} is `{text}`, but a join needs one row on at least one side", fields.what());
-        let hint = "make a cube of the table between them: join it one_to_many, and from it the other many_to_one";
+        let hint =
+            "Define a cube over the table between them. Join it one_to_many, and the other cube from it many_to_one.";
         fields.report(Diagnostic::error(Code::UnknownValue, message).hint(hint).at(origin.span()));
         return None;
     }

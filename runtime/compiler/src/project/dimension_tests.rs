@@ -12,7 +12,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::text::nearest::likely;
 use crate::text::shorten;
 
-const HINT: &str = "write `not_null`, `unique`, `{accepted_values: [paid, open]}` or `{relationships: customers.id}`";
+const HINT: &str = "Write `not_null`, `unique`, `{accepted_values: [paid, open]}` or `{relationships: customers.id}`.";
 /// The names of all tests.
 const WORDS: [&str; 4] = ["not_null", "unique", "accepted_values", "relationships"];
 
@@ -62,7 +62,7 @@ fn duplicate(rule: &DimensionTestRule, first: &DimensionTestDefinition, what: &s
         DimensionTestRule::AcceptedValues(_) => "accepted_values",
         DimensionTestRule::Relationship(_) => "relationships",
     };
-    let hint = format!("remove it; the first is in line {}", first.place.line);
+    let hint = format!("Remove it. The first is in line {}.", first.place.line);
     Diagnostic::warning(Code::DuplicateName, format!("duplicate test `{name}` of {what}")).hint(hint)
 }
 
@@ -78,7 +78,7 @@ fn word(item: &Node, label: &str, diagnostics: &mut Vec<Diagnostic>) -> Option<D
         Ok(DimensionTestWord::Unique) => Some(DimensionTestRule::Unique),
         Err(problem) => {
             let meant = likely(word.value.trim(), WORDS);
-            let hint = meant.map_or_else(|| HINT.to_owned(), |meant| format!("did you mean `{meant}`? {HINT}"));
+            let hint = meant.map_or_else(|| HINT.to_owned(), |meant| format!("Did you mean `{meant}`? {HINT}"));
             diagnostics.push(problem.hint(hint));
             None
         }
@@ -93,14 +93,15 @@ fn is_without_test(item: &Node, label: &str, diagnostics: &mut Vec<Diagnostic>) 
     let is_word = DIMENSION_TEST_WORDS.list.iter().any(|(word, _)| *word == &*key.text);
     let problem = if is_word {
         let message = format!("`{}` in {label} takes no value", key.text);
-        Diagnostic::error(Code::MisplacedField, message).hint(format!("write `{}` without braces and value", key.text))
+        Diagnostic::error(Code::MisplacedField, message)
+            .hint(format!("Write `{}` without braces and a value.", key.text))
     } else if DIMENSION_TEST.key(&key.text).is_none() {
         let meant = likely(&key.text, WORDS);
         if meant.is_some_and(|meant| DIMENSION_TEST.key(meant).is_some()) {
             return false;
         }
         let message = format!("unknown key `{}` in {label}", shorten(&key.text));
-        let hint = meant.map_or_else(|| HINT.to_owned(), |meant| format!("did you mean `{meant}`? {HINT}"));
+        let hint = meant.map_or_else(|| HINT.to_owned(), |meant| format!("Did you mean `{meant}`? {HINT}"));
         Diagnostic::error(Code::UnknownKey, message).hint(hint)
     } else {
         return false;
@@ -117,7 +118,9 @@ fn mapping(item: &Node, label: &str, diagnostics: &mut Vec<Diagnostic>) -> Optio
     if fields.conflicting().is_some() {
         let message = format!("{label} has two tests");
         fields.report(
-            Diagnostic::error(Code::ConflictingFields, message).hint("write one item for each").at(item.origin.span()),
+            Diagnostic::error(Code::ConflictingFields, message)
+                .hint("Write one item for each test.")
+                .at(item.origin.span()),
         );
         return None;
     }

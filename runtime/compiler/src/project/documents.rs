@@ -177,7 +177,7 @@ fn document(
         Ok(Node { value: NodeValue::Null, .. }) => {
             if file.text.trim().is_empty() {
                 let message = format!("the file {} is empty", file.path);
-                let hint = "write its definitions, or remove it";
+                let hint = "Write its definitions, or remove it.";
                 let span = Span { file: Arc::clone(&file.path), line: 1, column: 1, length: 1 };
                 diagnostics.push(Diagnostic::warning(EMPTY_FILE, message).hint(hint).at(span));
             }

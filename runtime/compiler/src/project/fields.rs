@@ -12,7 +12,7 @@ use super::yaml::mapping::{self, Mapping};
 use super::yaml::{Key, Node, NodeValue, Plain};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::snippet::likely_word;
-use crate::text::nearest::{likely, nearest};
+use crate::text::nearest::{in_backticks, likely, nearest};
 use crate::text::{Origin, Text, shorten};
 
 /// The name of a mapping in messages, such as ``measure `revenue` ``. It is formatted only when a message is needed.
@@ -157,7 +157,7 @@ impl<'n, 'd> Fields<'n, 'd> {
         debug_assert!(self.shape.key(key).is_some(), "{} has no `{key}`", self.shape.called);
         let (_, name, node) = *self.entries.iter().find(|(name, ..)| *name == key)?;
         if matches!(node.value, NodeValue::Null) {
-            let hint = format!("write a value after the colon, as in `{}`, or remove the key", self.example(key));
+            let hint = format!("Write a value after the colon, as in `{}`, or remove the key.", self.example(key));
             self.diagnostics.push(
                 Diagnostic::error(Code::MissingValue, format!("`{key}` of {} has no value", self.what))
                     .hint(hint)
@@ -226,8 +226,8 @@ impl<'n, 'd> Fields<'n, 'd> {
             return Some(Text { value: Arc::clone(text), origin: node.origin.clone() });
         }
         let hint = match reference_in_braces(node) {
-            Some(reference) => format!("put it in quotes: `{key}: \"{reference}\"`"),
-            None => format!("write one string, as in `{}`", self.example(key)),
+            Some(reference) => format!("Put it in quotes: `{key}: \"{reference}\"`."),
+            None => format!("Write one string, as in `{}`.", self.example(key)),
         };
         self.diagnostics.push(wrong_type(&label, "a string", node).hint(hint));
         None
@@ -241,7 +241,7 @@ impl<'n, 'd> Fields<'n, 'd> {
     pub(super) fn missing(&mut self, key: &str) {
         self.diagnostics.push(
             Diagnostic::error(Code::MissingField, format!("{} has no `{key}`", self.what))
-                .hint(format!("add `{}`", self.example(key)))
+                .hint(format!("Add `{}`.", self.example(key)))
                 .at(self.origin.span()),
         );
     }
@@ -329,7 +329,7 @@ impl<'n, 'd> Fields<'n, 'd> {
         if let Some((_, _, node)) = self.entries.iter().find(|(name, ..)| *name == key)
             && matches!(&node.value, NodeValue::List(items) if items.is_empty())
         {
-            let hint = format!("write names, as in `{}`, or remove the key", self.example(key));
+            let hint = format!("Write names, as in `{}`, or remove the key.", self.example(key));
             let message = format!("`{key}` of {} names nothing", self.what);
             self.diagnostics.push(Diagnostic::error(Code::MissingValue, message).hint(hint).at(node.origin.span()));
             return Vec::new();
@@ -344,8 +344,8 @@ pub(super) fn text_of(node: &Node, label: &dyn fmt::Display, diagnostics: &mut V
         return Some(Text { value: Arc::clone(text), origin: node.origin.clone() });
     }
     let hint = match reference_in_braces(node) {
-        Some(reference) => format!("put it in quotes: \"{reference}\""),
-        None => "write one string here; a string that contains `: ` or begins with `{` or `[` needs quotes".to_owned(),
+        Some(reference) => format!("Put it in quotes: `\"{reference}\"`."),
+        None => "Write one string. Put a string that contains `: ` or begins with `{` or `[` in quotes.".to_owned(),
     };
     diagnostics.push(wrong_type(label, "a string", node).hint(hint));
     None
@@ -369,10 +369,11 @@ pub(super) fn choice_of<T: Copy>(text: &Text, label: &dyn fmt::Display, words: &
         return Ok(*value);
     }
     let known: Vec<&str> = words.list.iter().map(|(word, _)| *word).collect();
-    let list = known.join(", ");
-    let hint = match meant_word(wanted, words) {
-        Some(meant) => format!("write `{meant}`; possible: {list}"),
-        None => format!("possible: {list}"),
+    let list = in_backticks(known.iter().copied());
+    let hint = match (meant_word(wanted, words), known.as_slice()) {
+        (_, [only]) => format!("Write `{only}`."),
+        (Some(meant), _) => format!("Did you mean `{meant}`? Available values: {list}."),
+        (None, _) => format!("Write one of {list}."),
     };
     Err(Diagnostic::error(Code::UnknownValue, format!("{label} is `{}`", shorten(wanted))).hint(hint).at(text.span()))
 }
@@ -402,12 +403,12 @@ pub(super) fn check_name(name: &Text, kind: &str) -> Result<(), Diagnostic> {
         return Ok(());
     }
     let hint = if text.len() > 200 {
-        "shorten it to 200 characters at most".to_owned()
+        "Shorten it to at most 200 characters.".to_owned()
     } else {
         match snake_case(text) {
-            Some(better) if TITLED.contains(&kind) => format!("write `{better}`; a readable name goes into `title`"),
-            Some(better) => format!("write `{better}`"),
-            None => "write a name of lower-case letters, digits and `_` that begins with a letter".to_owned(),
+            Some(better) if TITLED.contains(&kind) => format!("Write `{better}`, and the display name as `title`."),
+            Some(better) => format!("Write `{better}`."),
+            None => "Write a name of lower-case letters, digits and `_` that begins with a letter.".to_owned(),
         }
     };
     Err(Diagnostic::error(
@@ -494,9 +495,9 @@ fn unknown_key(key: &Key, what: &dyn fmt::Display, shape: &MappingKeys, meant: O
     match (meant, shape.keys.iter().find(holds)) {
         (Some(best), _) => {
             let near = nearest(&key.text, shape.names(), shape.keys.len());
-            diagnostic.hint(format!("did you mean `{best}`? possible: {}", near.join(", ")))
+            diagnostic.hint(format!("Did you mean `{best}`? Available keys: {}.", in_backticks(near)))
         }
-        (None, Some(around)) => diagnostic.hint(format!("put it under `{}:`", around.name)),
+        (None, Some(around)) => diagnostic.hint(format!("Put it under `{}:`.", around.name)),
         (None, None) => diagnostic,
     }
 }
@@ -527,10 +528,10 @@ fn wrong_boolean(key: &str, what: &dyn fmt::Display, node: &Node) -> Diagnostic 
     match &node.value {
         NodeValue::Scalar { text, plain: Plain::Text } if BOOLEANS.contains(&&**text) => {
             let message = format!("{label} must be true or false, found the string `\"{text}\"`");
-            let hint = format!("remove the quotes: `{key}: {text}`");
+            let hint = format!("Remove the quotes: `{key}: {text}`.");
             Diagnostic::error(Code::WrongType, message).hint(hint).at(node.origin.span())
         }
-        _ => wrong_type(&label, "true or false", node).hint(format!("write `{key}: true` or `{key}: false`")),
+        _ => wrong_type(&label, "true or false", node).hint(format!("Write `{key}: true` or `{key}: false`.")),
     }
 }
 
@@ -548,10 +549,10 @@ fn mapping_example(shape: &MappingKeys, found: &Node) -> String {
         Some(name) if key.name == "name" && is_snake_case(name) => format!("name: {name}"),
         _ => format!("{}: …", key.name),
     });
-    let example = format!("write keys and values, for example {{{}}}", parts.collect::<Vec<_>>().join(", "));
+    let example = format!("Write keys and values, as in `{{{}}}`.", parts.collect::<Vec<_>>().join(", "));
     match (text, shape.keys) {
         // The text is most likely the value of the only key.
-        (Some(text), [only]) => format!("write {{{}: \"{}\"}}", only.name, shorten(text)),
+        (Some(text), [only]) => format!("Write `{{{}: \"{}\"}}`.", only.name, shorten(text)),
         _ => example,
     }
 }
@@ -564,12 +565,12 @@ pub(super) fn list_example(found: &Node, shape: Option<&MappingKeys>) -> String 
                 let value = if let NodeValue::Scalar { text, .. } = &node.value { text } else { "…" };
                 (&key.text, value)
             });
-            format!("begin each entry with a dash: `- {key}: {}`", shorten(value))
+            format!("Begin each item with a dash, as in `- {key}: {}`.", shorten(value))
         }
         (NodeValue::Scalar { text, .. }, Some(MappingKeys { keys: [only], .. })) => {
-            format!("write a list: `- {}: \"{}\"`", only.name, shorten(text))
+            format!("Write a list, as in `- {}: \"{}\"`.", only.name, shorten(text))
         }
-        (NodeValue::Scalar { text, .. }, _) => format!("write a list: [{}]", shorten(text)),
-        _ => "begin each item with `- ` on a line of its own, or write [a, b]".to_owned(),
+        (NodeValue::Scalar { text, .. }, _) => format!("Write a list, as in `[{}]`.", shorten(text)),
+        _ => "Begin each item with `- ` on its own line, or write `[a, b]`.".to_owned(),
     }
 }

@@ -16,7 +16,7 @@ use sqlparser::dialect::Dialect;
 use super::definitions::{Materialization, Reference, RelationDefinition};
 use super::limits;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::text::nearest::{likely, suggest};
+use crate::text::nearest::{in_backticks, likely, suggest};
 use crate::text::{SqlText, Text};
 
 const FUEL: u64 = 50_000;
@@ -92,7 +92,7 @@ impl Renderer {
         if let Some(name) = record.refs.first() {
             diagnostics.push(
                 Diagnostic::error(Code::MisplacedRef, format!("`ref('{name}')` is not allowed in the SQL of a member"))
-                    .hint("refer to models in the cube's `sql` or `sql_table`")
+                    .hint("Refer to models in the cube's `sql` or `sql_table`.")
                     .at(place_of_argument(&sql, name)),
             );
             return None;
@@ -262,7 +262,7 @@ fn add_references(environment: &mut Environment<'static>, around: &Arc<TemplateC
             missing: Some(name.clone()),
             message: format!("unknown model `{name}`"),
             hint: match table {
-                Some((source, _)) => format!("for the table write source('{source}', '{name}')"),
+                Some((source, _)) => format!("Write `source('{source}', '{name}')` for the table."),
                 None => suggest(&name, "models", known.models.keys().map(|m| &**m)),
             },
             argument: name,
@@ -320,8 +320,8 @@ fn add_values(environment: &mut Environment<'static>, around: &Arc<TemplateConte
                 missing: None,
                 message: format!("unknown variable `{name}`"),
                 hint: format!(
-                    "{}; set it under `vars:` in service_project.yml, or give a default: var('{name}', 'value')",
-                    suggest(&name, "vars", known.vars.keys().map(|v| &**v))
+                    "{} Define `{name}` under `vars:` in service_project.yml, or pass a default: `var('{name}', 'value')`.",
+                    suggest(&name, "variables", known.vars.keys().map(|v| &**v))
                 ),
                 argument: name,
             });
@@ -336,9 +336,9 @@ fn add_values(environment: &mut Environment<'static>, around: &Arc<TemplateConte
                 missing: None,
                 message: format!("environment variable `{name}` is not set or not readable"),
                 hint: if name.starts_with(ENV_PREFIX) {
-                    format!("set it, or give a default: env_var('{name}', 'value')")
+                    format!("Set it, or pass a default: `env_var('{name}', 'value')`.")
                 } else {
-                    format!("only names that begin with {ENV_PREFIX} may be read: env_var('{ENV_PREFIX}{name}')")
+                    format!("Use a name that begins with {ENV_PREFIX}, as in `env_var('{ENV_PREFIX}{name}')`.")
                 },
                 argument: name,
             });
@@ -370,7 +370,7 @@ fn configure(record: &mut Record, options: &Kwargs) -> Result<(), Error> {
                 code: Code::JinjaUndefined,
                 missing: None,
                 message: format!("the value of `{key}` is a name that is not defined"),
-                hint: format!("a string needs quotes, as in {key}='{example}'"),
+                hint: format!("Put a string in quotes, as in `{key}='{example}'`."),
                 argument: key.to_owned(),
             });
             continue;
@@ -383,7 +383,7 @@ fn configure(record: &mut Record, options: &Kwargs) -> Result<(), Error> {
                     code: Code::UnknownValue,
                     missing: None,
                     message: format!("the materialization is `{text}`"),
-                    hint: suggest(&text, "possible", WORDS.iter().map(|(word, _)| *word)),
+                    hint: suggest(&text, "materializations", WORDS.iter().map(|(word, _)| *word)),
                     argument: text,
                 }),
             },
@@ -393,7 +393,7 @@ fn configure(record: &mut Record, options: &Kwargs) -> Result<(), Error> {
                 code: Code::UnknownKey,
                 missing: None,
                 message: format!("unknown key `{unknown}` in config"),
-                hint: suggest(unknown, "possible", KEYS),
+                hint: suggest(unknown, "keys", KEYS),
                 argument: unknown.to_owned(),
             }),
         }
@@ -445,13 +445,11 @@ fn explain(error: &Error, template: &str, text: &SqlText, is_member: bool) -> Di
             let tag = template[..start].rfind("{{").map_or(start, |open| open + 2);
             let call = template[tag..].split(name).next().unwrap_or_default().trim().trim_start_matches('-').trim();
             let hint = if is_member && call.is_empty() {
-                format!(
-                    "for the member of that name write {{{name}}}, in single braces; values come from var('{name}')"
-                )
+                format!("Write `{{{name}}}` in single braces for the member, or `var('{name}')` for a variable.")
             } else if call.ends_with(['(', '=', ',']) && call.len() < 60 {
-                format!("a string needs quotes: {call}'{name}')")
+                format!("Put the string in quotes: `{call}'{name}')`.")
             } else {
-                format!("a string needs quotes, '{name}'; values come from var('{name}')")
+                format!("Write `'{name}'` for a string, or `var('{name}')` for a variable.")
             };
             Diagnostic::error(Code::JinjaUndefined, format!("`{name}` is not defined"))
                 .hint(hint)
@@ -461,8 +459,8 @@ fn explain(error: &Error, template: &str, text: &SqlText, is_member: bool) -> Di
             let name = name_in(detail);
             let known: Vec<&str> = CALLS.into_iter().chain(macros.iter().map(|(name, _)| *name)).collect();
             let hint = match likely(name, known.iter().copied()) {
-                Some(best) => format!("did you mean `{best}`? calls: {}", known.join(", ")),
-                None => format!("calls: {}", known.join(", ")),
+                Some(best) => format!("Did you mean `{best}`? Available functions: {}.", in_backticks(known)),
+                None => format!("Write one of {}.", in_backticks(known)),
             };
             Diagnostic::error(Code::JinjaUnknownCall, format!("unknown function `{name}`")).hint(hint).at(at_name(name))
         }
@@ -470,31 +468,32 @@ fn explain(error: &Error, template: &str, text: &SqlText, is_member: bool) -> Di
             const FILTERS: [&str; 5] = ["upper", "lower", "trim", "length", "default"];
             let name = name_in(detail.trim_start_matches("filter "));
             let hint = match likely(name, FILTERS) {
-                Some(best) => format!("did you mean `{best}`? filters: {}", FILTERS.join(", ")),
-                None => format!("write it out; filters: {}", FILTERS.join(", ")),
+                Some(best) => format!("Did you mean `{best}`? Available filters: {}.", in_backticks(FILTERS)),
+                None => format!("Write the text without it. Available filters: {}.", in_backticks(FILTERS)),
             };
             Diagnostic::error(Code::JinjaUnknownFilter, format!("unknown filter `{name}`")).hint(hint).at(at_name(name))
         }
         ErrorKind::OutOfFuel => Diagnostic::error(Code::JinjaLimit, "the template takes too many steps")
-            .hint("shorten its loops, or write the SQL out")
+            .hint("Shorten its loops, or write the SQL without them.")
             .at(span),
         ErrorKind::SyntaxError => syntax(detail, template, start, text).unwrap_or_else(|| {
             Diagnostic::error(Code::JinjaSyntax, format!("cannot parse Jinja: {detail}"))
-                .hint("calls look like {{ ref('model') }}, blocks like {% if x %} … {% endif %}")
+                .hint("Write calls as `{{ ref('model') }}` and blocks as `{% if x %} … {% endif %}`.")
                 .at(span)
         }),
         ErrorKind::MissingArgument | ErrorKind::TooManyArguments => {
             let name = name_in(source);
             let signature = macros.iter().find(|(known, _)| *known == name);
             let hint = match (signature, source.split(['\'', '"']).nth(1)) {
-                (Some((name, parameters)), _) => format!("the macro is called {name}({parameters})"),
+                (Some((name, parameters)), _) => format!("Call the macro as `{name}({parameters})`."),
                 (None, Some(argument)) if name == "source" && argument.contains('.') => {
                     let (source, table) = argument.split_once('.').unwrap_or_default();
-                    format!("write source('{source}', '{table}')")
+                    format!("Write `source('{source}', '{table}')`.")
                 }
-                (None, Some(argument)) if name == "source" => format!("write source('{argument}', 'table')"),
+                (None, Some(argument)) if name == "source" => format!("Write `source('{argument}', 'table')`."),
                 _ => {
-                    "ref('model'), source('source', 'table'), var('name', default), env_var('NAME', default)".to_owned()
+                    "Write `ref('model')`, `source('source', 'table')`, `var('name', default)` or `env_var('NAME', default)`."
+                        .to_owned()
                 }
             };
             Diagnostic::error(Code::JinjaArguments, format!("wrong number of arguments in `{shown}`"))
@@ -503,11 +502,11 @@ fn explain(error: &Error, template: &str, text: &SqlText, is_member: bool) -> Di
         }
         ErrorKind::InvalidOperation if detail == RANGE_TOO_LONG => {
             Diagnostic::error(Code::JinjaLimit, detail.to_owned())
-                .hint("a range has 10,000 numbers at most: shorten it, or let the warehouse make the rows")
+                .hint("Shorten it to at most 10,000 numbers, or generate the rows in the warehouse.")
                 .at(span)
         }
         kind => Diagnostic::error(Code::JinjaFailed, format!("the template failed: {kind}: {detail}"))
-            .hint("correct the tag; the calls are ref, source, config, var and env_var")
+            .hint("Correct the tag. The available functions are `ref`, `source`, `config`, `var` and `env_var`.")
             .at(span),
     }
 }
@@ -520,12 +519,12 @@ fn syntax(detail: &str, template: &str, at: usize, text: &SqlText) -> Option<Dia
     let rest = template.get(at..)?;
     if rest.starts_with(close) && tag.matches('(').count() > tag.matches(')').count() {
         let message = format!("expected `)`, found `{close}`");
-        let hint = format!("close the bracket: {}) {close}", tag.trim_end());
+        let hint = format!("Close the bracket: `{}) {close}`.", tag.trim_end());
         return Some(Diagnostic::error(Code::JinjaSyntax, message).hint(hint).at(text.locate(at, close.len())));
     }
     if rest.starts_with('}') && !rest.starts_with("}}") {
         let message = format!("unclosed `{}`", &tag[..2]);
-        let hint = format!("close it: {} {close}", tag.trim_end());
+        let hint = format!("Close it: `{} {close}`.", tag.trim_end());
         return Some(Diagnostic::error(Code::JinjaSyntax, message).hint(hint).at(text.locate(open, 2)));
     }
     let word = &rest[..rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len())];
@@ -534,7 +533,7 @@ fn syntax(detail: &str, template: &str, at: usize, text: &SqlText) -> Option<Dia
     let length = found.chars().count();
     (length > 0).then(|| {
         Diagnostic::error(Code::JinjaSyntax, message)
-            .hint("calls look like {{ ref('model') }}, blocks like {% if x %} … {% endif %}")
+            .hint("Write calls as `{{ ref('model') }}` and blocks as `{% if x %} … {% endif %}`.")
             .at(text.locate(at, length))
     })
 }

@@ -116,39 +116,39 @@ pub(super) const NAME: Key = Key::required(
     "name",
     Kind::Name,
     "some_name",
-    "What everything else calls it: lower-case letters, digits and `_`, at most 200 characters.",
+    "The name in references: lower-case letters, digits and `_`, at most 200 characters.",
 );
 pub(super) const TITLE: Key =
-    Key::optional("title", Kind::Text, "Net revenue", "The name that people read. Default: made from `name`.").also(&[
+    Key::optional("title", Kind::Text, "Net revenue", "The display name. Default: derived from `name`.").also(&[
         "label",
         "display_name",
         "caption",
     ]);
 pub(super) const DESCRIPTION: Key =
-    Key::optional("description", Kind::Text, "Revenue of paid orders.", "What people should know about it.")
+    Key::optional("description", Kind::Text, "Revenue of paid orders.", "A description for people.")
         .also(&["desc", "comment", "doc", "docs"]);
 pub(super) const FORMAT: Key = Key::optional(
     "format",
     Kind::Text,
     "currency",
-    "How clients should show values: `currency`, `percent` … Nothing is computed from it.",
+    "The display format for clients, such as `currency` or `percent`. It does not change values.",
 );
 pub(super) const HIDDEN: Key = Key::optional(
     "hidden",
     Kind::Boolean,
     "true",
-    "Whether metadata leaves it out; it can still be asked for. Default: false.",
+    "True to omit it from metadata. Queries can still name it. Default: false.",
 );
 pub(super) const PUBLIC: Key = Key::optional(
     "public",
     Kind::Boolean,
     "false",
-    "Set to `false`, queries can't name it; members, joins, metrics and policies can. Default: true.",
+    "True if queries may name it. With `false`, only members, joins, metrics and policies can use it. Default: true.",
 )
 .also(&["shown", "visible"]);
 pub(super) const META: Key = Key::optional(
     "meta",
     Kind::Anything,
     "{owner: finance}",
-    "Anything, for people and other programs; `tags`, `pii` and `classification` are reported to governance hooks.",
+    "Values for people and other programs. Governance hooks receive `tags`, `pii` and `classification`.",
 );

@@ -32,7 +32,7 @@ pub(super) fn check(template: &str) -> Result<(), Refusal> {
             length: 1,
             message: format!("the template has {} bytes", template.len()),
             code: LIMIT,
-            hint: "a template may have 256 KiB: split the model in two".to_owned(),
+            hint: "Split the model. A template may have at most 256 KiB.".to_owned(),
         });
     }
     let mut at = 0;
@@ -52,7 +52,7 @@ pub(super) fn check(template: &str) -> Result<(), Refusal> {
                     offset: open,
                     length: 2,
                     message: format!("unclosed `{}`", &tag[..2]),
-                    hint: format!("close it, as in {line} {close}"),
+                    hint: format!("Close it, as in `{line} {close}`."),
                 });
             }
             let word = tokens.list.iter().find(|token| **token != "-").map_or(open, |word| open + offset_in(tag, word));
@@ -135,39 +135,48 @@ impl<'t> Scan<'t> {
         };
         self.tags += 1;
         if self.tags > MAX_TAGS || tokens.len() > MAX_TOKENS_IN_TAG {
-            return refuse("the template is too long", "a template may have 2,000 tags of 400 words: split it");
+            return refuse(
+                "the template is too long",
+                "Split it. A template may have at most 2,000 tags of 400 words.",
+            );
         }
         let tokens = if tokens.first() == Some(&"-") { &tokens[1..] } else { tokens };
         if is_block {
             self.block(tokens, offset, word)?;
         }
         if self.blocks > MAX_NESTING || self.branches > MAX_BRANCHES || nesting(tokens) > MAX_NESTING {
-            return refuse("the template is nested too deeply", "24 levels and 100 branches are allowed");
+            return refuse("the template is nested too deeply", "Use at most 24 levels and 100 branches.");
         }
         if tokens.iter().any(|token| matches!(*token, "~" | "*")) {
             return refuse(
                 "Jinja cannot concatenate or multiply here",
-                "print the pieces side by side: {{ a }}{{ b }}",
+                "Print the parts one after the other: `{{ a }}{{ b }}`.",
             );
         }
         let is_number = |token: Option<&&str>| token.is_some_and(|t| t.starts_with(|c: char| c.is_ascii_digit()));
         for (index, _) in tokens.iter().enumerate().filter(|(_, token)| **token == "+") {
             if !(is_number(tokens.get(index + 1)) || index > 0 && is_number(tokens.get(index - 1))) {
-                return refuse("`+` needs a number on one side", "print strings side by side: {{ a }}{{ b }}");
+                return refuse(
+                    "`+` needs a number on one side",
+                    "Print strings one after the other: `{{ a }}{{ b }}`.",
+                );
             }
         }
         self.name_lists += lists_with_names(tokens);
         if self.name_lists > MAX_NAME_LISTS {
-            return refuse("the template builds too many lists", "write lists of plain values");
+            return refuse("the template builds too many lists", "Write lists of plain values.");
         }
         let calls_macro = tokens.windows(2).any(|pair| pair[1] == "(" && self.macros.contains(&pair[0]));
         if self.in_macro && calls_macro && tokens.first() != Some(&"macro") {
-            return refuse("a macro calls a macro", "call both from the text, or write the inner one out");
+            return refuse(
+                "a macro calls a macro",
+                "Call both from the template, or copy the inner macro into the outer one.",
+            );
         }
         match tokens.first() {
             Some(&("include" | "import" | "from" | "extends" | "call" | "filter")) if is_block => refuse(
                 &format!("the Jinja block `{}` is not available", tokens[0]),
-                "write the text out; blocks are for, if, set, macro, with and raw",
+                "Write its text directly. The available blocks are `for`, `if`, `set`, `macro`, `with` and `raw`.",
             ),
             _ => Ok(()),
         }
@@ -186,7 +195,7 @@ impl<'t> Scan<'t> {
             offset: *offset,
             length: 2,
             message: format!("unclosed block `{{% {word} … %}}`"),
-            hint: format!("close it with {{% end{word} %}}"),
+            hint: format!("Close it with `{{% end{word} %}}`."),
         })
     }
 
@@ -205,13 +214,13 @@ impl<'t> Scan<'t> {
                         length: word.len(),
                         message: match opened {
                             Some(opened) => {
-                                format!("`{word}` closes no `{}`: the open block is `{opened}`", &word[3..])
+                                format!("`{word}` does not close the open block `{opened}`")
                             }
                             None => format!("unmatched `{word}`"),
                         },
                         hint: match opened {
-                            Some(opened) => format!("close the block with {{% end{opened} %}}"),
-                            None => format!("remove it, or open the block with {{% {} … %}}", &word[3..]),
+                            Some(opened) => format!("Close the block with `{{% end{opened} %}}`."),
+                            None => format!("Remove it, or open the block with `{{% {} … %}}`.", &word[3..]),
                         },
                     });
                 }

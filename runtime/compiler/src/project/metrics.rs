@@ -16,28 +16,28 @@ use crate::types::{MetricKind, Operator};
 
 pub(super) static METRIC: MappingKeys = MappingKeys {
     called: "metric",
-    about: "A value of the business, computed from measures of any cubes.",
+    about: "A business value, computed from measures of any cubes.",
     one_of: &["expression", "numerator"],
     apart: &["expression", "numerator"],
     keys: &[
         NAME,
-        Key::required("type", Kind::Word(&KINDS), "simple", "What it is made of.").also(&["kind"]),
+        Key::required("type", Kind::Word(&KINDS), "simple", "The kind of computation.").also(&["kind"]),
         Key::optional(
             "expression",
             Kind::Text,
             "orders.revenue",
-            "Of `simple` one measure, `cube.measure`, or one metric; of `derived` arithmetic between them.",
+            "For `simple`, one measure as `cube.measure`, or one metric. For `derived`, arithmetic between measures and metrics.",
         )
         .also(&["expr", "sql", "formula", "measure", "value"]),
-        Key::optional("numerator", Kind::Text, "orders.revenue", "Of `ratio`: what is divided."),
-        Key::optional("denominator", Kind::Text, "orders.count", "Of `ratio`: what it is divided by; 0 makes null."),
+        Key::optional("numerator", Kind::Text, "orders.revenue", "For `ratio`, the dividend."),
+        Key::optional("denominator", Kind::Text, "orders.count", "For `ratio`, the divisor. Division by 0 returns null."),
         Key::optional("filters", Kind::List(&FILTER), "[]", "Conditions on dimensions, all of which a row must meet.")
             .also(&["where", "filter"]),
         Key::optional(
             "time_grain",
             Kind::Word(&GRANULARITIES),
             "day",
-            "The finest granularity that may be asked for. Default: any.",
+            "The finest granularity that queries may use. Default: any.",
         )
         .also(&["grain", "granularity"]),
         TITLE,
@@ -57,8 +57,9 @@ static FILTER: MappingKeys = MappingKeys::new(
             "field",
             "column",
         ]),
-        Key::required("operator", Kind::Word(&OperatorWords), "equals", "How it is compared.").also(&["op"]),
-        Key::optional("value", Kind::Values, "paid", "What it is compared with: a value, or a list of them.")
+        Key::required("operator", Kind::Word(&OperatorWords), "equals", "The operator of the comparison.")
+            .also(&["op"]),
+        Key::optional("value", Kind::Values, "paid", "The value or the list of values to compare with.")
             .also(&["values"]),
     ],
 );
@@ -111,7 +112,7 @@ pub(super) fn metric(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Dia
 }
 
 fn ratio(fields: &mut Fields, renderer: &Renderer) -> Option<MetricBody> {
-    let hint = "write `type: derived`, or `numerator` and `denominator` in its place";
+    let hint = "Write `type: derived`, or replace it by `numerator` and `denominator`.";
     if misplaced(fields, "expression", hint) {
         return None;
     }
@@ -122,7 +123,7 @@ fn ratio(fields: &mut Fields, renderer: &Renderer) -> Option<MetricBody> {
 
 fn calculation(fields: &mut Fields, renderer: &Renderer) -> Option<MetricBody> {
     for key in ["numerator", "denominator"] {
-        if misplaced(fields, key, "write `type: ratio`, or an `expression` in its place") {
+        if misplaced(fields, key, "Write `type: ratio`, or replace it by an `expression`.") {
             return None;
         }
     }

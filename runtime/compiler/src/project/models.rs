@@ -28,21 +28,21 @@ pub(super) fn names(files: &[Arc<SourceFile>], diagnostics: &mut Vec<Diagnostic>
             diagnostics.push(
                 Diagnostic::error(Code::InvalidName, format!("the model `{stem}` is not snake_case"))
                     .hint(match snake_case(stem) {
-                        Some(better) => format!("rename the file to {better}.sql"),
-                        None => "rename the file: lower-case letters, digits and `_`".to_owned(),
+                        Some(better) => format!("Rename the file to {better}.sql."),
+                        None => "Rename the file, with lower-case letters, digits and `_` only.".to_owned(),
                     })
                     .at(name.span()),
             );
         } else if let Some(first) = seen.get(stem) {
             diagnostics.push(
                 Diagnostic::error(Code::DuplicateName, format!("duplicate model `{stem}`"))
-                    .hint(format!("rename one of the files; the other is {first}"))
+                    .hint(format!("Rename one of the files. The other one is {first}."))
                     .at(name.span()),
             );
         } else if file.text.len() > MAX_MODEL_BYTES {
             diagnostics.push(
                 Diagnostic::error(Code::FileTooLarge, format!("the model has {} bytes", file.text.len()))
-                    .hint("a model may have 256 KiB: split it")
+                    .hint("Split it. A model may have at most 256 KiB.")
                     .at(name.span()),
             );
         } else {
@@ -136,9 +136,9 @@ pub(super) fn in_order(
                         })
                         .collect();
                     let hint = if path.len() == 1 {
-                        "refer to the table that it is made from, as in source('source', 'table')"
+                        "Refer to the table that it reads, as in `source('source', 'table')`."
                     } else {
-                        "remove one of these refs, or move what both need into a third model"
+                        "Remove one of these calls of `ref`, or move the common part into a third model."
                     };
                     diagnostics.push(
                         Diagnostic::error(

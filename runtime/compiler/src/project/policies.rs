@@ -16,7 +16,7 @@ use crate::types::Value;
 
 pub(super) static POLICY: MappingKeys = MappingKeys {
     called: "policy",
-    about: "What some callers may not see: rows, values of dimensions, or members.",
+    about: "Rows, values of dimensions or members that some callers may not see.",
     keys: &[
         NAME,
         Key::required("cubes", Kind::Texts, "[orders]", "The cubes that it protects, or `\"*\"` for all.")
@@ -25,21 +25,21 @@ pub(super) static POLICY: MappingKeys = MappingKeys {
             "when",
             Kind::Mapping(&WHEN),
             "{unless_roles: [admin]}",
-            "The callers it applies to; all that is said must hold. Default: everyone.",
+            "The callers that it applies to. All conditions must hold. Default: all callers.",
         )
         .also(&["condition", "applies_to", "if"]),
         Key::optional(
             "row_filter",
             Kind::Text,
             "\"{CUBE}.region IN {{ user.attributes.regions }}\"",
-            "A condition in SQL: only rows that meet it exist for the caller, whose values are `{{ user.… }}`.",
+            "A condition in SQL. The caller sees only rows that meet it. Values of the caller are `{{ user.… }}`.",
         )
         .also(&["filter", "sql", "where", "row_level"]),
         Key::optional(
             "mask",
             Kind::WordsByName(&MASKS, &MASK),
             "{email: hash}",
-            "What is shown in place of a dimension's value: `null`, `hash`, `partial`, a constant or SQL.",
+            "The replacement of each dimension's value: `null`, `hash`, `partial`, a constant or SQL.",
         )
         .also(&["masks", "column_mask", "masking"]),
         Key::optional("deny", Kind::Texts, "[tax_number]", "Members that do not exist for the caller. Default: none.")
@@ -48,7 +48,7 @@ pub(super) static POLICY: MappingKeys = MappingKeys {
             "allow_aggregate",
             Kind::Boolean,
             "true",
-            "Whether measures over masked columns stay open. Default: false.",
+            "True if callers may query measures over masked columns. Default: false.",
         ),
         DESCRIPTION,
         META,
@@ -61,14 +61,14 @@ pub(super) static WHEN: MappingKeys = MappingKeys::new(
     "`when`",
     "The callers that a policy applies to.",
     &[
-        Key::optional("roles", Kind::Texts, "[analyst]", "To callers with one of these roles."),
-        Key::optional("unless_roles", Kind::Texts, "[admin]", "Not to callers with one of these roles.").also(&[
+        Key::optional("roles", Kind::Texts, "[analyst]", "Includes callers with one of these roles."),
+        Key::optional("unless_roles", Kind::Texts, "[admin]", "Excludes callers with one of these roles.").also(&[
             "except_roles",
             "not_roles",
             "exclude_roles",
         ]),
-        Key::optional("groups", Kind::Texts, "[sales]", "To callers in one of these groups."),
-        Key::optional("unless_groups", Kind::Texts, "[finance]", "Not to callers in one of these groups.").also(&[
+        Key::optional("groups", Kind::Texts, "[sales]", "Includes callers in one of these groups."),
+        Key::optional("unless_groups", Kind::Texts, "[finance]", "Excludes callers in one of these groups.").also(&[
             "except_groups",
             "not_groups",
             "exclude_groups",
@@ -77,35 +77,34 @@ pub(super) static WHEN: MappingKeys = MappingKeys::new(
             "auth_methods",
             Kind::Words(&AUTH_METHODS),
             "[jwt]",
-            "To callers who authenticated in one of these ways.",
+            "Includes callers who authenticated by one of these methods.",
         )
         .also(&["auth_method", "authentication_methods"]),
         Key::optional(
             "unless_auth_methods",
             Kind::Words(&AUTH_METHODS),
             "[api_key]",
-            "Not to callers who authenticated in one of these ways.",
+            "Excludes callers who authenticated by one of these methods.",
         )
         .also(&["unless_auth_method", "except_auth_methods", "not_auth_methods", "exclude_auth_methods"]),
         Key::optional(
             "attributes",
             Kind::ValuesByName,
             "{region: [north, south]}",
-            "To callers whose attribute has one of these values, for each attribute named.",
+            "Includes callers whose attribute has one of these values, for each attribute.",
         ),
         Key::optional(
             "unless_attributes",
             Kind::ValuesByName,
             "{region: [north, south]}",
-            "Not to callers whose attribute has one of these values.",
+            "Excludes callers whose attribute has one of these values.",
         )
         .also(&["except_attributes", "not_attributes"]),
         Key::optional(
             "missing",
             Kind::Word(&MISSING),
             "applies",
-            "Whether a caller without an attribute that `attributes` names counts as having the value: `applies` or \
-             `skips`. Default: skips.",
+            "The effect on a caller without an attribute in `attributes`: `applies` or `skips`. Default: skips.",
         )
         .also(&["if_missing", "on_missing"]),
     ],
@@ -149,9 +148,9 @@ static MISSING: Words<MissingAttribute> = Words {
 
 static MASK: MappingKeys = MappingKeys {
     called: "mask",
-    about: "What is shown in place of a value.",
+    about: "The replacement of a value.",
     keys: &[
-        Key::optional("constant", Kind::Anything, "hidden", "The same for every row."),
+        Key::optional("constant", Kind::Anything, "hidden", "The same value for every row."),
         Key::optional("sql", Kind::Text, "\"left({CUBE}.email, 1)\"", "An expression over the row's columns."),
     ],
     one_of: &["constant", "sql"],
@@ -201,7 +200,7 @@ fn cubes(fields: &mut Fields) -> Vec<Text> {
         && items.is_empty()
     {
         let message = format!("`cubes` of {} names no cube", fields.what());
-        let hint = format!("write `{}`, or `cubes: \"*\"` for all", fields.example("cubes"));
+        let hint = format!("Write `{}`, or `cubes: \"*\"` for all.", fields.example("cubes"));
         fields.report(Diagnostic::error(Code::MissingValue, message).hint(hint).at(origin.span()));
     }
     fields.texts("cubes")
@@ -214,7 +213,7 @@ fn report_no_effect(fields: &mut Fields) {
     }
     let message = format!("{} has no effect: it has neither `row_filter`, `mask` nor `deny`", fields.what());
     let hint = format!(
-        "add one of `{}`, `{}` and `{}`",
+        "Add one of `{}`, `{}` and `{}`.",
         fields.example("row_filter"),
         fields.example("mask"),
         fields.example("deny")
@@ -307,20 +306,20 @@ fn attributes(fields: &mut Fields, key: &str) -> Vec<(std::sync::Arc<str>, Vec<V
     let Some(node) = fields.node(key) else { return Vec::new() };
     let NodeValue::Map(map) = &node.value else {
         let label = format!("`{key}` of {}", fields.what());
-        let hint = format!("write names and values, as in `{}`", fields.example(key));
+        let hint = format!("Write names and values, as in `{}`.", fields.example(key));
         fields.report(wrong_type(&label, "a mapping", node).hint(hint));
         return Vec::new();
     };
     if map.is_empty() {
         let message = format!("`{key}` of {} names no attribute", fields.what());
-        let hint = format!("write names and values, as in `{}`, or remove the key", fields.example(key));
+        let hint = format!("Write names and values, as in `{}`, or remove the key.", fields.example(key));
         fields.report(Diagnostic::error(Code::MissingValue, message).hint(hint).at(node.origin.span()));
     }
     let mut conditions = Vec::with_capacity(map.len());
     for (name, node) in map {
         let label = format!("`{key}.{}` of {}", name.text, fields.what());
         if matches!(&node.value, NodeValue::List(items) if items.is_empty()) {
-            let hint = format!("write values, as in `{}`, or remove the attribute", fields.example(key));
+            let hint = format!("Write values, as in `{}`, or remove the attribute.", fields.example(key));
             let message = format!("{label} contains no value and never matches");
             fields.report(Diagnostic::error(Code::MissingValue, message).hint(hint).at(name.origin.span()));
         }
@@ -341,13 +340,13 @@ fn unusable(label: &str, node: &Node) -> Option<Diagnostic> {
     match &node.value {
         NodeValue::Null => {
             let message = format!("null in {label} never matches");
-            let hint = "write `missing: applies` in `when` to include callers without the attribute, or \
-                        `\"null\"` for the string";
+            let hint = "Write `missing: applies` in `when` to include callers without the attribute, or \
+                        `\"null\"` for the string.";
             Some(Diagnostic::error(Code::NeverMatches, message).hint(hint).at(node.origin.span()))
         }
         NodeValue::Scalar { text, plain: Plain::Integer | Plain::Fraction } if attribute_value::is_ambiguous(text) => {
             let message = format!("{text} in {label} is a number that claims may contain as a string");
-            let hint = format!("write `\"{text}\"` for the string, or the number in plain decimal notation");
+            let hint = format!("Write `\"{text}\"` for the string, or the number in plain decimal notation.");
             Some(Diagnostic::error(Code::AmbiguousValue, message).hint(hint).at(node.origin.span()))
         }
         _ => None,
@@ -383,7 +382,7 @@ fn check_contradictions(fields: &mut Fields, condition: &PolicyCondition) {
     for (key, wanted, unless) in contradictions {
         let message = format!("{} never matches: {unless} contains every value of {wanted}", fields.what());
         let span = fields.key_origin(key).unwrap_or(fields.origin()).span();
-        let hint = format!("remove the values from {wanted} or from {unless}");
+        let hint = format!("Remove the values from {wanted} or from {unless}.");
         fields.report(Diagnostic::error(Code::NeverMatches, message).hint(hint).at(span));
     }
 }
@@ -394,12 +393,12 @@ fn check_missing(fields: &mut Fields, condition: &PolicyCondition) {
     if is_explicit && !fields.has("attributes") {
         let message = format!("`missing` of {} has no effect without `attributes`", fields.what());
         let span = fields.key_origin("missing").unwrap_or(fields.origin()).span();
-        fields.report(Diagnostic::warning(Code::UnusedField, message).hint("remove `missing`").at(span));
+        fields.report(Diagnostic::warning(Code::UnusedField, message).hint("Remove `missing`.").at(span));
     }
     if let (false, [(name, _), ..]) = (is_explicit, &condition.attributes[..]) {
         let message = format!("{} does not match callers without the attribute `{name}`", fields.what());
-        let hint = "write `missing: applies` in `when` to restrict them too, or `missing: skips` to confirm that \
-                    the policy does not apply to them";
+        let hint = "Write `missing: applies` in `when` to restrict them too, or `missing: skips` to confirm that \
+                    the policy does not apply to them.";
         let span = fields.key_origin("attributes").unwrap_or(fields.origin()).span();
         fields.report(Diagnostic::warning(Code::AttributeMayBeMissing, message).hint(hint).at(span));
     }
@@ -412,7 +411,7 @@ fn masks(node: &Node, label: &str, diagnostics: &mut Vec<Diagnostic>) -> (Vec<(T
             NodeValue::List(items) => items.iter().find_map(name_written).unwrap_or("email"),
             _ => name_written(node).unwrap_or("email"),
         };
-        let hint = format!("say how each dimension is masked: {{{example}: hash}}");
+        let hint = format!("Write a mask for each dimension, as in `{{{example}: hash}}`.");
         diagnostics.push(wrong_type(&label, "a mapping", node).hint(hint));
         return (Vec::new(), false);
     };
@@ -441,7 +440,7 @@ fn mask(node: &Node, label: &str, diagnostics: &mut Vec<Diagnostic>) -> Option<M
             let mut fields = Fields::open_as(node, &MASK, label.to_owned(), diagnostics)?;
             if let Some(second) = fields.conflicting() {
                 let message = format!("{label} has both `constant` and `sql`");
-                let hint = "keep one of the two";
+                let hint = "Keep one of them.";
                 fields.report(Diagnostic::error(Code::ConflictingFields, message).hint(hint).at(second.span()));
                 return None;
             }

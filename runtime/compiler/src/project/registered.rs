@@ -69,11 +69,9 @@ pub(super) fn add(
         let metric = || metrics.iter().find(|metric| metric.name.value == cube.name).map(|metric| metric.name.span());
         let taken = places.get(&cube.name).cloned().or_else(metric);
         if taken.is_some() || unread.contains(&cube.name) {
-            let message = format!(
-                "cube `{}` was registered while the server ran, and the project defines the name too: the project's is used",
-                cube.name
-            );
-            let hint = "rename the project's, or delete the registered one: `DELETE /api/v1/query/meta/cubes/{name}`";
+            let message =
+                format!("registered cube `{}` is not used, because the project defines the same name", cube.name);
+            let hint = "Rename the cube of the project, or delete the registered one with `DELETE /api/v1/query/meta/cubes/{name}`.";
             let diagnostic = Diagnostic::warning(SHADOWED, message).hint(hint.replace("{name}", &cube.name));
             diagnostics.push(match taken {
                 Some(span) => diagnostic.at(span),

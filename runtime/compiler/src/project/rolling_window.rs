@@ -8,7 +8,7 @@ use super::definitions::MeasureType;
 use super::fields::Fields;
 use super::keys::WordList;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::text::nearest::likely;
+use crate::text::nearest::{in_backticks, likely};
 use crate::text::shorten;
 use crate::types::{MAX_WINDOW_UNITS, RollingWindow, WindowLength, WindowLengthError, WindowOffset};
 
@@ -20,9 +20,11 @@ pub(super) fn read(fields: &mut Fields, ty: Option<MeasureType>) -> Option<Rolli
     if let Some(ty) = ty.filter(|ty| !allows_window(*ty)) {
         let message = format!("{measure} has `rolling_window`, which a {} cannot have", measure_type_word(ty));
         let hint = match ty {
-            MeasureType::Number => "put the window on the measures that it is computed from",
-            MeasureType::RunningTotal => "remove it, or write `type: sum` with `trailing: unbounded`",
-            MeasureType::Aggregate(_) => "write it on a count, count_distinct, sum, avg, min or max",
+            MeasureType::Number => "Write the window on the measures that it is computed from.",
+            MeasureType::RunningTotal => "Remove it, or write `type: sum` with `trailing: unbounded`.",
+            MeasureType::Aggregate(_) => {
+                "Write it on a measure of the type `count`, `count_distinct`, `sum`, `avg`, `min` or `max`."
+            }
         };
         fields.report(Diagnostic::error(Code::MisplacedField, message).hint(hint).at(place));
         return None;
@@ -31,7 +33,7 @@ pub(super) fn read(fields: &mut Fields, ty: Option<MeasureType>) -> Option<Rolli
     let mut window = Fields::open_as(node, &ROLLING_WINDOW, label, fields.diagnostics())?;
     if window.lacks_all() {
         let message = format!("{} has no `trailing` and no `leading`", window.what());
-        let hint = "add `trailing: 28 day`, `leading: 7 day`, or both";
+        let hint = "Add `trailing: 28 day`, `leading: 7 day`, or both.";
         window.report(Diagnostic::error(Code::MissingField, message).hint(hint).at(place));
         return None;
     }
@@ -63,20 +65,21 @@ fn length(window: &mut Fields, side: &'static str) -> Option<WindowLength> {
         WindowLengthError::UnknownUnit(unit) => {
             let units = GRANULARITIES.words();
             let meant = likely(unit, units.iter().copied());
-            let meant = meant.map(|word| format!("write `{word}`; ")).unwrap_or_default();
-            let hint = format!("{meant}possible: {}", units.join(", "));
+            let meant = meant.map(|word| format!("Did you mean `{word}`? ")).unwrap_or_default();
+            let hint = format!("{meant}Available units: {}.", in_backticks(units.iter().copied()));
             (Code::UnknownValue, format!("{found}, whose unit is unknown"), hint)
         }
         WindowLengthError::Malformed => {
-            let hint = format!("write an integer and a unit, as in `{example}`, or `unbounded`");
+            let hint = format!("Write an integer and a unit, as in `{example}`, or `unbounded`.");
             (Code::WrongValue, format!("{found}, which is not a length of time"), hint)
         }
         WindowLengthError::NotPositive => {
-            let hint = format!("write a number from 1, as in `{example}`; `{side}` already gives the direction");
+            let hint =
+                format!("Write a number from 1, as in `{example}`. The key `{side}` already states the direction.");
             (Code::WrongValue, format!("{found}, which is not a positive length"), hint)
         }
         WindowLengthError::TooLong => {
-            let hint = format!("write a number up to {MAX_WINDOW_UNITS}, a longer unit, or `unbounded`");
+            let hint = format!("Write a number up to {MAX_WINDOW_UNITS}, a longer unit, or `unbounded`.");
             (Code::WrongValue, format!("{found}, which is too long"), hint)
         }
     };

@@ -19,12 +19,12 @@ const FOLDERS: [&str; 5] = ["sources", "models", "cubes", "metrics", "policies"]
 
 pub(super) static PROJECT: MappingKeys = MappingKeys::new(
     "the project",
-    "The project itself: its name, folders, and values for its SQL.",
+    "The project: its name, its folders and values for its SQL.",
     &[
         Key { example: "my_project", about: "The project's name.", ..NAME },
-        Key::optional("version", Kind::Text, "\"1.4\"", "Free text; nothing is derived from it."),
-        Key::optional("paths", Kind::Mapping(&PATHS), "{models: models}", "Folders, from this file's own."),
-        Key::optional("models", Kind::Mapping(&MODELS), "{materialization: view}", "What holds for every model."),
+        Key::optional("version", Kind::Text, "\"1.4\"", "Free text for people."),
+        Key::optional("paths", Kind::Mapping(&PATHS), "{models: models}", "Folders, relative to this file."),
+        Key::optional("models", Kind::Mapping(&MODELS), "{materialization: view}", "Defaults for all models."),
         Key::optional("vars", Kind::ByName, "{first_year: 2020}", "Values for `var('name')` in SQL.")
             .also(&["variables"]),
     ],
@@ -32,7 +32,7 @@ pub(super) static PROJECT: MappingKeys = MappingKeys::new(
 
 static PATHS: MappingKeys = MappingKeys::new(
     "`paths`",
-    "Folders, from this file's own. Each may hold any list, models excepted.",
+    "Folders, relative to this file. Each may contain any list except models.",
     &[
         Key::optional("sources", Kind::Text, "sources", "The folder of sources. Default: sources."),
         Key::optional("models", Kind::Text, "models", "The folder of SQL models. Default: models."),
@@ -44,16 +44,16 @@ static PATHS: MappingKeys = MappingKeys::new(
 
 static MODELS: MappingKeys = MappingKeys::new(
     "`models`",
-    "What holds for every model that doesn't say otherwise in `config(…)`.",
+    "Defaults for models without their own values in `config(…)`.",
     &[
         Key::optional(
             "materialization",
             Kind::Word(&MATERIALIZATIONS),
             "view",
-            "What `terrane run` builds of models. Default: view.",
+            "The relation that `terrane run` builds for a model. Default: view.",
         )
         .also(&["materialized"]),
-        Key::optional("schema", Kind::Text, "marts", "Where models are built. Default: analytics."),
+        Key::optional("schema", Kind::Text, "marts", "The schema in which models are built. Default: analytics."),
     ],
 );
 
@@ -104,7 +104,7 @@ pub(super) fn read(file: Option<&Arc<SourceFile>>, diagnostics: &mut Vec<Diagnos
     let Some(file) = file else {
         diagnostics.push(
             Diagnostic::error(Code::MissingProject, format!("the folder has no {FILE}"))
-                .hint(format!("create {FILE} with `name: my_project`"))
+                .hint(format!("Create {FILE} with `name: my_project`."))
                 .at(Span { file: FILE.into(), line: 1, column: 1, length: 1 }),
         );
         return Settings::default();
@@ -123,7 +123,7 @@ fn settings(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Settings {
     if matches!(node.value, NodeValue::Null) {
         diagnostics.push(
             Diagnostic::error(Code::MissingField, format!("{FILE} has no `name`"))
-                .hint("add `name: my_project`")
+                .hint("Add `name: my_project`.")
                 .at(node.origin.span()),
         );
         return settings;
@@ -152,7 +152,7 @@ fn settings(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Settings {
             }
             _ => {
                 settings.has_unread_vars = true;
-                let hint = format!("write names and values, as in `{}`", fields.example("vars"));
+                let hint = format!("Write names and values, as in `{}`.", fields.example("vars"));
                 fields.report(wrong_type(&"`vars` of the project", "a mapping", node).hint(hint));
             }
         }
@@ -186,7 +186,7 @@ fn inside(key: &str, path: &str, origin: &Origin) -> Result<String, Diagnostic> 
         path.starts_with(['/', '\\', '~']) || path.contains(':') || path.split(['/', '\\']).any(|part| part == "..");
     if is_outside {
         let message = format!("the path `{path}` leaves the project");
-        let hint = format!("name a folder beside {FILE} or below it, as in `{key}: {key}`");
+        let hint = format!("Name a folder beside {FILE} or below it, as in `{key}: {key}`.");
         return Err(Diagnostic::error(Code::PathOutside, message).hint(hint).at(origin.span()));
     }
     let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();

@@ -53,7 +53,7 @@ pub(super) static COLUMN: MappingKeys = MappingKeys::new(
     "A column of the table.",
     &[
         TABLE_NAME,
-        Key::optional("type", Kind::Text, "integer", "Its type, for people.").also(&["data_type"]),
+        Key::optional("type", Kind::Text, "integer", "The type, for people.").also(&["data_type"]),
         TITLE,
         DESCRIPTION,
         META,
@@ -61,7 +61,7 @@ pub(super) static COLUMN: MappingKeys = MappingKeys::new(
 );
 
 /// Names of tables and columns belong to the warehouse, so they need not be snake_case.
-const TABLE_NAME: Key = Key::required("name", Kind::Text, "orders", "Its name in the warehouse.");
+const TABLE_NAME: Key = Key::required("name", Kind::Text, "orders", "The name in the warehouse.");
 
 pub(super) fn source(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<SourceDefinition> {
     let mut fields = Fields::open(node, &SOURCE, diagnostics)?;
@@ -75,7 +75,7 @@ pub(super) fn source(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<S
         let Some(table) = table(item, fields.diagnostics()) else { continue };
         if let Some(first) = tables.iter().find(|seen| seen.name.value == table.name.value) {
             let message = format!("source `{}` has the table `{}` twice", name.value, table.name.value);
-            let hint = format!("keep one; the first is in line {}", first.name.origin.line);
+            let hint = format!("Keep one of them. The first is in line {}.", first.name.origin.line);
             fields.report(Diagnostic::error(Code::DuplicateName, message).hint(hint).at(table.name.span()));
             continue;
         }
@@ -102,7 +102,7 @@ fn table(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<TableDefiniti
         let line = column.name.origin.line;
         if let Some(first) = lines.insert(std::sync::Arc::clone(&column.name.value), line) {
             let message = format!("{label} has the column `{}` twice", column.name.value);
-            let hint = format!("keep one; the first is in line {first}");
+            let hint = format!("Keep one of them. The first is in line {first}.");
             fields.report(Diagnostic::error(Code::DuplicateName, message).hint(hint).at(column.name.span()));
             continue;
         }

@@ -26,7 +26,7 @@ pub(super) fn value(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Lo
         NodeValue::List(_) | NodeValue::Map(_) => {
             diagnostics.push(
                 Diagnostic::error(Code::WrongType, "a value must be a string, a number, true, false or null")
-                    .hint("write one plain value, or a flat list of them")
+                    .hint("Write one plain value, or a list of plain values.")
                     .at(node.origin.span()),
             );
             None

@@ -68,7 +68,7 @@ pub struct Key {
 pub fn parse(file: &Arc<SourceFile>) -> Result<Node, Diagnostic> {
     if file.text.len() > MAX_FILE_BYTES {
         return Err(Diagnostic::error(Code::FileTooLarge, format!("the file has {} bytes", file.text.len()))
-            .hint("split it: a YAML file may have 4 MiB")
+            .hint("Split it. A YAML file may have at most 4 MiB.")
             .at(Origin::start_of(file).span()));
     }
     let options = granit::options! {
@@ -111,7 +111,7 @@ impl Tree<'_> {
         match event {
             Event::DocumentStart(..) if self.root.is_some() => {
                 let diagnostic = Diagnostic::error(Code::YamlSyntax, "a second document begins here")
-                    .hint("remove the `---`, or move what follows into a file of its own");
+                    .hint("Remove the `---`, or move the second document into its own file.");
                 Err(diagnostic.at(self.origin(span).span()))
             }
             Event::Scalar(text, style, anchor, tag) => {
@@ -170,7 +170,7 @@ impl Tree<'_> {
         }
         if let Some(Open { content: Content::Map(_, None), .. }) = self.open.last() {
             let diagnostic = Diagnostic::error(Code::YamlSyntax, "a key must be a string")
-                .hint("put a key that begins with a bracket or a brace in quotes")
+                .hint("Put a key that begins with a bracket or a brace in quotes.")
                 .at(self.origin(span).span());
             return Err(mistake_before(self.file, span.start.line()).unwrap_or(diagnostic));
         }
@@ -308,7 +308,9 @@ fn explain(file: &Arc<SourceFile>, error: &ScanError) -> Diagnostic {
             origin.length = name.chars().count() as u32 + 1;
             let message = format!("unknown anchor `{name}` of the alias `*{name}`");
             Diagnostic::error(Code::YamlSyntax, message)
-                .hint(format!("define it above, as in `key: &{name} value`, or quote the string if the `*` is meant"))
+                .hint(format!(
+                    "Define it above, as in `key: &{name} value`, or quote the string if it begins with `*`."
+                ))
                 .at(origin.span())
         }
         ErrorKind::RecursionLimitExceeded
@@ -325,7 +327,7 @@ fn explain(file: &Arc<SourceFile>, error: &ScanError) -> Diagnostic {
 
 fn limit() -> Diagnostic {
     Diagnostic::error(Code::YamlLimit, "the file is nested too deeply, or its aliases expand to too much")
-        .hint(format!("at most {MAX_DEPTH} levels and {MAX_NODES} values, aliases included: write it out flat"))
+        .hint(format!("Use at most {MAX_DEPTH} levels and {MAX_NODES} values, with the values of aliases included."))
 }
 
 fn plain_words(message: &str) -> String {
@@ -361,20 +363,20 @@ fn reference_in_flow(source: &str) -> Option<&str> {
 fn cure(line: &str, kind: &ErrorKind) -> String {
     let value = line.split_once(": ").map_or("", |(_, value)| value.trim());
     if is_about_tabs(kind) {
-        "indent with spaces, never with tabs".to_owned()
+        "Indent with spaces instead of tabs.".to_owned()
     } else if let Some(text) = reference_in_flow(line) {
-        format!("put a string that has braces in it in quotes: \"{}\"", text.replace('"', "'"))
+        format!("Put a string that contains braces in quotes: `\"{}\"`.", text.replace('"', "'"))
     } else if value.starts_with('{') {
         let escaped = value.replace('"', "'");
-        format!("put a string that begins with a brace in quotes: \"{escaped}\"")
+        format!("Put a string that begins with a brace in quotes: `\"{escaped}\"`.")
     } else if value.starts_with(['@', '`', '%', '*', '&', '!']) {
-        "put a string that begins with this character in quotes".to_owned()
+        "Put a string that begins with this character in quotes.".to_owned()
     } else if *kind == ErrorKind::MappingValueNotAllowed || value.contains(": ") {
-        "put a string that has `: ` in it in quotes".to_owned()
+        "Put a string that contains `: ` in quotes.".to_owned()
     } else if is_about_quotes(kind) {
-        "close the quote, and indent the lines of a long string alike".to_owned()
+        "Close the quote, and indent the lines of a long string alike.".to_owned()
     } else {
-        "check the indentation and the brackets and quotes of this line and the one above".to_owned()
+        "Check the indentation, the brackets and the quotes of this line and the line above.".to_owned()
     }
 }
 

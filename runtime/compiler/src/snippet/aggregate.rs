@@ -94,8 +94,8 @@ pub(crate) fn name(function: &Function) -> Option<&str> {
 pub(crate) fn call(function: &mut Function) -> Result<Call, Problem> {
     let name = name(function).unwrap_or_default().to_ascii_uppercase();
     let unsupported = |what: &str| {
-        let hint = "possible: SUM, COUNT, COUNT(DISTINCT …), APPROX_COUNT_DISTINCT, AVG, MIN, MAX, MEDIAN, STDDEV_POP, STDDEV_SAMP, \
-             VAR_POP, VAR_SAMP, each with one argument";
+        let hint = "Use SUM, COUNT, COUNT(DISTINCT …), APPROX_COUNT_DISTINCT, AVG, MIN, MAX, MEDIAN, STDDEV_POP, STDDEV_SAMP, VAR_POP \
+             or VAR_SAMP with one argument.";
         Problem::new(Code::UnsupportedAggregate, format!("{what} cannot be used in a number measure"), hint)
     };
     if function.over.is_some() {

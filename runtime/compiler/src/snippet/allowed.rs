@@ -114,15 +114,15 @@ pub enum NotAllowed {
     TooLong,
     #[error("the expression cannot be read: {message}")]
     Syntax { message: String },
-    #[error("`{found}` is not among what a registered expression may hold")]
+    #[error("a registered expression may not contain `{found}`")]
     Construct { found: String },
-    #[error("`{table}` is not a table's name in plain words, such as `sales.orders`")]
+    #[error("`{table}` is not a plain table name, such as `sales.orders`")]
     TableName { table: String },
-    #[error("`{table}` belongs to the warehouse itself")]
+    #[error("`{table}` is a system table of the warehouse")]
     SystemTable { table: String },
     #[error("`{table}` is read as a file by this warehouse")]
     FileTable { table: String },
-    #[error("the function `{name}` is not among those that a registered expression may call")]
+    #[error("a registered expression may not call the function `{name}`")]
     Function { name: String },
 }
 

@@ -116,18 +116,18 @@ pub fn tokenize(text: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>,
         let open = match rest.chars().next() {
             Some(quote @ ('\'' | '"' | '`')) => {
                 let word: String = rest.chars().skip(1).take_while(|c| !c.is_whitespace() && *c != ')').collect();
-                Some((format!("unclosed {quote}"), format!("close it, as in {quote}{word}{quote}")))
+                Some((format!("unclosed {quote}"), format!("Close it, as in {quote}{word}{quote}.")))
             }
             // The tokenizer reports the end of the text instead of the comment's start.
-            None => Some(("unclosed comment".to_owned(), "close it with */".to_owned())),
-            _ if rest.starts_with("/*") => Some(("unclosed comment".to_owned(), "close it with */".to_owned())),
+            None => Some(("unclosed comment".to_owned(), "Close it with `*/`.".to_owned())),
+            _ if rest.starts_with("/*") => Some(("unclosed comment".to_owned(), "Close it with `*/`.".to_owned())),
             _ => None,
         };
         if let Some((message, hint)) = open {
             return Problem::new(Code::SqlSyntax, message, hint).at(at, 1);
         }
         let message = format!("cannot parse SQL: {}", lower_first(&error.message));
-        Problem::new(Code::SqlSyntax, message, "remove or quote this character").at(at, 1)
+        Problem::new(Code::SqlSyntax, message, "Remove or quote this character.").at(at, 1)
     })?;
     match tokens.iter().find(|token| matches!(token.token, Token::Placeholder(_))) {
         Some(token) => {
@@ -141,7 +141,7 @@ pub fn tokenize(text: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>,
 /// Reports a placeholder for a bound value, which would take one of the values that the host binds.
 pub(crate) fn placeholder(placeholder: &str) -> Problem {
     let message = format!("placeholder `{placeholder}` is not allowed: no values are bound here");
-    Problem::new(Code::Placeholder, message, "write the value itself")
+    Problem::new(Code::Placeholder, message, "Write the value itself.")
 }
 
 /// Rejects unclosed and unmatched brackets.
@@ -151,17 +151,16 @@ pub(crate) fn balanced(tokens: &[TokenWithSpan], text: &str) -> Result<(), Probl
         match token.token {
             Token::LParen => open.push(token),
             Token::RParen if open.pop().is_none() => {
-                let problem = Problem::new(Code::SqlSyntax, "unmatched `)`", "remove it, or open it before");
+                let problem =
+                    Problem::new(Code::SqlSyntax, "unmatched `)`", "Remove it, or write the opening `(` before it.");
                 return Err(problem.at(offset_of(text, token.span.start), 1));
             }
             _ => {}
         }
     }
     match open.last() {
-        Some(token) => {
-            Err(Problem::new(Code::SqlSyntax, "unclosed `(`", "close it with `)`")
-                .at(offset_of(text, token.span.start), 1))
-        }
+        Some(token) => Err(Problem::new(Code::SqlSyntax, "unclosed `(`", "Close it with `)`.")
+            .at(offset_of(text, token.span.start), 1)),
         None => Ok(()),
     }
 }
@@ -188,5 +187,5 @@ pub(crate) fn is_unseen(token: &TokenWithSpan) -> bool {
 
 pub(crate) fn unseen(token: &TokenWithSpan, text: &str) -> Problem {
     let message = "invisible character without meaning in SQL";
-    Problem::new(Code::SqlSyntax, message, "remove it").at(offset_of(text, token.span.start), 1)
+    Problem::new(Code::SqlSyntax, message, "Remove it.").at(offset_of(text, token.span.start), 1)
 }

@@ -20,7 +20,7 @@ pub(crate) fn explain(
 ) -> Problem {
     let message = match error {
         ParserError::RecursionLimitExceeded => {
-            return Problem::new(Code::SqlTooDeep, "the SQL is nested too deeply", "write it with fewer levels");
+            return Problem::new(Code::SqlTooDeep, "the SQL is nested too deeply", "Use fewer levels.");
         }
         ParserError::TokenizerError(message) | ParserError::ParserError(message) => message,
     };
@@ -34,7 +34,7 @@ pub(crate) fn explain(
     let offset = |token: &TokenWithSpan| offset_of(text, token.span.start);
     let Some((wanted, _)) = message.strip_prefix("Expected: ").and_then(|rest| rest.split_once(", found: ")) else {
         let message = format!("cannot parse SQL: {}", lower_first(&readable(message)));
-        let hint = "check the brackets, quotes and commas here, and whether the warehouse knows this syntax";
+        let hint = "Check the brackets, quotes and commas, and that the warehouse knows this syntax.";
         let problem = Problem::new(Code::SqlSyntax, message, hint);
         if let Some(token) = at.map(|at| words[at]).filter(|token| is_unseen(token)) {
             return unseen(token, text);
@@ -48,13 +48,13 @@ pub(crate) fn explain(
     let Some(at) = at else {
         // The error is at the end of the SQL: the last word requires another one after it.
         let Some(last) = words.last() else {
-            return Problem::new(Code::SqlSyntax, "the SQL is empty", "write SELECT …");
+            return Problem::new(Code::SqlSyntax, "the SQL is empty", "Write `SELECT …`.");
         };
         let found = readable(&last.token.to_string());
         let message = format!("the SQL ends after `{found}`, where {} must follow", article(&wanted));
         let hint = match wanted.as_str() {
-            "END" => "close the CASE: … END".to_owned(),
-            _ => format!("write {} after `{found}`, or remove `{found}`", article(&wanted)),
+            "END" => "Close the CASE with `END`.".to_owned(),
+            _ => format!("Write {} after `{found}`, or remove `{found}`.", article(&wanted)),
         };
         return Problem::new(Code::SqlSyntax, message, hint).at(offset(last), found.chars().count());
     };
@@ -73,16 +73,16 @@ pub(crate) fn explain(
         let found = readable(&first.token.to_string());
         let message = format!("unexpected `{found}` after a complete expression");
         let hint = if wanted == ")" {
-            format!("close the bracket before `{found}`, or write a comma or an operator there")
+            format!("Close the bracket before `{found}`, or write a comma or an operator there.")
         } else {
-            format!("write a comma or an operator before `{found}`, or remove it")
+            format!("Write a comma or an operator before `{found}`, or remove it.")
         };
         return Problem::new(Code::SqlSyntax, message, hint).at(offset(first), found.chars().count());
     }
     let message = format!("expected {}, found `{found}`", article(&wanted));
     let hint = match found.as_str() {
-        "," => "remove the comma, or write what it should separate".to_owned(),
-        _ => format!("write {} before `{found}`, or remove it", article(&wanted)),
+        "," => "Remove the comma, or write the expression that is missing beside it.".to_owned(),
+        _ => format!("Write {} before `{found}`, or remove it.", article(&wanted)),
     };
     Problem::new(Code::SqlSyntax, message, hint).at(offset(words[at]), found.chars().count())
 }
@@ -102,7 +102,7 @@ fn misspelt_keyword(before: &[&TokenWithSpan], text: &str) -> Option<Problem> {
         let problem = Problem::new(
             Code::SqlSyntax,
             format!("`{}` is not a keyword here", word.value),
-            format!("did you mean `{keyword}`?"),
+            format!("Did you mean `{keyword}`?"),
         );
         Some(problem.at(offset_of(text, token.span.start), word.value.chars().count()))
     })

@@ -51,7 +51,7 @@ fn of_dimension(cube: &Cube, dimension: &Dimension, profile: &DialectProfile) ->
     };
     let (found, natural) = mismatch(dimension.column_type, fitting, profile)?;
     let message = format!("dimension `{}.{}` is {wanted}, but its column is not", cube.name, dimension.name);
-    let hint = format!("write `type: {natural}`, or an `sql` that makes {wanted} of it");
+    let hint = format!("Write `type: {natural}`, or an `sql` that converts it to {wanted}.");
     Some(warning(message, format!("it is {found}"), hint, dimension.sql_span.as_ref().or(dimension.span.as_ref())))
 }
 
@@ -66,9 +66,9 @@ fn of_measure(cube: &Cube, measure: &Measure, profile: &DialectProfile) -> Optio
     let (found, natural) = mismatch(aggregate.argument_type, NUMBERS, profile)?;
     let message = format!("measure `{}.{}` {verb} values that are not numbers", cube.name, measure.name);
     let hint = match natural {
-        "boolean" => "count the rows where it is true: `type: count`, with it in `filters`",
-        "time" => "write `type: min` or `type: max`, or an `sql` that makes a number of it",
-        _ => "write an `sql` that makes a number of it, or `type: count_distinct`",
+        "boolean" => "To count the rows in which it is true, write `type: count` and the expression in `filters`.",
+        "time" => "Write `type: min` or `type: max`, or an `sql` that converts it to a number.",
+        _ => "Write an `sql` that converts it to a number, or `type: count_distinct`.",
     };
     Some(warning(
         message,

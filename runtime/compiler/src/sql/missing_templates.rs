@@ -29,11 +29,11 @@ fn of_measure(cube: &Cube, measure: &Measure, profile: &DialectProfile) -> Optio
     let message =
         format!("measure `{}.{}` needs `{op}`, which the dialect `{name}` does not have", cube.name, measure.name);
     let hint = match aggregate.function {
-        AggregateFunction::CountDistinctApprox => "write `type: count_distinct`",
+        AggregateFunction::CountDistinctApprox => "Write `type: count_distinct`.",
         AggregateFunction::Percentile(..) if approximates_percentiles(profile) => {
-            "write `approximate: true` if an approximation of the warehouse is good enough"
+            "Write `approximate: true` if an approximate value is good enough."
         }
-        _ => "remove it, or choose another type: queries of the measure are refused",
+        _ => "Remove it, or choose another type. Queries of the measure are refused.",
     };
     let warning = Diagnostic::warning(Code::UnsupportedAggregate, message).hint(hint);
     Some(match measure.sql_span.as_ref().or(measure.span.as_ref()) {

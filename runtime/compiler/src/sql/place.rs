@@ -84,7 +84,7 @@ fn named(model: &Model, cube: CubeId, member: ProbedMember) -> (String, Option<S
         ProbedMember::Mask(policy, id) => {
             let (policy, member) = (&model.policies[policy as usize], &model.dimension(id).name);
             let span = policy.mask_spans.iter().find(|(masked, _)| masked == member).map(|(_, span)| span.clone());
-            (format!("what policy `{}` shows in place of `{name}.{member}`", policy.name), span)
+            (format!("the mask of policy `{}` for `{name}.{member}`", policy.name), span)
         }
         ProbedMember::Segment(index) => {
             let segment = &definition.segments[index as usize];

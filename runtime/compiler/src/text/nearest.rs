@@ -58,23 +58,29 @@ pub fn resembling<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>)
     })
 }
 
-/// Returns `did you mean a? known: a, b, c`, or a phrase that says that there are no candidates.
+/// Returns "Did you mean `a`? Available measures: `a`, `b`.", or a sentence that says that no candidates exist.
 pub fn suggest<'a>(name: &str, what: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     let candidates: Vec<&str> = candidates.into_iter().collect();
     let near = nearest(name, candidates.iter().copied(), MAX_NAMES);
     if near.is_empty() {
-        return format!("there are no {what} yet");
+        return format!("No {what} exist.");
     }
     let mut text = match likely(name, candidates.iter().copied()) {
-        Some(best) => format!("did you mean `{best}`? "),
+        Some(best) => format!("Did you mean `{best}`? "),
         None => String::new(),
     };
-    let _ = write!(text, "{what}: {}", near.join(", "));
+    let _ = write!(text, "Available {what}: {}", in_backticks(near.iter().copied()));
     let left_out = candidates.len().saturating_sub(near.len());
     if left_out > 0 {
         let _ = write!(text, " and {left_out} more");
     }
+    text.push('.');
     text
+}
+
+/// Returns the names in backticks, separated by commas.
+pub fn in_backticks<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the edit distance in hundredths, so that a shared beginning decides between equal distances.
@@ -129,8 +135,8 @@ mod tests {
     fn suggestion_lists_the_possible_names() {
         assert_eq!(
             suggest("revnue", "measures", ["count", "revenue"]),
-            "did you mean `revenue`? measures: revenue, count"
+            "Did you mean `revenue`? Available measures: `revenue`, `count`."
         );
-        assert_eq!(suggest("x", "models", []), "there are no models yet");
+        assert_eq!(suggest("x", "models", []), "No models exist.");
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn measure(node: &Node, reader: &mut MemberReader<'_>) -> Option<Memb
         "number" | "number_agg" => "number",
         "running_total" => "running_total",
         "rank" => {
-            reader.reject(&entry, "it ranks finished groups", "Order the query by the measure.");
+            reader.reject(&entry, "it ranks the groups of the result", "Order the query by the measure.");
             return None;
         }
         "string" | "time" | "boolean" => {
@@ -110,7 +110,7 @@ pub(super) fn measure(node: &Node, reader: &mut MemberReader<'_>) -> Option<Memb
     }
     if !filters.is_empty() {
         if ty == "number" {
-            reader.reject(&entry, "it filters finished numbers", "Filter the measures that it combines.");
+            reader.reject(&entry, "it filters computed values", "Filter the measures that it combines.");
             return None;
         }
         yaml.set("filters", Yaml::List(filters));
@@ -133,7 +133,7 @@ fn rolling(
     };
     if window.word("type").is_some_and(|word| word != "fixed") {
         let cure = "Compute it in the client, or write a measure for the period itself.";
-        return Err(reject("its window begins anew in each period", cure));
+        return Err(reject("its window restarts in each period", cure));
     }
     let sides = ["trailing", "leading"].map(|side| (side, window.word(side)));
     let is_running_total = matches!(&sides, [(_, Some(trailing)), (_, None)] if trailing == "unbounded");
@@ -145,7 +145,7 @@ fn rolling(
     }
     if ty == "number" {
         let cure = "Write the window on the measures that it combines.";
-        return Err(reject("it has a window over finished numbers", cure));
+        return Err(reject("it has a window over computed values", cure));
     }
     let mut yaml = Yaml::map([]);
     for (side, length) in sides.iter().filter_map(|(side, length)| Some((side, length.as_ref()?))) {

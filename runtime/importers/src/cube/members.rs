@@ -36,7 +36,7 @@ impl<'r> MemberReader<'r> {
         let mut entry = Entry::open(node, format!("{kind} `{name}` of cube `{}`", self.cube))?;
         entry.span = entry.text("name").map_or(entry.span, |name| name.span());
         if is_template(&name) {
-            self.reject(&entry, "its name is a Jinja template", "Write the name that the template makes.");
+            self.reject(&entry, "its name is a Jinja template", "Write the name that the template generates.");
             return None;
         }
         Some((entry, name))

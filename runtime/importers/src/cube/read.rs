@@ -137,7 +137,7 @@ impl Documents {
         };
         let (name, span) = (text.to_string(), origin.span());
         let problem = if is_template(&name) {
-            Some(("its name is a Jinja template", "Write the name that the template makes."))
+            Some(("its name is a Jinja template", "Write the name that the template generates."))
         } else if self.entries.iter().any(|known| known.name == name) {
             Some(("another cube or view has this name", "Rename one of them."))
         } else {

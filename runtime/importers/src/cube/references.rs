@@ -256,7 +256,8 @@ impl ImportScope {
             [.., cube, member] => {
                 let sql = format!("{{{}.{}}}", self.cube(cube), self.member(cube, member));
                 let note = format!("reaches `{cube}` by the path {content}; the project uses the shortest path");
-                let cure = "If that is another path, join the cube under another name: `cube:` of a join.";
+                let cure =
+                    "If the model needs this path, join the cube a second time under another name, with `cube:`.";
                 Replacement { note: Some((note, cure)), ..plain(sql, to_member(cube, member)) }
             }
             [] => Replacement::default(),
@@ -307,7 +308,7 @@ fn calls(content: &str) -> Option<Result<(&'static str, Note), Untranslatable>> 
         "FILTER_PARAMS" | "FILTER_GROUP" => Some(Ok((
             "1 = 1",
             (
-                "had a filter pushed into its SQL, which is now `1 = 1`: filters apply to its rows from outside"
+                "had a filter pushed into its SQL, which is now `1 = 1`: filters apply to the rows that it returns"
                     .to_owned(),
                 "Check SQL that groups rows before the filter: its numbers differ.",
             ),

@@ -175,7 +175,7 @@ fn excludes(entry: &Entry<'_>, view: &Entry<'_>) -> Result<Vec<String>, Box<Diag
         return Ok(names);
     }
     let what = format!("`excludes` of {} is not a list of names", view.what);
-    Err(Box::new(left_out(entry.span_of("excludes"), what, "Write the names that it makes.")))
+    Err(Box::new(left_out(entry.span_of("excludes"), what, "Write the names that it generates.")))
 }
 
 /// Returns the members of a cube and those that it inherits.
@@ -283,7 +283,7 @@ fn joined_members(part: &Part<'_>, draft: &mut CubeDraft, view: &Entry<'_>, find
         let cube = &part.draft.original;
         let what =
             format!("{} reaches `{cube}` by the path {}; the project uses the shortest path", view.what, part.path);
-        let cure = "If that is another path, join the cube under another name: `cube:` of a join.";
+        let cure = "If the model needs this path, join the cube a second time under another name, with `cube:`.";
         findings.push(changed(view.span_of("cubes"), what, cure));
     }
     for member in part.lists[DIMENSIONS].iter().copied() {

@@ -95,7 +95,7 @@ pub(super) fn wording(entry: &Entry<'_>, findings: &mut Vec<Diagnostic>) -> Word
         let word = entry.word(key)?;
         if is_template(&word) {
             let what = format!("`{key}` of {} is not imported: it is a Jinja template", entry.what);
-            findings.push(left_out(entry.span_of(key), what, "Write the text that the template makes."));
+            findings.push(left_out(entry.span_of(key), what, "Write the text that the template generates."));
             return None;
         }
         Some(word)
@@ -126,7 +126,7 @@ pub(super) fn model_name(text: &str) -> Option<ModelName> {
 pub(super) fn expr(entry: &Entry<'_>, key: &str, findings: &mut Vec<Diagnostic>) -> Result<Option<String>, ()> {
     match entry.word(key) {
         Some(word) if is_template(&word) => {
-            reject(entry, &format!("its `{key}` is a Jinja template"), "Write the SQL that it makes.", findings);
+            reject(entry, &format!("its `{key}` is a Jinja template"), "Write the SQL that it generates.", findings);
             Err(())
         }
         None if entry.has(key) => {

@@ -208,7 +208,7 @@ fn cumulative(entry: &Entry<'_>, parameters: &Entry<'_>, findings: &mut Vec<Diag
         "Declare a measure over the same column with a window, such as `rolling_window: {trailing: 28 day}`.";
     const PERIOD: &str = "Query the metric over the range itself (`time_range`), or compute it in the client.";
     for (key, reason, cure) in
-        [("window", "it has a moving window", WINDOW), ("grain_to_date", "it begins anew in each period", PERIOD)]
+        [("window", "it has a moving window", WINDOW), ("grain_to_date", "it restarts in each period", PERIOD)]
     {
         if has(key) {
             reject(entry, &format!("{reason} (`{key}`)"), cure, findings);

@@ -90,7 +90,7 @@ fn head(model: &Entry<'_>, model_name: &str, findings: &mut Vec<Diagnostic>) -> 
     }
     let name = entry.word("name").unwrap_or_else(|| model_name.to_owned());
     if is_template(&name) {
-        reject(&entry, "its name is a Jinja template", "Write the name that the template makes.", findings);
+        reject(&entry, "its name is a Jinja template", "Write the name that the template generates.", findings);
         return None;
     }
     let wording = wording(&entry, findings);
@@ -102,7 +102,7 @@ fn description(model: &Entry<'_>, name: &str, findings: &mut Vec<Diagnostic>) ->
     let text = model.word("description")?;
     if is_template(&text) {
         let what = format!("`description` of semantic model `{name}` is not imported: it is a Jinja template");
-        findings.push(left_out(model.span_of("description"), what, "Write the text that the template makes."));
+        findings.push(left_out(model.span_of("description"), what, "Write the text that the template generates."));
         return None;
     }
     Some(text)

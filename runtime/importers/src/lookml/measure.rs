@@ -27,7 +27,7 @@ pub(super) fn measure(item: &Item, reader: &mut ViewReader<'_>) -> Option<Member
         }
         "running_total" | "percent_of_total" | "percent_of_previous" => {
             let cure = "Compute it in the client, or write a measure of type running_total over a column.";
-            fields.reject(&format!("`{original}` is computed over finished rows"), cure, reader.findings);
+            fields.reject(&format!("`{original}` is computed over the rows of the result"), cure, reader.findings);
             return None;
         }
         "list" | "string" | "date" | "yesno" | "time" => {
@@ -74,7 +74,7 @@ pub(super) fn measure(item: &Item, reader: &mut ViewReader<'_>) -> Option<Member
     let filters = filters(&fields, reader)?;
     if !filters.is_empty() {
         if ty == "number" {
-            fields.reject("it filters finished numbers", "Filter the measures that it combines.", reader.findings);
+            fields.reject("it filters computed values", "Filter the measures that it combines.", reader.findings);
             return None;
         }
         yaml.set("filters", Yaml::List(filters));

@@ -52,15 +52,15 @@ pub enum Reason {
 impl std::fmt::Display for Reason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Reason::TooLarge => f.write_str("the SQL is too large to be followed"),
-            Reason::NotParsed(why) => write!(f, "the SQL cannot be followed: {why}"),
-            Reason::NotFollowed(what) => write!(f, "{what} is not followed"),
-            Reason::UnknownColumn(name) => write!(f, "no relation in scope is known to have a column `{name}`"),
-            Reason::Ambiguous(name) => write!(f, "several relations in scope may have `{name}`"),
-            Reason::Star(of) => write!(f, "the columns of `{of}` are not known"),
-            Reason::Positions(what) => write!(f, "{what} meets columns that are not known"),
-            Reason::Count { left, right } => write!(f, "a query of {left} columns meets one of {right}"),
-            Reason::TableFunction(name) => write!(f, "the columns of `{name}(…)` are not known"),
+            Reason::TooLarge => f.write_str("the SQL is too large for lineage"),
+            Reason::NotParsed(why) => write!(f, "cannot parse the SQL: {why}"),
+            Reason::NotFollowed(what) => write!(f, "lineage of {what} is not supported"),
+            Reason::UnknownColumn(name) => write!(f, "no relation in scope has a known column `{name}`"),
+            Reason::Ambiguous(name) => write!(f, "several relations in scope may have the column `{name}`"),
+            Reason::Star(of) => write!(f, "the columns of `{of}` are unknown"),
+            Reason::Positions(what) => write!(f, "{what} combines unknown columns"),
+            Reason::Count { left, right } => write!(f, "a query of {left} columns is combined with one of {right}"),
+            Reason::TableFunction(name) => write!(f, "the columns of `{name}(…)` are unknown"),
         }
     }
 }

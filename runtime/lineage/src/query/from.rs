@@ -360,7 +360,7 @@ impl Analysis<'_, '_> {
         if let [ident] = path
             && self.later.contains(&self.key(ident))
         {
-            let reason = Reason::NotFollowed("a query of WITH before it is written");
+            let reason = Reason::NotFollowed("a query of WITH before its definition");
             let origins = self.unresolved(reason, Some(ident));
             self.add_uses(Use::Filter, &origins)?;
             return Ok(vec![Slot::star(Rest::Derived(origins))]);

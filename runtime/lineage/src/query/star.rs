@@ -103,7 +103,7 @@ impl Analysis<'_, '_> {
             renamed.insert(self.key(&pair.ident), (self.output_name(&pair.alias), pair.ident.clone()));
         }
         if options.opt_ilike.is_some() && slots.iter().any(Slot::is_open) {
-            let origins = self.unresolved(Reason::NotFollowed("ILIKE over columns that are not known"), None);
+            let origins = self.unresolved(Reason::NotFollowed("ILIKE over unknown columns"), None);
             return Ok(vec![Slot::star(Rest::Derived(origins))]);
         }
         let pattern = options.opt_ilike.as_ref().map(|ilike| ilike.pattern.to_lowercase());

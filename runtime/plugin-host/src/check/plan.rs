@@ -112,14 +112,16 @@ fn aggregate(wish: wire::Aggregate, conditions: &[Filter], grants: Grants) -> Re
         wire::Aggregate::TopK(count) => CheckAggregate::Top(size("values", count)?),
         wire::Aggregate::CountWhere(root) => {
             let condition = conditions.get(root as usize);
-            CheckAggregate::Where(condition.cloned().ok_or(format!("names condition {root}, which isn't there"))?)
+            CheckAggregate::Where(
+                condition.cloned().ok_or(format!("refers to condition {root}, which does not exist"))?,
+            )
         }
         wire::Aggregate::CountOutside((low, high)) if low <= high && low.is_finite() && high.is_finite() => {
             CheckAggregate::Outside(low, high)
         }
-        wire::Aggregate::CountOutside((low, high)) => return Err(format!("has the range {low} to {high}")),
+        wire::Aggregate::CountOutside((low, high)) => return Err(format!("has the invalid range {low} to {high}")),
         wire::Aggregate::CountOutsideFences(k) if k.is_finite() && k >= 0.0 => CheckAggregate::OutsideFences(k),
-        wire::Aggregate::CountOutsideFences(k) => return Err(format!("has fences {k} wide")),
+        wire::Aggregate::CountOutsideFences(k) => return Err(format!("has fences with the invalid width {k}")),
         wire::Aggregate::Sample(_) if !grants.sample_rows => {
             return Err("requests values of rows without the grant `sample-rows`".to_owned());
         }

@@ -81,9 +81,9 @@ fn column(name: &str, columns: &[ProfiledColumn]) -> Result<MemberRef, String> {
         !column.is_measure && (&*column.member == name || qualified == Some(&*column.member))
     };
     let column = columns.iter().find(is_it);
-    let column = column.ok_or_else(|| format!("`{}` is a column that was not offered", shortened(name)))?;
+    let column = column.ok_or_else(|| format!("`{}` is not one of the columns of the call", shortened(name)))?;
     let member = format!("{}.{}", column.cube, column.member).parse();
-    member.map_err(|_| format!("`{}` is a column that cannot be asked", shortened(name)))
+    member.map_err(|_| format!("`{}` is not a valid column name", shortened(name)))
 }
 
 /// Converts a literal to a value as a query contains it: dates and times become strings.

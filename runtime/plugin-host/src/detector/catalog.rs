@@ -122,7 +122,7 @@ fn check_info(info: &wire::DetectorInfo, component: &str) -> Result<(), PluginFa
         return Err(fault(format!("the kind `{kind}` belongs to `{}`", FIRST_PARTY.0)));
     }
     if !(info.default_sensitivity.is_finite() && info.default_sensitivity > 0.0) {
-        return Err(fault(format!("the default sensitivity entries_of `{kind}` is {}", info.default_sensitivity)));
+        return Err(fault(format!("the default sensitivity of `{kind}` is {}", info.default_sensitivity)));
     }
     let schema = &info.settings_schema_json;
     let is_schema = schema.is_empty() || serde_json::from_str::<serde_json::Map<_, serde_json::Value>>(schema).is_ok();

@@ -38,7 +38,7 @@ pub(crate) fn append(whole: &mut Detection, answer: &wire::Detection, values: &[
             return Some(format!("score {index} is {score}, not from 0 to 1"));
         }
         if value.is_nan() && (*score != 0.0 || *anomalous) {
-            return Some(format!("point {index} has no value, and was judged"));
+            return Some(format!("point {index} has a score or a flag, but no value"));
         }
         let message = || format!("the lower bound of point {index} is {lower}, above the upper one, {upper}");
         (lower > upper).then(message)

@@ -66,7 +66,7 @@ pub(super) fn to_val(ty: &Type, value: &Value, path: &str, field_errors: &mut Ve
     if found.is_none() {
         field_errors.push(FieldError {
             path: path.to_owned(),
-            message: format!("{} is wanted, not {}", described(ty), shown(value)),
+            message: format!("expected {}, found {}", described(ty), shown(value)),
         });
     }
     found
@@ -177,7 +177,7 @@ fn to_variant(ty: &Type, value: &Value, path: &str, field_errors: &mut Vec<Field
             .map(|payload| Val::Variant(name.to_owned(), Some(Box::new(payload)))),
         (Some(None), None | Some(Value::Null)) => Some(Val::Variant(name.to_owned(), None)),
         _ => {
-            let message = format!("{} is wanted, not {}", described(ty), shown(value));
+            let message = format!("expected {}, found {}", described(ty), shown(value));
             field_errors.push(FieldError { path: path.to_owned(), message });
             None
         }

@@ -197,7 +197,7 @@ fn value(scalar: &Scalar) -> Result<Value, String> {
         Scalar::Boolean(value) => Value::Boolean(*value),
         Scalar::Integer(value) => Value::Integer(*value),
         Scalar::Float(value) if value.is_finite() => Value::Float(*value),
-        Scalar::Float(value) => return Err(format!("a literal is {value}")),
+        Scalar::Float(value) => return Err(format!("a literal is not finite: {value}")),
         Scalar::Decimal(digits) if is_decimal(digits) => Value::Decimal(digits.as_str().into()),
         Scalar::Decimal(_) => {
             return Err("a decimal literal is not valid: expected a sign, digits, at most one point".to_owned());

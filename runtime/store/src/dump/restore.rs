@@ -40,9 +40,9 @@ pub enum RestoreError {
     Line { line: u64, what: String },
     #[error("the dump ends before its last line: it was cut off")]
     Cut,
-    #[error("the dump was changed: its checksum is {found}, and it says {said}")]
+    #[error("the dump was changed: its checksum is {found}, and its last line states {said}")]
     Checksum { found: String, said: String },
-    #[error("the dump has {found} rows of `{table}`, and its header says {said}")]
+    #[error("the dump has {found} rows of `{table}`, and its header states {said}")]
     Count { table: &'static str, found: i64, said: i64 },
     #[error("the audit log of the dump is broken at record {sequence}: {why}")]
     Chain { sequence: u64, why: String },

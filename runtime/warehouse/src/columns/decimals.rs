@@ -86,7 +86,11 @@ impl Decimals {
             let array: Decimal256Array = texts.map(|text| unscaled_256(&text?, scale)).collect();
             return Ok(Arc::new(array.with_precision_and_scale(DIGITS_256 as u8, scale as i8)?));
         }
-        tracing::warn!(event = "decimals_as_text", digits, "decimals with more than {DIGITS_256} digits come as text");
+        tracing::warn!(
+            event = "decimals_as_text",
+            digits,
+            "decimals with more than {DIGITS_256} digits are returned as strings"
+        );
         Ok(Arc::new(texts.collect::<StringArray>()))
     }
 }

@@ -78,7 +78,7 @@ impl DuckDbBuilder {
             // The receiver may have been dropped.
             let _ = answer.send(outcome);
         });
-        started.map_err(|error| error::unavailable(&format!("no thread for a build: {error}")))?;
+        started.map_err(|error| error::unavailable(&format!("cannot start a thread for a build: {error}")))?;
         let outcome = match tokio::time::timeout(timeout, answered).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(_)) => Err(error::unavailable("the build ended before it answered").into()),

@@ -61,7 +61,7 @@ fn cause(message: &str) -> RefusalCause {
 }
 
 pub(super) fn timeout() -> WarehouseError {
-    new(WarehouseErrorKind::Timeout, "the statement ran longer than it was given".to_owned())
+    new(WarehouseErrorKind::Timeout, "the statement exceeded its timeout".to_owned())
 }
 
 pub(super) fn unavailable(message: &str) -> WarehouseError {

@@ -137,7 +137,7 @@ impl Pool {
 
     fn start_session(&self) -> Result<DuckdbSession, WarehouseError> {
         DuckdbSession::start(self.connection()?)
-            .map_err(|e| error::unavailable(&format!("no thread for a session: {e}")))
+            .map_err(|e| error::unavailable(&format!("cannot start a thread for a session: {e}")))
     }
 }
 

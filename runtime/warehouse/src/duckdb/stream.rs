@@ -89,5 +89,5 @@ impl Inlet {
 }
 
 fn cut_off() -> WarehouseError {
-    error::unavailable("the session ended before its answer did")
+    error::unavailable("the session ended before the result was complete")
 }

@@ -57,7 +57,7 @@ fn cause(error: &dyn DatabaseError) -> RefusalCause {
 }
 
 pub(crate) fn timeout(warehouse: &str) -> WarehouseError {
-    let message = "the statement ran longer than it was given".to_owned();
+    let message = "the statement exceeded its timeout".to_owned();
     WarehouseError {
         warehouse: warehouse.to_owned(),
         kind: WarehouseErrorKind::Timeout,

@@ -20,15 +20,15 @@ pub(crate) struct Reader<DB: Database> {
 /// An error for a cell that does not fit the type of its column.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CellError {
-    #[error("{0} bytes are no such value")]
+    #[error("invalid length of a value: {0} bytes")]
     Length(usize),
-    #[error("no such value: {0}")]
+    #[error("invalid value: {0}")]
     Value(String),
-    #[error("not text: {0}")]
+    #[error("invalid text: {0}")]
     Text(#[from] std::str::Utf8Error),
     #[error(transparent)]
     Database(#[from] sqlx::error::BoxDynError),
-    #[error("a cell of another type")]
+    #[error("the value has another type")]
     Type,
 }
 

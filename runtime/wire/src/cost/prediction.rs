@@ -155,9 +155,9 @@ impl<'a> From<&'a Predicted> for PreaggregationMatch<'a> {
         let has_definitions = !predicted.planned.rollups.is_empty();
         let recommendation = match (name, has_definitions) {
             (Some(_), _) => None,
-            (None, true) => Some("no pre-aggregation matches; an explanation of the query has the reasons".to_owned()),
+            (None, true) => Some("Explain the query to see why no pre-aggregation matches.".to_owned()),
             (None, false) => Some(
-                "define a pre-aggregation if the query runs often; `terrane preagg recommend` proposes definitions"
+                "Define a pre-aggregation if the query runs often. `terrane preagg recommend` proposes definitions."
                     .to_owned(),
             ),
         };
@@ -196,12 +196,12 @@ fn hints(predicted: &Predicted) -> Vec<String> {
     let mut hints = Vec::new();
     let unbounded = &predicted.planned.without_time_bound;
     if !unbounded.is_empty() {
-        hints.push(format!("add a `time_range`: all rows of `{}` are read", unbounded.join("`, `")));
+        hints.push(format!("Add a `time_range`. The query reads all rows of `{}`.", unbounded.join("`, `")));
     }
     let mut misses = predicted.planned.rollups.iter().flat_map(|fact| &fact.misses);
     let has_rollups = misses.any(|miss| miss.reason != MissReason::Disabled);
     if predicted.planned.pre_aggregation.is_none() && has_rollups {
-        hints.push("change the query so that a pre-aggregation matches".to_owned());
+        hints.push("Change the query so that a pre-aggregation matches.".to_owned());
     }
     hints
 }

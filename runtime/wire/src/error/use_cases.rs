@@ -226,18 +226,21 @@ impl From<&GovernanceError> for ErrorBody {
             }
             GovernanceError::NotReviewer { .. } => ErrorBody::new(Code::Forbidden, message)
                 .detail("reason", "reviewer_required")
-                .detail("hint", "a caller with a role of `governance.reviewer_roles` or `admin` can do it"),
-            GovernanceError::OwnSubmission => ErrorBody::new(Code::Forbidden, message)
-                .detail("reason", "own_submission")
-                .detail("hint", "ask another reviewer, or let the operator set `governance.allow_self_certification`"),
+                .detail("hint", "Ask a caller with a role of `governance.reviewer_roles` or with `admin`."),
+            GovernanceError::OwnSubmission => {
+                ErrorBody::new(Code::Forbidden, message).detail("reason", "own_submission").detail(
+                    "hint",
+                    "Ask another reviewer, or ask the operator to set `governance.allow_self_certification`.",
+                )
+            }
             GovernanceError::StewardChange { .. } => {
-                let hint = "a data steward, the owner that the project's files name, or a caller with a role of \
-                            `governance.reviewer_roles` or `admin` can do it";
+                let hint = "Ask a data steward, the owner that the project's files name, or a caller with a role of \
+                            `governance.reviewer_roles` or with `admin`.";
                 ErrorBody::new(Code::Forbidden, message).detail("reason", "reviewer_required").detail("hint", hint)
             }
             GovernanceError::OwnStewardship => ErrorBody::new(Code::Forbidden, message)
                 .detail("reason", "own_stewardship")
-                .detail("hint", "ask a reviewer or a caller with `admin` to assign the role"),
+                .detail("hint", "Ask a reviewer or a caller with `admin` to assign the role."),
             GovernanceError::Refused { approval } => ErrorBody::from_approval(message, approval),
             GovernanceError::TermExists { id, .. } => {
                 ErrorBody::new(Code::Conflict, message).detail("existing_id", &**id)

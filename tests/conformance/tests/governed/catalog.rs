@@ -150,7 +150,7 @@ async fn descriptions_of_dax_clients_have_certifications_and_terms() {
         ("revenue", "Money in.\nCertified until 2024-12-31.\nTerms: Money, Net revenue."),
         ("largest", "Certified."),
         ("count", "Terms: Money."),
-        ("status", "How far it is.\nTerms: Money."),
+        ("status", "State of the order.\nTerms: Money."),
         ("", "One row an order.\nTerms: Money."),
     ] {
         assert_eq!(description(&tables, name), expected, "{name}");
@@ -163,8 +163,8 @@ async fn descriptions_of_dax_clients_have_certifications_and_terms() {
         ("MDSCHEMA_MEASURES", revenue),
         ("MDSCHEMA_MEASURES", "<DESCRIPTION>Terms: Money.</DESCRIPTION>"),
         ("DBSCHEMA_COLUMNS", revenue),
-        ("MDSCHEMA_HIERARCHIES", "<DESCRIPTION>How far it is.\nTerms: Money.</DESCRIPTION>"),
-        ("MDSCHEMA_LEVELS", "<DESCRIPTION>How far it is.\nTerms: Money.</DESCRIPTION>"),
+        ("MDSCHEMA_HIERARCHIES", "<DESCRIPTION>State of the order.\nTerms: Money.</DESCRIPTION>"),
+        ("MDSCHEMA_LEVELS", "<DESCRIPTION>State of the order.\nTerms: Money.</DESCRIPTION>"),
         ("MDSCHEMA_DIMENSIONS", "<DESCRIPTION>One row an order.\nTerms: Money.</DESCRIPTION>"),
         ("MDSCHEMA_CUBES", "<DESCRIPTION>One row an order.\nTerms: Money.</DESCRIPTION>"),
         ("DBSCHEMA_TABLES", "<DESCRIPTION>One row an order.\nTerms: Money.</DESCRIPTION>"),

@@ -463,7 +463,7 @@ async fn metadata_overrides_the_files_and_names_its_origin() {
     assert_eq!((&owner["owner_type"], &owner["owner_id"]), (&json!("team"), &json!("logistics")));
 
     let body = json!({
-        "description": "What is in store.", "tags": ["gold"], "documentation_url": "https://wiki.example/stock",
+        "description": "Goods in store.", "tags": ["gold"], "documentation_url": "https://wiki.example/stock",
         "refresh_frequency": "hourly", "pii_flag": true,
     });
     let metadata = format!("{path}/metadata");

@@ -305,7 +305,7 @@ fn expectation_of_an_unknown_member_is_reported() {
     let case = |query: &str| format!("tests:\n  - name: a\n    rows: []\n    query: {query}\n");
     let project = Scratch::project().with("tests/a.yml", &case("{measures: [t.cuont]}"));
     let output = run("check", project.path(), &[]);
-    assert_explains(&output, &["tests/a.yml:4:24: error[wrong-expectation]", "t.cuont", "did you mean `t.count`?"]);
+    assert_explains(&output, &["tests/a.yml:4:24: error[wrong-expectation]", "t.cuont", "Did you mean `t.count`?"]);
     let project = project
         .with("tests/a.yml", &case("{measures: [t.cuont]}").replace("rows: []", "error: {code: INVALID_MEASURE}"));
     assert_eq!(run("check", project.path(), &[]).code, Some(0));
@@ -326,7 +326,7 @@ fn impossible_expectation_is_reported() {
     for (from, to, words) in [
         (rows, refused, &["tests/a.yml:4:12:", "expects the refusal INVALID_MEASURE", "its query is valid"][..]),
         (rows, "error: {code: WAREHOUSE_ERROR}", &[][..]),
-        ("t.count]", "t.cuont]", &["tests/a.yml:3:24:", "is refused", "did you mean `t.count`?"][..]),
+        ("t.count]", "t.cuont]", &["tests/a.yml:3:24:", "is refused", "Did you mean `t.count`?"][..]),
         (
             rows,
             "sql: SELECT cuont(*) AS \"t.count\" FROM t",
@@ -336,9 +336,9 @@ fn impossible_expectation_is_reported() {
         (
             rows,
             "sql: SELECT 1 AS \"t.cuont\"",
-            &["tests/a.yml:4:10:", "no key `t.cuont`", "did you mean `t.count`?"][..],
+            &["tests/a.yml:4:10:", "no key `t.cuont`", "Did you mean `t.count`?"][..],
         ),
-        (rows, "rows: [{t.cuont: 1}]", &["tests/a.yml:4:13:", "no key `t.cuont`", "did you mean `t.count`?"][..]),
+        (rows, "rows: [{t.cuont: 1}]", &["tests/a.yml:4:13:", "no key `t.cuont`", "Did you mean `t.count`?"][..]),
         (rows, "error: {contains: x}", &["tests/a.yml:4:12:", "`error` of case `a` has no `code`"][..]),
         (rows, "error: INVALID_MEASURE", &["tests/a.yml:4:12:", "must be a mapping with a `code`"][..]),
         (rows, "rows: {t.count: 1}", &["tests/a.yml:4:11:", "must be a list of mappings"][..]),
@@ -377,7 +377,7 @@ fn declared_sources_missing_in_the_warehouse_are_reported() {
     let output = run("check", project.path(), &[]);
     assert_eq!(output.code, Some(0), "{}", output.stdout);
     for words in
-        ["sources/shop.yml:5:", "no column `sise`", "did you mean `Size`?", "sources/shop.yml:6:", "`shop.ordres`"]
+        ["sources/shop.yml:5:", "no column `sise`", "Did you mean `Size`?", "sources/shop.yml:6:", "`shop.ordres`"]
     {
         assert!(output.stdout.contains(words), "{words}: {}", output.stdout);
     }

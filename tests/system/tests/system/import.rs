@@ -38,7 +38,7 @@ const FINDINGS: &[(&str, u64, &str, &str)] = &[
     ("cubes/orders.yml", 41, "not-carried-over", "`{created_at.month}`"),
     ("cubes/orders.yml", 44, "not-carried-over", "sub_query"),
     ("cubes/orders.yml", 54, "not-carried-over", "`nothing` can't be drilled into"),
-    ("cubes/orders.yml", 70, "not-carried-over", "its window begins anew in each period"),
+    ("cubes/orders.yml", 70, "not-carried-over", "its window restarts in each period"),
     ("cubes/orders.yml", 80, "not-carried-over", "type `string`"),
     ("cubes/orders.yml", 83, "not-carried-over", "ranks"),
     ("cubes/orders.yml", 95, "changed", "divides exactly"),
@@ -178,7 +178,7 @@ views:
     };
     let reported = of_line(5);
     assert!(reported.len() == 1 && reported[0].starts_with("dimension `broken` of cube `orders`"), "{reported:?}");
-    assert!(of_line(10)[0].ends_with("its window begins anew in each period"), "{:?}", of_line(10));
+    assert!(of_line(10)[0].ends_with("its window restarts in each period"), "{:?}", of_line(10));
 }
 
 #[test]

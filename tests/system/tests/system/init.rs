@@ -182,7 +182,7 @@ fn selected_tables_are_listed_in_the_output() {
         assert!(output.stdout.contains(words), "{words} is not in\n{}", output.stdout);
     }
     let output = run("init", &place.path().join("none"), &["--from", from, "--tables", "odrers"]);
-    assert!(output.code == Some(1) && output.stderr.contains("did you mean `orders`?"), "{}", output.stderr);
+    assert!(output.code == Some(1) && output.stderr.contains("Did you mean `orders`?"), "{}", output.stderr);
     let output = run("init", &place.path().join("none"), &["--from", from, "--schema", "sales"]);
     assert!(output.code == Some(1) && output.stderr.contains("schema `sales`"), "{}", output.stderr);
     let left: Vec<_> = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();

@@ -8,7 +8,7 @@ use std::fmt::Display;
 
 use super::{Key, Node, NodeValue};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::text::nearest::{likely, nearest};
+use crate::text::nearest::{in_backticks, likely, nearest};
 use crate::text::shorten;
 
 /// The entries of one mapping, each key once.
@@ -67,11 +67,11 @@ impl<'n> Mapping<'n> {
 
 /// Returns the diagnostic of a key that is not one of `known`.
 pub fn unknown_key(key: &Key, known: &[&str], label: &dyn Display) -> Diagnostic {
-    let near = nearest(&key.text, known.iter().copied(), known.len()).join(", ");
+    let near = in_backticks(nearest(&key.text, known.iter().copied(), known.len()));
     let hint = match likely(&key.text, known.iter().copied()) {
-        Some(meant) => format!("did you mean `{meant}`? possible: {near}"),
-        None if known.is_empty() => "remove it".to_owned(),
-        None => format!("remove it; possible: {near}"),
+        Some(meant) => format!("Did you mean `{meant}`? Available keys: {near}."),
+        None if known.is_empty() => "Remove it.".to_owned(),
+        None => format!("Remove it. Available keys: {near}."),
     };
     let message = format!("unknown key `{}` in {label}", shorten(&key.text));
     Diagnostic::error(Code::UnknownKey, message).hint(hint).at(key.origin.span())
@@ -79,7 +79,7 @@ pub fn unknown_key(key: &Key, known: &[&str], label: &dyn Display) -> Diagnostic
 
 fn duplicate_key(key: &Key, first: &Key, label: &dyn Display) -> Diagnostic {
     let message = format!("duplicate key `{}` in {label}", shorten(&key.text));
-    let hint = format!("keep one; the first is in line {}", first.origin.line);
+    let hint = format!("Keep one of them. The first is in line {}.", first.origin.line);
     Diagnostic::error(Code::DuplicateKey, message).hint(hint).at(key.origin.span())
 }
 

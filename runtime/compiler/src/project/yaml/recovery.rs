@@ -80,7 +80,7 @@ impl LineReader<'_> {
             return Some(SyntaxMistake {
                 at: start + tab..start + tab + tabs,
                 message: "a tab indents this line; YAML allows only spaces".to_owned(),
-                hint: "replace the tab by spaces: two for each level".to_owned(),
+                hint: "Replace the tab by two spaces for each level.".to_owned(),
             });
         }
         let leading = full_line.trim_start_matches(' ');
@@ -90,7 +90,7 @@ impl LineReader<'_> {
             return Some(SyntaxMistake {
                 at: at..at + length,
                 message: "a no-break space indents this line; YAML allows only plain spaces".to_owned(),
-                hint: "replace the no-break space by a plain space".to_owned(),
+                hint: "Replace the no-break space by a plain space.".to_owned(),
             });
         }
         let mut content = content;
@@ -114,7 +114,7 @@ impl LineReader<'_> {
             return Some(SyntaxMistake {
                 at: space..space + '\u{a0}'.len_utf8(),
                 message: "a no-break space follows this colon; YAML requires a plain space".to_owned(),
-                hint: "replace the no-break space by a plain space".to_owned(),
+                hint: "Replace the no-break space by a plain space.".to_owned(),
             });
         }
         match key_of(content) {
@@ -169,7 +169,7 @@ impl LineReader<'_> {
                 column + 1,
                 neighbour + 1
             ),
-            hint: format!("indent it like its neighbours: begin it in column {}", neighbour + 1),
+            hint: format!("Indent it like the lines around it, from column {}.", neighbour + 1),
         })
     }
 
@@ -190,7 +190,7 @@ impl LineReader<'_> {
                         at: at..at + 1,
                         message: format!("unclosed {quote}"),
                         hint: format!(
-                            "close it at the end of the string: {}",
+                            "Close it at the end of the string: `{}`.",
                             assign(&format!("{quote}{inside}{quote}"))
                         ),
                     });
@@ -199,9 +199,10 @@ impl LineReader<'_> {
                     at: at..at + word(rest).len(),
                     message: format!("unexpected `{rest}` after the closing quote"),
                     hint: if quote == '\'' {
-                        "inside single quotes write a quote twice, '', or put the string in double quotes".to_owned()
+                        "Write a quote inside single quotes twice (`''`), or put the string in double quotes."
+                            .to_owned()
                     } else {
-                        "inside double quotes write a quote as \\\", or put the string in single quotes".to_owned()
+                        "Write a quote inside double quotes as `\\\"`, or put the string in single quotes.".to_owned()
                     },
                 });
             }
@@ -223,7 +224,7 @@ impl LineReader<'_> {
                 return self.rest_of_line(end, |rest, at| SyntaxMistake {
                     at: at..at + word(rest).len(),
                     message: format!("unexpected `{rest}` after the closing bracket"),
-                    hint: "remove it, or put the whole string in quotes".to_owned(),
+                    hint: "Remove it, or put the whole string in quotes.".to_owned(),
                 });
             }
             Some(mark @ ('@' | '`' | '%')) => {
@@ -273,7 +274,7 @@ impl LineReader<'_> {
         Some(SyntaxMistake {
             at: at..at + content.len(),
             message: format!("expected a key and a value, found `{content}`"),
-            hint: format!("write a colon and a space between them: {key}: {value}"),
+            hint: format!("Write a colon and a space between them: `{key}: {value}`."),
         })
     }
 
@@ -319,7 +320,7 @@ impl LineReader<'_> {
 
 fn unclosed(at: usize, open: char) -> SyntaxMistake {
     let close = if open == '[' { ']' } else { '}' };
-    SyntaxMistake { at: at..at + 1, message: format!("unclosed `{open}`"), hint: format!("close it with `{close}`") }
+    SyntaxMistake { at: at..at + 1, message: format!("unclosed `{open}`"), hint: format!("Close it with `{close}`.") }
 }
 
 /// Returns a mistake whose hint is the whole value in quotes. If the value contains only double quotes, the hint uses
@@ -330,7 +331,7 @@ fn in_quotes(at: usize, value: &str, message: &str, assign: impl Fn(&str) -> Str
     } else {
         format!("\"{}\"", value.replace('"', "\\\""))
     };
-    SyntaxMistake { at: at..at + 1, message: message.to_owned(), hint: format!("write {}", assign(&quoted)) }
+    SyntaxMistake { at: at..at + 1, message: message.to_owned(), hint: format!("Write `{}`.", assign(&quoted)) }
 }
 
 /// Returns the position of a key's colon: at the line's end, or before a space.

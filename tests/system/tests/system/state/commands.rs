@@ -82,7 +82,7 @@ fn settings_are_shown_with_their_source_and_without_secrets() {
     assert_eq!((&port["value"], &port["source"]), (&"8000".into(), &"default".into()));
     let wrong = Scratch::project().with("service_project.yml", "name: a\nserver: {prot: 1}\n");
     let output = Program::new(BINARY, &["config", "show"], wrong.path()).run().unwrap();
-    assert!(output.code == Some(1) && output.stderr.contains("did you mean `port`"), "{}", output.stderr);
+    assert!(output.code == Some(1) && output.stderr.contains("Did you mean `port`"), "{}", output.stderr);
 }
 
 /// Returns the outcome and the finding of a check in the output of `doctor`.

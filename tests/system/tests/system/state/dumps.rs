@@ -103,7 +103,7 @@ fn incomplete_dump_is_not_restored() {
             (without(2).into_bytes(), "checksum"),
             (text.replace("access_denied", "access_danced").into_bytes(), "checksum"),
             (format!("{text}{{}}\n").into_bytes(), "unexpected content after the last line"),
-            (sealed(&count), "2 rows of `api_keys`, and its header says 3"),
+            (sealed(&count), "2 rows of `api_keys`, and its header states 3"),
             (sealed(&text.replace("access_denied", "access_danced")), "broken at record 7"),
             (
                 sealed(&without(last_record - 1).replace("\"audit_log\":1106", "\"audit_log\":1105")),

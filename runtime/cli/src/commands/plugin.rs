@@ -41,17 +41,17 @@ pub enum PluginAction {
     New(new::NewArguments),
     /// Build a crate as a component that contains its plugin.toml
     Build(build::BuildArguments),
-    /// Check whether a server would load a component, and show what it is
+    /// Check whether a server would load a component, and show its description
     Check(check::CheckArguments),
     /// Test a component against its role's conformance vectors and its author's cases
     Test(test::TestArguments),
-    /// Make the call of a case file and print the answer
+    /// Make the call of a case file and print the response
     Run(run::RunArguments),
     /// Make the call of a case file many times and report time, fuel and memory
     Bench(bench::BenchArguments),
     /// Create a key for signatures
     Keygen(sign::KeygenArguments),
-    /// Write the signature of a component beside it
+    /// Write the signature of a component to a file next to it
     Sign(sign::SignArguments),
     /// Show a component's functions and types
     Inspect(inspect::InspectArguments),

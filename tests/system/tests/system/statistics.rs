@@ -122,7 +122,7 @@ fn a_run_that_cannot_be_says_why() {
         (&["--cube", "flights", "--measure", "count", "--sensitivity", "0"], "greater than 0"),
         (
             &["--cube", "flights", "--measure", "count", "--from", "2020-01-01"],
-            "no rows lie in the range from 2020-01-01\n  hint: the data has rows from 2013-01-01 to 2014-01-01",
+            "no rows lie in the range from 2020-01-01\n  hint: The data has rows from 2013-01-01 to 2014-01-01",
         ),
         (
             &["--cube", "flights", "--measure", "count", "--from", "2010-01-01", "--to", "2010-02-01"],

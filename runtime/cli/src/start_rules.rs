@@ -170,7 +170,8 @@ pub fn certificate(validity: Option<Validity>, now: Timestamp) -> Option<Diagnos
 pub fn closed_cubes(model: &Model) -> Option<Diagnostic> {
     let closed: Vec<&str> = model.cubes.iter().filter(|cube| cube.is_guarded).map(|cube| &*cube.name).collect();
     let message = format!("closed to all callers: {}", closed.join(", "));
-    let hint = "Correct the problems that are reported for the policies of these cubes; a policy that may apply to them could not be read.";
+    let hint =
+        "Correct the problems that are reported for the policies of these cubes, because a policy could not be read.";
     (!closed.is_empty()).then(|| Diagnostic::warning(Code::ClosedCubes, message).hint(hint))
 }
 

@@ -223,9 +223,10 @@ async fn open(
                 };
                 loaded = Some(Loaded { snapshot, ports, rollups });
             }
-            Err(error) => problems.push(Diagnostic::error(Code::NoDialect, error.to_string()).hint(
-                "Run `cargo xtask components` to build the components for this program, or put a compatible component into the project's plugins/.",
-            )),
+            Err(error) => problems.push(
+                Diagnostic::error(Code::NoDialect, error.to_string())
+                    .hint("Run `cargo xtask components`, or put a compatible component into the project's plugins/."),
+            ),
         }
     }
     if loaded.is_none() {
@@ -322,7 +323,7 @@ fn results(project: &Project) -> Result<ResultFolder, Failure> {
 pub fn log_shared_results(project: &Project) {
     if project.config.state.url.expose().starts_with("postgres") {
         let folder = project.folder.root().join(&project.config.jobs.path);
-        tracing::info!(event = "job_results_shared", path = %folder.display(), hint = "Create the folder on a file system that all replicas share.");
+        tracing::info!(event = "job_results_shared", path = %folder.display(), hint = "Use a folder that all replicas share.");
     }
 }
 
@@ -345,7 +346,9 @@ pub async fn state(project: &Project) -> Result<Arc<StateStore>, Failure> {
 }
 
 fn unwritable(error: &dyn std::fmt::Display) -> Failure {
-    Failure::new(error.to_string()).hint("Check `state.url`. This user must be able to write a file and its folder; a server must be running, and accept the user and the password.")
+    Failure::new(error.to_string()).hint(
+        "Check `state.url`: the file and its folder must be writable, or the server must accept the user and password.",
+    )
 }
 
 /// Returns the cubes that were registered while a server ran, oldest first.

@@ -42,7 +42,7 @@ Examples:
   terrane anomaly monitors . --json | jq '.monitors[].last_run'
   terrane anomaly alerts .
   terrane anomaly deliveries . --json | jq '.deliveries[].last_error'
-runtime/docs/reference/detectors-and-checks.md says how points are judged.")]
+runtime/docs/reference/detectors-and-checks.md describes how points are evaluated.")]
 pub struct AnomalyArguments {
     #[command(subcommand)]
     pub action: AnomalyAction,
@@ -123,7 +123,7 @@ pub struct RunArguments {
     /// The length of a step
     #[arg(long, default_value = "day", value_parser = granularities())]
     pub granularity: Granularity,
-    /// The time dimension, for a metric with its cube; default: the primary time dimension of the cube, or of each cube of a metric
+    /// The time dimension, for a metric with its cube; default: the primary time dimension of each cube
     #[arg(long, value_name = "DIMENSION")]
     pub time: Option<String>,
     /// A dimension, for a metric with its cube, to compute one series for each of its values; can be repeated

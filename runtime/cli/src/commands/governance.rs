@@ -30,8 +30,8 @@ Examples:
   terrane governance report my-project --html --out report.html
 
 An export contains certifications, glossary terms with their links, owners, and metadata that was set at run time, in a
-fixed order. An import writes the records that are new or differ, in one transaction, and leaves all others; importing
-a file twice changes nothing. Governance hooks are not asked again. Each imported record is in the audit log.")]
+fixed order. An import writes new and changed records in one transaction and leaves all others unchanged; importing
+a file twice changes nothing. Governance hooks are not called. Each imported record is in the audit log.")]
 pub struct GovernanceArguments {
     #[command(subcommand)]
     pub action: GovernanceAction,

@@ -32,7 +32,7 @@ Examples:
   terrane jobs show 5d0c3f1e9a7b4c2d8e6f0a1b2c3d4e5f
   terrane jobs cancel 5d0c3f1e9a7b4c2d8e6f0a1b2c3d4e5f
 
-Jobs are asynchronous queries: POST /api/v1/query/async. These commands see the jobs of all callers, and not their
+Jobs are asynchronous queries: POST /api/v1/query/async. These commands show the jobs of all callers, but not their
 results.")]
 pub struct JobsArguments {
     #[command(subcommand)]

@@ -27,8 +27,8 @@ Examples:
   terrane lineage . orders.revenue --json | jq -r '.nodes[].id'
 
 MEMBER is a measure, dimension or segment (orders.revenue), a metric, a cube, a model, a table or column as the
-output names it (raw.orders.amount), or the id of a node as --json prints it. Columns that sources do not declare are read from the warehouse. A
-picture has at most 400 nodes, those nearest to the member.")]
+output names it (raw.orders.amount), or the id of a node as --json prints it. Columns that sources do not declare
+are read from the warehouse. A picture has at most 400 nodes, those nearest to the member.")]
 pub struct LineageArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,

@@ -22,14 +22,14 @@ use crate::failure::Failure;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-From nothing to a component:
+Create, build, test and sign a component:
   terrane plugin new mine --role detector
   terrane plugin build mine
   terrane plugin test mine
   terrane plugin keygen --out my.key
   terrane plugin sign mine/target/components/detector-mine.wasm --key my.key
 
-wit/README.md describes the contract, sdk/README.md what each role looks like in Rust.")]
+wit/README.md describes the contract, and sdk/README.md describes each role in Rust.")]
 pub struct PluginArguments {
     #[command(subcommand)]
     pub action: PluginAction,

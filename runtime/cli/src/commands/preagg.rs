@@ -101,7 +101,8 @@ Examples:
   terrane preagg explain . @question.json --json
 
 For each cube whose rows the query aggregates, the output shows the pre-aggregation that answers, or the reasons why
-none does, the closest match first, with the line to add to its definition if one line is missing. The query is not run.")]
+none does, the closest match first, with the line to add to its definition if one line is missing. The query is not
+run.")]
 pub struct ExplainArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,

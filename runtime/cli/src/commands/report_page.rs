@@ -45,8 +45,8 @@ metric, a profile of each cube with histograms, and counts and sums over time wi
 detector. It is one file that loads no other files. It contains only what the caller may see: names,
 statistics and frequent values. Share it only with people who may see the same.
 
-The page of a large project is limited to 300 cubes, 500 metrics, 60 pictures of lineage, profiles of 30 cubes, and 24 measures
-over time. It names what it leaves out. Each statement has the timeout query.timeout.")]
+The page of a large project is limited to 300 cubes, 500 metrics, 60 pictures of lineage, profiles of 30 cubes, and
+24 measures over time. It names what it leaves out. Each statement has the timeout query.timeout.")]
 pub struct ReportArguments {
     /// The project: the folder that holds service_project.yml
     #[arg(default_value = ".")]

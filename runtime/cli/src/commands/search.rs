@@ -25,8 +25,8 @@ Examples:
   terrane search . revenue --type measure --limit 5
   terrane search . region --as user.json --json | jq -r '.results[].name'
 
-A word matches if it equals a word of a name, title, synonym, tag or description, if it is the start of one, or if it has
-one typing mistake (two in words of eight letters or more).")]
+A word matches if it equals a word of a name, title, synonym, tag or description, if it is the start of one, or if
+it has one typing mistake (two in words of eight letters or more).")]
 pub struct SearchArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,

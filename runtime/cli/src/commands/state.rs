@@ -23,10 +23,10 @@ Examples:
   SERVICE_STATE__URL=postgres://terrane@db/state terrane state restore my-project --input state.dump
   ssh old terrane state dump /srv/project --output - | terrane state restore --input -
 
-A dump is of one moment, also while servers write. It holds keys, users, sessions and the audit log, hashes
-of secrets included: the file is made readable for its owner alone. It fits SQLite and PostgreSQL, of the
-version of the program that wrote it. A restore is all or nothing, and only into a state that has nothing in
-it yet: to put one in the place of another, name a new database in `state.url`.")]
+A dump is a snapshot, also while servers write. It contains keys, users, sessions and the audit log, with the
+hashes of secrets, so only the owner can read the file. It can be restored into SQLite and PostgreSQL by the
+version of the program that wrote it. A restore is atomic and needs an empty state database. To replace a state
+database, name a new one in `state.url`.")]
 pub struct StateArguments {
     #[command(subcommand)]
     pub action: StateAction,

@@ -73,7 +73,7 @@ pub(super) fn check_public_url(oauth: &OAuthConfig, address: SocketAddr) -> Resu
     if !oauth.is_on() || oauth.public_url().is_some() || address.ip().to_canonical().is_loopback() {
         return Ok(());
     }
-    let hint = "Write the URL at which browsers reach this server, such as https://data.example.com. Providers redirect browsers to it.";
+    let hint = "Write the URL at which browsers reach this server, such as https://data.example.com.";
     Err(marked(oauth.place.as_ref(), error("`security.oauth.public_url` is not set", hint)))
 }
 

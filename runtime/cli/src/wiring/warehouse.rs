@@ -29,7 +29,8 @@ const CONNECTIONS: usize = 8;
 const CONNECT_TIMEOUT_SECONDS: u64 = 5;
 
 /// The hint for unknown warehouse types.
-const KNOWN: &str = "Write duckdb, postgres, mysql (also for MariaDB), sqlite or spark, or name a driver for another type in `warehouse.adbc`.";
+const KNOWN: &str =
+    "Write duckdb, postgres, mysql (also for MariaDB), sqlite or spark, or name a driver in `warehouse.adbc`.";
 
 /// Checks that this version connects to warehouses of a type.
 pub(super) fn check_type(kind: &str) -> Result<(), Failure> {

@@ -33,7 +33,7 @@ fn explain(config: &WarehouseConfig, error: &ConnectError) -> Diagnostic {
         ConnectError::Credentials(_) => (config.place.as_ref(), "Check `token` in `warehouse.url`."),
         ConnectError::Connection(_) => (
             config.place.as_ref(),
-            "Check that the server of Spark Connect is running, and check its host and port, and `use_ssl` in `warehouse.url`.",
+            "Check that the server of Spark Connect is running, and check host, port and `use_ssl` in `warehouse.url`.",
         ),
     };
     mark(place, Diagnostic::error(Code::NoWarehouse, error.to_string()).hint(hint))

@@ -22,16 +22,16 @@ pub fn read(path: Option<&Path>) -> Result<RequestContext, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| {
         let argument = path.to_string_lossy();
         let hint = match argument.chars().next() {
-            Some('@') => "--as takes the name of a file, without @",
-            Some('{') => "--as takes the name of a file that contains the JSON",
-            _ => "check the path after --as",
+            Some('@') => "Write the name of the file after --as, without @.",
+            Some('{') => "Write the JSON to a file, and name the file after --as.",
+            _ => "Check the path after --as.",
         };
         Failure::new(format!("{name} cannot be read: {error}")).hint(hint)
     })?;
     let json: Json =
         serde_json::from_str(&text).map_err(|error| Failure::new(format!("{name} is not JSON: {error}")))?;
     request_of(&json).map_err(|message| {
-        let hint = "write {\"user_id\": \"u1\", \"roles\": [\"manager\"], \"attributes\": {\"regions\": [\"EU\"]}}";
+        let hint = "Write {\"user_id\": \"u1\", \"roles\": [\"manager\"], \"attributes\": {\"regions\": [\"EU\"]}}";
         Failure::new(format!("{name}: {message}")).hint(hint)
     })
 }

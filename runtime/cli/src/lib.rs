@@ -103,19 +103,19 @@ enum Command {
     Codegen(codegen::CodegenArguments),
     /// Serve a project over HTTP
     Serve(serve::ServeArguments),
-    /// Find every problem of a project
+    /// Report all problems of a project
     Check(check::CheckArguments),
-    /// Answer one query on the terminal
+    /// Run one query and print its rows
     Query(query::QueryArguments),
     /// Execute one GraphQL document on the terminal, or print the schema
     Graphql(graphql::GraphqlArguments),
-    /// Answer or check one DAX query
+    /// Run or check one DAX query
     Dax(dax::DaxArguments),
     /// Explain how a query becomes SQL
     Explain(explain::ExplainArguments),
     /// Draw the join graph of the cubes
     Graph(graph::GraphArguments),
-    /// Draw what a member is computed from, or what depends on it
+    /// Draw the inputs of a member, or its dependents
     Lineage(lineage::LineageArguments),
     /// Build the project's models in the warehouse
     Run(run_command::RunArguments),
@@ -123,7 +123,7 @@ enum Command {
     Preagg(preagg::PreaggArguments),
     /// Report what queries cost
     Cost(cost::CostArguments),
-    /// Read a question in words as a query
+    /// Convert a question in words to a query
     Ask(ask::AskArguments),
     /// Find cubes, members and metrics by words
     Search(search::SearchArguments),
@@ -313,7 +313,7 @@ fn in_runtime<T>(workers: Option<usize>, future: impl Future<Output = T>) -> Res
     if let Some(workers) = workers {
         builder.worker_threads(workers);
     }
-    let runtime = builder.build().map_err(|error| Failure::new(format!("starting the threads: {error}")))?;
+    let runtime = builder.build().map_err(|error| Failure::new(format!("could not start the threads: {error}")))?;
     let value = runtime.block_on(future);
     runtime.shutdown_background();
     Ok(value)
@@ -328,10 +328,10 @@ pub fn on_large_stack<T: Send>(function: impl FnOnce() -> T + Send) -> Result<T,
         let thread = thread::Builder::new().name("terrane-main".to_owned()).stack_size(STACK_BYTES);
         let running = thread
             .spawn_scoped(scope, function)
-            .map_err(|error| Failure::new(format!("starting a thread: {error}")))?;
-        running
-            .join()
-            .map_err(|_| Failure::new("internal error; the lines above name the place").hint("please report it"))
+            .map_err(|error| Failure::new(format!("could not start a thread: {error}")))?;
+        running.join().map_err(|_| {
+            Failure::new("internal error; the lines above contain the source location").hint("Please report the error.")
+        })
     })
 }
 

@@ -44,7 +44,7 @@ impl OutputFile {
     }
 
     pub(crate) fn unwritable(&self, reason: &str, option: &str) -> Failure {
-        Failure::new(format!("{self} cannot be written: {reason}")).hint(format!("check the path after {option}"))
+        Failure::new(format!("{self} cannot be written: {reason}")).hint(format!("Check the path after {option}."))
     }
 }
 

@@ -45,12 +45,12 @@ impl ProjectFolder {
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let root = folder.canonicalize().map_err(|error| missing_folder(path, &error))?;
         if !root.is_dir() {
-            return Err(Failure::new(format!("{} is a file, not a project's folder", path.display()))
-                .hint(format!("name the folder that holds {PROJECT_FILE}")));
+            return Err(Failure::new(format!("{} is a file, not the folder of a project", path.display()))
+                .hint(format!("Name the folder that contains {PROJECT_FILE}.")));
         }
         let dir = Dir::open_ambient_dir(&root, ambient_authority()).map_err(|error| missing_folder(path, &error))?;
         if !dir.exists(PROJECT_FILE) {
-            let message = format!("{} holds no {PROJECT_FILE}", path.display());
+            let message = format!("{} does not contain {PROJECT_FILE}", path.display());
             return Err(Failure::new(message).hint(where_instead(&root)));
         }
         Ok(ProjectFolder { root, dir })
@@ -193,7 +193,7 @@ impl<'a> Walk<'a> {
             let message = format!("the folder `{name}` is not read");
             let otherwise =
                 if meant == TESTS { String::new() } else { format!(", or name it in `paths` of {PROJECT_FILE}") };
-            let hint = format!("did you mean `{meant}`? rename it{otherwise}");
+            let hint = format!("Rename it to `{meant}`{otherwise}.");
             let make = if meant == policies { Diagnostic::error } else { Diagnostic::warning };
             self.diagnostics.push(make(Code::FolderNotRead, message).hint(hint).at(start_of(&name)));
         }
@@ -202,7 +202,7 @@ impl<'a> Walk<'a> {
     fn folder(&mut self, path: &str, depth: usize) {
         if depth > MAX_DEPTH {
             let message = format!("`{path}` is nested deeper than {MAX_DEPTH} folders");
-            let hint = "move its files up, or remove a link that leads back";
+            let hint = "Move the files up, or remove a link that leads back.";
             self.diagnostics.push(Diagnostic::error(Code::TooDeep, message).hint(hint).at(start_of(path)));
             return;
         }
@@ -219,7 +219,7 @@ impl<'a> Walk<'a> {
                 Ok(Ok(name)) => names.push(name),
                 Ok(Err(name)) => {
                     let message = format!("the name `{}` in `{path}` is not UTF-8", name.display());
-                    let hint = "rename the file";
+                    let hint = "Rename the file.";
                     self.diagnostics.push(Diagnostic::error(Code::NotUtf8, message).hint(hint).at(start_of(path)));
                 }
                 Err(error) => self.diagnostics.push(explain(path, &error)),
@@ -260,8 +260,8 @@ impl<'a> Walk<'a> {
     /// Returns false if the folder has too many entries for a project, which is reported once.
     fn count_entry(&mut self, path: &str) -> bool {
         if self.entries_left == 1 {
-            let message = format!("the project's folders hold more than {MAX_ENTRIES} files");
-            let hint = "is this the right folder?";
+            let message = format!("the project's folders contain more than {MAX_ENTRIES} files");
+            let hint = "Check that this is the right folder.";
             self.diagnostics.push(Diagnostic::error(Code::TooManyFiles, message).hint(hint).at(start_of(path)));
         }
         self.entries_left = self.entries_left.saturating_sub(1);
@@ -293,16 +293,16 @@ fn read_text(dir: &Dir, path: &str, bytes_left: &mut u64) -> Result<Arc<str>, Di
     file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| explain(path, &error))?;
     if bytes.len() as u64 > limit {
         let (message, hint) = if limit == MAX_FILE_BYTES {
-            (format!("`{path}` is larger than 4 MiB"), "split it")
+            (format!("`{path}` is larger than 4 MiB"), "Split the file.")
         } else {
-            ("the project's files are larger than 256 MiB together".to_owned(), "is this the right folder?")
+            ("the project's files are larger than 256 MiB together".to_owned(), "Check that this is the right folder.")
         };
         return Err(Diagnostic::error(Code::FileTooLarge, message).hint(hint).at(start_of(path)));
     }
     *bytes_left -= bytes.len() as u64;
     let not_utf_8 = |message: String, line| {
         let span = Span { file: path.into(), line, column: 1, length: 1 };
-        Diagnostic::error(Code::NotUtf8, message).hint("save the file as UTF-8").at(span)
+        Diagnostic::error(Code::NotUtf8, message).hint("Save the file as UTF-8.").at(span)
     };
     if is_utf_16(&bytes) {
         return Err(not_utf_8(format!("`{path}` is UTF-16 text, not UTF-8"), 1));
@@ -331,7 +331,7 @@ fn explain(path: &str, error: &io::Error) -> Diagnostic {
         return outside(path).at(start_of(path));
     }
     Diagnostic::error(Code::UnreadableFile, format!("`{path}` cannot be read: {error}"))
-        .hint("check that it exists and that you may read it")
+        .hint("Check that the file exists and that you may read it.")
         .at(start_of(path))
 }
 
@@ -343,7 +343,7 @@ fn is_escape(error: &io::Error) -> bool {
 
 fn outside(path: &str) -> Diagnostic {
     Diagnostic::error(Code::PathOutside, format!("the path `{path}` leaves the project"))
-        .hint("paths stay inside the project: copy what they name into it")
+        .hint("Copy the file or folder into the project, and name the copy.")
 }
 
 fn missing_folder(path: &Path, error: &io::Error) -> Failure {
@@ -357,7 +357,7 @@ fn missing_folder(path: &Path, error: &io::Error) -> Failure {
 /// Returns a hint that names a nearby project.
 fn where_instead(root: &Path) -> String {
     if let Some(above) = root.ancestors().skip(1).take(8).find(|folder| folder.join(PROJECT_FILE).is_file()) {
-        return format!("did you mean {}?", above.display());
+        return format!("Did you mean {}?", above.display());
     }
     let children = root.read_dir().into_iter().flatten().take(1_000).filter_map(Result::ok).map(|entry| entry.path());
     // Hidden folders are not projects.
@@ -366,7 +366,7 @@ fn where_instead(root: &Path) -> String {
         children.filter(is_shown).filter(|child| child.join(PROJECT_FILE).is_file()).take(5).collect();
     below.sort();
     match below.first() {
-        Some(first) => format!("did you mean {}?", first.display()),
-        None => format!("create {PROJECT_FILE} there, with `name: my_project` in it"),
+        Some(first) => format!("Did you mean {}?", first.display()),
+        None => format!("Create {PROJECT_FILE} there, with the line `name: my_project`."),
     }
 }

@@ -53,7 +53,7 @@ impl FolderWatch {
         };
         let refuse = |error: notify::Error| {
             Failure::new(format!("{} cannot be watched: {error}", folder.display()))
-                .hint("raise fs.inotify.max_user_watches, or leave `--watch` away and send SIGHUP")
+                .hint("Raise `fs.inotify.max_user_watches`, or omit `--watch` and reload with SIGHUP.")
         };
         let mut watcher = notify::recommended_watcher(notify).map_err(refuse)?;
         watcher.watch(folder, RecursiveMode::Recursive).map_err(refuse)?;
@@ -87,7 +87,7 @@ pub(crate) fn keep_loaded(
     watch: Option<FolderWatch>,
 ) -> Result<impl Future<Output = ()> + Send, Failure> {
     let hangups = signal(SignalKind::hangup());
-    let mut hangups = hangups.map_err(|error| Failure::new(format!("listening for signals: {error}")))?;
+    let mut hangups = hangups.map_err(|error| Failure::new(format!("could not listen for signals: {error}")))?;
     Ok(async move {
         let mut watch = watch;
         loop {

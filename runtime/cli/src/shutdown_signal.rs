@@ -18,7 +18,8 @@ impl ShutdownSignal {
     /// # Errors
     /// The operating system refuses them.
     pub(crate) fn listen() -> Result<Self, Failure> {
-        let listen = |kind| signal(kind).map_err(|error| Failure::new(format!("listening for signals: {error}")));
+        let listen =
+            |kind| signal(kind).map_err(|error| Failure::new(format!("could not listen for signals: {error}")));
         Ok(ShutdownSignal { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
     }
 

@@ -18,16 +18,16 @@ use terrane_server::tls::Validity;
 
 use crate::config::{Config, Place, SecurityConfig};
 
-const OPEN: &str = "write `security: {anonymous: {scopes: [read], roles: []}}` into service_project.yml: \
-                    anybody on this machine may then read";
+const OPEN: &str = "To let every user of this machine read, write `security: {anonymous: {scopes: [read], roles: []}}` \
+                    into service_project.yml.";
 
 /// Returns the problems of the configuration for which the server must not start.
 pub fn refusals(config: &Config) -> Vec<Diagnostic> {
     let security = &config.security;
     let mut refused = Vec::new();
     if !security.enabled {
-        let message = "`security.enabled: false` would open everything to everybody".to_owned();
-        let diagnostic = error(message, format!("remove it; {OPEN}"));
+        let message = "`security.enabled: false` would give every caller all rights".to_owned();
+        let diagnostic = error(message, format!("Remove it. {OPEN}"));
         refused.push(match &security.enabled_place {
             Some(place) => at(place, diagnostic),
             None => diagnostic,
@@ -41,13 +41,13 @@ pub fn refusals(config: &Config) -> Vec<Diagnostic> {
         None => {}
         Some(anonymous) => {
             if anonymous.public && !security.has_credentials() {
-                let message = "`security.anonymous.public: true` would let the whole network read";
-                let hint = "remove it: without credentials the server listens on a loopback address only";
+                let message = "`security.anonymous.public: true` would let every host of the network read";
+                let hint = "Remove it. The server then accepts anonymous callers on a loopback address only.";
                 refused.push(at(&anonymous.place, error(message, hint)));
             }
             if anonymous.scopes != Scopes::READ {
-                let message = "`security.anonymous.scopes` must be [read]: nothing else is offered without credentials";
-                refused.push(at(&anonymous.place, error(message, "write `scopes: [read]`")));
+                let message = "`security.anonymous.scopes` must be [read]";
+                refused.push(at(&anonymous.place, error(message, "Write `scopes: [read]`.")));
             }
         }
     }
@@ -71,13 +71,13 @@ pub fn metrics_address(config: &Config) -> Result<Option<SocketAddr>, Diagnostic
     };
     let found = resolve(host, *port).map_err(|problem| {
         let message = format!("`metrics.address`: `{host}` is not an address of this machine: {problem}");
-        mark(error(message, "write `metrics: {address: \"127.0.0.1:9464\"}`"))
+        mark(error(message, "Write `metrics: {address: \"127.0.0.1:9464\"}`."))
     })?;
     let outside = found.iter().find(|address| !address.ip().to_canonical().is_loopback());
     match (outside, found.first()) {
         (Some(outside), _) if !metrics.is_public => {
-            let message = format!("`metrics.address` is {outside}, which others can reach without credentials");
-            Err(mark(error(message, "use a loopback address, or set `metrics.public: true` if that is meant")))
+            let message = format!("`metrics.address` is {outside}, which other hosts can reach without credentials");
+            Err(mark(error(message, "Use a loopback address, or set `metrics.public: true` to publish the metrics.")))
         }
         (_, Some(first)) => Ok(Some(*first)),
         (_, None) => Err(mark(error(format!("`metrics.address`: `{host}` has no address"), "write `127.0.0.1:9464`"))),
@@ -90,8 +90,8 @@ fn telemetry_refusals(config: &Config) -> Vec<Diagnostic> {
     let metrics = &config.metrics;
     let taken = terrane_server::routes().into_iter().find(|route| matches(route.path, &metrics.path));
     if let Some(route) = taken.filter(|_| metrics.enabled) {
-        let message = format!("`metrics.path` is {}, where {} answers already", metrics.path, route.path);
-        let diagnostic = error(message, "leave it out: it is /metrics then");
+        let message = format!("`metrics.path` is {}, which is already the path of {}", metrics.path, route.path);
+        let diagnostic = error(message, "Remove the key; the default is /metrics.");
         refused.push(match &metrics.path_place {
             Some(place) => at(place, diagnostic),
             None => diagnostic,
@@ -101,7 +101,7 @@ fn telemetry_refusals(config: &Config) -> Vec<Diagnostic> {
         && !["http://", "https://"].iter().any(|scheme| endpoint.expose().trim().starts_with(scheme))
     {
         let message = "`telemetry.otlp_endpoint` is not an http or https URL";
-        refused.push(error(message, "write `http://collector:4318`; `/v1/traces` is added"));
+        refused.push(error(message, "Write a URL such as `http://collector:4318`; `/v1/traces` is appended."));
     }
     refused
 }
@@ -151,10 +151,10 @@ fn every_origin(config: &Config) -> Option<Diagnostic> {
             "`server.cors.origins` is \"*\", and callers without a credential may read: \
                     any page that a user of this machine opens can read everything that the user can"
         }
-        None => "`server.cors.origins` is \"*\": any page can ask with a credential that it was given",
+        None => "`server.cors.origins` is \"*\": any page can send requests with a credential that it has",
     };
     let diagnostic = Diagnostic::warning(Code::EveryOrigin, message);
-    Some(at(place, diagnostic.hint("list the origins of your pages, like https://app.example.org")))
+    Some(at(place, diagnostic.hint("List the origins of your pages, such as https://app.example.org.")))
 }
 
 /// Reports a certificate that clients will refuse. The server starts nevertheless, because a new certificate may
@@ -162,7 +162,7 @@ fn every_origin(config: &Config) -> Option<Diagnostic> {
 pub fn certificate(validity: Option<Validity>, now: Timestamp) -> Option<Diagnostic> {
     let Validity { from, until } = validity.filter(|validity| !validity.holds_at(now))?;
     let message = format!("the certificate of `server.tls.cert_path` is valid from {from} to {until} only");
-    let hint = "put a new one in its place: it is read within a minute, without a restart";
+    let hint = "Replace the file. The server loads it within a minute, without a restart.";
     Some(Diagnostic::warning(Code::Certificate, message).hint(hint))
 }
 
@@ -171,7 +171,7 @@ pub fn closed_cubes(model: &Model) -> Option<Diagnostic> {
     let closed: Vec<&str> = model.cubes.iter().filter(|cube| cube.is_guarded).map(|cube| &*cube.name).collect();
     let message = format!("closed to all callers: {}", closed.join(", "));
     let hint =
-        "a policy that may apply to these cubes could not be read; correct the problems that are reported for it";
+        "Correct the problems that are reported for the policies of these cubes, because a policy could not be read.";
     (!closed.is_empty()).then(|| Diagnostic::warning(Code::ClosedCubes, message).hint(hint))
 }
 
@@ -183,7 +183,7 @@ pub fn closed_cubes(model: &Model) -> Option<Diagnostic> {
 pub fn address(security: &SecurityConfig, host: &str, port: u16) -> Result<SocketAddr, Diagnostic> {
     let found = resolve(host, port).map_err(|problem| {
         let message = format!("`{host}` is not an address of this machine: {problem}");
-        error(message, "write `server.host: 127.0.0.1`, or leave it out")
+        error(message, "Write `server.host: 127.0.0.1`, or remove the key.")
     })?;
     let outside = found.iter().find(|address| !address.ip().to_canonical().is_loopback());
     match (outside, found.first()) {
@@ -192,12 +192,12 @@ pub fn address(security: &SecurityConfig, host: &str, port: u16) -> Result<Socke
             providers::check_public_url(&security.oauth, *outside).map(|()| *first)
         }
         (Some(outside), _) => {
-            let message = format!("`{host}` is {}, which others can reach", outside.ip());
-            let hint = "where callers without credentials are let in, the server listens on a loopback address only: \
-                        use 127.0.0.1, or remove `security.anonymous`, or set its `public: true`";
+            let message = format!("`{host}` is {}, which other hosts can reach", outside.ip());
+            let hint = "Use 127.0.0.1, remove `security.anonymous`, or set its `public: true`. With anonymous callers, \
+                        the server listens on a loopback address only.";
             Err(error(message, hint))
         }
-        (None, None) => Err(error(format!("`{host}` has no address"), "write `server.host: 127.0.0.1`")),
+        (None, None) => Err(error(format!("`{host}` has no address"), "Write `server.host: 127.0.0.1`.")),
     }
 }
 

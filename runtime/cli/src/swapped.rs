@@ -23,10 +23,10 @@ pub(crate) fn hint(words: &[String], dir: &Path) -> Option<String> {
         .join(" ");
     let folder = &words[project];
     match words.iter().skip(1).position(|word| *word == *dir).map(|at| at + 1) {
-        Some(at) if at < project => Some(format!("the folder comes first: terrane {command} {folder} '{dir}'")),
-        Some(_) => Some(format!("the folder comes last: terrane {command} {dir} {folder}")),
+        Some(at) if at < project => Some(format!("Write the folder first: terrane {command} {folder} '{dir}'")),
+        Some(_) => Some(format!("Write the folder last: terrane {command} {dir} {folder}")),
         // The command used the default folder, because an id is missing.
-        None => Some(format!("the id comes first: terrane {command} ID {folder}")),
+        None => Some(format!("Write the id first: terrane {command} ID {folder}")),
     }
 }
 

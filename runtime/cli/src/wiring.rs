@@ -80,7 +80,7 @@ const WORKSPACE: Option<&str> = match option_env!("TERRANE_SHIPPED") {
     None => Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")),
 };
 
-const RESULTS_HINT: &str = "name a folder that the server may write and that all replicas share";
+const RESULTS_HINT: &str = "Name a folder that the server may write and that all replicas share.";
 
 /// A loaded project and the ports of its use cases.
 pub struct Loaded {
@@ -223,9 +223,10 @@ async fn open(
                 };
                 loaded = Some(Loaded { snapshot, ports, rollups });
             }
-            Err(error) => problems.push(Diagnostic::error(Code::NoDialect, error.to_string()).hint(
-                "run `cargo xtask components` to build the components for this program, or put one that fits into the project's plugins/, in the place of one that does not",
-            )),
+            Err(error) => problems.push(
+                Diagnostic::error(Code::NoDialect, error.to_string())
+                    .hint("Run `cargo xtask components`, or put a compatible component into the project's plugins/."),
+            ),
         }
     }
     if loaded.is_none() {
@@ -322,7 +323,7 @@ fn results(project: &Project) -> Result<ResultFolder, Failure> {
 pub fn log_shared_results(project: &Project) {
     if project.config.state.url.expose().starts_with("postgres") {
         let folder = project.folder.root().join(&project.config.jobs.path);
-        tracing::info!(event = "job_results_shared", path = %folder.display(), hint = "all replicas need this folder");
+        tracing::info!(event = "job_results_shared", path = %folder.display(), hint = "Use a folder that all replicas share.");
     }
 }
 
@@ -338,14 +339,16 @@ pub async fn state(project: &Project) -> Result<Arc<StateStore>, Failure> {
             let parent = folder.ancestors().skip(1).find(|parent| parent.is_dir()).unwrap_or(folder.as_path());
             let parent = parent.display();
             Failure::new(error.to_string())
-                .hint(format!("make {parent} writable for this user, or name another place in `state.url`"))
+                .hint(format!("Make {parent} writable for this user, or name another place in `state.url`."))
         }
         _ => unwritable(&error),
     })
 }
 
 fn unwritable(error: &dyn std::fmt::Display) -> Failure {
-    Failure::new(error.to_string()).hint("check `state.url`: this user must be able to write a file and its folder; a server must run, and accept the user and the password")
+    Failure::new(error.to_string()).hint(
+        "Check `state.url`: the file and its folder must be writable, or the server must accept the user and password.",
+    )
 }
 
 /// Returns the cubes that were registered while a server ran, oldest first.

@@ -19,10 +19,11 @@ use crate::graphql;
 use crate::rest::is_probe;
 use crate::xmla;
 
-const DESCRIPTION: &str = "A semantic layer: measures grouped by dimensions, answered by your warehouse. A member is \
-                           `cube.member`, a time dimension may have a granularity: `cube.member.month`. Query \
-                           parameters and fields that are not described here are rejected.";
-const COMPRESSED_BODY: &str = "May be compressed, with `Content-Encoding: gzip` or `zstd`.";
+const DESCRIPTION: &str = "A semantic layer, which answers queries for measures, grouped by dimensions, from your \
+                           warehouse. A member is written `cube.member`; a time dimension may have a granularity, as \
+                           in `cube.member.month`. Query parameters and fields that are not described here are \
+                           rejected.";
+const COMPRESSED_BODY: &str = "The body may be compressed, with `Content-Encoding: gzip` or `zstd`.";
 
 /// The errors of a request with a body, before its handler reads it.
 const OF_BODIES: &[Code] =
@@ -45,11 +46,14 @@ const OF_ALL: &[Code] = &[Code::InvalidQuery, Code::InternalError, Code::Overloa
 const HEADERS_OF_ALL: &[Parameter] = &[Parameter::header(
     "X-Correlation-Id",
     ParameterKind::String,
-    "the id of the request in answers and logs: at most 128 visible ASCII characters; others are replaced",
+    "the id of the request in responses and logs: at most 128 visible ASCII characters; other ids are replaced",
 )];
 /// The headers of a conditional request, whose answer the client may already have.
-const HEADERS_OF_CONDITIONAL: &[Parameter] =
-    &[Parameter::header("If-None-Match", ParameterKind::String, "the `ETag` of the answer that the client has")];
+const HEADERS_OF_CONDITIONAL: &[Parameter] = &[Parameter::header(
+    "If-None-Match",
+    ParameterKind::String,
+    "the `ETag` of the response that the client has stored",
+)];
 
 /// Callers without a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +79,7 @@ pub(crate) fn document(routes: &[Route], version: &str, anonymous: AnonymousCall
             "description": DESCRIPTION,
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },
-        "servers": [{ "url": "/", "description": "the server of this document" }],
+        "servers": [{ "url": "/", "description": "the server that returned this document" }],
         "paths": paths,
         "components": {
             "schemas": components.finish(),
@@ -88,13 +92,13 @@ pub(crate) fn document(routes: &[Route], version: &str, anonymous: AnonymousCall
                 "basic": {
                     "type": "http",
                     "scheme": "basic",
-                    "description": "any user name, and an API key as the password; on the routes of DAX alone",
+                    "description": "any user name, and an API key as the password; only on the routes of DAX",
                 },
                 "api_key": {
                     "type": "apiKey",
                     "in": "query",
                     "name": "api_key",
-                    "description": "an API key; prefer the header, since addresses are logged in many places",
+                    "description": "an API key; prefer the header, because many programs log URLs",
                 },
             },
         },
@@ -149,7 +153,7 @@ fn responses(route: &Route, components: &mut Components) -> Json {
         if answer.compression == Compression::Accepted && !answer.content.is_empty() {
             described["headers"] = headers_of(answer.status).unwrap_or_else(|| json!({}));
             described["headers"]["Content-Encoding"] = json!({
-                "description": "the coding that `Accept-Encoding` prefers, of answers that are worth it",
+                "description": "the coding that `Accept-Encoding` prefers, if the response is large enough to be compressed",
                 "schema": { "type": "string", "enum": CONTENT_CODINGS },
             });
         }

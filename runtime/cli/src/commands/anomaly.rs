@@ -42,7 +42,7 @@ Examples:
   terrane anomaly monitors . --json | jq '.monitors[].last_run'
   terrane anomaly alerts .
   terrane anomaly deliveries . --json | jq '.deliveries[].last_error'
-runtime/docs/reference/detectors-and-checks.md says how points are judged.")]
+runtime/docs/reference/detectors-and-checks.md describes how points are evaluated.")]
 pub struct AnomalyArguments {
     #[command(subcommand)]
     pub action: AnomalyAction,
@@ -50,7 +50,7 @@ pub struct AnomalyArguments {
 
 #[derive(Debug, Subcommand)]
 pub enum AnomalyAction {
-    /// Find anomalies in one measure or metric along time
+    /// Find anomalies of one measure or metric over time
     Run(Box<RunArguments>),
     /// List the detectors
     Detectors {
@@ -114,7 +114,7 @@ pub struct RunArguments {
     /// The detector; `terrane anomaly detectors` lists them
     #[arg(long, default_value = "z_score")]
     pub detector: String,
-    /// The detector's own, if not given
+    /// The threshold of the detector, greater than 0; default: the detector's own
     #[arg(long, allow_negative_numbers = true)]
     pub sensitivity: Option<f64>,
     /// Steps of history before the first point to evaluate
@@ -123,19 +123,19 @@ pub struct RunArguments {
     /// The length of a step
     #[arg(long, default_value = "day", value_parser = granularities())]
     pub granularity: Granularity,
-    /// The time dimension, of a metric with its cube; default: the primary one of the cube, or of each cube of a metric
+    /// The time dimension, for a metric with its cube; default: the primary time dimension of each cube
     #[arg(long, value_name = "DIMENSION")]
     pub time: Option<String>,
-    /// A dimension with one series for each value, of a metric with its cube; can be repeated
+    /// A dimension, for a metric with its cube, to compute one series for each of its values; can be repeated
     #[arg(long = "dimension", value_name = "DIMENSION")]
     pub dimensions: Vec<String>,
-    /// The first date to evaluate; default: the first after the history
+    /// The first date to evaluate; default: the first step after the history
     #[arg(long, value_name = "DATE")]
     pub from: Option<String>,
     /// The last date to evaluate, inclusive; default: the last step that has ended
     #[arg(long, value_name = "DATE")]
     pub to: Option<String>,
-    /// Steps of one season, at least 2, for detectors that know seasons
+    /// Steps of one season, at least 2, for detectors with seasons
     #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u32).range(2..=MAX_SEASON))]
     pub seasonality: Option<u32>,
     /// Query as this caller: a JSON file with user_id, email, roles, groups and attributes
@@ -244,7 +244,7 @@ fn no_rows(request: &AnomalyRequest, data: DataRange) -> Failure {
     let range = format!("{}{}", begin.unwrap_or_default(), end.unwrap_or_default());
     let (first, last) = (time(data.first_ms, request.granularity), time(data.last_ms, request.granularity));
     Failure::new(format!("no rows lie in the range{}", shown(&range)))
-        .hint(format!("the data has rows from {first} to {last}: choose --from and --to within it"))
+        .hint(format!("The data has rows from {first} to {last}. Choose --from and --to in this range."))
 }
 
 /// Reports the series whose history is too short.
@@ -252,7 +252,7 @@ fn print_unjudged(run: &AnomalyRun) {
     for series in run.series.iter().filter(|series| series.points.is_empty()) {
         let least = run.detector.min_points;
         print_error(&format!(
-            "not judged: {}: the history has {}; {} needs at least {least}\n",
+            "not evaluated: {}: the history has {}; {} needs at least {least}\n",
             key(&series.dimensions),
             plural(series.history, "value"),
             run.detector.kind
@@ -289,22 +289,23 @@ fn failure(error: AnomalyError) -> Failure {
             let faults = faults.iter().map(|fault| format!("; not usable: {fault}"));
             Some(shown(&format!("possible: {}{}", known.join(", "), faults.collect::<String>())))
         }
-        AnomalyError::ReversedRange { .. } => Some("exchange --from and --to".to_owned()),
-        AnomalyError::NoTimeDimension { .. } => Some("name a time dimension with --time".to_owned()),
+        AnomalyError::ReversedRange { .. } => Some("Exchange --from and --to.".to_owned()),
+        AnomalyError::NoTimeDimension { .. } => Some("Name a time dimension with --time.".to_owned()),
         AnomalyError::NoTimeAxis { .. } => {
-            let hint = "set `primary_time: true` on a time dimension of each cube, or name one with --time";
+            let hint = "Set `primary_time: true` on a time dimension of each cube, or name one with --time.";
             Some(hint.to_owned())
         }
         AnomalyError::TooManyPoints { .. } => {
-            let hint = "ask for fewer series, a coarser granularity, or a shorter range with --from and --to; \
-                        `query.max_limit` says how many there may be";
+            let hint = "Choose fewer series, a coarser granularity, or a shorter range with --from and --to. \
+                        `query.max_limit` is the limit.";
             Some(hint.to_owned())
         }
-        AnomalyError::NothingToJudge { .. } => {
-            Some("set --from to an earlier date inside the data, or use less history with --training-size".to_owned())
-        }
+        AnomalyError::NothingToJudge { .. } => Some(
+            "Set --from to an earlier date in the range of the data, or shorten the history with --training-size."
+                .to_owned(),
+        ),
         AnomalyError::Detector(DetectorError::TooLong { .. }) => {
-            Some("choose a coarser granularity or a shorter range".to_owned())
+            Some("Choose a coarser granularity or a shorter range.".to_owned())
         }
         AnomalyError::Fault { fault, series } => judging(&fault.fault, series),
         _ => None,

@@ -28,7 +28,7 @@ Examples:
   terrane ask examples/flights --suite examples/questions/flights.yml
 
 A suite is a list of {question, query} or {question, clarification: true}. `query` is a query, or a list of queries of
-which each answers the question. The command fails if a question is read as another query than the expected one.")]
+which each answers the question. The command fails if a question becomes another query than the expected one.")]
 pub struct AskArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,
@@ -38,7 +38,7 @@ pub struct AskArguments {
     /// The language of the question
     #[arg(long, default_value = "en", value_parser = ["en", "de"])]
     pub language: String,
-    /// The reader: the grammar, the language model of `search.llm`, or as `search.llm.use` says
+    /// The reader: the grammar, the language model of `search.llm`, or the choice of `search.llm.use`
     #[arg(long, default_value = "auto")]
     pub method: AskMethod,
     /// Read the questions of this file, and compare their queries with the expected ones

@@ -43,13 +43,13 @@ pub enum AuditAction {
         /// The project: the folder that holds service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
-        /// Only this event, such as access_denied
+        /// List only records of this event, such as access_denied
         #[arg(long)]
         event: Option<String>,
-        /// Only this user id
+        /// List only records of this user id
         #[arg(long)]
         actor: Option<String>,
-        /// The most records to list
+        /// The maximum number of records
         #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         limit: u32,
         /// Print one JSON object per line, as the route /api/v1/audit returns records
@@ -163,7 +163,7 @@ fn cell(text: &str) -> String {
 
 fn no_such_event(event: &str, records: &[AuditRecord]) -> String {
     let known = nearest(event, records.iter().map(|record| &*record.entry.event), KNOWN_EVENTS_SHOWN);
-    let known = if known.is_empty() { "no record at all".to_owned() } else { known.join(", ") };
+    let known = if known.is_empty() { "no records".to_owned() } else { known.join(", ") };
     format!("no record of the event `{event}`\n  hint: the log has {known}\n")
 }
 
@@ -197,6 +197,6 @@ mod tests {
         let records = [record("key_created", "", None), record("access_denied", "", None)];
         let text = no_such_event("acces_denied", &records);
         assert!(text.contains("the log has access_denied, key_created"), "{text}");
-        assert!(no_such_event("x", &[]).contains("no record at all"));
+        assert!(no_such_event("x", &[]).contains("no records"));
     }
 }

@@ -63,7 +63,7 @@ pub enum AuthAction {
         /// The purpose of the key
         #[arg(long)]
         name: String,
-        /// The lifetime, such as 365d, 12h or 2w; without it, the key is valid until it is revoked
+        /// The lifetime, such as 365d, 12h or 2w; default: until the key is revoked
         #[arg(long)]
         expires: Option<String>,
         #[command(flatten)]
@@ -199,13 +199,13 @@ pub struct CallerArguments {
     /// The groups that policies see
     #[arg(long, value_delimiter = ',')]
     pub groups: Vec<String>,
-    /// name=value: a word, or JSON such as 1, true, "007" or [1,2]; the same name again makes a list
+    /// name=value: a word, or JSON such as 1, true, "007" or [1,2]; a repeated name makes a list
     #[arg(long = "attribute")]
     pub attributes: Vec<String>,
     /// The e-mail address that policies see
     #[arg(long)]
     pub email: Option<String>,
-    /// The user id that policies see; else the key's or the user's own
+    /// The user id that policies see; default: the id of the key or the user
     #[arg(long)]
     pub user_id: Option<String>,
     /// The tenant of the account
@@ -237,7 +237,7 @@ pub struct ChangeArguments {
     /// The tenant of the account
     #[arg(long)]
     pub tenant: Option<String>,
-    /// Remove these; `user-id` restores the account's own
+    /// Remove these values; `user-id` restores the default
     #[arg(long, value_enum, value_delimiter = ',')]
     pub clear: Vec<Clearable>,
 }

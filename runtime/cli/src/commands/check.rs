@@ -33,15 +33,15 @@ Examples:
   terrane check --data examples/flights
   terrane check my-project --against governance.yml
 
-With --data the rows of the warehouse are checked, one statement after the other:
+With --data, the rows of the warehouse are checked, one statement after the other:
   the tests of dimensions hold,
   primary keys are unique and not null,
   joins to one row find at most one row, and exactly one with `always: true`,
   rows of one_to_one joins are found once (a warning).
-The output names keys of failing rows without regard to policies. Each statement has the timeout query.timeout.
+The output contains keys of failing rows; policies do not apply. Each statement has the timeout query.timeout.
 
 With --against the project is compared with the certified artifacts of a file of `terrane governance export`. Certified
-artifacts that were removed, renamed or defined in another way are errors. A project with other errors is not compared.
+artifacts that were removed, renamed or redefined are errors. A project with other errors is not compared.
 
 Exit code: 0 without errors (warnings are allowed), 1 with errors.")]
 pub struct CheckArguments {
@@ -84,7 +84,7 @@ fn resolve_syntax(problems: &mut Vec<Diagnostic>, refused: &RefusedModels) {
     };
     problems.retain(|problem| !is_in(problem, &refused.files));
     for problem in problems.iter_mut().filter(|problem| is_in(problem, &refused.accepted)) {
-        problem.message = "lineage cannot follow this SQL, but the warehouse reads it".to_owned();
+        problem.message = "lineage cannot be derived from this SQL, but the warehouse accepts it".to_owned();
         problem.hint = Some("Queries work. Lineage marks the origin of its columns as unknown.".to_owned());
     }
 }

@@ -23,7 +23,7 @@ Examples:
   terrane codegen . --lang typescript --out src/project.ts --check
 
 A misspelled cube, member or metric is then an error of the compiler, or of mypy and pyright. The packages in
-sdk/typescript and sdk/python take the definitions. The same project has the same file, byte by byte.
+sdk/typescript and sdk/python use the definitions. The same project always has the same file, byte by byte.
 
 The file names what the caller may see. Cubes that are registered on a server are not in the project's files;
 the npm command terrane-codegen of sdk/typescript reads them from the server.

@@ -60,10 +60,10 @@ pub enum CostAction {
         /// The project: the folder that holds service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
-        /// The number of days up to now
+        /// The number of days before now
         #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=3_650))]
         days: u32,
-        /// The most statements to list
+        /// The maximum number of statements
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         limit: u32,
         /// Print one JSON object
@@ -75,7 +75,7 @@ pub enum CostAction {
         /// The project: the folder that holds service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
-        /// The number of days up to now; default: `optimization.recommendation_window_days`
+        /// The number of days before now; default: `optimization.recommendation_window_days`
         #[arg(long, value_parser = clap::value_parser!(u16).range(1..=366))]
         days: Option<u16>,
         /// Recommend for the queries of this user alone

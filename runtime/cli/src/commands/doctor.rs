@@ -29,9 +29,9 @@ Examples:
   terrane doctor
   terrane doctor my-project --json | jq '.checks[] | select(.outcome != \"ok\")'
 
-Reads the project and its settings, connects to the warehouse and the state database, and checks files, the
+The command reads the project and its settings, connects to the warehouse and the state database, and checks files, the
 port, the disk and the limits of this machine, as `terrane serve` uses them with the same environment.
-Nothing is changed, except by the warehouse's `init`, which runs as at each start. Exit code: 0, or 1 if a check
+It changes nothing, except that the warehouse's `init` runs, as at each start. Exit code: 0, or 1 if a check
 failed; warnings are not failures.")]
 pub struct DoctorArguments {
     /// The project: the folder that holds service_project.yml
@@ -79,11 +79,11 @@ fn configuration(project: &Project, findings: &mut Findings) {
     match problems.iter().find(|problem| problem.is_error()).or(problems.first()) {
         None => {
             let set = project.config.settings.iter().filter(|setting| setting.source != crate::config::Source::Default);
-            findings.ok("configuration", format!("{} set, the rest as default", plural(set.count(), "key")));
+            findings.ok("configuration", format!("{} set, the others have their defaults", plural(set.count(), "key")));
         }
         Some(first) => {
             let outcome = if first.is_error() { CheckStatus::Fail } else { CheckStatus::Warn };
-            findings.add("configuration", outcome, format!("{}: {first}", counts(problems)), "run `terrane check`");
+            findings.add("configuration", outcome, format!("{}: {first}", counts(problems)), "Run `terrane check`.");
         }
     }
 }
@@ -161,7 +161,7 @@ async fn warehouse(project: &Project, findings: &mut Findings) {
             );
             findings.ok("warehouse", text);
         }
-        Err(error) => findings.add("warehouse", CheckStatus::Fail, error.to_string(), "check the keys of `warehouse`"),
+        Err(error) => findings.add("warehouse", CheckStatus::Fail, error.to_string(), "Check the keys of `warehouse`."),
     }
     let is_own =
         |problem: &&Diagnostic| !project.problems.contains(problem) && problem.code != wiring::REQUIRED_REFUSED;
@@ -171,7 +171,7 @@ async fn warehouse(project: &Project, findings: &mut Findings) {
         None => findings.ok("cubes", contents),
         Some(first) => {
             let outcome = if first.is_error() { CheckStatus::Fail } else { CheckStatus::Warn };
-            findings.add("cubes", outcome, format!("{}: {first}", counts(&own)), "run `terrane check`");
+            findings.add("cubes", outcome, format!("{}: {first}", counts(&own)), "Run `terrane check`.");
         }
     }
 }
@@ -199,7 +199,7 @@ async fn cache(project: &Project, findings: &mut Findings) {
             "cache",
             CheckStatus::Warn,
             "Redis cannot be reached; queries go to the warehouse",
-            "check `cache.url`, and that its server runs",
+            "Check `cache.url`, and that its server is running.",
         ),
         Err(failure) => findings.failure("cache", &failure),
     }

@@ -69,7 +69,7 @@ pub fn run(arguments: &ExportArguments, project: &Project, terminal: Terminal) -
     print_problems(&findings, &project.tree, terminal.stderr);
     match &arguments.out {
         Some(file) => fs::write(file, text).map_err(|error| {
-            Failure::new(format!("could not write {}: {error}", file.display())).hint("check the path after --out")
+            Failure::new(format!("could not write {}: {error}", file.display())).hint("Check the path after --out.")
         })?,
         None => print(&text),
     }

@@ -30,8 +30,8 @@ Examples:
   terrane governance report my-project --html --out report.html
 
 An export contains certifications, glossary terms with their links, owners, and metadata that was set at run time, in a
-fixed order. An import writes the records that are new or differ, in one transaction, and leaves all others; importing
-a file twice changes nothing. Governance hooks are not asked again. Each imported record is in the audit log.")]
+fixed order. An import writes new and changed records in one transaction and leaves all others unchanged; importing
+a file twice changes nothing. Governance hooks are not called. Each imported record is in the audit log.")]
 pub struct GovernanceArguments {
     #[command(subcommand)]
     pub action: GovernanceAction,
@@ -44,18 +44,18 @@ pub enum GovernanceAction {
         /// The project: the folder that holds service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
-        /// A file, which is replaced; without it, standard output
+        /// Write to this file instead of standard output; an existing file is replaced
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Read governed records from the YAML of an export
+    /// Import governed records from the YAML of an export
     Import {
         /// A file of records; `-` is standard input
         file: PathBuf,
         /// The project: the folder that holds service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
-        /// Only report what would change
+        /// Report the changes without making them
         #[arg(long)]
         dry_run: bool,
     },
@@ -76,7 +76,7 @@ pub enum GovernanceAction {
         /// Print a page without scripts
         #[arg(long, group = "format")]
         html: bool,
-        /// A file, which is replaced; without it, standard output
+        /// Write to this file instead of standard output; an existing file is replaced
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
@@ -158,7 +158,7 @@ fn invalid(file: &Path, problems: &[RecordsProblem]) -> Failure {
     for problem in problems {
         message.push_str(&format!("\n  {}", TerminalText::spaced(&problem.message)));
     }
-    Failure::new(message).hint("correct the file, or write it again with `terrane governance export`")
+    Failure::new(message).hint("Correct the file, or export it again with `terrane governance export`.")
 }
 
 async fn report(caller: Option<&Path>, project: &Project) -> Result<ComplianceReport, Failure> {
@@ -166,7 +166,7 @@ async fn report(caller: Option<&Path>, project: &Project) -> Result<ComplianceRe
     let store = wiring::state(project).await?;
     let (services, _) = wiring::load(project, WarehouseUse::Read).await?;
     let Some(service) = wiring::governance(project, &services, &store) else {
-        return Err(Failure::new("governance is switched off").hint("set `governance.enabled: true`"));
+        return Err(Failure::new("governance is switched off").hint("Set `governance.enabled: true`."));
     };
     service.report(&request).await.map_err(|error: GovernanceError| Failure::new(error.to_string()))
 }

@@ -29,7 +29,7 @@ pub struct GraphArguments {
     /// The project: the folder that holds service_project.yml
     #[arg(default_value = ".")]
     pub dir: PathBuf,
-    /// Only this cube and the cubes that it reaches
+    /// Draw only this cube and the cubes that it can join
     #[arg(long, value_name = "CUBE")]
     pub cube: Option<String>,
     #[command(flatten)]

@@ -38,7 +38,7 @@ pub struct GraphqlArguments {
     /// The variables, a JSON object; `@FILE` reads a file
     #[arg(long, value_name = "JSON")]
     pub variables: Option<String>,
-    /// The operation to run, of a document with several
+    /// The operation to run, if the document has several
     #[arg(long, value_name = "NAME")]
     pub operation: Option<String>,
     /// Query as this caller: a JSON file with user_id, email, roles, groups and attributes
@@ -68,7 +68,7 @@ pub async fn run(arguments: &GraphqlArguments, project: Project, terminal: Termi
     let graphql = GraphQl::new(GraphQlServices::from(&engine), GraphQlSettings::default());
     let response = match graphql.read(&document, arguments.operation.as_deref(), variables) {
         Ok(operation) if operation.kind() == OperationKind::Subscription => {
-            return Err(Failure::new("subscriptions need a running server").hint("start `terrane serve`"));
+            return Err(Failure::new("subscriptions need a running server").hint("Start `terrane serve`."));
         }
         Ok(operation) => graphql.execute(operation, GraphQlContext { request, ..GraphQlContext::default() }).await,
         Err(refusal) => Response::refused(&refusal, ""),
@@ -95,7 +95,7 @@ fn variables(text: Option<&str>) -> Result<Map<String, Json>, Failure> {
     let text = query_text(text)?;
     match serde_json::from_str(&text) {
         Ok(Json::Object(variables)) => Ok(variables),
-        Ok(_) => Err(Failure::new("--variables is not a JSON object").hint("write {\"limit\": 10}")),
+        Ok(_) => Err(Failure::new("--variables is not a JSON object").hint("Write an object such as {\"limit\": 10}.")),
         Err(error) => Err(Failure::new(format!("--variables is not JSON: {error}"))),
     }
 }

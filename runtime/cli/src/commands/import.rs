@@ -38,7 +38,7 @@ const CUBE_HELP: &str = "\
 The cubes and views of all .yml and .js files below DIR become a project that compiles. Every difference is
 reported with its file, line and an action: moving windows, sub-query dimensions, Jinja, filters by caller …
 JavaScript is parsed and not executed: object literals are read, and calls of functions are reported.
-Nothing is dropped without a finding, and nothing that was closed becomes open: a cube with an access policy
+Nothing is dropped without a finding, and nothing that was protected becomes visible: a cube with an access policy
 has no visible rows until its policy is written, and private or masked members can't be queried.
 
 Without --out nothing is written.
@@ -55,8 +55,8 @@ The semantic models of all .yml files below DIR become cubes, their entities bec
 metrics become metrics, in both specifications of dbt. A filter becomes a filter of a measure. Every difference
 is reported with its file, line and an action: windows, conversions, offsets, Jinja …
 
-The tables are those of target/manifest.json, which `dbt parse` writes; without it, tables have the names of
-their dbt models. Column types are those of target/catalog.json, which `dbt docs generate` writes.
+The names of tables come from target/manifest.json, which `dbt parse` writes; without it, tables have the names of
+their dbt models. Types of columns come from target/catalog.json, which `dbt docs generate` writes.
 
 Without --out nothing is written.
 
@@ -69,7 +69,7 @@ Exit code: 0 if there is a project, with or without findings; 1 if there is none
 const LOOKML_HELP: &str = "\
 The views of all .lkml files below DIR become cubes, and the joins of their explores become joins of cubes.
 Every difference is reported with its file, line and an action: Liquid, templated filters, table calculations …
-Nothing that was closed becomes open: access filters become policies, a view with an access grant has no visible
+Nothing that was protected becomes visible: access filters become policies, a view with an access grant has no visible
 rows until its policy is written, and a view that no explore shows can't be queried.
 
 Without --out nothing is written.
@@ -87,7 +87,7 @@ pub struct FormatArguments {
     /// Write the project to this folder, which must not contain a project
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// The warehouse's type, in whose SQL the model is written: duckdb, postgres, mysql, sqlite …
+    /// The type of the warehouse, whose SQL the model contains: duckdb, postgres, mysql, sqlite …
     #[arg(long, value_name = "TYPE", default_value = "duckdb")]
     pub warehouse: String,
     /// Print one JSON object instead of text

@@ -37,7 +37,7 @@ Examples:
 pub struct InitArguments {
     /// The project's folder, which must not contain a project
     pub dir: PathBuf,
-    /// The warehouse to create cubes from; without it the project is empty
+    /// The warehouse to create cubes from; default: an empty project
     #[arg(long, value_name = "WAREHOUSE")]
     pub from: Option<String>,
     /// Only these tables, such as `orders` or `sales.orders`

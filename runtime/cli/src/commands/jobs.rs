@@ -32,7 +32,7 @@ Examples:
   terrane jobs show 5d0c3f1e9a7b4c2d8e6f0a1b2c3d4e5f
   terrane jobs cancel 5d0c3f1e9a7b4c2d8e6f0a1b2c3d4e5f
 
-Jobs are asynchronous queries: POST /api/v1/query/async. These commands see the jobs of all callers, and not their
+Jobs are asynchronous queries: POST /api/v1/query/async. These commands show the jobs of all callers, but not their
 results.")]
 pub struct JobsArguments {
     #[command(subcommand)]
@@ -46,10 +46,10 @@ pub enum JobsAction {
         /// The project: the folder that holds service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
-        /// Only jobs in this state
+        /// List only jobs in this state
         #[arg(long, value_parser = state)]
         state: Option<JobState>,
-        /// The most jobs to list
+        /// The maximum number of jobs
         #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         limit: u32,
         /// Print one JSON object per line
@@ -143,7 +143,7 @@ async fn find(store: &StateStore, id: &str) -> Result<Job, Failure> {
     let job = store.job(id).await.map_err(failed)?;
     let job = job.ok_or_else(|| {
         let failure = Failure::new(format!("unknown job `{}`", TerminalText::line(id)));
-        failure.hint("`terrane jobs list` shows the newest ones")
+        failure.hint("Run `terrane jobs list` to see the newest jobs.")
     })?;
     Ok(job.seen_at(SystemClock::default().now()))
 }

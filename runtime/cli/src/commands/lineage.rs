@@ -27,17 +27,17 @@ Examples:
   terrane lineage . orders.revenue --json | jq -r '.nodes[].id'
 
 MEMBER is a measure, dimension or segment (orders.revenue), a metric, a cube, a model, a table or column as the
-output names it (raw.orders.amount), or the id of a node as --json prints it. The warehouse is asked for the columns of tables that sources do not declare completely. A
-picture has at most 400 nodes, the nearest ones.")]
+output names it (raw.orders.amount), or the id of a node as --json prints it. Columns that sources do not declare
+are read from the warehouse. A picture has at most 400 nodes, those nearest to the member.")]
 pub struct LineageArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,
-    /// The name to begin with
+    /// The member to start from
     pub member: String,
-    /// Show what depends on it, not what it depends on
+    /// Show the dependents of the member instead of its inputs
     #[arg(long)]
     pub downstream: bool,
-    /// At most this number of edges from it
+    /// The maximum number of edges from the member
     #[arg(long, value_name = "N")]
     pub depth: Option<u32>,
     #[command(flatten)]

@@ -21,11 +21,11 @@ use crate::start_rules;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Editors start this program and talk to it on its standard input and output, by the Language Server Protocol.
+Editors start this program and communicate with it over standard input and output, by the Language Server Protocol.
 runtime/docs/how-to/edit-projects.md has the configuration of VS Code, Neovim, Helix and Emacs.
 
 The project of a file is the nearest folder above it that holds service_project.yml.
-No warehouse is asked: `terrane check` and `terrane check --data` check columns and rows.")]
+The warehouse is not queried: `terrane check` checks columns, and `terrane check --data` checks rows.")]
 pub struct LspArguments {
     /// A project to open besides those of the editor's folders and files
     pub dir: Option<PathBuf>,
@@ -44,7 +44,7 @@ pub fn run(arguments: &LspArguments, environment: &Environment) -> Result<bool, 
         Some(dir) => Some(std::path::absolute(dir).map_err(|error| Failure::new(error.to_string()))?),
         None => None,
     };
-    let hint = "start `terrane lsp` from an editor; see runtime/docs/how-to/edit-projects.md";
+    let hint = "Start `terrane lsp` from an editor. See runtime/docs/how-to/edit-projects.md.";
     match serve(disk, folder.as_deref(), BufReader::new(io::stdin()), io::stdout()) {
         Ok(End::ShutDown) => Ok(true),
         Ok(End::Exit) => Ok(false),

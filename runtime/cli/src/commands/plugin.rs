@@ -22,14 +22,14 @@ use crate::failure::Failure;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-From nothing to a component:
+Create, build, test and sign a component:
   terrane plugin new mine --role detector
   terrane plugin build mine
   terrane plugin test mine
   terrane plugin keygen --out my.key
   terrane plugin sign mine/target/components/detector-mine.wasm --key my.key
 
-wit/README.md describes the contract, sdk/README.md what each role looks like in Rust.")]
+wit/README.md describes the contract, and sdk/README.md describes each role in Rust.")]
 pub struct PluginArguments {
     #[command(subcommand)]
     pub action: PluginAction,
@@ -41,17 +41,17 @@ pub enum PluginAction {
     New(new::NewArguments),
     /// Build a crate as a component that contains its plugin.toml
     Build(build::BuildArguments),
-    /// Check whether a server would load a component, and show what it is
+    /// Check whether a server would load a component, and show its description
     Check(check::CheckArguments),
     /// Test a component against its role's conformance vectors and its author's cases
     Test(test::TestArguments),
-    /// Make the call of a case file and print the answer
+    /// Make the call of a case file and print the response
     Run(run::RunArguments),
     /// Make the call of a case file many times and report time, fuel and memory
     Bench(bench::BenchArguments),
     /// Create a key for signatures
     Keygen(sign::KeygenArguments),
-    /// Write the signature of a component beside it
+    /// Write the signature of a component to a file next to it
     Sign(sign::SignArguments),
     /// Show a component's functions and types
     Inspect(inspect::InspectArguments),

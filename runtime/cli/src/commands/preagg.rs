@@ -76,11 +76,11 @@ Examples:
   terrane preagg build . orders.daily
   terrane preagg build . orders.daily --partitions 2026-01,2026-02
 
-Without names, all pre-aggregations of the project are built, whether their rows changed or not. While a server of
-this project runs, it builds them, and the command waits for it. A new generation is published once it has the totals
-of the rows that it was made of; until then, and if it fails, queries read the one before.
+Without a name, all pre-aggregations of the project are built, even if their rows have not changed. While a server of
+this project runs, it builds them, and the command waits for it. A new generation is published if its
+totals equal those of its rows. Until then, and if the build fails, queries read the previous generation.
 
-Exit code: 0 if everything was built, 1 if something was not.")]
+Exit code: 0 if every build succeeded, 1 otherwise.")]
 pub struct BuildArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,
@@ -101,7 +101,8 @@ Examples:
   terrane preagg explain . @question.json --json
 
 For each cube whose rows the query aggregates, the output shows the pre-aggregation that answers, or the reasons why
-none does, the nearest first, with the line to add to its definition where one helps. The query is not run.")]
+none does, the closest match first, with the line to add to its definition if one line is missing. The query is not
+run.")]
 pub struct ExplainArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,
@@ -122,8 +123,8 @@ Examples:
   terrane preagg recommend . --json | jq -r '.recommendations[0].yaml'
 
 A server with `pre_aggregations.enabled` records the members of each query that it computes from rows, and the time
-that the warehouse took. Each recommendation is an entry for `pre_aggregations` of its cube. It is the smallest one that
-would have served its queries; counts of distinct values, which cannot be merged, have no recommendation.")]
+that the warehouse took. Each recommendation is an entry for `pre_aggregations` of its cube, the smallest one that
+could have answered its queries. Counts of distinct values cannot be merged and have no recommendation.")]
 pub struct RecommendArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,
@@ -230,7 +231,7 @@ async fn build(
             let service = wiring::preaggregations(project, &services, store, wiring::tables_elsewhere(place));
             let requested = service.refresh(&wanted(arguments), &request()).await;
             let requested = requested.map_err(|error| explain_refusal(&error))?;
-            print_error("another process holds the builds of this project; waiting for it\n");
+            print_error("waiting for another process that builds pre-aggregations of this project\n");
             let lease = tokio::select! {
                 lease = builder.wait(&requested) => lease?,
                 () = shutdown.received() => {
@@ -334,9 +335,9 @@ impl Builder<'_> {
         tokio::select! {
             outcome = working => outcome?,
             _ = lease.until_lost(&*services.clock, LeaseSettings::default()) => {
-                return Err(Failure::new("another process took over; it goes on with the builds"));
+                return Err(Failure::new("another process has taken over and continues the builds"));
             }
-            () = shutdown.received() => return Err(Failure::new("stopped; a server or the next command goes on")),
+            () = shutdown.received() => return Err(Failure::new("stopped; a server or the next command continues the builds")),
         }
         Ok(requested)
     }
@@ -417,7 +418,7 @@ async fn recommend(
         return Ok(());
     }
     if found.is_empty() {
-        print_error("no query was computed from rows that a pre-aggregation could serve\n");
+        print_error("no recorded query can be answered from a pre-aggregation\n");
     }
     for found in &found {
         let (queries, seconds) = (found.queries, found.warehouse.as_secs_f64());
@@ -480,7 +481,7 @@ fn fact_json(fact: &terrane_compiler::rollup::FactMatch) -> Json {
 fn fact_tree(fact: &terrane_compiler::rollup::FactMatch) -> Tree {
     let mut tree = Tree::new(&*fact.cube);
     if let Some(served) = &fact.served {
-        let split = if served.is_split { ", and rows of the cube beside them" } else { "" };
+        let split = if served.is_split { ", and rows of the cube" } else { "" };
         let tables = plural(served.tables, "table");
         tree.push(Tree::new(format!("read from `{}`: {tables}, {} rows{split}", served.rollup, served.rows)));
         tree.push(Tree::new(format!("as old as {}", served.built_at)));

@@ -43,13 +43,13 @@ The configuration is a JSON object with these fields, all optional:
   quality_thresholds                     {\"completeness_warning\": 0.99, …}: bounds of the checks
   sample_size                            all rows: a sample of this many rows; 0 for all
   sampling_strategy, stratify_by         random, systematic or stratified by a dimension
-runtime/docs/reference/detectors-and-checks.md says what is computed and how it is judged.")]
+runtime/docs/reference/detectors-and-checks.md describes the statistics and the checks.")]
 pub struct ProfileArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,
     /// The name of the cube
     pub cube: String,
-    /// Only rows in this range: `2013-Q1`, `last 7 days`, `from 2013-01-01 to 2013-03-31`
+    /// Profile only rows in this range: `2013-Q1`, `last 7 days`, `from 2013-01-01 to 2013-03-31`
     #[arg(long, value_name = "RANGE")]
     pub date_range: Option<String>,
     /// The statistics to compute, as JSON; `@FILE` reads a file, `-` standard input
@@ -58,7 +58,7 @@ pub struct ProfileArguments {
     /// Query as this caller: a JSON file with user_id, email, roles, groups and attributes
     #[arg(long = "as", value_name = "FILE")]
     pub caller: Option<PathBuf>,
-    /// Show a distribution of each column: the bins of its histogram, or its most frequent values
+    /// Show the distribution of each column: the bins of its histogram, or its most frequent values
     #[arg(
         long,
         value_name = "WHEN",
@@ -105,11 +105,11 @@ fn failure(error: QueryRunError, date_range: Option<&str>) -> Failure {
     match (error, date_range) {
         (QueryRunError::Query(QueryError::NoPrimaryTime { cube }), Some(_)) => {
             Failure::new(format!("--date-range needs a primary time dimension, and cube `{cube}` has none"))
-                .hint("mark a time dimension of the cube with `primary_time: true`, or leave out --date-range")
+                .hint("Set `primary_time: true` on a time dimension of the cube, or omit --date-range.")
         }
         (QueryRunError::Query(QueryError::ValueDoesNotFit { expected, .. }), Some(range)) => {
             let range = TerminalText::line(range);
-            Failure::new(format!("--date-range: `{range}` is not a range of time")).hint(format!("write {expected}"))
+            Failure::new(format!("--date-range: `{range}` is not a time range")).hint(format!("Write {expected}."))
         }
         (error, _) => refused(ErrorBody::for_operator(error)),
     }
@@ -121,7 +121,7 @@ fn config(argument: Option<&str>) -> Result<ProfileConfig, Failure> {
     let json: Json = serde_json::from_str(&text).map_err(|error| Failure::new(format!("--config: {error}")))?;
     profile_config::from_json(&json).map_err(|error| {
         let message = ErrorBody::from(error).message;
-        Failure::new(format!("--config: {message}")).hint("terrane profile --help lists the fields")
+        Failure::new(format!("--config: {message}")).hint("Run `terrane profile --help` to see the fields.")
     })
 }
 

@@ -29,7 +29,7 @@ Examples:
   terrane query . @question.json --csv > rows.csv
   terrane query . @question.json --plot
 
-The query is what POST /api/v1/query takes, a JSON object of
+The query is the body of POST /api/v1/query, a JSON object of
   metrics, measures     what to compute: [\"on_time_rate\"], [\"orders.count\"]
   dimensions, segments  [\"orders.status\", \"orders.created_at.month\"], [\"orders.paid\"]
   time_dimensions       [{\"dimension\": \"orders.created_at\", \"granularity\": \"month\", \"date_range\": \"2024\"}]
@@ -96,7 +96,9 @@ pub(super) fn refuse_tables_only(query: &SemanticQuery) -> Result<(), Failure> {
     if query.pre_aggregations != PreAggregations::Only {
         return Ok(());
     }
-    let failure = Failure::new("`pre_aggregations: only` needs a server: this command reads the rows and no tables");
+    let failure = Failure::new(
+        "`pre_aggregations: only` needs a server: this command does not read the tables of pre-aggregations",
+    );
     Err(failure.hint(
         "Send the query to `terrane serve`, or run `terrane preagg explain` to see which pre-aggregation answers it.",
     ))
@@ -119,9 +121,9 @@ async fn no_query(arguments: &QueryArguments, project: &Project) -> Failure {
     match measure {
         Some(measure) => {
             let dir = arguments.dir.display();
-            failure.hint(format!("write one, as in `terrane query {dir} '{{\"measures\": [\"{measure}\"]}}'`"))
+            failure.hint(format!("Write one, as in `terrane query {dir} '{{\"measures\": [\"{measure}\"]}}'`"))
         }
-        None => failure.hint("the project has no measure yet: write a cube in cubes/*.yml"),
+        None => failure.hint("The project has no measures. Write a cube in cubes/*.yml."),
     }
 }
 
@@ -145,7 +147,7 @@ pub(super) fn query_text(argument: &str) -> Result<String, Failure> {
     match argument.strip_prefix('@') {
         Some(path) => {
             let file = std::fs::File::open(Path::new(path)).map_err(|error| {
-                Failure::new(format!("{path} cannot be read: {error}")).hint("check the path after the @")
+                Failure::new(format!("{path} cannot be read: {error}")).hint("Check the path after the @.")
             })?;
             read(file, path)
         }
@@ -182,13 +184,13 @@ pub(super) fn refused(mut refusal: ErrorBody) -> Failure {
     }
     let failure = Failure::new(format!("{}: {}", refusal.code.as_str(), refusal.message));
     if wire::is_policy_unavailable(&refusal) {
-        let why = "the lines above show its fault; `terrane doctor` checks all required plugins";
-        return failure.hint(format!("reason: policy_unavailable; {why}"));
+        let why = "See the lines above for the fault, or run `terrane doctor`, which checks all required plugins.";
+        return failure.hint(format!("reason: policy_unavailable. {why}"));
     }
     match hint(&refusal) {
         Some(hint) => failure.hint(hint),
         None if refusal.code == Code::NoJoinPath => {
-            failure.hint("`terrane graph` draws the joins; add the missing one to `joins` of a cube")
+            failure.hint("Add the missing join to `joins` of a cube. `terrane graph` draws the joins.")
         }
         None => failure,
     }

@@ -41,12 +41,12 @@ Examples:
   terrane report . --out model.html --no-data
 
 The page has a catalogue of cubes, members and metrics with a search box, the join graph, the lineage of each
-metric, a profile of each cube with histograms, and counts and sums along time against the bounds of a
-detector. It is one file that loads nothing from anywhere. It contains what the caller may see: names,
-statistics and frequent values. Give the page only to people who may see the same.
+metric, a profile of each cube with histograms, and counts and sums over time with the bounds of a
+detector. It is one file that loads no other files. It contains only what the caller may see: names,
+statistics and frequent values. Share it only with people who may see the same.
 
-Large projects are cut: 300 cubes, 500 metrics, 60 pictures of lineage, profiles of 30 cubes, and 24 measures
-along time. The page names what it leaves out. Each statement has the timeout query.timeout.")]
+The page of a large project is limited to 300 cubes, 500 metrics, 60 pictures of lineage, profiles of 30 cubes, and
+24 measures over time. It names what it leaves out. Each statement has the timeout query.timeout.")]
 pub struct ReportArguments {
     /// The project: the folder that holds service_project.yml
     #[arg(default_value = ".")]
@@ -63,7 +63,7 @@ pub struct ReportArguments {
     /// The detector; `terrane anomaly detectors` lists them
     #[arg(long, default_value = "z_score")]
     pub detector: String,
-    /// The step of measures along time: second, minute, hour, day, week, month, quarter or year
+    /// The step of measures over time: second, minute, hour, day, week, month, quarter or year
     #[arg(long, default_value_t = Granularity::Day)]
     pub granularity: Granularity,
     /// Make the page for this caller: a JSON file with user_id, email, roles, groups and attributes

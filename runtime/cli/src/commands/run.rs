@@ -20,18 +20,18 @@ Examples:
   terrane run . --models orders_clean,customers_clean
   terrane run . --json | jq 'select(.status == \"failed\")'
 
-Views and tables are built in `models.schema`, in the order in which they need each other, four at once. Each
-takes the place of the one before in one step: a model that fails, or a command that is ended, leaves the old one
-as it was. What reads a failed model is skipped. Ephemeral models are inlined, here as in queries.
-With --models only those are built; what they read is read where it was built, if it was built as it is now, and
+Views and tables are built in `models.schema`, in the order of their dependencies, at most four at once. Each
+replaces the previous one atomically. If a model fails or the command is interrupted, the old relation stays
+unchanged. Models that read a failed model are skipped. Ephemeral models are inlined, as in queries.
+With --models, only these models are built. Their inputs are read from their relations if these are current, and
 inlined otherwise. A relation that Terrane did not build is never replaced.
 
-Of a project with new definitions, first let servers load them (SIGHUP): until the run they inline what has
-changed. After the run let them load again: from then on they read what was built.
-A DuckDB file is opened for writing, which no other process may have it open for: end the server first, or let it
-build by POST /api/v1/unified/compile with {\"full\": true}.
+After a change of the definitions, first reload the servers (SIGHUP): until the run, they inline changed models.
+Reload them again after the run: they then read the new relations.
+A DuckDB file can be open for writing in one process only: stop the server first, or let it
+build with POST /api/v1/unified/compile and {\"full\": true}.
 
-Exit code: 0 where every model was built, 1 where one was not.")]
+Exit code: 0 if every model was built, 1 otherwise.")]
 pub struct RunArguments {
     /// The project: the folder that holds service_project.yml
     #[arg(default_value = ".")]
@@ -50,8 +50,8 @@ pub struct RunArguments {
 /// The project has errors, its warehouse cannot build models, or another run is active.
 pub async fn run(arguments: &RunArguments, project: Project, terminal: Terminal) -> Result<bool, Failure> {
     if wiring::is_in_memory(&project) {
-        return Err(Failure::new("the warehouse is in memory: what is built there ends with this command")
-            .hint("name a file, `warehouse: {path: data/warehouse.duckdb}`"));
+        return Err(Failure::new("the warehouse is in memory: built models are lost at the end of this command")
+            .hint("Name a file: `warehouse: {path: data/warehouse.duckdb}`."));
     }
     let mut shutdown = ShutdownSignal::listen()?;
     let store = wiring::state(&project).await?;
@@ -150,7 +150,7 @@ fn print_outdated(definitions: &terrane_compiler::project::Definitions) {
     let known: Vec<String> = of_models.map(|(schema, name)| format!("{schema}.{name}").to_lowercase()).collect();
     for relation in definitions.built.outdated.iter().filter(|relation| !known.contains(relation)) {
         print_error(&format!(
-            "note: {relation} was built from a model that does not exist any more; drop it when nothing reads it\n"
+            "note: {relation} was built from a model that no longer exists; drop it when nothing reads it\n"
         ));
     }
 }
@@ -159,10 +159,12 @@ fn explain(error: &BuildRunError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
         BuildRunError::UnknownModel { nearest, .. } if !nearest.is_empty() => {
-            failure.hint(format!("there are {}", nearest.join(", ")))
+            failure.hint(format!("The project has {}.", nearest.join(", ")))
         }
         BuildRunError::NotReady(NotReady::Cant(why)) => failure.hint(why.hint()),
-        BuildRunError::Busy => failure.hint("wait until it is over; one that died is waited for 15 s"),
+        BuildRunError::Busy => {
+            failure.hint("Wait until the other run has ended. The lock of a run that crashed expires after 15 s.")
+        }
         _ => failure,
     }
 }

@@ -13,12 +13,12 @@ use crate::failure::Failure;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-An editor with a YAML language server completes keys, shows what they mean and marks slips. Either a file names
+An editor with a YAML language server completes keys, shows their descriptions and marks mistakes. Either a file names
 its schema in its first line:
 
   # yaml-language-server: $schema=../.schemas/cubes.json
 
-or the editor's settings name all of them; for VS Code with its YAML extension, in .vscode/settings.json:
+or the editor's settings name all schemas; for VS Code with its YAML extension, in .vscode/settings.json:
 
   {\"yaml.schemas\": {
     \".schemas/project.json\": \"service_project.yml\",
@@ -26,14 +26,14 @@ or the editor's settings name all of them; for VS Code with its YAML extension, 
     \".schemas/tests.json\": \"tests/*.yml\"
   }}
 
-`terrane lsp` also reports what one file does not show, such as unknown cubes, while you type.
+`terrane lsp` also reports problems across files, such as unknown cubes, while you type.
 
 Examples:
   terrane schema
   terrane schema cubes
   terrane schema --out shop/.schemas
 
---out writes schemas that are there already anew, so that it can be run after an upgrade.")]
+--out replaces existing schemas, so run it again after an upgrade.")]
 pub struct SchemaArguments {
     /// One kind of file; default: list or write all
     #[arg(value_parser = PossibleValuesParser::new(kinds().map(SchemaKind::name)))]
@@ -103,7 +103,7 @@ fn files_of(kind: SchemaKind) -> &'static str {
         SchemaKind::Of(FileKind::Cubes) => "cubes/**/*.yml",
         SchemaKind::Of(FileKind::Metrics) => "metrics/**/*.yml",
         SchemaKind::Of(FileKind::Policies) => "policies/**/*.yml",
-        SchemaKind::Of(FileKind::Definitions) => "any of these four, where one file holds several lists",
+        SchemaKind::Of(FileKind::Definitions) => "any of these four, for a file with several lists",
         SchemaKind::Tests => "tests/*.yml",
     }
 }
@@ -118,8 +118,7 @@ fn text_of(kind: SchemaKind) -> Result<String, Failure> {
 }
 
 fn refused(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(format!("{} cannot be written: {error}", path.display()))
-        .hint("name a folder that is yours to write: --out DIR")
+    Failure::new(format!("{} cannot be written: {error}", path.display())).hint("Name a writable folder: --out DIR.")
 }
 
 #[cfg(test)]

@@ -25,8 +25,8 @@ Examples:
   terrane search . revenue --type measure --limit 5
   terrane search . region --as user.json --json | jq -r '.results[].name'
 
-A word matches if it is equal to a word of a name, title, synonym, tag or description, if it begins one, or if it has
-one typing mistake (two from eight letters on).")]
+A word matches if it equals a word of a name, title, synonym, tag or description, if it is the start of one, or if
+it has one typing mistake (two in words of eight letters or more).")]
 pub struct SearchArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,
@@ -39,7 +39,7 @@ pub struct SearchArguments {
     /// Only this cube and its members
     #[arg(long)]
     pub cube: Option<String>,
-    /// The most hits
+    /// The maximum number of hits
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=MAX_LIMIT as i64))]
     pub limit: u32,
     /// Search as this caller: a JSON file with user_id, email, roles, groups and attributes

@@ -32,13 +32,14 @@ Examples:
   terrane serve . --port 8080
   SERVICE_QUERY__TIMEOUT=60 SERVICE_LOG_FORMAT=pretty terrane serve .
 
-Then ask:
+Then send a query:
   curl -s http://127.0.0.1:8000/api/v1/query -H 'Content-Type: application/json' \\
     -d '{\"metrics\": [\"on_time_rate\"], \"dimensions\": [\"airlines.name\"]}'
 
-Callers prove who they are with API keys (`terrane auth create-key`) or tokens (`security.jwt`). With
-`security: {anonymous: {scopes: [read]}}` anybody on this machine may read. SIGTERM and Ctrl-C end it once the requests in flight are
-answered; SIGHUP loads the project anew, and one with errors leaves the old one serving.")]
+Callers authenticate with API keys (`terrane auth create-key`) or tokens (`security.jwt`). With
+`security: {anonymous: {scopes: [read]}}`, every user of this machine may read. On SIGTERM and Ctrl-C, the
+server ends when the running requests are answered. SIGHUP reloads the project; if it has errors, the server
+continues with the old one.")]
 pub struct ServeArguments {
     /// The project: the folder that holds service_project.yml
     #[arg(default_value = ".")]
@@ -97,12 +98,12 @@ pub async fn run(arguments: &ServeArguments, mut project: Project, terminal: Ter
     let watch = is_watched.then(|| FolderWatch::of(project.folder.root())).transpose()?;
     // The first queries can already be served from published pre-aggregations.
     if let Err(error) = services.preaggregations.reload().await {
-        return Err(Failure::new(error.to_string()).hint("check `state.url`"));
+        return Err(Failure::new(error.to_string()).hint("Check `state.url`."));
     }
     let reloading = tokio::spawn(reload::keep_loaded(services.projects.clone(), watch)?);
     // When the guard is dropped, it writes the remaining lines.
     let log = telemetry::init(&wiring::log_settings(&project), Arc::clone(&services.clock))
-        .map_err(|error| Failure::new(error.to_string()).hint("check the keys of `log`"))?;
+        .map_err(|error| Failure::new(error.to_string()).hint("Check the keys of `log`."))?;
 
     let snapshot = services.catalog.snapshot();
     let name = snapshot.model.project.to_string();
@@ -147,7 +148,7 @@ async fn bind_metrics(project: &Project) -> Result<Option<TcpListener>, Failure>
     let Some(address) = start_rules::metrics_address(&project.config).map_err(refuse)? else { return Ok(None) };
     let bound = terrane_server::bind(address).await;
     let bound =
-        bound.map_err(|error| Failure::new(format!("`metrics.address`: {error}")).hint("choose another port"))?;
+        bound.map_err(|error| Failure::new(format!("`metrics.address`: {error}")).hint("Choose another port."))?;
     Ok(Some(bound))
 }
 
@@ -276,9 +277,9 @@ fn explain_bind(error: &ServeError) -> Failure {
     match error {
         ServeError::PortInUse { address } => {
             let next = address.port().checked_add(1).unwrap_or(8_000);
-            failure.hint(format!("`--port {next}`, or `--port 0` for any that is free"))
+            failure.hint(format!("Use `--port {next}`, or `--port 0` for any free port."))
         }
-        ServeError::NotAllowed { .. } => failure.hint("`--port 8000`"),
+        ServeError::NotAllowed { .. } => failure.hint("Use a port from 1024 on, such as `--port 8000`."),
         _ => failure,
     }
 }

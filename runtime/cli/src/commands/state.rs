@@ -23,10 +23,10 @@ Examples:
   SERVICE_STATE__URL=postgres://terrane@db/state terrane state restore my-project --input state.dump
   ssh old terrane state dump /srv/project --output - | terrane state restore --input -
 
-A dump is of one moment, also while servers write. It holds keys, users, sessions and the audit log, hashes
-of secrets included: the file is made readable for its owner alone. It fits SQLite and PostgreSQL, of the
-version of the program that wrote it. A restore is all or nothing, and only into a state that has nothing in
-it yet: to put one in the place of another, name a new database in `state.url`.")]
+A dump is a snapshot, also while servers write. It contains keys, users, sessions and the audit log, with the
+hashes of secrets, so only the owner can read the file. It can be restored into SQLite and PostgreSQL by the
+version of the program that wrote it. A restore is atomic and needs an empty state database. To replace a state
+database, name a new one in `state.url`.")]
 pub struct StateArguments {
     #[command(subcommand)]
     pub action: StateAction,
@@ -34,21 +34,21 @@ pub struct StateArguments {
 
 #[derive(Debug, Subcommand)]
 pub enum StateAction {
-    /// Write all records to a file
+    /// Write all records of the state database to a file
     Dump {
         /// The project: the folder that holds service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
-        /// A new file; `-` is standard output
+        /// The file to create; `-` is standard output
         #[arg(long)]
         output: PathBuf,
     },
-    /// Read a dump into an empty state
+    /// Restore a dump into an empty state database
     Restore {
         /// The project: the folder that holds service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
-        /// A dump; `-` is standard input
+        /// The dump to read; `-` is standard input
         #[arg(long)]
         input: PathBuf,
     },
@@ -105,7 +105,7 @@ pub async fn run(arguments: &StateArguments, project: &Project) -> Result<(), Fa
 /// dump.
 async fn dump_into(store: &StateStore, output: &Path, now: jiff::Timestamp) -> Result<u64, Failure> {
     if output.symlink_metadata().is_ok() {
-        return Err(Failure::new(format!("{} already exists", output.display())).hint("name a new file"));
+        return Err(Failure::new(format!("{} already exists", output.display())).hint("Name a new file."));
     }
     let mut partial = output.as_os_str().to_owned();
     partial.push(".partial");
@@ -151,12 +151,13 @@ fn explain(error: &RestoreError) -> Failure {
     let failure = Failure::new(format!("nothing was restored: {error}"));
     match error {
         RestoreError::NotEmpty { .. } => {
-            failure.hint("restore into a new database (`state.url`); this one was not changed")
+            failure.hint("Restore into a new database (`state.url`). This one was not changed.")
         }
-        RestoreError::Schema { .. } => failure
-            .hint("restore with the version of terrane that wrote the dump; a newer one then brings the database up"),
-        RestoreError::NoDump | RestoreError::Format { .. } => failure.hint("make one: `terrane state dump`"),
-        RestoreError::Store(_) => failure.hint("check `state.url`; `terrane doctor` says more"),
-        _ => failure.hint("make the dump again, or take an older one"),
+        RestoreError::Schema { .. } => failure.hint(
+            "Restore with the version of terrane that wrote the dump. A newer version then migrates the database.",
+        ),
+        RestoreError::NoDump | RestoreError::Format { .. } => failure.hint("Create a dump with `terrane state dump`."),
+        RestoreError::Store(_) => failure.hint("Check `state.url`. `terrane doctor` reports details."),
+        _ => failure.hint("Create the dump again, or use an older one."),
     }
 }

@@ -36,12 +36,12 @@ roles, groups and attributes, unless the case has `as: {roles: [...], attributes
 
 The tests of dimensions (`tests: [not_null, unique]`) run too, each as a case such as `orders.id: unique`.
 
-Exit code: 0 when every case passes, 1 otherwise.")]
+Exit code: 0 if every case passes, 1 otherwise.")]
 pub struct TestArguments {
     /// The project: the folder that holds service_project.yml
     #[arg(default_value = ".")]
     pub dir: PathBuf,
-    /// Only cases whose name or file holds this text
+    /// Run only cases whose name or file contains this text
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
     /// Print one JSON object instead of text

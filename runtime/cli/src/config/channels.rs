@@ -33,7 +33,7 @@ pub(super) fn channels(s: &mut Section<'_>) -> ChannelSettings {
     for entry in entries.into_iter().flatten() {
         if let Err(twice) = add(&mut settings, entry) {
             let message = format!("`anomaly.channels` has two channels of {twice}");
-            report(s, place.as_ref(), Code::DuplicateKey, &message, "keep one, or rename it");
+            report(s, place.as_ref(), Code::DuplicateKey, &message, "Remove or rename one of them.");
         }
     }
     settings
@@ -88,18 +88,18 @@ fn channel(s: &mut Section<'_>) -> Option<Entry> {
     let mut item = item(s);
     let Some(kind) = item.kind else {
         if item.place.is_none() || s.place("type").is_none() {
-            item.report(s, Code::MissingField, "a channel of `anomaly.channels` has no `type`", "add `type`");
+            item.report(s, Code::MissingField, "a channel of `anomaly.channels` has no `type`", "Add `type`.");
         }
         return None;
     };
     let (_, needed, allowed) = TYPES.iter().find(|(name, ..)| *name == kind)?;
     for key in needed.iter().filter(|key| !item.texts.contains_key(*key)) {
         let message = format!("the {kind} channel of `anomaly.channels` has no `{key}`");
-        item.report(s, Code::MissingField, &message, &format!("add `{key}`"));
+        item.report(s, Code::MissingField, &message, &format!("Add `{key}`."));
     }
     let foreign = item.keys().into_iter().find(|key| !needed.contains(key) && !allowed.contains(key));
     if let Some(key) = foreign {
-        let hint = format!("its keys are {}", [*needed, *allowed].concat().join(", "));
+        let hint = format!("The keys of this channel are {}.", [*needed, *allowed].concat().join(", "));
         item.report(s, Code::UnknownKey, &format!("`{key}` is not a key of a {kind} channel"), &hint);
         return None;
     }
@@ -190,7 +190,7 @@ fn webhook(s: &mut Section<'_>, item: &mut Item) -> Option<Entry> {
             Ok(secret) => secrets.push(secret),
             Err(problem) => {
                 let message = format!("`{key}` of a webhook {problem}");
-                let hint = "make one with `echo whsec_$(openssl rand -base64 32)`";
+                let hint = "Create one with `echo whsec_$(openssl rand -base64 32)`.";
                 report(s, place.as_ref(), Code::WrongValue, &message, hint);
             }
         }
@@ -209,11 +209,11 @@ fn email(s: &mut Section<'_>, item: &mut Item) -> Option<Entry> {
     let (username, password) = (item.text("username"), item.text("password"));
     if username.is_some() != password.is_some() {
         let message = "an email channel has only one of `username` and `password`";
-        item.report(s, Code::MissingField, message, "write both, or none");
+        item.report(s, Code::MissingField, message, "Write both, or neither.");
     }
     if encryption == Encryption::None && password.is_some() {
         let message = "the password of an email channel would be sent in plain text";
-        item.report(s, Code::WrongValue, message, "write `encryption: starttls` or `encryption: tls`");
+        item.report(s, Code::WrongValue, message, "Write `encryption: starttls` or `encryption: tls`.");
     }
     Some(Entry::Email(EmailSettings {
         host: item.text("host")?,

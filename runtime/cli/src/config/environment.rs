@@ -101,13 +101,13 @@ impl ExpandError {
             ExpandError::Unset { name } => {
                 // A secret belongs in the environment, never in the file.
                 let hint = match super::settings::sounds_secret(key.trim_matches('`')) {
-                    true => format!("set {name}"),
-                    false => format!("set {name}, or write the value of {key} into the file"),
+                    true => format!("Set {name}."),
+                    false => format!("Set {name}, or write the value of {key} into the file."),
                 };
                 Diagnostic::error(Code::MissingVariable, format!("environment variable {name} is not set")).hint(hint)
             }
             ExpandError::Unclosed => Diagnostic::error(Code::MissingVariable, format!("`${{` in {key} has no `}}`"))
-                .hint("write ${NAME}, or $${ where the characters themselves are meant"),
+                .hint("Write ${NAME} for a variable, or $${ for the characters themselves."),
         }
     }
 }

@@ -59,19 +59,19 @@ pub(super) fn cors(s: &mut Section<'_>) -> CorsConfig {
 
 /// Returns the fault and a hint for a string that is not an origin as browsers send it (RFC 6454, section 6.1).
 fn origin_fault(text: &str) -> Option<(&'static str, String)> {
-    let example = || "write it like https://app.example.org".to_owned();
+    let example = || "Write an origin such as https://app.example.org.".to_owned();
     let Some((scheme, rest)) = text.split_once("://") else { return Some(("is not an origin", example())) };
     if text.contains('*') {
-        return Some(("has a `*` in it", "list each origin separately; `*` alone means all origins".to_owned()));
+        return Some(("has a `*` in it", "List each origin separately. `*` alone means all origins.".to_owned()));
     }
     if !matches!(scheme, "http" | "https") {
         return Some(("is neither http nor https", example()));
     }
     if let Some(end) = rest.find(['/', '?', '#']) {
-        return Some(("has a path", format!("write `{scheme}://{}`", &rest[..end])));
+        return Some(("has a path", format!("Write `{scheme}://{}`.", &rest[..end])));
     }
     if rest.chars().any(char::is_uppercase) {
-        return Some(("is not in lower case, as browsers send it", format!("write `{}`", text.to_lowercase())));
+        return Some(("is not in lower case, as browsers send it", format!("Write `{}`.", text.to_lowercase())));
     }
     let default_port = if scheme == "https" { ":443" } else { ":80" };
     if let Some(bare) = rest.strip_suffix(default_port) {
@@ -111,7 +111,7 @@ pub(super) fn allowed_hosts(s: &mut Section<'_>) -> Vec<String> {
             continue;
         }
         let message = format!("`{}` of `server.allowed_hosts` is not a host name", shorten(&value));
-        let hint = "write the name alone, without scheme, port or path, like bi.example.org";
+        let hint = "Write the name without scheme, port and path, such as bi.example.org.";
         s.report(place.mark(Diagnostic::error(Code::WrongValue, message).hint(hint)));
     }
     hosts
@@ -145,10 +145,10 @@ fn network(text: &str) -> Result<IpNet, (&'static str, String)> {
     };
     if network.prefix_len() == 0 {
         let hint = "List the addresses of the proxies alone.";
-        return Err(("trusts every address, so that any client could claim another's", hint.to_owned()));
+        return Err(("trusts every address, so any client could claim the address of another", hint.to_owned()));
     }
     if network.addr() != network.network() {
-        return Err(("has bits behind its prefix", format!("Write `{}`.", network.trunc())));
+        return Err(("has bits set after its prefix", format!("Write `{}`.", network.trunc())));
     }
     Ok(network)
 }
@@ -157,7 +157,7 @@ pub(super) fn tls(s: &mut Section<'_>) -> Option<TlsConfig> {
     let (cert, key) = (s.text_with_place("cert_path"), s.text_with_place("key_path"));
     let lacks = |place: &Place, has: &str, lacks: &str| {
         let message = format!("`server.tls.{has}` is set, and `server.tls.{lacks}` is not");
-        place.mark(Diagnostic::error(Code::WrongValue, message).hint("TLS needs both, as PEM files"))
+        place.mark(Diagnostic::error(Code::WrongValue, message).hint("Set both to PEM files."))
     };
     match (cert, key) {
         (Some(cert_path), Some(key_path)) => return Some(TlsConfig { cert_path, key_path }),
@@ -194,7 +194,7 @@ fn rate(s: &mut Section<'_>, key: &'static str, default: Option<Rate>) -> Option
         match number {
             None => {
                 let message = format!("`limits.rate.{key}` lacks `requests_per_second`");
-                let hint = "write `{requests_per_second: 50, burst: 100}`";
+                let hint = "Write `{requests_per_second: 50, burst: 100}`.";
                 if s.place("requests_per_second").is_none() {
                     s.report(place.mark(Diagnostic::error(Code::WrongValue, message).hint(hint)));
                 }

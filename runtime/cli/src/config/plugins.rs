@@ -73,7 +73,7 @@ fn keys(s: &mut Section<'_>) -> Vec<PublicKey> {
             Ok(key) => keys.push(key),
             Err(error) => {
                 let diagnostic = Diagnostic::error(Code::WrongValue, format!("a key of `plugins.keys` {error}"));
-                s.report(place.mark(diagnostic.hint("write a public key as `terrane plugin sign` shows it")));
+                s.report(place.mark(diagnostic.hint("Write a public key as `terrane plugin keygen` prints it.")));
             }
         }
     }
@@ -85,9 +85,9 @@ fn must_be_signed(s: &mut Section<'_>, keys: &[PublicKey]) -> bool {
     // An operator who lists keys expects signatures to be required.
     let must_be_signed = s.boolean("require_signatures").unwrap_or(!keys.is_empty());
     if let (true, true, Some(place)) = (must_be_signed, keys.is_empty(), place) {
-        let message = "`plugins.require_signatures` is on, and `plugins.keys` names no key";
+        let message = "`plugins.require_signatures` is true, and `plugins.keys` is empty";
         let diagnostic = Diagnostic::error(Code::WrongValue, message);
-        s.report(place.mark(diagnostic.hint("list the public keys of those whose components you trust")));
+        s.report(place.mark(diagnostic.hint("List the public keys of the authors that you trust.")));
     }
     must_be_signed
 }
@@ -108,8 +108,8 @@ fn entry(s: &mut Section<'_>) -> Option<PluginConfig> {
     // the hook fails. A hook in the mode `monitor` only observes, so it is optional.
     let is_required = enforcement.unwrap_or(role == Some(PluginRole::Governance) && !is_monitored);
     if let (true, Some(true), Some(place)) = (is_monitored, enforcement, enforcement_place) {
-        let message = "a plugin in the mode `monitor` cannot be `required`: nothing that it says is obeyed";
-        let hint = "leave out `enforcement`, or leave out `mode: monitor` once the plugin is to be obeyed";
+        let message = "a plugin in the mode `monitor` cannot be `required`, because its decisions are ignored";
+        let hint = "Remove `enforcement`, or remove `mode: monitor` to apply the plugin's decisions.";
         s.report(place.mark(Diagnostic::error(Code::WrongValue, message).hint(hint)));
     }
     if let (true, Some(role), Some(place)) =
@@ -129,7 +129,7 @@ fn entry(s: &mut Section<'_>) -> Option<PluginConfig> {
     for (key, is_there) in [("id", s.place("id").is_some()), ("role", s.place("role").is_some())] {
         if !is_there {
             let diagnostic = Diagnostic::error(Code::MissingField, format!("a plugin of the list has no `{key}`"));
-            let diagnostic = diagnostic.hint("each needs an `id` and a `role`: dialect, detector, check or governance");
+            let diagnostic = diagnostic.hint("Add an `id` and a `role`: dialect, detector, check or governance.");
             s.report(place.as_ref().map_or(diagnostic.clone(), |place| place.mark(diagnostic)));
         }
     }
@@ -151,7 +151,7 @@ fn grants(s: &mut Section<'_>) -> Grants {
                 let names = Capability::ALL.map(Capability::as_str).join(", ");
                 let found: String = value.chars().take(60).collect();
                 let diagnostic = Diagnostic::error(Code::WrongValue, format!("`{found}` is not a grant"));
-                s.report(place.mark(diagnostic.hint(format!("the grants are {names}"))));
+                s.report(place.mark(diagnostic.hint(format!("Expected grants: {names}."))));
             }
         }
     }

@@ -152,7 +152,7 @@ pub(super) fn algorithms(s: &mut Section<'_>) -> Option<Vec<SignatureAlgorithm>>
             Some(algorithm) => read.push(algorithm),
             None => {
                 let message = format!("unknown public-key algorithm `{}`", value.chars().take(60).collect::<String>());
-                let hint = format!("the algorithms are {}", SignatureAlgorithm::names().join(", "));
+                let hint = format!("Expected algorithms: {}.", SignatureAlgorithm::names().join(", "));
                 s.report(place.mark(Diagnostic::error(Code::WrongValue, message).hint(hint)));
             }
         }

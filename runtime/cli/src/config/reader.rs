@@ -124,7 +124,7 @@ impl<'a> Section<'a> {
             if !matches!(node.value, NodeValue::Null) {
                 let message = format!("{} must be a mapping of keys and values", self.label());
                 let diagnostic = Diagnostic::error(Code::WrongType, message);
-                self.report(diagnostic.hint("write `key: value` lines").at(node.origin.span()));
+                self.report(diagnostic.hint("Write `key: value` lines.").at(node.origin.span()));
             }
             return;
         };
@@ -211,7 +211,7 @@ impl<'a> Section<'a> {
         let place = Place::File(node.origin.span());
         let NodeValue::Scalar { text, .. } = &node.value else {
             let diagnostic = Diagnostic::error(Code::WrongType, format!("`{name}` must be one value"));
-            let hint = "quote a string that begins with a bracket or a brace";
+            let hint = "Quote a string that begins with a bracket or a brace.";
             self.report(place.mark(diagnostic.hint(hint)));
             return None;
         };
@@ -268,7 +268,7 @@ impl<'a> Section<'a> {
         if value.is_none() {
             let message = format!("`{}` must be {wanted}, found `{}`", self.full(key), shorten(&scalar.text));
             self.report(
-                scalar.place.mark(Diagnostic::error(Code::WrongValue, message).hint(format!("write {wanted}"))),
+                scalar.place.mark(Diagnostic::error(Code::WrongValue, message).hint(format!("Write {wanted}."))),
             );
         }
         value
@@ -373,7 +373,7 @@ impl<'a> Section<'a> {
         let node = parsed.as_ref().or(node)?;
         let NodeValue::List(items) = &node.value else {
             let diagnostic = Diagnostic::error(Code::WrongType, format!("`{}` must be a list", self.full(key)));
-            self.report(diagnostic.hint(format!("write `{key}: [first, second]`")).at(node.origin.span()));
+            self.report(diagnostic.hint(format!("Write `{key}: [first, second]`.")).at(node.origin.span()));
             return None;
         };
         let mut values = Vec::with_capacity(items.len());
@@ -425,7 +425,7 @@ impl<'a> Section<'a> {
         if !matches!(node.value, NodeValue::Map(_)) {
             let diagnostic =
                 Diagnostic::error(Code::WrongType, format!("`{name}` must be a mapping of keys and values"));
-            self.report(diagnostic.hint("write `key: value` lines").at(node.origin.span()));
+            self.report(diagnostic.hint("Write `key: value` lines.").at(node.origin.span()));
             return None;
         }
         self.json_of(node, &name)
@@ -451,7 +451,7 @@ impl<'a> Section<'a> {
                     let value = self.json_of(value, name)?;
                     if map.insert(key.text.to_string(), value).is_some() {
                         let message = format!("duplicate key `{}` in `{name}`", shorten(&key.text));
-                        let diagnostic = Diagnostic::error(Code::DuplicateKey, message).hint("keep one");
+                        let diagnostic = Diagnostic::error(Code::DuplicateKey, message).hint("Remove one of them.");
                         self.report(diagnostic.at(key.origin.span()));
                     }
                 }
@@ -492,7 +492,7 @@ impl Collected {
             Ok(node) => Some(node),
             Err(diagnostic) => {
                 // The parser's own hint repeats the text, which may be a secret.
-                let hint = "write a list or a mapping on one line, as in [a, b] or {a: 1}";
+                let hint = "Write a list or a mapping on one line, as in [a, b] or {a: 1}.";
                 self.diagnostics.push(diagnostic.hint(hint));
                 None
             }
@@ -506,9 +506,9 @@ impl Collected {
             if is_known || self.open_levels.iter().any(|level| name.starts_with(level)) {
                 continue;
             }
-            let message = format!("environment variable {name} sets nothing");
+            let message = format!("environment variable {name} matches no setting");
             let hint = match likely(name, self.variables.iter().map(String::as_str)) {
-                Some(meant) => format!("did you mean {meant}?"),
+                Some(meant) => format!("Did you mean {meant}?"),
                 None => "Remove it; `terrane config show` lists all variables.".to_owned(),
             };
             let diagnostic = Diagnostic::warning(Code::UnknownVariable, message).hint(hint);

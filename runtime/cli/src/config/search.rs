@@ -40,7 +40,7 @@ fn language_model(s: &mut Section<'_>) -> Option<LanguageModelConfig> {
         (url, model) => {
             let missing = if url.is_none() { "url" } else { "model" };
             let problem = Diagnostic::error(Code::MissingField, format!("`search.llm` has no `{missing}`"));
-            let problem = problem.hint("a language model needs `url` and `model`");
+            let problem = problem.hint("Set both `url` and `model` for a language model.");
             let place = url.or(model).map(|set| set.place);
             s.report(match place {
                 Some(place) => place.mark(problem),

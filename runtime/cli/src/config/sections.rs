@@ -367,7 +367,8 @@ fn query(s: &mut Section<'_>) -> QueryConfig {
             "`query.default_limit` is {}, over `query.max_limit` of {}",
             config.default_limit, config.max_limit
         );
-        let diagnostic = Diagnostic::error(Code::WrongValue, message).hint("lower the one or raise the other");
+        let diagnostic = Diagnostic::error(Code::WrongValue, message)
+            .hint("Lower `query.default_limit` or raise `query.max_limit`.");
         let place = s.place("default_limit").or_else(|| s.place("max_limit"));
         s.report(match place {
             Some(place) => place.mark(diagnostic),

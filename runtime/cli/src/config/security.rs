@@ -183,7 +183,7 @@ fn anonymous(s: &mut Section<'_>, place: Place) -> Anonymous {
             None => s.report(
                 place.mark(
                     Diagnostic::error(Code::WrongValue, format!("`{word}` is not a scope"))
-                        .hint("the scopes are read, write and admin"),
+                        .hint("The scopes are read, write and admin."),
                 ),
             ),
         }

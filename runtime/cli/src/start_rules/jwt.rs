@@ -33,14 +33,18 @@ fn without_key(jwt: &JwtConfig) -> Vec<Diagnostic> {
         ("security.jwt.application_tokens", jwt.application_tokens_place.as_ref().filter(|_| jwt.application_tokens)),
     ];
     let set = set.into_iter().filter_map(|(key, place)| Some((key, place?)));
-    set.map(|(key, place)| place.mark(error(format!("`{key}` is set, but no key can check a token"), KEYS))).collect()
+    set.map(|(key, place)| {
+        place.mark(error(format!("`{key}` is set, but no key for verifying tokens is configured"), KEYS))
+    })
+    .collect()
 }
 
 /// Reports that tokens of applications are accepted beside those of a provider, but no key is set for them.
 fn applications_without_key(jwt: &JwtConfig) -> Option<Diagnostic> {
     let is_wanted = jwt.application_tokens && jwt.is_external() && !jwt.has_own_key();
     let place = jwt.application_tokens_place.as_ref().filter(|_| is_wanted)?;
-    let message = "`security.jwt.application_tokens` is set, but no key can check a token of an application";
+    let message =
+        "`security.jwt.application_tokens` is set, but no key for verifying tokens of applications is configured";
     Some(place.mark(error(message, "Set `security.jwt.secret`, or `algorithm: RS256` and `public_key_path`.")))
 }
 
@@ -59,7 +63,7 @@ fn unread_mappings(security: &SecurityConfig) -> Vec<Diagnostic> {
         ("security.jwt.scope_mapping", jwt.scope_mapping_place.as_ref()),
     ];
     let refuse = |(key, place): (&str, Option<&Place>)| {
-        let message = format!("`{key}` maps no token: the tokens of this server name a session, which has the rights");
+        let message = format!("`{key}` has no effect: the tokens of this server name a session, which has the rights");
         Some(place?.mark(error(message, HINT)))
     };
     set.into_iter().filter_map(refuse).collect()
@@ -77,21 +81,25 @@ fn key_refusals(jwt: &JwtConfig) -> Vec<Diagnostic> {
         match &jwt.secret {
             Some(secret) if !is_rs256 && secret.expose().len() < MIN_SECRET_BYTES => {
                 let message = format!("`security.jwt.secret` has fewer than {MIN_SECRET_BYTES} bytes");
-                refused.push(wrong(message, "make one: `openssl rand -base64 48`, in SERVICE_SECURITY__JWT_SECRET"));
+                refused.push(wrong(
+                    message,
+                    "Create a secret with `openssl rand -base64 48`, and set it in SERVICE_SECURITY__JWT_SECRET.",
+                ));
             }
             Some(_) if is_rs256 => {
-                let message = "`security.jwt.secret` is for HS256, and the algorithm is RS256".to_owned();
-                refused.push(wrong(message, "remove it, or write `algorithm: HS256`"));
+                let message = "`security.jwt.secret` needs the algorithm HS256, but the algorithm is RS256".to_owned();
+                refused.push(wrong(message, "Remove it, or write `algorithm: HS256`."));
             }
             None if !is_rs256 => {
-                let message = "HS256 signs with `security.jwt.secret`, which is not set".to_owned();
-                refused.push(wrong(message, "set it, or write `algorithm: RS256` beside the key files"));
+                let message = "HS256 needs `security.jwt.secret`, which is not set".to_owned();
+                refused.push(wrong(message, "Set it, or write `algorithm: RS256` and set the key files."));
             }
             _ => {}
         }
         if is_rs256 && jwt.public_key_path.is_none() {
-            let message = "RS256 checks with `security.jwt.public_key_path`, which is not set".to_owned();
-            refused.push(wrong(message, "write the public key of `private_key_path` into a PEM file and name it"));
+            let message = "RS256 needs `security.jwt.public_key_path`, which is not set".to_owned();
+            refused
+                .push(wrong(message, "Write the public key of `private_key_path` into a PEM file, and name the file."));
         }
     }
     refused

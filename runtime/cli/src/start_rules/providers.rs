@@ -21,13 +21,13 @@ pub(super) fn refusals(security: &SecurityConfig) -> Vec<Diagnostic> {
             Ok(_) => entries.push(entry.value.as_str()),
             Err(problem) => refused.push(entry.place.mark(error(
                 format!("`security.outgoing.allow`: {problem}"),
-                "list addresses, networks like 10.0.0.0/8, or names of hosts",
+                "List addresses, networks such as 10.0.0.0/8, or names of hosts.",
             ))),
         }
     }
     let allow = AllowList::parse(entries).unwrap_or_default();
     let Ok(outgoing) = OutgoingClient::new(allow, None) else {
-        refused.push(error("TLS cannot be used on this machine", "identity providers are asked over https"));
+        refused.push(error("TLS cannot be used on this machine", "Write an https URL for the identity provider."));
         return refused;
     };
     refused.extend(external(security, &outgoing));
@@ -46,13 +46,13 @@ fn external(security: &SecurityConfig, outgoing: &OutgoingClient) -> Vec<Diagnos
     }
     for (key, is_missing) in [("issuer", jwt.issuer.is_none()), ("audience", jwt.audience.is_none())] {
         if is_missing {
-            let message = format!("`security.jwt.external_jwks_url` needs `security.jwt.{key}` beside it");
-            refuse(message, "write what the provider's tokens say in `iss` and `aud`: any other token is refused");
+            let message = format!("`security.jwt.external_jwks_url` needs `security.jwt.{key}`");
+            refuse(message, "Write the values of `iss` and `aud` in the provider's tokens. Other tokens are refused.");
         }
     }
     if jwt.has_own_key() && jwt.issuer.as_deref() == Some(jwt.own_names().0) {
-        let message = "`security.jwt.issuer` is the issuer of this server's own tokens too".to_owned();
-        refuse(message, "write another `security.jwt.own_issuer`: `iss` must distinguish them");
+        let message = "`security.jwt.issuer` is also the issuer of this server's own tokens".to_owned();
+        refuse(message, "Write another `security.jwt.own_issuer`, so that `iss` distinguishes the tokens.");
     }
     refused
 }
@@ -73,12 +73,12 @@ pub(super) fn check_public_url(oauth: &OAuthConfig, address: SocketAddr) -> Resu
     if !oauth.is_on() || oauth.public_url().is_some() || address.ip().to_canonical().is_loopback() {
         return Ok(());
     }
-    let hint = "write where browsers reach this server, like https://data.example.com: providers send them back there";
+    let hint = "Write the URL at which browsers reach this server, such as https://data.example.com.";
     Err(marked(oauth.place.as_ref(), error("`security.oauth.public_url` is not set", hint)))
 }
 
-const ASKED_OVER_HTTPS: &str = "providers are asked over https; `security.outgoing.allow` lists hosts and networks of \
-                                your own, and http is for a listed loopback host";
+const ASKED_OVER_HTTPS: &str = "Write an https URL. `security.outgoing.allow` lists private hosts and networks; only a \
+                                listed loopback host may use http.";
 
 /// Checks the providers through which callers sign in.
 fn oauth(security: &SecurityConfig, outgoing: &OutgoingClient) -> Vec<Diagnostic> {
@@ -89,15 +89,15 @@ fn oauth(security: &SecurityConfig, outgoing: &OutgoingClient) -> Vec<Diagnostic
     let mut refused = Vec::new();
     let mut refuse = |message: String, hint: &str| refused.push(marked(oauth.place.as_ref(), error(message, hint)));
     if oauth.providers.is_empty() {
-        refuse("`security.oauth` has no `providers`".to_owned(), "list one, or remove `security.oauth`");
+        refuse("`security.oauth` has no `providers`".to_owned(), "List a provider, or remove `security.oauth`.");
     }
     if !security.jwt.is_signing() {
-        let message = "`security.oauth` begins sessions of this server, which signs no tokens".to_owned();
-        refuse(message, "set `security.jwt.secret`, or the key files of RS256");
+        let message = "`security.oauth` starts sessions of this server, which cannot sign tokens".to_owned();
+        refuse(message, "Set `security.jwt.secret`, or the key files of RS256.");
     }
     if let Some(Err(problem)) = oauth.public_url().map(BrowserUrl::read) {
         let message = format!("`security.oauth.public_url`: {problem}");
-        refuse(message, "write where browsers reach this server, like https://data.example.com");
+        refuse(message, "Write the URL at which browsers reach this server, such as https://data.example.com.");
     }
     let mut names = BTreeSet::new();
     for provider in &oauth.providers {
@@ -106,11 +106,11 @@ fn oauth(security: &SecurityConfig, outgoing: &OutgoingClient) -> Vec<Diagnostic
         if provider.uses_external_issuer()
             && oauth.providers.iter().filter(|other| other.uses_external_issuer()).count() > 1
         {
-            let message = "another provider has no `issuer` and `jwks_url` either".to_owned();
-            found.push((message, "set them: `security.jwt.issuer` is the issuer of one provider"));
+            let message = "another provider also lacks `issuer` and `jwks_url`".to_owned();
+            found.push((message, "Set them. `security.jwt.issuer` is the issuer of one provider."));
         }
         if !names.insert(name) {
-            found.push(("another one has this name".to_owned(), "give each its own name"));
+            found.push(("another provider has this name".to_owned(), "Give each provider its own name."));
         }
         let place = provider.place.as_ref().or(oauth.place.as_ref());
         refused.extend(together(name, found).map(|diagnostic| marked(place, diagnostic)));
@@ -129,7 +129,7 @@ fn of_provider(provider: &ProviderConfig, jwt: &JwtConfig, outgoing: &OutgoingCl
     let mut found = Vec::new();
     if !provider.name.as_deref().is_some_and(is_name) {
         let message = "`name` must be 1 to 32 of a-z, 0-9, - and _".to_owned();
-        found.push((message, "the name is part of the path /api/v1/auth/oauth/<name>/login"));
+        found.push((message, "Choose another name; it is part of the path /api/v1/auth/oauth/<name>/login."));
     }
     for (key, value) in [
         ("client_id", &provider.client_id),
@@ -137,17 +137,20 @@ fn of_provider(provider: &ProviderConfig, jwt: &JwtConfig, outgoing: &OutgoingCl
         ("token_url", &provider.token_url),
     ] {
         if value.as_deref().is_none_or(str::is_empty) {
-            found.push((format!("`{key}` is not set"), "the provider shows it when a client is registered"));
+            found.push((
+                format!("`{key}` is not set"),
+                "Copy it from the provider, which shows it when a client is registered.",
+            ));
         }
     }
     match (&provider.client_secret, provider.token_auth) {
         (None, TokenAuth::Basic | TokenAuth::Post) => {
-            let hint = "set it, or `token_auth: none` for a public client";
+            let hint = "Set it, or write `token_auth: none` for a public client.";
             found.push(("`client_secret` is not set".to_owned(), hint));
         }
         (Some(_), TokenAuth::None) => {
-            let message = "`client_secret` is set, and `token_auth: none` sends none".to_owned();
-            found.push((message, "remove the one or the other"));
+            let message = "`client_secret` is set, but `token_auth: none` does not send it".to_owned();
+            found.push((message, "Remove one of them."));
         }
         _ => {}
     }
@@ -155,13 +158,13 @@ fn of_provider(provider: &ProviderConfig, jwt: &JwtConfig, outgoing: &OutgoingCl
         (Some(_), Some(_), _) | (None, None, Some(_)) => {}
         (None, None, None) if provider.openid(jwt).is_some() => {}
         (None, None, None) => found.push((
-            "nothing says who signed in".to_owned(),
-            "set `issuer` and `jwks_url` for ID tokens (OpenID Connect), or `userinfo_url`, or `issuer` and \
-             `external_jwks_url` of `security.jwt`",
+            "the user who signs in cannot be identified".to_owned(),
+            "Set `issuer` and `jwks_url` for ID tokens (OpenID Connect), or `userinfo_url`, or `issuer` and \
+             `external_jwks_url` of `security.jwt`.",
         )),
         _ => found.push((
             "`issuer` and `jwks_url` go together".to_owned(),
-            "both are in the provider's /.well-known/openid-configuration",
+            "Copy both from the provider's /.well-known/openid-configuration.",
         )),
     }
     let asked = [
@@ -175,7 +178,7 @@ fn of_provider(provider: &ProviderConfig, jwt: &JwtConfig, outgoing: &OutgoingCl
         }
     }
     if let Some(Err(problem)) = provider.authorize_url.as_deref().filter(|url| !url.is_empty()).map(BrowserUrl::read) {
-        found.push((format!("`authorize_url`: {problem}"), "it is where browsers are sent"));
+        found.push((format!("`authorize_url`: {problem}"), "Write the URL to which browsers are redirected."));
     }
     found
 }
@@ -250,7 +253,7 @@ mod tests {
                 format!("{{{SECRET}, oauth: {{public_url: \"http://d.example\", providers: [{{{OAUTH}}}]}}}}"),
                 "expected https",
             ),
-            (with(&format!("{{{OAUTH}}}, {{{OAUTH}}}")), "another one has this name"),
+            (with(&format!("{{{OAUTH}}}, {{{OAUTH}}}")), "another provider has this name"),
             (with(&format!("{{{}}}", OAUTH.replace("name: idp", "name: \"a/b\""))), "`name` must be"),
             (with(&format!("{{{}}}", OAUTH.replace("client_id: c, ", ""))), "`client_id` is not set"),
             (with(&format!("{{{}}}", OAUTH.replace("client_secret: hush-hush, ", ""))), "`client_secret` is not set"),
@@ -284,7 +287,7 @@ mod tests {
             check(&with(&jwt, &format!("{{{FIVE}}}, {{{}}}", OAUTH.replace("name: idp", "name: other")))).is_empty()
         );
         for (security, words) in [
-            (with(SECRET, &format!("{{{FIVE}}}")), "nothing says who signed in"),
+            (with(SECRET, &format!("{{{FIVE}}}")), "the user who signs in cannot be identified"),
             (with(&jwt, &format!("{{{FIVE}, issuer: \"https://idp.example\"}}")), "go together"),
         ] {
             let refused = check(&security);

@@ -56,7 +56,7 @@ fn redis(project: &Project, secret: CacheSecret, clock: &Arc<dyn Clock>) -> Resu
     };
     let redis = RedisCache::new(settings, Arc::clone(clock)).map_err(|error| {
         Failure::new(error.to_string())
-            .hint("set `cache.url` to an address like redis://host:6379/0, or rediss://host:6379/0 for TLS")
+            .hint("Set `cache.url` to an address such as redis://host:6379/0, or rediss://host:6379/0 for TLS.")
     })?;
     Ok(Some(redis))
 }

@@ -40,13 +40,13 @@ fn read_certificate(tls: &TlsConfig, project: &Project) -> Result<Tls, Diagnosti
     let (certificate, key) = (root.join(&tls.cert_path.value), root.join(&tls.key_path.value));
     Tls::read(&certificate, &key).map_err(|error| {
         let hint = match &error {
-            TlsError::Shared { path, .. } => format!("chmod 600 {}", path.display()),
-            TlsError::Unreadable { .. } => "check `server.tls.cert_path` and `server.tls.key_path`".to_owned(),
+            TlsError::Shared { path, .. } => format!("Run chmod 600 {}", path.display()),
+            TlsError::Unreadable { .. } => "Check `server.tls.cert_path` and `server.tls.key_path`.".to_owned(),
             TlsError::NoCertificate { .. } => {
-                "write the certificate first, then the certificates that signed it".to_owned()
+                "Write the certificate first, then the certificates that signed it.".to_owned()
             }
-            TlsError::NoKey { .. } => "write it as PKCS #8, PKCS #1 or SEC 1, without a passphrase".to_owned(),
-            TlsError::Unusable { .. } => "name the certificate and the key it was made for".to_owned(),
+            TlsError::NoKey { .. } => "Write the key as PKCS #8, PKCS #1 or SEC 1, without a passphrase.".to_owned(),
+            TlsError::Unusable { .. } => "Name a certificate and the private key that belongs to it.".to_owned(),
         };
         let is_of_key = matches!(&error, TlsError::Shared { .. } | TlsError::NoKey { .. })
             || matches!(&error, TlsError::Unreadable { path, .. } if *path == key);

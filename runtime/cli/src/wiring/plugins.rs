@@ -83,21 +83,21 @@ fn refused(plugin: &PluginConfig, statuses: &[PluginStatus]) -> Option<Diagnosti
     };
     if plugin.role != PluginRole::Governance && is_hook(error) {
         let diagnostic =
-            Diagnostic::error(Code::WrongRole, format!("{message}; as a hook it would protect, as this it does not"));
-        return Some(plugin.place.mark(diagnostic.hint("write `role: governance`").about(plugin.id.as_str())));
+            Diagnostic::error(Code::WrongRole, format!("{message}; with this role it does not act as a hook"));
+        return Some(plugin.place.mark(diagnostic.hint("Write `role: governance`.").about(plugin.id.as_str())));
     }
     let hint = match error {
         PluginError::Faulted { fault: PluginFault::Unreadable { .. }, .. } | PluginError::NotFound { .. } => {
-            "check `source`: a path from the project's folder".to_owned()
+            "Check `source`, a path relative to the project's folder.".to_owned()
         }
         _ => {
             let reload = format!("then `POST /api/v1/plugins/{}/reload`", plugin.id);
             match error.entry_key() {
                 Some(key) => format!(
-                    "edit `{key}` of this entry in service_project.yml and restart, because a reload does not read it; or \
-                     replace the component, {reload}"
+                    "Edit `{key}` of this entry in service_project.yml and restart, because a reload does not read it. \
+                     Or replace the component, {reload}."
                 ),
-                None => format!("repair or replace the component, {reload}"),
+                None => format!("Repair or replace the component, {reload}."),
             }
         }
     };
@@ -137,13 +137,13 @@ fn idle_file(root: &Path, file: &ComponentFile) -> Option<Diagnostic> {
     let Some(role) = *role else {
         let message = format!("{shown} is not a plugin of any role; nothing uses it");
         let hint =
-            format!("`terrane plugin check {shown}` reports what is wrong with it; or remove it from the folder");
+            format!("Run `terrane plugin check {shown}` to see the problem, or remove the file from the folder.");
         return Some(Diagnostic::warning(Code::PluginIdle, message).hint(hint));
     };
     let listed = |more: &str| {
         let source = path.strip_prefix(root).unwrap_or(path).display();
         let source = if id == name { String::new() } else { format!(", source: {source}") };
-        format!("list it: `plugins: [{{id: {id}, role: {role}{source}{more}}}]`")
+        format!("List it: `plugins: [{{id: {id}, role: {role}{source}{more}}}]`")
     };
     if role == PluginRole::Governance {
         let message = format!("{shown} is a governance hook that is not listed; it does nothing");
@@ -152,19 +152,19 @@ fn idle_file(root: &Path, file: &ComponentFile) -> Option<Diagnostic> {
     let prefix = format!("{role}-");
     let (message, hint) = if !name.starts_with(&prefix) {
         let message =
-            format!("nothing uses {shown}, a {role}: only files named `{prefix}*.wasm` are found without being listed");
+            format!("{shown}, a {role}, is not used: only files named `{prefix}*.wasm` are found without being listed");
         let hint = match role {
             PluginRole::Dialect => {
-                "give it an id, and its file a name, of `dialect-` and the warehouse's type".to_owned()
+                "Set the id and the name of the file to `dialect-` followed by the warehouse's type.".to_owned()
             }
-            _ => format!("{}, or give it an id, and its file a name, that begins with `{prefix}`", listed("")),
+            _ => format!("{}. Or choose an id and a file name that begin with `{prefix}`.", listed("")),
         };
         (message, hint)
     } else if id != name {
-        let message = format!("{shown} calls itself `{id}`, and its file's name says `{name}`; nothing uses it");
+        let message = format!("{shown} is not used: its id is `{id}`, but the name of its file is `{name}`");
         let hint = match id.starts_with(&prefix) {
-            true => format!("call the file {id}.wasm"),
-            false => format!("give the component the id `{name}` in its plugin.toml and its code, and build it"),
+            true => format!("Rename the file to {id}.wasm."),
+            false => format!("Set the id `{name}` in the component's plugin.toml and code, and build it again."),
         };
         (message, hint)
     } else {

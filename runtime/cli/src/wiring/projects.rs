@@ -48,8 +48,8 @@ impl ProjectFiles for FolderProjects {
             path: path.unwrap_or(".").chars().take(200).collect(),
             reason: reason.to_owned(),
             hint: format!(
-                "name a folder that holds {PROJECT_FILE}, relative to the served project's, below it or below one of \
-                 `server.project_roots`"
+                "Name a folder that contains {PROJECT_FILE}, relative to the served project, and below it or below \
+                 one of `server.project_roots`."
             ),
         };
         let folder = match path {
@@ -62,7 +62,7 @@ impl ProjectFiles for FolderProjects {
             }
         };
         let project = Project::read(&folder, &self.environment)
-            .map_err(|_| none(&format!("the folder holds no {PROJECT_FILE} that can be read")))?;
+            .map_err(|_| none(&format!("the folder contains no readable {PROJECT_FILE}")))?;
         let inputs = Inputs {
             warehouse: Arc::clone(&self.warehouse),
             init: self.init.clone(),

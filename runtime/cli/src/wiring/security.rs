@@ -145,7 +145,7 @@ fn read_key(path: &PathBuf, is_private: bool) -> Result<Vec<u8>, Failure> {
         let mode = std::fs::metadata(path).map_err(failed)?.permissions().mode();
         if mode & 0o077 != 0 {
             let message = format!("the private key {} can be read by others (mode {:o})", path.display(), mode & 0o777);
-            return Err(Failure::new(message).hint(format!("chmod 600 {}", path.display())));
+            return Err(Failure::new(message).hint(format!("Run chmod 600 {}", path.display())));
         }
     }
     std::fs::read(path).map_err(failed)

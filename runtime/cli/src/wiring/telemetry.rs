@@ -49,7 +49,7 @@ pub fn watching(config: &Config, process_id: &str) -> Result<Watching, Failure> 
         Collector::start(&settings, Arc::new(SystemClock::default())).map(Arc::new)
     });
     let collector = collector.transpose().map_err(|error| {
-        Failure::new(format!("`telemetry.otlp_endpoint`: {error}")).hint("write `http://collector:4318`")
+        Failure::new(format!("`telemetry.otlp_endpoint`: {error}")).hint("Write a URL such as `http://collector:4318`.")
     })?;
     let traces = collector.clone().map(|collector| collector as Arc<dyn Traces>);
     Ok(Watching { watch: Watch { metrics: metrics(config, process_id)?, traces }, collector })

@@ -29,7 +29,8 @@ const CONNECTIONS: usize = 8;
 const CONNECT_TIMEOUT_SECONDS: u64 = 5;
 
 /// The hint for unknown warehouse types.
-const KNOWN: &str = "this version connects to duckdb, postgres, mysql (MariaDB too), sqlite and spark, and to others through a driver in `warehouse.adbc`";
+const KNOWN: &str =
+    "Write duckdb, postgres, mysql (also for MariaDB), sqlite or spark, or name a driver in `warehouse.adbc`.";
 
 /// Checks that this version connects to warehouses of a type.
 pub(super) fn check_type(kind: &str) -> Result<(), Failure> {
@@ -150,7 +151,9 @@ async fn duckdb(project: &Project, registered: &[RegisteredCube], usage: &Wareho
             Ok(Opened { warehouse: Arc::new(warehouse), builder, rollups })
         }
         Ok(Err(error)) => Err(explain_open(config, &error)),
-        Err(error) => Err(Diagnostic::error(Code::NoWarehouse, format!("opening the warehouse broke off: {error}"))),
+        Err(error) => {
+            Err(Diagnostic::error(Code::NoWarehouse, format!("opening the warehouse was interrupted: {error}")))
+        }
     }
 }
 
@@ -163,12 +166,12 @@ fn needed_access(project: &Project, registered: &[RegisteredCube]) -> FileAccess
 fn server(config: &WarehouseConfig) -> Result<ServerSettings, Diagnostic> {
     let Some(url) = &config.url else {
         let message = format!("a warehouse of type `{}` needs `warehouse.url`", config.kind);
-        return Err(refused(config, message, "write it into the environment: `SERVICE_WAREHOUSE__URL`"));
+        return Err(refused(config, message, "Set it in the environment: `SERVICE_WAREHOUSE__URL`."));
     };
     if let Some(path) = &config.path {
         let message = format!("`warehouse.path` is for files, and {} is a server", config.kind);
         let problem = Diagnostic::error(Code::NoWarehouse, message);
-        return Err(path.place.mark(problem.hint("leave `warehouse.path` out: `warehouse.url` names the database")));
+        return Err(path.place.mark(problem.hint("Remove `warehouse.path`, and set `warehouse.url` to the database.")));
     }
     Ok(ServerSettings {
         url: url.expose().to_owned(),
@@ -183,7 +186,7 @@ fn file(project: &Project) -> Result<Option<std::path::PathBuf>, Diagnostic> {
     let config = &project.config.warehouse;
     if config.url.is_some() {
         let message = format!("`warehouse.url` is for servers, and {} is a file", config.kind);
-        return Err(refused(config, message, "write `warehouse.path`, the file inside the project"));
+        return Err(refused(config, message, "Set `warehouse.path` to the file in the project."));
     }
     match &config.path {
         Some(WithPlace { value, place }) if !matches!(value.as_str(), ":memory:" | "") => {
@@ -216,17 +219,17 @@ fn explain_open(config: &WarehouseConfig, error: &OpenError) -> Diagnostic {
     let (place, hint) = match error {
         OpenError::Init { index, .. } => (
             config.init.get(*index).map(|statement| &statement.place),
-            "correct the statement, or the file that it reads; relative paths count from the project's folder",
+            "Correct the statement, or the file that it reads. Relative paths begin at the project's folder.",
         ),
         OpenError::RollupStore { .. } => (
             config.place.as_ref(),
-            "end the other process that has the file open, or name another file in `pre_aggregations.path`",
+            "End the other process that has the file open, or name another file in `pre_aggregations.path`.",
         ),
         OpenError::Database { .. } => (
             config.path.as_ref().map(|path| &path.place),
-            "check the file of `warehouse.path`; another process may have it open",
+            "Check the file of `warehouse.path`. Another process may have it open.",
         ),
-        _ => (config.place.as_ref(), "check the keys of `warehouse`"),
+        _ => (config.place.as_ref(), "Check the keys of `warehouse`."),
     };
     mark(place, Diagnostic::error(Code::NoWarehouse, error.to_string()).hint(hint))
 }
@@ -236,12 +239,12 @@ fn explain_connect(config: &WarehouseConfig, error: &ConnectError) -> Diagnostic
     let (place, hint) = match error {
         ConnectError::Init { index, .. } => (
             config.init.get(*index).map(|statement| &statement.place),
-            "correct the statement; `init` runs at each start, so it must bear to run again",
+            "Correct the statement. `init` runs at each start, so it must be repeatable.",
         ),
-        ConnectError::Url { .. } => (config.place.as_ref(), "check `warehouse.url` or SERVICE_WAREHOUSE__URL"),
+        ConnectError::Url { .. } => (config.place.as_ref(), "Check `warehouse.url` or SERVICE_WAREHOUSE__URL."),
         ConnectError::Connection(_) => (
             config.path.as_ref().map(|path| &path.place).or(config.place.as_ref()),
-            "check that the database is there and that its name, user and password are right",
+            "Check that the database is running, and that its name, the user and the password are correct.",
         ),
     };
     mark(place, Diagnostic::error(Code::NoWarehouse, error.to_string()).hint(hint))

@@ -31,7 +31,7 @@ pub(super) static POST: Doc = Doc {
     body: Some(RequestBody::required(schema::of::<GraphQlBody>())),
     answers: &[ResponseDoc {
         status: 200,
-        description: "data and errors of the operation; with `text/event-stream` one event for each response, also of \
+        description: "data and errors of the operation; with `text/event-stream`, one event for each response, also for \
                       subscriptions",
         content: &RESPONSES,
         compression: Compression::Accepted,
@@ -43,24 +43,24 @@ pub(super) static POST: Doc = Doc {
 pub(super) static GET: Doc = Doc {
     id: "graphql_query",
     tag: TAG,
-    summary: "Execute a GraphQL query, open a WebSocket, or show a page to try operations",
+    summary: "Execute a GraphQL query, open a WebSocket, or show the page for trying operations",
     parameters: &[
         Parameter::query("query", ParameterKind::String, "the document"),
         Parameter::query("operationName", ParameterKind::String, "the operation to execute"),
         Parameter::query("variables", ParameterKind::String, "a JSON object"),
-        Parameter::query("extensions", ParameterKind::String, "a JSON object; ignored"),
+        Parameter::query("extensions", ParameterKind::String, "a JSON object; it is ignored"),
     ],
     body: None,
     answers: &[
         ResponseDoc {
             status: 101,
-            description: "a WebSocket of the subprotocol `graphql-transport-ws`, if `Upgrade: websocket` is sent",
+            description: "a WebSocket with the subprotocol `graphql-transport-ws`, if the request has `Upgrade: websocket`",
             content: &[],
             compression: Compression::Never,
         },
         ResponseDoc {
             status: 200,
-            description: "data and errors of the query, its events, or the page for `text/html`",
+            description: "data and errors of the query, its events, or for `text/html` the page",
             content: &[RESPONSES[0], RESPONSES[1], RESPONSES[2], Content::Text("text/html")],
             compression: Compression::Accepted,
         },
@@ -72,7 +72,7 @@ pub(super) static GET: Doc = Doc {
 pub(super) static SCHEMA: Doc = Doc {
     id: "graphql_schema",
     tag: TAG,
-    summary: "The GraphQL schema in its definition language",
+    summary: "Read the GraphQL schema in the schema definition language",
     parameters: &[],
     body: None,
     answers: &[ResponseDoc {
@@ -88,8 +88,8 @@ pub(super) static SCHEMA: Doc = Doc {
 pub(super) static FILE: Doc = Doc {
     id: "graphql_page_file",
     tag: TAG,
-    summary: "A file of the page at `/graphql`",
-    parameters: &[Parameter::path("file", "its name")],
+    summary: "Read a file of the page at `/graphql`",
+    parameters: &[Parameter::path("file", "the name of the file")],
     body: None,
     answers: &[ResponseDoc {
         status: 200,

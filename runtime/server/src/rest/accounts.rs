@@ -130,7 +130,7 @@ pub(super) fn error(error: AccountError) -> ApiError {
     }
 }
 
-const ID: Parameter = Parameter::path("id", "the 16 digits of a key's id");
+const ID: Parameter = Parameter::path("id", "the id of a key, which has 16 digits");
 const NAME: Parameter = Parameter::path("name", "the name of a user");
 
 const KEY: Content = Content::Json(schema::of::<Key>());
@@ -150,12 +150,12 @@ static LIST_KEYS: Doc = Doc::simple(
 static CREATE_KEY: Doc = Doc {
     id: "create_key",
     tag: TAG,
-    summary: "Create an API key, whose text is shown once",
+    summary: "Create an API key; its secret is returned only once",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<wire::NewKey>())),
     answers: &[ResponseDoc {
         status: 201,
-        description: "the key with its text",
+        description: "the key with its secret",
         content: &[Content::Json(schema::of::<KeyWithText>())],
         compression: Compression::Never,
     }],
@@ -177,7 +177,7 @@ static READ_KEY: Doc = Doc {
 static CHANGE_KEY: Doc = Doc {
     id: "change_key",
     tag: TAG,
-    summary: "Change the name, the expiry or the rights of an API key; fields that are left out stay as they are",
+    summary: "Change the name, the expiry or the rights of an API key; omitted fields stay unchanged",
     parameters: &[ID],
     body: Some(RequestBody::required(schema::of::<wire::KeyPatch>())),
     answers: &[described(200, "the key after the change", &[KEY])],
@@ -228,7 +228,7 @@ static READ_USER: Doc = Doc {
 static CHANGE_USER: Doc = Doc {
     id: "change_user",
     tag: TAG,
-    summary: "Change the password or the rights of a user, disable or enable one; the user's sessions end",
+    summary: "Change the password or the rights of a user, or disable or enable the user; all sessions of the user end",
     parameters: &[NAME],
     body: Some(RequestBody::required(schema::of::<wire::UserPatch>())),
     answers: &[described(200, "the user after the change", &[USER])],
@@ -239,7 +239,7 @@ static CHANGE_USER: Doc = Doc {
 static DISABLE_USER: Doc = Doc {
     id: "disable_user",
     tag: TAG,
-    summary: "Disable a user and end the user's sessions; the name stays taken",
+    summary: "Disable a user and end the user's sessions; the name cannot be used again",
     parameters: &[NAME],
     body: None,
     answers: &[described(204, "the user is disabled", &[])],

@@ -25,15 +25,19 @@ async fn records(app: App, call: Call) -> Result<Response, ApiError> {
 static RECORDS: Doc = Doc {
     id: "audit_records",
     tag: "audit",
-    summary: "What happened: authentications, denials and changes, newest first",
+    summary: "List audit records of authentications, denials and changes, newest first",
     parameters: &[
         Parameter::query("event", ParameterKind::String, "such as `access_denied`"),
         Parameter::query("actor", ParameterKind::String, "a user id"),
         Parameter::query("resource", ParameterKind::String, "such as `key:0123456789abcdef`"),
-        Parameter::query("since", ParameterKind::Timestamp, "not before"),
-        Parameter::query("until", ParameterKind::Timestamp, "before"),
-        Parameter::query("before", ParameterKind::Integer(1), "a sequence number: the `next` of the page before"),
-        Parameter::query("limit", ParameterKind::Within(1, 1_000), "records of the page"),
+        Parameter::query("since", ParameterKind::Timestamp, "records at or after this time"),
+        Parameter::query("until", ParameterKind::Timestamp, "records before this time"),
+        Parameter::query(
+            "before",
+            ParameterKind::Integer(1),
+            "a sequence number: the value of `next` in the previous page",
+        ),
+        Parameter::query("limit", ParameterKind::Within(1, 1_000), "the maximum number of records; default 100"),
     ],
     body: None,
     answers: &[ResponseDoc {

@@ -64,7 +64,7 @@ pub(super) fn secret(body: &impl Serialize) -> Response {
 pub(super) const TAG: &str = "authentication";
 pub(super) const TOKENS: &[ResponseDoc] = &[ResponseDoc {
     status: 200,
-    description: "an access token, and a refresh token that is good once",
+    description: "an access token, and a refresh token that can be used once",
     content: &[Content::Json(schema::of::<Tokens>())],
     compression: Compression::Never,
 }];
@@ -72,7 +72,7 @@ pub(super) const TOKENS: &[ResponseDoc] = &[ResponseDoc {
 static SIGN_IN: Doc = Doc {
     id: "sign_in",
     tag: TAG,
-    summary: "Begin a session with a password",
+    summary: "Start a session with a password",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<terrane_wire::auth::SignIn>())),
     answers: TOKENS,
@@ -99,7 +99,7 @@ static REVOKE: Doc = Doc {
     body: Some(RequestBody::required(schema::of::<terrane_wire::auth::RefreshToken>())),
     answers: &[ResponseDoc {
         status: 200,
-        description: "it is over",
+        description: "the session has ended",
         content: &[Content::Json(schema::of::<Revoked>())],
         compression: Compression::Never,
     }],
@@ -110,12 +110,12 @@ static REVOKE: Doc = Doc {
 static REVOKE_TOKENS: Doc = Doc {
     id: "revoke_tokens",
     tag: TAG,
-    summary: "Revoke tokens that applications signed: one by `jti`, or those of a `sub` that were issued until now",
+    summary: "Revoke tokens that applications signed: one token by its `jti`, or all tokens of a `sub` that were issued until now",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<terrane_wire::auth::TokensToRevoke>())),
     answers: &[ResponseDoc {
         status: 200,
-        description: "they are refused",
+        description: "the tokens are revoked",
         content: &[Content::Json(schema::of::<Revoked>())],
         compression: Compression::Accepted,
     }],

@@ -28,7 +28,7 @@ static INVALIDATE: Doc = Doc {
     body: Some(RequestBody::optional(schema::of::<CacheInvalidation>())),
     answers: &[ResponseDoc {
         status: 200,
-        description: "cached results over these cubes are not used any more, on all servers within a second",
+        description: "cached results of these cubes are invalid, on all servers within a second",
         content: &[Content::Json(schema::of::<CacheInvalidated>())],
         compression: Compression::Accepted,
     }],

@@ -12,7 +12,7 @@ use crate::openapi::{Compression, Parameter, ParameterKind, ResponseDoc};
 /// The answer to a client that already has the current response.
 pub(super) const UNCHANGED: ResponseDoc = ResponseDoc {
     status: 304,
-    description: "as the `If-None-Match` names it",
+    description: "the response has not changed since the `ETag` in `If-None-Match`",
     content: &[],
     compression: Compression::Accepted,
 };
@@ -21,7 +21,7 @@ pub(super) const UNCHANGED: ResponseDoc = ResponseDoc {
 pub(super) const IF_MATCH_HEADER: Parameter = Parameter::header(
     "If-Match",
     ParameterKind::String,
-    "the `ETag` of the record: the change is refused with 412 if the record has another version",
+    "the `ETag` of the record; if the record has another version, the change is refused with 412",
 );
 
 /// Returns the versions that a request names in `If-Match`. Versions are compared strongly (RFC 9110, section 13.1.1),

@@ -169,14 +169,14 @@ const fn of_removal(id: &'static str, summary: &'static str, parameters: &'stati
 }
 
 static USER: Doc =
-    of_subject("guardrails_of_user", "The guardrails of a user; of another one with `admin` only", &[USER_ID]);
+    of_subject("guardrails_of_user", "Read the guardrails of a user; those of other users need `admin`", &[USER_ID]);
 static SET_USER: Doc =
     of_change("set_guardrails_of_user", "Replace the guardrails of a user", &[USER_ID, IF_MATCH_HEADER]);
 static REMOVE_USER: Doc =
     of_removal("remove_guardrails_of_user", "Remove the guardrails of a user", &[USER_ID, IF_MATCH_HEADER]);
 static GROUP: Doc = of_subject(
     "guardrails_of_group",
-    "The guardrails of a role or a group; of one that the caller does not have with `admin` only",
+    "Read the guardrails of a role or a group; without `admin` only those of the caller's roles and groups",
     &[ROLE],
 );
 static SET_GROUP: Doc =
@@ -187,11 +187,11 @@ static REMOVE_GROUP: Doc =
 static EFFECTIVE: Doc = Doc {
     id: "effective_guardrails",
     tag: TAG,
-    summary: "The guardrails of the caller: the settings, narrowed by those of its groups and its own",
+    summary: "Read the effective guardrails of the caller: the settings, restricted by the guardrails of its groups and its own",
     parameters: &[Parameter::query(
         "user_id",
         ParameterKind::String,
-        "another user, with `admin` only; groups of that user are not known",
+        "the id of another user, which needs `admin`; the groups of that user are not known",
     )],
     body: None,
     answers: &[described("guardrails with their sources", &[Content::Json(schema::of::<EffectiveGuardrails>())])],
@@ -202,7 +202,7 @@ static EFFECTIVE: Doc = Doc {
 static CHECK: Doc = Doc {
     id: "check_guardrails",
     tag: TAG,
-    summary: "Check a query against guardrails without running it; against those of others with `admin` only",
+    summary: "Check a query against guardrails without running it; those of other users need `admin`",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<GuardrailQuestion>())),
     answers: &[described("the result", &[Content::Json(schema::of::<GuardrailAnswer>())])],
@@ -213,10 +213,10 @@ static CHECK: Doc = Doc {
 static USAGE: Doc = Doc {
     id: "budget_usage",
     tag: TAG,
-    summary: "The costs of the caller in the current day or month, and the budget; of others with `admin` only",
+    summary: "Read the costs of the caller in the current day or month, and the budget; those of other users need `admin`",
     parameters: &[
-        Parameter::query("user_id", ParameterKind::String, "another user, with `admin` only"),
-        Parameter::query("period", ParameterKind::String, "`current_day` or `current_month`, which is the default"),
+        Parameter::query("user_id", ParameterKind::String, "the id of another user, which needs `admin`"),
+        Parameter::query("period", ParameterKind::String, "`current_day` or `current_month`; default `current_month`"),
     ],
     body: None,
     answers: &[described("the costs and the budget", &[Content::Json(schema::of::<BudgetUsage>())])],
@@ -227,10 +227,14 @@ static USAGE: Doc = Doc {
 static RECOMMENDATIONS: Doc = Doc {
     id: "cost_recommendations",
     tag: TAG,
-    summary: "Changes that would make the caller's queries cheaper; with `admin` those of all queries or of another user",
+    summary: "Recommend changes that make the caller's queries cheaper; with `admin`, all queries or those of another user",
     parameters: &[
-        Parameter::query("user_id", ParameterKind::String, "another user, with `admin` only"),
-        Parameter::query("period", ParameterKind::String, "`last_N_days`; default: `recommendation_window_days`"),
+        Parameter::query("user_id", ParameterKind::String, "the id of another user, which needs `admin`"),
+        Parameter::query(
+            "period",
+            ParameterKind::String,
+            "`last_N_days`; default: the setting `recommendation_window_days`",
+        ),
     ],
     body: None,
     answers: &[described("recommendations", &[Content::Json(schema::of::<Recommendations>())])],
@@ -252,14 +256,14 @@ static PREDICT: Doc = Doc {
 static HISTORY: Doc = Doc {
     id: "query_history",
     tag: "optimization",
-    summary: "The executed queries of the caller, newest first; with `admin` those of all callers",
+    summary: "List the executed queries of the caller, newest first; with `admin`, those of all callers",
     parameters: &[
-        Parameter::query("user_id", ParameterKind::String, "queries of this user; of another one with `admin` only"),
+        Parameter::query("user_id", ParameterKind::String, "queries of this user; another user needs `admin`"),
         Parameter::query("query_hash", ParameterKind::String, "queries with this statement"),
-        Parameter::query("since", ParameterKind::Timestamp, "not before"),
-        Parameter::query("until", ParameterKind::Timestamp, "before"),
-        Parameter::query("before", ParameterKind::String, "the `next` of the page before"),
-        Parameter::query("limit", ParameterKind::Within(1, 1_000), "queries of the page"),
+        Parameter::query("since", ParameterKind::Timestamp, "queries at or after this time"),
+        Parameter::query("until", ParameterKind::Timestamp, "queries before this time"),
+        Parameter::query("before", ParameterKind::String, "the value of `next` in the previous page"),
+        Parameter::query("limit", ParameterKind::Within(1, 1_000), "the maximum number of queries; default 100"),
     ],
     body: None,
     answers: &[ResponseDoc {

@@ -52,7 +52,7 @@ fn fresh(mut response: Response) -> Response {
 static STATUS: Doc = Doc {
     id: "data_tests",
     tag: TAG,
-    summary: "The schedule of data tests, the last results and the runs before",
+    summary: "Read the schedule of data tests, the last results and the previous runs",
     parameters: &[],
     body: None,
     answers: &[ResponseDoc {
@@ -68,12 +68,12 @@ static STATUS: Doc = Doc {
 static REQUEST: Doc = Doc {
     id: "run_data_tests",
     tag: TAG,
-    summary: "Run all data tests now; one server begins within seconds",
+    summary: "Request a run of all data tests; one server starts it within seconds",
     parameters: &[],
     body: None,
     answers: &[ResponseDoc {
         status: 202,
-        description: "the run that waits",
+        description: "the run, which is waiting",
         content: &[RUN],
         compression: Compression::Accepted,
     }],
@@ -84,7 +84,7 @@ static REQUEST: Doc = Doc {
 static ONE: Doc = Doc {
     id: "data_test_run",
     tag: TAG,
-    summary: "A run of data tests with its results",
+    summary: "Read a run of data tests with its results",
     parameters: &[Parameter::path("run_id", "the id of a run")],
     body: None,
     answers: &[ResponseDoc {

@@ -81,12 +81,12 @@ static EXECUTE: Doc = Doc {
     parameters: &[Parameter::header(
         "X-Session-ID",
         ParameterKind::String,
-        "a session of the caller, which is used by the query",
+        "the id of a session of the caller, in which the query runs",
     )],
     body: Some(RequestBody::required(schema::of::<dax::DaxExecution>())),
     answers: &[ResponseDoc {
         status: 200,
-        description: "the rows of the first EVALUATE",
+        description: "the rows of the first `EVALUATE`",
         content: &[Content::Json(schema::of::<dax::DaxResult>())],
         compression: Compression::Accepted,
     }],
@@ -114,7 +114,7 @@ static VALIDATE: Doc = Doc {
     body: Some(RequestBody::required(schema::of::<dax::DaxQuery>())),
     answers: &[ResponseDoc {
         status: 200,
-        description: "all problems of the query; an invalid query is not an error of the request",
+        description: "all problems of the query; the status is 200 also if the query is invalid",
         content: &[Content::Json(schema::of::<dax::DaxValidation>())],
         compression: Compression::Accepted,
     }],
@@ -142,7 +142,7 @@ static COMPLETIONS: Doc = Doc {
     body: Some(RequestBody::required(schema::of::<dax::DaxPosition>())),
     answers: &[ResponseDoc {
         status: 200,
-        description: "keywords, functions, tables, columns, measures and variables that fit, at most 200",
+        description: "keywords, functions, tables, columns, measures and variables that match, at most 200",
         content: &[Content::Json(schema::of::<dax::DaxCompletions>())],
         compression: Compression::Accepted,
     }],

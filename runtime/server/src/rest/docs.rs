@@ -100,12 +100,12 @@ const TAG: &str = "description";
 static ROOT: Doc = Doc {
     id: "root",
     tag: TAG,
-    summary: "Go to the page `/docs`",
+    summary: "Redirect to the page `/docs`",
     parameters: &[],
     body: None,
     answers: &[ResponseDoc {
         status: 307,
-        description: "to `/docs`; the body has the addresses to begin with",
+        description: "a redirect to `/docs`; the body lists the most important addresses",
         content: &[Content::Json(schema::of::<Links>())],
         compression: Compression::Accepted,
     }],
@@ -132,7 +132,7 @@ static DESCRIPTION: Doc = Doc {
 static PAGE: Doc = Doc {
     id: "docs",
     tag: TAG,
-    summary: "A page to read and try it",
+    summary: "Show a page for reading the API and trying it",
     parameters: &[],
     body: None,
     answers: &[ResponseDoc {
@@ -148,8 +148,8 @@ static PAGE: Doc = Doc {
 static FILE: Doc = Doc {
     id: "docs_file",
     tag: TAG,
-    summary: "A file of that page",
-    parameters: &[Parameter::path("file", "its name")],
+    summary: "Read a file of the page `/docs`",
+    parameters: &[Parameter::path("file", "the name of the file")],
     body: None,
     answers: &[ResponseDoc {
         status: 200,

@@ -32,7 +32,7 @@ pub(super) fn register(routes: Routes) -> Routes {
 /// and the status, beside the error.
 fn not_ready(checks: &ReadyChecks) -> ApiError {
     let code = if checks.warehouse == CheckStatus::Ok { Code::Overloaded } else { Code::WarehouseUnavailable };
-    let message = format!("the server is not ready: {}; the log has the causes", checks.failed().join(", "));
+    let message = format!("the server is not ready: {}; see the server log for the causes", checks.failed().join(", "));
     ApiError::new(code, message).beside("status", to_json(&ReadyStatus::NotReady)).beside("checks", to_json(checks))
 }
 
@@ -142,7 +142,7 @@ async fn check<E: std::fmt::Display>(name: &str, ping: impl Future<Output = Resu
 const TAG: &str = "operations";
 const STATUS_ANSWER: &[ResponseDoc] = &[ResponseDoc {
     status: 200,
-    description: "also where something is down: `status` says it",
+    description: "the state of each dependency; `status` also reports failures, and the HTTP status is always 200",
     content: &[Content::Json(schema::of::<HealthStatus>())],
     compression: Compression::Accepted,
 }];
@@ -150,7 +150,7 @@ const STATUS_ANSWER: &[ResponseDoc] = &[ResponseDoc {
 static LIVE: Doc = Doc::simple(
     "live",
     TAG,
-    "The process answers",
+    "Check that the process answers",
     &[ResponseDoc {
         status: 200,
         description: "alive",
@@ -162,7 +162,7 @@ static LIVE: Doc = Doc::simple(
 static READY: Doc = Doc {
     id: "ready",
     tag: TAG,
-    summary: "Whether the server is ready for queries",
+    summary: "Check whether the server is ready for queries",
     parameters: &[],
     body: None,
     answers: &[
@@ -183,5 +183,5 @@ static READY: Doc = Doc {
     detail_errors: &[],
 };
 
-static STATUS: Doc = Doc::simple("status", TAG, "What the server depends on, in detail", STATUS_ANSWER);
+static STATUS: Doc = Doc::simple("status", TAG, "Report the state of each dependency of the server", STATUS_ANSWER);
 static HEALTH: Doc = Doc::simple("health", TAG, "As `/health/status`", STATUS_ANSWER);

@@ -155,7 +155,7 @@ const ID: Parameter = Parameter::path("id", "the `job_id`");
 pub(super) const KEY_OF_JOB: Parameter = Parameter::header(
     "Idempotency-Key",
     ParameterKind::Visible(MAX_KEY_CHARS),
-    "a name of the caller's own for the job; the same body with the same name is the same job",
+    "a name that the caller chooses for the job; repeating the same body with the same name returns the same job",
 );
 pub(super) const JOB: &[Content] = &[Content::Json(schema::of::<JobAnswer>())];
 
@@ -166,15 +166,19 @@ pub(super) const fn answer(status: u16, description: &'static str, content: &'st
 static SUBMIT: Doc = Doc {
     id: "submit_job",
     tag: TAG,
-    summary: "Run a query as a job; `Prefer: wait=N` waits for it, `Idempotency-Key` repeats safely",
+    summary: "Run a query as a job; `Prefer: wait=N` waits for it, `Idempotency-Key` makes repeating safe",
     parameters: &[
         KEY_OF_JOB,
-        Parameter::header("Prefer", ParameterKind::String, "`wait=N`: up to N seconds, at most 30, for the job's end"),
+        Parameter::header(
+            "Prefer",
+            ParameterKind::String,
+            "`wait=N`: wait at most N seconds for the end of the job; N is at most 30",
+        ),
     ],
     body: Some(RequestBody::required(schema::of::<Query>())),
     answers: &[
-        answer(202, "the job is stored; `Location` has its address", JOB),
-        answer(200, "the job has ended while the request waited", JOB),
+        answer(202, "the job is stored; `Location` contains its address", JOB),
+        answer(200, "the job ended while the request waited", JOB),
     ],
     errors: &[
         Code::InvalidQuery,
@@ -192,7 +196,7 @@ static LIST: Doc = Doc {
     id: "list_jobs",
     tag: TAG,
     summary: "List the caller's own jobs, newest first",
-    parameters: &[Parameter::query("limit", ParameterKind::Within(0, 100), "jobs of the list; 20 without it")],
+    parameters: &[Parameter::query("limit", ParameterKind::Within(0, 100), "the maximum number of jobs; default 20")],
     body: None,
     answers: &[answer(200, "the jobs", &[Content::Json(schema::of::<JobList>())])],
     errors: &[Code::InvalidQuery],
@@ -202,8 +206,11 @@ static LIST: Doc = Doc {
 static SHOW: Doc = Doc {
     id: "show_job",
     tag: TAG,
-    summary: "The state of a job",
-    parameters: &[ID, Parameter::query("wait", ParameterKind::Within(0, 30), "seconds to wait for its end")],
+    summary: "Read the state of a job",
+    parameters: &[
+        ID,
+        Parameter::query("wait", ParameterKind::Within(0, 30), "the number of seconds to wait for the end of the job"),
+    ],
     body: None,
     answers: &[answer(200, "the job", JOB)],
     errors: &[Code::InvalidQuery, Code::NotFound],
@@ -224,16 +231,20 @@ static CANCEL: Doc = Doc {
 static RESULT: Doc = Doc {
     id: "job_result",
     tag: TAG,
-    summary: "Rows of a complete job's result, or its profile",
+    summary: "Read rows of the result of a complete job, or its profile",
     parameters: &[
         ID,
-        Parameter::query("offset", ParameterKind::Integer(0), "rows before the page"),
-        Parameter::query("limit", ParameterKind::Integer(0), "rows of the page; JSON has 10000 without it, others all"),
+        Parameter::query("offset", ParameterKind::Integer(0), "the number of rows to skip"),
+        Parameter::query(
+            "limit",
+            ParameterKind::Integer(0),
+            "the maximum number of rows; default 10000 for JSON, all rows for other formats",
+        ),
     ],
     body: None,
     answers: &[answer(
         200,
-        "the rows; none beyond the end",
+        "the rows; none if `offset` is beyond the end",
         &[
             Content::Json(schema::of::<JobOutputBody>()),
             Content::Text("text/csv"),

@@ -51,10 +51,10 @@ const TAG: &str = "lineage";
 static GRAPH: Doc = Doc::simple(
     "lineage_graph",
     TAG,
-    "Columns, members, metrics and policies, and what each is made of",
+    "Read the lineage graph of columns, members, metrics and policies",
     &[ResponseDoc {
         status: 200,
-        description: "nodes, and edges from what is read to what reads it",
+        description: "nodes, and edges from each input to its dependents",
         content: &[Content::Json(schema::of::<lineage::LineageGraph>())],
         compression: Compression::Accepted,
     }],
@@ -63,12 +63,12 @@ static GRAPH: Doc = Doc::simple(
 static MEASURE: Doc = Doc {
     id: "lineage_of_measure",
     tag: TAG,
-    summary: "What a measure is made of, down to columns",
+    summary: "List the inputs of a measure, down to columns",
     parameters: &[Parameter::path("cube", "a cube's name"), Parameter::path("measure", "a measure's name")],
     body: None,
     answers: &[ResponseDoc {
         status: 200,
-        description: "all that is upstream of it",
+        description: "all nodes upstream of the measure",
         content: &[Content::Json(schema::of::<lineage::Upstream>())],
         compression: Compression::Accepted,
     }],
@@ -79,12 +79,12 @@ static MEASURE: Doc = Doc {
 static IMPACT: Doc = Doc {
     id: "lineage_impact",
     tag: TAG,
-    summary: "What depends on a column",
+    summary: "List the dependents of a column",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<LineageImpact>())),
     answers: &[ResponseDoc {
         status: 200,
-        description: "all that is downstream of it, and the affected by type",
+        description: "all nodes downstream of the column, and the affected nodes by type",
         content: &[Content::Json(schema::of::<lineage::Impact>())],
         compression: Compression::Accepted,
     }],

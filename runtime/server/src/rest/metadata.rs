@@ -158,7 +158,7 @@ const TAG: &str = "metadata";
 static CUBES: Doc = Doc::simple(
     "cubes",
     TAG,
-    "All cubes that the caller may see",
+    "List all cubes that the caller may see",
     &[
         ResponseDoc {
             status: 200,
@@ -192,12 +192,12 @@ static CUBE: Doc = Doc {
 static REGISTER: Doc = Doc {
     id: "register_cube",
     tag: TAG,
-    summary: "Register a cube; it is kept across restarts",
+    summary: "Register a cube, which survives restarts",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<CubeRegistration>())),
     answers: &[ResponseDoc {
         status: 201,
-        description: "the cube, as it can be queried now",
+        description: "the registered cube",
         content: &[Content::Json(schema::of::<metadata::Cube>())],
         compression: Compression::Accepted,
     }],
@@ -208,12 +208,12 @@ static REGISTER: Doc = Doc {
 static DELETE: Doc = Doc {
     id: "delete_cube",
     tag: TAG,
-    summary: "Delete a cube that was registered",
+    summary: "Delete a registered cube",
     parameters: &[Parameter::path("cube_name", "a cube's name")],
     body: None,
     answers: &[ResponseDoc {
         status: 204,
-        description: "it is gone",
+        description: "the cube is deleted",
         content: &[],
         compression: Compression::Accepted,
     }],
@@ -224,7 +224,7 @@ static DELETE: Doc = Doc {
 static METRICS: Doc = Doc::simple(
     "metrics",
     TAG,
-    "All measures and metrics",
+    "List all measures and metrics",
     &[
         ResponseDoc {
             status: 200,

@@ -20,7 +20,7 @@ async fn expose(app: App, call: Call) -> Result<Response, ApiError> {
     let Some(metrics) = &app.watchers.watch.metrics else { return Err(ApiError::not_found(call.path())) };
     let body = metrics.expose(&ScrapedValues::of(&app)).map_err(|error| {
         tracing::error!(event = "metrics_failed", error_message = %error);
-        ApiError::new(Code::InternalError, "the metrics cannot be written; the log says why")
+        ApiError::new(Code::InternalError, "the metrics cannot be written; see the server log")
     })?;
     let mut response = Response::new(Body::from(body));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(metrics.content_type()));

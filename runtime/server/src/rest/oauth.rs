@@ -34,7 +34,8 @@ async fn login(app: App, mut call: Call) -> Result<Response, ApiError> {
     let mut response = Response::default();
     *response.status_mut() = StatusCode::FOUND;
     let location = HeaderValue::from_str(&begun.location);
-    let location = location.map_err(|_| ApiError::new(Code::InternalError, "the login URL fits in no header"))?;
+    let location =
+        location.map_err(|_| ApiError::new(Code::InternalError, "the login URL is not a valid header value"))?;
     let headers = response.headers_mut();
     headers.insert(LOCATION, location);
     headers.insert(SET_COOKIE, cookie(&app, &provider, &begun.binding, BINDING_SECONDS)?);
@@ -73,7 +74,8 @@ fn cookie(app: &App, provider: &str, binding: &str, seconds: i64) -> Result<Head
     let secure = if app.services.oauth.transport() == Transport::Https { "; Secure" } else { "" };
     let name = cookie_name(app, provider);
     let text = format!("{name}={binding}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}");
-    HeaderValue::from_str(&text).map_err(|_| ApiError::new(Code::InternalError, "the cookie fits in no header"))
+    HeaderValue::from_str(&text)
+        .map_err(|_| ApiError::new(Code::InternalError, "the cookie is not a valid header value"))
 }
 
 /// Returns the value of a cookie that occurs once. If two cookies have the name, another site may have set one of them.
@@ -87,17 +89,17 @@ fn only_cookie(headers: &HeaderMap, name: &str) -> Option<String> {
     }
 }
 
-const PROVIDER: Parameter = Parameter::path("provider", "a name of `security.oauth.providers`");
+const PROVIDER: Parameter = Parameter::path("provider", "the name of a provider in `security.oauth.providers`");
 
 static LOGIN: Doc = Doc {
     id: "oauth_login",
     tag: TAG,
-    summary: "Send a browser to an identity provider, where a session begins",
+    summary: "Redirect a browser to an identity provider to sign in",
     parameters: &[PROVIDER],
     body: None,
     answers: &[ResponseDoc {
         status: 302,
-        description: "to the provider, with a cookie that binds the sign-in to this browser",
+        description: "a redirect to the provider, with a cookie that binds the sign-in to this browser",
         content: &[],
         compression: Compression::Accepted,
     }],
@@ -108,13 +110,13 @@ static LOGIN: Doc = Doc {
 static CALLBACK: Doc = Doc {
     id: "oauth_callback",
     tag: TAG,
-    summary: "Come back from an identity provider with a code, and begin a session",
+    summary: "Exchange the code of an identity provider for a session",
     parameters: &[
         PROVIDER,
-        Parameter::query("state", ParameterKind::String, "as it was sent to the provider"),
-        Parameter::query("code", ParameterKind::String, "of the provider, good once"),
-        Parameter::query("error", ParameterKind::String, "why the provider gives no code"),
-        Parameter::query("iss", ParameterKind::String, "the provider's issuer, where it says so"),
+        Parameter::query("state", ParameterKind::String, "the state that was sent to the provider"),
+        Parameter::query("code", ParameterKind::String, "the code of the provider, which can be used once"),
+        Parameter::query("error", ParameterKind::String, "the reason why the provider returns no code"),
+        Parameter::query("iss", ParameterKind::String, "the issuer, if the provider sends it"),
     ],
     body: None,
     answers: TOKENS,

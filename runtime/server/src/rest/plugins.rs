@@ -69,7 +69,7 @@ async fn inventory(app: &App) -> Result<Vec<PluginStatus>, ApiError> {
 }
 
 fn broken() -> ApiError {
-    ApiError::new(Code::InternalError, "the plugins could not be asked; the log says why")
+    ApiError::new(Code::InternalError, "the status of the plugins is unavailable; see the server log")
 }
 
 fn refusal(error: &ChangeError) -> ApiError {
@@ -88,7 +88,7 @@ const TAG: &str = "plugins";
 const ID: &[Parameter] = &[Parameter::path("id", "such as `policy-region`")];
 const PLUGIN: &[ResponseDoc] = &[ResponseDoc {
     status: 200,
-    description: "how it is now",
+    description: "the current status of the plugin",
     content: &[Content::Json(schema::of::<Plugin>())],
     compression: Compression::Accepted,
 }];
@@ -96,10 +96,10 @@ const PLUGIN: &[ResponseDoc] = &[ResponseDoc {
 static LIST: Doc = Doc::simple(
     "plugins",
     TAG,
-    "Every plugin with its state, its limits and how its calls went",
+    "List all plugins with their states, limits and statistics of calls",
     &[ResponseDoc {
         status: 200,
-        description: "by id",
+        description: "the plugins, by id",
         content: &[Content::Json(schema::of::<Plugins>())],
         compression: Compression::Accepted,
     }],
@@ -119,7 +119,7 @@ static ONE: Doc = Doc {
 static RELOAD: Doc = Doc {
     id: "plugin_reload",
     tag: TAG,
-    summary: "Read its file again; where the new one cannot be used, the old one keeps serving",
+    summary: "Reload the file of a plugin; if the new file cannot be used, the old one stays in use",
     parameters: ID,
     body: None,
     answers: PLUGIN,
@@ -130,7 +130,7 @@ static RELOAD: Doc = Doc {
 static DISABLE: Doc = Doc {
     id: "plugin_disable",
     tag: TAG,
-    summary: "Disable it; while a required hook is disabled, every query is refused",
+    summary: "Disable a plugin; while a required hook is disabled, every query is refused",
     parameters: ID,
     body: None,
     answers: PLUGIN,
@@ -141,7 +141,7 @@ static DISABLE: Doc = Doc {
 static ENABLE: Doc = Doc {
     id: "plugin_enable",
     tag: TAG,
-    summary: "Call it again, also after a quarantine",
+    summary: "Enable a plugin, also after a quarantine",
     parameters: ID,
     body: None,
     answers: PLUGIN,

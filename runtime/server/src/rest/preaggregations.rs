@@ -49,7 +49,7 @@ async fn cancel(app: App, mut call: Call) -> Result<Response, ApiError> {
 static STATUS: Doc = Doc {
     id: "preaggregations_status",
     tag: TAG,
-    summary: "The state of pre-aggregations and of their newest builds",
+    summary: "List pre-aggregations with their states and newest builds",
     parameters: &[],
     body: None,
     answers: &[ResponseDoc {
@@ -65,12 +65,12 @@ static STATUS: Doc = Doc {
 static REFRESH: Doc = Doc {
     id: "refresh_preaggregations",
     tag: TAG,
-    summary: "Build pre-aggregations now, whether their rows changed or not",
+    summary: "Build pre-aggregations now, even if their rows have not changed",
     parameters: &[],
     body: Some(RequestBody::optional(schema::of::<PreaggregationRefresh>())),
     answers: &[ResponseDoc {
         status: 202,
-        description: "the builds that wait; a pre-aggregation that waits already has one build",
+        description: "the waiting builds; a pre-aggregation that is already waiting keeps its build",
         content: &[Content::Json(schema::of::<PreaggregationBuilds>())],
         compression: Compression::Accepted,
     }],
@@ -81,12 +81,12 @@ static REFRESH: Doc = Doc {
 static CANCEL: Doc = Doc {
     id: "cancel_preaggregation_build",
     tag: TAG,
-    summary: "Cancel a build that waits or runs",
+    summary: "Cancel a waiting or running build",
     parameters: &[Parameter::path("id", "the id of a build")],
     body: None,
     answers: &[ResponseDoc {
         status: 200,
-        description: "the build; one that had ended stays as it was, and a running one stops within a second",
+        description: "the build; a build that has ended is unchanged, and a running build stops within a second",
         content: &[Content::Json(schema::of::<PreaggregationBuild>())],
         compression: Compression::Accepted,
     }],

@@ -90,9 +90,9 @@ const CUBE: Parameter = Parameter::path("cube_name", "the cube");
 const PREFER: Parameter = Parameter::header(
     "Prefer",
     ParameterKind::String,
-    "`respond-async`: the profile is made as a job, whose result is the profile",
+    "`respond-async` computes the profile as a job, whose result is the profile",
 );
-const PROMISE: ResponseDoc = jobs::answer(202, "the job is stored; `Location` has its address", jobs::JOB);
+const PROMISE: ResponseDoc = jobs::answer(202, "the job is stored; `Location` contains its address", jobs::JOB);
 const OF_STATEMENTS: &[Code] = &[
     Code::InvalidQuery,
     Code::InvalidFilter,
@@ -116,7 +116,7 @@ const fn described(description: &'static str, content: &'static [Content]) -> Re
 static PROFILE: Doc = Doc {
     id: "profile_cube",
     tag: TAG,
-    summary: "Profile a cube, compare the profile with the one before, and store it",
+    summary: "Profile a cube, compare the profile with the previous one, and store it",
     parameters: &[CUBE, jobs::KEY_OF_JOB, PREFER],
     body: Some(RequestBody::optional(schema::of::<ProfileRequest>())),
     answers: &[described("the profile", &[Content::Json(schema::of::<StoredCubeProfile>())]), PROMISE],
@@ -127,11 +127,11 @@ static PROFILE: Doc = Doc {
 static NEWEST: Doc = Doc {
     id: "cube_profile",
     tag: TAG,
-    summary: "The newest profile of a cube that was made with the caller's view of it",
+    summary: "Read the newest profile of a cube that was computed with the caller's view of the cube",
     parameters: &[
         CUBE,
-        Parameter::query("include_histograms", ParameterKind::Boolean, "false: histograms are empty"),
-        Parameter::query("include_insights", ParameterKind::Boolean, "false: insights are empty"),
+        Parameter::query("include_histograms", ParameterKind::Boolean, "false to leave histograms empty"),
+        Parameter::query("include_insights", ParameterKind::Boolean, "false to leave insights empty"),
     ],
     body: None,
     answers: STORED,
@@ -142,7 +142,7 @@ static NEWEST: Doc = Doc {
 static DIMENSION: Doc = Doc {
     id: "profile_dimension",
     tag: TAG,
-    summary: "Profile one dimension; nothing is stored",
+    summary: "Profile one dimension; the profile is not stored",
     parameters: &[
         Parameter::path("cube", "the cube"),
         Parameter::path("dimension", "the name of the dimension"),
@@ -158,7 +158,7 @@ static DIMENSION: Doc = Doc {
 static SCORE: Doc = Doc {
     id: "quality_score",
     tag: TAG,
-    summary: "The quality score of the newest profile of a cube",
+    summary: "Read the quality score of the newest profile of a cube",
     parameters: &[CUBE],
     body: None,
     answers: &[described("the score", &[Content::Json(schema::of::<QualityScore>())])],

@@ -123,7 +123,7 @@ fn refusal(error: ProjectError, audience: Audience) -> ApiError {
         }
         ProjectError::Plugin(error) => ApiError::from_plugin(&error),
         ProjectError::Store(error) => ApiError::from_store(&error),
-        ProjectError::Broken => ApiError::new(Code::InternalError, "the project could not be read; the log says why"),
+        ProjectError::Broken => ApiError::new(Code::InternalError, "the project could not be read; see the server log"),
     }
 }
 
@@ -132,12 +132,12 @@ const TAG: &str = "project";
 static LOAD: Doc = Doc {
     id: "load_project",
     tag: TAG,
-    summary: "Read a project's files and serve it from now on",
+    summary: "Load the files of a project and serve the project",
     parameters: &[],
     body: Some(RequestBody::optional(schema::of::<ProjectLoad>())),
     answers: &[ResponseDoc {
         status: 200,
-        description: "what it holds",
+        description: "the numbers of the project's definitions",
         content: &[Content::Json(schema::of::<ProjectLoadResult>())],
         compression: Compression::Accepted,
     }],
@@ -154,12 +154,12 @@ static LOAD: Doc = Doc {
 static COMPILE: Doc = Doc {
     id: "compile_project",
     tag: TAG,
-    summary: "Compile a project's models and cubes, and serve it if none has an error",
+    summary: "Compile the models and cubes of a project, and serve the project if none has an error",
     parameters: &[],
     body: Some(RequestBody::optional(schema::of::<ProjectCompile>())),
     answers: &[ResponseDoc {
         status: 200,
-        description: "what became of each model and cube",
+        description: "the result for each model and cube",
         content: &[Content::Json(schema::of::<CompileResult>())],
         compression: Compression::Accepted,
     }],
@@ -177,12 +177,16 @@ static COMPILE: Doc = Doc {
 static GRAPH: Doc = Doc {
     id: "project_graph",
     tag: TAG,
-    summary: "What depends on what, and in which order it can be built",
-    parameters: &[Parameter::query("project_path", ParameterKind::String, "another project's folder; needs `write`")],
+    summary: "Read the dependency graph of a project with a build order",
+    parameters: &[Parameter::query(
+        "project_path",
+        ParameterKind::String,
+        "the folder of another project, which needs `write`",
+    )],
     body: None,
     answers: &[ResponseDoc {
         status: 200,
-        description: "nodes, edges, and an order",
+        description: "nodes, edges, and a build order",
         content: &[Content::Json(schema::of::<Graph>())],
         compression: Compression::Accepted,
     }],

@@ -98,11 +98,11 @@ async fn explain(app: App, call: Call) -> Result<Response, ApiError> {
 
 const TAG: &str = "query";
 const CACHE_CONTROL: Parameter =
-    Parameter::header("Cache-Control", ParameterKind::String, "`no-cache` or `no-store`: the rows are computed now");
+    Parameter::header("Cache-Control", ParameterKind::String, "`no-cache` or `no-store` to compute the rows now");
 const ROWS: &[ResponseDoc] = &[
     ResponseDoc {
         status: 200,
-        description: "the rows; in CSV and Arrow the headers `x-terrane-*` say what `meta` says in JSON",
+        description: "the rows; with CSV and Arrow, the headers `x-terrane-*` contain the values of `meta` in JSON",
         content: &[
             Content::Json(schema::of::<QueryAnswer>()),
             Content::Text("text/csv"),
@@ -136,7 +136,7 @@ const OF_RUNS: &[Code] = &[
 static RUN_BODY: Doc = Doc {
     id: "query",
     tag: TAG,
-    summary: "Answer a query",
+    summary: "Run a query",
     parameters: &[CACHE_CONTROL],
     body: Some(RequestBody::required(schema::of::<Query>())),
     answers: ROWS,
@@ -147,27 +147,47 @@ static RUN_BODY: Doc = Doc {
 static RUN_PARAMETERS: Doc = Doc {
     id: "query_by_address",
     tag: TAG,
-    summary: "Answer a query given in the URL",
+    summary: "Run a query from the parameters of the URL",
     parameters: &[
-        Parameter::query("query", ParameterKind::String, "the whole query as JSON, instead of everything else here"),
+        Parameter::query("query", ParameterKind::String, "the whole query as JSON, instead of all other parameters"),
         Parameter::query("metrics", ParameterKind::Members, "metrics and measures"),
-        Parameter::query("measures", ParameterKind::Members, "as `metrics`"),
-        Parameter::query("dimensions", ParameterKind::Members, "what to group by"),
+        Parameter::query("measures", ParameterKind::Members, "an alias of `metrics`"),
+        Parameter::query("dimensions", ParameterKind::Members, "the dimensions to group by"),
         Parameter::query("segments", ParameterKind::Members, "named filters"),
-        Parameter::query("limit", ParameterKind::Integer(0), "rows of the page"),
-        Parameter::query("offset", ParameterKind::Integer(0), "rows before the page"),
-        Parameter::query("time_range", ParameterKind::String, "`last 7 days`, `2024-Q3`, or JSON as in a body"),
-        Parameter::query("compare_range", ParameterKind::String, "`2023`, or JSON as in a body"),
-        Parameter::query("fill_gaps", ParameterKind::Boolean, "a row for each step of time"),
-        Parameter::query("ungrouped", ParameterKind::Boolean, "rows of one cube as they are"),
-        Parameter::query("cube", ParameterKind::String, "whose members have no dot"),
-        Parameter::query("timezone", ParameterKind::String, "of the IANA database"),
-        Parameter::query("total", ParameterKind::Boolean, "false: `meta.total_rows` need not be known"),
-        Parameter::query("totals", ParameterKind::Boolean, "each measure without dimensions in `meta.totals`"),
-        Parameter::query("cache", ParameterKind::Boolean, "false: the rows are computed now"),
-        Parameter::query("max_age", ParameterKind::Integer(0), "the most seconds since cached rows were read"),
-        Parameter::query("stale", ParameterKind::Integer(0), "seconds for which outdated rows will do; 0: never"),
-        Parameter::query("pre_aggregations", ParameterKind::String, "`off`, `auto` or `only`"),
+        Parameter::query("limit", ParameterKind::Integer(0), "the maximum number of rows"),
+        Parameter::query("offset", ParameterKind::Integer(0), "the number of rows to skip"),
+        Parameter::query(
+            "time_range",
+            ParameterKind::String,
+            "the range of time: a period such as `last 7 days` or `2024-Q3`, or the JSON value of the body",
+        ),
+        Parameter::query(
+            "compare_range",
+            ParameterKind::String,
+            "the range to compare with: a period such as `2023`, or the JSON value of the body",
+        ),
+        Parameter::query("fill_gaps", ParameterKind::Boolean, "true to add a row for each step of time without data"),
+        Parameter::query("ungrouped", ParameterKind::Boolean, "true to return the rows of one cube without grouping"),
+        Parameter::query("cube", ParameterKind::String, "the cube of members that are written without a cube"),
+        Parameter::query("timezone", ParameterKind::String, "a time zone of the IANA database"),
+        Parameter::query("total", ParameterKind::Boolean, "false to skip the computation of `meta.total_rows`"),
+        Parameter::query(
+            "totals",
+            ParameterKind::Boolean,
+            "true to add each measure without dimensions as `meta.totals`",
+        ),
+        Parameter::query("cache", ParameterKind::Boolean, "false to compute the rows now"),
+        Parameter::query("max_age", ParameterKind::Integer(0), "the maximum age of cached rows in seconds"),
+        Parameter::query(
+            "stale",
+            ParameterKind::Integer(0),
+            "the number of seconds for which outdated rows are accepted; 0 for never",
+        ),
+        Parameter::query(
+            "pre_aggregations",
+            ParameterKind::String,
+            "the use of pre-aggregations: `off`, `auto` or `only`",
+        ),
         CACHE_CONTROL,
     ],
     body: None,
@@ -179,12 +199,12 @@ static RUN_PARAMETERS: Doc = Doc {
 static SHOW_SQL: Doc = Doc {
     id: "query_sql",
     tag: TAG,
-    summary: "The SQL of a query; nothing is executed",
+    summary: "Compile a query to SQL without executing it",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<SqlQuery>())),
     answers: &[ResponseDoc {
         status: 200,
-        description: "the statement with its values, or one runnable text with `inline: true`",
+        description: "the statement and its values, or with `inline: true` one statement that contains them",
         content: &[Content::Json(schema::of::<Sql>())],
         compression: Compression::Accepted,
     }],
@@ -195,12 +215,12 @@ static SHOW_SQL: Doc = Doc {
 static EXPLAIN: Doc = Doc {
     id: "query_explain",
     tag: TAG,
-    summary: "Why a query becomes the SQL that it becomes",
+    summary: "Explain how a query is compiled to SQL",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<Query>())),
     answers: &[ResponseDoc {
         status: 200,
-        description: "members, joins and why, policies, plan and statement; the warehouse's own plan for `admin`",
+        description: "members, joins with their reasons, policies, plan and statement; for `admin`, also the plan of the warehouse",
         content: &[Content::Json(schema::of::<Explanation>())],
         compression: Compression::Accepted,
     }],

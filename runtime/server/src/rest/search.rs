@@ -55,12 +55,12 @@ const TAG: &str = "search";
 static ASK: Doc = Doc {
     id: "nl_query",
     tag: TAG,
-    summary: "Read a question in words as a query, and run it if its rows are asked for",
+    summary: "Convert a question in words to a query, and run it on request",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<NaturalLanguageQuery>())),
     answers: &[ResponseDoc {
         status: 200,
-        description: "the query with the meaning of each word, or choices",
+        description: "the query with the meaning of each word, or choices if the question is ambiguous",
         content: &[Content::Json(schema::of::<NaturalLanguageAnswer>())],
         compression: Compression::Accepted,
     }],

@@ -210,7 +210,7 @@ fn non_text_files_are_reported() {
     for mark in ["\u{feff}", ""] {
         let text: Vec<u8> = format!("{mark}cubes: []\n").encode_utf16().flat_map(u16::to_le_bytes).collect();
         let project = Scratch::project().with_bytes("cubes/b.yml", &text);
-        let reported = ["cubes/b.yml:1:1: error[not-utf-8]", "UTF-16", "save the file as UTF-8"];
+        let reported = ["cubes/b.yml:1:1: error[not-utf-8]", "UTF-16", "Save the file as UTF-8"];
         assert_explains(&run("check", project.path(), &[]), &reported);
     }
     let project = Scratch::project().with("cubes/b.yml", &"# long\n".repeat(1_000_000));

@@ -89,7 +89,7 @@ fn wrong_arguments_are_refused() {
         (&["--lang", "rust"][..], 2, "possible values: typescript, python"),
         (&[], 2, "--lang"),
         (&["--lang", "python", "--check"], 2, "--out"),
-        (&["--lang", "python", "--out", &missing], 1, "check the path after --out"),
+        (&["--lang", "python", "--out", &missing], 1, "Check the path after --out"),
         (&["--lang", "python", "--out", &absent, "--check"], 1, "Run the command without --check"),
         (&["--lang", "python", "--as", &absent], 1, "cannot be read"),
     ] {

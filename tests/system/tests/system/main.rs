@@ -42,6 +42,7 @@ mod providers;
 mod questions;
 mod received;
 mod redis;
+mod reference_pages;
 mod schemas;
 mod serving;
 mod shutdown;

@@ -132,7 +132,7 @@ fn invalid_run_is_rejected_with_the_reason() {
         (&["--cube", "flights", "--measure", "count", "--sensitivity", "0"], "greater than 0"),
         (
             &["--cube", "flights", "--measure", "count", "--from", "2020-01-01"],
-            "no rows lie in the range from 2020-01-01\n  hint: the data has rows from 2013-01-01 to 2014-01-01",
+            "no rows lie in the range from 2020-01-01\n  hint: The data has rows from 2013-01-01 to 2014-01-01",
         ),
         (
             &["--cube", "flights", "--measure", "count", "--from", "2010-01-01", "--to", "2010-02-01"],

@@ -170,7 +170,7 @@ pub(super) fn cases(file: &Path) -> Result<Vec<Case>, Failure> {
 fn case(entry: &Json, place: &str) -> Result<Case, Failure> {
     let invalid = || {
         Failure::new(format!("{place} is not a question"))
-            .hint("write {question: ..., query: {...}} or {question: ..., clarification: true}")
+            .hint("Write {question: ..., query: {...}} or {question: ..., clarification: true}.")
     };
     let question = entry["question"].as_str().ok_or_else(invalid)?.to_owned();
     let queries = match (entry.get("query"), entry.get("clarification")) {

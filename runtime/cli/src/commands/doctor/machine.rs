@@ -34,7 +34,7 @@ pub(super) fn log(project: &Project, findings: &mut Findings) {
             "log",
             CheckStatus::Fail,
             format!("{} cannot be written: {error}", file.path.display()),
-            "name another file in `log.file`, or give this user the right to write it",
+            "Name another file in `log.file`, or give this user the right to write it.",
         ),
     }
 }
@@ -92,6 +92,6 @@ pub(super) fn open_files(project: &Project, findings: &mut Findings) {
         "open files",
         CheckStatus::Fail,
         format!("this user may open {limit} files, and {connections} connections need {needed}"),
-        format!("raise it: `ulimit -n {needed}`, or LimitNOFILE of the service"),
+        format!("Raise the limit: `ulimit -n {needed}`, or LimitNOFILE of the service."),
     );
 }

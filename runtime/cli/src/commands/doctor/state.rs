@@ -21,7 +21,7 @@ pub(super) async fn examine(project: &Project, findings: &mut Findings) {
     let (url, root) = (project.config.state.url.expose(), project.folder.root());
     match whereabouts(url, root) {
         Err(error) => {
-            let advice = "write it into SERVICE_STATE__URL";
+            let advice = "Write it into SERVICE_STATE__URL.";
             return findings.add("state database", CheckStatus::Fail, error.to_string(), advice);
         }
         Ok(Whereabouts::File(file)) => {
@@ -43,7 +43,7 @@ pub(super) async fn examine(project: &Project, findings: &mut Findings) {
             chain(&condition, findings);
         }
         Err(error) => {
-            let advice = "check `state.url`, and that this user may read and write what it names";
+            let advice = "Check `state.url`, and that this user may read and write the database that it names.";
             findings.add("state database", CheckStatus::Fail, error.to_string(), advice);
         }
     }
@@ -58,7 +58,7 @@ fn not_made_yet(file: &Path, findings: &mut Findings) {
             "state database",
             CheckStatus::Fail,
             format!("{} cannot be created: {error}", file.display()),
-            format!("make {} writable for this user, or name another place in `state.url`", folder.display()),
+            format!("Make {} writable for this user, or name another place in `state.url`.", folder.display()),
         ),
     }
 }
@@ -82,10 +82,10 @@ fn permissions(file: &Path, findings: &mut Findings) {
     let mode = |path: &Path| path.metadata().map(|metadata| metadata.permissions().mode() & 0o777);
     let (Ok(own), Some(Ok(folder))) = (mode(file), file.parent().map(mode)) else { return };
     if own & 0o077 == 0 || folder & 0o077 == 0 {
-        return findings.ok("file permissions", format!("{} is for its owner alone", file.display()));
+        return findings.ok("file permissions", format!("only the owner can read {}", file.display()));
     }
     let found = format!("others may reach {} (mode {own:o} in a folder of mode {folder:o})", file.display());
-    let advice = format!("chmod 600 {}*: it holds hashes of keys and passwords", file.display());
+    let advice = format!("Run chmod 600 {}*. The file contains hashes of keys and passwords.", file.display());
     findings.add("file permissions", CheckStatus::Warn, found, advice);
 }
 
@@ -101,13 +101,13 @@ fn schema(condition: &Condition, took_ms: f64, findings: &mut Findings) {
         Some(found) if found > own => findings.add(
             "state database",
             CheckStatus::Fail,
-            format!("it has schema {found}, and this version of terrane knows {own}"),
-            "run the newer version that migrated it, or restore an older copy",
+            format!("its schema is {found}, and this version of terrane supports {own}"),
+            "Run the newer version that migrated it, or restore an older copy.",
         ),
         Some(found) => {
-            findings.ok("state database", format!("schema {found}; the next start brings it to {own}"));
+            findings.ok("state database", format!("schema {found}; the next start migrates it to {own}"));
         }
-        None => findings.ok("state database", format!("empty; the next start makes schema {own}")),
+        None => findings.ok("state database", format!("empty; the next start creates schema {own}")),
     }
 }
 
@@ -118,7 +118,7 @@ fn writable(condition: &Condition, findings: &mut Findings) {
             "state writes",
             CheckStatus::Fail,
             error.clone(),
-            "give this user the right to write, to make tables too: migrations need it",
+            "Give this user the rights to write and to create tables, which migrations need.",
         ),
     }
 }
@@ -137,7 +137,12 @@ fn times(condition: &Condition, now: jiff::Timestamp, findings: &mut Findings) {
         return findings.ok("clock", found);
     }
     let outcome = if worst <= REFUSED_SECONDS { CheckStatus::Warn } else { CheckStatus::Fail };
-    findings.add("clock", outcome, found, "set the clock by NTP: tokens, expiry dates and the audit log go by it");
+    findings.add(
+        "clock",
+        outcome,
+        found,
+        "Synchronize the clock by NTP. Tokens, expiry dates and the audit log depend on it.",
+    );
 }
 
 fn chain(condition: &Condition, findings: &mut Findings) {
@@ -148,7 +153,7 @@ fn chain(condition: &Condition, findings: &mut Findings) {
             "audit log",
             CheckStatus::Fail,
             format!("record {sequence} was changed, or one before it is missing"),
-            "`terrane audit verify` reads the whole log; keep a copy of the database as it is",
+            "Copy the database before you change anything, and run `terrane audit verify`, which reads the whole log.",
         ),
     }
 }

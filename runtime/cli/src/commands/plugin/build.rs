@@ -11,8 +11,8 @@ use crate::failure::Failure;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The crate is built for wasm32-unknown-unknown, which takes `rustup target add wasm32-unknown-unknown` once, or the
-library that `cargo xtask setup` built where rustup could not.
+The crate is built for wasm32-unknown-unknown, which needs `rustup target add wasm32-unknown-unknown` once, or the
+library that `cargo xtask setup` builds if rustup is not available.
 The component is then target/components/<id>.wasm in cargo's target folder.
 
 Examples:
@@ -27,10 +27,10 @@ pub struct BuildArguments {
     /// The crate's folder
     #[arg(default_value = ".")]
     pub dir: PathBuf,
-    /// With the optimizations of the profile `release`
+    /// Build with the optimizations of the profile `release`
     #[arg(long, conflicts_with = "module")]
     pub release: bool,
-    /// Compile nothing: use this core module, for the role that plugin.toml names
+    /// Use this core module instead of compiling the crate; plugin.toml names the role
     #[arg(long, value_name = "FILE")]
     pub module: Option<PathBuf>,
     /// Write the component here

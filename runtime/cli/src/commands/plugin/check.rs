@@ -16,10 +16,10 @@ use crate::report::plural;
 pub struct CheckArguments {
     /// The component
     pub file: PathBuf,
-    /// The configuration to check it with, a JSON object
+    /// The configuration for the check, a JSON object
     #[arg(long, default_value = "", hide_default_value = true)]
     pub config: String,
-    /// A public key that the signature must be by; may be given several times
+    /// A public key whose signature is accepted; can be repeated
     #[arg(long, value_name = "KEY")]
     pub trust: Vec<PublicKey>,
     /// Print one JSON object

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 Example:
   terrane plugin run target/components/detector-mine.wasm --input cases/one-outlier.json | jq .ok.scores
 
-The limits are those of a server; the instance is a fresh one.")]
+The call has the limits of a server and a new instance of the component.")]
 pub struct RunArguments {
     /// The component
     #[arg(value_name = "COMPONENT")]
@@ -25,7 +25,7 @@ pub struct RunArguments {
     /// A case file: {"call": "detect", "args": {…}}
     #[arg(long, value_name = "CASE")]
     pub input: PathBuf,
-    /// Print one JSON object with the answer and its cost
+    /// Print one JSON object with the response and its cost
     #[arg(long)]
     pub json: bool,
 }
@@ -44,8 +44,10 @@ pub(super) fn run(arguments: &RunArguments) -> Result<bool, Failure> {
         }
     })?;
     let (call, report) = (case.call, case.report);
-    let refused =
-        report.refused.as_ref().map(|fault| format!("{place}: a server refuses this answer: the component {fault}"));
+    let refused = report
+        .refused
+        .as_ref()
+        .map(|fault| format!("{place}: a server would refuse this response: the component {fault}"));
     let duration_ms = report.duration.as_secs_f64() * 1_000.0;
     if arguments.json {
         let line = json!({
@@ -61,7 +63,7 @@ pub(super) fn run(arguments: &RunArguments) -> Result<bool, Failure> {
     let memory = report.memory_bytes / 1024;
     print_error(&format!("{call} in {duration_ms:.3} ms, {} fuel, {memory} KiB of memory\n", report.fuel));
     match refused {
-        Some(refused) => Err(Failure::new(refused).hint("wit/ and wit/README.md describe what an answer may contain")),
+        Some(refused) => Err(Failure::new(refused).hint("See wit/ and wit/README.md for the contents of a response.")),
         None => Ok(true),
     }
 }

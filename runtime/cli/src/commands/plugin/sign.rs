@@ -10,7 +10,7 @@ use crate::failure::Failure;
 
 #[derive(Debug, clap::Args)]
 pub struct KeygenArguments {
-    /// The new file for the secret key; only its owner can read it
+    /// The file to create for the secret key; only its owner can read it
     #[arg(long, value_name = "FILE", default_value = "plugin.key")]
     pub out: PathBuf,
     /// Print one JSON object
@@ -37,7 +37,7 @@ pub(super) fn keygen(arguments: &KeygenArguments) -> Result<bool, Failure> {
         print(&format!("{}\n", json!({"secret_key_path": arguments.out, "public_key": key.to_string()})));
     } else {
         print(&format!(
-            "wrote the secret key to {}; keep it to yourself\n\nservers that trust it, in service_project.yml:\n  \
+            "wrote the secret key to {}; keep it secret\n\nto trust the key, write in service_project.yml:\n  \
              plugins: {{keys: [{key}]}}\n",
             arguments.out.display(),
         ));

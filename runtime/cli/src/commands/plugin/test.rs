@@ -15,7 +15,7 @@ const SHOWN_PROBLEMS: usize = 10;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Every call is made twice: the answers must be identical.
+Every call is made twice, and both responses must be identical.
 
 Examples:
   terrane plugin test detector-mine                                builds it first
@@ -25,13 +25,13 @@ pub struct TestArguments {
     /// The crate's folder, or a component
     #[arg(default_value = ".", value_name = "DIR|FILE")]
     pub path: PathBuf,
-    /// The folder of case files; of a crate, its `cases`
+    /// The folder of case files; default for a crate: its folder `cases`
     #[arg(long, value_name = "FOLDER")]
     pub cases: Option<PathBuf>,
-    /// The configuration of calls, a JSON object; a case may have its own
+    /// The configuration of the calls, a JSON object; a case may override it
     #[arg(long, default_value = "", hide_default_value = true)]
     pub config: String,
-    /// Write the answers into cases without `expect`
+    /// Write the responses into cases without `expect`
     #[arg(long)]
     pub bless: bool,
     /// Print one JSON object

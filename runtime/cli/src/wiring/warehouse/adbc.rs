@@ -130,7 +130,7 @@ fn explain(config: &WarehouseConfig, adbc: &AdbcConfig, error: &ConnectError) ->
         ),
         ConnectError::Init { index, .. } => (
             config.init.get(*index).map(|statement| &statement.place),
-            "correct the statement; `init` runs at each start, so it must bear to run again",
+            "Correct the statement. `init` runs at each start, so it must be repeatable.",
         ),
     };
     mark(place, Diagnostic::error(Code::NoWarehouse, error.to_string()).hint(hint))

@@ -25,15 +25,15 @@ fn explain(config: &WarehouseConfig, error: &ConnectError) -> Diagnostic {
     let (place, hint) = match error {
         ConnectError::Init { index, .. } => (
             config.init.get(*index).map(|statement| &statement.place),
-            "correct the statement; `init` runs in each new session, so it must bear to run again",
+            "Correct the statement. `init` runs in each new session, so it must be repeatable.",
         ),
         ConnectError::Url(_) | ConnectError::RootCertificate(_) => {
-            (config.place.as_ref(), "check `warehouse.url` or SERVICE_WAREHOUSE__URL")
+            (config.place.as_ref(), "Check `warehouse.url` or SERVICE_WAREHOUSE__URL.")
         }
-        ConnectError::Credentials(_) => (config.place.as_ref(), "check `token` in `warehouse.url`"),
+        ConnectError::Credentials(_) => (config.place.as_ref(), "Check `token` in `warehouse.url`."),
         ConnectError::Connection(_) => (
             config.place.as_ref(),
-            "check that the server of Spark Connect runs, its host and port, and `use_ssl` in `warehouse.url`",
+            "Check that the server of Spark Connect is running, and check host, port and `use_ssl` in `warehouse.url`.",
         ),
     };
     mark(place, Diagnostic::error(Code::NoWarehouse, error.to_string()).hint(hint))

@@ -16,7 +16,7 @@ const OF_MONITOR: Parameter = Parameter::query("monitor_id", ParameterKind::Stri
 const MIN_SEVERITY: Parameter =
     Parameter::query("min_severity", ParameterKind::String, "`INFO`, `LOW`, `MEDIUM`, `HIGH` or `CRITICAL`");
 const LIMIT: Parameter =
-    Parameter::query("limit", ParameterKind::Within(1, 1000), "the largest number of records; default: 100");
+    Parameter::query("limit", ParameterKind::Within(1, 1000), "the maximum number of records; default 100");
 const MONITOR: Content = Content::Json(schema::of::<Monitor<'static>>());
 const ALERT_BODY: Content = Content::Json(schema::of::<Alert<'static>>());
 const OF_DEFINITIONS: &[Code] = &[
@@ -50,13 +50,13 @@ const fn described(status: u16, description: &'static str, content: &'static [Co
     ResponseDoc { status, description, content, compression: Compression::Accepted }
 }
 
-const TOKEN: Parameter = Parameter::query("token", ParameterKind::String, "the token of the link in a message");
+const TOKEN: Parameter = Parameter::query("token", ParameterKind::String, "the token in the link of the message");
 const OF_LINKS: &[Code] = &[Code::InvalidQuery, Code::NotFound, Code::Gone, Code::StateUnavailable];
 
 pub(super) static SHOW_LINK: Doc = Doc {
     id: "alert_of_link",
     tag: TAG,
-    summary: "A page with a form that acknowledges the alert of a link; changes nothing",
+    summary: "Show a page with a form that acknowledges the alert of a link; this request changes nothing",
     parameters: &[TOKEN],
     body: None,
     answers: &[described(200, "the page", &[Content::Text("text/html")])],
@@ -78,7 +78,7 @@ pub(super) static FOLLOW_LINK: Doc = Doc {
 pub(super) static CREATE: Doc = Doc {
     id: "create_monitor",
     tag: TAG,
-    summary: "Judge a measure or metric on a schedule, with the caller's rights",
+    summary: "Create a monitor that evaluates a measure or metric on a schedule, with the rights of the caller",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<MonitorRequest>())),
     answers: &[described(201, "the monitor", &[MONITOR])],
@@ -89,10 +89,10 @@ pub(super) static CREATE: Doc = Doc {
 pub(super) static LIST: Doc = Doc {
     id: "monitors",
     tag: TAG,
-    summary: "The monitors of the caller, and those of measures that it sees as their owners do",
+    summary: "List the monitors of the caller, and those of other owners for measures that the caller sees as they do",
     parameters: &[],
     body: None,
-    answers: &[described(200, "by name", &[Content::Json(schema::of::<Monitors<'static>>())])],
+    answers: &[described(200, "the monitors, by name", &[Content::Json(schema::of::<Monitors<'static>>())])],
     errors: &[Code::StateUnavailable],
     detail_errors: &[],
 };
@@ -100,7 +100,7 @@ pub(super) static LIST: Doc = Doc {
 pub(super) static ONE: Doc = Doc {
     id: "monitor",
     tag: TAG,
-    summary: "One monitor",
+    summary: "Read a monitor",
     parameters: &[MONITOR_ID],
     body: None,
     answers: &[described(200, "the monitor", &[MONITOR])],
@@ -133,7 +133,7 @@ pub(super) static REMOVE: Doc = Doc {
 pub(super) static RUN: Doc = Doc {
     id: "run_monitor",
     tag: TAG,
-    summary: "Judge a monitor now, over the steps since its last round or over a range",
+    summary: "Run a monitor now, over the steps since its last round or over a range",
     parameters: &[MONITOR_ID],
     body: Some(RequestBody::optional(schema::of::<MonitorRunRequest>())),
     answers: &[described(200, "the round", &[Content::Json(schema::of::<MonitorRun<'static>>())])],
@@ -144,16 +144,20 @@ pub(super) static RUN: Doc = Doc {
 pub(super) static DETECTIONS: Doc = Doc {
     id: "detections",
     tag: TAG,
-    summary: "Anomalous steps of measures that the caller sees as the monitors' owners do",
+    summary: "List anomalous steps of measures that the caller sees as the owners of the monitors do",
     parameters: &[
         OF_MONITOR,
-        Parameter::query("start_date", ParameterKind::String, "the first date of the steps"),
-        Parameter::query("end_date", ParameterKind::String, "the last date of the steps"),
+        Parameter::query("start_date", ParameterKind::String, "the first date of the range"),
+        Parameter::query("end_date", ParameterKind::String, "the last date of the range"),
         MIN_SEVERITY,
         LIMIT,
     ],
     body: None,
-    answers: &[described(200, "newest step first", &[Content::Json(schema::of::<Detections<'static>>())])],
+    answers: &[described(
+        200,
+        "the detections, newest step first",
+        &[Content::Json(schema::of::<Detections<'static>>())],
+    )],
     errors: OF_RECORDS,
     detail_errors: &[],
 };
@@ -161,7 +165,7 @@ pub(super) static DETECTIONS: Doc = Doc {
 pub(super) static ROOT_CAUSE: Doc = Doc {
     id: "root_cause",
     tag: TAG,
-    summary: "The parts of the measure that explain a detection, with the rights of the caller",
+    summary: "Compute the slices of a measure that explain a detection, with the rights of the caller",
     parameters: &[Parameter::path("detection_id", "the id of a detection")],
     body: None,
     answers: &[described(200, "the root cause", &[Content::Json(schema::of::<RootCause<'static>>())])],
@@ -172,7 +176,7 @@ pub(super) static ROOT_CAUSE: Doc = Doc {
 pub(super) static ALERTS: Doc = Doc {
     id: "alerts",
     tag: TAG,
-    summary: "Alerts of measures that the caller sees as the monitors' owners do",
+    summary: "List alerts about measures that the caller sees as the owners of the monitors do",
     parameters: &[
         OF_MONITOR,
         Parameter::query(
@@ -184,7 +188,7 @@ pub(super) static ALERTS: Doc = Doc {
         LIMIT,
     ],
     body: None,
-    answers: &[described(200, "newest first", &[Content::Json(schema::of::<Alerts<'static>>())])],
+    answers: &[described(200, "the alerts, newest first", &[Content::Json(schema::of::<Alerts<'static>>())])],
     errors: OF_RECORDS,
     detail_errors: &[],
 };
@@ -192,7 +196,7 @@ pub(super) static ALERTS: Doc = Doc {
 pub(super) static ALERT: Doc = Doc {
     id: "alert",
     tag: TAG,
-    summary: "One alert",
+    summary: "Read an alert",
     parameters: &[ALERT_ID],
     body: None,
     answers: &[described(200, "the alert", &[ALERT_BODY])],
@@ -200,7 +204,7 @@ pub(super) static ALERT: Doc = Doc {
     detail_errors: &[],
 };
 
-const MOVED: &[ResponseDoc] = &[described(200, "the alert after the move", &[ALERT_BODY])];
+const MOVED: &[ResponseDoc] = &[described(200, "the alert with its new status", &[ALERT_BODY])];
 
 const fn of_move(id: &'static str, summary: &'static str) -> Doc {
     Doc {
@@ -215,17 +219,17 @@ const fn of_move(id: &'static str, summary: &'static str) -> Doc {
     }
 }
 
-pub(super) static ACKNOWLEDGE: Doc = of_move("acknowledge_alert", "Acknowledge an alert; it is not escalated any more");
+pub(super) static ACKNOWLEDGE: Doc = of_move("acknowledge_alert", "Acknowledge an alert, which stops its escalation");
 pub(super) static INVESTIGATE: Doc = of_move("investigate_alert", "Mark an alert as under investigation");
 pub(super) static RESOLVE: Doc = of_move("resolve_alert", "Resolve an alert; later anomalous steps open a new one");
 
 pub(super) static CHANNELS: Doc = Doc {
     id: "channels",
     tag: TAG,
-    summary: "The configured channels, and whether they work",
+    summary: "List the configured channels with their states",
     parameters: &[],
     body: None,
-    answers: &[described(200, "by type", &[Content::Json(schema::of::<Channels<'static>>())])],
+    answers: &[described(200, "the channels, by type", &[Content::Json(schema::of::<Channels<'static>>())])],
     errors: &[Code::StateUnavailable],
     detail_errors: &[],
 };
@@ -233,7 +237,7 @@ pub(super) static CHANNELS: Doc = Doc {
 pub(super) static TEST_CHANNEL: Doc = Doc {
     id: "test_channel",
     tag: TAG,
-    summary: "Send a test message to a channel, at most one a second",
+    summary: "Send a test message to a channel, at most one per second",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<AlertChannel>())),
     answers: &[described(200, "the result", &[Content::Json(schema::of::<ChannelTest>())])],
@@ -244,14 +248,14 @@ pub(super) static TEST_CHANNEL: Doc = Doc {
 pub(super) static DELIVERIES: Doc = Doc {
     id: "deliveries",
     tag: TAG,
-    summary: "The messages of the monitors that the caller may change",
+    summary: "List the messages of monitors that the caller may change",
     parameters: &[
         OF_MONITOR,
         Parameter::query("status", ParameterKind::String, "`waiting`, `delivered` or `failed`"),
         LIMIT,
     ],
     body: None,
-    answers: &[described(200, "newest first", &[Content::Json(schema::of::<Deliveries<'static>>())])],
+    answers: &[described(200, "the messages, newest first", &[Content::Json(schema::of::<Deliveries<'static>>())])],
     errors: &[Code::InvalidQuery, Code::Forbidden, Code::NotFound, Code::StateUnavailable],
     detail_errors: &[],
 };
@@ -270,10 +274,10 @@ pub(super) static REPLAY: Doc = Doc {
 pub(super) static DETECTORS: Doc = Doc {
     id: "detectors",
     tag: TAG,
-    summary: "The detectors of this server, with the schemas of their settings",
+    summary: "List the detectors of this server with the schemas of their settings",
     parameters: &[],
     body: None,
-    answers: &[described(200, "by kind", &[Content::Json(schema::of::<Detectors<'static>>())])],
+    answers: &[described(200, "the detectors, by kind", &[Content::Json(schema::of::<Detectors<'static>>())])],
     errors: &[],
     detail_errors: &[],
 };

@@ -78,7 +78,7 @@ fn add_to(response: &mut Response, id: &str) {
 }
 
 fn unknown() -> ApiError {
-    let message = "the session is unknown or has ended; begin one with `POST /api/v1/dax/sessions`";
+    let message = "the session is unknown or has ended; start one with `POST /api/v1/dax/sessions`";
     ApiError::new(Code::NotFound, message)
 }
 
@@ -95,7 +95,7 @@ static BEGIN: Doc = Doc {
     summary: "Begin a session",
     parameters: &[],
     body: None,
-    answers: &[answer(201, "the session; `X-Session-ID` has its id too", &[SESSION])],
+    answers: &[answer(201, "the session; its id is also in `X-Session-ID`", &[SESSION])],
     errors: &[],
     detail_errors: &[],
 };

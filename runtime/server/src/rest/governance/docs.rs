@@ -26,10 +26,12 @@ const ARTIFACT_TYPE: Parameter =
     Parameter::query("artifact_type", ParameterKind::String, "`cube`, `measure`, `dimension`, `metric` or `model`");
 const ARTIFACT_ID: Parameter =
     Parameter::query("artifact_id", ParameterKind::String, "such as `orders` or `orders.revenue`");
-const LIMIT: Parameter = Parameter::query("limit", ParameterKind::Within(1, 500), "the most items; 50 without it");
+const LIMIT: Parameter =
+    Parameter::query("limit", ParameterKind::Within(1, 500), "the maximum number of items; default 50");
 
-const ALL_LIMIT: Parameter = Parameter::query("limit", ParameterKind::Within(1, 500), "the most items; all without it");
-const OFFSET: Parameter = Parameter::query("offset", ParameterKind::Integer(0), "the number of items before the page");
+const ALL_LIMIT: Parameter =
+    Parameter::query("limit", ParameterKind::Within(1, 500), "the maximum number of items; default: all");
+const OFFSET: Parameter = Parameter::query("offset", ParameterKind::Integer(0), "the number of items to skip");
 
 /// The errors of a change of a record with a version.
 const OF_CHANGES: &[Code] = &[Code::NotFound, Code::Conflict, Code::PreconditionFailed, Code::PreconditionRequired];
@@ -38,7 +40,7 @@ const fn described(status: u16, description: &'static str, content: &'static [Co
     ResponseDoc { status, description, content, compression: Compression::Accepted }
 }
 
-const OF_MOVES: &[ResponseDoc] = &[described(200, "the certification after the move", &[CERTIFICATION])];
+const OF_MOVES: &[ResponseDoc] = &[described(200, "the certification with its new status", &[CERTIFICATION])];
 
 /// Describes a move of certification.
 const fn of_move(id: &'static str, summary: &'static str, body: schema::SchemaOf) -> Doc {
@@ -59,7 +61,7 @@ pub(super) static SUBMIT: Doc =
 
 pub(super) static CERTIFY: Doc = of_move(
     "certify_artifact",
-    "Certify the present definition of a submitted artifact, as a reviewer who did not submit it",
+    "Certify the current definition of a submitted artifact, as a reviewer who did not submit it",
     schema::of::<CertificationApproval>(),
 );
 
@@ -83,14 +85,14 @@ pub(super) static ARCHIVE: Doc = of_move(
 
 pub(super) static RESTORE: Doc = of_move(
     "restore_artifact",
-    "Make a deprecated artifact a draft, as a reviewer or an owner",
+    "Restore a deprecated artifact as a draft, as a reviewer or an owner",
     schema::of::<CertificationStep>(),
 );
 
 pub(super) static STATUS: Doc = Doc {
     id: "certification_status",
     tag: TAG,
-    summary: "The certification of an artifact; without a record it is a draft of version 0",
+    summary: "Read the certification of an artifact; an artifact without a record is a draft of version 0",
     parameters: &[ARTIFACT_TYPE, ARTIFACT_ID],
     body: None,
     answers: &[described(200, "the certification", &[CERTIFICATION])],
@@ -101,7 +103,7 @@ pub(super) static STATUS: Doc = Doc {
 pub(super) static LIST: Doc = Doc {
     id: "certifications",
     tag: TAG,
-    summary: "The recorded certifications, by artifact; with the status `draft`, artifacts without a record too",
+    summary: "List the recorded certifications, by artifact; with the status `draft`, also artifacts without a record",
     parameters: &[
         Parameter::query(
             "status",
@@ -118,17 +120,17 @@ pub(super) static LIST: Doc = Doc {
     detail_errors: &[],
 };
 
-const CATEGORY: Parameter = Parameter::query("category", ParameterKind::String, "a category, without regard to case");
+const CATEGORY: Parameter = Parameter::query("category", ParameterKind::String, "a category; case is ignored");
 const TERM_STATUS: Parameter = Parameter::query(
     "status",
     ParameterKind::String,
-    "`draft`, `approved` or `archived`; without it, all terms that are not archived",
+    "`draft`, `approved` or `archived`; default: all terms that are not archived",
 );
 
 pub(super) static CREATE_TERM: Doc = Doc {
     id: "create_glossary_term",
     tag: TAG,
-    summary: "Create a term; its name is unique in its category",
+    summary: "Create a term; its name must be unique in its category",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<NewGlossaryTerm>())),
     answers: &[described(201, "the term", &[GLOSSARY_TERM])],
@@ -139,7 +141,7 @@ pub(super) static CREATE_TERM: Doc = Doc {
 pub(super) static TERMS: Doc = Doc {
     id: "glossary_terms",
     tag: TAG,
-    summary: "Terms, by category and name",
+    summary: "List terms, by category and name",
     parameters: &[CATEGORY, TERM_STATUS, ALL_LIMIT, OFFSET],
     body: None,
     answers: &[described(200, "terms", &[Content::Json(schema::of::<GlossaryTermPage>())])],
@@ -150,7 +152,7 @@ pub(super) static TERMS: Doc = Doc {
 pub(super) static TERM: Doc = Doc {
     id: "glossary_term",
     tag: TAG,
-    summary: "One term",
+    summary: "Read a term",
     parameters: &[TERM_ID],
     body: None,
     answers: &[described(200, "the term", &[GLOSSARY_TERM])],
@@ -161,7 +163,7 @@ pub(super) static TERM: Doc = Doc {
 pub(super) static CHANGE_TERM: Doc = Doc {
     id: "change_glossary_term",
     tag: TAG,
-    summary: "Change a term; fields that are left out stay as they are",
+    summary: "Change a term; omitted fields stay unchanged",
     parameters: &[TERM_ID, IF_MATCH_HEADER],
     body: Some(RequestBody::required(schema::of::<GlossaryTermPatch>())),
     answers: &[described(200, "the term after the change", &[GLOSSARY_TERM])],
@@ -172,7 +174,7 @@ pub(super) static CHANGE_TERM: Doc = Doc {
 pub(super) static ARCHIVE_TERM: Doc = Doc {
     id: "archive_glossary_term",
     tag: TAG,
-    summary: "Archive a term; it can still be read, and its name can be used again",
+    summary: "Archive a term; it remains readable, and its name can be used again",
     parameters: &[TERM_ID, IF_MATCH_HEADER],
     body: None,
     answers: &[described(204, "the term is archived", &[])],
@@ -183,7 +185,7 @@ pub(super) static ARCHIVE_TERM: Doc = Doc {
 pub(super) static LINK: Doc = Doc {
     id: "link_glossary_term",
     tag: TAG,
-    summary: "Link a term to an artifact, or to another term without closing a cycle",
+    summary: "Link a term to an artifact or to another term; a link that closes a cycle is refused",
     parameters: &[TERM_ID, IF_MATCH_HEADER],
     body: Some(RequestBody::required(schema::of::<GlossaryLink>())),
     answers: &[described(201, "the term after the change", &[GLOSSARY_TERM])],
@@ -194,15 +196,19 @@ pub(super) static LINK: Doc = Doc {
 pub(super) static UNLINK: Doc = Doc {
     id: "unlink_glossary_term",
     tag: TAG,
-    summary: "Remove a link of a term",
+    summary: "Remove a link from a term",
     parameters: &[
         TERM_ID,
-        Parameter::query("artifact_type", ParameterKind::String, "the type of the link's target, also `term`"),
-        Parameter::query("artifact_id", ParameterKind::String, "the id of the link's target"),
+        Parameter::query(
+            "artifact_type",
+            ParameterKind::String,
+            "the type of the target: a type of artifact, or `term`",
+        ),
+        Parameter::query("artifact_id", ParameterKind::String, "the id of the target"),
         Parameter::query(
             "relationship",
             ParameterKind::String,
-            "`defines`, `relates_to` or `synonym_of`; without it, the links of all relationships",
+            "`defines`, `relates_to` or `synonym_of`; default: all relationships",
         ),
         IF_MATCH_HEADER,
     ],
@@ -215,8 +221,13 @@ pub(super) static UNLINK: Doc = Doc {
 pub(super) static SEARCH_TERMS: Doc = Doc {
     id: "search_glossary",
     tag: TAG,
-    summary: "Terms whose name, synonyms or definition contain all words, best match first",
-    parameters: &[Parameter::query("query", ParameterKind::String, "words"), CATEGORY, TERM_STATUS, LIMIT],
+    summary: "Search terms whose name, synonyms or definition contain all words, best match first",
+    parameters: &[
+        Parameter::query("query", ParameterKind::String, "the words to search for"),
+        CATEGORY,
+        TERM_STATUS,
+        LIMIT,
+    ],
     body: None,
     answers: &[described(200, "terms", &[GLOSSARY_TERMS])],
     errors: &[],
@@ -237,7 +248,7 @@ pub(super) static ASSIGN: Doc = Doc {
 pub(super) static OWNERS: Doc = Doc {
     id: "owners",
     tag: TAG,
-    summary: "The owners of an artifact",
+    summary: "List the owners of an artifact",
     parameters: &[ARTIFACT_TYPE, ARTIFACT_ID],
     body: None,
     answers: &[described(200, "the owners", &[ARTIFACT_OWNERS])],
@@ -248,16 +259,16 @@ pub(super) static OWNERS: Doc = Doc {
 pub(super) static REMOVE_OWNER: Doc = Doc {
     id: "remove_owner",
     tag: TAG,
-    summary: "Remove an owner that was assigned",
+    summary: "Remove an assigned owner",
     parameters: &[
         ARTIFACT_TYPE,
         ARTIFACT_ID,
-        Parameter::query("owner_id", ParameterKind::String, "the owner"),
-        Parameter::query("owner_type", ParameterKind::String, "`user` or `team`; without it, both"),
+        Parameter::query("owner_id", ParameterKind::String, "the user id or the name of the group"),
+        Parameter::query("owner_type", ParameterKind::String, "`user` or `team`; default: both"),
         Parameter::query(
             "role",
             ParameterKind::String,
-            "`data_owner`, `data_steward` or `technical_owner`; without it, all roles",
+            "`data_owner`, `data_steward` or `technical_owner`; default: all roles",
         ),
         IF_MATCH_HEADER,
     ],
@@ -270,10 +281,10 @@ pub(super) static REMOVE_OWNER: Doc = Doc {
 pub(super) static BY_OWNER: Doc = Doc {
     id: "artifacts_by_owner",
     tag: TAG,
-    summary: "The artifacts of an owner",
+    summary: "List the artifacts of an owner",
     parameters: &[
         Parameter::query("owner_id", ParameterKind::String, "a user id, or the name of a group"),
-        Parameter::query("owner_type", ParameterKind::String, "`user` or `team`; without it, both"),
+        Parameter::query("owner_type", ParameterKind::String, "`user` or `team`; default: both"),
     ],
     body: None,
     answers: &[described(
@@ -288,10 +299,10 @@ pub(super) static BY_OWNER: Doc = Doc {
 pub(super) static SEARCH_ARTIFACTS: Doc = Doc {
     id: "search_artifacts",
     tag: TAG,
-    summary: "Artifacts by words, tags and certification, best match first; without any, all artifacts",
+    summary: "Search artifacts by words, tags and certification, best match first; without parameters, list all artifacts",
     parameters: &[
-        Parameter::query("query", ParameterKind::String, "words of ids, titles, descriptions, tags and terms"),
-        Parameter::query("tags", ParameterKind::String, "tags that the artifact has, with commas between them"),
+        Parameter::query("query", ParameterKind::String, "words to find in ids, titles, descriptions, tags and terms"),
+        Parameter::query("tags", ParameterKind::String, "tags that the artifact has, separated by commas"),
         Parameter::query(
             "certification_status",
             ParameterKind::String,
@@ -299,7 +310,7 @@ pub(super) static SEARCH_ARTIFACTS: Doc = Doc {
         ),
         ARTIFACT_TYPE,
         LIMIT,
-        Parameter::query("offset", ParameterKind::Integer(0), "the number of artifacts before the page"),
+        Parameter::query("offset", ParameterKind::Integer(0), "the number of artifacts to skip"),
     ],
     body: None,
     answers: &[described(200, "a page of artifacts", &[Content::Json(schema::of::<GovernedArtifacts>())])],
@@ -310,10 +321,10 @@ pub(super) static SEARCH_ARTIFACTS: Doc = Doc {
 pub(super) static CATALOG: Doc = Doc {
     id: "governance_catalog",
     tag: TAG,
-    summary: "The artifacts that the caller may see, by type and id",
+    summary: "List the artifacts that the caller may see, by type and id",
     parameters: &[
         Parameter::query("type", ParameterKind::String, "`cube`, `measure`, `dimension`, `metric` or `model`"),
-        Parameter::query("cube", ParameterKind::String, "a cube: it and its members"),
+        Parameter::query("cube", ParameterKind::String, "a cube, which selects the cube and its members"),
         Parameter::query("tag", ParameterKind::String, "a tag that the artifact has; may be repeated"),
         Parameter::query(
             "certification",
@@ -337,7 +348,7 @@ const GOVERNED_ARTIFACT: Content = Content::Json(schema::of::<GovernedArtifact>(
 pub(super) static ARTIFACT: Doc = Doc {
     id: "governed_artifact",
     tag: TAG,
-    summary: "An artifact with its metadata, owners, certification and terms; each value names its origin",
+    summary: "Read an artifact with its metadata, owners, certification and terms; each value names its origin",
     parameters: &[TYPE, ID],
     body: None,
     answers: &[described(200, "the artifact", &[GOVERNED_ARTIFACT])],
@@ -348,7 +359,7 @@ pub(super) static ARTIFACT: Doc = Doc {
 pub(super) static METADATA: Doc = Doc {
     id: "change_artifact_metadata",
     tag: TAG,
-    summary: "Set metadata of an artifact; null restores the value of the project's files",
+    summary: "Set metadata of an artifact; null restores the value in the project's files",
     parameters: &[TYPE, ID, IF_MATCH_HEADER],
     body: Some(RequestBody::required(schema::of::<ArtifactMetadataPatch>())),
     answers: &[described(200, "the artifact after the change", &[GOVERNED_ARTIFACT])],
@@ -359,12 +370,16 @@ pub(super) static METADATA: Doc = Doc {
 pub(super) static HISTORY: Doc = Doc {
     id: "governance_history",
     tag: TAG,
-    summary: "The changes of governed records, newest first",
+    summary: "List the changes of governed records, newest first",
     parameters: &[
         ARTIFACT_TYPE,
         ARTIFACT_ID,
         Parameter::query("term_id", ParameterKind::String, "the id of a term, instead of an artifact"),
-        Parameter::query("before", ParameterKind::String, "the id of a change: the `next` of the page before"),
+        Parameter::query(
+            "before",
+            ParameterKind::String,
+            "the id of a change: the value of `next` in the previous page",
+        ),
         LIMIT,
     ],
     body: None,
@@ -376,7 +391,7 @@ pub(super) static HISTORY: Doc = Doc {
 pub(super) static REPORT: Doc = Doc {
     id: "governance_report",
     tag: TAG,
-    summary: "The compliance report: certified share, and artifacts with findings; as CSV one record for each artifact",
+    summary: "Read the compliance report: the certified share, and artifacts with findings; as CSV, one record for each artifact",
     parameters: &[],
     body: None,
     answers: &[described(
@@ -391,7 +406,7 @@ pub(super) static REPORT: Doc = Doc {
 pub(super) static EXPORT: Doc = Doc {
     id: "export_governance",
     tag: TAG,
-    summary: "All governed records as YAML, in a fixed order",
+    summary: "Export all governed records as YAML, in a fixed order",
     parameters: &[],
     body: None,
     answers: &[described(200, "the records", &[Content::Text("text/plain")])],
@@ -406,11 +421,15 @@ pub(super) static IMPORT: Doc = Doc {
     parameters: &[Parameter::query(
         "dry_run",
         ParameterKind::Boolean,
-        "true to validate the records and write nothing; false without it",
+        "true to validate the records and write nothing; default false",
     )],
     // Clients are generated for bodies in JSON only.
     body: None,
-    answers: &[described(200, "the numbers of records", &[Content::Json(schema::of::<GovernanceImport>())])],
+    answers: &[described(
+        200,
+        "the numbers of created, changed and unchanged records",
+        &[Content::Json(schema::of::<GovernanceImport>())],
+    )],
     errors: &[
         Code::NotFound,
         Code::Conflict,
@@ -425,7 +444,7 @@ pub(super) static IMPORT: Doc = Doc {
 pub(super) static BULK: Doc = Doc {
     id: "change_governance",
     tag: TAG,
-    summary: "Make up to 100 changes one after another, each with its own status; a failed one does not undo others",
+    summary: "Make up to 100 changes one after another, each with its own status; a failed change does not undo others",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<GovernanceBulk>())),
     answers: &[described(200, "the results", &[Content::Json(schema::of::<GovernanceBulkResults>())])],

@@ -61,29 +61,29 @@ impl Families {
     #[rustfmt::skip]
     pub(super) fn register(to: &Registry, settings: &MetricsSettings) -> Result<Self, prometheus::Error> {
         Ok(Families {
-            http_requests: counters(to, "service_http_requests_total", "Requests that are over.", &["method", "endpoint", "status"])?,
-            http_duration: histograms(to, "service_http_request_duration_seconds", "From a request's head to the last byte of its answer.", &["method", "endpoint"], SECONDS)?,
-            http_received: histograms(to, "service_http_request_size_bytes", "Bytes of requests' bodies that were read.", &["method", "endpoint"], BYTES)?,
-            http_sent: histograms(to, "service_http_response_size_bytes", "Bytes of answers' bodies that were sent.", &["method", "endpoint"], BYTES)?,
-            http_in_progress: gauges(to, "service_http_requests_in_progress", "Requests that a route works on or that are being answered.", &["method", "endpoint"])?,
-            graphql_operations: counters(to, "service_graphql_operations_total", "GraphQL operations that are over.", &["operation_type", "transport", "status"])?,
-            graphql_in_progress: gauges(to, "service_graphql_operations_in_progress", "GraphQL operations that run now, subscriptions included.", &["operation_type", "transport"])?,
-            graphql_sockets: gauge(to, "service_graphql_sockets", "Open WebSockets.")?,
-            queries: counters(to, "service_query_total", "Queries that are over.", &["cube", "type", "status"])?,
-            query_duration: histograms(to, "service_query_duration_seconds", "From a query's arrival to its last row.", &["cube", "type"], SECONDS)?,
-            rows: histograms(to, "service_query_rows_returned", "Rows of queries that went well.", &["cube"], ROWS)?,
-            compile_duration: histograms(to, "service_query_compile_duration_seconds", "From a query to its SQL.", &["cube"], SHORT_SECONDS)?,
-            warehouse_duration: histograms(to, "service_query_warehouse_duration_seconds", "What queries waited for the warehouse.", &["warehouse", "cube"], SECONDS)?,
-            warehouse_errors: counters(to, "service_warehouse_query_errors_total", "Queries that the warehouse did not answer.", &["warehouse", "error_type"])?,
-            active_tasks: gauges(to, "service_worker_active_tasks", "Background tasks that run now.", &["worker_id"])?.with_label_values(&[&settings.worker_id]),
-            tasks: counters(to, "service_worker_tasks_total", "Runs of background tasks.", &["task_name", "status"])?,
-            task_duration: histograms(to, "service_worker_task_duration_seconds", "The duration of a run.", &["task_name"], SECONDS)?,
-            authentications: counters(to, "service_authentications_total", "Callers that proved who they are.", &["auth_method"])?,
-            denials: counters(to, "service_access_denied_total", "Requests that were denied.", &["reason"])?,
-            data_tests: counters(to, "service_data_tests_total", "Data tests that ran.", &["outcome"])?,
-            preagg_builds: counters(to, "service_preagg_builds_total", "Builds of pre-aggregations that ended.", &["cube", "preagg", "status"])?,
-            preagg_build_duration: histograms(to, "service_preagg_build_duration_seconds", "The duration of a build's last attempt.", &["cube", "preagg"], SECONDS)?,
-            preagg_hits: counters(to, "service_preagg_hits_total", "Parts of queries that a pre-aggregation answered.", &["cube", "preagg"])?,
+            http_requests: counters(to, "service_http_requests_total", "Completed HTTP requests.", &["method", "endpoint", "status"])?,
+            http_duration: histograms(to, "service_http_request_duration_seconds", "Seconds from the head of a request to the last byte of its response.", &["method", "endpoint"], SECONDS)?,
+            http_received: histograms(to, "service_http_request_size_bytes", "Bytes of request bodies that were read.", &["method", "endpoint"], BYTES)?,
+            http_sent: histograms(to, "service_http_response_size_bytes", "Bytes of response bodies that were sent.", &["method", "endpoint"], BYTES)?,
+            http_in_progress: gauges(to, "service_http_requests_in_progress", "HTTP requests in progress, until the last byte of the response.", &["method", "endpoint"])?,
+            graphql_operations: counters(to, "service_graphql_operations_total", "Completed GraphQL operations.", &["operation_type", "transport", "status"])?,
+            graphql_in_progress: gauges(to, "service_graphql_operations_in_progress", "GraphQL operations in progress, including subscriptions.", &["operation_type", "transport"])?,
+            graphql_sockets: gauge(to, "service_graphql_sockets", "Open WebSockets of GraphQL.")?,
+            queries: counters(to, "service_query_total", "Completed queries.", &["cube", "type", "status"])?,
+            query_duration: histograms(to, "service_query_duration_seconds", "Seconds from the arrival of a query to its last row.", &["cube", "type"], SECONDS)?,
+            rows: histograms(to, "service_query_rows_returned", "Rows returned by successful queries.", &["cube"], ROWS)?,
+            compile_duration: histograms(to, "service_query_compile_duration_seconds", "Seconds of compiling a query to SQL.", &["cube"], SHORT_SECONDS)?,
+            warehouse_duration: histograms(to, "service_query_warehouse_duration_seconds", "Seconds that queries waited for the warehouse.", &["warehouse", "cube"], SECONDS)?,
+            warehouse_errors: counters(to, "service_warehouse_query_errors_total", "Queries that failed in the warehouse.", &["warehouse", "error_type"])?,
+            active_tasks: gauges(to, "service_worker_active_tasks", "Background tasks that are running.", &["worker_id"])?.with_label_values(&[&settings.worker_id]),
+            tasks: counters(to, "service_worker_tasks_total", "Completed runs of background tasks.", &["task_name", "status"])?,
+            task_duration: histograms(to, "service_worker_task_duration_seconds", "Seconds of a run of a background task.", &["task_name"], SECONDS)?,
+            authentications: counters(to, "service_authentications_total", "Successful authentications.", &["auth_method"])?,
+            denials: counters(to, "service_access_denied_total", "Denied requests.", &["reason"])?,
+            data_tests: counters(to, "service_data_tests_total", "Executed data tests.", &["outcome"])?,
+            preagg_builds: counters(to, "service_preagg_builds_total", "Completed builds of pre-aggregations.", &["cube", "preagg", "status"])?,
+            preagg_build_duration: histograms(to, "service_preagg_build_duration_seconds", "Seconds of the last attempt of a build.", &["cube", "preagg"], SECONDS)?,
+            preagg_hits: counters(to, "service_preagg_hits_total", "Parts of queries that were answered from a pre-aggregation.", &["cube", "preagg"])?,
         })
     }
 }
@@ -123,48 +123,48 @@ struct RuntimeGauges {
 impl Pulled {
     #[rustfmt::skip]
     pub(super) fn register(to: &Registry, settings: &MetricsSettings) -> Result<Self, prometheus::Error> {
-        gauges(to, "service_info", "The program that answers.", &["version"])?.with_label_values(&[&settings.version]).set(1);
+        gauges(to, "service_info", "The version of the server; the value is 1.", &["version"])?.with_label_values(&[&settings.version]).set(1);
         if settings.include_process {
             register_process(to)?;
         }
         let runtime = settings.include_runtime.then(|| {
             Ok::<_, prometheus::Error>(RuntimeGauges {
-                workers: gauge(to, "service_runtime_workers", "Threads that requests are answered on.")?,
-                alive_tasks: gauge(to, "service_runtime_alive_tasks", "Tasks that have not ended.")?,
-                queue_depth: gauge(to, "service_runtime_queue_depth", "Tasks that wait for a thread.")?,
+                workers: gauge(to, "service_runtime_workers", "Worker threads of the asynchronous runtime.")?,
+                alive_tasks: gauge(to, "service_runtime_alive_tasks", "Tasks of the asynchronous runtime that have not ended.")?,
+                queue_depth: gauge(to, "service_runtime_queue_depth", "Tasks of the asynchronous runtime that wait for a worker thread.")?,
             })
         });
         Ok(Pulled {
             uptime: {
-                let uptime = Gauge::new("service_uptime_seconds", "Since the server's start.")?;
+                let uptime = Gauge::new("service_uptime_seconds", "Seconds since the start of the server.")?;
                 to.register(Box::new(uptime.clone()))?;
                 uptime
             },
-            connections_active: gauges(to, "service_warehouse_connections_active", "Connections that run a statement.", &["warehouse"])?,
-            connections_idle: gauges(to, "service_warehouse_connections_idle", "Connections that wait for one.", &["warehouse"])?,
-            connection_errors: counters(to, "service_warehouse_connection_errors_total", "Connections that could not be made (connect) or broke (lost).", &["warehouse", "error_type"])?,
-            queue_size: gauges(to, "service_worker_queue_size", "What waits for a task in the background.", &["queue_name"])?,
-            queries_running: gauge(to, "service_queries_running", "Queries that have a turn.")?,
-            subscriptions: gauge(to, "service_graphql_subscriptions", "Open subscriptions.")?,
-            queries_queued: gauge(to, "service_queries_queued", "Queries that wait for a turn.")?,
-            cache_hits: counters(to, "service_cache_hits_total", "Results that a tier of the cache had, outdated ones included.", &["cache_type"])?,
-            cache_misses: counters(to, "service_cache_misses_total", "Results that a tier of the cache did not have.", &["cache_type"])?,
-            cache_evictions: counters(to, "service_cache_evictions_total", "Results that were evicted.", &["cache_type"])?,
-            cache_failures: counters(to, "service_cache_failures_total", "Values that could not be read, written or verified.", &["cache_type"])?,
-            cache_size: gauges(to, "service_cache_size_bytes", "Bytes of stored results.", &["cache_type"])?,
-            preagg_rows: gauges(to, "service_preagg_rows", "Rows of the published tables.", &["cube", "preagg"])?,
-            preagg_size: gauges(to, "service_preagg_size_bytes", "Bytes of the published tables, where the warehouse knows them.", &["cube", "preagg"])?,
-            plugin_state: gauges(to, "service_plugin_state", "1 for the state that a plugin is in.", &["plugin", "role", "state"])?,
-            plugin_calls: counters(to, "service_plugin_calls_total", "Calls of plugins since they were loaded, also those that were not let in.", &["plugin", "call", "status"])?,
-            plugin_fuel: counters(to, "service_plugin_fuel_total", "Instructions that plugins ran since they were loaded, about.", &["plugin", "call"])?,
+            connections_active: gauges(to, "service_warehouse_connections_active", "Warehouse connections that are running a statement.", &["warehouse"])?,
+            connections_idle: gauges(to, "service_warehouse_connections_idle", "Idle warehouse connections.", &["warehouse"])?,
+            connection_errors: counters(to, "service_warehouse_connection_errors_total", "Warehouse connections that could not be opened (connect) or were lost (lost).", &["warehouse", "error_type"])?,
+            queue_size: gauges(to, "service_worker_queue_size", "Entries in the queues of background tasks.", &["queue_name"])?,
+            queries_running: gauge(to, "service_queries_running", "Queries that are running.")?,
+            subscriptions: gauge(to, "service_graphql_subscriptions", "Open GraphQL subscriptions.")?,
+            queries_queued: gauge(to, "service_queries_queued", "Queries that wait in the queue for a permit to run.")?,
+            cache_hits: counters(to, "service_cache_hits_total", "Cache hits by tier, including outdated results.", &["cache_type"])?,
+            cache_misses: counters(to, "service_cache_misses_total", "Cache misses by tier.", &["cache_type"])?,
+            cache_evictions: counters(to, "service_cache_evictions_total", "Results evicted from the cache.", &["cache_type"])?,
+            cache_failures: counters(to, "service_cache_failures_total", "Cache values that could not be read, written or verified.", &["cache_type"])?,
+            cache_size: gauges(to, "service_cache_size_bytes", "Bytes of the results in the cache.", &["cache_type"])?,
+            preagg_rows: gauges(to, "service_preagg_rows", "Rows in the published tables of a pre-aggregation.", &["cube", "preagg"])?,
+            preagg_size: gauges(to, "service_preagg_size_bytes", "Bytes of the published tables of a pre-aggregation, if the warehouse reports them.", &["cube", "preagg"])?,
+            plugin_state: gauges(to, "service_plugin_state", "1 for the current state of a plugin.", &["plugin", "role", "state"])?,
+            plugin_calls: counters(to, "service_plugin_calls_total", "Calls of plugins since they were loaded, including refused calls.", &["plugin", "call", "status"])?,
+            plugin_fuel: counters(to, "service_plugin_fuel_total", "Fuel that plugins used since they were loaded, about one unit for each instruction.", &["plugin", "call"])?,
             plugin_duration: {
-                let opts = Opts::new("service_plugin_call_duration_seconds", "What half of the calls since a plugin was loaded did not exceed, and 99 of 100.");
+                let opts = Opts::new("service_plugin_call_duration_seconds", "Quantiles of the duration in seconds of plugin calls since the plugin was loaded.");
                 let made = GaugeVec::new(opts, &["plugin", "call", "quantile"])?;
                 to.register(Box::new(made.clone()))?;
                 made
             },
-            dropped_lines: counter(to, "service_log_lines_dropped_total", "Lines of the log that were lost: its buffer was full, or it could not be written.")?,
-            dropped_spans: settings.has_traces.then(|| counter(to, "service_trace_spans_dropped_total", "Spans that were lost: their queue was full, or the collector did not take them.")).transpose()?,
+            dropped_lines: counter(to, "service_log_lines_dropped_total", "Log lines that were dropped because the buffer was full or the log could not be written.")?,
+            dropped_spans: settings.has_traces.then(|| counter(to, "service_trace_spans_dropped_total", "Trace spans that were dropped because the queue was full or the collector did not accept them.")).transpose()?,
             runtime: runtime.transpose()?,
         })
     }

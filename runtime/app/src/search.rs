@@ -286,8 +286,7 @@ impl SearchService {
             _ => true,
         };
         let Some(question) = question else { return Ok(view.first(cube, selects, wanted.limit)) };
-        let bonus =
-            |entry: &Entry| if cube.is_some_and(|cube| view.is_of(entry, cube)) { OF_CONTEXT } else { 0 };
+        let bonus = |entry: &Entry| if cube.is_some_and(|cube| view.is_of(entry, cube)) { OF_CONTEXT } else { 0 };
         let matches = view.entries.index.find_among(&question, |entry| selects(view.entry(entry)));
         let scored = matches.map(|found| (found.entry, i64::from(found.score) + bonus(view.entry(found.entry))));
         let mut found = view.ranked(&question, scored, None, wanted.limit);

@@ -18,8 +18,8 @@ use crate::cost::{
 };
 use crate::data_tests::{DataTestPorts, DataTestService, DataTestSettings, DataTestTask};
 use crate::data_versions::DataVersions;
-use crate::dimension_values::lists::ValueLists;
 use crate::dax::sessions::DaxSessions;
+use crate::dimension_values::lists::ValueLists;
 use crate::domain::RequestContext;
 use crate::governance::{
     ApprovalService, ArtifactNotes, Badges, GovernanceMaintenance, GovernancePorts, GovernanceService,

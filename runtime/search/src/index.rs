@@ -187,8 +187,7 @@ impl Index {
         }
         let mut found = self.matches(question, |_| true);
         found.sort_unstable_by(|one, other| other.cmp(one));
-        let found: Arc<[Match]> =
-            found.into_iter().map(|(score, Reverse(entry))| Match { entry, score }).collect();
+        let found: Arc<[Match]> = found.into_iter().map(|(score, Reverse(entry))| Match { entry, score }).collect();
         let mut letters = self.letters.write().unwrap_or_else(PoisonError::into_inner);
         if letters.len() < MAX_LETTERS && !found.is_empty() {
             letters.insert(letter.into(), Arc::clone(&found));
@@ -450,15 +449,8 @@ mod tests {
             "total",
             "é",
         ];
-        const FIELDS: [Field; 7] = [
-            Field::Name,
-            Field::Title,
-            Field::Synonym,
-            Field::Group,
-            Field::Tag,
-            Field::Value,
-            Field::Description,
-        ];
+        const FIELDS: [Field; 7] =
+            [Field::Name, Field::Title, Field::Synonym, Field::Group, Field::Tag, Field::Value, Field::Description];
         let mut seed: u32 = 7;
         let mut random = |below: usize| {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

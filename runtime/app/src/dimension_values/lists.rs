@@ -26,7 +26,7 @@ use crate::catalog::Snapshot;
 use crate::data_versions::{DataVersions, VersionReading};
 use crate::domain::{QueryKind, RequestContext};
 use crate::ports::clock::Clock;
-use crate::query::{CacheControl, QueryRunError, QueryService, QuerySession, statement_digest_of};
+use crate::query::{CacheControl, QueryService, QuerySession, statement_digest_of};
 
 /// The largest number of values of one dimension that are searched.
 pub(crate) const MAX_VALUES: usize = 5_000;
@@ -271,7 +271,8 @@ impl ValueLists {
             found[place] = match lookup::run(&session, &query, CacheControl::default()).await {
                 Ok(Some(answer)) => DimensionValues::Own(Values::new(lookup::texts(&answer), limit)),
                 Ok(None) => DimensionValues::Denied,
-                Err(error) => unavailable(&wanted[place].member, &error),
+                // The session has logged the failure.
+                Err(_) => DimensionValues::Unavailable,
             };
         }
         for (place, slot) in loading {
@@ -393,10 +394,7 @@ impl ValueLists {
         let values = match answer {
             Ok(Some(answer)) => indexed(Values::new(lookup::texts(&answer), list_limit(&session))).await,
             Ok(None) => DimensionValues::Denied,
-            Err(error) => {
-                let member = query.dimensions.first().map(ToString::to_string).unwrap_or_default();
-                unavailable(&member, &error)
-            }
+            Err(_) => DimensionValues::Unavailable,
         };
         SlotState { reading, loaded: self.clock.elapsed(), values }
     }
@@ -435,11 +433,6 @@ fn list_statement(session: &QuerySession<'_>, query: &SemanticQuery) -> Option<L
 async fn indexed(values: Values) -> DimensionValues {
     let made = tokio::task::spawn_blocking(move || Arc::new(ValueList::new(values))).await;
     DimensionValues::Shared(made.unwrap_or_else(|broken| std::panic::resume_unwind(broken.into_panic())))
-}
-
-fn unavailable(member: &str, error: &QueryRunError) -> DimensionValues {
-    tracing::warn!(event = "values_unavailable", member, error_message = %error);
-    DimensionValues::Unavailable
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -3,6 +3,12 @@
 //! In: a cube and one of its dimensions. Out: the query for its values, and the frequency of each value in the answer.
 //! The query runs through the pipeline of all queries, so that policies and limits apply. Not here: the format in which
 //! values are sent.
+//!
+//! [`lookup`] has the queries by which searches and questions find values of searchable dimensions, and [`lists`] the
+//! lists of values that a search examines.
+
+pub(crate) mod lists;
+pub(crate) mod lookup;
 
 use arrow::array::{Array as _, AsArray as _, RecordBatch};
 use arrow::compute::cast;

@@ -1,16 +1,19 @@
-//! Search of cubes, members and metrics by their names and descriptions, and suggestions while a user types.
+//! Search of cubes, members, metrics and values of dimensions by words, and suggestions while a user types.
 //!
 //! In: words, and the caller. Out: the artifacts that match the text and that the caller may see, best first, with the
-//! matching parts of their texts. All callers share one index ([`entries`]). If metadata does not list an artifact for
+//! matching parts of their texts; and values of searchable dimensions ([`values`]). All callers share one index of
+//! artifacts ([`entries`]). If metadata does not list an artifact for
 //! the caller, the artifact is left out of answers and counts. The terms of the glossary that link to an artifact count
 //! as its synonyms. Among similar matches, certified artifacts come first, and deprecated ones last. Not here: the
 //! index itself (`terrane_search`), and formats.
 
 mod entries;
+mod values;
 
 use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use terrane_compiler::Access;
 use terrane_compiler::model::CubeId;
@@ -21,6 +24,7 @@ pub use entries::ArtifactText;
 use entries::{Entry, SearchEntries};
 
 use crate::catalog::{Catalog, Snapshot};
+use crate::dimension_values::lists::ValueLists;
 use crate::domain::RequestContext;
 use crate::governance::{ArtifactView, Badge, GovernanceService, GovernanceState, Sight};
 use crate::metadata;
@@ -41,12 +45,16 @@ const DEPRECATED: i64 = -600;
 /// The number that is added to the score of a suggestion from the cube of the request.
 const OF_CONTEXT: i64 = 500;
 const MAX_NEAREST: usize = 5;
+/// The longest time for which a search waits for the values of dimensions.
+const SEARCH_WAIT: Duration = Duration::from_secs(2);
+/// The longest time for which suggestions wait for the values of dimensions.
+const SUGGESTION_WAIT: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, Default)]
 pub struct SearchRequest {
     pub text: String,
-    /// The types of the artifacts; empty for all types.
-    pub types: Vec<ArtifactType>,
+    /// The types of the hits; empty for all types.
+    pub types: Vec<HitType>,
     /// The cube to search: the cube itself, its members, and metrics over its measures.
     pub cube: Option<String>,
     /// The tags that an artifact must have, ignoring case.
@@ -65,12 +73,51 @@ pub struct SuggestionRequest {
     pub limit: usize,
 }
 
-/// An artifact that matches.
+/// The type of a hit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HitType {
+    Cube,
+    Measure,
+    Dimension,
+    Metric,
+    /// A value of a dimension with `meta.searchable`.
+    Value,
+}
+
+impl HitType {
+    pub const ALL: [HitType; 5] =
+        [HitType::Cube, HitType::Measure, HitType::Dimension, HitType::Metric, HitType::Value];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            HitType::Cube => "cube",
+            HitType::Measure => "measure",
+            HitType::Dimension => "dimension",
+            HitType::Metric => "metric",
+            HitType::Value => "value",
+        }
+    }
+
+    fn of(kind: ArtifactType) -> Self {
+        match kind {
+            ArtifactType::Measure => HitType::Measure,
+            ArtifactType::Dimension => HitType::Dimension,
+            ArtifactType::Metric => HitType::Metric,
+            // SQL models are not searched.
+            ArtifactType::Cube | ArtifactType::Model => HitType::Cube,
+        }
+    }
+}
+
+/// An artifact that matches, or a value of a dimension.
 #[derive(Debug, Clone)]
 pub struct Hit {
+    /// The artifact; the dimension of a value.
     pub artifact: Arc<ArtifactText>,
+    /// The value that matches; `None` if the artifact matches.
+    pub value: Option<Arc<str>>,
     pub score: i64,
-    /// The names, tags and descriptions that match, in descending order of their weight.
+    /// The names, tags and descriptions that match, in descending order of their weight; for a value, only the value.
     pub marks: Vec<Marks>,
     /// The governance records of the artifact; `None` if governance is switched off.
     pub governed: Option<ArtifactView>,
@@ -94,11 +141,19 @@ pub enum MarkedField {
     Synonym,
     Tag,
     Description,
+    /// A value of a dimension.
+    Value,
 }
 
 impl MarkedField {
-    pub const ALL: [MarkedField; 5] =
-        [MarkedField::Name, MarkedField::Title, MarkedField::Synonym, MarkedField::Tag, MarkedField::Description];
+    pub const ALL: [MarkedField; 6] = [
+        MarkedField::Name,
+        MarkedField::Title,
+        MarkedField::Synonym,
+        MarkedField::Tag,
+        MarkedField::Description,
+        MarkedField::Value,
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -107,11 +162,16 @@ impl MarkedField {
             MarkedField::Synonym => "synonym",
             MarkedField::Tag => "tag",
             MarkedField::Description => "description",
+            MarkedField::Value => "value",
         }
     }
 }
 
 impl Hit {
+    pub fn hit_type(&self) -> HitType {
+        if self.value.is_some() { HitType::Value } else { HitType::of(self.artifact.reference.kind) }
+    }
+
     /// Returns the certification; `None` if governance is switched off.
     pub fn badge(&self) -> Option<Badge> {
         self.governed.as_ref().map(|view| Badge::of(&view.certification))
@@ -127,8 +187,10 @@ impl Hit {
 #[derive(Debug, Clone, Default)]
 pub struct Hits {
     pub hits: Vec<Hit>,
-    /// True if more artifacts match than the limit.
+    /// True if more artifacts or values match than the limit.
     pub has_more: bool,
+    /// The dimensions whose values were not searched, or not all of them.
+    pub warnings: Vec<String>,
 }
 
 /// The reason why a search is refused.
@@ -149,6 +211,7 @@ pub struct SearchService {
     catalog: Arc<Catalog>,
     /// The governance service; `None` if governance is switched off.
     governance: Option<Arc<GovernanceService>>,
+    values: Arc<ValueLists>,
     /// The newest index. The lock is held while an index is built, so that it is built once.
     latest: tokio::sync::Mutex<Option<Arc<SearchEntries>>>,
 }
@@ -163,11 +226,15 @@ struct CallerView<'a> {
 }
 
 impl SearchService {
-    pub fn new(catalog: Arc<Catalog>, governance: Option<Arc<GovernanceService>>) -> Self {
-        SearchService { catalog, governance, latest: tokio::sync::Mutex::default() }
+    pub(crate) fn new(
+        catalog: Arc<Catalog>,
+        governance: Option<Arc<GovernanceService>>,
+        values: Arc<ValueLists>,
+    ) -> Self {
+        SearchService { catalog, governance, values, latest: tokio::sync::Mutex::default() }
     }
 
-    /// Returns the artifacts that match, best first.
+    /// Returns the artifacts and values that match, best first.
     ///
     /// # Errors
     /// The text has no words or is too long, or the cube does not exist for the caller.
@@ -178,14 +245,23 @@ impl SearchService {
         let view = self.view(&snapshot, &state, &entries, request);
         let cube = view.cube(search.cube.as_deref())?;
         let tags: Vec<String> = search.tags.iter().map(|tag| tag.trim().to_lowercase()).collect();
-        let is_wanted = |entry: &Entry| {
-            (search.types.is_empty() || search.types.contains(&entry.text.reference.kind))
-                && cube.is_none_or(|cube| view.is_of(entry, cube))
+        let selects = |entry: &Entry| {
+            cube.is_none_or(|cube| view.is_of(entry, cube))
                 && tags.iter().all(|tag| entry.text.tags.iter().any(|of| of.to_lowercase() == *tag))
         };
-        let matches = view.entries.index.find(&question);
+        let is_wanted = |kind: HitType| search.types.is_empty() || search.types.contains(&kind);
+        let matches = view.entries.index.find_among(&question, |entry| {
+            let entry = view.entry(entry);
+            is_wanted(HitType::of(entry.text.reference.kind)) && selects(entry)
+        });
         let scored = matches.map(|found| (found.entry, i64::from(found.score)));
-        Ok(view.best(&question, scored, is_wanted, search.status, search.limit))
+        let mut found = view.ranked(&question, scored, search.status, search.limit);
+        if is_wanted(HitType::Value) {
+            let dimensions = view.dimensions(selects, |_| 0);
+            let values = self.values.values(&dimensions.searched, &snapshot, request, SEARCH_WAIT).await;
+            view.add_values(&mut found, &question, &dimensions, &values, search.status, search.limit);
+        }
+        Ok(found.best(search.limit))
     }
 
     /// Returns suggestions for a string that a user is typing.
@@ -202,24 +278,20 @@ impl SearchService {
         let entries = self.entries_of(&snapshot, &state).await;
         let view = self.view(&snapshot, &state, &entries, request);
         let cube = view.cube(wanted.cube.as_deref())?;
-        let is_wanted = |entry: &Entry| cube.is_none_or(|cube| view.combines_with(entry, cube));
-        let bonus = |entry: u32| {
-            let is_own = cube.is_some_and(|cube| view.is_of(&view.entries.entries[entry as usize], cube));
-            if is_own { OF_CONTEXT } else { 0 }
+        let joined = cube.map(|cube| view.joined(cube));
+        let selects = |entry: &Entry| match (cube, &joined) {
+            (Some(cube), Some(joined)) => view.combines_with(entry, cube, joined),
+            _ => true,
         };
-        match question {
-            Some(question) => {
-                let matches = view.entries.index.find(&question);
-                let scored = matches.map(|found| (found.entry, i64::from(found.score) + bonus(found.entry)));
-                Ok(view.best(&question, scored, is_wanted, None, wanted.limit))
-            }
-            // If the text is empty, the members of the cube come before metrics.
-            None => {
-                let is_own = |entry: u32| cube.is_some() && view.entries.entries[entry as usize].cube == cube;
-                let place = |entry: u32| bonus(entry) + if is_own(entry) { OF_CONTEXT } else { 0 };
-                Ok(view.first(is_wanted, place, wanted.limit))
-            }
-        }
+        let Some(question) = question else { return Ok(view.first(cube, selects, wanted.limit)) };
+        let bonus = |entry: &Entry| if cube.is_some_and(|cube| view.is_of(entry, cube)) { OF_CONTEXT } else { 0 };
+        let matches = view.entries.index.find_among(&question, |entry| selects(view.entry(entry)));
+        let scored = matches.map(|found| (found.entry, i64::from(found.score) + bonus(view.entry(found.entry))));
+        let mut found = view.ranked(&question, scored, None, wanted.limit);
+        let dimensions = view.dimensions(selects, bonus);
+        let values = self.values.values(&dimensions.searched, &snapshot, request, SUGGESTION_WAIT).await;
+        view.add_values(&mut found, &question, &dimensions, &values, None, wanted.limit);
+        Ok(found.best(wanted.limit))
     }
 
     /// Returns the searchable texts of the artifacts in a snapshot that the caller may see.
@@ -267,49 +339,59 @@ impl SearchService {
 }
 
 impl CallerView<'_> {
-    /// Returns the best matches among those that the request selects and the caller may see. `hits` are sorted, best
-    /// first.
-    fn best(
+    fn entry(&self, place: u32) -> &Entry {
+        &self.entries.entries[place as usize]
+    }
+
+    /// Returns the first matches that the caller may see, with the rank of their certification. `matches` are sorted,
+    /// best first.
+    fn ranked(
         &self,
         question: &Question,
         matches: impl Iterator<Item = (u32, i64)>,
-        is_wanted: impl Fn(&Entry) -> bool,
         status: Option<CertificationStatus>,
         limit: usize,
-    ) -> Hits {
-        let found = matches.map(|(entry, score)| (&self.entries.entries[entry as usize], score));
-        let shown = found.filter(|(entry, _)| is_wanted(entry) && entry.is_shown(&self.access));
-        let hits = shown.map(|(entry, score)| {
-            let hit = self.hit(entry, score);
-            let rank = hit.status().map_or(0, rank);
-            Hit { score: score + rank, ..hit }
-        });
+    ) -> RankedHits {
+        let found = matches.map(|(entry, score)| (self.entry(entry), score));
+        let shown = found.filter(|(entry, _)| entry.is_shown(&self.access));
+        let hits = shown.map(|(entry, score)| self.ranked_hit(entry, score));
         let mut hits = hits.filter(|hit| status.is_none_or(|wanted| hit.status() == Some(wanted)));
         let mut best: Vec<Hit> = hits.by_ref().take(RANKED_PER_HIT * limit).collect();
-        // The sort is stable, so equal scores stay in their order.
-        best.sort_by_key(|hit| Reverse(hit.score));
-        let has_more = best.len() > limit || hits.next().is_some();
+        let has_more = hits.next().is_some();
+        sort(&mut best);
+        let has_more = has_more || best.len() > limit;
         best.truncate(limit);
         for hit in &mut best {
             hit.marks = marks(question, &hit.artifact);
         }
-        Hits { hits: best, has_more }
+        RankedHits { hits: best, has_more, warnings: Vec::new() }
     }
 
-    /// Returns the first artifacts, in the order of the index, that the request selects and the caller may see.
-    fn first(&self, is_wanted: impl Fn(&Entry) -> bool, bonus: impl Fn(u32) -> i64, limit: usize) -> Hits {
-        let entries = (0..).zip(&self.entries.entries);
-        let shown = entries.filter(|(_, entry)| is_wanted(entry) && entry.is_shown(&self.access));
-        let mut shown: Vec<(i64, &Entry)> = shown.map(|(at, entry)| (bonus(at), entry)).collect();
-        shown.sort_by_key(|(bonus, _)| Reverse(*bonus));
-        let has_more = shown.len() > limit;
-        let hits = shown.into_iter().take(limit).map(|(score, entry)| self.hit(entry, score)).collect();
-        Hits { hits, has_more }
+    /// Returns suggestions without a text: the members of the cube and the cube itself, then metrics over its measures,
+    /// then what the cube joins; without a cube, the first artifacts in the order of the index.
+    fn first(&self, cube: Option<CubeId>, selects: impl Fn(&Entry) -> bool, limit: usize) -> Hits {
+        let own = || cube.and_then(|cube| self.entries.by_cube.get(&cube)).into_iter().flatten();
+        let own = || own().map(|place| self.entry(*place));
+        let is_own = |entry: &Entry| cube.is_some() && entry.cube == cube;
+        let is_of = |entry: &Entry| cube.is_some_and(|cube| self.is_of(entry, cube));
+        let members = own().filter(|entry| is_own(entry)).map(|entry| (entry, 2 * OF_CONTEXT));
+        let metrics = own().filter(|entry| !is_own(entry)).map(|entry| (entry, OF_CONTEXT));
+        let others = self.entries.entries.iter().filter(|entry| !is_of(entry) && selects(entry));
+        let all = members.chain(metrics).chain(others.map(|entry| (entry, 0)));
+        let mut shown = all.filter(|(entry, _)| entry.is_shown(&self.access));
+        let hits = shown.by_ref().take(limit).map(|(entry, score)| self.hit(entry, score)).collect();
+        Hits { hits, has_more: shown.next().is_some(), warnings: Vec::new() }
+    }
+
+    fn ranked_hit(&self, entry: &Entry, score: i64) -> Hit {
+        let hit = self.hit(entry, score);
+        let rank = hit.status().map_or(0, rank);
+        Hit { score: score + rank, ..hit }
     }
 
     fn hit(&self, entry: &Entry, score: i64) -> Hit {
         let governed = self.sight.as_ref().and_then(|sight| sight.find(self.state, &entry.text.reference));
-        Hit { artifact: Arc::clone(&entry.text), score, marks: Vec::new(), governed }
+        Hit { artifact: Arc::clone(&entry.text), value: None, score, marks: Vec::new(), governed }
     }
 
     /// Returns the cube with a name; `None` if no name is given.
@@ -330,13 +412,40 @@ impl CallerView<'_> {
         entry.cube == Some(cube) || entry.metric_cubes.contains(&cube)
     }
 
+    /// Returns for each cube whether a cube joins it.
+    fn joined(&self, cube: CubeId) -> Vec<bool> {
+        let paths = self.access.model().join_paths(cube);
+        self.access.model().cubes.iter().map(|of| paths.reaches(of.id)).collect()
+    }
+
     /// Returns whether a query of the cube can use an artifact: a member of the cube, a dimension of a cube that it
     /// joins, or a metric over its measures.
-    fn combines_with(&self, entry: &Entry, cube: CubeId) -> bool {
-        let is_joined = |of: CubeId| self.access.model().join_paths(cube).reaches(of);
+    fn combines_with(&self, entry: &Entry, cube: CubeId, joined: &[bool]) -> bool {
         let is_grouped_by = matches!(entry.text.reference.kind, ArtifactType::Dimension | ArtifactType::Cube);
+        let is_joined = |of: CubeId| joined.get(of.0 as usize).copied().unwrap_or_default();
         self.is_of(entry, cube) || (is_grouped_by && entry.cube.is_some_and(is_joined))
     }
+}
+
+/// The best artifacts and values, sorted, at most as many as the limit.
+struct RankedHits {
+    hits: Vec<Hit>,
+    has_more: bool,
+    warnings: Vec<String>,
+}
+
+impl RankedHits {
+    fn best(mut self, limit: usize) -> Hits {
+        sort(&mut self.hits);
+        let has_more = self.has_more || self.hits.len() > limit;
+        self.hits.truncate(limit);
+        Hits { hits: self.hits, has_more, warnings: self.warnings }
+    }
+}
+
+/// Sorts hits, best first. Equal scores stay in their order.
+fn sort(hits: &mut [Hit]) {
+    hits.sort_by_key(|hit| Reverse(hit.score));
 }
 
 fn rank(status: CertificationStatus) -> i64 {

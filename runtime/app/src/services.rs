@@ -19,6 +19,7 @@ use crate::cost::{
 use crate::data_tests::{DataTestPorts, DataTestService, DataTestSettings, DataTestTask};
 use crate::data_versions::DataVersions;
 use crate::dax::sessions::DaxSessions;
+use crate::dimension_values::lists::ValueLists;
 use crate::domain::RequestContext;
 use crate::governance::{
     ApprovalService, ArtifactNotes, Badges, GovernanceMaintenance, GovernancePorts, GovernanceService,
@@ -91,6 +92,8 @@ pub struct Services {
     pub anomalies: Arc<AnomalyService>,
     pub profiling: Arc<ProfilingService>,
     pub search: Arc<SearchService>,
+    /// The lists of values that searches examine.
+    values: Arc<ValueLists>,
     pub access: Arc<AccessRecorder>,
     pub warehouse: Arc<dyn Warehouse>,
     pub builder: Arc<dyn ModelBuilder>,
@@ -287,11 +290,14 @@ impl Services {
             Arc::clone(&clock),
             subscriptions,
         );
-        let search = SearchService::new(Arc::clone(&catalog), None);
+        let values = ValueLists::new(Arc::clone(&queries), Arc::clone(&versions), Arc::clone(&clock));
+        let values = Arc::new(values);
+        let search = SearchService::new(Arc::clone(&catalog), None, Arc::clone(&values));
         Services {
             catalog,
             queries,
             search: Arc::new(search),
+            values,
             live: Arc::new(live),
             versions,
             anomalies: Arc::new(anomalies),
@@ -303,6 +309,11 @@ impl Services {
             detectors,
             clock,
         }
+    }
+
+    /// Returns a search that uses the records of governance.
+    pub fn governed_search(&self, governance: GovernanceService) -> SearchService {
+        SearchService::new(Arc::clone(&self.catalog), Some(Arc::new(governance)), Arc::clone(&self.values))
     }
 
     /// Returns a service that asks a language model about questions.
@@ -432,7 +443,7 @@ impl ServerServices {
         });
         let search = settings.search.then(|| {
             let catalog = Arc::clone(&services.catalog);
-            Arc::new(SearchService::new(catalog, governed.clone()))
+            Arc::new(SearchService::new(catalog, governed.clone(), Arc::clone(&services.values)))
         });
         let preaggregations = services.preaggregations(
             server.preaggregations,

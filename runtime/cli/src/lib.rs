@@ -125,7 +125,7 @@ enum Command {
     Cost(cost::CostArguments),
     /// Convert a question in words to a query
     Ask(ask::AskArguments),
-    /// Find cubes, members and metrics by words
+    /// Find cubes, members, metrics and values of dimensions by words
     Search(search::SearchArguments),
     /// Run a project's own expectations (tests/*.yml)
     Test(test::TestArguments),

@@ -327,6 +327,11 @@ pub fn log_shared_results(project: &Project) {
     }
 }
 
+/// Returns whether the state database exists. A database on a server counts as existing.
+pub fn has_state(project: &Project) -> bool {
+    StateStore::file_of(project.config.state.url.expose(), project.folder.root()).is_none_or(|file| file.is_file())
+}
+
 /// Opens the state database.
 ///
 /// # Errors

@@ -1,6 +1,8 @@
 //! The enums of the schema for the model, queries, lineage and search.
 
 use async_graphql::Enum;
+use terrane_app::ports::governance_records;
+use terrane_app::search::HitType;
 
 /// The type of a dimension's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
@@ -77,9 +79,23 @@ pub enum LineageDirection {
 
 /// The kind of object that a search returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
+#[graphql(remote = "HitType")]
 pub enum SearchType {
     Cube,
     Measure,
     Dimension,
     Metric,
+    /// A value of a dimension with `meta.searchable`.
+    Value,
+}
+
+/// The state of certification of a cube, member or metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
+#[graphql(remote = "governance_records::CertificationStatus")]
+pub enum CertificationStatus {
+    Draft,
+    PendingReview,
+    Certified,
+    Deprecated,
+    Archived,
 }

@@ -4,8 +4,10 @@
 //! list: the equal word, longer words that it begins, and words that an automaton for typing mistakes accepts. For each
 //! word of the question, the best field of an entry counts. Two thirds of the words must match.
 
+use std::cell::RefCell;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use fst::automaton::Str;
 use fst::{Automaton as _, IntoStreamer, Map, Streamer as _};
@@ -20,6 +22,8 @@ use crate::words::words;
 const WORD: u32 = 20_000;
 /// The score for an entry with a name, title or synonym that equals the whole question.
 const WHOLE: u32 = 1_000;
+/// The largest number of first letters whose matches are stored.
+const MAX_LETTERS: usize = 64;
 
 /// The part of an entry that a string belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,6 +34,8 @@ pub enum Field {
     /// The name of the group that the entry belongs to.
     Group,
     Tag,
+    /// A value of a dimension.
+    Value,
     Description,
 }
 
@@ -43,7 +49,15 @@ pub struct Match {
 
 /// The entries that match, best first. Entries with equal scores are in the order in which they were added.
 #[derive(Debug)]
-pub struct Matches(BinaryHeap<(u32, Reverse<u32>)>);
+pub struct Matches<F>(Source<F>);
+
+#[derive(Debug)]
+enum Source<F> {
+    /// The matches of this question, already selected.
+    Heap(BinaryHeap<(u32, Reverse<u32>)>),
+    /// The stored matches of a letter in descending order, the number of those that were read, and the selection.
+    Letter(Arc<[Match]>, usize, F),
+}
 
 /// An index over the strings of entries.
 #[derive(Debug)]
@@ -56,6 +70,9 @@ pub struct Index {
     places: Vec<Place>,
     /// The entries by the words of their names, titles and synonyms.
     wholes: FxHashMap<Box<str>, Vec<u32>>,
+    /// The matches of unfinished words of one letter, best first, made at their first use. Such a word matches a large
+    /// part of all entries.
+    letters: RwLock<HashMap<Box<str>, Arc<[Match]>>>,
 }
 
 /// A field of an entry in which a word occurs.
@@ -80,13 +97,14 @@ impl Field {
             Field::Name => 80,
             Field::Title => 70,
             Field::Synonym => 60,
+            Field::Value => 50,
             Field::Group | Field::Tag => 30,
             Field::Description => 20,
         }
     }
 
     fn is_naming(self) -> bool {
-        matches!(self, Field::Name | Field::Title | Field::Synonym)
+        matches!(self, Field::Name | Field::Title | Field::Synonym | Field::Value)
     }
 }
 
@@ -131,7 +149,8 @@ impl IndexBuilder {
             places.extend(at);
         }
         starts.push(places.len() as u32);
-        Index { entries: self.entries, words: words.into_map(), starts, places, wholes: self.wholes }
+        let letters = RwLock::default();
+        Index { entries: self.entries, words: words.into_map(), starts, places, wholes: self.wholes, letters }
     }
 }
 
@@ -146,22 +165,52 @@ impl Index {
     }
 
     /// Returns the entries that match at least two thirds of the words of a question.
-    pub fn find(&self, question: &Question) -> Matches {
-        let mut entry_scores = EntryScores::new(self.entries);
-        for word in &question.words {
-            self.look_up(word, |position, likeness| entry_scores.add(self.places_of(position), likeness));
-            entry_scores.end_word();
+    pub fn find(&self, question: &Question) -> Matches<impl Fn(u32) -> bool> {
+        self.find_among(question, |_| true)
+    }
+
+    /// Returns the entries that match at least two thirds of the words of a question and that `selects` accepts.
+    pub fn find_among<F: Fn(u32) -> bool>(&self, question: &Question, selects: F) -> Matches<F> {
+        match &question.words[..] {
+            [word] if word.is_open && word.text.chars().count() == 1 => {
+                Matches(Source::Letter(self.letter(question, &word.text), 0, selects))
+            }
+            _ => Matches(Source::Heap(self.matches(question, selects).into())),
         }
+    }
+
+    /// Returns the matches of a question that is one unfinished word of one letter, best first.
+    fn letter(&self, question: &Question, letter: &str) -> Arc<[Match]> {
+        if let Some(known) = self.letters.read().unwrap_or_else(PoisonError::into_inner).get(letter) {
+            return Arc::clone(known);
+        }
+        let mut found = self.matches(question, |_| true);
+        found.sort_unstable_by(|one, other| other.cmp(one));
+        let found: Arc<[Match]> = found.into_iter().map(|(score, Reverse(entry))| Match { entry, score }).collect();
+        let mut letters = self.letters.write().unwrap_or_else(PoisonError::into_inner);
+        if letters.len() < MAX_LETTERS && !found.is_empty() {
+            letters.insert(letter.into(), Arc::clone(&found));
+        }
+        found
+    }
+
+    /// Returns the selected matches, unsorted.
+    fn matches(&self, question: &Question, selects: impl Fn(u32) -> bool) -> Vec<(u32, Reverse<u32>)> {
         let required = (2 * question.words.len()).div_ceil(3);
         let whole: String = question.words.iter().flat_map(|word| [word.text.as_str(), " "]).collect();
-        for entry in self.wholes.get(whole.as_str()).into_iter().flatten() {
-            entry_scores.scores[*entry as usize] += WHOLE;
-        }
-        let found = entry_scores.matched.iter().filter_map(|entry| {
-            let score = entry_scores.scores[*entry as usize];
-            ((score / WORD) as usize >= required).then_some((score, Reverse(*entry)))
-        });
-        Matches(found.collect::<Vec<_>>().into())
+        let wholes = self.wholes.get(whole.as_str()).map_or(&[][..], Vec::as_slice);
+        with_scores(self.entries, |scores| {
+            for word in &question.words {
+                self.look_up(word, |position, likeness| scores.add(self.places_of(position), likeness));
+                scores.end_word();
+            }
+            wholes.iter().for_each(|entry| scores.scores[*entry as usize] += WHOLE);
+            let found = scores.matched.iter().filter_map(|entry| {
+                let score = scores.scores[*entry as usize];
+                ((score / WORD) as usize >= required && selects(*entry)).then_some((score, Reverse(*entry)))
+            });
+            found.collect()
+        })
     }
 
     fn places_of(&self, position: u64) -> &[Place] {
@@ -196,7 +245,8 @@ impl Index {
     }
 }
 
-/// The scores of entries during a search.
+/// The scores of entries during a search. Between searches, all scores are zero and the lists are empty.
+#[derive(Default)]
 struct EntryScores {
     scores: Vec<u32>,
     /// The best score of each entry for the current word of the question.
@@ -207,10 +257,29 @@ struct EntryScores {
     matched: Vec<u32>,
 }
 
+thread_local! {
+    /// The scores of this thread's searches, so that a search does not allocate and clear them for all entries.
+    static SCORES: RefCell<EntryScores> = RefCell::default();
+}
+
+/// Calls `search` with scores for at least `entries` entries, and clears the scores that it set.
+fn with_scores<T>(entries: u32, search: impl FnOnce(&mut EntryScores) -> T) -> T {
+    let mut scores = SCORES.take();
+    if scores.scores.len() < entries as usize {
+        scores.scores.resize(entries as usize, 0);
+        scores.best.resize(entries as usize, 0);
+    }
+    let found = search(&mut scores);
+    scores.clear();
+    SCORES.set(scores);
+    found
+}
+
 impl EntryScores {
-    fn new(entries: u32) -> Self {
-        let entries = entries as usize;
-        EntryScores { scores: vec![0; entries], best: vec![0; entries], touched: Vec::new(), matched: Vec::new() }
+    fn clear(&mut self) {
+        for entry in self.matched.drain(..) {
+            self.scores[entry as usize] = 0;
+        }
     }
 
     fn add(&mut self, places: &[Place], likeness: Likeness) {
@@ -237,16 +306,34 @@ impl EntryScores {
     }
 }
 
-impl Iterator for Matches {
+/// Returns the score of an entry with one string, as an index would compute it; `None` if it does not match.
+pub fn score_of(question: &Question, field: Field, text: &str) -> Option<u32> {
+    let own = words(text);
+    let best = |typed: &TypedWord| {
+        let likenesses = own.iter().filter_map(|word| Likeness::of(typed, &word.text));
+        likenesses.map(|likeness| field.weight() * likeness.factor()).max()
+    };
+    let scores: Vec<u32> = question.words.iter().filter_map(best).collect();
+    if scores.len() < (2 * question.words.len()).div_ceil(3) {
+        return None;
+    }
+    let whole = question.words.iter().map(|word| &word.text).eq(own.iter().map(|word| &word.text));
+    let whole = if field.is_naming() && whole { WHOLE } else { 0 };
+    Some(scores.iter().map(|score| WORD + score).sum::<u32>() + whole)
+}
+
+impl<F: Fn(u32) -> bool> Iterator for Matches<F> {
     type Item = Match;
 
     fn next(&mut self) -> Option<Match> {
-        let (score, Reverse(entry)) = self.0.pop()?;
-        Some(Match { entry, score })
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.0.len(), Some(self.0.len()))
+        match &mut self.0 {
+            Source::Heap(heap) => heap.pop().map(|(score, Reverse(entry))| Match { entry, score }),
+            Source::Letter(found, read, selects) => {
+                let skipped = found[*read..].iter().position(|next| selects(next.entry))?;
+                *read += skipped + 1;
+                Some(found[*read - 1])
+            }
+        }
     }
 }
 
@@ -361,8 +448,8 @@ mod tests {
             "total",
             "é",
         ];
-        const FIELDS: [Field; 6] =
-            [Field::Name, Field::Title, Field::Synonym, Field::Group, Field::Tag, Field::Description];
+        const FIELDS: [Field; 7] =
+            [Field::Name, Field::Title, Field::Synonym, Field::Group, Field::Tag, Field::Value, Field::Description];
         let mut seed: u32 = 7;
         let mut random = |below: usize| {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -405,7 +492,14 @@ mod tests {
                 let text = typed.join(" ");
                 let question = if random(2) == 0 { Question::new(&text) } else { Question::unfinished(&text) }.unwrap();
                 let found: Vec<Match> = index.find(&question).collect();
-                assert_eq!(found, found_by_definition(&entries, &question), "{text} in {entries:?}");
+                let defined = found_by_definition(&entries, &question);
+                assert_eq!(found, defined, "{text} in {entries:?}");
+                let odd: Vec<Match> = index.find_among(&question, |entry| entry % 2 == 1).collect();
+                assert!(odd.iter().eq(defined.iter().filter(|found| found.entry % 2 == 1)), "{text} in {entries:?}");
+                for (field, value) in entries.iter().filter(|texts| texts.len() == 1).flatten() {
+                    let one = found_by_definition(&[vec![(*field, value.clone())]], &question);
+                    assert_eq!(score_of(&question, *field, value), one.first().map(|found| found.score), "{text}");
+                }
                 hits += found.len();
             }
         }

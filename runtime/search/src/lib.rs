@@ -11,5 +11,5 @@ mod likeness;
 mod question;
 mod words;
 
-pub use index::{Field, Index, IndexBuilder, Match, Matches};
+pub use index::{Field, Index, IndexBuilder, Match, Matches, score_of};
 pub use question::{MAX_CHARS, MAX_WORDS, Question, QuestionError};

@@ -1,6 +1,6 @@
 //! The open state database, and its implementation of the port `Store`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use terrane_app::ports::store::{Store, StoreError};
@@ -26,6 +26,14 @@ impl StateStore {
     pub async fn open(url: &str, project: &Path) -> Result<Self, OpenError> {
         let database = open::open(&Location::of(url, project)?).await?;
         Ok(StateStore { database })
+    }
+
+    /// Returns the file of the database at a location; `None` if the database is on a server or the location is invalid.
+    pub fn file_of(url: &str, project: &Path) -> Option<PathBuf> {
+        match Location::of(url, project).ok()? {
+            Location::File(path) => Some(path),
+            Location::Server(_) => None,
+        }
     }
 
     /// Returns the secret with a name, which all servers on this database share. The first call stores `random`, which

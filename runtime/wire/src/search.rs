@@ -6,9 +6,10 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
-use terrane_app::ports::governance_records::{ArtifactType, CertificationStatus};
+use terrane_app::ports::governance_records::CertificationStatus;
 use terrane_app::search::{
-    DEFAULT_LIMIT, DEFAULT_SUGGESTIONS, Hit, Hits, MAX_LIMIT, MarkedField, Marks, SearchRequest, SuggestionRequest,
+    DEFAULT_LIMIT, DEFAULT_SUGGESTIONS, Hit, HitType, Hits, MAX_LIMIT, MarkedField, Marks, SearchRequest,
+    SuggestionRequest,
 };
 
 use crate::body::parse;
@@ -19,12 +20,9 @@ use crate::schema;
 pub(crate) const SEARCH: &[&str] = &["query", "types", "cube", "tags", "certification_status", "limit"];
 pub(crate) const AUTOCOMPLETION: &[&str] = &["query", "context", "limit"];
 pub(crate) const CONTEXT: &[&str] = &["cube_name"];
-/// The types of artifacts that a search finds.
-pub const TYPES: [ArtifactType; 4] =
-    [ArtifactType::Cube, ArtifactType::Measure, ArtifactType::Dimension, ArtifactType::Metric];
 
 const TEXT: &str = "a string like \"average delay\"";
-const TYPE: &str = "`cube`, `measure`, `dimension` or `metric`";
+const TYPE: &str = "`cube`, `measure`, `dimension`, `metric` or `value`";
 const STATUS: &str = "`draft`, `pending_review`, `certified`, `deprecated` or `archived`";
 const LIMIT: &str = "an integer from 1 to 100";
 
@@ -32,9 +30,9 @@ const LIMIT: &str = "an integer from 1 to 100";
 #[derive(Debug, JsonSchema)]
 #[schemars(deny_unknown_fields, extend("required" = json!(["query"])))]
 pub struct Search {
-    /// Words of names, titles, synonyms, tags and descriptions. At most 300 characters and 16 words.
+    /// Words of names, titles, synonyms, tags, descriptions and values. At most 300 characters and 16 words.
     pub query: String,
-    /// Only artifacts of these types; all types if it is absent or empty.
+    /// Only hits of these types; all types if it is absent or empty.
     #[schemars(schema_with = "type_lists")]
     pub types: Option<Vec<String>>,
     /// Only this cube and its members, and metrics that are computed from it.
@@ -68,7 +66,7 @@ pub struct AutocompletionContext {
 }
 
 fn types(_: &mut SchemaGenerator) -> Schema {
-    schema::words(&TYPES.map(ArtifactType::as_str))
+    schema::words(&HitType::ALL.map(HitType::as_str))
 }
 
 fn type_lists(generator: &mut SchemaGenerator) -> Schema {
@@ -93,7 +91,7 @@ pub fn search_from_wire(body: &[u8]) -> Result<SearchRequest, FieldError> {
     });
     Ok(SearchRequest {
         text: fields.required_string("query", TEXT)?.to_owned(),
-        types: fields.list("types", "a list like [\"measure\"]", artifact_type)?,
+        types: fields.list("types", "a list like [\"measure\"]", hit_type)?,
         cube: fields.string("cube", "a cube's name")?.map(str::to_owned),
         tags: fields.list("tags", "a list of strings", text)?,
         status: status.transpose()?,
@@ -131,9 +129,9 @@ fn limit(fields: &Fields<'_>, default: usize) -> Result<usize, FieldError> {
     }
 }
 
-fn artifact_type(value: &Json, path: &Path<'_>) -> Result<ArtifactType, FieldError> {
+fn hit_type(value: &Json, path: &Path<'_>) -> Result<HitType, FieldError> {
     let Json::String(name) = value else { return Err(path.invalid_type(value, TYPE)) };
-    TYPES.into_iter().find(|kind| kind.as_str() == name).ok_or_else(|| path.invalid_value(name, TYPE))
+    HitType::ALL.into_iter().find(|kind| kind.as_str() == name).ok_or_else(|| path.invalid_value(name, TYPE))
 }
 
 fn text(value: &Json, path: &Path<'_>) -> Result<String, FieldError> {
@@ -143,12 +141,14 @@ fn text(value: &Json, path: &Path<'_>) -> Result<String, FieldError> {
     }
 }
 
-/// Artifacts that match, best first.
+/// Artifacts and values that match, best first.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SearchResults<'a> {
     pub results: Vec<SearchHit<'a>>,
-    /// True if more artifacts match than the limit.
+    /// True if more artifacts or values match than the limit.
     pub has_more: bool,
+    /// The dimensions whose values were not searched, or not all of them.
+    pub warnings: &'a [String],
 }
 
 /// Suggestions, best first.
@@ -157,15 +157,19 @@ pub struct Suggestions<'a> {
     pub suggestions: Vec<SearchHit<'a>>,
     /// True if there are more suggestions than the limit.
     pub has_more: bool,
+    /// The dimensions whose values were not searched, or not all of them.
+    pub warnings: &'a [String],
 }
 
-/// An artifact that matches.
+/// An artifact that matches, or a value of a dimension.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SearchHit<'a> {
     #[schemars(schema_with = "types")]
     pub r#type: &'static str,
-    /// The name in queries, such as `orders.revenue`.
+    /// The name in queries, such as `orders.revenue`; for a value, the name of its dimension.
     pub name: &'a str,
+    /// The value that matches, as a filter takes it; null unless the type is `value`.
+    pub value: Option<&'a str>,
     /// The cube of a member.
     pub cube: Option<&'a str>,
     pub title: &'a str,
@@ -181,7 +185,7 @@ pub struct SearchHit<'a> {
     pub score: i64,
 }
 
-/// A name, tag or description of an artifact that matches.
+/// A name, tag, description or value that matches.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SearchMatch<'a> {
     #[schemars(schema_with = "fields")]
@@ -203,13 +207,21 @@ pub struct SearchOwner<'a> {
 
 impl<'a> From<&'a Hits> for SearchResults<'a> {
     fn from(found: &'a Hits) -> Self {
-        SearchResults { results: found.hits.iter().map(SearchHit::from).collect(), has_more: found.has_more }
+        SearchResults {
+            results: found.hits.iter().map(SearchHit::from).collect(),
+            has_more: found.has_more,
+            warnings: &found.warnings,
+        }
     }
 }
 
 impl<'a> From<&'a Hits> for Suggestions<'a> {
     fn from(found: &'a Hits) -> Self {
-        Suggestions { suggestions: found.hits.iter().map(SearchHit::from).collect(), has_more: found.has_more }
+        Suggestions {
+            suggestions: found.hits.iter().map(SearchHit::from).collect(),
+            has_more: found.has_more,
+            warnings: &found.warnings,
+        }
     }
 }
 
@@ -218,8 +230,9 @@ impl<'a> From<&'a Hit> for SearchHit<'a> {
         let artifact = &hit.artifact;
         let owners = hit.governed.iter().flat_map(|view| &view.owners.owners);
         SearchHit {
-            r#type: artifact.reference.kind.as_str(),
+            r#type: hit.hit_type().as_str(),
             name: &artifact.reference.id,
+            value: hit.value.as_deref(),
             cube: artifact.cube.as_deref(),
             title: &artifact.title,
             description: artifact.description.as_deref(),

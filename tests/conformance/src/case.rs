@@ -43,8 +43,8 @@ use crate::compare::differences;
 use crate::cost::{MemoryBudgets, MemoryGuardrails, MemoryHistory};
 use crate::data_tests::MemoryDataTests;
 use crate::fakes::{
-    Column, FakeBehavior, FakeClock, FakePlugins, FakeRetention, FakeStore, FakeWarehouse, SECRET, dialect_out_of_fuel,
-    missing_dialect,
+    Column, FakeAnswer, FakeBehavior, FakeClock, FakePlugins, FakeRetention, FakeStore, FakeWarehouse, SECRET,
+    dialect_out_of_fuel, missing_dialect,
 };
 use crate::hooks::{FakeHook, FakeHooks};
 use crate::monitors::{MemoryMonitors, channels};
@@ -90,6 +90,9 @@ pub struct World {
     /// The columns of statements without groups, if they differ from `columns`.
     #[serde(skip)]
     pub ungrouped_columns: Arc<Mutex<Option<Vec<Column>>>>,
+    /// The columns of statements with certain texts.
+    #[serde(skip)]
+    pub answers: Arc<Mutex<Vec<FakeAnswer>>>,
     /// The number of times that a streamed answer contains the rows.
     pub repeats: usize,
     /// The behavior of the stream after its last batch.
@@ -299,6 +302,7 @@ impl World {
             ping: self.warehouse_ping,
             columns,
             ungrouped_columns: Arc::clone(&self.ungrouped_columns),
+            answers: Arc::clone(&self.answers),
             batches: self.repeats + 1,
             stream_ends: self.stream_ends,
             catalog: self.warehouse_catalog,

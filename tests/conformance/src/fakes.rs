@@ -85,12 +85,29 @@ impl Column {
     }
 }
 
+/// The columns of statements that contain all of some texts.
+#[derive(Debug, Clone)]
+pub struct FakeAnswer {
+    pub texts: Vec<&'static str>,
+    pub columns: Vec<Column>,
+}
+
+impl FakeAnswer {
+    /// Returns the answer with one column of strings.
+    pub fn of_values(texts: &[&'static str], values: &[&str]) -> Self {
+        let values = values.iter().map(|value| Json::from(*value)).collect();
+        FakeAnswer { texts: texts.to_vec(), columns: vec![Column { ty: "text".to_owned(), values }] }
+    }
+}
+
 pub struct FakeWarehouse {
     pub behavior: FakeBehavior,
     pub ping: FakeBehavior,
     pub columns: Vec<Column>,
     /// The columns of statements without groups, if they differ from `columns`.
     pub ungrouped_columns: Arc<Mutex<Option<Vec<Column>>>>,
+    /// The columns of statements with certain texts, if they differ from `columns`. The first match counts.
+    pub answers: Arc<Mutex<Vec<FakeAnswer>>>,
     /// The number of batches of a stream. `stream_ends` is the behavior after them.
     pub batches: usize,
     pub stream_ends: FakeBehavior,
@@ -169,7 +186,10 @@ impl Warehouse for FakeWarehouse {
         Self::act(self.behavior).await?;
         let ungrouped = self.ungrouped_columns.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let ungrouped = ungrouped.filter(|_| !statement.text.contains("GROUP BY"));
-        let batch = ungrouped.map_or_else(|| self.batch(), |columns| Self::batch_of(&columns));
+        let known = self.answers.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = known.into_iter().find(|known| known.texts.iter().all(|text| statement.text.contains(text)));
+        let columns = known.map(|known| known.columns).or(ungrouped);
+        let batch = columns.map_or_else(|| self.batch(), |columns| Self::batch_of(&columns));
         Ok(ResultSet { schema: batch.schema(), batches: vec![batch] })
     }
 

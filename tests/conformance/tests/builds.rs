@@ -35,6 +35,7 @@ async fn load(builder: &MemoryBuilder, models: &[(&str, &str)]) -> Snapshot {
         ping: FakeBehavior::Answers,
         columns: Vec::new(),
         ungrouped_columns: Arc::default(),
+        answers: Arc::default(),
         batches: 1,
         stream_ends: FakeBehavior::Answers,
         catalog: FakeBehavior::Answers,

@@ -16,7 +16,7 @@ use terrane_compiler::column_statistics::{
 use terrane_compiler::explanation::Explanation;
 use terrane_compiler::query::{DateRange, QueryError, SemanticQuery};
 use terrane_compiler::sql::CompiledSql;
-use terrane_compiler::{Authorized, Environment, SecurityContext};
+use terrane_compiler::{Authorized, Environment, SecurityContext, compile};
 
 use super::answer::row_count;
 use super::authorization::Authorization;
@@ -196,6 +196,19 @@ impl QuerySession<'_> {
         // view.
         let limit = authorization.authorized.limit(u64::MAX, 0).to_le_bytes();
         Ok(hex::encode(secret.tag(b"profile", &[&key.0, &limit])).into())
+    }
+
+    /// Compiles a query without running it, without calling hooks, and without counting it.
+    ///
+    /// # Errors
+    /// The query does not compile for this caller.
+    pub(crate) fn statement(&self, query: &SemanticQuery) -> Result<CompiledSql, QueryError> {
+        compile(&self.snapshot.profile, query, &self.without_hooks(), &self.environment)
+    }
+
+    /// Returns whether the limits of the caller's queries differ from those of all queries.
+    pub(crate) fn has_own_guardrails(&self) -> bool {
+        self.guardrails != self.service.settings.guardrails
     }
 
     /// Compiles statistics without running them and without calling hooks.

@@ -18,14 +18,12 @@ use terrane_compiler::types::{Operator, Value};
 use terrane_questions::{Interpretation, KnownValue, KnownValues, Lookup, SearchedWord};
 
 use super::{convert, vocabulary};
+use crate::dimension_values::lookup::{self, MAX_DIMENSIONS, containing, texts};
 use crate::metadata;
-use crate::query::{Answer, QueryRunError, QuerySession};
+use crate::query::{Answer, CacheControl, QueryRunError, QuerySession};
 
 /// The largest number of spellings that are looked up.
 const MAX_SPELLINGS: usize = 16;
-/// The largest number of dimensions whose values are looked up. A cube that plays two roles counts twice: the origin
-/// and the destination of a flight, each with a code and a name, are four dimensions.
-const MAX_DIMENSIONS: usize = 16;
 /// The largest number of values that one lookup returns.
 const MAX_VALUES: u64 = 100;
 /// The largest number of cubes whose newest rows are looked up, if the cube of the question is unknown.
@@ -93,7 +91,7 @@ impl Lookups<'_> {
         let dimensions = vocabulary::searchable(self.access, reading.cube.as_deref());
         for (cube, dimension) in dimensions.into_iter().take(MAX_DIMENSIONS) {
             let member: Arc<str> = format!("{cube}.{dimension}").into();
-            let Some(answer) = self.run(&containing(&member, spellings)?).await? else { continue };
+            let Some(answer) = self.run(&containing(&member, spellings, MAX_VALUES)?).await? else { continue };
             let values = texts(&answer);
             if (values.len() as u64) < MAX_VALUES {
                 let words = spellings.iter().map(|word| Arc::from(*word));
@@ -169,33 +167,9 @@ impl Lookups<'_> {
         Ok(days.filter_map(day).max())
     }
 
-    /// Runs a query of the caller. Returns `None` if the caller may not run it.
     async fn run(&self, query: &SemanticQuery) -> Result<Option<Answer>, QueryRunError> {
-        match async { self.session.prepare(query).await?.run().await }.await {
-            Ok(answer) => Ok(Some(answer)),
-            // The dimension may be masked, so that it cannot be filtered, or a guardrail may forbid the lookup.
-            Err(QueryRunError::Query(_) | QueryRunError::Denied(_) | QueryRunError::Guardrail(_)) => Ok(None),
-            Err(error) => Err(error),
-        }
+        lookup::run(self.session, query, CacheControl::default()).await
     }
-}
-
-/// Returns the query for the values that contain one of several spellings, ignoring case.
-fn containing(member: &str, spellings: &[&str]) -> Result<SemanticQuery, QueryError> {
-    let member: MemberRef = member.parse()?;
-    let condition = |spelling: &&str| Filter::Condition {
-        member: member.clone(),
-        operator: Operator::ContainsAnyCase,
-        values: vec![Value::Text((*spelling).into())],
-    };
-    Ok(SemanticQuery {
-        filters: vec![Filter::Or(spellings.iter().map(condition).collect())],
-        order: vec![OrderBy { member: member.clone(), descending: false }],
-        dimensions: vec![member],
-        limit: Some(MAX_VALUES),
-        skip_total: true,
-        ..SemanticQuery::default()
-    })
 }
 
 /// Returns the query for the number of rows of each value.
@@ -211,17 +185,6 @@ fn counting(count: &str, member: &str, values: &[Arc<str>]) -> Result<SemanticQu
         skip_total: true,
         ..SemanticQuery::default()
     })
-}
-
-/// Returns the first column as strings.
-fn texts(answer: &Answer) -> Vec<Option<Arc<str>>> {
-    let columns = answer.batches.iter().filter_map(|batch| cast(batch.columns().first()?, &DataType::Utf8).ok());
-    let mut found = Vec::new();
-    for column in columns {
-        let values = column.as_string::<i32>();
-        found.extend((0..values.len()).map(|row| values.is_valid(row).then(|| values.value(row).into())));
-    }
-    found
 }
 
 /// Returns the second column as numbers.

@@ -13,6 +13,7 @@ use terrane_compiler::types::DimensionType;
 use terrane_questions::{Aggregation, MemberEntry, MemberKind, Unit};
 
 use crate::dimension_values::counts_rows;
+use crate::dimension_values::lookup::is_searchable;
 use crate::metadata;
 use crate::ports::language_model::{OfferedKind, OfferedMember};
 use crate::search::ArtifactText;
@@ -223,7 +224,7 @@ pub(super) fn searchable<'m>(access: &Access<'m>, cube: Option<&str>) -> Vec<(&'
     let mut found = Vec::new();
     for cube in cubes {
         let dimensions = metadata::dimensions(access, cube);
-        let marked = dimensions.filter(|of| of.presentation.governed.searchable && of.ty == DimensionType::String);
+        let marked = dimensions.filter(|of| is_searchable(of));
         found.extend(marked.map(|dimension| (&*cube.name, &*dimension.name)));
     }
     found

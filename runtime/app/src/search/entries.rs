@@ -3,13 +3,15 @@
 //! In: a snapshot and the governed records. Out: one entry for each cube, member and metric that metadata can list for
 //! some caller. Values that were set at run time replace the values of the files.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use terrane_compiler::Access;
-use terrane_compiler::model::{Cube, CubeId, Member, MetricId, Presentation};
+use terrane_compiler::model::{Cube, CubeId, DimensionId, Member, MetricId, Presentation};
 use terrane_search::{Field, Index, IndexBuilder};
 
 use crate::catalog::Snapshot;
+use crate::dimension_values::lookup::is_searchable;
 use crate::governance::{GovernanceState, GovernedCubes};
 use crate::metadata;
 use crate::ports::governance_records::{ArtifactRef, ArtifactType};
@@ -22,6 +24,10 @@ pub(super) struct SearchEntries {
     sequence: u64,
     pub(super) entries: Vec<Entry>,
     pub(super) index: Index,
+    /// For each cube, the entries of the cube, of its members, and of metrics over its measures.
+    pub(super) by_cube: HashMap<CubeId, Vec<u32>>,
+    /// The entries of dimensions whose values are searched.
+    pub(super) searchable: Vec<(u32, DimensionId)>,
 }
 
 /// An entry of the index.
@@ -78,10 +84,20 @@ impl SearchEntries {
             order(a).cmp(&order(b)).then_with(|| a.text.reference.id.cmp(&b.text.reference.id))
         });
         let mut builder = IndexBuilder::default();
-        for entry in &entries {
+        let (mut by_cube, mut searchable) = (HashMap::<CubeId, Vec<u32>>::new(), Vec::new());
+        for (place, entry) in (0..).zip(&entries) {
             builder.add(texts(&entry.text));
+            for cube in entry.cube.iter().chain(&entry.metric_cubes) {
+                by_cube.entry(*cube).or_default().push(place);
+            }
+            if let ArtifactId::Member(Member::Dimension(id)) = entry.artifact
+                && is_searchable(snapshot.model.dimension(id))
+            {
+                searchable.push((place, id));
+            }
         }
-        SearchEntries { snapshot: Arc::downgrade(snapshot), sequence: state.sequence, entries, index: builder.build() }
+        let (snapshot, sequence) = (Arc::downgrade(snapshot), state.sequence);
+        SearchEntries { snapshot, sequence, entries, index: builder.build(), by_cube, searchable }
     }
 
     /// Returns whether the index was built from this snapshot and these governed records.

@@ -1,15 +1,17 @@
-//! `terrane search`: finds cubes, members and metrics by words.
+//! `terrane search`: finds cubes, members, metrics and values of dimensions by words.
 //!
-//! In: a project and words. Out: a table, or the response of `POST /api/v1/search`. Records of governance, which are in
-//! the state database of a server, are left out.
+//! In: a project and words. Out: a table, or the response of `POST /api/v1/search`. Certifications, owners and terms of
+//! the glossary come from the state database, if it exists; this command does not create it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use terrane_app::ports::governance_records::ArtifactType;
-use terrane_app::search::{MAX_LIMIT, SearchRequest};
+use terrane_app::ports::governance_records::CertificationStatus;
+use terrane_app::search::{HitType, MAX_LIMIT, SearchRequest, SearchService};
+use terrane_app::services::Services;
 use terrane_terminal::TerminalText;
 use terrane_wire::ErrorBody;
-use terrane_wire::search::{SearchHit, SearchResults, TYPES};
+use terrane_wire::search::{SearchHit, SearchResults};
 
 use super::query::refused;
 use super::{json_line, print, print_error};
@@ -23,22 +25,31 @@ use crate::wiring::{self, WarehouseUse};
 Examples:
   terrane search examples/flights 'average delay'
   terrane search . revenue --type measure --limit 5
+  terrane search . margin --tag finance --certification certified
+  terrane search . 'united' --type value
   terrane search . region --as user.json --json | jq -r '.results[].name'
 
-A word matches if it equals a word of a name, title, synonym, tag or description, if it is the start of one, or if
-it has one typing mistake (two in words of eight letters or more).")]
+A word matches if it equals a word of a name, title, synonym, tag, description or value, if it is the start of one, or
+if it has one typing mistake (two in words of eight letters or more). Values are those of dimensions with
+`meta: {searchable: true}`.")]
 pub struct SearchArguments {
     /// The project: the folder that holds service_project.yml
     pub dir: PathBuf,
     /// The words to search for
     #[arg(required = true)]
     pub words: Vec<String>,
-    /// Only artifacts of this type
-    #[arg(long = "type", value_name = "TYPE", value_parser = TYPES.map(ArtifactType::as_str))]
+    /// Only hits of this type
+    #[arg(long = "type", value_name = "TYPE", value_parser = HitType::ALL.map(HitType::as_str))]
     pub types: Vec<String>,
     /// Only this cube and its members
     #[arg(long)]
     pub cube: Option<String>,
+    /// Only artifacts with this tag; given several times, with all of them
+    #[arg(long = "tag", value_name = "TAG")]
+    pub tags: Vec<String>,
+    /// Only artifacts with this state of certification
+    #[arg(long, value_name = "STATUS", value_parser = CertificationStatus::ALL.map(CertificationStatus::as_str))]
+    pub certification: Option<String>,
     /// The maximum number of hits
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=MAX_LIMIT as i64))]
     pub limit: u32,
@@ -57,15 +68,20 @@ pub struct SearchArguments {
 pub async fn run(arguments: &SearchArguments, project: Project) -> Result<bool, Failure> {
     let caller = caller::read(arguments.caller.as_deref())?;
     let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
-    let named = |name: &String| TYPES.into_iter().find(|kind| kind.as_str() == name.as_str());
+    let governed = governed_search(&project, &engine).await;
+    let search = governed.as_ref().unwrap_or(&engine.search);
+    let named = |name: &String| HitType::ALL.into_iter().find(|kind| kind.as_str() == name.as_str());
+    let status = arguments.certification.as_deref();
+    let status = status.and_then(|name| CertificationStatus::ALL.into_iter().find(|status| status.as_str() == name));
     let request = SearchRequest {
         text: arguments.words.join(" "),
         types: arguments.types.iter().filter_map(named).collect(),
         cube: arguments.cube.clone(),
+        tags: arguments.tags.clone(),
+        status,
         limit: arguments.limit as usize,
-        ..SearchRequest::default()
     };
-    let found = engine.search.search(&request, &caller).await.map_err(|error| refused(ErrorBody::from(error)))?;
+    let found = search.search(&request, &caller).await.map_err(|error| refused(ErrorBody::from(error)))?;
     let results = SearchResults::from(&found);
     if arguments.json {
         print(&json_line(&results));
@@ -77,16 +93,36 @@ pub async fn run(arguments: &SearchArguments, project: Project) -> Result<bool, 
             print_error("there are more matches; see --limit\n");
         }
     }
+    found.warnings.iter().for_each(|warning| print_error(&format!("{}\n", TerminalText::spaced(warning))));
     Ok(!found.hits.is_empty())
+}
+
+/// Returns a search with the records of governance; `None` if the state database does not exist or cannot be opened, or
+/// if governance is switched off.
+async fn governed_search(project: &Project, engine: &Services) -> Option<Arc<SearchService>> {
+    if !wiring::has_state(project) {
+        return None;
+    }
+    let store = wiring::state(project).await.ok()?;
+    let governance = wiring::governance(project, engine, &store)?;
+    Some(Arc::new(engine.governed_search(governance)))
 }
 
 fn table(hits: &[SearchHit<'_>]) -> comfy_table::Table {
     let mut table = comfy_table::Table::new();
-    table.load_style(comfy_table::presets::NOTHING).set_header(["TYPE", "NAME", "TITLE", "MATCH"]);
+    let header = ["TYPE", "NAME", "TITLE", "MATCH", "CERTIFICATION", "OWNERS"];
+    table.load_style(comfy_table::presets::NOTHING).set_header(header);
+    let text = |text: &str| TerminalText::spaced(text).into_string();
     for hit in hits {
         let reason = hit.matches.first().map_or("", |found| found.field);
-        let text = |text: &str| TerminalText::spaced(text).into_string();
-        table.add_row([hit.r#type.to_owned(), text(hit.name), text(hit.title), reason.to_owned()]);
+        let reason = match hit.value {
+            Some(value) => format!("{reason} {}", text(value)),
+            None => reason.to_owned(),
+        };
+        let certification = hit.certification.as_ref().map_or("", |badge| badge.status);
+        let owners: Vec<String> = hit.owners.iter().map(|owner| text(owner.id)).collect();
+        let cells = [hit.r#type.to_owned(), text(hit.name), text(hit.title), reason];
+        table.add_row(cells.into_iter().chain([certification.to_owned(), owners.join(", ")]));
     }
     table
 }

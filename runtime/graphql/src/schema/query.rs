@@ -9,6 +9,7 @@ use async_graphql::{Context, ID, MergedObject, Object, Result, SimpleObject};
 use terrane_app::governance::Badges;
 use terrane_app::metadata;
 use terrane_app::query::QueryKind;
+use terrane_app::questions::WordedQuestion;
 use terrane_compiler::{Access, model};
 use terrane_wire::Audience;
 use terrane_wire::ErrorBody;
@@ -31,8 +32,8 @@ use super::profile;
 use super::question::question_field;
 use super::request::{RequestState, state};
 use super::result::QueryResult;
-use super::search::{self, SearchResult};
-use crate::enums::{LineageDirection, SearchType};
+use super::search::{self, SearchFilter, SearchResult};
+use crate::enums::{CertificationStatus, LineageDirection, SearchType};
 use crate::failure::Failure;
 
 /// Reads.
@@ -121,15 +122,23 @@ impl Reads {
         Ok(lineage::walk(context, start, LineageDirection::Downstream, None).await?)
     }
 
-    /// The cubes, members and metrics that words find, best first.
+    /// The cubes, members, metrics and values of dimensions that words find, best first.
+    #[expect(clippy::too_many_arguments, reason = "the arguments of the field")]
     async fn search(
         &self,
         context: &Context<'_>,
-        #[graphql(desc = "Words of names, titles, synonyms, tags and descriptions.")] query: String,
-        #[graphql(desc = "Only artifacts of these types.")] types: Option<Vec<SearchType>>,
+        #[graphql(desc = "Words of names, titles, synonyms, tags, descriptions and values.")] query: String,
+        #[graphql(desc = "Only results of these types.")] types: Option<Vec<SearchType>>,
+        #[graphql(desc = "Only this cube, its members and their values, and metrics that are computed from it.")]
+        cube: Option<String>,
+        #[graphql(desc = "Only artifacts with all of these tags.")] tags: Option<Vec<String>>,
+        #[graphql(desc = "Only artifacts with this state of certification.")] certification_status: Option<
+            CertificationStatus,
+        >,
         #[graphql(desc = "The most results, 1 to 100. Default: 20.")] limit: Option<u32>,
     ) -> Result<Vec<SearchResult>> {
-        Ok(search::search(context, query, types, limit).await?)
+        let filter = SearchFilter { types, cube, tags, status: certification_status };
+        Ok(search::search(context, query, filter, limit).await?)
     }
 
     /// Suggestions for what a user types, best first.
@@ -150,8 +159,10 @@ impl Reads {
         #[graphql(desc = "The question, at most 500 characters.")] question: String,
         #[graphql(desc = "`en` or `de`. Default: `en`.")] language: Option<String>,
         #[graphql(desc = "The reader of the question.", default_with = "AskMethod::Auto")] method: AskMethod,
+        #[graphql(desc = "True to run the query and to add its rows.", default)] run: bool,
     ) -> Result<QuestionReading> {
-        Ok(ask::ask(context, question, language, method).await?)
+        let asked = WordedQuestion { text: question, language, method: method.into(), runs: run };
+        Ok(ask::ask(context, asked).await?)
     }
 
     /// Terms of the glossary: the best for `search` first, and otherwise by category and name.

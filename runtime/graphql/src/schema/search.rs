@@ -1,11 +1,10 @@
-//! Search of cubes, members and metrics, and suggestions while a user types.
+//! Search of cubes, members, metrics and values, and suggestions while a user types.
 //!
 //! In: hits of the use case. Out: their strings, with the parts that match.
 
 use async_graphql::{Context, SimpleObject};
-use terrane_app::ports::governance_records::ArtifactType;
 use terrane_app::search::{
-    DEFAULT_LIMIT, DEFAULT_SUGGESTIONS, Hit, Hits, MAX_LIMIT, SearchError, SearchRequest, SearchService,
+    DEFAULT_LIMIT, DEFAULT_SUGGESTIONS, Hit, HitType, Hits, MAX_LIMIT, SearchError, SearchRequest, SearchService,
     SuggestionRequest,
 };
 use terrane_wire::ErrorBody;
@@ -14,16 +13,18 @@ use terrane_wire::search::SearchHit;
 use super::cube::Certification;
 use super::inputs::malformed;
 use super::request::state;
-use crate::enums::SearchType;
+use crate::enums::{CertificationStatus, SearchType};
 use crate::failure::Failure;
 
-/// A cube, member or metric that matches.
+/// A cube, member or metric that matches, or a value of a dimension.
 #[derive(SimpleObject)]
 pub(crate) struct SearchResult {
     #[graphql(name = "type")]
     ty: SearchType,
-    /// The name in queries, such as `orders.revenue`.
+    /// The name in queries, such as `orders.revenue`; for a value, the name of its dimension.
     name: String,
+    /// The value that matches, as a filter takes it; null unless the type is `VALUE`.
+    value: Option<String>,
     /// The cube of a member.
     cube: Option<String>,
     title: String,
@@ -37,29 +38,42 @@ pub(crate) struct SearchResult {
     owners: Vec<String>,
 }
 
-/// A name, tag or description that matches.
+/// A name, tag, description or value that matches.
 #[derive(SimpleObject)]
 pub(crate) struct SearchMatch {
-    /// `name`, `title`, `synonym`, `tag` or `description`.
+    /// `name`, `title`, `synonym`, `tag`, `description` or `value`.
     field: String,
     text: String,
     /// The parts that match: the first character and the one behind the last, counted in Unicode code points from 0.
     ranges: Vec<Vec<u32>>,
 }
 
-/// Returns the cubes, members and metrics that a search finds.
+/// The hits that a search selects.
+pub(crate) struct SearchFilter {
+    pub(crate) types: Option<Vec<SearchType>>,
+    pub(crate) cube: Option<String>,
+    pub(crate) tags: Option<Vec<String>>,
+    pub(crate) status: Option<CertificationStatus>,
+}
+
+/// Returns the cubes, members, metrics and values that a search finds.
 ///
 /// # Errors
-/// The text or the limit is invalid, or the document resolves too many fields.
+/// The text or the limit is invalid, the cube is unknown, or the document resolves too many fields.
 pub(crate) async fn search(
     context: &Context<'_>,
     text: String,
-    types: Option<Vec<SearchType>>,
+    filter: SearchFilter,
     limit: Option<u32>,
 ) -> Result<Vec<SearchResult>, Failure> {
-    let types = types.unwrap_or_default().into_iter().map(ArtifactType::from).collect();
-    let limit = checked(limit, DEFAULT_LIMIT)?;
-    let request = SearchRequest { text, types, limit, ..SearchRequest::default() };
+    let request = SearchRequest {
+        text,
+        types: filter.types.unwrap_or_default().into_iter().map(HitType::from).collect(),
+        cube: filter.cube,
+        tags: filter.tags.unwrap_or_default(),
+        status: filter.status.map(Into::into),
+        limit: checked(limit, DEFAULT_LIMIT)?,
+    };
     let found = service(context)?.search(&request, &state(context).parts.context.request).await;
     results(context, found)
 }
@@ -102,31 +116,15 @@ fn results(context: &Context<'_>, found: Result<Hits, SearchError>) -> Result<Ve
     Ok(results)
 }
 
-impl From<SearchType> for ArtifactType {
-    fn from(ty: SearchType) -> Self {
-        match ty {
-            SearchType::Cube => ArtifactType::Cube,
-            SearchType::Measure => ArtifactType::Measure,
-            SearchType::Dimension => ArtifactType::Dimension,
-            SearchType::Metric => ArtifactType::Metric,
-        }
-    }
-}
-
 impl From<&Hit> for SearchResult {
     fn from(hit: &Hit) -> Self {
-        let ty = match hit.artifact.reference.kind {
-            ArtifactType::Measure => SearchType::Measure,
-            ArtifactType::Dimension => SearchType::Dimension,
-            ArtifactType::Metric => SearchType::Metric,
-            // SQL models are not searched.
-            ArtifactType::Cube | ArtifactType::Model => SearchType::Cube,
-        };
+        let ty = SearchType::from(hit.hit_type());
         let certification = hit.badge().map(Certification::from);
         let hit = SearchHit::from(hit);
         SearchResult {
             ty,
             name: hit.name.to_owned(),
+            value: hit.value.map(str::to_owned),
             cube: hit.cube.map(str::to_owned),
             title: hit.title.to_owned(),
             description: hit.description.map(str::to_owned),

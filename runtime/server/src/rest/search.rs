@@ -1,4 +1,4 @@
-//! Search of cubes, members and metrics, suggestions while a user types, and questions in words.
+//! Search of cubes, members, metrics and values, suggestions while a user types, and questions in words.
 
 use std::sync::Arc;
 
@@ -79,12 +79,12 @@ static ASK: Doc = Doc {
 static SEARCH: Doc = Doc {
     id: "search",
     tag: TAG,
-    summary: "Find cubes, members and metrics by words",
+    summary: "Find cubes, members, metrics and values of dimensions by words",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<Search>())),
     answers: &[ResponseDoc {
         status: 200,
-        description: "artifacts that match, best first",
+        description: "artifacts and values that match, best first",
         content: &[Content::Json(schema::of::<SearchResults>())],
         compression: Compression::Accepted,
     }],
@@ -95,7 +95,7 @@ static SEARCH: Doc = Doc {
 static AUTOCOMPLETE: Doc = Doc {
     id: "autocomplete",
     tag: TAG,
-    summary: "Suggest cubes, members and metrics while a user types",
+    summary: "Suggest cubes, members, metrics and values while a user types",
     parameters: &[],
     body: Some(RequestBody::required(schema::of::<Autocompletion>())),
     answers: &[ResponseDoc {

@@ -69,7 +69,7 @@ class Cube:
 class SearchOptions(TypedDict, total=False):
     """The optional fields of `POST /api/v1/search`."""
 
-    types: Sequence[Literal["cube", "measure", "dimension", "metric"]]
+    types: Sequence[Literal["cube", "measure", "dimension", "metric", "value"]]
     cube: str
     tags: Sequence[str]
     certification_status: Literal["draft", "pending_review", "certified", "deprecated", "archived"]
@@ -78,7 +78,7 @@ class SearchOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class SearchHit:
-    """A cube, member or metric that matches a search."""
+    """A cube, member or metric that matches a search, or a value of the dimension `name`."""
 
     type: str
     name: str
@@ -88,6 +88,7 @@ class SearchHit:
     score: float = 0
     tags: tuple[str, ...] = ()
     matches: tuple[Mapping[str, Any], ...] = ()
+    value: str | None = None
 
 
 @dataclass(frozen=True)

@@ -233,10 +233,10 @@ export interface components {
         };
         /** @description Words to search for. */
         Search: {
-            /** @description Words of names, titles, synonyms, tags and descriptions. At most 300 characters and 16 words. */
+            /** @description Words of names, titles, synonyms, tags, descriptions and values. At most 300 characters and 16 words. */
             query: string;
-            /** @description Only artifacts of these types; all types if it is absent or empty. */
-            types?: ("cube" | "measure" | "dimension" | "metric")[];
+            /** @description Only hits of these types; all types if it is absent or empty. */
+            types?: ("cube" | "measure" | "dimension" | "metric" | "value")[];
             /** @description Only this cube and its members, and metrics that are computed from it. */
             cube?: string | null;
             /** @description Only artifacts with all of these tags. */
@@ -773,18 +773,22 @@ export interface components {
         };
         /** @enum {string} */
         TokenType: "bearer";
-        /** @description Artifacts that match, best first. */
+        /** @description Artifacts and values that match, best first. */
         SearchResults: {
             results: components["schemas"]["SearchHit"][];
-            /** @description True if more artifacts match than the limit. */
+            /** @description True if more artifacts or values match than the limit. */
             has_more: boolean;
+            /** @description The dimensions whose values were not searched, or not all of them. */
+            warnings: string[];
         };
-        /** @description An artifact that matches. */
+        /** @description An artifact that matches, or a value of a dimension. */
         SearchHit: {
             /** @enum {string} */
-            type: "cube" | "measure" | "dimension" | "metric";
-            /** @description The name in queries, such as `orders.revenue`. */
+            type: "cube" | "measure" | "dimension" | "metric" | "value";
+            /** @description The name in queries, such as `orders.revenue`; for a value, the name of its dimension. */
             name: string;
+            /** @description The value that matches, as a filter takes it; null unless the type is `value`. */
+            value: string | null;
             /** @description The cube of a member. */
             cube: string | null;
             title: string;
@@ -802,10 +806,10 @@ export interface components {
              */
             score: number;
         };
-        /** @description A name, tag or description of an artifact that matches. */
+        /** @description A name, tag, description or value that matches. */
         SearchMatch: {
             /** @enum {string} */
-            field: "name" | "title" | "synonym" | "tag" | "description";
+            field: "name" | "title" | "synonym" | "tag" | "description" | "value";
             text: string;
             /** @description The parts that match: the first character and the one behind the last, counted in Unicode code points from 0. */
             ranges: number[][];

@@ -186,3 +186,33 @@ fn check_reports_breaking_changes_of_certified_members() {
     let missing = run("check", project.path(), &against);
     assert!(missing.code == Some(1) && missing.stderr.contains("cannot be read"), "{missing:?}");
 }
+
+#[test]
+fn search_shows_certifications_owners_and_values() {
+    const ROWS: &str = "CREATE TABLE t AS SELECT * FROM (VALUES (1, 'Air One'), (2, 'Blue Sky')) AS t(id, airline)";
+    let governed = governed();
+    let state = fs::read_dir(governed.path()).unwrap().count();
+    let found = run("search", governed.path(), &["number"]);
+    assert!(found.stdout.contains("t.count") && found.stdout.contains("certified"), "{found:?}");
+    let certified = run("search", governed.path(), &["number", "--certification", "certified", "--json"]);
+    let certified: Value = serde_json::from_str(&certified.stdout).expect(&certified.stderr);
+    assert_eq!(certified["results"][0]["certification"]["status"], "certified", "{certified}");
+    assert_eq!(run("search", governed.path(), &["number", "--certification", "draft"]).code, Some(1));
+    assert_eq!(fs::read_dir(governed.path()).unwrap().count(), state);
+
+    let cube = "cubes:\n  - name: t\n    sql_table: t\n    meta: {owner: 'team:ops', tags: [fleet]}\n    dimensions:\n      \
+                - {name: id, type: number, sql: id, primary_key: true}\n      \
+                - {name: airline, type: string, sql: airline, meta: {searchable: true, tags: [fleet]}}\n";
+    let settings = format!("name: scratch\nwarehouse: {{type: duckdb, init: [\"{ROWS}\"]}}\n");
+    let project = Scratch::empty().with("service_project.yml", &settings).with("cubes/t.yml", cube);
+    let value = run("search", project.path(), &["blue", "--tag", "fleet", "--json"]);
+    let value: Value = serde_json::from_str(&value.stdout).expect(&value.stderr);
+    let hit = &value["results"][0];
+    assert_eq!((&hit["type"], &hit["name"], &hit["value"]), (&json!("value"), &json!("t.airline"), &json!("Blue Sky")));
+    assert_eq!((&hit["certification"], &value["warnings"]), (&Value::Null, &json!([])), "no state database");
+    let table = run("search", project.path(), &["blue", "--type", "value"]);
+    assert!(table.stdout.contains("value Blue Sky"), "{table:?}");
+    assert_eq!(run("search", project.path(), &["blue", "--tag", "other"]).code, Some(1));
+    let files = fs::read_dir(project.path()).unwrap().count();
+    assert_eq!(files, 2, "a search creates no state database");
+}

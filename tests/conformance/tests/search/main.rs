@@ -1,6 +1,9 @@
-//! Tests search and suggestions over REST and GraphQL: policies, governed records and linked glossary terms.
+//! Tests search and suggestions over REST and GraphQL: policies, governed records, linked glossary terms and values of
+//! dimensions.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
+
+mod values;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -60,12 +63,16 @@ struct House {
 
 impl House {
     async fn new(cubes: &str, metrics: &str, policies: &str) -> House {
+        House::of(World::default(), cubes, metrics, policies).await
+    }
+
+    async fn of(world: World, cubes: &str, metrics: &str, policies: &str) -> House {
         let folder = tempfile::tempdir().unwrap();
         let store = Arc::new(StateStore::open("sqlite://state.db", folder.path()).await.unwrap());
         let files = [("cubes/stock.yml", cubes), ("metrics/m.yml", metrics), ("policies/p.yml", policies)];
         let files = files.into_iter().filter(|(_, text)| !text.is_empty());
         let files = files.map(|(path, text)| (path.to_owned(), text.to_owned())).collect();
-        let world = World { caller: Caller::Stranger, files, ..World::default() };
+        let world = World { caller: Caller::Stranger, files, ..world };
         let security = Security { governance: store.clone(), ..Security::of(store, None) };
         let edge = world.edge_with(security);
         let mut keys = BTreeMap::new();
@@ -357,8 +364,37 @@ async fn graphql_results_equal_those_of_rest() {
     let asked = house.graphql("writer", "{ ask(question: \"weight by keeper\") { query confidence } }").await;
     let query = json!({"measures": ["stock.weight"], "dimensions": ["stock.keeper"]});
     assert_eq!(asked["data"]["ask"], json!({"query": query, "confidence": 1.0}), "{asked}");
+    let document = "{ tagged: search(query: \"hall\", tags: [\"building\"]) { name } \
+                    of_cube: search(query: \"piece\", cube: \"stock\", types: [MEASURE]) { name } \
+                    certified: search(query: \"piece\", certificationStatus: CERTIFIED) { name } \
+                    drafts: search(query: \"avg pieces\", certificationStatus: DRAFT) { name } }";
+    let found = house.graphql("writer", document).await;
+    assert_eq!(names(&found["data"]["tagged"]), ["places.hall"], "{found}");
+    assert_eq!(names(&found["data"]["of_cube"]), ["stock.pieces", "stock.avg_pieces"]);
+    assert_eq!(names(&found["data"]["certified"]), Vec::<String>::new());
+    assert_eq!(names(&found["data"]["drafts"]), ["stock.avg_pieces"]);
     let refused = house.graphql("writer", "{ search(query: \"pieces\", limit: 0) { name } }").await;
     assert_eq!(refused["errors"][0]["extensions"]["code"], "INVALID_QUERY", "{refused}");
     let refused = house.graphql("writer", "{ autocomplete(query: \"a\", cube: \"nothing\") { name } }").await;
     assert_eq!(refused["errors"][0]["extensions"]["code"], "NOT_FOUND", "{refused}");
+}
+
+#[tokio::test]
+async fn graphql_answers_questions_with_rows_and_alternatives_as_rest_does() {
+    let columns = json!([{"type": "text", "values": ["A"]}, {"type": "cents", "values": [100]}]);
+    let world = World { columns: serde_json::from_value(columns).unwrap(), ..World::default() };
+    let house = House::of(world, CUBES, METRICS, POLICIES).await;
+    let document = "{ ask(question: \"pieces by hall\", run: true) \
+                    { alternatives { text members } result { data sql returnedRows totalRows } } }";
+    let asked = house.graphql("writer", document).await;
+    let question = json!({"query": "pieces by hall", "run": true});
+    let (_, rest) = house.send("writer", "POST", "/api/v1/search/nl-query", question).await;
+    let answer = &asked["data"]["ask"];
+    assert_eq!(answer["alternatives"], rest["alternatives"], "{asked}");
+    assert_eq!(
+        (&answer["result"]["data"], &answer["result"]["sql"]),
+        (&rest["result"]["data"], &rest["result"]["sql"])
+    );
+    assert_eq!(answer["result"]["returnedRows"], rest["result"]["returned_rows"], "{rest}");
+    assert_eq!(answer["result"]["returnedRows"], 1, "{rest}");
 }

@@ -247,14 +247,25 @@ impl<'q> Binder<'q> {
                 Table::invalid(scalar.place)
             }
         };
-        let order =
+        let order: Vec<BoundOrder> =
             self.in_rows_of(&table, |binder, _| evaluation.order.iter().map(|key| binder.order_key(key)).collect());
-        let start_at = evaluation.start_at.iter().map(|value| self.constant(value)).collect();
+        let start_at: Vec<Scalar> = evaluation.start_at.iter().map(|value| self.constant(value)).collect();
+        for (key, value) in order.iter().zip(&start_at) {
+            self.check_start(&key.expression, value);
+        }
         BoundEvaluation { table, order, start_at, place: evaluation.place }
     }
 
     fn order_key(&mut self, key: &'q OrderKey) -> BoundOrder {
         BoundOrder { expression: self.scalar(&key.expression), descending: key.descending }
+    }
+
+    /// Reports a value of START AT that the values of its key cannot be compared with.
+    fn check_start(&mut self, key: &Scalar, value: &Scalar) {
+        let is_valid = key.kind != ScalarKind::Invalid && value.kind != ScalarKind::Invalid;
+        if is_valid && !key.ty.is_comparable(value.ty) {
+            self.problem(ProblemKind::WrongStart { key: key.ty, found: value.ty }, value.place);
+        }
     }
 
     /// Binds an expression that must be a constant or a parameter.

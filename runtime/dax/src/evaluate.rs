@@ -25,6 +25,7 @@ mod scalar;
 mod source;
 mod summarize;
 mod table;
+mod time_form;
 mod walk;
 
 use std::cell::{Cell, RefCell};
@@ -34,15 +35,13 @@ use std::sync::Arc;
 
 use jiff::civil::DateTime;
 use terrane_compiler::Access;
-use terrane_compiler::model::{AggregateFunction, DimensionId, MeasureId, MeasureKind, Model, SqlPart};
+use terrane_compiler::model::{DimensionId, Model};
 use terrane_compiler::query::SemanticQuery;
-use terrane_compiler::types::LogicalType;
 
 use crate::bound::{
     BoundEvaluation, BoundQuery, ColumnName, MeasureSource, Relationship, Scalar, ScalarKind, Table, TableKind,
     VariableId,
 };
-use crate::functions::{Aggregation, Operation};
 use crate::place::Place;
 use crate::plan::Parameters;
 use crate::problem::{Problem, ProblemKind};
@@ -53,6 +52,7 @@ pub(crate) use call::constant_date;
 pub use data::{FetchedData, FetchedRows};
 pub use datum::Datum;
 pub use decimal::Decimal;
+pub use time_form::TimeForm;
 
 use data::Index;
 use environment::{Environment, Value};
@@ -90,8 +90,8 @@ pub struct FinishedColumn {
     pub lineage: Option<DimensionId>,
     /// The measure of the model from which the values come.
     pub measure: Option<MeasureSource>,
-    /// True if the values are dates without a time.
-    pub is_date: bool,
+    /// The form of the values if they are times.
+    pub time: TimeForm,
 }
 
 /// Evaluates a table as far as the fetched rows allow.
@@ -235,15 +235,16 @@ impl<'q> Evaluator<'q> {
             .iter()
             .map(|column| {
                 let expression = self.expression_of_column(&evaluation.table, &column.name);
-                let is_date = |id: DimensionId| self.is_date(id);
                 FinishedColumn {
                     name: column.name.in_result(self.model),
                     ty: column.ty,
                     lineage: column.lineage,
                     measure: expression.and_then(|expression| self.measure_of(expression)),
-                    is_date: column
-                        .lineage
-                        .map_or_else(|| expression.is_some_and(|one| self.shows_dates(one)), is_date),
+                    time: match (column.lineage, expression) {
+                        (Some(id), _) => self.time_form(id),
+                        (None, Some(expression)) => self.time_form_of(expression),
+                        (None, None) => TimeForm::WallClock,
+                    },
                 }
             })
             .collect();
@@ -281,49 +282,6 @@ impl<'q> Evaluator<'q> {
         }
     }
 
-    fn is_date(&self, id: DimensionId) -> bool {
-        self.model.dimension(id).column_type == LogicalType::Date
-    }
-
-    /// Returns whether an expression is the smallest or the largest date of a column of dates.
-    fn shows_dates(&self, scalar: &Scalar) -> bool {
-        match &scalar.kind {
-            ScalarKind::Aggregate { aggregation: Aggregation::Min | Aggregation::Max, column } => self.is_date(*column),
-            ScalarKind::OfColumn { function, column, alternate: None } => {
-                function.operation == Operation::SelectedValue && self.is_date(*column)
-            }
-            ScalarKind::SingleValue(table) => match &table.columns[..] {
-                [column] => column.lineage.is_some_and(|id| self.is_date(id)),
-                _ => false,
-            },
-            ScalarKind::Calculate { expression, .. } | ScalarKind::Block { result: expression, .. } => {
-                self.shows_dates(expression)
-            }
-            ScalarKind::Measure(call) => match call.source {
-                MeasureSource::Query(id) => stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
-                    self.shows_dates(&self.query.measures[id.0 as usize].expression)
-                }),
-                MeasureSource::Model(id) => self.measures_dates(id),
-                MeasureSource::Metric(_) => false,
-            },
-            _ => false,
-        }
-    }
-
-    fn measures_dates(&self, id: MeasureId) -> bool {
-        let MeasureKind::Aggregate(aggregate) = &self.model.measure(id).kind else { return false };
-        let is_extreme = matches!(aggregate.function, AggregateFunction::Min | AggregateFunction::Max);
-        let Some(argument) = aggregate.argument.as_ref().filter(|_| is_extreme) else { return false };
-        match &argument.parts[..] {
-            [SqlPart::Dimension(of)] => self.is_date(*of),
-            parts @ [SqlPart::Column { cube, .. }] => {
-                let mut dimensions = self.model.cube(*cube).dimensions.iter();
-                dimensions.any(|one| one.sql.parts[..] == *parts && one.column_type == LogicalType::Date)
-            }
-            _ => false,
-        }
-    }
-
     fn measure_of(&self, scalar: &Scalar) -> Option<MeasureSource> {
         match &scalar.kind {
             ScalarKind::Measure(call) => match call.source {
@@ -351,6 +309,13 @@ impl<'q> Evaluator<'q> {
         keyed.sort_by(|(one, _), (two, _)| rows::compare_keys(one, two, &evaluation.order));
         let start = evaluation.start_at.iter().map(|value| self.scalar(value, environment));
         let start = start.collect::<Result<Vec<Datum>>>()?;
+        for ((key, value), datum) in evaluation.order.iter().zip(&evaluation.start_at).zip(&start) {
+            // The binder does not know the types of parameters.
+            if !key.expression.ty.is_comparable(datum.ty()) {
+                let kind = ProblemKind::WrongStart { key: key.expression.ty, found: datum.ty() };
+                return Err(Halt::Problem(Problem::new(kind, value.place)));
+            }
+        }
         let order = &evaluation.order[..start.len()];
         let is_before = |keys: &[Datum]| rows::compare_keys(&keys[..start.len()], &start, order).is_lt();
         Ok(keyed.into_iter().filter(|(keys, _)| !is_before(keys)).map(|(_, row)| row).collect())

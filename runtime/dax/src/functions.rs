@@ -5,7 +5,7 @@
 
 mod table;
 
-use terrane_compiler::text::nearest::nearest;
+use terrane_compiler::text::nearest::likely;
 
 use crate::types::Type;
 
@@ -214,9 +214,9 @@ fn compare(name: &str, other: &str) -> std::cmp::Ordering {
     name.bytes().cmp(other.bytes().map(|byte| byte.to_ascii_uppercase()))
 }
 
-/// Returns the supported function whose name is nearest to an unsupported one.
+/// Returns the supported function whose name differs from an unsupported one by few characters.
 pub fn nearest_to(name: &str) -> Option<&'static str> {
-    nearest(&name.to_ascii_uppercase(), FUNCTIONS.iter().map(|function| function.name), 1).first().copied()
+    likely(name, FUNCTIONS.iter().map(|function| function.name))
 }
 
 /// The parameters of a function: those at fixed positions, then a group that repeats, then one last parameter.
@@ -386,7 +386,9 @@ mod tests {
         assert_eq!(find("CountRows").map(|f| f.operation), Some(Operation::CountRows));
         assert!(find("COUNTROW").is_none());
         assert_eq!(nearest_to("countrow"), Some("COUNTROWS"));
-        assert_eq!(nearest_to("MEDIANX"), Some("MINX"));
+        for name in ["XIRR", "MEDIANX", "STDEV.P", "NPV", "EARLIER", ""] {
+            assert_eq!(nearest_to(name), None, "{name}");
+        }
     }
 
     #[test]

@@ -348,9 +348,7 @@ impl Parser {
         let place = start.to(self.place_before());
         self.end_of_clause();
         let mut evaluation = Evaluation { table, order: Vec::new(), start_at: Vec::new(), place };
-        if self.keyword() == Some(Keyword::OrderBy) {
-            self.advance();
-            self.advance();
+        if self.takes_clause(Keyword::OrderBy, "ORDER", Expected::By) {
             loop {
                 let expression = self.expression();
                 let descending = self.take_word("DESC");
@@ -364,10 +362,8 @@ impl Parser {
             }
             self.end_of_clause();
         }
-        if self.keyword() == Some(Keyword::StartAt) {
-            let place = self.place();
-            self.advance();
-            self.advance();
+        let place = self.place();
+        if self.takes_clause(Keyword::StartAt, "START", Expected::At) {
             loop {
                 let value = self.expression();
                 evaluation.start_at.push(value);
@@ -386,12 +382,29 @@ impl Parser {
         evaluation
     }
 
+    /// Takes the two words with which a clause starts, and returns true. Reports the second word if it is missing, and
+    /// reads the clause nevertheless.
+    fn takes_clause(&mut self, clause: Keyword, first: &str, second: Expected) -> bool {
+        if self.keyword() == Some(clause) {
+            self.advance();
+            self.advance();
+            return true;
+        }
+        let is_incomplete = self.is_word(first);
+        if is_incomplete {
+            self.advance();
+            self.expected(second);
+        }
+        is_incomplete
+    }
+
     /// Reports tokens between the end of a clause and the next clause.
     fn end_of_clause(&mut self) {
         let is_end = |parser: &Parser| {
             let keyword = parser.keyword();
             let starts = [Keyword::Evaluate, Keyword::Define, Keyword::OrderBy, Keyword::StartAt];
-            keyword.is_some_and(|keyword| starts.contains(&keyword)) || parser.is_symbol(Symbol::Semicolon)
+            let is_clause = keyword.is_some_and(|keyword| starts.contains(&keyword));
+            is_clause || parser.is_word("ORDER") || parser.is_word("START") || parser.is_symbol(Symbol::Semicolon)
         };
         if !self.is_at_end() && !is_end(self) {
             self.expected(Expected::EndOfQuery);

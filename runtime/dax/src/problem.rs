@@ -47,6 +47,8 @@ pub enum Expected {
     VariableName,
     Equals,
     Return,
+    By,
+    At,
     Expression,
     Row,
     Comma,
@@ -132,12 +134,18 @@ pub enum ProblemKind {
     ExpectedName,
     #[error("expected a constant")]
     ExpectedConstant,
+    #[error("`START AT` has {found}, but `ORDER BY` has {key} at this position")]
+    WrongStart { key: Type, found: Type },
     #[error("cannot compare {left} with {right}")]
     Incomparable { left: Type, right: Type },
     #[error("expected {expected}, found {found}")]
     WrongType { expected: &'static str, found: Type },
     #[error("expected {expected} columns, found {found}")]
     ColumnCount { expected: usize, found: usize },
+    #[error("SUMMARIZECOLUMNS has no column{}", if *has_filters { ": a table is a filter" } else { "" })]
+    NoResultColumns { has_filters: bool },
+    #[error("group column `{column}` after a filter table")]
+    GroupAfterFilter { column: Arc<str> },
     #[error("a row has {found} values, but the first one has {expected}")]
     RowLength { expected: usize, found: usize },
 
@@ -221,9 +229,12 @@ impl Problem {
             | Kind::ExpectedName
             | Kind::ExpectedConstant
             | Kind::Incomparable { .. }
+            | Kind::WrongStart { .. }
             | Kind::WrongType { .. }
             | Kind::InvalidValue { .. }
             | Kind::ColumnCount { .. }
+            | Kind::NoResultColumns { .. }
+            | Kind::GroupAfterFilter { .. }
             | Kind::RowLength { .. } => ProblemCode::Type,
             Kind::Duplicate { .. }
             | Kind::Cycle { .. }
@@ -263,7 +274,12 @@ impl Problem {
             | Kind::UnknownMember { name, nearest, .. }
             | Kind::UnknownBareMember { name, nearest }
             | Kind::UnknownBareName { name, nearest } => return among(name, nearest),
-            Kind::UnknownFunction { nearest, .. } => format!("The nearest supported function is {}.", (*nearest)?),
+            Kind::UnknownFunction { nearest: Some(nearest), .. } => {
+                format!("The nearest supported function is {nearest}.")
+            }
+            Kind::UnknownFunction { nearest: None, .. } => {
+                "`GET /api/v1/dax/functions` lists the supported functions.".to_owned()
+            }
             Kind::UnknownRelationship { .. } => "Use the two columns that a join of the project compares.".to_owned(),
             Kind::AmbiguousMeasure { name, tables } => {
                 format!("Name the table too, for example `{}[{name}]`.", tables.first()?)
@@ -289,7 +305,15 @@ impl Problem {
             | Kind::Incomparable { left: Type::Text, right: Type::DateTime } => {
                 "Write the date as `dt\"2024-01-31\"` or DATE(2024, 1, 31).".to_owned()
             }
+            Kind::WrongStart { key: Type::DateTime, .. } => {
+                "Write the date as `dt\"2024-01-31\"` or DATE(2024, 1, 31).".to_owned()
+            }
+            Kind::WrongStart { key, .. } => format!("Give {key}."),
             Kind::Incomparable { .. } => "Convert one side, for example with `& \"\"` or `+ 0`.".to_owned(),
+            Kind::NoResultColumns { .. } => {
+                "Add group columns, such as `Table[Column]`, or a name with an expression.".to_owned()
+            }
+            Kind::GroupAfterFilter { .. } => "Write all group columns before the filter tables.".to_owned(),
             Kind::RowLength { .. } => "Give each row the same number of values.".to_owned(),
             Kind::NoRowContext { column } => {
                 format!("Aggregate it, for example SUM({column}), or use SELECTEDVALUE({column}).")
@@ -337,6 +361,8 @@ impl Expected {
             Expected::VariableName => "Write `VAR name = …`.",
             Expected::Equals => "Write `=` and the expression.",
             Expected::Return => "Write `RETURN` and the result after the variables.",
+            Expected::By => "Write `ORDER BY` and the keys of the order.",
+            Expected::At => "Write `START AT` and a value for each key of `ORDER BY`.",
             Expected::Expression => "Write a column, a measure, a constant or a function.",
             Expected::Row => "Write at least one value between the braces.",
             Expected::Comma => "Separate arguments with commas.",
@@ -359,6 +385,8 @@ impl fmt::Display for Expected {
             Expected::VariableName => "the name of the variable",
             Expected::Equals => "`=`",
             Expected::Return => "`RETURN`",
+            Expected::By => "`BY` after `ORDER`",
+            Expected::At => "`AT` after `START`",
             Expected::Expression => "an expression",
             Expected::Row => "a value",
             Expected::Comma => "`,`",

@@ -46,7 +46,11 @@ const REFUSED: &[(&str, ProblemCode, u32, u32)] = &[
     ("EVALUATE orders[a", ProblemCode::Syntax, 1, 16),
     ("EVALUATE orders /* open", ProblemCode::Syntax, 1, 17),
     ("EVALUATE orders ORDER BY", ProblemCode::Syntax, 1, 25),
-    ("EVALUATE orders ORDER orders[a]", ProblemCode::Syntax, 1, 17),
+    ("EVALUATE orders ORDER orders[a]", ProblemCode::Syntax, 1, 23),
+    ("EVALUATE orders ORDER", ProblemCode::Syntax, 1, 22),
+    ("EVALUATE orders ORDER BY orders[a] START 1", ProblemCode::Syntax, 1, 42),
+    ("EVALUATE orders ORDER BY orders[a] ORDER BY orders[b]", ProblemCode::Syntax, 1, 36),
+    ("EVALUATE orders ORDER BY orders[a] ORDER orders[b]", ProblemCode::Syntax, 1, 36),
     ("EVALUATE orders START AT 1", ProblemCode::Syntax, 1, 17),
     ("EVALUATE orders ORDER BY orders[a] START AT 1, 2", ProblemCode::Syntax, 1, 36),
     ("DEFINE MEASURE [m] = 1 EVALUATE {1}", ProblemCode::Syntax, 1, 16),
@@ -117,6 +121,16 @@ fn problems_are_shown_with_place_and_suggestion() {
     let parsed = parse_query(text);
     let shown: Vec<String> = parsed.problems.iter().map(|problem| problem.in_text(text).to_string()).collect();
     assert_eq!(shown, ["line 2, column 16: expected `,`, found `orders`. Separate arguments with commas."]);
+    let text = "EVALUATE orders ORDER orders[a] DESC START 1 EVALUATE orders";
+    let parsed = parse_query(text);
+    let shown: Vec<String> = parsed.problems.iter().map(|problem| problem.in_text(text).to_string()).collect();
+    let expected = [
+        "line 1, column 23: expected `BY` after `ORDER`, found `orders`. Write `ORDER BY` and the keys of the order.",
+        "line 1, column 44: expected `AT` after `START`, found a number. \
+         Write `START AT` and a value for each key of `ORDER BY`.",
+    ];
+    assert_eq!(shown, expected);
+    assert_eq!(parsed.tree.evaluations.len(), 2);
     let misspelled = parse_query("EVALUTE orders");
     assert_eq!(misspelled.problems[0].suggestion().as_deref(), Some("Did you mean `EVALUATE`?"));
 }

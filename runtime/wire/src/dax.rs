@@ -12,6 +12,7 @@ use serde_json::{Value as Json, json};
 use terrane_app::dax::{DaxAnswer, DaxError, Parameters, sessions};
 use terrane_app::governance::ArtifactNotes;
 use terrane_app::ports::governance_records::ArtifactType;
+use terrane_app::query::QueryRunError;
 use terrane_app::security::Scopes;
 use terrane_compiler::Access;
 use terrane_compiler::model::{Dimension, Measure, Metric, Model, Presentation};
@@ -31,6 +32,8 @@ pub(crate) const QUERY: &[&str] = &["query"];
 pub(crate) const EXECUTION: &[&str] = &["query", "parameters"];
 pub(crate) const POSITION: &[&str] = &["query", "position"];
 const TEXT: &str = "the text of a DAX query";
+/// The suggestion for a query that ran for too long. Jobs do not run DAX.
+const SHORTEN_QUERY: &str = "add filters, or group by fewer columns; the operator sets the limit with `query.timeout`";
 
 /// A DAX query.
 #[derive(Debug, JsonSchema)]
@@ -317,7 +320,11 @@ pub fn refusal(query: &str, error: DaxError, scopes: Scopes) -> ErrorBody {
             let message = format!("{error}; add filters, or group by fewer columns");
             ErrorBody::new(Code::InvalidQuery, message).detail("max_bytes", limit)
         }
-        DaxError::Run(error) => ErrorBody::from_run(error, scopes),
+        DaxError::Run(error) => {
+            let is_timeout = matches!(error, QueryRunError::Timeout { .. });
+            let body = ErrorBody::from_run(error, scopes);
+            if is_timeout { body.extra("suggestion", SHORTEN_QUERY) } else { body }
+        }
         DaxError::Rows(error) => ErrorBody::new(Code::InternalError, error.to_string()),
     }
 }

@@ -5,6 +5,7 @@
 
 mod members;
 
+use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -38,6 +39,8 @@ pub struct RowsetRows {
     part: usize,
     /// The request for members, if the rows need a query.
     members: Option<MembersRequest>,
+    /// The rows so far, if equal rows are written once.
+    distinct: Option<HashSet<Box<[u8]>>>,
 }
 
 /// The range of rows that a request selects by their indexes, and the index of the next row.
@@ -78,6 +81,7 @@ impl RowsetRows {
             None => (0..fields.len()).collect(),
         };
         let mut rows = RowsetRows::new(rowset, filter, columns, properties);
+        rows.distinct = query.is_distinct.then(HashSet::new);
         if rowset.name() == rowsets::MEMBERS {
             let hierarchy = rows.filter.texts(rowsets::MEMBERS_HIERARCHY).unwrap_or_default();
             rows.members = Some(MembersRequest::of_hierarchy(hierarchy.first().copied())?);
@@ -89,7 +93,8 @@ impl RowsetRows {
         let all = rowset.fields();
         let fields = columns.iter().map(|index| ResultField::from(all[*index])).collect();
         let range = RowRange::of(properties);
-        RowsetRows { rowset, filter, columns, fields, content: properties.content, range, part: 0, members: None }
+        let content = properties.content;
+        RowsetRows { rowset, filter, columns, fields, content, range, part: 0, members: None, distinct: None }
     }
 
     /// Returns the request for members that must be answered by a query before the rows are written.
@@ -107,11 +112,16 @@ impl RowsetRows {
         if !has_data || self.part >= self.rowset.parts(scope) || self.range.is_over() {
             return false;
         }
-        let RowsetRows { rowset, filter, columns, fields, range, members, part, .. } = self;
+        let RowsetRows { rowset, filter, columns, fields, range, members, part, distinct, .. } = self;
         rowset.rows(scope, *part, filter, &mut |cells| {
-            let is_asked = members.as_ref().is_none_or(|members| members.includes(scope, cells));
-            if is_asked && range.take() {
-                write_row(columns, fields, cells, out);
+            if !members.as_ref().is_none_or(|members| members.includes(scope, cells)) {
+                return;
+            }
+            let start = out.len();
+            write_row(columns, fields, cells, out);
+            let is_new = distinct.as_mut().is_none_or(|rows| rows.insert(out[start..].into()));
+            if !is_new || !range.take() {
+                out.truncate(start);
             }
         });
         self.part += 1;

@@ -17,6 +17,8 @@ pub enum Statement {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowsetQuery {
     pub rowset: String,
+    /// True if equal rows are returned once.
+    pub is_distinct: bool,
     /// The columns in the order of the statement. `None` for all columns.
     pub columns: Option<Vec<String>>,
     /// The conditions. A row passes if it meets all of them.
@@ -76,6 +78,7 @@ enum Token {
 fn rowset_query(text: &str) -> Result<RowsetQuery, Fault> {
     let mut tokens = Tokens { tokens: tokens(text)?, at: 0 };
     tokens.keyword("SELECT")?;
+    let is_distinct = tokens.next_is("DISTINCT");
     let columns = tokens.columns()?;
     tokens.keyword("FROM")?;
     let rowset = tokens.rowset()?;
@@ -92,7 +95,7 @@ fn rowset_query(text: &str) -> Result<RowsetQuery, Fault> {
         }
     }
     match tokens.peek() {
-        None => Ok(RowsetQuery { rowset, columns, conditions }),
+        None => Ok(RowsetQuery { rowset, is_distinct, columns, conditions }),
         Some(token) => Err(invalid(format!("{token} is not supported in a query of a rowset"))),
     }
 }
@@ -138,7 +141,6 @@ impl Tokens {
     }
 
     fn columns(&mut self) -> Result<Option<Vec<String>>, Fault> {
-        self.next_is("DISTINCT");
         if self.sign_is("*") {
             return Ok(None);
         }
@@ -261,10 +263,16 @@ mod tests {
 
     #[test]
     fn queries_of_rowsets_are_read() {
-        let all = RowsetQuery { rowset: "MDSCHEMA_CUBES".to_owned(), columns: None, conditions: Vec::new() };
+        let all = RowsetQuery {
+            rowset: "MDSCHEMA_CUBES".to_owned(),
+            is_distinct: false,
+            columns: None,
+            conditions: Vec::new(),
+        };
         assert_eq!(rowset("select * from $system.mdschema_cubes").rowset, "mdschema_cubes");
         assert_eq!(rowset("SELECT * FROM $SYSTEM.MDSCHEMA_CUBES;"), all);
         assert_eq!(rowset(" SELECT * FROM [$SYSTEM].[MDSCHEMA_CUBES] "), all);
+        assert!(rowset("SELECT distinct CUBE_NAME FROM $SYSTEM.MDSCHEMA_CUBES").is_distinct);
         let query = rowset(
             "SELECT [CUBE_NAME], DESCRIPTION FROM $SYSTEM.MDSCHEMA_CUBES WHERE [CUBE_NAME] = 'it''s' AND \
              ([CUBE_SOURCE] <> 1)",

@@ -417,6 +417,17 @@ async fn rowsets_are_queried_by_statements_too() {
     let expected: Row = expected.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
     assert_eq!(found, [expected]);
     assert_eq!(execute(&edge, "select * from $system.discover_properties").await.len(), 18);
+    let all = execute(&edge, "SELECT [CUBE_NAME] FROM $SYSTEM.MDSCHEMA_LEVELS").await;
+    let distinct = "SELECT DISTINCT [CUBE_NAME] FROM $SYSTEM.MDSCHEMA_LEVELS";
+    let mut expected = all.clone();
+    expected.dedup();
+    assert!(expected.len() > 2 && expected.len() < all.len(), "{expected:?}");
+    assert_eq!(execute(&edge, distinct).await, expected);
+    // A range counts the rows of the result.
+    let range =
+        "<Properties><PropertyList><BeginRange>1</BeginRange><EndRange>2</EndRange></PropertyList></Properties>";
+    let ranged = rows(&post(&edge, &execute_body(distinct, range)).await, "ExecuteResponse");
+    assert_eq!(ranged, expected[1..3]);
     let (_, message) = fault(&post(&edge, &execute_body("SELECT x FROM $SYSTEM.MDSCHEMA_CUBES", "")).await);
     assert_eq!(message, "MDSCHEMA_CUBES has no column `x`");
 }

@@ -8,12 +8,15 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
+use jiff::tz::TimeZone;
 use terrane_compiler::Access;
 use terrane_compiler::query::SemanticQuery;
 use terrane_compiler::sql::{ColumnFormat, ResultColumn};
 use terrane_compiler::types::DimensionType;
 use terrane_dax::bound::{BoundEvaluation, BoundQuery};
-use terrane_dax::evaluate::{Budget, Datum, FetchedData, FinishedTable, MAX_BYTES, MAX_STEPS, Step, evaluate};
+use terrane_dax::evaluate::{
+    Budget, Datum, FetchedData, FinishedTable, MAX_BYTES, MAX_STEPS, Step, TimeForm, evaluate,
+};
 use terrane_dax::plan::Parameters;
 use terrane_dax::{Problem, ProblemCode, Type};
 
@@ -191,7 +194,7 @@ async fn evaluate_round(
 ) -> Result<(FetchedData, Round), DaxError> {
     let (snapshot, caller) = (session.shared_snapshot(), context.caller.clone());
     let (text, parameters, at) = (request.text.to_owned(), request.parameters.clone(), request.evaluation);
-    let (now, budget) = (session.now(), Arc::clone(budget));
+    let (now, zone, budget) = (session.now(), session.timezone().clone(), Arc::clone(budget));
     let evaluation = move || {
         for (query, answer) in fetched {
             data.add(query, values::fetched(&answer)?);
@@ -205,28 +208,29 @@ async fn evaluate_round(
         let step = evaluate(&bound.query, evaluation, &access, &parameters, now, &data, &budget);
         let round = match step.map_err(|problem| DaxError::Problems(vec![problem]))? {
             Step::Needs(queries) => Round::Needs(queries),
-            Step::Done(table) => Round::Done(result_table(&access, table)?),
+            Step::Done(table) => Round::Done(result_table(&access, table, &zone)?),
         };
         Ok((data, round))
     };
     on_thread(evaluation).await
 }
 
-/// Returns the rows of an evaluation as a batch with columns.
-fn result_table(access: &Access<'_>, table: FinishedTable) -> Result<ResultTable, DaxError> {
+/// Returns the rows of an evaluation as a batch with columns. Instants are local times of `zone` in the evaluation.
+fn result_table(access: &Access<'_>, table: FinishedTable, zone: &TimeZone) -> Result<ResultTable, DaxError> {
     if table.rows.len() as u64 > MAX_ROWS {
         return Err(DaxError::TooManyRows { limit: MAX_ROWS });
     }
     let mut types: Vec<_> = table.columns.iter().map(|column| column.ty).collect();
-    let dates: Vec<bool> = table.columns.iter().map(|column| column.is_date).collect();
-    let (batch, kinds) = values::batch(&types, &dates, &table.rows)?;
+    let times: Vec<TimeForm> = table.columns.iter().map(|column| column.time).collect();
+    let (batch, kinds) = values::batch(&types, &times, zone, &table.rows)?;
     values::widen(&mut types, std::slice::from_ref(&batch));
     let columns = table.columns.iter().zip(kinds).map(|(column, ty)| ResultColumn {
         key: Arc::from(column.name.as_str()),
         is_measure: column.lineage.is_none(),
         ty,
-        format: match ty {
-            DimensionType::Time => ColumnFormat::WallClock,
+        format: match (ty, column.time) {
+            (DimensionType::Time, TimeForm::Instant) => ColumnFormat::Instant(zone.clone()),
+            (DimensionType::Time, _) => ColumnFormat::WallClock,
             _ => ColumnFormat::Plain,
         },
     });

@@ -17,7 +17,7 @@ use jiff::tz::TimeZone;
 use terrane_compiler::sql::ColumnFormat;
 use terrane_compiler::types::DimensionType;
 use terrane_dax::Type;
-use terrane_dax::evaluate::{Datum, Decimal, FetchedRows};
+use terrane_dax::evaluate::{Datum, Decimal, FetchedRows, TimeForm};
 
 use crate::query::Answer;
 
@@ -97,6 +97,19 @@ fn local(micros: i64, zone: &TimeZone) -> Result<i64, ArrowError> {
     Ok(micros + i64::from(zone.to_offset(instant).seconds()) * 1_000_000)
 }
 
+/// Converts local times of a zone to instants. A local time that occurs twice becomes its first instant.
+fn instants(array: &ArrayRef, zone: &TimeZone) -> Result<ArrayRef, ArrowError> {
+    let out_of_range = || ArrowError::ComputeError("time out of range".to_owned());
+    let instant = |micros: i64| {
+        let local = jiff::Timestamp::from_microsecond(micros).map(|utc| TimeZone::UTC.to_datetime(utc));
+        let instant = local.and_then(|local| zone.to_timestamp(local));
+        instant.map(|instant| instant.as_microsecond()).map_err(|_| out_of_range())
+    };
+    let local = array.as_primitive::<TimestampMicrosecondType>();
+    let instants: TimestampMicrosecondArray = local.try_unary(instant)?;
+    Ok(Arc::new(instants.with_timezone("UTC")))
+}
+
 /// Converts an array. A value that does not fit is an error.
 fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
     cast_with_options(array, to, &CastOptions { safe: false, ..CastOptions::default() })
@@ -143,20 +156,23 @@ pub(super) fn widen(types: &mut [Type], batches: &[RecordBatch]) {
     }
 }
 
-/// Creates the batch of a result. A column of an open type gets the type of its values. Times become dates in the
-/// columns for which `dates` is true.
+/// Creates the batch of a result. A column of an open type gets the type of its values. Times become dates or, if they
+/// are local times of `zone`, instants, by the form of their column.
 pub(super) fn batch(
     types: &[Type],
-    dates: &[bool],
+    times: &[TimeForm],
+    zone: &TimeZone,
     rows: &[Vec<Datum>],
 ) -> Result<(RecordBatch, Vec<DimensionType>), ArrowError> {
     let (mut fields, mut arrays, mut kinds) = (Vec::new(), Vec::new(), Vec::new());
     for (at, ty) in types.iter().enumerate() {
         let values: Vec<&Datum> = rows.iter().map(|row| &row[at]).collect();
         let (mut array, kind) = column(*ty, &values)?;
-        if dates[at] && kind == DimensionType::Time {
-            array = cast(&array, &DataType::Date32)?;
-        }
+        array = match (kind, times[at]) {
+            (DimensionType::Time, TimeForm::Date) => cast(&array, &DataType::Date32)?,
+            (DimensionType::Time, TimeForm::Instant) => instants(&array, zone)?,
+            _ => array,
+        };
         fields.push(Field::new(format!("c{at}"), array.data_type().clone(), true));
         arrays.push(array);
         kinds.push(kind);
@@ -219,4 +235,28 @@ fn numbers(ty: Type, values: &[&Datum]) -> Result<ArrayRef, ArrowError> {
         }
     }
     Ok(Arc::new(values.iter().map(|value| value.to_double()).collect::<Float64Array>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_the_form_of_their_column() {
+        let zone = TimeZone::get("Europe/Berlin").unwrap();
+        let forms = [TimeForm::Instant, TimeForm::WallClock, TimeForm::Date];
+        // 2024-07-01T10:00:00, and 2024-10-27T02:30:00, which occurs twice in Berlin.
+        let rows: Vec<Vec<Datum>> = [Some(1_719_828_000), Some(1_729_996_200), None]
+            .map(|seconds: Option<i64>| seconds.map_or(Datum::Blank, |seconds| Datum::DateTime(seconds * 1_000_000)))
+            .map(|time| vec![time; 3])
+            .to_vec();
+        let (batch, kinds) = batch(&[Type::DateTime; 3], &forms, &zone, &rows).unwrap();
+        assert_eq!(kinds, [DimensionType::Time; 3]);
+        let utc = batch.column(0).as_primitive::<TimestampMicrosecondType>();
+        assert_eq!(utc.timezone(), Some("UTC"));
+        let seconds: Vec<Option<i64>> = utc.iter().map(|micros| micros.map(|micros| micros / 1_000_000)).collect();
+        assert_eq!(seconds, [Some(1_719_820_800), Some(1_729_989_000), None]);
+        assert_eq!(batch.column(1).data_type(), &DataType::Timestamp(TimeUnit::Microsecond, None));
+        assert_eq!(batch.column(2).data_type(), &DataType::Date32);
+    }
 }

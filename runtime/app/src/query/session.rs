@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use arrow::array::{AsArray as _, RecordBatch};
 use arrow::datatypes::DataType;
+use jiff::tz::TimeZone;
 use terrane_compiler::column_statistics::{
     NoSample, SamplingStrategy, Statistic, StatisticsColumn, StatisticsQuery, compile_statistics, has_quantiles,
     no_sample, statistics_as_query, statistics_columns,
@@ -70,6 +71,11 @@ impl QuerySession<'_> {
     /// Returns the current time of the session as the local time of its zone.
     pub fn now(&self) -> jiff::civil::DateTime {
         self.environment.default_timezone.to_datetime(self.environment.now)
+    }
+
+    /// Returns the time zone of queries that name none.
+    pub fn timezone(&self) -> &TimeZone {
+        &self.environment.default_timezone
     }
 
     /// Returns the limits of the caller's queries.

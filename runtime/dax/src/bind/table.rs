@@ -229,6 +229,11 @@ impl<'q> Binder<'q> {
                         None => is_valid = false,
                     }
                 }
+                ExpressionKind::Member { table: Some(_), .. } => {
+                    let column = argument.to_string().into();
+                    self.problem(ProblemKind::GroupAfterFilter { column }, argument.place);
+                    is_valid = false;
+                }
                 _ => match self.filter_table(argument) {
                     Some(filter) => filters.push(filter),
                     None => is_valid = false,
@@ -243,6 +248,10 @@ impl<'q> Binder<'q> {
         }
         let values = self.named(values);
         columns.extend(named_columns(&values).iter().cloned());
+        if is_valid && columns.is_empty() {
+            self.problem(ProblemKind::NoResultColumns { has_filters: !filters.is_empty() }, place);
+            is_valid = false;
+        }
         if !is_valid {
             return None;
         }

@@ -12,6 +12,7 @@ use jiff::civil::DateTime;
 use terrane_compiler::types::Value;
 
 use super::decimal::Decimal;
+use crate::types::Type;
 
 /// The date whose number is 0.
 const DAY_ZERO: DateTime = jiff::civil::datetime(1899, 12, 30, 0, 0, 0, 0);
@@ -70,6 +71,18 @@ impl Datum {
             Datum::Text(text) => Value::Text(Arc::clone(text)),
             Datum::DateTime(micros) => Value::Text(moment(*micros)?.to_string().into()),
         })
+    }
+
+    pub(super) fn ty(&self) -> Type {
+        match self {
+            Datum::Blank => Type::Blank,
+            Datum::Boolean(_) => Type::Boolean,
+            Datum::Integer(_) => Type::Integer,
+            Datum::Decimal(_) => Type::Decimal,
+            Datum::Double(_) => Type::Double,
+            Datum::Text(_) => Type::Text,
+            Datum::DateTime(_) => Type::DateTime,
+        }
     }
 
     /// Returns the value as a number, or `None` for a string. BLANK is 0, and a date is its number of days.

@@ -293,6 +293,60 @@ const ANSWERS: &[(&str, &str)] = &[
          orders[day] = dt\"2024-02-01\")",
         "[[27.5]]",
     ),
+    // A table is a filter of SUMMARIZECOLUMNS. The rows of customers leave out orders 5 and 6, which have no customer.
+    ("EVALUATE SUMMARIZECOLUMNS(customers, \"r\", [revenue])", "[[42.5]]"),
+    (
+        "EVALUATE SUMMARIZECOLUMNS(orders[status], customers, \"r\", [revenue]) ORDER BY orders[status]",
+        r#"[[null, 7.0], ["open", 5.0], ["paid", 30.5]]"#,
+    ),
+    // Nested filters: the inner one replaces the outer one, and KEEPFILTERS intersects both.
+    (
+        "EVALUATE ADDCOLUMNS(VALUES(orders[status]), \
+         \"a\", CALCULATE(CALCULATE([revenue], orders[status] = \"open\"), orders[status] = \"paid\"), \
+         \"b\", CALCULATE(CALCULATE([revenue], KEEPFILTERS(orders[status] = \"open\")), orders[status] = \"paid\"), \
+         \"c\", CALCULATE(CALCULATE([revenue], KEEPFILTERS(orders[status] IN {\"open\", \"paid\"})), \
+         KEEPFILTERS(orders[status] = \"paid\"))) ORDER BY orders[status]",
+        r#"[[null, 5.0, null, null], ["", 5.0, null, null], ["open", 5.0, null, null], ["paid", 5.0, null, 30.5]]"#,
+    ),
+    (
+        "EVALUATE ADDCOLUMNS(VALUES(customers[region]), \"a\", CALCULATE([revenue], ALL(customers)), \
+         \"b\", CALCULATE([revenue], ALLEXCEPT(customers, customers[region])), \
+         \"c\", CALCULATE([revenue], REMOVEFILTERS(customers[region]), KEEPFILTERS(customers[credit] > 60))) \
+         ORDER BY customers[region]",
+        r#"[[null, 39.5, 4.0, 35.5], ["APAC", 39.5, null, 35.5], ["EU", 39.5, 5.0, 35.5], ["US", 39.5, 30.5, 35.5]]"#,
+    ),
+    (
+        "EVALUATE SELECTCOLUMNS(TOPN(2, orders, orders[status], ASC, orders[amount], DESC), \"i\", orders[id]) ORDER BY [i]",
+        "[[4], [6]]",
+    ),
+    (
+        "EVALUATE ADDCOLUMNS({1, 2, 2, 3}, \"s\", RANKX({1, 2, 2, 3}, [Value]), \
+         \"d\", RANKX({1, 2, 2, 3}, [Value],,, DENSE), \"a\", RANKX({1, 2, 2, 3}, [Value],, ASC), \
+         \"o\", RANKX({1, 2, 2, 3}, [Value], 2.5)) ORDER BY [Value]",
+        "[[1, 4, 3, 1, 2], [2, 2, 2, 2, 2], [2, 2, 2, 2, 2], [3, 1, 1, 4, 2]]",
+    ),
+    // The BLANK region has one customer, the BLANK row of orders without a customer, and three orders.
+    (
+        "EVALUATE ADDCOLUMNS(VALUES(customers[region]), \"n\", COUNTROWS(RELATEDTABLE(orders)), \
+         \"c\", CALCULATE(COUNTROWS(customers)), \"v\", CALCULATE(COUNTROWS(VALUES(customers[id])))) \
+         ORDER BY customers[region]",
+        r#"[[null, 3, 1, 2], ["APAC", null, 1, 1], ["EU", 1, 1, 1], ["US", 2, 2, 2]]"#,
+    ),
+    (
+        "EVALUATE FILTER(VALUES(orders[amount]), orders[amount] IN {BLANK(), 0, 7}) ORDER BY orders[amount]",
+        "[[null], [7.0]]",
+    ),
+    ("EVALUATE FILTER(VALUES(orders[amount]), orders[amount] = 0)", "[[null]]"),
+    // Dates at the ends of the range, with the end of a fiscal year.
+    (
+        "EVALUATE ADDCOLUMNS(VALUES(orders[id]), \"t\", TOTALYTD([revenue], orders[day], \"1-31\"), \
+         \"m\", CALCULATE([revenue], DATEADD(orders[day], -1, MONTH))) ORDER BY orders[id]",
+        "[[1, 10.0, null], [2, 20.5, null], [3, 5.0, null], [4, 7.0, null], [5, null, null], [6, -3.0, null]]",
+    ),
+    (
+        "EVALUATE {COUNTROWS(DATEADD(orders[day], 1, MONTH)), COUNTROWS(SAMEPERIODLASTYEAR(orders[day]))}",
+        "[[4], [null]]",
+    ),
     // FORMAT.
     ("EVALUATE {FORMAT(1234.567, \"#,##0.00\")}", r#"[["1,234.57"]]"#),
     ("EVALUATE {FORMAT([revenue], \"0.0\") & \" EUR\"}", r#"[["39.5 EUR"]]"#),

@@ -96,7 +96,7 @@ pub struct Language {
     comparatives: HashMap<String, Vec<String>>,
     /// The verbs before comparisons such as `cost more than`, with the stems of the words for their qualities.
     compared_verbs: HashMap<String, Vec<String>>,
-    /// The stems of the words for units with a sign, such as `degree`, with the names of these units.
+    /// The units that have a sign, by the stem of their word, such as `degree`.
     unit_names: HashMap<String, Vec<String>>,
     named_days: Vec<NamedDay>,
     /// The roots of words in the names of measures of which high or low values are desired.

@@ -37,7 +37,7 @@ pub(super) struct Statistics {
     pub(super) distinct: u64,
     pub(super) min: f64,
     pub(super) max: f64,
-    /// The largest number that the last two digits of a value form, for a column of integers.
+    /// The maximum of `value % 100`, for a column of integers.
     pub(super) max_last_digits: Option<f64>,
 }
 

@@ -114,7 +114,7 @@ fn without_noise(value: &mut Value) {
     }
 }
 
-/// Returns queries with a metric at every place of a name.
+/// Returns one query for each place in which a metric can be named.
 fn queries(name: &str) -> Vec<Value> {
     vec![
         json!({"metrics": [name]}),

@@ -367,7 +367,7 @@ impl CallerView<'_> {
         RankedHits { hits: best, has_more, warnings: Vec::new() }
     }
 
-    /// Returns suggestions without a text: the members of the cube and the cube itself, then metrics over its measures,
+    /// Returns suggestions for an empty query: the members of the cube and the cube itself, then metrics over its measures,
     /// then what the cube joins; without a cube, the first artifacts in the order of the index.
     fn first(&self, cube: Option<CubeId>, selects: impl Fn(&Entry) -> bool, limit: usize) -> Hits {
         let own = || cube.and_then(|cube| self.entries.by_cube.get(&cube)).into_iter().flatten();

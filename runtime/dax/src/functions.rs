@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_in_order() {
+    fn table_of_functions_is_in_order() {
         assert!(FUNCTIONS.is_sorted_by(|one, two| one.name < two.name));
         for function in FUNCTIONS {
             assert!(function.description.ends_with('.'), "{}", function.name);
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_argument_may_be_outside_of_a_group() {
+    fn last_argument_may_be_outside_of_a_group() {
         let switch = find("SWITCH").unwrap();
         let names =
             |count: usize| -> Vec<&str> { (0..count).map(|at| switch.parameter(at, count).unwrap().name).collect() };

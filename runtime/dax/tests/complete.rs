@@ -25,14 +25,14 @@ fn labels(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_quote_offers_tables() {
+fn quote_offers_tables() {
     assert_eq!(labels("EVALUATE 'ord¦"), ["'orders'"]);
     let all = labels("EVALUATE '¦");
     assert!(all.contains(&"'customers'".to_owned()) && all.iter().all(|label| label.starts_with('\'')));
 }
 
 #[test]
-fn a_bracket_offers_members() {
+fn bracket_offers_members() {
     let members = labels("EVALUATE VALUES(customers[¦");
     assert!(members.contains(&"[region]".to_owned()) && members.contains(&"[credit]".to_owned()));
     assert_eq!(labels("EVALUATE FILTER('orders', 'orders'[sta¦"), ["[status]"]);

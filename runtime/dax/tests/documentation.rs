@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use terrane_dax::functions::FUNCTIONS;
 
 #[test]
-fn the_documentation_lists_every_function() {
+fn documentation_lists_every_function() {
     let page = include_str!("../../docs/reference/dax.md");
     let (_, section) = page.split_once("| function | returns | description |\n|---|---|---|\n").expect("a table");
     let written: String =

@@ -139,7 +139,7 @@ mod tests {
     use crate::fault::FaultCode;
 
     #[test]
-    fn a_fault_has_its_code_and_message() {
+    fn fault_has_its_code_and_message() {
         let found = fault(&Fault::new(FaultCode::InvalidStatement, "a < b & \"c\""), "id-1");
         let root = Element::read(&found).unwrap();
         let fault = root.child("Body").unwrap().child("Fault").unwrap();
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_result_has_its_session() {
+    fn empty_result_has_its_session() {
         let root = Element::read(&empty(Answered::Execute, Some("s\"1"))).unwrap();
         assert_eq!(root.child("Header").unwrap().child("Session").unwrap().attribute("SessionId"), Some("s\"1"));
         let result = root.child("Body").unwrap().child("ExecuteResponse").unwrap().child("return").unwrap();

@@ -6,18 +6,12 @@
 use terrane_structure_tests::sources::{FOLDERS, assert_none, crates, read, shown};
 use terrane_structure_tests::test_names::{fault, test_names};
 
-/// Folders whose names are not checked yet.
-const UNCHECKED: [&str; 2] = ["runtime/dax/", "runtime/xmla/"];
-
 #[test]
 fn test_names_have_subject_and_result() {
     let mut violations = Vec::new();
     let mut count = 0;
     for file in crates(&FOLDERS).into_iter().flat_map(|source| source.files) {
         let path = shown(&file);
-        if UNCHECKED.iter().any(|folder| path.starts_with(folder)) {
-            continue;
-        }
         for test in test_names(&read(&file)) {
             count += 1;
             violations.extend(fault(&test.name).map(|fault| format!("{path}:{}: `{}`: {fault}", test.line, test.name)));

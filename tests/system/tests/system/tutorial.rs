@@ -141,6 +141,11 @@ fn run_page(name: &str, counts: (usize, usize)) {
 
 #[test]
 fn commands_of_pages_work_as_written() {
+    let is_missing =
+        |tool: &&str| !Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
+    if let Some(tool) = ["curl", "jq"].iter().find(is_missing) {
+        return crate::skip("the commands of the pages", &format!("`{tool}` is not installed"));
+    }
     // A few pages run at once, because most of them start a server.
     let pages = Mutex::new(PAGES.iter());
     let next = || pages.lock().unwrap_or_else(PoisonError::into_inner).next();

@@ -141,9 +141,8 @@ fn run_page(name: &str, counts: (usize, usize)) {
 
 #[test]
 fn commands_of_pages_work_as_written() {
-    let is_missing =
-        |tool: &&str| !Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
-    if let Some(tool) = ["curl", "jq"].iter().find(is_missing) {
+    let works = |tool: &str| Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
+    if let Some(tool) = ["curl", "jq"].into_iter().find(|tool| !works(tool)) {
         return crate::skip("the commands of the pages", &format!("`{tool}` is not installed"));
     }
     // A few pages run at once, because most of them start a server.

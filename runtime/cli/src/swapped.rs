@@ -47,11 +47,11 @@ mod tests {
             hint(&words, Path::new(dir))
         };
         let query = hint(&["query", "{}", folder], "{}");
-        assert_eq!(query, Some(format!("the folder comes first: terrane query {folder} '{{}}'")));
+        assert_eq!(query, Some(format!("Write the folder first: terrane query {folder} '{{}}'")));
         let key = hint(&["auth", "revoke-key", folder, "0f3c"], "0f3c");
-        assert_eq!(key, Some(format!("the folder comes last: terrane auth revoke-key 0f3c {folder}")));
+        assert_eq!(key, Some(format!("Write the folder last: terrane auth revoke-key 0f3c {folder}")));
         let job = hint(&["jobs", "show", folder], "no-project");
-        assert_eq!(job, Some(format!("the id comes first: terrane jobs show ID {folder}")));
+        assert_eq!(job, Some(format!("Write the id first: terrane jobs show ID {folder}")));
         assert_eq!(hint(&["query", folder, "{}"], folder), None);
         assert_eq!(hint(&["query", "{}", "x"], "{}"), None);
     }

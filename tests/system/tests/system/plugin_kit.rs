@@ -399,7 +399,7 @@ fn unused_component_is_reported() {
     for words in [
         "my-detector.wasm, a detector",
         "id: detector-template, role: detector, source: plugins/my-detector.wasm",
-        "calls itself `detector-template`, and its file's name says `detector-mine`",
+        "is not used: its id is `detector-template`, but the name of its file is `detector-mine`",
         "my-check.wasm, a check",
         "is a governance hook that is not listed",
         "text.wasm is not a plugin of any role",

@@ -178,7 +178,7 @@ fn doctor_finds_changes_of_the_state_database() {
             "fail",
             "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
              VALUES (9999, 'later', TRUE, x'00', 0)",
-            "it has schema 9999",
+            "its schema is 9999",
         ),
     ] {
         let world = World::over("sqlite://state.db");

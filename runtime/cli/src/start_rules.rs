@@ -80,7 +80,7 @@ pub fn metrics_address(config: &Config) -> Result<Option<SocketAddr>, Diagnostic
             Err(mark(error(message, "Use a loopback address, or set `metrics.public: true` to publish the metrics.")))
         }
         (_, Some(first)) => Ok(Some(*first)),
-        (_, None) => Err(mark(error(format!("`metrics.address`: `{host}` has no address"), "write `127.0.0.1:9464`"))),
+        (_, None) => Err(mark(error(format!("`metrics.address`: `{host}` has no address"), "Write `127.0.0.1:9464`."))),
     }
 }
 
@@ -245,8 +245,8 @@ mod tests {
             ("security: {anonymous: {scopes: []}}\n", "must be [read]"),
             ("security: {enabled: false, anonymous: {scopes: [read]}}\n", "security.enabled: false"),
             ("security: {jwt: {secret: x}}\n", "fewer than 32 bytes"),
-            ("security: {jwt: {secret: x, algorithm: RS256, public_key_path: k}}\n", "is for HS256"),
-            ("security: {jwt: {public_key_path: k}}\n", "HS256 signs with"),
+            ("security: {jwt: {secret: x, algorithm: RS256, public_key_path: k}}\n", "needs the algorithm HS256"),
+            ("security: {jwt: {public_key_path: k}}\n", "HS256 needs `security.jwt.secret`"),
             ("security: {jwt: {private_key_path: k, algorithm: RS256}}\n", "public_key_path"),
         ] {
             let refused = check(file);
@@ -258,8 +258,8 @@ mod tests {
     fn invalid_metrics_and_traces_are_rejected() {
         let metrics = |keys: &str| format!("{ANONYMOUS}metrics: {{enabled: true, {keys}}}\n");
         for (file, words) in [
-            (metrics("path: /health/live"), "where /health/live answers"),
-            (metrics("path: /api/v1/query/meta/cubes/metrics"), "{cube_name} answers"),
+            (metrics("path: /health/live"), "already the path of /health/live"),
+            (metrics("path: /api/v1/query/meta/cubes/metrics"), "/{cube_name}/metrics"),
             (format!("{ANONYMOUS}telemetry: {{otlp_endpoint: \"collector:4318\"}}\n"), "is not an http or https URL"),
         ] {
             let refused = check(&file);
@@ -330,7 +330,7 @@ mod tests {
         };
         let any = "server: {cors: {origins: [\"*\"]}}\n";
         assert!(warned(&format!("{any}{ANONYMOUS}")).contains("any page that a user of this machine opens"));
-        assert!(warned(any).contains("any page can ask with a credential"));
+        assert!(warned(any).contains("any page can send requests with a credential"));
         assert!(warned("server: {cors: {origins: [\"https://a.b\"]}}\n").is_empty());
     }
 

@@ -252,7 +252,7 @@ mod tests {
     fn problems_have_a_place() {
         let (_, problems) = check("tests:\n  - name: a\n    qurey: {}\n    rows: []\n");
         assert!(problems[0].starts_with("tests/a.yml:3:5: error[unknown-key]"), "{problems:?}");
-        assert!(problems[0].contains("did you mean `query`"), "{problems:?}");
+        assert!(problems[0].contains("Did you mean `query`"), "{problems:?}");
         let (_, problems) = check("tests:\n  - name: a\n    query: {}\n    rows: []\n    sql: SELECT 1\n");
         assert!(problems[0].contains("exactly one"), "{problems:?}");
         let (_, problems) = check("tests:\n  - {name: a, query: {}, rows: []}\n  - {name: a, query: {}, rows: []}\n");
@@ -274,10 +274,10 @@ mod tests {
         let problems_of = |query: &str| check(&format!("tests:\n  - name: a\n    rows: []\n    query: {query}\n")).1;
         let problems = problems_of("{mesures: [orders.count]}");
         assert!(problems[0].starts_with("tests/a.yml:4:13: error[unknown-key]"), "{problems:?}");
-        assert!(problems[0].contains("did you mean `measures`"), "{problems:?}");
+        assert!(problems[0].contains("Did you mean `measures`"), "{problems:?}");
         let problems = problems_of("{filters: [{member: orders.id, operater: equals, value: 1}]}");
         assert!(problems[0].starts_with("tests/a.yml:4:43: error[unknown-key]"), "{problems:?}");
-        assert!(problems[0].contains("did you mean `operator`"), "{problems:?}");
+        assert!(problems[0].contains("Did you mean `operator`"), "{problems:?}");
         let problems = problems_of("{measures: [orders.count], limit: many}");
         assert!(problems[0].starts_with("tests/a.yml:4:46: error[wrong-expectation]"), "{problems:?}");
         let (_, problems) =

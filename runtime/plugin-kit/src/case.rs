@@ -170,7 +170,7 @@ mod tests {
         assert!(differ(json!({"ok": {"scores": [0.3, "NaN"]}})).is_empty());
         assert_eq!(
             differ(json!({"ok": {"scores": [0.31, "NaN"]}})),
-            ["/ok/scores/0: 0.31 is expected, 0.30000000000000004 was answered"]
+            ["/ok/scores/0: expected 0.31, found 0.30000000000000004"]
         );
         assert_eq!(differ(json!({"ok": {"scores": [0.3]}})).len(), 1);
         assert_eq!(differ(json!({"err": null})), ["/err: the field is missing"]);

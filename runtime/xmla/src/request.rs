@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn other_documents_are_no_requests() {
+    fn other_documents_are_not_requests() {
         for text in ["<Envelope/>", "<Discover/>", "", "<!DOCTYPE a><Envelope/>"] {
             assert_eq!(code(Request::read(text.as_bytes())), FaultCode::InvalidEnvelope, "{text}");
         }

@@ -236,10 +236,10 @@ mod tests {
         assert!(config("server: {cors: {origins: [\"*\"]}}\n").server.cors.any.is_some());
         for (text, words) in [
             ("app.example.org", "is not an origin"),
-            ("https://app.example.org/", "write `https://app.example.org`"),
+            ("https://app.example.org/", "Write `https://app.example.org`"),
             ("https://app.example.org/a?b", "has a path"),
-            ("https://App.example.org", "write `https://app.example.org`"),
-            ("https://app.example.org:443", "write `https://app.example.org`"),
+            ("https://App.example.org", "Write `https://app.example.org`"),
+            ("https://app.example.org:443", "Write `https://app.example.org`"),
             ("http://app.example.org:80", "own port"),
             ("https://*.example.org", "has a `*`"),
             ("ftp://app.example.org", "neither http nor https"),

@@ -179,7 +179,7 @@ mod tests {
     fn schema_descriptions_are_those_of_the_reference() {
         let schema = project_schema();
         let about = |path| find(&schema, path).and_then(|found| found.description.as_deref()).unwrap_or_default();
-        assert_eq!(about("server.port"), "0: any that is free. Default: 8000.");
+        assert_eq!(about("server.port"), "0: any free port. Default: 8000.");
         assert_eq!(about("state.url").split(" Default: ").nth(1), Some("`sqlite://.terrane/state.db`."));
         assert!(about("security.oauth.providers.client_secret").contains("`${NAME}`"));
         assert!(find(&schema, "server.prot").is_none());

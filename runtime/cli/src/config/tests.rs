@@ -225,7 +225,7 @@ fn problems_of_a_plugin_have_a_place() {
     let text = problem("plugins: {keys: [abc]}\n", &[]);
     assert!(text.contains("64 hexadecimal digits"), "{text}");
     let text = problem("plugins: {require_signatures: true}\n", &[]);
-    assert!(text.contains("names no key"), "{text}");
+    assert!(text.contains("`plugins.keys` is empty"), "{text}");
 }
 
 /// The defaults that `config show` lists are the effective ones: setting all of them explicitly changes nothing.

@@ -248,7 +248,10 @@ mod tests {
         assert!(check(&with(&format!("{{{OAUTH}}}"))).is_empty());
         for (security, words) in [
             (format!("{{{SECRET}, oauth: {{enabled: true, public_url: \"https://d.example\"}}}}"), "no `providers`"),
-            (format!("{{oauth: {{public_url: \"https://d.example\", providers: [{{{OAUTH}}}]}}}}"), "signs no tokens"),
+            (
+                format!("{{oauth: {{public_url: \"https://d.example\", providers: [{{{OAUTH}}}]}}}}"),
+                "cannot sign tokens",
+            ),
             (
                 format!("{{{SECRET}, oauth: {{public_url: \"http://d.example\", providers: [{{{OAUTH}}}]}}}}"),
                 "expected https",
@@ -257,7 +260,7 @@ mod tests {
             (with(&format!("{{{}}}", OAUTH.replace("name: idp", "name: \"a/b\""))), "`name` must be"),
             (with(&format!("{{{}}}", OAUTH.replace("client_id: c, ", ""))), "`client_id` is not set"),
             (with(&format!("{{{}}}", OAUTH.replace("client_secret: hush-hush, ", ""))), "`client_secret` is not set"),
-            (with(&format!("{{{OAUTH}, token_auth: none}}")), "sends none"),
+            (with(&format!("{{{OAUTH}, token_auth: none}}")), "does not send it"),
             (with(&format!("{{{}}}", OAUTH.replace("https://idp.example/t", "https://127.0.0.1/t"))), "`token_url`"),
             (
                 with(&format!("{{{}}}", OAUTH.replace("https://idp.example/a", "http://idp.example/a"))),

@@ -21,7 +21,10 @@ fn assert_explains(output: &Output, words: &[&str]) {
 fn missing_project_is_reported() {
     for command in ["check", "serve"] {
         assert_explains(&run(command, Path::new("/no/such/folder"), &[]), &["/no/such/folder", "hint:"]);
-        assert_explains(&run(command, Scratch::empty().path(), &[]), &["holds no service_project.yml", "hint:"]);
+        assert_explains(
+            &run(command, Scratch::empty().path(), &[]),
+            &["does not contain service_project.yml", "hint:"],
+        );
         assert_explains(&run(command, &path("examples"), &[]), &["examples/flights?"]);
         assert_explains(&run(command, &path("Cargo.toml"), &[]), &["is a file", "hint:"]);
     }

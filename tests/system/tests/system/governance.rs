@@ -293,7 +293,7 @@ fn missing_required_hook_rejects_every_query() {
 fn unusable_required_plugin_fails_the_check() {
     let pinned = json!({"sha256": "0".repeat(64)});
     let missing = json!({"source": "plugins/nowhere.wasm"});
-    for (extra, advice) in [(&pinned, "edit `sha256` of this entry"), (&missing, "check `source`")] {
+    for (extra, advice) in [(&pinned, "Edit `sha256` of this entry"), (&missing, "Check `source`")] {
         let project = governed(extra, &json!({}));
         let output = run("check", project.path(), &[]);
         assert_eq!(output.code, Some(1), "{}", output.stdout);

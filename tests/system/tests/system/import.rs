@@ -37,7 +37,7 @@ const FINDINGS: &[(&str, u64, &str, &str)] = &[
     ("cubes/orders.yml", 38, "not-carried-over", "granularity `fiscal_year`"),
     ("cubes/orders.yml", 41, "not-carried-over", "`{created_at.month}`"),
     ("cubes/orders.yml", 44, "not-carried-over", "sub_query"),
-    ("cubes/orders.yml", 54, "not-carried-over", "`nothing` can't be drilled into"),
+    ("cubes/orders.yml", 54, "not-carried-over", "unknown drill member `nothing`"),
     ("cubes/orders.yml", 70, "not-carried-over", "its window restarts in each period"),
     ("cubes/orders.yml", 80, "not-carried-over", "type `string`"),
     ("cubes/orders.yml", 83, "not-carried-over", "ranks"),

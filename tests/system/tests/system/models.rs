@@ -144,9 +144,7 @@ fn hidden_rows_stay_hidden_in_built_models() {
     fs::remove_file(project.path().join("cubes/large.yml")).unwrap();
     assert!(count(&project, "in_query", Some(NURSE)).is_err());
     assert!(
-        run("run", project.path(), &[])
-            .stderr
-            .contains("analytics.large was built from a model that does not exist any more")
+        run("run", project.path(), &[]).stderr.contains("analytics.large was built from a model that no longer exists")
     );
 }
 

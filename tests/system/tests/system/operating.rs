@@ -46,7 +46,7 @@ fn metrics_have_an_address_of_their_own() {
 #[test]
 fn unsafe_and_conflicting_metrics_settings_are_rejected() {
     for (settings, place, words) in [
-        ("metrics: {enabled: true, path: /health/ready}", "4:32", "where /health/ready answers"),
+        ("metrics: {enabled: true, path: /health/ready}", "4:32", "already the path of /health/ready"),
         ("metrics: {enabled: true, address: \"0.0.0.0:9464\"}", "4:35", "`metrics.public: true`"),
         ("metrics: {enabled: true, path: \"a b\"}", "4:32", "an absolute path like /metrics"),
         ("metrics: {enabled: true, path: \"/{x}\"}", "4:32", "an absolute path like /metrics"),

@@ -309,7 +309,7 @@ fn errors_are_reported_with_place_and_hint() {
     let file = |name: &str| scratch.path().join(name);
     let run = |case: &str| plugin("run", &detector, &["--input", file(case).to_str().unwrap()]);
     for (output, words) in [
-        (run("wrong.json"), &["/kind: a string", "/kinds: unknown parameter", "/p/training-size"][..]),
+        (run("wrong.json"), &["/kind: expected a string", "/kinds: unknown parameter", "/p/training-size"][..]),
         (run("no-call.json"), &["no-call.json", "`cal`", "hint:"][..]),
         (run("no-function.json"), &["`detekt`", "detectors", "hint:"][..]),
         (run("nowhere.json"), &["nowhere.json", "hint:"][..]),
@@ -417,7 +417,7 @@ fn failing_case_is_reported_and_blessed_case_is_written() {
     let test = |more: &[&str]| plugin("test", &example("detector-template"), &[&["--cases", cases], more].concat());
     let output = test(&[]);
     assert!(output.code == Some(1) && output.stdout.contains("2 failed"), "{}", output.stdout);
-    assert!(output.stdout.contains("/ok/anomalous/0: false is expected, true was answered"), "{}", output.stdout);
+    assert!(output.stdout.contains("/ok/anomalous/0: expected false, found true"), "{}", output.stdout);
     let output = test(&["--bless"]);
     assert!(output.stdout.contains("1 failed"), "what is expected is not written over: {}", output.stdout);
     let blessed: Value = serde_json::from_str(&fs::read_to_string(scratch.path().join("a.json")).unwrap()).unwrap();

@@ -40,7 +40,7 @@ fn names(cell: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_options_of_anomaly_runs_are_those_of_the_command() {
+fn options_of_anomaly_runs_are_those_of_the_command() {
     let help = table("runtime/docs/reference/command-line.md", "## terrane anomaly run");
     let option = |cell: &str| names(cell)[0].split([' ', '[']).next().unwrap().to_owned();
     let defaults: BTreeMap<String, String> = help.iter().map(|row| (option(&row[0]), row[2].clone())).collect();
@@ -56,7 +56,7 @@ fn the_options_of_anomaly_runs_are_those_of_the_command() {
 }
 
 #[test]
-fn the_bounds_of_anomaly_runs_are_those_of_the_command() {
+fn bounds_of_anomaly_runs_are_those_of_the_command() {
     let table = table(DETECTORS, "## Anomaly runs");
     for (option, bounds, outside) in
         [("--training-size", "1 to 10,000", ["0", "10001"]), ("--seasonality", "2 to 10,000", ["1", "10001"])]
@@ -72,7 +72,7 @@ fn the_bounds_of_anomaly_runs_are_those_of_the_command() {
 }
 
 #[test]
-fn the_detectors_have_the_documented_sensitivities() {
+fn detectors_have_the_documented_sensitivities() {
     let found = json(&["anomaly", "detectors"], &["--json"]);
     let found = found["detectors"].as_array().unwrap().iter();
     let found: BTreeMap<String, f64> = found
@@ -97,7 +97,7 @@ fn known_fields(config: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn the_fields_of_profiles_are_those_of_the_program() {
+fn fields_of_profiles_are_those_of_the_program() {
     let rows = table(DETECTORS, "`--config`, and `config` over HTTP");
     let fields: BTreeSet<String> = rows.iter().flat_map(|row| names(&row[0])).collect();
     assert_eq!(fields, known_fields(r#"{"nonsense": 1}"#));
@@ -107,7 +107,7 @@ fn the_fields_of_profiles_are_those_of_the_program() {
 }
 
 #[test]
-fn the_defaults_of_profiles_are_those_of_the_program() {
+fn defaults_of_profiles_are_those_of_the_program() {
     let rows = table(DETECTORS, "`--config`, and `config` over HTTP");
     let defaults: BTreeMap<&str, &str> = rows.iter().map(|row| (&*row[0], &*row[2])).collect();
     let shown = [
@@ -134,7 +134,7 @@ fn the_defaults_of_profiles_are_those_of_the_program() {
 }
 
 #[test]
-fn the_bounds_of_profiles_are_those_of_the_program() {
+fn bounds_of_profiles_are_those_of_the_program() {
     let page = fs::read_to_string(path(DETECTORS)).unwrap();
     for (bound, inside, outside) in [
         ("1 to 1,000 bins", r#"{"histogram_bins": 1000}"#, r#"{"histogram_bins": 1001}"#),
@@ -150,7 +150,7 @@ fn the_bounds_of_profiles_are_those_of_the_program() {
 }
 
 #[test]
-fn the_quality_score_has_the_documented_weights() {
+fn quality_score_has_the_documented_weights() {
     let page = fs::read_to_string(path(DETECTORS)).unwrap();
     let profile: Value = serde_json::from_str(&call(&["profile"], &["planes", "--json"]).stdout).unwrap();
     let (mut total, mut sum) = (0.0, 0.0);
@@ -197,7 +197,7 @@ fn schema() -> String {
 }
 
 #[test]
-fn the_root_fields_of_graphql_are_those_of_the_schema() {
+fn root_fields_of_graphql_are_those_of_the_schema() {
     for (section, ty) in [("## Queries", "Query"), ("## Mutations", "Mutation"), ("## Subscriptions", "Subscription")] {
         let fields = fields_of(&schema(), ty);
         let mut documented = BTreeSet::new();
@@ -217,7 +217,7 @@ fn the_root_fields_of_graphql_are_those_of_the_schema() {
 }
 
 #[test]
-fn the_operators_of_graphql_are_those_of_the_schema() {
+fn operators_of_graphql_are_those_of_the_schema() {
     let schema = schema();
     let (_, body) = schema.split_once("enum FilterOperator {").unwrap();
     let operators: BTreeSet<&str> = body.split('}').next().unwrap().split_whitespace().collect();
@@ -226,7 +226,7 @@ fn the_operators_of_graphql_are_those_of_the_schema() {
 }
 
 #[test]
-fn the_limits_of_graphql_are_those_of_the_program() {
+fn limits_of_graphql_are_those_of_the_program() {
     let document = |limit: &str| match limit {
         "document_bytes" => format!("{{ __typename }}{}", " ".repeat(300_000)),
         "tokens" => format!("{{{}}}", " __typename".repeat(5_001)),

@@ -238,7 +238,7 @@ fn profile_is_narrowed_by_time_and_by_its_configuration() {
     for (arguments, words) in [
         (&["flights", "--config", "{\"bins\": 3}"][..], "bins"),
         (&["flight"], "cube `flight`"),
-        (&["flights", "--date-range", "some day"], "--date-range: `some day` is not a range of time"),
+        (&["flights", "--date-range", "some day"], "--date-range: `some day` is not a time range"),
         (
             &["planes", "--date-range", "2013"],
             "--date-range needs a primary time dimension, and cube `planes` has none",

@@ -107,7 +107,7 @@ pub(crate) fn print_error(text: &str) {
 pub(crate) fn unknown<'a>(kind: &str, name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Failure {
     let failure = Failure::new(format!("unknown {kind} `{}`", TerminalText::line(name)));
     let names = nearest(name, candidates, MAX_NEAREST);
-    if names.is_empty() { failure } else { failure.hint(format!("nearest: {}", names.join(", "))) }
+    if names.is_empty() { failure } else { failure.hint(format!("Similar names: {}.", names.join(", "))) }
 }
 
 /// Writes a warning to standard error, unless this run already wrote the same one.

@@ -259,7 +259,7 @@ mod tests {
         let metrics = |keys: &str| format!("{ANONYMOUS}metrics: {{enabled: true, {keys}}}\n");
         for (file, words) in [
             (metrics("path: /health/live"), "already the path of /health/live"),
-            (metrics("path: /api/v1/query/meta/cubes/metrics"), "/{cube_name}/metrics"),
+            (metrics("path: /api/v1/query/meta/cubes/metrics"), "{cube_name}"),
             (format!("{ANONYMOUS}telemetry: {{otlp_endpoint: \"collector:4318\"}}\n"), "is not an http or https URL"),
         ] {
             let refused = check(&file);

@@ -75,7 +75,7 @@ fn origin_fault(text: &str) -> Option<(&'static str, String)> {
     }
     let default_port = if scheme == "https" { ":443" } else { ":80" };
     if let Some(bare) = rest.strip_suffix(default_port) {
-        return Some(("has its scheme's own port, which browsers leave out", format!("write `{scheme}://{bare}`")));
+        return Some(("has its scheme's own port, which browsers leave out", format!("Write `{scheme}://{bare}`.")));
     }
     (!is_authority(rest)).then(|| ("is not an origin", example()))
 }

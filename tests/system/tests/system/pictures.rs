@@ -123,14 +123,14 @@ fn names_and_files_that_do_not_exist_are_reported() {
     let scratch = shops();
     let clerk = in_folder(&scratch, "clerk.json");
     for (command, arguments, words) in [
-        ("graph", &["--cube", "shpo"][..], &["unknown cube `shpo`", "nearest: shop"][..]),
+        ("graph", &["--cube", "shpo"][..], &["unknown cube `shpo`", "Similar names: shop"][..]),
         ("graph", &["--svg", "/no/such/folder/a.svg"], &["/no/such/folder/a.svg", "--svg"]),
         ("lineage", &["shop.totla"], &["unknown member `shop.totla`", "shop.total"]),
         ("lineage", &["stores.city", "--as", &clerk], &["unknown member `stores.city`"]),
         ("lineage", &["per_sale", "--svg", "/no/such/folder/a.svg"], &["/no/such/folder/a.svg"]),
         ("report", &["--out", "/no/such/folder/a.html"], &["/no/such/folder/a.html", "--out"]),
         ("report", &["--out", "/tmp"], &["/tmp cannot be written", "folder"]),
-        ("report", &["--out", "a.html", "--cube", "shpo"], &["unknown cube `shpo`", "nearest: shop"]),
+        ("report", &["--out", "a.html", "--cube", "shpo"], &["unknown cube `shpo`", "Similar names: shop"]),
     ] {
         let output = run(command, scratch.path(), arguments);
         assert_eq!(output.code, Some(1), "{command} {arguments:?}: {}", output.stdout);

@@ -323,7 +323,7 @@ fn errors_are_reported_with_place_and_hint() {
         ),
         (
             Program::new(BINARY, &["plugin", "keygen", "--out"], &file("none/k")).run().unwrap(),
-            &["the folder does not exist"],
+            &["cannot create", "hint: Create the folder"],
         ),
     ] {
         assert_eq!(output.code, Some(1), "{output:?}");

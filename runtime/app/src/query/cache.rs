@@ -133,6 +133,7 @@ impl CachedExecutor {
             return self.run_alone(&job, key, reason, Some(reading), caller, origin).await;
         }
         let mut reason = MissReason::Bypassed;
+        let ended = self.executor.ended();
         if !control.bypass {
             match self.look_up(&key, &reading, control).await {
                 Lookup::Fresh(found) => return Ok(found),
@@ -156,7 +157,14 @@ impl CachedExecutor {
             self.executor.store(&self.settings.tiers, key, &result, &reading).await;
             return Ok(self.fetched(result, key, CacheUse::Miss(reason), true));
         }
-        let waiter = self.executor.join(key, Arc::new(job), reading, caller.tenant, origin);
+        let job = Arc::new(job);
+        let waiter = match self.executor.join_after(ended, key, &job, reading, caller.tenant, origin) {
+            Some(waiter) => waiter,
+            None => match self.look_up(&key, &reading, control).await {
+                Lookup::Fresh(found) => return Ok(found),
+                Lookup::Stale(_) | Lookup::Nothing(_) => self.executor.join(key, job, reading, caller.tenant, origin),
+            },
+        };
         let result = waiter.outcome().await?;
         Ok(self.fetched(result, key, CacheUse::Miss(reason), true))
     }

@@ -35,6 +35,8 @@ const MAX_REFRESHES: usize = 64;
 pub(super) struct Flights {
     running: Mutex<HashMap<FlightKey, Flight>>,
     next_id: AtomicU64,
+    /// The number of executions that ended. It changes while `running` is locked.
+    ended: AtomicU64,
     /// The results that are being refreshed.
     refreshing: Mutex<HashSet<CacheKey>>,
 }
@@ -94,6 +96,30 @@ impl Executor {
         }
     }
 
+    /// Returns the number of executions that have ended, for [`join_after`](Self::join_after).
+    pub(super) fn ended(&self) -> u64 {
+        self.flights.ended.load(Ordering::SeqCst)
+    }
+
+    /// Joins the execution of a job, or begins it. `ended` is the number of ended executions before the caller looked
+    /// the result up. Returns `None` if none is running and others have ended since: one of them may have stored the
+    /// result after the lookup, so the caller must look it up again.
+    pub(super) fn join_after(
+        &self,
+        ended: u64,
+        key: CacheKey,
+        job: &Arc<QueryJob>,
+        reading: VersionReading,
+        tenant: Option<&Arc<str>>,
+        origin: &StatementOrigin,
+    ) -> Option<Waiter> {
+        let flights = self.flights.lock();
+        if !flights.contains_key(&(key, reading.version)) && self.ended() != ended {
+            return None;
+        }
+        Some(self.join_locked(flights, key, Arc::clone(job), reading, tenant, origin))
+    }
+
     /// Joins the execution of a job. If none is running, begins it.
     pub(super) fn join(
         &self,
@@ -103,8 +129,19 @@ impl Executor {
         tenant: Option<&Arc<str>>,
         origin: &StatementOrigin,
     ) -> Waiter {
+        self.join_locked(self.flights.lock(), key, job, reading, tenant, origin)
+    }
+
+    fn join_locked(
+        &self,
+        mut flights: MutexGuard<'_, HashMap<FlightKey, Flight>>,
+        key: CacheKey,
+        job: Arc<QueryJob>,
+        reading: VersionReading,
+        tenant: Option<&Arc<str>>,
+        origin: &StatementOrigin,
+    ) -> Waiter {
         let flight_key = (key, reading.version);
-        let mut flights = self.flights.lock();
         if let Some(flight) = flights.get_mut(&flight_key) {
             flight.waiters += 1;
             return Waiter {
@@ -195,6 +232,7 @@ impl Flights {
         let mut flights = self.lock();
         if flights.get(key).is_some_and(|flight| flight.id == id) {
             flights.remove(key);
+            self.ended.fetch_add(1, Ordering::SeqCst);
         }
     }
 }
@@ -235,6 +273,21 @@ mod tests {
 
     fn key(number: u8) -> CacheKey {
         CacheKey([number; 32])
+    }
+
+    #[test]
+    fn ended_executions_are_counted_once() {
+        let flights = Flights::default();
+        let (own, other) = ((key(1), DataVersion::UNKNOWN), (key(2), DataVersion::UNKNOWN));
+        let outcome = std::future::ready(FlightOutcome::Panicked).boxed().shared();
+        flights.lock().insert(own, Flight { outcome, waiters: 1, id: 7 });
+        let ended = || flights.ended.load(Ordering::SeqCst);
+        flights.remove(&other, 7);
+        flights.remove(&own, 8);
+        assert_eq!(ended(), 0, "no such execution is running");
+        flights.remove(&own, 7);
+        flights.remove(&own, 7);
+        assert_eq!(ended(), 1);
     }
 
     #[test]

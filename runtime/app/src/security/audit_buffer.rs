@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedMutexGuard};
 
 use crate::ports::audit::{AuditEntry, AuditLog};
 use crate::ports::clock::Clock;
@@ -42,7 +42,7 @@ pub struct AuditBuffer {
     clock: Arc<dyn Clock>,
     open: Mutex<Open>,
     /// The lock that is held while a batch is written.
-    written: tokio::sync::Mutex<WriteProgress>,
+    written: Arc<tokio::sync::Mutex<WriteProgress>>,
     /// The number of attempts to write so far.
     tries: AtomicU64,
     noted: Notify,
@@ -82,7 +82,7 @@ impl AuditBuffer {
             log,
             clock,
             open: Mutex::default(),
-            written: tokio::sync::Mutex::default(),
+            written: Arc::default(),
             tries: AtomicU64::new(0),
             noted: Notify::new(),
         }
@@ -92,7 +92,7 @@ impl AuditBuffer {
     ///
     /// # Errors
     /// Too many kinds of events wait to be written, and the store does not accept the batch.
-    pub async fn note(&self, entry: AuditEntry) -> Result<(), StoreError> {
+    pub async fn note(self: &Arc<Self>, entry: AuditEntry) -> Result<(), StoreError> {
         self.push(entry).await?;
         self.noted.notify_one();
         Ok(())
@@ -108,7 +108,7 @@ impl AuditBuffer {
     ///
     /// # Errors
     /// The store fails.
-    pub async fn note_durably(&self, entry: AuditEntry) -> Result<(), StoreError> {
+    pub async fn note_durably(self: &Arc<Self>, entry: AuditEntry) -> Result<(), StoreError> {
         let number = self.push(entry).await?;
         // If the caller is dropped before the record is written, the task `keep_writing` writes it.
         self.noted.notify_one();
@@ -119,7 +119,7 @@ impl AuditBuffer {
     ///
     /// # Errors
     /// The store refuses the batch; the records stay in memory.
-    pub async fn flush(&self) -> Result<(), StoreError> {
+    pub async fn flush(self: &Arc<Self>) -> Result<(), StoreError> {
         let number = {
             let mut open = self.open();
             open.gather_repeated();
@@ -129,7 +129,7 @@ impl AuditBuffer {
     }
 
     /// Writes a batch after each interval in which events were noted. Never returns.
-    pub async fn keep_writing(&self, interval: Duration, observer: &dyn Observer) {
+    pub async fn keep_writing(self: &Arc<Self>, interval: Duration, observer: &dyn Observer) {
         let mut last_failed = false;
         loop {
             let is_waiting = self.open().failures.repeated.is_empty();
@@ -159,7 +159,7 @@ impl AuditBuffer {
     }
 
     /// Adds an event to the open batch, and returns the number of the batch.
-    async fn push(&self, entry: AuditEntry) -> Result<u64, StoreError> {
+    async fn push(self: &Arc<Self>, entry: AuditEntry) -> Result<u64, StoreError> {
         loop {
             let full = {
                 let mut open = self.open();
@@ -174,15 +174,23 @@ impl AuditBuffer {
 
     /// Ensures that a batch is on disk, and writes it if necessary. If an attempt that began after this call fails,
     /// this call fails with the same error. So no caller waits for more than two attempts.
-    async fn write_through(&self, number: u64) -> Result<(), StoreError> {
+    async fn write_through(self: &Arc<Self>, number: u64) -> Result<(), StoreError> {
         let seen = self.tries.load(Ordering::Relaxed);
-        let mut written = self.written.lock().await;
+        let written = Arc::clone(&self.written).lock_owned().await;
         if written.below > number {
             return Ok(());
         }
         if let Some((_, error)) = written.failed.as_ref().filter(|(tried, _)| *tried > seen) {
             return Err(error.clone());
         }
+        // A commit whose caller is dropped can still take effect. So the batch is written by a task of its own, which
+        // learns the result and adds the records to the open batch again only if they are not on disk.
+        let writing = tokio::spawn(Arc::clone(self).write_batch(written));
+        writing.await.unwrap_or_else(|error| Err(StoreError { message: error.to_string() }))
+    }
+
+    /// Writes the open batch.
+    async fn write_batch(self: Arc<Self>, mut written: OwnedMutexGuard<WriteProgress>) -> Result<(), StoreError> {
         tokio::time::sleep(GATHER).await;
         let batch = {
             let mut open = self.open();
@@ -194,7 +202,7 @@ impl AuditBuffer {
             return Ok(());
         }
         let tried = self.tries.fetch_add(1, Ordering::Relaxed) + 1;
-        let mut pending = PendingBatch { audit_buffer: self, batch: Some(batch) };
+        let mut pending = PendingBatch { audit_buffer: &self, batch: Some(batch) };
         match self.log.append(pending.entries()).await {
             Ok(()) => {
                 pending.batch = None;
@@ -209,8 +217,7 @@ impl AuditBuffer {
     }
 }
 
-/// A batch that is being written. If it is dropped before it is on disk, its records are added to the open batch again,
-/// even if the request that was writing it was dropped.
+/// A batch that is being written. If it is dropped before it is on disk, its records are added to the open batch again.
 struct PendingBatch<'a> {
     audit_buffer: &'a AuditBuffer,
     batch: Option<HashMap<Kind, AuditEntry>>,

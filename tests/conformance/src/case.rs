@@ -314,7 +314,7 @@ impl World {
             timeout: Duration::from_secs(30),
             default_limit: 1_000,
             max_limit: 50_000,
-            max_export_rows: 100_000,
+            max_export_rows: 1_000_000,
             export_timeout: Duration::from_secs(600),
             timezone: TimeZone::UTC,
             limiter: LimiterSettings {

@@ -118,5 +118,5 @@ reasons! {
     RangeNotCovered "RANGE_NOT_COVERED" "No partition of the query's time range is built.",
     RangeNotAligned "RANGE_NOT_ALIGNED" "The query's time range does not consist of whole stored steps.",
     Stale "STALE" "The stored data is older than the query or the definition allows.",
-    MoreExpensive "MORE_EXPENSIVE" "Another pre-aggregation answers with fewer rows.",
+    MoreExpensive "MORE_EXPENSIVE" "Another pre-aggregation, or the cube itself, answers with less work.",
 }

@@ -18,8 +18,8 @@ use super::coverage::{Cost, Coverage, Refusal, cost_of, cover};
 use crate::access::Access;
 use crate::environment::Environment;
 use crate::model::{
-    Aggregate, AggregateFunction, Cube, CubeId, DimensionId, DimensionType, Mask, Measure, Model, Rollup, SegmentId,
-    Snippet, SqlPart, aggregates_of,
+    Aggregate, AggregateFunction, Cube, CubeId, DimensionId, DimensionType, Mask, Measure, Model, Rollup, RollupTime,
+    SegmentId, Snippet, SqlPart, aggregates_of,
 };
 use crate::plan::{
     ArgumentForm, Fact, LogicalPlan, Protection, RowGuard, SecuredPlan, StateSource, StoredRows, StoredSegment,
@@ -313,6 +313,7 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
         let states = self.states(&segments)?;
         self.policies()?;
         let (ready, coverage) = self.coverage(self.stretch())?;
+        self.check_scan(&coverage)?;
         self.check_age(&coverage)?;
         self.check_offsets(&coverage, ready.rollup.extent)?;
         let counts_stored = states.iter().flatten().any(|state| state.source == StateSource::Distinct)
@@ -322,6 +323,20 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
         }
         let generation = ready.rollup.generation;
         Ok(Match { rollup: self.rollup, generation, coverage, filters, segments, states })
+    }
+
+    /// Refuses tables of a query without a time range if the other rows are selected by a computed time. Then the
+    /// warehouse computes the time of every row of the cube, which takes longer than to aggregate the rows.
+    fn check_scan(&self, coverage: &Coverage<'p>) -> Checked<()> {
+        let reads_all = coverage.has_remainder && self.stretch() == Stretch::default();
+        let is_computed = |time: &RollupTime| {
+            !matches!(self.model().dimension(time.dimension).sql.parts[..], [SqlPart::Column { .. }])
+        };
+        let is_slow = reads_all && self.rollup.time.as_ref().is_some_and(is_computed);
+        if is_slow && self.matcher.request.mode != PreAggregations::Only {
+            return Err(MissReason::MoreExpensive.into());
+        }
+        Ok(())
     }
 
     /// Returns the cost of the rollup's tables; `None` if they do not serve the fact.

@@ -235,6 +235,7 @@ mod tests {
         let families = include_str!("metrics/families.rs");
         let files = [
             include_str!("../../../deploy/grafana.json"),
+            include_str!("../../../deploy/grafana-alerts.yml"),
             include_str!("../../../deploy/RUNBOOK.md"),
             include_str!("../../../deploy/alerts.yml"),
         ];

@@ -223,7 +223,7 @@ fn explain_open(config: &WarehouseConfig, error: &OpenError) -> Diagnostic {
         ),
         OpenError::RollupStore { .. } => (
             config.place.as_ref(),
-            "End the other process that has the file open, or name another file in `pre_aggregations.path`.",
+            "End the other process that has the file open, or name another file in `pre_aggregations.path`. If the file is damaged, delete it; the server builds the tables again.",
         ),
         OpenError::Database { .. } => (
             config.path.as_ref().map(|path| &path.place),

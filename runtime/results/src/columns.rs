@@ -1,11 +1,11 @@
-//! Converts the columns of a query to metadata of Arrow fields, and back.
+//! Converts the description of a result to metadata of an Arrow schema, and back.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use jiff::tz::{TimeZone, TimeZoneDatabase};
-use terrane_app::ports::results::ResultsError;
+use terrane_app::ports::results::{ResultDescription, ResultsError};
 use terrane_compiler::sql::{ColumnFormat, ResultColumn};
 use terrane_compiler::types::{DimensionType, Granularity};
 
@@ -17,6 +17,9 @@ const TYPE: &str = "terrane.type";
 const FORMAT: &str = "terrane.format";
 const GRANULARITY: &str = "terrane.granularity";
 const ZONE: &str = "terrane.zone";
+const AS_OF: &str = "terrane.as_of";
+/// The warnings, one per line.
+const WARNINGS: &str = "terrane.warnings";
 
 const TYPES: [DimensionType; 5] =
     [DimensionType::String, DimensionType::Number, DimensionType::Time, DimensionType::Boolean, DimensionType::Geo];
@@ -31,22 +34,31 @@ const fn type_name(ty: DimensionType) -> &'static str {
     }
 }
 
-/// Returns the schema of a stored result: the columns without dictionaries, with the query's columns as metadata.
-pub(crate) fn with_columns(columns: &[ResultColumn], schema: &Schema) -> SchemaRef {
-    let fields = columns.iter().zip(schema.fields()).map(|(column, field)| {
+/// Returns the schema of a stored result: the columns without dictionaries, with the description as metadata.
+pub(crate) fn with_description(description: &ResultDescription, schema: &Schema) -> SchemaRef {
+    let fields = description.columns.iter().zip(schema.fields()).map(|(column, field)| {
         let ty = match field.data_type() {
             DataType::Dictionary(_, values) => (**values).clone(),
             other => other.clone(),
         };
         Field::new(field.name(), ty, true).with_metadata(metadata(column))
     });
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+    let mut facts = HashMap::new();
+    facts.extend(description.as_of.map(|as_of| (AS_OF.to_owned(), as_of.to_string())));
+    if !description.warnings.is_empty() {
+        let lines: Vec<String> = description.warnings.iter().map(|warning| warning.replace('\n', " ")).collect();
+        facts.insert(WARNINGS.to_owned(), lines.join("\n"));
+    }
+    Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), facts))
 }
 
-/// Returns the columns of a stored result from the metadata of its schema.
-pub(crate) fn columns(schema: &Schema) -> Result<Vec<ResultColumn>, ResultsError> {
+/// Returns the description of a stored result from the metadata of its schema.
+pub(crate) fn description(schema: &Schema) -> Result<ResultDescription, ResultsError> {
     let zones = TimeZoneDatabase::bundled();
-    schema.fields().iter().map(|field| column(field.metadata(), &zones)).collect()
+    let columns = schema.fields().iter().map(|field| column(field.metadata(), &zones)).collect::<Result<_, _>>()?;
+    let as_of = schema.metadata().get(AS_OF).map(|time| time.parse().map_err(unavailable)).transpose()?;
+    let warnings = schema.metadata().get(WARNINGS).map_or("", String::as_str).lines().map(str::to_owned).collect();
+    Ok(ResultDescription { columns, as_of, warnings })
 }
 
 fn metadata(column: &ResultColumn) -> HashMap<String, String> {

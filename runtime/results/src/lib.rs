@@ -16,8 +16,7 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use terrane_app::ports::jobs::Manifest;
-use terrane_app::ports::results::{JobResults, ResultPage, ResultWriter, ResultsError};
-use terrane_compiler::sql::ResultColumn;
+use terrane_app::ports::results::{JobResults, ResultDescription, ResultPage, ResultWriter, ResultsError};
 
 /// The number of rows of a chunk. The last chunk of a result may have fewer.
 const CHUNK_ROWS: usize = 8_192;
@@ -57,15 +56,15 @@ impl JobResults for ResultFolder {
     async fn create(
         &self,
         name: &str,
-        columns: &[ResultColumn],
+        description: &ResultDescription,
         schema: SchemaRef,
     ) -> Result<Box<dyn ResultWriter>, ResultsError> {
-        let schema = columns::with_columns(columns, &schema);
+        let schema = columns::with_description(description, &schema);
         let (folder, name) = (self.clone(), name.to_owned());
         blocking(move || writer::create(&folder, &name, schema)).await
     }
 
-    async fn page(&self, manifest: &Manifest, offset: u64, limit: u64) -> Result<ResultPage, ResultsError> {
+    async fn page(&self, manifest: &Manifest, offset: u64, limit: u64) -> Result<ResultDescription, ResultPage, ResultsError> {
         let (path, manifest) = (self.path(&manifest.name, COMPLETE), manifest.clone());
         blocking(move || reader::page(&path, &manifest, offset, limit)).await
     }

@@ -35,7 +35,7 @@ pub(crate) fn page(path: &Path, manifest: &Manifest, offset: u64, limit: u64) ->
     }
     let mut reader = FileReader::try_new(BufReader::new(file), None).map_err(unavailable)?;
     let (schema, left) = (reader.schema(), limit.min(manifest.rows.saturating_sub(offset)));
-    let columns = columns::columns(&schema)?;
+    let description = columns::description(&schema)?;
     let chunk_rows = CHUNK_ROWS as u64;
     let mut skip = 0;
     if left > 0 {
@@ -50,7 +50,7 @@ pub(crate) fn page(path: &Path, manifest: &Manifest, offset: u64, limit: u64) ->
             Err(error) => Some((Err(error), None)),
         }
     });
-    Ok(ResultPage { columns, schema, rows: rows.boxed() })
+    Ok(ResultPage { description, schema, rows: rows.boxed() })
 }
 
 impl Rest {

@@ -4,7 +4,7 @@ use arrow::array::{AsArray as _, Int64Array, RecordBatch};
 use arrow::datatypes::{Int64Type, SchemaRef};
 use futures_util::TryStreamExt as _;
 use jiff::tz::TimeZoneDatabase;
-use terrane_compiler::sql::ColumnFormat;
+use terrane_compiler::sql::{ColumnFormat, ResultColumn};
 use terrane_compiler::types::{DimensionType, Granularity};
 
 use super::*;
@@ -18,9 +18,14 @@ fn column(format: ColumnFormat) -> ResultColumn {
     ResultColumn { key: "orders.n".into(), is_measure: false, ty: DimensionType::Number, format }
 }
 
+fn description(columns: Vec<ResultColumn>) -> ResultDescription {
+    let as_of = Some(jiff::Timestamp::from_second(7).expect("a time"));
+    ResultDescription { columns, as_of, warnings: vec!["first".to_owned(), "second".to_owned()] }
+}
+
 async fn write(folder: &ResultFolder, rows: i64) -> Manifest {
     let schema: SchemaRef = batch(0, 0).schema();
-    let mut writer = folder.create("a.1", &[column(ColumnFormat::Plain)], schema).await.expect("a writer");
+    let mut writer = folder.create("a.1", &description(vec![column(ColumnFormat::Plain)]), schema).await.expect("a writer");
     // The size of the batches does not divide the size of the chunks.
     for from in (0..rows).step_by(1_000) {
         writer.write(batch(from, 1_000.min(rows - from))).await.expect("written");
@@ -30,7 +35,7 @@ async fn write(folder: &ResultFolder, rows: i64) -> Manifest {
 
 async fn read(folder: &ResultFolder, manifest: &Manifest, offset: u64, limit: u64) -> Vec<i64> {
     let page = folder.page(manifest, offset, limit).await.expect("a page");
-    assert_eq!(&*page.columns[0].key, "orders.n");
+    assert_eq!(&*page.description.columns[0].key, "orders.n");
     let batches: Vec<RecordBatch> = page.rows.try_collect().await.expect("rows");
     batches.iter().flat_map(|batch| batch.column(0).as_primitive::<Int64Type>().values().to_vec()).collect()
 }
@@ -58,7 +63,7 @@ async fn unfinished_result_is_invisible_and_removed() {
     let place = tempfile::tempdir().expect("a folder");
     let folder = ResultFolder::open(place.path(), 0).expect("opened");
     let mut writer =
-        folder.create("a.1", &[column(ColumnFormat::Plain)], batch(0, 0).schema()).await.expect("a writer");
+        folder.create("a.1", &description(vec![column(ColumnFormat::Plain)]), batch(0, 0).schema()).await.expect("a writer");
     writer.write(batch(0, 9_000)).await.expect("written");
     assert_eq!(folder.names().await.expect("names"), ["a.1".into()]);
     let manifest = Manifest { name: "a.1".into(), rows: 9_000, bytes: 1 };
@@ -83,13 +88,13 @@ async fn cut_and_deleted_results_are_errors() {
 async fn full_disk_is_reported() {
     let place = tempfile::tempdir().expect("a folder");
     let folder = ResultFolder::open(place.path(), u64::MAX).expect("opened");
-    let created = folder.create("a.1", &[column(ColumnFormat::Plain)], batch(0, 0).schema()).await;
+    let created = folder.create("a.1", &description(vec![column(ColumnFormat::Plain)]), batch(0, 0).schema()).await;
     assert!(matches!(created, Err(ResultsError::DiskFull { .. })));
     assert!(folder.names().await.expect("names").is_empty());
 }
 
 #[test]
-fn columns_round_trip() {
+fn descriptions_round_trip() {
     let berlin = TimeZoneDatabase::bundled().get("Europe/Berlin").expect("a zone");
     for format in [
         ColumnFormat::Plain,
@@ -99,8 +104,18 @@ fn columns_round_trip() {
         ColumnFormat::Instant(berlin),
         ColumnFormat::WallClock,
     ] {
-        let written = [column(format)];
-        let read = columns::columns(&columns::with_columns(&written, &batch(0, 0).schema())).expect("columns");
+        let written = description(vec![column(format)]);
+        let schema = columns::with_description(&written, &batch(0, 0).schema());
+        let read = columns::description(&schema).expect("a description");
         assert_eq!(format!("{read:?}"), format!("{written:?}"));
     }
+}
+
+#[test]
+fn result_of_an_older_version_has_no_time_and_no_warnings() {
+    let written = ResultDescription { as_of: None, warnings: Vec::new(), ..description(vec![column(ColumnFormat::Plain)]) };
+    let schema = columns::with_description(&written, &batch(0, 0).schema());
+    assert!(schema.metadata().is_empty());
+    let read = columns::description(&schema).expect("a description");
+    assert_eq!((read.as_of, read.warnings), (None, Vec::new()));
 }

@@ -23,6 +23,7 @@ use crate::fields::{FieldError, Path};
 use crate::profile::{DimensionProfile, StoredCubeProfile, profile_of_job};
 use crate::query;
 use crate::rows::RowFormat;
+use crate::schema;
 
 const PAGE: &[&str] = &["offset", "limit"];
 const WAIT: &[&str] = &["wait"];
@@ -108,11 +109,16 @@ pub struct JobResult {
 }
 
 /// Facts about a page of a result.
-#[derive(Debug, JsonSchema)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct JobResultMeta {
     /// The number of rows of the whole result.
     pub total_rows: u64,
     pub returned_rows: u64,
+    pub warnings: Vec<String>,
+    /// The rows are at least as new as the data was at this time. Results of older versions of the server have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::timestamp")]
+    pub as_of: Option<String>,
 }
 
 /// Returns the path of a job.
@@ -238,10 +244,12 @@ pub fn before_page(format: RowFormat) -> Vec<u8> {
 }
 
 /// Returns the text after the rows of a page.
-pub fn after_page(format: RowFormat, total_rows: u64, returned_rows: u64) -> Vec<u8> {
+pub fn after_page(format: RowFormat, meta: &JobResultMeta) -> Vec<u8> {
     match format {
         RowFormat::Json => {
-            format!("],\"meta\":{{\"total_rows\":{total_rows},\"returned_rows\":{returned_rows}}}}}").into_bytes()
+            // Strings and numbers always serialize.
+            let meta = serde_json::to_string(meta).unwrap_or_default();
+            format!("],\"meta\":{meta}}}").into_bytes()
         }
         RowFormat::Csv | RowFormat::Arrow => Vec::new(),
     }
@@ -305,8 +313,11 @@ mod tests {
 
     #[test]
     fn page_has_the_specified_form() {
-        let text = [before_page(RowFormat::Json), after_page(RowFormat::Json, 9, 0)].concat();
+        let as_of = Some("2024-01-01T00:00:00Z".to_owned());
+        let meta = JobResultMeta { total_rows: 9, returned_rows: 0, warnings: vec!["cut".to_owned()], as_of };
+        let text = [before_page(RowFormat::Json), after_page(RowFormat::Json, &meta)].concat();
         let page: serde_json::Value = serde_json::from_slice(&text).unwrap();
-        assert_eq!(page, serde_json::json!({"data": [], "meta": {"total_rows": 9, "returned_rows": 0}}));
+        let meta = serde_json::json!({"total_rows": 9, "returned_rows": 0, "warnings": ["cut"], "as_of": "2024-01-01T00:00:00Z"});
+        assert_eq!(page, serde_json::json!({"data": [], "meta": meta}));
     }
 }

@@ -20,6 +20,9 @@ pyarrow = pytest.importorskip("pyarrow")
 ipc = pytest.importorskip("pyarrow.ipc")
 
 
+AS_OF = "2024-01-01T00:00:00Z"
+
+
 def table() -> Any:
     return pyarrow.table(
         {
@@ -40,7 +43,7 @@ def stream() -> bytes:
 
 
 def arrow(content: bytes | None = None) -> httpx.Response:
-    headers = {"content-type": ARROW, "x-terrane-total-rows": "7", "x-terrane-truncated": "true"}
+    headers = {"content-type": ARROW, "x-terrane-total-rows": "7", "x-terrane-truncated": "true", "x-terrane-as-of": AS_OF}
     return httpx.Response(200, content=stream() if content is None else content, headers=headers)
 
 
@@ -73,6 +76,7 @@ def test_arrow_format_needs_one_request(connect: Connect) -> None:
     assert result.to_arrow().equals(table())
     assert result.rows == table().to_pylist()
     assert (result.meta.total_rows, result.meta.truncated, result.meta.returned_rows) == (7, True, None)
+    assert result.meta.as_of == AS_OF
     assert len(script.requests) == 1
 
 

@@ -33,6 +33,8 @@ export interface ArrowStream {
   readonly totalRows: number | undefined;
   readonly truncated: boolean | undefined;
   readonly cacheKey: string | undefined;
+  /** The rows are at least as new as the data was at this time. */
+  readonly asOf: string | undefined;
   readonly correlationId: string | undefined;
 }
 
@@ -56,6 +58,7 @@ export function arrowFromReply(reply: Reply): ArrowStream {
     totalRows: total === null ? undefined : Number(total),
     truncated: truncated === null ? undefined : truncated === "true",
     cacheKey: headers.get("x-terrane-cache-key") ?? undefined,
+    asOf: headers.get("x-terrane-as-of") ?? undefined,
     correlationId: correlationId(reply),
   };
 }

@@ -15,11 +15,12 @@ function stream(bytes: Uint8Array, headers = {}): Response {
 }
 
 test("a stream is read with its facts and decoded", async () => {
-  const facts = { "x-terrane-total-rows": "7", "x-terrane-truncated": "true", "x-terrane-cache-key": "k" };
+  const facts = { "x-terrane-total-rows": "7", "x-terrane-truncated": "true", "x-terrane-cache-key": "k", "x-terrane-as-of": "2024-01-01T00:00:00Z" };
   const script = new Script(stream(BYTES, facts), stream(BYTES));
   const client = connect(script);
   const result = await client.arrow(QUERY);
   assert.deepEqual([result.totalRows, result.truncated, result.cacheKey], [7, true, "k"]);
+  assert.equal(result.asOf, "2024-01-01T00:00:00Z");
   assert.equal(script.sent[0]!.headers.get("accept"), TYPE);
   assert.deepEqual(
     (await toTable(result)).toArray().map((row) => row["count"]),

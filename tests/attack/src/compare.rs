@@ -14,7 +14,7 @@ use crate::scenario::{CANARY, SECRET};
 
 /// The headers that differ between any two servers. Cache keys and tags differ because they are keyed digests, and each
 /// server has its own secret.
-const VOLATILE_HEADERS: &[&str] = &["date", "content-length", "etag", "x-terrane-cache-key"];
+const VOLATILE_HEADERS: &[&str] = &["date", "content-length", "etag", "x-terrane-as-of", "x-terrane-cache-key"];
 pub(crate) const VOLATILE_FIELDS: &[&str] = &[
     "duration_ms",
     "query_time_ms",

@@ -8,9 +8,8 @@ use jiff::Timestamp;
 use terrane_app::ports::audit::AuditEntry;
 use terrane_app::ports::jobs::{Job, JobEnd, JobQuota, JobState, Jobs, Manifest, NewJob, OwnerIdentity, Submitted};
 use terrane_app::ports::leases::{Lease, Leases};
-use terrane_app::ports::results::{JobResults, ResultPage, ResultWriter, ResultsError};
+use terrane_app::ports::results::{JobResults, ResultDescription, ResultPage, ResultWriter, ResultsError};
 use terrane_app::ports::store::StoreError;
-use terrane_compiler::sql::ResultColumn;
 
 use crate::builds::MemoryLeases;
 
@@ -82,7 +81,7 @@ impl Jobs for NoJobs {
 
 #[async_trait]
 impl JobResults for NoJobs {
-    async fn create(&self, _: &str, _: &[ResultColumn], _: SchemaRef) -> Result<Box<dyn ResultWriter>, ResultsError> {
+    async fn create(&self, _: &str, _: &ResultDescription, _: SchemaRef) -> Result<Box<dyn ResultWriter>, ResultsError> {
         no_folder()
     }
     async fn page(&self, _: &Manifest, _: u64, _: u64) -> Result<ResultPage, ResultsError> {

@@ -24,9 +24,9 @@ use super::{JobService, count, job_context, statement_digest, without_total};
 use crate::domain::RequestContext;
 use crate::ports::jobs::{Job, JobEnd, JobFailure, JobKind, JobState, Manifest, lease_name};
 use crate::ports::leases::{Lease, Leases};
-use crate::ports::results::ResultsError;
+use crate::ports::results::{ResultDescription, ResultsError};
 use crate::ports::store::StoreError;
-use crate::query::{CacheControl, Opened, Piece, QueryRunError};
+use crate::query::{CacheControl, Freshness, Opened, Piece, QueryRunError};
 use crate::security::current_rights;
 use crate::worker::{HeldLease, LeaseSettings};
 
@@ -71,7 +71,7 @@ impl From<ResultsError> for Fault {
 
 /// The rows of a query, as a whole or as a stream.
 struct Rows {
-    columns: Vec<ResultColumn>,
+    description: ResultDescription,
     schema: SchemaRef,
     /// The expected number of rows.
     expected: Option<u64>,
@@ -266,10 +266,10 @@ impl JobRunner {
         let context = job_context(&job.owner, &request);
         let session = ports.queries.session_at(&context, job.now);
         let fingerprint = statement_digest(&session, &query).await?;
-        let Rows { columns, schema, expected, mut pieces } =
+        let Rows { description, schema, expected, mut pieces } =
             rows_of(session.prepare(&query).await?.with_cache(cache).open().await?);
         let name = format!("{}.{}", job.id, lease.fence);
-        let mut writer = ports.results.create(&name, &columns, schema).await?;
+        let mut writer = ports.results.create(&name, &description, schema).await?;
         let mut written = 0_u64;
         loop {
             match pieces.next().await.transpose()? {
@@ -302,7 +302,8 @@ impl JobRunner {
             made.map_err(|error| Fault::Job(ports.texts.profile_failure(error, job.owner.scopes)))?;
         let (column, row) = super::profile::row_of(&text)?;
         let name = format!("{}.{}", job.id, lease.fence);
-        let mut writer = ports.results.create(&name, &[column], row.schema()).await?;
+        let description = ResultDescription { columns: vec![column], as_of: None, warnings: Vec::new() };
+        let mut writer = ports.results.create(&name, &description, row.schema()).await?;
         writer.write(row).await?;
         Ok((fingerprint, writer.finish().await?))
     }
@@ -349,16 +350,23 @@ fn rows_of(opened: Opened) -> Rows {
             };
             let rows = answer.batches.into_iter().map(Piece::Rows as fn(RecordBatch) -> Piece);
             Rows {
-                columns: answer.columns,
+                description: describe(answer.columns, answer.freshness, answer.warnings),
                 schema: answer.schema,
                 expected: Some(answer.returned_rows),
                 pieces: stream::iter(rows.chain([end]).map(Ok).collect::<Vec<_>>()).boxed(),
             }
         }
-        Opened::Streamed(answer) => {
-            Rows { columns: answer.columns, schema: answer.schema, expected: None, pieces: answer.pieces }
-        }
+        Opened::Streamed(answer) => Rows {
+            description: describe(answer.columns, answer.freshness, answer.warnings),
+            schema: answer.schema,
+            expected: None,
+            pieces: answer.pieces,
+        },
     }
+}
+
+fn describe(columns: Vec<ResultColumn>, freshness: Freshness, warnings: Vec<String>) -> ResultDescription {
+    ResultDescription { columns, as_of: Some(freshness.as_of), warnings }
 }
 
 fn maker_gone() -> JobFailure {

@@ -8,6 +8,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
+use jiff::Timestamp;
 use terrane_compiler::sql::ResultColumn;
 
 use super::jobs::Manifest;
@@ -21,10 +22,19 @@ pub enum ResultsError {
     Unavailable { message: Arc<str> },
 }
 
-/// A part of a result.
-pub struct ResultPage {
+/// The facts of a result that are stored beside its rows.
+#[derive(Debug, Clone)]
+pub struct ResultDescription {
     /// The columns of the query, which describe the first columns of the batches in order.
     pub columns: Vec<ResultColumn>,
+    /// The rows are at least as new as the data at this time; `None` if the result was written by an older version.
+    pub as_of: Option<Timestamp>,
+    pub warnings: Vec<String>,
+}
+
+/// A part of a result.
+pub struct ResultPage {
+    pub description: ResultDescription,
     pub schema: SchemaRef,
     pub rows: BoxStream<'static, Result<RecordBatch, ResultsError>>,
 }
@@ -36,7 +46,7 @@ pub trait JobResults: Send + Sync {
     async fn create(
         &self,
         name: &str,
-        columns: &[ResultColumn],
+        description: &ResultDescription,
         schema: SchemaRef,
     ) -> Result<Box<dyn ResultWriter>, ResultsError>;
     /// Reads rows from an offset on, in bounded memory.

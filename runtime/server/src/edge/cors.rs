@@ -25,8 +25,8 @@ const SENT: HeaderValue = HeaderValue::from_static(
      x-session-id, soapaction",
 );
 const SHOWN: HeaderValue = HeaderValue::from_static(
-    "x-correlation-id, x-terrane-total-rows, x-terrane-truncated, x-terrane-cache-key, retry-after, etag, \
-     www-authenticate, x-session-id",
+    "x-correlation-id, x-terrane-total-rows, x-terrane-truncated, x-terrane-cache-key, x-terrane-as-of, retry-after, \
+     etag, www-authenticate, x-session-id",
 );
 /// The time for which a browser may cache the answer to a preflight, in seconds.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");

@@ -21,9 +21,10 @@ use terrane_wire::{Code, RowEncoder, RowsError};
 use super::conditional::ConditionalHeaders;
 use crate::edge::ApiError;
 
-const TOTAL_ROWS: HeaderName = HeaderName::from_static("x-terrane-total-rows");
+pub(super) const TOTAL_ROWS: HeaderName = HeaderName::from_static("x-terrane-total-rows");
 const TRUNCATED: HeaderName = HeaderName::from_static("x-terrane-truncated");
 const CACHE_KEY: HeaderName = HeaderName::from_static("x-terrane-cache-key");
+pub(super) const AS_OF: HeaderName = HeaderName::from_static("x-terrane-as-of");
 
 /// Returns the response: `{data, query, meta}` in JSON, only the rows in CSV and Arrow.
 pub(super) async fn respond(
@@ -161,5 +162,6 @@ fn headers(facts: &AnswerFacts, format: RowFormat, truncated: Option<bool>) -> V
     let truncated = truncated.map(|truncated| if truncated { "true" } else { "false" });
     let truncated = truncated.map(|word| (TRUNCATED, HeaderValue::from_static(word)));
     let cache_key = HeaderValue::from_str(&facts.cache_key).ok().map(|key| (CACHE_KEY, key));
-    [total_rows, truncated, cache_key].into_iter().flatten().collect()
+    let as_of = HeaderValue::from_str(&facts.freshness.as_of.to_string()).ok().map(|as_of| (AS_OF, as_of));
+    [total_rows, truncated, cache_key, as_of].into_iter().flatten().collect()
 }

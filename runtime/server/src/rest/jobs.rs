@@ -10,19 +10,20 @@ use axum::response::Response;
 use futures_util::{StreamExt as _, stream};
 use terrane_app::jobs::{JobError, JobOutput, JobPage, MAX_KEY_CHARS, Submission};
 use terrane_app::ports::jobs::Job;
+use terrane_app::ports::results::ResultDescription;
 use terrane_app::query::Piece;
-use terrane_wire::jobs::{self as wire, JobAnswer, JobList, JobOutputBody};
+use terrane_wire::jobs::{self as wire, JobAnswer, JobList, JobOutputBody, JobResultMeta};
 use terrane_wire::query::{self, Query};
 use terrane_wire::rows::RowFormat;
 use terrane_wire::{Code, ErrorBody, RowEncoder, RowsError, schema};
 
+use super::answer::{AS_OF, TOTAL_ROWS};
 use super::{format, stored_profile};
 use crate::app::{App, Scope};
 use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer};
 use crate::openapi::{Compression, Content, Doc, Parameter, ParameterKind, RequestBody, ResponseDoc};
 
 const READ: RouteAccess = RouteAccess::Scoped(Scope::Read);
-const TOTAL_ROWS: HeaderName = HeaderName::from_static("x-terrane-total-rows");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 
@@ -112,8 +113,12 @@ fn rows(page: JobPage, format: RowFormat, offset: u64, limit: u64) -> Result<Res
     let returned_rows = limit.min(total_rows.saturating_sub(offset));
     let end = Piece::End { returned_rows, truncated: None, duration: Duration::ZERO };
     let rows = page.rows.map(|batch| batch.map(Piece::Rows).map_err(RowsError::from)).chain(stream::iter([Ok(end)]));
-    let encoder = RowEncoder::new(format, page.columns, &page.schema, numbers);
-    let after = move |_: &Piece| wire::after_page(format, total_rows, returned_rows);
+    let encoder = RowEncoder::new(format, columns, &page.schema, numbers);
+    let ResultDescription { columns, as_of, warnings } = page.description;
+    let as_of = as_of.map(|as_of| as_of.to_string());
+    let as_of_header = as_of.as_deref().and_then(|as_of| HeaderValue::from_str(as_of).ok());
+    let meta = JobResultMeta { total_rows, returned_rows, warnings, as_of };
+    let after = move |_: &Piece| wire::after_page(format, &meta);
     let bytes = encoder.encode_stream(wire::before_page(format), rows.boxed(), after);
     let mut response = Response::new(Body::from_stream(bytes));
     let headers = response.headers_mut();
@@ -121,6 +126,7 @@ fn rows(page: JobPage, format: RowFormat, offset: u64, limit: u64) -> Result<Res
     headers.insert(VARY, HeaderValue::from_static("accept, accept-encoding"));
     if format != RowFormat::Json {
         headers.insert(TOTAL_ROWS, HeaderValue::from(total_rows));
+        headers.extend(as_of_header.map(|as_of| (AS_OF, as_of)));
     }
     Ok(response)
 }

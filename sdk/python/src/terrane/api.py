@@ -202,6 +202,7 @@ def _arrow_payload(response: httpx.Response) -> Payload:
         "total_rows": None if total is None else int(total),
         "truncated": None if truncated is None else truncated == "true",
         "cache_key": headers.get("x-terrane-cache-key"),
+        "as_of": headers.get("x-terrane-as-of"),
     }
     return Payload(Meta(**facts, raw=facts), arrow=stream)
 

@@ -37,15 +37,18 @@ async fn job_is_stored_run_and_read_in_pages() {
     assert_eq!(body(&ended)["status"], "complete", "{}", body(&ended));
     let rows = body(&ended)["row_count"].as_u64().unwrap();
     let whole = body(&house.get(&format!("{path}/result")).await);
-    assert_eq!(whole["meta"], json!({"total_rows": rows, "returned_rows": rows}));
+    let as_of = whole["meta"]["as_of"].as_str().unwrap();
+    assert_eq!(whole["meta"], json!({"total_rows": rows, "returned_rows": rows, "warnings": [], "as_of": as_of}));
     assert_eq!(whole["data"].as_array().unwrap().len() as u64, rows);
     let direct = body(&house.ask("POST", "/api/v1/query", json!({}), Some(query())).await);
-    assert_eq!(whole["data"], direct["data"]);
+    assert_eq!((&whole["data"], &direct["meta"]["as_of"]), (&direct["data"], &json!(as_of)));
     let beyond = body(&house.get(&format!("{path}/result?offset={rows}")).await);
-    assert_eq!(beyond, json!({"data": [], "meta": {"total_rows": rows, "returned_rows": 0}}));
+    let meta = json!({"total_rows": rows, "returned_rows": 0, "warnings": [], "as_of": as_of});
+    assert_eq!(beyond, json!({"data": [], "meta": meta}));
     for (accept, first) in [("text/csv", "orders."), ("application/vnd.apache.arrow.stream", "\u{fffd}")] {
         let page = house.ask("GET", &format!("{path}/result"), json!({"accept": accept}), None).await;
         assert_eq!(page.headers["x-terrane-total-rows"], rows.to_string());
+        assert_eq!(page.headers["x-terrane-as-of"], as_of);
         assert!(String::from_utf8_lossy(&page.body).starts_with(first), "{accept}");
     }
     let list = body(&house.get(JOBS).await);

@@ -276,8 +276,8 @@ impl LogicalPlan<'_> {
     fn excess_warning(&self, shift: &GroupShift) -> Option<String> {
         let granularity = self.groups[shift.group].granularity.filter(|_| shift.excess() > 0)?;
         Some(format!(
-            "the compared period is longer than the range by {} x {granularity}: rows after the range show only its \
-             values",
+            "the compared period is longer than the range by {} x {granularity}: rows after the range contain only \
+             values of this period",
             shift.excess()
         ))
     }

@@ -165,7 +165,7 @@ impl Answers {
             Ok(Err(error)) => protocol.render(error, &id),
             Err(panic) => {
                 tracing::error!(event = "panic", error_message = panic_message(&panic));
-                let message = "an internal error occurred; the log has it under the correlation id";
+                let message = "an internal error occurred; the log contains it under the correlation id";
                 protocol.render(ApiError::new(Code::InternalError, message), &id)
             }
         }

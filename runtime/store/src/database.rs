@@ -49,7 +49,7 @@ fn failed(error: sqlx::Error) -> StoreError {
 async fn in_time<T>(asking: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T, StoreError> {
     match tokio::time::timeout(CALL_TIMEOUT, asking).await {
         Ok(answer) => answer.map_err(failed),
-        Err(_) => Err(StoreError { message: format!("no answer within {} s", CALL_TIMEOUT.as_secs()) }),
+        Err(_) => Err(StoreError { message: format!("no response within {} s", CALL_TIMEOUT.as_secs()) }),
     }
 }
 

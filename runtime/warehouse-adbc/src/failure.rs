@@ -53,7 +53,7 @@ impl Failures {
     }
 
     pub(crate) fn timeout(&self) -> WarehouseError {
-        self.of_kind(WarehouseErrorKind::Timeout, "the statement ran longer than it was given".to_owned())
+        self.of_kind(WarehouseErrorKind::Timeout, "the statement exceeded its timeout".to_owned())
     }
 
     fn of_kind(&self, kind: WarehouseErrorKind, message: String) -> WarehouseError {

@@ -39,7 +39,7 @@ impl Running {
         let interrupted = tokio::time::timeout(INTERRUPT_TIMEOUT, session.interrupt(&self.operation)).await;
         let is_confirmed = matches!(interrupted, Ok(Ok(())));
         if !is_confirmed {
-            tracing::warn!(event = "cancel_failed", warehouse = NAME, "a statement may still run");
+            tracing::warn!(event = "cancel_failed", warehouse = NAME, "a statement may still be running");
         }
         is_confirmed
     }

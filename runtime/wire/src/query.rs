@@ -54,7 +54,7 @@ pub struct Query {
     pub fill_gaps: Option<bool>,
     /// True for rows instead of groups.
     pub ungrouped: Option<bool>,
-    /// The cube of members that are written without one.
+    /// The cube of members without a cube name.
     pub cube: Option<String>,
     pub segments: Option<Vec<Member>>,
     /// A time zone of the IANA database, like `Europe/Berlin`.

@@ -43,7 +43,7 @@ export class TerraneError extends Error {
 /** The server could not be reached, or closed the connection early. */
 export class ConnectionFailedError extends TerraneError {}
 
-/** The server did not answer within the timeout or the deadline of the client. */
+/** The server did not respond within the timeout or the deadline of the client. */
 export class ClientTimeoutError extends TerraneError {}
 
 /** The response is incomplete, or is not a response of the REST interface, such as the page of a proxy. */

@@ -58,7 +58,7 @@ export class Transport {
 
   /** Sends a request and reads the response. Failed connections and timeouts are returned as errors. */
   async send(request: HttpRequest, signal: AbortSignal): Promise<Reply | ConnectionFailedError> {
-    const failure = () => new ClientTimeoutError(`the server did not answer within ${this.#timeoutMs} ms`);
+    const failure = () => new ClientTimeoutError(`the server did not respond within ${this.#timeoutMs} ms`);
     return limited({ ms: this.#timeoutMs, failure }, signal, async (limit) => {
       try {
         const response = await this.#fetch(this.#url(request), { ...init(request), signal: limit });

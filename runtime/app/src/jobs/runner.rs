@@ -282,7 +282,7 @@ impl JobRunner {
                     }
                 }
                 Some(Piece::End { .. }) => break,
-                None => return Err(Fault::Job(internal("the rows ended early"))),
+                None => return Err(Fault::Job(internal("the rows ended before the result was complete"))),
             }
         }
         Ok((fingerprint, writer.finish().await?))

@@ -326,7 +326,7 @@ fn judging(fault: &PluginFault, series: &[SeriesKey]) -> Option<String> {
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
     // The limit covers all series of the call, so the message names these series only as the place where the call
     // ended.
-    let until = if matches!(fault, PluginFault::Limit { .. }) { "it had come to" } else { "it was judging" };
+    let until = if matches!(fault, PluginFault::Limit { .. }) { "it had reached" } else { "while evaluating" };
     (!names.is_empty()).then(|| format!("{until} {}{more}", names.join("; ")))
 }
 

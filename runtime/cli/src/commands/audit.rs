@@ -82,7 +82,7 @@ pub async fn run(arguments: &AuditArguments, project: &Project) -> Result<bool, 
             }
             ChainState::Whole { records, last_hash } => {
                 let records = plural(usize::try_from(records).unwrap_or(usize::MAX), "record");
-                print(&format!("the audit log is whole: {records}, the last hash is {last_hash}\n"));
+                print(&format!("the audit log is intact: {records}, the last hash is {last_hash}\n"));
                 Ok(true)
             }
             ChainState::Broken { sequence, why } if *json => {

@@ -67,7 +67,7 @@ pub enum JobsAction {
         #[arg(long)]
         json: bool,
     },
-    /// Cancel a job, or delete the result of a complete one
+    /// Cancel a job, or delete the result of a complete job
     Cancel {
         /// The `job_id`
         id: String,

@@ -231,7 +231,7 @@ impl Background {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::error!(event = "audit_lost", error_message = %error),
             Err(_) => {
-                tracing::error!(event = "audit_lost", error_message = "the state database did not answer in time")
+                tracing::error!(event = "audit_lost", error_message = "the state database did not respond in time")
             }
         }
         if stopped.is_err() {
@@ -248,7 +248,7 @@ async fn write_history(cost: Option<(Arc<CostService>, JoinHandle<()>)>) {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::error!(event = "query_history_lost", error_message = %error),
         Err(_) => {
-            let error_message = "the state database did not answer in time";
+            let error_message = "the state database did not respond in time";
             tracing::error!(event = "query_history_lost", error_message);
         }
     }

@@ -93,7 +93,7 @@ pub async fn run(arguments: &StateArguments, project: &Project) -> Result<(), Fa
             let restored = store.restore(&mut *from, entry).await.map_err(|error| explain(&error))?;
             let records = plural(usize::try_from(restored.audit_records).unwrap_or(usize::MAX), "audit record");
             print_error(&format!(
-                "restored {}, {records} among them; the audit log is whole\n",
+                "restored {}, {records} among them; the audit log is intact\n",
                 rows_of(restored.rows)
             ));
             Ok(())

@@ -203,7 +203,7 @@ codes! {
     NullValue = "null-value",
     /// A join's condition does not mention both cubes.
     OneSidedJoin = "one-sided-join",
-    /// Several rows of a one-to-many join find the same row.
+    /// In a one-to-many join, several rows match the same row.
     OneToManyRepeats = "one-to-many-repeats",
     /// Several rows of a one-to-one join belong to one row.
     OneToOneRepeats = "one-to-one-repeats",

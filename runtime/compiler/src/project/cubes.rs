@@ -341,7 +341,7 @@ fn measure(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) 
     is_complete &= fields.has("rolling_window") == rolling_window.is_some();
     let has_filters = ty == Some(MeasureType::Number) && !filters.is_empty();
     if let (Some(origin), true) = (fields.key_origin("filters"), has_filters) {
-        let message = format!("number {} has filters, and no rows to filter", fields.what());
+        let message = format!("number {} has filters, but no rows to filter", fields.what());
         let hint = "Write the filters on the measures that it is computed from.";
         fields.report(Diagnostic::error(Code::MisplacedField, message).hint(hint).at(origin.span()));
         is_complete = false;

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 #[derive(Enum, Clone, Copy, PartialEq, Eq)]
 #[graphql(remote = "Method")]
 pub(crate) enum AskMethod {
-    /// The grammar, and the language model where the configuration says so.
+    /// The grammar, and the language model if the configuration enables it.
     Auto,
     Grammar,
     /// The language model, or the grammar if the model fails. Refused if no language model is configured.

@@ -40,7 +40,7 @@ impl Changes {
     async fn invalidate_cache(
         &self,
         context: &Context<'_>,
-        #[graphql(desc = "All cubes without it.")] cubes: Option<Vec<String>>,
+        #[graphql(desc = "Default: all cubes.")] cubes: Option<Vec<String>>,
     ) -> Result<CacheInvalidation> {
         let state = state(context);
         let request = permitted(state, "invalidateCache", Scope::Write).await?;
@@ -53,9 +53,9 @@ impl Changes {
     async fn refresh_pre_aggregation(
         &self,
         context: &Context<'_>,
-        #[graphql(desc = "All cubes without it.")] cube: Option<String>,
-        #[graphql(desc = "All pre-aggregations of the cube without it.")] name: Option<String>,
-        #[graphql(desc = "A date or time in each partition to build, such as `2026-01`; all without it.")]
+        #[graphql(desc = "Default: all cubes.")] cube: Option<String>,
+        #[graphql(desc = "Default: all pre-aggregations of the cube.")] name: Option<String>,
+        #[graphql(desc = "A date or time in each partition to build, such as `2026-01`. Default: all partitions.")]
         partitions: Option<Vec<String>>,
     ) -> Result<Vec<PreAggregationBuild>> {
         let state = state(context);

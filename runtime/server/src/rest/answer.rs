@@ -102,7 +102,7 @@ fn facts(answer: &Answer, request: &QueryRequest) -> AnswerFacts {
 
 fn unwritable(error: &RowsError) -> ApiError {
     tracing::error!(event = "answer_broken_off", error_message = %error);
-    ApiError::new(Code::InternalError, "the rows cannot be written in this format; JSON can hold them")
+    ApiError::new(Code::InternalError, "the rows cannot be encoded in this format; request JSON")
 }
 
 async fn whole(answer: Answer, request: &QueryRequest, format: RowFormat) -> Result<Response, ApiError> {

@@ -21,7 +21,7 @@ class Credentials(Protocol):
     renewable: bool
 
     def token(self, session: Session, refused: str | None) -> Operation[str | None]:
-        """Return the token for the next request. A renewable source replaces `refused`, a token that the server rejected."""
+        """Return the token for the next request. A renewable source replaces a `refused` token."""
 
 
 class StaticToken:

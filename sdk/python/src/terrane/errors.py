@@ -55,7 +55,7 @@ class ConnectionFailedError(TerraneError):
 
 
 class ClientTimeoutError(TerraneError, TimeoutError):
-    """The server did not answer within the timeout of the client."""
+    """The server did not respond within the timeout of the client."""
 
 
 class ResponseError(TerraneError):

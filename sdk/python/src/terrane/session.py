@@ -153,5 +153,5 @@ def _failure(error: httpx.RequestError) -> TerraneError:
     if isinstance(error, (httpx.NetworkError, httpx.RemoteProtocolError, httpx.ProxyError, httpx.ConnectTimeout)):
         return ConnectionFailedError(f"the connection to the server failed ({reason})")
     if isinstance(error, httpx.TimeoutException):
-        return ClientTimeoutError(f"the server did not answer in time ({reason})")
+        return ClientTimeoutError(f"the server did not respond in time ({reason})")
     return ResponseError(f"the request or its response is invalid ({reason})")

@@ -39,7 +39,7 @@ export interface components {
             fill_gaps?: boolean | null;
             /** @description True for rows instead of groups. */
             ungrouped?: boolean | null;
-            /** @description The cube of members that are written without one. */
+            /** @description The cube of members without a cube name. */
             cube?: string | null;
             segments?: components["schemas"]["MemberRef"][] | null;
             /** @description A time zone of the IANA database, like `Europe/Berlin`. */
@@ -172,7 +172,7 @@ export interface components {
             fill_gaps?: boolean | null;
             /** @description True for rows instead of groups. */
             ungrouped?: boolean | null;
-            /** @description The cube of members that are written without one. */
+            /** @description The cube of members without a cube name. */
             cube?: string | null;
             segments?: components["schemas"]["MemberRef"][] | null;
             /** @description A time zone of the IANA database, like `Europe/Berlin`. */
@@ -233,7 +233,7 @@ export interface components {
         };
         /** @description Words to search for. */
         Search: {
-            /** @description Words of names, titles, synonyms, tags, descriptions and values. At most 300 characters and 16 words. */
+            /** @description Words to find in names, titles, synonyms, tags, descriptions and values. At most 300 characters and 16 words. */
             query: string;
             /** @description Only hits of these types; all types if it is absent or empty. */
             types?: ("cube" | "measure" | "dimension" | "metric" | "value")[];
@@ -286,7 +286,7 @@ export interface components {
             /** Format: double */
             duration_ms: number;
         };
-        /** @description Facts about the rows. */
+        /** @description Metadata of the rows. */
         QueryMeta: {
             /**
              * Format: uint64
@@ -455,7 +455,7 @@ export interface components {
             data: components["schemas"]["Row"][];
             meta: components["schemas"]["JobResultMeta"];
         };
-        /** @description Facts about a page of a result. */
+        /** @description Metadata of a page of a result. */
         JobResultMeta: {
             /**
              * Format: uint64

@@ -28,7 +28,7 @@ impl Close {
     /// The server shuts down (RFC 6455, section 7.4.1).
     pub(super) const GOING_AWAY: Close = Close::of(1001, "the server is shutting down");
     /// The close frame for a client that does not answer pings.
-    pub(super) const SILENT: Close = Close::of(1001, "no answer to pings");
+    pub(super) const SILENT: Close = Close::of(1001, "no response to pings");
     pub(super) const TOO_LARGE: Close = Close::of(1009, "the message is too large");
     pub(super) const NOT_UTF8: Close = Close::of(1007, "the message is not UTF-8");
     pub(super) const PROTOCOL: Close = Close::of(1002, "the frame breaks the WebSocket protocol");

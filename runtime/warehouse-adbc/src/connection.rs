@@ -26,7 +26,7 @@ use crate::settings::{AdbcSettings, ConnectError};
 /// The statement that checks a connection.
 const PROBE: &str = "SELECT 1";
 
-/// The option by which the driver of PostgreSQL reads rows without `COPY`, which accepts only queries.
+/// The option that makes PostgreSQL's driver read rows without `COPY`, which accepts only queries.
 const USE_COPY: &str = "adbc.postgresql.use_copy";
 
 /// Opens connections.

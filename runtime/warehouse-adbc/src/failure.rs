@@ -133,7 +133,7 @@ fn message(error: &Error, state: Option<&str>) -> String {
     }
 }
 
-/// Replaces the values of options in a message of a driver. Drivers repeat options that they do not know.
+/// Replaces the values of options in a message of a driver. Drivers repeat unknown options.
 pub(crate) fn without_values(error: Error, options: &[(String, String)]) -> Error {
     let mut values: Vec<&str> = options.iter().flat_map(|(_, value)| secrets_of(value)).collect();
     values.sort_by_key(|value| std::cmp::Reverse(value.len()));

@@ -191,7 +191,7 @@ pub struct SearchMatch<'a> {
     #[schemars(schema_with = "fields")]
     pub field: &'static str,
     pub text: &'a str,
-    /// The parts that match: the first character and the one behind the last, counted in Unicode code points from 0.
+    /// The parts that match: the start and the exclusive end of each, in Unicode code points from 0.
     pub ranges: Vec<[usize; 2]>,
 }
 

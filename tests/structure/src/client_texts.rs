@@ -32,7 +32,7 @@ pub fn client_texts(source: &str, language: ClientLanguage) -> Vec<Text> {
     texts
 }
 
-/// Returns the length of the comment or the docstring with which `rest` begins.
+/// Returns the length of the comment or the docstring at the start of `rest`.
 fn comment(rest: &str, language: ClientLanguage) -> Option<usize> {
     let pairs: &[(&str, &str)] = match language {
         ClientLanguage::Python => &[("\"\"\"", "\"\"\""), ("#", "\n")],
@@ -43,7 +43,7 @@ fn comment(rest: &str, language: ClientLanguage) -> Option<usize> {
     Some(inside.find(end).map_or(rest.len(), |length| start.len() + length + end.len()))
 }
 
-/// Returns the length and the content of the literal with which `rest` begins.
+/// Returns the length and the content of the literal at the start of `rest`.
 fn literal(rest: &str, language: ClientLanguage) -> Option<(usize, &str)> {
     let quote = rest.chars().next()?;
     let is_quote = match language {

@@ -103,8 +103,8 @@ impl JobRunner {
                 () = &mut stop => break,
                 Some(_) = running.join_next() => {}
                 _ = poll.tick() => runner.count_pending().await,
-                // `changed` cannot fail, because the sender lives as long as the service. Without a free place, a new
-                // job waits anyway, so submissions are not awaited.
+                // `changed` cannot fail, because the sender lives as long as the service. If all workers are busy, a
+                // new job has to wait, so submissions are not awaited.
                 _ = submissions.changed(), if free > 0 => {}
             }
         }

@@ -92,7 +92,7 @@ pub enum OAuthError {
     Session(AuthError),
 }
 
-/// The protocol by which browsers reach the server.
+/// The protocol of browsers that connect to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
     /// HTTP, which is allowed only on a loopback address.

@@ -238,7 +238,7 @@ impl Authenticator {
         }
     }
 
-    /// Returns the rights with which a session continues; `None` if it may not continue.
+    /// Returns the rights of the continued session; `None` if it may not continue.
     async fn current_rights(&self, session: &Session, now: Timestamp) -> Result<Option<Rights>, StoreError> {
         if session.is_guest {
             let is_over = after(session.created_at, self.settings.refresh_lifetime) <= now;

@@ -31,7 +31,7 @@ pub struct AuditArguments {
 pub enum AuditAction {
     /// Verify every record; exit code 1 if the chain is broken
     Verify {
-        /// The project: the folder that holds service_project.yml
+        /// The project folder, which contains service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
         /// Print one JSON object
@@ -40,7 +40,7 @@ pub enum AuditAction {
     },
     /// Show the newest records
     List {
-        /// The project: the folder that holds service_project.yml
+        /// The project folder, which contains service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
         /// List only records of this event, such as access_denied

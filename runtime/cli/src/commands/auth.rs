@@ -167,7 +167,7 @@ pub enum AuthAction {
 
 #[derive(Debug, clap::Args)]
 pub struct PlaceArguments {
-    /// The project: the folder that holds service_project.yml
+    /// The project folder, which contains service_project.yml
     #[arg(default_value = ".")]
     pub dir: PathBuf,
     /// Print one JSON object instead of text

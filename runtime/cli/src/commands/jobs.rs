@@ -43,7 +43,7 @@ pub struct JobsArguments {
 pub enum JobsAction {
     /// List the newest jobs
     List {
-        /// The project: the folder that holds service_project.yml
+        /// The project folder, which contains service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
         /// List only jobs in this state
@@ -60,7 +60,7 @@ pub enum JobsAction {
     Show {
         /// The `job_id`
         id: String,
-        /// The project: the folder that holds service_project.yml
+        /// The project folder, which contains service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
         /// Print one JSON object
@@ -71,7 +71,7 @@ pub enum JobsAction {
     Cancel {
         /// The `job_id`
         id: String,
-        /// The project: the folder that holds service_project.yml
+        /// The project folder, which contains service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
         /// Print one JSON object

@@ -41,7 +41,7 @@ Callers authenticate with API keys (`terrane auth create-key`) or tokens (`secur
 server ends when the running requests are answered. SIGHUP reloads the project; if it has errors, the server
 continues with the old one.")]
 pub struct ServeArguments {
-    /// The project: the folder that holds service_project.yml
+    /// The project folder, which contains service_project.yml
     #[arg(default_value = ".")]
     pub dir: PathBuf,
     /// The address to listen on; default: `server.host`, or 127.0.0.1

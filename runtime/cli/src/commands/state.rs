@@ -36,7 +36,7 @@ pub struct StateArguments {
 pub enum StateAction {
     /// Write all records of the state database to a file
     Dump {
-        /// The project: the folder that holds service_project.yml
+        /// The project folder, which contains service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
         /// The file to create; `-` is standard output
@@ -45,7 +45,7 @@ pub enum StateAction {
     },
     /// Restore a dump into an empty state database
     Restore {
-        /// The project: the folder that holds service_project.yml
+        /// The project folder, which contains service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
         /// The dump to read; `-` is standard input

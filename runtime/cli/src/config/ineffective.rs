@@ -23,7 +23,7 @@ pub struct IneffectiveSetting {
 struct Rule {
     keys: &'static [&'static str],
     needs: &'static str,
-    /// The key with which an author switches off these keys on purpose.
+    /// The key that an author sets to switch off these keys on purpose.
     switch: Option<&'static str>,
     is_effective: fn(&Config) -> bool,
 }

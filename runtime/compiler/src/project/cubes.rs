@@ -28,7 +28,7 @@ use crate::text::{SqlText, Text};
 use crate::types::Granularity;
 use crate::types::{DimensionType, METRIC_TIME, Relationship, TimeKind};
 
-/// The formats of numbers that clients know.
+/// The formats of numbers that clients support.
 const FORMATS: [&str; 5] = ["currency", "percent", "percentage", "integer", "decimal"];
 
 /// Reads one cube. The names of members and joins that are incomplete or cannot be read are added to `unread`.

@@ -70,7 +70,7 @@ impl<'q> Evaluator<'q> {
         let is_replaced = |column: DimensionId| {
             own.iter().any(|pin| pin.column == column) || unseen.iter().any(|table| applies(self.model, column, *table))
         };
-        // The key of a table stands for all its columns.
+        // The key of a table determines all its columns.
         let is_of_key = |column: DimensionId| own.iter().any(|pin| pin.row_of == Some(column.cube));
         let is_pin_replaced = |column: DimensionId| is_replaced(column) || is_of_key(column);
         let spread = self.spread(context, &is_pin_replaced, place)?;
@@ -398,7 +398,7 @@ impl<'q> Evaluator<'q> {
             }
             AllOf::Everything | AllOf::Table(_) => return Ok(()),
         };
-        // A column outside the key can be removed, because the key still stands for the row.
+        // A column outside the key can be removed, because the key still determines the row.
         let is_key_of = |cube: CubeId, column: &DimensionId| {
             column.cube == cube && self.model.cube(cube).primary_key.contains(&column.index)
         };

@@ -22,7 +22,7 @@ use crate::failure::Failure;
 #[derive(Default, MergedObject)]
 pub(crate) struct Mutation(Changes, CreateJobField);
 
-/// The cubes whose cached results are not used any more.
+/// The cubes whose cached results are no longer used.
 #[derive(SimpleObject)]
 pub(crate) struct CacheInvalidation {
     /// All cubes if it is null.
@@ -36,7 +36,7 @@ pub(crate) struct Changes;
 
 #[Object]
 impl Changes {
-    /// Reports that the data of cubes changed: cached results over them are not used any more.
+    /// Reports that the data of cubes changed: cached results over them are no longer used.
     async fn invalidate_cache(
         &self,
         context: &Context<'_>,

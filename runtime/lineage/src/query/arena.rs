@@ -45,7 +45,7 @@ pub enum Reason {
     Positions(&'static str),
     /// The queries of a set operation have different numbers of columns.
     Count { left: usize, right: usize },
-    /// A table function, whose columns only the warehouse knows.
+    /// A table function, whose columns only the warehouse can determine.
     TableFunction(Arc<str>),
 }
 

@@ -13,13 +13,13 @@ const MAX_VALUE_WORDS: usize = 8;
 /// The shortest word that is compared by its root.
 const MIN_ROOT_CHARS: usize = 4;
 
-/// The part of a value that words of a question are; the best first.
+/// The match between words of a question and a value, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Quality {
     Equal,
-    /// The first words.
+    /// The first words of the value.
     Beginning,
-    /// Words inside the value.
+    /// Other words of the value.
     Inside,
     /// A word with the same root as a word of the value, such as `snowed` for `snow`.
     Root,

@@ -64,7 +64,7 @@ fn entity_tag(answer: &Answer, shared: &StoredResult, request: &QueryRequest, fo
     format!("W/\"{}-{}-{at:x}-{form:x}-{:x}\"", answer.cache_key, shared.version, names.finish())
 }
 
-/// Adds the headers with which clients can store an answer and revalidate it later.
+/// Adds the headers that let clients store an answer and revalidate it later.
 fn add_tag(response: &mut Response, tag: &str) {
     let headers = response.headers_mut();
     if let Ok(tag) = HeaderValue::from_str(tag) {

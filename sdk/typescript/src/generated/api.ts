@@ -192,7 +192,7 @@ export interface components {
             /** @description One statement that runs as it is, instead of a statement and its values. */
             inline?: boolean | null;
         };
-        /** @description A cube to register. Types and SQL are checked as those of a project's files. */
+        /** @description A cube to register. Types and SQL are checked as in the files of a project. */
         CubeRegistration: {
             name: string;
             /** @description The name of a table, like `sales.orders`. */
@@ -811,7 +811,7 @@ export interface components {
             /** @enum {string} */
             field: "name" | "title" | "synonym" | "tag" | "description" | "value";
             text: string;
-            /** @description The parts that match: the first character and the one behind the last, counted in Unicode code points from 0. */
+            /** @description The parts that match: the start and the exclusive end of each, in Unicode code points from 0. */
             ranges: number[][];
         };
         /** @description An owner of an artifact. */

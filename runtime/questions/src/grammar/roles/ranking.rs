@@ -308,7 +308,7 @@ impl Reader<'_> {
         found.all(|other| other == first).then_some(first)
     }
 
-    /// Returns the measures of which a high or low value is desired.
+    /// Returns the measures for which high or low values are desired.
     fn rated_measures(&self) -> Vec<Arc<str>> {
         let measures = self.vocabulary.entries().filter(|(_, entry)| {
             matches!(entry.kind, MemberKind::Measure | MemberKind::Metric) && self.is_of_main_cube(entry)

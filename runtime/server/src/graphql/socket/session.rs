@@ -50,7 +50,7 @@ impl Close {
         Close { code, reason: reason[..end].to_owned().into() }
     }
 
-    /// Reports a message that the protocol does not know.
+    /// Reports a message that the protocol does not define.
     pub(super) fn bad_request(reason: &str) -> Self {
         Close::with_reason(4400, reason)
     }

@@ -6,7 +6,7 @@ use crate::ports::store::StoreError;
 use crate::profiling::ProfileError;
 use crate::query::QueryRunError;
 
-/// The reason why a result is no longer available.
+/// The reason why a result is unavailable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GoneReason {
     Expired,

@@ -119,7 +119,7 @@ impl Edge {
         response
     }
 
-    /// Begins a span in the caller's trace, or in a new one, if traces are recorded.
+    /// Starts a span in the caller's trace, or in a new one, if traces are recorded.
     fn begin_trace(&self, request: &mut Request) -> Option<TraceScope> {
         let traces = self.app.watchers.watch.traces.as_ref()?;
         let parent = traceparent::read(request.headers());

@@ -246,7 +246,7 @@ impl Session {
     }
 }
 
-/// Makes a statement that is not a query readable, such as `EXPLAIN`. Returns false for other drivers.
+/// Makes the result of a statement that is not a query readable, such as `EXPLAIN`. Returns false for other drivers.
 fn reads_without_copy(statement: &mut ManagedStatement) -> bool {
     let option = OptionStatement::Other(USE_COPY.to_owned());
     statement.set_option(option, OptionValue::String("false".to_owned())).is_ok()

@@ -45,7 +45,7 @@ impl Running {
     }
 }
 
-/// Asks the server to forget an operation, without waiting for the answer.
+/// Asks the server to release an operation, without waiting for the answer.
 pub(crate) fn release(session: &Arc<Session>, operation: String) {
     let Ok(runtime) = Handle::try_current() else { return };
     let session = Arc::clone(session);

@@ -139,7 +139,7 @@ impl JobRunner {
         claimed
     }
 
-    /// Begins an attempt of a job, unless another process holds it or it has no attempt left.
+    /// Starts an attempt of a job, unless another process holds it or it has no attempt left.
     async fn begin(&self, id: &str) -> Result<Option<(Job, HeldLease)>, StoreError> {
         let name = lease_name(id);
         let Some(lease) = HeldLease::acquire(&self.leases, &name, &self.id, self.lease_settings).await? else {
@@ -288,7 +288,7 @@ impl JobRunner {
         Ok((fingerprint, writer.finish().await?))
     }
 
-    /// Makes the profile and writes its text.
+    /// Computes the profile and writes its text.
     async fn write_profile(&self, job: &Job, lease: &Lease) -> Result<(Arc<str>, Manifest), Fault> {
         let ports = &self.service.ports;
         let requested = ports.texts.profile(&job.query).map_err(Fault::Job)?;

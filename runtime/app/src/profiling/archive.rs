@@ -114,7 +114,7 @@ impl ProfileArchive {
         Ok((fingerprint, text))
     }
 
-    /// Makes the profile of a job, as of a time. Returns the fingerprint of the caller's view, and the text.
+    /// Computes the profile of a job, as of a time. Returns the fingerprint of the caller's view, and the text.
     ///
     /// # Errors
     /// [`ProfileError`], except [`ProfileError::NotProfiled`].

@@ -147,7 +147,7 @@ impl OAuth {
         Ok(LoginStart { location, binding })
     }
 
-    /// Begins a session for the person that the provider has identified.
+    /// Starts a session for the person that the provider has identified.
     ///
     /// # Errors
     /// [`OAuthError`]. After an error the state token cannot be used again, unless it belongs to another browser.

@@ -57,7 +57,7 @@ enum HolderKind {
 }
 
 impl Authenticator {
-    /// Begins a session for a user with a password.
+    /// Starts a session for a user with a password.
     ///
     /// # Errors
     /// [`AuthError`]. An unknown or disabled name has the same error as a wrong password: [`AuthError::WrongPassword`].
@@ -110,7 +110,7 @@ impl Authenticator {
         self.begin(&*tokens, session, Holder::User(user), AuthMethod::Jwt, origin).await
     }
 
-    /// Begins a session for a person that a provider vouches for.
+    /// Starts a session for a person that a provider vouches for.
     pub(super) async fn begin_guest_session(
         &self,
         provider: &str,

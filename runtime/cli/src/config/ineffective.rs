@@ -10,7 +10,7 @@ use super::Config;
 use super::place::Place;
 use super::settings::ReadKeys;
 
-/// A setting that has no effect without another one.
+/// A setting that has no effect without another setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IneffectiveSetting {
     pub key: &'static str,

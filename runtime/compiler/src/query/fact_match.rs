@@ -14,8 +14,8 @@ use jiff::Timestamp;
 pub struct FactMatch {
     pub cube: Arc<str>,
     pub served: Option<Served>,
-    /// The reasons why other pre-aggregations do not serve the fact; the one that comes nearest is first. If one serves
-    /// the fact, the list is empty except in explanations.
+    /// The reasons why other pre-aggregations do not serve the fact; the nearest one is first. If one serves the fact,
+    /// the list is empty except in explanations.
     pub misses: Vec<Miss>,
     /// True if no cube of the query has a pre-aggregation that the caller may see. Answers do not contain such a match.
     pub is_hidden: bool,

@@ -53,7 +53,7 @@ pub(crate) struct QuestionAlternative {
 /// The rows of a question's query.
 #[derive(SimpleObject)]
 pub(crate) struct QuestionRows {
-    /// One object for each row by the names of its columns. Decimals, and integers beyond 2^53, are strings.
+    /// One object for each row, keyed by column name. Decimals, and integers beyond 2^53, are strings.
     data: Json,
     sql: String,
     returned_rows: i64,

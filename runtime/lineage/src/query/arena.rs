@@ -109,7 +109,7 @@ impl Arena {
         })
     }
 
-    /// Begins another query. Its unresolved places get new numbers, even at positions of an earlier query.
+    /// Starts another query. Its unresolved places get new numbers, even at positions of an earlier query.
     pub(crate) fn next_text(&mut self) {
         self.unresolved_numbers.clear();
     }

@@ -68,8 +68,9 @@ pub(super) fn matched(tokens: &[Token], words: &Words<'_>) -> Option<ValueMatch>
     })
 }
 
-/// Returns whether a value is meant, given the best quality of all values. Parts of values count alike. If a value
-/// equals the word except for its case (`AIRBUS` and `Airbus`), the values that begin with the word are meant as well.
+/// Returns whether a value is meant, given the best quality of all values. All parts of values have the same quality.
+/// If a value equals the word except for its case (`AIRBUS` and `Airbus`), the values that begin with the word are
+/// meant as well.
 fn is_meant(own: Quality, best: Quality, text: &str, is_exact: bool, known: &KnownValue) -> bool {
     // A part of a value that does not occur is a coincidence.
     let is_counted = known.rows != Some(0);

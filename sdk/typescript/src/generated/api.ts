@@ -865,7 +865,7 @@ export interface components {
         };
         /** @description The rows of a question's query. */
         QuestionResult: {
-            /** @description One object for each row by the names of its columns. Decimals, and integers beyond 2^53, are strings. */
+            /** @description One object for each row, keyed by column name. Decimals, and integers beyond 2^53, are strings. */
             data: unknown;
             sql: string;
             /** Format: uint64 */

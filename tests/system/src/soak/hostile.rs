@@ -449,7 +449,7 @@ const MEMBERS: &[&str] = &[
     "metric_time.month",
 ];
 
-/// Draws a query that a client could send.
+/// Generates a random query that a client could send.
 fn query(random: &mut Random) -> Json {
     let mut query =
         json!({ "measures": ["flights.count"], "dimensions": [random.one_of(MEMBERS)], "limit": random.below(2_000) });

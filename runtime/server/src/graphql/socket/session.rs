@@ -170,7 +170,7 @@ impl SocketSession {
         messages::connection_ack()
     }
 
-    /// Notes that the server ended an operation.
+    /// Records that the server ended an operation.
     pub(super) fn end(&mut self, id: &str) {
         self.operations.remove(id);
     }

@@ -105,7 +105,7 @@ pub struct FactSample {
 pub enum SampleMethod {
     /// The first rows in the order of a hash of their keys.
     Random,
-    /// Rows at equal distances in the order of their keys.
+    /// Every n-th row in the order of the keys.
     Systematic,
     /// Rows at equal distances in the order of a dimension, then of the hash of their keys. Each value of the dimension
     /// has its share of the sample.

@@ -136,23 +136,9 @@ export interface components {
          */
         PreAggregationUse: "off" | "auto" | "only";
         /**
-         * @description A query whose SQL is asked for.
-         * @example {
-         *       "measures": [
-         *         "orders.count"
-         *       ],
-         *       "dimensions": [
-         *         "orders.created_at.month"
-         *       ],
-         *       "filters": [
-         *         {
-         *           "dimension": "orders.status",
-         *           "operator": "equals",
-         *           "value": "paid"
-         *         }
-         *       ],
-         *       "limit": 100
-         *     }
+         * @description A query whose SQL is requested. @example { "measures": [ "orders.count" ], "dimensions": [
+         * "orders.created_at.month" ], "filters": [ { "dimension": "orders.status", "operator": "equals", "value":
+         * "paid" } ], "limit": 100 }
          */
         SqlQuery: {
             /** @description Metrics or measures. */

@@ -293,7 +293,7 @@ impl<'q> Evaluator<'q> {
         if is_filtered && is_on_one_side(self.model, date.cube) {
             let name = column_text(self.model, date);
             self.warn(format!(
-                "{name} is not the primary key of its table: filters of other columns stay beside functions of time"
+                "{name} is not the primary key of its table: functions of time do not replace filters of its other columns"
             ));
         }
     }

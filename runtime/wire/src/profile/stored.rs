@@ -74,7 +74,7 @@ pub struct StoredCubeProfile<'a> {
 /// The differences from the previous profile of the same range.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ProfileChanges<'a> {
-    /// The time of the profile before.
+    /// The time of the previous profile.
     #[schemars(schema_with = "schema::timestamp")]
     since: String,
     row_count: CountChange,

@@ -485,7 +485,7 @@ export interface components {
             /** @description Null for the first profile of the range. */
             changes: components["schemas"]["ProfileChanges"] | null;
         };
-        /** @description The sample of a profile. The statistics of columns are those of its rows, and estimates of those of all rows. */
+        /** @description The sample of a profile. The statistics of columns are computed from its rows, and estimate those of all rows. */
         Sampling: {
             /** @enum {string} */
             strategy: "random" | "stratified" | "systematic";
@@ -563,8 +563,7 @@ export interface components {
         /** @description The differences of a profile from the one before of the same range. */
         ProfileChanges: {
             /**
-             * Format: date-time
-             * @description The time of the profile before.
+             * Format: date-time @description The time of the previous profile.
              */
             since: string;
             row_count: components["schemas"]["CountChange"];

@@ -1,4 +1,4 @@
-//! Puts the files of the page at `/graphql` into the program.
+//! Embeds the files of the page at `/graphql` in the program.
 //!
 //! In: `.prepared/lib/graphiql/`, which `cargo xtask setup` fills. Out: `playground.rs` in the output folder, with all
 //! files or with none. The build does not fail if files are missing, since the server works without the page.

@@ -56,20 +56,20 @@ pub use crate::bindings::terrane::types::ir::{Arena, Scalar};
 use crate::bindings::check::exports::terrane::profiling::check as wire;
 use crate::{CallContext, Issue, PluginError, PluginInfo};
 
-/// A check that rates columns by numbers that the warehouse computes.
+/// A check that evaluates columns by aggregates that the warehouse computes.
 pub trait Check {
     const INFO: PluginInfo;
 
     /// Returns the aggregates to compute (phase 1).
     ///
     /// # Errors
-    /// The columns or the settings are unusable.
+    /// The columns or the settings are invalid.
     fn make_plan(context: &CallContext, columns: &[Column]) -> Result<Plan, PluginError>;
 
     /// Returns findings about the answers (phase 2). The answers are in the order of the plan's requests.
     ///
     /// # Errors
-    /// The answers are unusable.
+    /// The answers are invalid.
     fn evaluate(context: &CallContext, columns: &[Column], answers: &[Answer]) -> Result<Vec<Finding>, PluginError>;
 
     /// Checks the configuration, a JSON object or empty.

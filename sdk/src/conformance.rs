@@ -1,8 +1,8 @@
-//! Test questions that show whether a dialect implements the contract's operators.
+//! Test cases that show whether a dialect implements the contract's operators.
 //!
-//! In: a [`Profile`]. Out: a list of [`Case`]s, each one SELECT made of the profile's own templates and literals, with
+//! In: a [`Profile`]. Out: a list of [`Case`]s, each a SELECT built from the profile's own templates and literals, with
 //! the answer that every warehouse must give. The author provides a function that runs one SELECT and returns its cells
-//! as text; nothing here talks to a warehouse.
+//! as text; this module does not connect to a warehouse.
 //!
 //! ```no_run
 //! use terrane_sdk::conformance;
@@ -69,7 +69,7 @@ pub fn cases(profile: &Profile) -> Vec<Case> {
     suite.cases
 }
 
-/// Returns a string literal as the suite writes it, for a host to compare its own printer with.
+/// Returns a string literal as the suite writes it, so that a host can compare the output of its own printer.
 pub fn text_literal(profile: &Profile, text: &str) -> String {
     Writer::new(profile).text_literal(text).sql
 }
@@ -79,7 +79,7 @@ pub fn name(profile: &Profile, name: &str) -> String {
     Writer::new(profile).name(name)
 }
 
-/// Runs every case; `ask` runs one SELECT.
+/// Runs every case, and returns the failed ones. `ask` runs one SELECT.
 pub fn run(profile: &Profile, mut ask: impl FnMut(&str) -> Result<Vec<Row>, String>) -> Vec<Failure> {
     let judged = cases(profile).into_iter().filter_map(|case| {
         let found = case.compare(&ask(&case.sql)).err()?;
@@ -92,7 +92,7 @@ impl Case {
     /// Compares a warehouse's answer with the expected one.
     ///
     /// # Errors
-    /// The actual answer.
+    /// Returns the actual answer if it differs.
     pub fn compare(&self, answer: &Result<Vec<Row>, String>) -> Result<(), String> {
         let rows = answer.as_ref().map_err(Clone::clone)?;
         if self.expected.is_empty() {
@@ -129,8 +129,8 @@ impl Suite<'_> {
         }
     }
 
-    /// Adds a case of one value over the columns `t.x`, `t.y` … of one row. An engine might compute an expression of
-    /// literals while it parses the statement; with columns it must compute at run time.
+    /// Adds a case of one value over the columns `t.x`, `t.y` … of one row. An engine may evaluate an expression of
+    /// literals while it parses the statement; columns force it to evaluate at run time.
     fn of_columns(&mut self, name: impl Into<String>, columns: &[Expr], expr: Option<Expr>, expected: Expected) {
         let (Some(expr), table) = (expr, self.writer.table(&[columns])) else { return };
         self.push(name, format!("SELECT {} AS r FROM {table}", expr.sql), vec![vec![expected]]);

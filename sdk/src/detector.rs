@@ -59,7 +59,7 @@ pub trait Detector {
     /// Evaluates `points`. The contract describes the shapes of the arguments and of the result.
     ///
     /// # Errors
-    /// The input is unusable.
+    /// The input is invalid.
     fn detect(
         context: &CallContext,
         kind: &str,
@@ -80,7 +80,7 @@ pub trait Detector {
         params: &Params,
     ) -> Result<Vec<Vec<u8>>, PluginError> {
         let _ = (context, kind, history, params);
-        Err(PluginError::Unsupported("there is nothing to train".to_owned()))
+        Err(PluginError::Unsupported("this detector has no models".to_owned()))
     }
 
     /// Checks the configuration, a JSON object or empty.

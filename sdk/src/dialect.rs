@@ -23,10 +23,10 @@ use crate::{CallContext, Issue, PluginError, PluginInfo};
 pub trait Dialect {
     const INFO: PluginInfo;
 
-    /// Returns the facts and templates of the dialect; see [`ProfileBuilder`]. The host calls it once per load.
+    /// Returns the properties and templates of the dialect; see [`ProfileBuilder`]. The host calls it once per load.
     ///
     /// # Errors
-    /// The configuration allows no profile.
+    /// The configuration is invalid.
     fn profile(context: &CallContext) -> Result<Profile, PluginError>;
 
     /// Checks the configuration, a JSON object or empty.
@@ -43,7 +43,7 @@ pub trait Dialect {
     /// The default implementation returns [`PluginError::Unsupported`].
     fn render(context: &CallContext, expressions: &Arena) -> Result<Vec<Rendered>, PluginError> {
         let _ = (context, expressions);
-        Err(PluginError::Unsupported("every expression has a template".to_owned()))
+        Err(PluginError::Unsupported("this dialect renders expressions by templates only".to_owned()))
     }
 
     /// Estimates a statement's cost from the output of the `explain` statement.
@@ -52,7 +52,7 @@ pub trait Dialect {
     /// The default implementation returns [`PluginError::Unsupported`].
     fn parse_explain(context: &CallContext, plan_text: &str) -> Result<Cost, PluginError> {
         let _ = (context, plan_text);
-        Err(PluginError::Unsupported("plans are not read".to_owned()))
+        Err(PluginError::Unsupported("this dialect does not read plans".to_owned()))
     }
 
     /// Classifies the warehouse's error. The public message must not repeat the warehouse's message.
@@ -65,7 +65,7 @@ pub trait Dialect {
         }
     }
 
-    /// Returns the logical type for a name of a type in the warehouse.
+    /// Returns the logical type of a warehouse type, given by name.
     fn map_type(native: &str) -> LogicalType {
         let _ = native;
         LogicalType::Unknown

@@ -71,7 +71,7 @@ impl Column {
         self.test(Op::Eq, [value.into()])
     }
 
-    /// Returns a filter that holds for other values and for null.
+    /// Returns a filter that holds for all other values and for null.
     pub fn ne(self, value: impl Into<Scalar>) -> Filter {
         self.test(Op::Ne, [value.into()])
     }

@@ -1,7 +1,7 @@
 //! Parses the JSON values of the contract: configurations, attributes, settings.
 //!
-//! In: a string. Out: a [`Json`] value. The parser is small on purpose, because guests parse only a few short values.
-//! Not here: writing JSON, and derived types, for which `serde_json` is the library.
+//! In: a string. Out: a [`Json`] value. The parser is small, because guests parse only a few short values. Not here:
+//! writing JSON, and derived types, for which `serde_json` is the library.
 
 use crate::Issue;
 
@@ -16,7 +16,7 @@ pub enum Json {
     Number(f64),
     Text(String),
     List(Vec<Json>),
-    /// The fields in the order of the text. Of duplicate names, the last one counts.
+    /// The fields in source order. If a name is repeated, its last value counts.
     Object(Vec<(String, Json)>),
 }
 
@@ -50,7 +50,7 @@ impl Json {
         }
         match Json::parse(text)? {
             object @ Json::Object(_) => Ok(object),
-            _ => Err("an object is expected".to_owned()),
+            _ => Err("expected an object".to_owned()),
         }
     }
 
@@ -89,7 +89,7 @@ impl Json {
         if let Json::Object(fields) = self { fields } else { &[] }
     }
 
-    /// Returns a string, or the strings of a list without its other items.
+    /// Returns a string as a list of one item, or the strings of a list. Other items of the list are omitted.
     pub fn texts(&self) -> Vec<&str> {
         match self {
             Json::Text(text) => vec![text],
@@ -117,7 +117,7 @@ impl Json {
         let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         let issue = |(name, _): &(String, Json)| Issue {
             path: pointer(name),
-            message: format!("unknown key; the keys are: {known}"),
+            message: format!("unknown key; expected one of {known}"),
         };
         let issues: Vec<Issue> = others.map(issue).collect();
         if issues.is_empty() { Ok(()) } else { Err(issues) }
@@ -129,7 +129,7 @@ impl Json {
     /// use terrane_sdk::json::Json;
     ///
     /// let config = Json::config(r#"{"roles": "finance"}"#).unwrap();
-    /// assert_eq!(config.text_list("roles").unwrap_err().message, "a list of strings is expected");
+    /// assert_eq!(config.text_list("roles").unwrap_err().message, "expected a list of strings");
     /// assert_eq!(config.text_list("others"), Ok(vec![]));
     /// ```
     ///
@@ -140,10 +140,10 @@ impl Json {
         match self.get(name) {
             None => Ok(Vec::new()),
             Some(Json::List(items)) => {
-                let other = |at| Issue { path: format!("{place}/{at}"), message: "a string is expected".to_owned() };
+                let other = |at| Issue { path: format!("{place}/{at}"), message: "expected a string".to_owned() };
                 items.iter().enumerate().map(|(at, item)| item.text().ok_or_else(|| other(at))).collect()
             }
-            Some(_) => Err(Issue { path: place, message: "a list of strings is expected".to_owned() }),
+            Some(_) => Err(Issue { path: place, message: "expected a list of strings".to_owned() }),
         }
     }
 }
@@ -160,7 +160,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn wrong(&self, expected: &str) -> String {
-        format!("{expected} is expected at byte {}", self.at)
+        format!("expected {expected} at byte {}", self.at)
     }
 
     fn peek(&self) -> Option<u8> {
@@ -184,7 +184,7 @@ impl Reader<'_> {
     fn value(&mut self, depth: usize) -> Result<Json, String> {
         self.skip_space();
         if depth > MAX_DEPTH {
-            return Err(self.wrong("no deeper nesting"));
+            return Err(self.wrong("fewer levels of nesting"));
         }
         match self.peek() {
             Some(b'{') => self.object(depth),
@@ -283,7 +283,7 @@ impl Reader<'_> {
             b'r' => '\r',
             b't' => '\t',
             b'u' => return self.unicode(),
-            _ => return Err(self.wrong("an escape that JSON knows")),
+            _ => return Err(self.wrong("a valid escape sequence")),
         })
     }
 
@@ -293,13 +293,13 @@ impl Reader<'_> {
             return char::from_u32(high).ok_or_else(|| self.wrong("a character"));
         }
         if !self.text[self.at..].starts_with("\\u") {
-            return Err(self.wrong("the second half of a character"));
+            return Err(self.wrong("the low surrogate of a character"));
         }
         self.at += 2;
         let low = self.hexadecimal()?;
         let is_low = (0xdc00..0xe000).contains(&low);
         let code = 0x1_0000 + ((high - 0xd800) << 10) + (low.wrapping_sub(0xdc00) & 0x3ff);
-        char::from_u32(code).filter(|_| is_low).ok_or_else(|| self.wrong("the second half of a character"))
+        char::from_u32(code).filter(|_| is_low).ok_or_else(|| self.wrong("the low surrogate of a character"))
     }
 
     fn hexadecimal(&mut self) -> Result<u32, String> {
@@ -337,13 +337,13 @@ mod tests {
     #[test]
     fn malformed_json_is_rejected_with_its_position() {
         for (text, message) in [
-            ("", "a value is expected at byte 0"),
-            ("{\"a\" 1}", "`:` is expected at byte 5"),
-            ("[1 2]", "`,` or `]` is expected at byte 3"),
-            ("1 2", "the end is expected at byte 2"),
-            ("\"\\ud800x\"", "the second half of a character is expected at byte 7"),
-            ("\"abc", "a closing quote is expected at byte 1"),
-            ("tru", "a value is expected at byte 0"),
+            ("", "expected a value at byte 0"),
+            ("{\"a\" 1}", "expected `:` at byte 5"),
+            ("[1 2]", "expected `,` or `]` at byte 3"),
+            ("1 2", "expected the end at byte 2"),
+            ("\"\\ud800x\"", "expected the low surrogate of a character at byte 7"),
+            ("\"abc", "expected a closing quote at byte 1"),
+            ("tru", "expected a value at byte 0"),
         ] {
             assert_eq!(Json::parse(text), Err(message.to_owned()), "{text}");
         }

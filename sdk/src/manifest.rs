@@ -1,7 +1,7 @@
 //! Compares the manifest beside a plugin, `plugin.toml`, with the plugin's own identity.
 //!
 //! In: the manifest's text. Out: a panic that names the first missing line, for native tests. The kit embeds the
-//! manifest in the component, and a host compares it too.
+//! manifest in the component, and the host compares it as well.
 
 use crate::{API, PluginInfo};
 

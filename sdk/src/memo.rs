@@ -1,4 +1,4 @@
-//! A small memory between calls, for plugins with the grant `memo`. In native tests, it is a map of the thread, whose
+//! A small memory between calls, for plugins with the grant `memo`. In native tests, it is a thread-local map whose
 //! entries never expire.
 //!
 //! The host refuses to load a component that calls these functions without the grant.

@@ -1,7 +1,7 @@
 //! Reports panics to the host, in every build of a component.
 //!
-//! In: a panic. Out: its place and message in the fault of the call, which `terrane plugin run`, `terrane plugin test`
-//! and the operator's log show. On targets other than WebAssembly this module is empty.
+//! In: a panic. Out: its location and message, as part of the call's error, which `terrane plugin run`, `terrane plugin
+//! test` and the operator's log show. On targets other than WebAssembly this module is empty.
 
 /// The largest size of a message that is sent to the host, in bytes.
 #[cfg(target_arch = "wasm32")]

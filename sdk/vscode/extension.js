@@ -1,7 +1,7 @@
 // The extension: starts `terrane lsp` for the projects of the opened folders, and restarts it if its path changes.
 //
-// In: the setting `terrane.path` and the files of the editor. Out: the features of the language server. Deliberately
-// absent: the program itself, and rules about projects, which are in the program.
+// In: the setting `terrane.path` and the files of the editor. Out: the features of the language server. Not here: the
+// program, and rules about projects, which are in the program.
 "use strict";
 
 const vscode = require("vscode");
@@ -52,7 +52,7 @@ async function start() {
   try {
     await client.start();
   } catch (error) {
-    // The next start or stop does not wait until the author has read the message.
+    // The next start or stop does not wait for the user to close the message.
     void report(command, error);
   }
 }
@@ -60,7 +60,7 @@ async function start() {
 async function stop() {
   const stopping = client;
   client = undefined;
-  // A client that did not start has no server to stop.
+  // A client that failed to start has no server to stop.
   if (stopping?.state === State.Running) await stopping.stop();
 }
 

@@ -46,11 +46,11 @@ impl Detector for HoltWinters {
     ) -> Result<Detection, PluginError> {
         let mut detection = Detection::with_capacity(points.values.len());
         if models.len() != points.series().len() {
-            return Err(PluginError::InvalidInput("models: one a series is needed".to_owned()));
+            return Err(PluginError::InvalidInput("models: expected one model for each series".to_owned()));
         }
         for (model, points) in models.iter().zip(points.series()) {
             let model = Model::from_bytes(model)
-                .ok_or_else(|| PluginError::InvalidInput("models: not of this detector".to_owned()))?;
+                .ok_or_else(|| PluginError::InvalidInput("models: a model is not of this detector".to_owned()))?;
             let allowed = params.sensitivity_or(SENSITIVITY) * model.deviation();
             for (at, value) in points.values.iter().enumerate() {
                 detection.push(match model.forecast(at + 1) {

@@ -34,7 +34,9 @@ impl Settings {
             Smoothing { alpha: factor("alpha", 0.3)?, beta: factor("beta", 0.1)?, gamma: factor("gamma", 0.1)? };
         let season = params.seasonality.or_else(|| usual_season(step_ms?)).filter(|season| *season >= 2);
         let season = season.ok_or_else(|| {
-            PluginError::InvalidInput("seasonality: steps of this length have no usual season, so name one".to_owned())
+            PluginError::InvalidInput(
+                "seasonality: required, because steps of this length have no default season".to_owned(),
+            )
         })?;
         Ok(Settings { season: season as usize, smoothing })
     }

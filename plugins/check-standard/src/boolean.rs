@@ -1,7 +1,7 @@
-//! Booleans: a column in which one of the two values is missing or rare. Such a column separates almost no rows, and
-//! often a source writes the value no more.
+//! Reports boolean columns in which one of the two values is missing or rare. Such a column hardly distinguishes rows.
+//! Often its source no longer writes the value.
 //!
-//! Null counts as neither value. Columns of measures are not checked.
+//! Nulls are not counted. Columns of measures are not checked.
 
 use terrane_sdk::LogicalType;
 use terrane_sdk::check::{Column, Finding, QualityDimension, Severity};

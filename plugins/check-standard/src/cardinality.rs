@@ -1,5 +1,5 @@
-//! Cardinality: the number of distinct values divided by the number of rows. Above 0.9 it is high, below 0.001 very
-//! low.
+//! Cardinality: the number of distinct values divided by the number of rows. A cardinality above 0.9 is high, and one
+//! below 0.001 is very low.
 //!
 //! Three kinds of columns are not checked: keys, whose cardinality should be high; booleans, whose cardinality cannot
 //! be high; and columns of measures.
@@ -40,7 +40,7 @@ pub(crate) fn assess(look: &Look<'_>) -> Option<Finding> {
         _ => return None,
     };
     let name = &look.column.member;
-    let (values, rows) = (counted(distinct, "different value"), counted(look.rows, "row"));
+    let (values, rows) = (counted(distinct, "distinct value"), counted(look.rows, "row"));
     let message = format!("`{name}` has {words} cardinality: {values} in {rows}");
     let finding = Finding::new(look.index, QualityDimension::Other, Severity::Info, code, &message);
     let finding = finding.with_evidence("distinct", &format!("{distinct:.0}"));

@@ -12,7 +12,7 @@ pub(crate) fn assess(look: &Look<'_>) -> Option<Finding> {
     let nulls = look.number(&Aggregate::NullCount)?;
     let mut finding =
         look.scored(QualityDimension::Completeness, "completeness", nulls, look.rows, "rows have no value")?;
-    // A row without its key cannot be distinguished from others.
+    // A row without a key cannot be distinguished from other rows.
     if look.column.is_primary_key && nulls > 0.0 {
         finding.severity = Severity::Critical;
     }

@@ -1,9 +1,9 @@
 //! The distribution of numbers: accuracy, outliers, skewness.
 //!
 //! Outliers are below Q1 − 1.5 · IQR or above Q3 + 1.5 · IQR, and a skewness with an absolute value above 2 is high.
-//! Accuracy is the share of values within John Tukey's outer fences, Q1 − 3 · IQR and Q3 + 3 · IQR: values outside them
-//! are more likely wrong than rare. A column whose quartiles are equal has no fences. Keys are not checked: they are
-//! names, even if they are numbers.
+//! Accuracy is the share of values within John Tukey's outer fences, Q1 − 3 · IQR and Q3 + 3 · IQR: values outside
+//! these fences are more likely wrong than rare. A column whose quartiles are equal has no fences. Keys are not
+//! checked: a numeric key is an identifier, not a quantity.
 
 use terrane_sdk::check::{Aggregate, Column, Finding, Planner, QualityDimension, Severity};
 
@@ -66,7 +66,7 @@ fn outliers(look: &Look<'_>) -> Option<Finding> {
     let (low, high) = (shown(first - reach), shown(third + reach));
     let name = &look.column.member;
     let message =
-        format!("`{name}`: {} of {} values are outliers, outside of {low} to {high}", shown(count), shown(values));
+        format!("`{name}`: {} of {} values are outliers, outside {low} to {high}", shown(count), shown(values));
     let finding = Finding::new(look.index, QualityDimension::Other, severity, "outliers", &message);
     let finding = finding.with_evidence("count", &shown(count)).with_evidence("of", &shown(values));
     Some(finding.with_evidence("lower_fence", &low).with_evidence("upper_fence", &high))

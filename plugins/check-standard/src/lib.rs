@@ -1,9 +1,10 @@
 //! The first-party checks: completeness, validity, uniqueness, consistency, accuracy, outliers, skewness, cardinality
 //! and booleans.
 //!
-//! In: a cube's columns, then the warehouse's numbers about them. Out: a score for each quality dimension that applies
-//! to a column, even if the score is 1, and observations without a score. Each module documents its rules. The default
-//! thresholds (`quality_thresholds`) are listed in `runtime/docs/reference/detectors-and-checks.md`.
+//! In: a cube's columns, then the aggregates that the warehouse computed for them. Out: a score for each quality
+//! dimension that applies to a column, even if the score is 1, and observations without a score. Each module documents
+//! its rules. The default thresholds (`quality_thresholds`) are listed in
+//! `runtime/docs/reference/detectors-and-checks.md`.
 
 mod boolean;
 mod cardinality;
@@ -91,7 +92,7 @@ enum Counted {
     Invalid,
     /// Values in a different notation than the rest of the column.
     Inconsistent,
-    /// True, in a column of booleans.
+    /// The value true, in a boolean column.
     True,
 }
 
@@ -106,13 +107,13 @@ fn conditions(context: &CallContext, columns: &[Column]) -> Vec<(usize, Counted,
     columns.iter().enumerate().flat_map(of_column).flatten().collect()
 }
 
-/// One column, with the numbers that the warehouse computed for it.
+/// One column, with the aggregates that the warehouse computed for it.
 struct Look<'a> {
     index: usize,
     column: &'a Column,
     /// The number of rows, which is never 0.
     rows: f64,
-    /// True if the column is the whole key of its rows.
+    /// True if the column is the whole key of the cube.
     is_key: bool,
     /// True if the cube has a key.
     has_key: bool,
@@ -152,7 +153,7 @@ impl Look<'_> {
 }
 
 fn empty() -> Finding {
-    let message = "the cube has no rows, so nothing was judged";
+    let message = "the cube has no rows, so nothing was checked";
     let finding = Finding::new(0, QualityDimension::Other, Severity::Medium, "no_rows", message);
     Finding { column: None, ..finding }
 }

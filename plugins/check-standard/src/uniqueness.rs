@@ -1,4 +1,4 @@
-//! Uniqueness: the number of distinct values divided by the number of values, of a column that is the whole key.
+//! Uniqueness: for a column that is the whole key, the number of distinct values divided by the number of values.
 //!
 //! Two kinds of columns have no score. Columns outside the key are not expected to have distinct values. For a key of
 //! several columns, no aggregate of the contract counts the distinct combinations.
@@ -25,7 +25,7 @@ pub(crate) fn assess(look: &Look<'_>) -> Option<Finding> {
     }
     let (values, distinct) = (look.values()?, look.number(&Aggregate::DistinctCount)?);
     let repeated = (values - distinct).max(0.0);
-    let what = "keys are there already";
+    let what = "keys are duplicates";
     let mut finding = look.scored(QualityDimension::Uniqueness, "uniqueness", repeated, values, what)?;
     if repeated > 0.0 {
         finding.severity = finding.severity.max(Severity::High);
@@ -43,7 +43,9 @@ pub(crate) fn possible_key(look: &Look<'_>) -> Option<Finding> {
         return None;
     }
     let name = &look.column.member;
-    let message =
-        format!("`{name}` is different in all {} rows; the cube has no key, so it may be one", shown(look.rows));
+    let message = format!(
+        "`{name}` has distinct values in all {} rows; the cube has no key, and this column may be one",
+        shown(look.rows)
+    );
     Some(Finding::new(look.index, QualityDimension::Other, Severity::Info, "possible_key", &message))
 }

@@ -9,8 +9,8 @@ use terrane_sdk::{CallContext, LogicalType};
 
 use crate::{Counted, Look};
 
-/// Strings that mean a missing value. `NA` and `None` are absent: `NA` is the country code of Namibia, and a person may
-/// be called None.
+/// Strings that mean a missing value. `NA` and `None` are not listed: `NA` is the country code of Namibia, and a person
+/// may be called None.
 const PLACEHOLDERS: [&str; 13] =
     ["", " ", "-", "--", "?", "N/A", "n/a", "#N/A", "NULL", "null", "(null)", "NaN", "nan"];
 /// The earliest plausible date, 1900-01-01, in days since 1970-01-01.
@@ -37,7 +37,7 @@ pub(crate) fn condition(context: &CallContext, tested: &Column) -> Option<Filter
 pub(crate) fn assess(look: &Look<'_>) -> Option<Finding> {
     let invalid = look.counted(Counted::Invalid)?;
     let what = if look.column.ty == LogicalType::Text {
-        "values stand for no value (empty, -, N/A, null …)"
+        "values are placeholders for a missing value (empty, -, N/A, null …)"
     } else {
         "dates are before 1900 or more than a century ahead"
     };

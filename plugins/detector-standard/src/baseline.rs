@@ -28,11 +28,11 @@ pub(crate) struct Baseline {
     sensitivity: f64,
 }
 
-/// The result of scoring one value.
+/// The score of one value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Verdict {
     pub(crate) score: f64,
-    /// The distance with its sign: negative below the expected value. NaN if the sample has no spread to measure it by.
+    /// The distance with its sign: negative below the expected value. NaN if the sample has no spread.
     pub(crate) raw: f64,
     pub(crate) is_anomalous: bool,
 }

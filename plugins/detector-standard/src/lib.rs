@@ -1,13 +1,14 @@
 //! The first-party detectors: `z_score`, `iqr`, `mad` and `seasonal`.
 //!
-//! In: series of numbers with their history. Out: a score, a bound and an expectation for each point. The baseline of a
-//! series comes from its history, of which at most `training_size` entries count. It is the same for all points of the
-//! series: a point never changes the baseline of the next point.
+//! In: series of numbers with their history. Out: a score, bounds and an expected value for each point. The baseline of
+//! a series comes from its history, of which at most `training_size` entries count. It is the same for all points of
+//! the series: a point never changes the baseline of the next point.
 //!
 //! | kind | raw | anomalous | expected | bounds |
 //! |---|---|---|---|---|
 //! | `z_score` | (value − mean) / standard deviation of the population | \|raw\| > sensitivity | mean | mean ± sensitivity · deviation |
-//! | `iqr` | distance beyond the nearer quartile / IQR, 0 between them | \|raw\| > sensitivity, that is outside of the bounds | median | Q1 − sensitivity · IQR, Q3 + sensitivity · IQR |
+//! | `iqr` | distance beyond the nearer quartile / IQR, 0 between them | \|raw\| > sensitivity, that is, outside the
+//! bounds | median | Q1 − sensitivity · IQR, Q3 + sensitivity · IQR |
 //! | `mad` | 0.6745 · (value − median) / MAD | \|raw\| > sensitivity | median | median ± sensitivity · MAD / 0.6745 |
 //! | `seasonal` | as `mad`, over residuals: value − median of the position in the season | \|raw\| > sensitivity | median of the position | this median ± sensitivity · MAD / 0.6745 |
 
@@ -90,7 +91,7 @@ impl Detector for Standard {
     ) -> Result<Detection, PluginError> {
         let offer = OFFERS.iter().find(|offer| offer.name == kind).ok_or_else(|| {
             let known: Vec<&str> = OFFERS.iter().map(|offer| offer.name).collect();
-            PluginError::Unsupported(format!("unknown kind `{kind}`; the kinds are {}", known.join(", ")))
+            PluginError::Unsupported(format!("unknown kind `{kind}`; expected one of {}", known.join(", ")))
         })?;
         let sensitivity = params.sensitivity.unwrap_or(offer.sensitivity);
         if !(sensitivity.is_finite() && sensitivity > 0.0) {
@@ -120,7 +121,7 @@ impl Detector for Standard {
 fn series(batch: &SeriesBatch) -> Result<Vec<&[f64]>, PluginError> {
     let part = |pair: &[u32]| batch.values.get(pair[0] as usize..pair[1] as usize);
     let parts: Option<Vec<&[f64]>> = batch.offsets.windows(2).map(part).collect();
-    parts.ok_or_else(|| PluginError::InvalidInput("offsets: they go beyond the values".to_owned()))
+    parts.ok_or_else(|| PluginError::InvalidInput("offsets: an offset lies beyond the end of the values".to_owned()))
 }
 
 /// Returns the number of points in a season: the monitor's setting, or a default that depends on the distance between
@@ -139,7 +140,7 @@ fn season(params: &Params, points: &SeriesBatch) -> Result<usize, PluginError> {
         Some(season) if season >= 2 => Ok(season as usize),
         Some(_) => Err(PluginError::InvalidInput("seasonality: at least 2 points".to_owned())),
         None => Err(PluginError::InvalidInput(
-            "seasonality: these steps have no season of their own, so name one".to_owned(),
+            "seasonality: required, because steps of this length have no default season".to_owned(),
         )),
     }
 }
@@ -148,8 +149,8 @@ fn season(params: &Params, points: &SeriesBatch) -> Result<usize, PluginError> {
 struct DetectionBuilder(Detection);
 
 impl DetectionBuilder {
-    /// Appends values that are compared with the same baseline. Each column is first extended with one number, because
-    /// most columns of a series contain one number throughout. The differing entries are written afterwards.
+    /// Appends values that are compared with the same baseline. Each column is first extended with copies of one
+    /// number, because most columns of a series repeat one number. The entries that differ are written afterwards.
     fn extend(&mut self, values: &[f64], baseline: Option<&Baseline>) {
         let out = &mut self.0;
         let (start, end) = (out.scores.len(), out.scores.len() + values.len());

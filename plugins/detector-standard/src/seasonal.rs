@@ -1,6 +1,6 @@
 //! The robust seasonal detector, which compares a value with the values at the same position in earlier seasons.
 //!
-//! In: the history of one series, the number of points of a season. Out: a [`Baseline`] for each position in the
+//! In: the history of one series, and the number of points in a season. Out: a [`Baseline`] for each position in the
 //! season. The center of a position is the median of its values, so a few odd days do not move it. The unit is the
 //! median absolute deviation of all residuals (value minus its position's center), divided by 0.6745. All positions
 //! share this unit, because a single position has too few values for its own. Not here: trends; `training_size` limits
@@ -11,7 +11,7 @@
 use crate::baseline::{Baseline, MAD_SCALE};
 use crate::statistics::{median, median_deviation};
 
-/// The smallest number of earlier seasons that must have a value at a position, so that the position is scored.
+/// The minimum number of earlier seasons with a value at a position. A position with fewer is not scored.
 const FEWEST_SEASONS: usize = 2;
 
 /// Returns one baseline for each position in the season, beginning with the position of the first point after the

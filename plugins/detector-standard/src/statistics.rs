@@ -6,8 +6,8 @@
 
 /// Returns the arithmetic mean and the standard deviation of a population (divided by n), in two passes.
 ///
-/// For a sample of equal values, the mean is exactly that value and the deviation exactly zero. Dividing the plain sum
-/// would not give this for ten times 0.1, because the sum is rounded.
+/// For a sample of equal values, the mean is exactly that value and the deviation exactly zero. The quotient of the
+/// plain sum would differ: ten times 0.1 divided by ten is not 0.1, because the sum is rounded.
 pub(crate) fn mean_and_deviation(values: &[f64]) -> Option<(f64, f64)> {
     let first = *values.first()?;
     if values.iter().all(|value| *value == first) {
@@ -41,7 +41,7 @@ pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// Returns the median of the distances from a centre; `None` without values.
+/// Returns the median of the distances from a center; `None` without values.
 pub(crate) fn median_deviation(values: &[f64], centre: f64) -> Option<f64> {
     let mut distances: Vec<f64> = values.iter().map(|value| (value - centre).abs()).collect();
     median(&mut distances)

@@ -77,7 +77,7 @@ fn modified_z_score_equals_manual_result() {
 
 #[test]
 fn seasonal_median_equals_manual_result() {
-    // Seasons of two: the even positions have the center 10, the odd ones 20, and one odd day moves neither. The
+    // Seasons of two: the even positions have the center 10, the odd ones 20, and one outlier moves neither. The
     // residuals are 0 1 -1 0 and 0 80 0 -2, so the median distance is (0 + 1) / 2 = 0.5.
     let history = [10.0, 20.0, 11.0, 100.0, 9.0, 20.0, 10.0, 18.0];
     let found = ask("seasonal", &[&history], &[&[10.0, 20.0, 20.0]], &params(None, Some(2))).unwrap();

@@ -1,7 +1,7 @@
 //! BigQuery's SQL as a list of exceptions to the standard.
 //!
-//! Out: the profile with which the host prints SQL. Source: the GoogleSQL reference (lexical structure, functions, data
-//! types). BigQuery reports plans by a dry run and not by a statement.
+//! Out: the profile that the host uses to print SQL. Source: the GoogleSQL reference (lexical structure, functions,
+//! data types). BigQuery estimates a query with a dry run, not with a statement.
 
 use terrane_sdk::dialect::{
     CaseFolding, Classified, Dialect, ErrorClass, Feature, LogicalType, NullOrder, Op, PlaceholderStyle, Profile,
@@ -13,7 +13,7 @@ use terrane_sdk::{CallContext, PluginError, PluginInfo};
 pub struct BigQuery;
 
 /// The templates of operators. `NUMERIC` has nine digits after the decimal point, so `/` is computed in doubles. Exact
-/// percentiles are omitted, because BigQuery has them only as window functions.
+/// percentiles are omitted, because BigQuery supports them only as window functions.
 const OPS: &[(Op, &str)] = &[
     (Op::Contains, "STRPOS({0}, {1}) > 0"),
     (Op::StartsWith, "STARTS_WITH({0}, {1})"),
@@ -38,7 +38,7 @@ const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::Binary, "BYTES"),
 ];
 
-/// "Reserved keywords" of the reference, and words that parsers of this SQL read as keywords. Quoting more words than
+/// "Reserved keywords" of the reference, and words that parsers of this SQL treat as keywords. Quoting more words than
 /// necessary is harmless.
 const RESERVED: &str = "\
     all alter and any array as asc assert_rows_modified at between by case cast collate contains create cross cube \
@@ -85,7 +85,7 @@ pub fn profile() -> Profile {
 }
 
 /// Sets the templates of a unit. BigQuery has different functions for dates, times and instants, so the templates
-/// convert all three to DATETIME, which needs one set of functions.
+/// convert all three to DATETIME and use one set of functions.
 fn time(unit: &str, time: &mut TimeTemplate) {
     let part = unit.to_uppercase();
     let week = if unit == "week" { "ISOWEEK" } else { &part };
@@ -98,7 +98,7 @@ fn time(unit: &str, time: &mut TimeTemplate) {
     time.part = format!("EXTRACT({week} FROM {{0}})");
 }
 
-/// The reasons of BigQuery's error table. `invalidQuery` is classified by its message.
+/// The error reasons in BigQuery's error table. `invalidQuery` is classified by its message.
 const ERRORS: &[(Sign, ErrorClass)] = &[
     (Sign::Code("accessDenied"), ErrorClass::Permission),
     (Sign::Code("notFound"), ErrorClass::MissingObject),

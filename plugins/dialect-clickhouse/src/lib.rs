@@ -1,8 +1,8 @@
 //! ClickHouse's SQL as a list of exceptions to the standard.
 //!
-//! Out: the profile with which the host prints SQL. Sources: the documentation of ClickHouse (functions, syntax,
+//! Out: the profile that the host uses to print SQL. Sources: the documentation of ClickHouse (functions, syntax,
 //! system.errors), and the behavior of version 26.9. Aggregates have the suffix `OrNull`, because the plain ones return
-//! 0 for no rows; types are `Nullable`, because a cast to a plain type refuses null.
+//! 0 for no rows; types are `Nullable`, because a cast of null to a plain type fails.
 
 use terrane_sdk::dialect::{
     CaseFolding, Classified, Dialect, ErrorClass, Feature, LogicalType, NullOrder, Op, PlaceholderStyle, Profile,
@@ -13,8 +13,8 @@ use terrane_sdk::{CallContext, PluginError, PluginInfo};
 /// The dialect component.
 pub struct ClickHouse;
 
-/// The templates of operators. Text compares by code point. `sum` of 64-bit integers wraps around, so integers are
-/// converted to a wider type first.
+/// The templates of operators. Strings are compared by code point. `sum` of 64-bit integers wraps around, so integers
+/// are converted to a wider type first.
 const OPS: &[(Op, &str)] = &[
     (Op::NullSafeEq, "isNotDistinctFrom({0}, {1})"),
     (Op::Contains, "position({0}, {1}) > 0"),
@@ -33,12 +33,12 @@ const OPS: &[(Op, &str)] = &[
     (Op::CurrentTimestamp, "now64(6, 'UTC')"),
 ];
 
-/// The wall clock of a zone as a time in UTC, because ClickHouse has no times without a zone.
+/// The local time of a zone as a time in UTC, because ClickHouse has no times without a zone.
 const IN_ZONE: &str = "addSeconds(toTimeZone({0}, 'UTC'), timeZoneOffset(toTimeZone({0}, {1})))";
 
 const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::Text, "Nullable(String)"),
-    // Counts are UInt64. Only this type holds all of their values and those of signed integers.
+    // Counts are UInt64. Int128 represents all of their values and all signed integers.
     (LogicalType::Integer, "Nullable(Int128)"),
     (LogicalType::Decimal, "Nullable(Decimal(38, 9))"),
     (LogicalType::Float, "Nullable(Float64)"),
@@ -78,7 +78,7 @@ pub fn profile() -> Profile {
         .with_features(Feature::ILIKE | Feature::QUALIFY)
         .ops(OPS)
         .function("var_pop", 1, "varPopOrNull({0})")
-        // Of one value, both are NaN, which the contract wants as null.
+        // Both return NaN for a single value; the contract requires null.
         .function("stddev_samp", 1, "if(count({0}) > 1, stddevSampOrNull({0}), NULL)")
         .function("var_samp", 1, "if(count({0}) > 1, varSampOrNull({0}), NULL)")
         .function("mask_hash", 1, "lower(hex(SHA256({0})))")

@@ -1,7 +1,7 @@
 //! DuckDB's SQL as a list of exceptions to the standard.
 //!
-//! Out: the profile with which the host prints SQL. Sources: the manual of DuckDB 1.5 (functions, `duckdb_keywords()`),
-//! and the engine's behavior if the manual does not describe it.
+//! Out: the profile that the host uses to print SQL. Sources: the manual of DuckDB 1.5 (functions,
+//! `duckdb_keywords()`), and the engine's behavior where the manual is silent.
 
 use terrane_sdk::dialect::{
     CaseFolding, Classified, Dialect, ErrorClass, Feature, LogicalType, NullOrder, Op, PlaceholderStyle, Profile,
@@ -13,7 +13,8 @@ use terrane_sdk::{CallContext, PluginError, PluginInfo};
 pub struct DuckDb;
 
 /// The differences from the standard. `/` divides integers to a double, `avg` is a double, sums of integers are HUGEINT
-/// and sums of decimals have 38 digits. Text compares by code point. `approx_count_distinct` is wrong by up to 25 % in
+/// and sums of decimals have 38 digits. Strings are compared by code point. `approx_count_distinct` is wrong by up to
+/// 25 % in
 /// 1.5.6, so the exact count is used.
 const OPS: &[(Op, &str)] = &[
     (Op::Contains, "contains({0}, {1})"),
@@ -26,8 +27,8 @@ const OPS: &[(Op, &str)] = &[
     (Op::Percentile, "quantile_cont({0}, {1})"),
 ];
 
-/// Returns a template for a function of deviations, which fails if a value is NaN or infinite, or if a square overflows.
-/// The result is null then.
+/// Returns a template for a deviation function. The template returns null if the function would fail: for a NaN or
+/// infinite value, or if a square overflows.
 fn deviation(function: &str) -> String {
     let has_square = "abs({0}) <= power(10, 150)";
     format!("CASE WHEN bool_and({has_square}) THEN {function}(CASE WHEN {has_square} THEN {{0}} END) END")
@@ -75,7 +76,7 @@ pub fn profile() -> Profile {
         .function("mask_partial", 2, "substr({0}, 1, 1) || {1}")
         .times(|unit, time| {
             time.add = format!("{{0}} + INTERVAL ({{1}}) {}", unit.to_uppercase());
-            // `date_diff` of two times counts weeks from the first time and not from Monday.
+            // `date_diff` of two times counts weeks from the first time, not from Monday.
             if unit == "week" {
                 time.diff = "date_diff('week', date_trunc('week', {0}), date_trunc('week', {1}))".to_owned();
             }
@@ -89,16 +90,16 @@ pub fn profile() -> Profile {
 
 /// The kinds of errors, each with its class and the message for the caller. DuckDB's messages begin with the kind.
 const ERROR_KINDS: &[(&str, ErrorClass, &str)] = &[
-    ("Parser Error", ErrorClass::Syntax, "the statement was not understood"),
+    ("Parser Error", ErrorClass::Syntax, "the warehouse could not parse the statement"),
     ("Binder Error", ErrorClass::MissingObject, "a column or function does not exist in the warehouse"),
     ("Catalog Error", ErrorClass::MissingObject, "a table or function does not exist in the warehouse"),
     ("Permission Error", ErrorClass::Permission, "the warehouse refused access"),
     ("INTERRUPT Error", ErrorClass::Cancelled, "the statement was cancelled"),
     ("Out of Memory Error", ErrorClass::Quota, "the statement needs more memory than it may use"),
-    ("TransactionContext Error", ErrorClass::Conflict, "another transaction was in the way"),
+    ("TransactionContext Error", ErrorClass::Conflict, "the statement conflicts with another transaction"),
     ("Conversion Error", ErrorClass::Data, "a value in the data does not fit its type"),
     ("Out of Range Error", ErrorClass::Data, "a value in the data is out of range"),
-    ("Invalid Input Error", ErrorClass::Data, "a value does not fit its use"),
+    ("Invalid Input Error", ErrorClass::Data, "a value in the data is invalid for this operation"),
     ("IO Error", ErrorClass::Connection, "the warehouse could not read its data"),
     ("HTTP Error", ErrorClass::Connection, "the warehouse could not read its data"),
 ];

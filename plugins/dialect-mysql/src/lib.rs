@@ -1,6 +1,6 @@
 //! The common SQL of MySQL and MariaDB as a list of exceptions to the standard.
 //!
-//! Out: the profile with which the host prints SQL. Sources: the manuals of MySQL 8.4 and MariaDB 10.11, and the
+//! Out: the profile that the host uses to print SQL. Sources: the manuals of MySQL 8.4 and MariaDB 10.11, and the
 //! behavior of MariaDB.
 
 use terrane_sdk::dialect::{
@@ -108,14 +108,15 @@ fn time(unit: &str, time: &mut TimeTemplate) {
         *instant = format!("DATE_SUB({{0}}, INTERVAL TIMESTAMPDIFF(MICROSECOND, {local}, {{1}}) MICROSECOND)");
     }
     time.add = format!("DATE_ADD({{0}}, INTERVAL {{1}} {})", unit.to_uppercase());
-    // The number of whole units between the starts of the two buckets equals the number of borders between the times.
+    // The number of whole units between the starts of the two buckets equals the number of bucket boundaries between
+    // the times.
     time.diff = format!("TIMESTAMPDIFF({}, {}, {})", unit.to_uppercase(), trunc(unit, "{0}"), trunc(unit, "{1}"));
     if unit == "week" {
         time.part = "WEEK({0}, 3)".to_owned();
     }
 }
 
-/// MySQL's errors by their error number or their SQLSTATE.
+/// MySQL's errors, identified by error number or SQLSTATE.
 const ERRORS: &[(Sign, ErrorClass)] = &[
     (Sign::Code("1064"), ErrorClass::Syntax),
     (Sign::Code("1146"), ErrorClass::MissingObject),

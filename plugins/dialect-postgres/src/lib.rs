@@ -1,6 +1,6 @@
 //! PostgreSQL's SQL as a list of exceptions to the standard.
 //!
-//! Out: the profile with which the host prints SQL. Sources: the manual of PostgreSQL 15 (functions,
+//! Out: the profile that the host uses to print SQL. Sources: the manual of PostgreSQL 15 (functions,
 //! `pg_get_keywords()`, appendix A), and the engine's behavior.
 
 use terrane_sdk::dialect::{
@@ -12,8 +12,8 @@ use terrane_sdk::{CallContext, PluginError, PluginInfo};
 /// The dialect component.
 pub struct Postgres;
 
-/// The differences from the standard. Sums of integers widen by themselves, and sums of `NUMERIC` have no limit. The
-/// collation `C` compares by code point in a UTF-8 database; the cast to text is for `uuid` and enums.
+/// The differences from the standard. A sum of integers has a wider type than its values, and a sum of `NUMERIC` has no
+/// limit. The collation `C` compares by code point in a UTF-8 database; the cast to text is for `uuid` and enums.
 const OPS: &[(Op, &str)] = &[
     (Op::Contains, "strpos({0}, {1}) > 0"),
     (Op::StartsWith, "starts_with({0}, {1})"),
@@ -106,7 +106,7 @@ fn time(unit: &str, time: &mut TimeTemplate) {
     };
 }
 
-/// SQLSTATE classes and codes (appendix A). A code comes before the class that it belongs to.
+/// SQLSTATE classes and codes (appendix A). A code is listed before its class.
 const ERRORS: &[(Sign, ErrorClass)] = &[
     (Sign::Code("42501"), ErrorClass::Permission),
     (Sign::Code("28"), ErrorClass::Permission),
@@ -155,7 +155,7 @@ impl Dialect for Postgres {
             "REAL" | "DOUBLE PRECISION" | "FLOAT4" | "FLOAT8" => LogicalType::Float,
             "BOOLEAN" | "BOOL" => LogicalType::Boolean,
             "DATE" => LogicalType::Date,
-            // The name `timestamp(3) with time zone` contains its zone after the brackets.
+            // In `timestamp(3) with time zone`, the time zone follows the parentheses.
             "TIMESTAMP" if native.to_ascii_lowercase().ends_with("with time zone") => LogicalType::TimestampTz,
             "TIMESTAMP" | "TIMESTAMP WITHOUT TIME ZONE" => LogicalType::Timestamp,
             "TIMESTAMPTZ" | "TIMESTAMP WITH TIME ZONE" => LogicalType::TimestampTz,

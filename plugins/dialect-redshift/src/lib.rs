@@ -1,6 +1,6 @@
 //! Amazon Redshift's SQL as a list of exceptions to the standard.
 //!
-//! Out: the profile with which the host prints SQL. Source: the Redshift developer guide (functions, reserved words,
+//! Out: the profile that the host uses to print SQL. Source: the Redshift developer guide (functions, reserved words,
 //! names and identifiers). Redshift uses PostgreSQL's protocol but not its SQL: it has no FILTER clause and no IS NOT
 //! DISTINCT FROM, and a backslash in a string is an escape.
 
@@ -32,7 +32,7 @@ const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::Binary, "VARBYTE"),
 ];
 
-/// "Reserved words" of the developer guide, and words that parsers of this SQL read as keywords. Quoting more words
+/// "Reserved words" of the developer guide, and words that parsers of this SQL treat as keywords. Quoting more words
 /// than necessary is harmless.
 const RESERVED: &str = "\
     aes128 aes256 all allowoverwrite alter analyse analyze and any array as asc authorization az64 backup between \
@@ -86,7 +86,7 @@ fn time(unit: &str, time: &mut TimeTemplate) {
     }
 }
 
-/// SQLSTATE classes and codes, which are PostgreSQL's. A code comes before the class that it belongs to.
+/// SQLSTATE classes and codes, which are PostgreSQL's. A code is listed before its class.
 const ERRORS: &[(Sign, ErrorClass)] = &[
     (Sign::Code("42501"), ErrorClass::Permission),
     (Sign::Code("28"), ErrorClass::Permission),

@@ -1,6 +1,6 @@
 //! Snowflake's SQL as a list of exceptions to the standard.
 //!
-//! Out: the profile with which the host prints SQL. Source: Snowflake's SQL reference. The SQL does not depend on the
+//! Out: the profile that the host uses to print SQL. Source: Snowflake's SQL reference. The SQL does not depend on the
 //! session's WEEK_START.
 
 use terrane_sdk::dialect::{
@@ -12,8 +12,8 @@ use terrane_sdk::{CallContext, PluginError, PluginInfo};
 /// The dialect component.
 pub struct Snowflake;
 
-/// The templates of operators. Text compares by code point unless a column has a collation. Sums of integers have 38
-/// digits. `/` returns six digits after the decimal point, so division is computed in doubles.
+/// The templates of operators. Strings are compared by code point, unless a column has a collation. Sums of integers
+/// have 38 digits. `/` returns six digits after the decimal point, so division is computed in doubles.
 const OPS: &[(Op, &str)] = &[
     (Op::Contains, "CONTAINS({0}, {1})"),
     (Op::StartsWith, "STARTSWITH({0}, {1})"),
@@ -35,7 +35,7 @@ const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::Binary, "BINARY"),
 ];
 
-/// "Reserved & limited keywords" of the reference, and words that parsers of this SQL read as keywords. Quoting more
+/// "Reserved & limited keywords" of the reference, and words that parsers of this SQL treat as keywords. Quoting more
 /// words than necessary is harmless.
 const RESERVED: &str = "\
     account all alter and anti any as asc asof at authorization between binary by case cast check collation column \

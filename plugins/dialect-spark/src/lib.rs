@@ -1,8 +1,7 @@
 //! Apache Spark's SQL as a list of exceptions to the standard.
 //!
-//! Out: the profile with which the host prints SQL. Sources: the SQL reference of Spark 3.5 and 4.0, and the behavior
-//! of
-//! 4.0. The SQL is correct for both versions: before 4.0, `'it''s'` is `its`.
+//! Out: the profile that the host uses to print SQL. Sources: the SQL reference of Spark 3.5 and 4.0, and the behavior
+//! of 4.0. The SQL is correct for both versions: before 4.0, `'it''s'` means `its`.
 
 use terrane_sdk::dialect::{
     CaseFolding, Classified, Dialect, ErrorClass, Feature, LogicalType, NullOrder, Op, PlaceholderStyle, Profile,
@@ -13,8 +12,9 @@ use terrane_sdk::{CallContext, PluginError, PluginInfo};
 /// The dialect component.
 pub struct Spark;
 
-/// The templates of operators. Strings compare by code point. The second argument of `approx_count_distinct` is the
-/// relative standard deviation. Its default of 5 % is too large, because single results deviate by more than that.
+/// The templates of operators. Strings are compared by code point. The second argument of `approx_count_distinct` is
+/// the relative standard deviation. Its default of 5 % is too large, because a single result may deviate by more than
+/// that.
 const OPS: &[(Op, &str)] = &[
     (Op::NullSafeEq, "{0} <=> {1}"),
     (Op::Contains, "contains({0}, {1})"),
@@ -87,7 +87,8 @@ fn time(unit: &str, time: &mut TimeTemplate) {
         *instant = format!("{{0}} - ({{1}} - {})", trunc("{1}"));
     }
     time.add = format!("timestampadd({}, CAST({{1}} AS INT), CAST({{0}} AS TIMESTAMP_NTZ))", unit.to_uppercase());
-    // The number of whole units between the starts of the two buckets equals the number of borders between the times.
+    // The number of whole units between the starts of the two buckets equals the number of bucket boundaries between
+    // the times.
     time.diff = format!("timestampdiff({}, {}, {})", unit.to_uppercase(), trunc("{0}"), trunc("{1}"));
     time.part = match unit {
         "week" => "weekofyear({0})".to_owned(),

@@ -1,8 +1,8 @@
 //! SQLite's SQL as a list of exceptions to the standard.
 //!
-//! Out: the profile with which the host prints SQL. Dates and times are strings (`2024-01-31`, `2024-01-31 15:00:00`,
-//! with an optional fraction), decimals are doubles, and there are no time zones: the host adds their offsets. Sources:
-//! sqlite.org/lang.html, and the behavior of version 3.40.
+//! Out: the profile that the host uses to print SQL. Dates and times are strings (`2024-01-31`, `2024-01-31 15:00:00`,
+//! with an optional fraction), decimals are doubles, and SQLite has no time zones, so the host adds the offsets.
+//! Sources: sqlite.org/lang.html, and the behavior of version 3.40.
 
 use terrane_sdk::dialect::{
     CaseFolding, Classified, Dialect, ErrorClass, Feature, LogicalType, NullOrder, Op, PlaceholderStyle, Profile,
@@ -37,12 +37,12 @@ const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::Binary, "BLOB"),
 ];
 
-/// Converts a string with a time to the form of literals: `2024-01-31`, `2024-01-31T00:00:00Z` and `2024-01-31
+/// Converts a time in a string to the form of literals: `2024-01-31`, `2024-01-31T00:00:00Z` and `2024-01-31
 /// 00:00:00.000` are the same time. A number stays a number, and a string that is not a time becomes null.
 const TEXT_TIME: &str = "CASE typeof({0}) WHEN 'text' THEN strftime('%Y-%m-%d %H:%M:%S', substr({0}, 1, 19)) || \
     rtrim(rtrim(rtrim(substr({0}, 20, 7), 'Z'), '0'), '.') ELSE {0} END";
 
-/// All words of sqlite.org/lang_keywords.html. SQLite accepts some of them as names, but only in some places.
+/// All words of sqlite.org/lang_keywords.html. SQLite accepts some of them as names in some places only.
 const RESERVED: &str = include_str!("reserved.txt");
 
 /// Returns the profile. Native tests call this function as well.
@@ -97,8 +97,8 @@ fn trunc(unit: &str, hole: &str) -> String {
     }
 }
 
-/// Returns a template that adds months to a time. The day is at most the last day of the resulting month. SQLite's own
-/// `1 month` after January 31 is a day in March.
+/// Returns a template that adds months to a time. The day is at most the last day of the resulting month. In SQLite,
+/// one month after January 31 is a day in March.
 fn add_months(months: &str) -> String {
     let start = "substr({0}, 1, 19), 'start of month'";
     let day = "(strftime('%d', substr({0}, 1, 19)) - 1) || ' days'";
@@ -147,7 +147,7 @@ fn time(unit: &str, time: &mut TimeTemplate) {
         "minute" => part("%M"),
         "hour" => part("%H"),
         "day" => part("%d"),
-        // A week has the number that the calendar gives to its Thursday.
+        // The Thursday of an ISO week determines the number of the week.
         "week" => "(strftime('%j', date(substr({0}, 1, 19), '-3 days', 'weekday 4')) - 1) / 7 + 1".to_owned(),
         "month" => part("%m"),
         "quarter" => format!("({} + 2) / 3", number("%m", "{0}")),
@@ -155,7 +155,7 @@ fn time(unit: &str, time: &mut TimeTemplate) {
     };
 }
 
-/// Parts of SQLite's messages. Its codes are not used, because there are few and each covers many errors.
+/// Parts of SQLite's messages. SQLite's codes are not used, because each of the few codes covers many errors.
 const ERRORS: &[(Sign, ErrorClass)] = &[
     (Sign::Message("syntax error"), ErrorClass::Syntax),
     (Sign::Message("incomplete input"), ErrorClass::Syntax),

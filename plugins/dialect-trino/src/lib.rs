@@ -1,6 +1,6 @@
 //! Trino's SQL as a list of exceptions to the standard.
 //!
-//! Out: the profile with which the host prints SQL. Source: the documentation of Trino 470 (functions, SELECT,
+//! Out: the profile that the host uses to print SQL. Source: the documentation of Trino 470 (functions, SELECT,
 //! keywords, the error codes of its SPI).
 
 use terrane_sdk::dialect::{
@@ -12,8 +12,8 @@ use terrane_sdk::{CallContext, PluginError, PluginInfo};
 /// The dialect component.
 pub struct Trino;
 
-/// The templates of operators. Strings compare by code point. The approximate count has a tolerance of 1 %, because the
-/// default of 2.3 % is only its standard deviation. Trino has only approximate percentiles.
+/// The templates of operators. Strings are compared by code point. The approximate count has a tolerance of 1 %,
+/// because the default of 2.3 % is only its standard deviation. Trino has only approximate percentiles.
 const OPS: &[(Op, &str)] = &[
     (Op::Contains, "strpos({0}, {1}) > 0"),
     (Op::StartsWith, "starts_with({0}, {1})"),
@@ -31,7 +31,7 @@ const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::TimestampTz, "TIMESTAMP(6) WITH TIME ZONE"),
 ];
 
-/// "Reserved keywords" of trino.io/docs, and words that parsers of this SQL read as keywords. Quoting more words than
+/// "Reserved keywords" of trino.io/docs, and words that parsers of this SQL treat as keywords. Quoting more words than
 /// necessary is harmless.
 const RESERVED: &str = "\
     all alter and any array as asc at auto between by case cast constraint create cross cube current_catalog \
@@ -75,7 +75,7 @@ pub fn profile() -> Profile {
         .build()
 }
 
-/// Sets the templates of a unit. Differences of times have at most milliseconds in Trino, so the start of a local
+/// Sets the templates of a unit. Trino computes differences of times in milliseconds at best, so the start of a local
 /// bucket is computed by subtracting seconds.
 fn time(unit: &str, time: &mut TimeTemplate) {
     if let Some(instant) = &mut time.trunc_instant {
@@ -87,7 +87,8 @@ fn time(unit: &str, time: &mut TimeTemplate) {
         *instant = format!("date_add('second', {seconds}, date_trunc('second', {{0}}))");
     }
     time.add = format!("date_add('{unit}', {{1}}, {{0}})");
-    // The number of whole units between the starts of the two buckets equals the number of borders between the times.
+    // The number of whole units between the starts of the two buckets equals the number of bucket boundaries between
+    // the times.
     time.diff = format!("date_diff('{unit}', date_trunc('{unit}', {{0}}), date_trunc('{unit}', {{1}}))");
 }
 

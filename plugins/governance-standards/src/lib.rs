@@ -52,7 +52,7 @@ impl Hook for Standards {
         let rules = Rules::read(&context.config_json).map_err(PluginError::InvalidConfig)?;
         Ok(match step {
             Transition::Certify => rules.certification(item),
-            // Submission reports findings as advice, so that the artifact can be corrected before the certification.
+            // On submission, findings are advice, so that the author can correct the artifact before its certification.
             Transition::Submit => {
                 let advice = |finding| GateFinding { blocking: false, ..finding };
                 rules.certification(item).into_iter().map(advice).collect()

@@ -1,7 +1,7 @@
 //! The rules that the operator configures.
 //!
 //! In: the configuration. Out: findings about one artifact. An unknown key and a value of a different type are issues
-//! with their path, because a rule that the plugin does not understand must not count as fulfilled.
+//! with their path, because a rule that the plugin cannot read must not pass.
 
 use terrane_sdk::Issue;
 use terrane_sdk::governance::{Artifact, GateFinding, Severity};
@@ -44,7 +44,7 @@ impl Rules {
         if reader.issues.is_empty() { Ok(rules) } else { Err(reader.issues) }
     }
 
-    /// Returns every objection to the certification of an artifact.
+    /// Returns the findings against the certification of an artifact.
     pub(crate) fn certification(&self, item: &Artifact) -> Vec<GateFinding> {
         if !self.looks_at(item) {
             return Vec::new();
@@ -71,7 +71,7 @@ impl Rules {
         let had_owner = before.is_some_and(|before| !is_blank(before.owner.as_deref()));
         if is_blank(after.owner.as_deref()) {
             if self.owner_required && had_owner {
-                let message = format!("`{}` would lose its owner: name who takes over", after.id);
+                let message = format!("`{}` would lose its owner: name a new owner", after.id);
                 findings.push(GateFinding::blocking("owner_removed", Severity::High, &message));
             }
         } else if before.is_none_or(|before| before.owner != after.owner) {
@@ -125,7 +125,7 @@ impl Rules {
     fn description(&self, item: &Artifact) -> Option<GateFinding> {
         let body = Json::parse(&item.body_json).ok();
         let description = body.as_ref().and_then(|body| body.get("description")).and_then(Json::text);
-        let message = format!("`{}` has no description: say what it counts, and what it leaves out", item.id);
+        let message = format!("`{}` has no description: describe what it counts and what it excludes", item.id);
         is_blank(description).then(|| GateFinding {
             blocking: self.descriptions_required,
             ..GateFinding::advice("description_missing", Severity::Low, &message)
@@ -155,16 +155,16 @@ impl<'a> Reader<'a> {
         self.issues.push(Issue { path, message });
     }
 
-    /// Checks that a section is an object with known keys only. An empty name stands for the whole configuration.
+    /// Checks that a section is an object with known keys only. An empty name means the whole configuration.
     fn known(&mut self, section: &str, keys: &[&str]) {
         let path: Vec<&str> = Some(section).filter(|name| !name.is_empty()).into_iter().collect();
         let Some(found) = self.config.at(&path) else { return };
         if !matches!(found, Json::Object(_)) {
-            return self.issue(&path, "is not an object".to_owned());
+            return self.issue(&path, "expected an object".to_owned());
         }
         for (key, _) in found.fields().iter().filter(|(key, _)| !keys.contains(&key.as_str())) {
             let path: Vec<&str> = path.iter().copied().chain([key.as_str()]).collect();
-            self.issue(&path, format!("is not known; possible: {}", keys.join(", ")));
+            self.issue(&path, format!("unknown key; expected one of {}", keys.join(", ")));
         }
     }
 
@@ -172,7 +172,7 @@ impl<'a> Reader<'a> {
         let found = self.config.at(path)?;
         let word = found.text().filter(|word| words.contains(word));
         if word.is_none() {
-            self.issue(path, format!("is one of {}", words.join(", ")));
+            self.issue(path, format!("expected one of {}", words.join(", ")));
         }
         word
     }
@@ -180,7 +180,7 @@ impl<'a> Reader<'a> {
     fn flag(&mut self, path: &[&str]) -> Option<bool> {
         let found = self.config.at(path)?;
         if found.bool().is_none() {
-            self.issue(path, "is true or false".to_owned());
+            self.issue(path, "expected true or false".to_owned());
         }
         found.bool()
     }
@@ -189,7 +189,7 @@ impl<'a> Reader<'a> {
         let found = self.config.at(path)?;
         let length = found.number().filter(|number| (1.0..=1_000.0).contains(number) && number.fract() == 0.0);
         if length.is_none() {
-            self.issue(path, "is an integer from 1 to 1000".to_owned());
+            self.issue(path, "expected an integer from 1 to 1000".to_owned());
         }
         length.map(|number| number as usize)
     }
@@ -200,8 +200,8 @@ impl<'a> Reader<'a> {
         let texts = found.texts();
         let is_list = matches!(found, Json::List(items) if items.len() == texts.len());
         if !is_list || words.is_some_and(|words| texts.iter().any(|text| !words.contains(text))) {
-            let of = words.map_or_else(String::new, |words| format!(": {}", words.join(", ")));
-            self.issue(path, format!("is a list of strings{of}"));
+            let of = words.map_or_else(String::new, |words| format!(" out of {}", words.join(", ")));
+            self.issue(path, format!("expected a list of strings{of}"));
         }
         texts.into_iter().map(str::to_owned).collect()
     }

@@ -111,7 +111,7 @@ pub enum BuildRunError {
     Busy,
     #[error("the run was stopped; models that were not reported are unchanged")]
     Stopped,
-    #[error("the run was stopped: another one took its lease over")]
+    #[error("the run was stopped: another run took over its lease")]
     LeaseLost,
     #[error(transparent)]
     NotReady(#[from] NotReady),

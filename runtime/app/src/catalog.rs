@@ -127,7 +127,7 @@ pub async fn load(
     let held = warehouse.built().await.map_err(|error| {
         Diagnostic::error(BUILDS_UNKNOWN, "the warehouse cannot be asked which models were built")
             .detail(error.to_string())
-            .hint("Load the project again when the warehouse answers.")
+            .hint("Reload the project when the warehouse responds.")
     });
     let Texts { definitions, model, mut diagnostics } = read_texts(tree, inputs, held).await;
     diagnostics.extend(unknown_tables);

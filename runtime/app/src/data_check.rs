@@ -214,7 +214,7 @@ fn report_of(model: &Model, check: &DataCheck, found: &Offenders) -> Diagnostic 
         Claim::FindsAtMostOne { target, relationship } => Diagnostic::error(
             Code::AmbiguousJoin,
             format!(
-                "the join of `{cube}` to `{}` is {}, but {} of `{cube}` found several{listed}",
+                "the join of `{cube}` to `{}` is {}, but {} of `{cube}` matched several rows{listed}",
                 name(target),
                 word(relationship),
                 plural(keys, "row")
@@ -224,7 +224,7 @@ fn report_of(model: &Model, check: &DataCheck, found: &Offenders) -> Diagnostic 
         Claim::FindsOne { target } => Diagnostic::error(
             Code::JoinFindsNothing,
             format!(
-                "the join of `{cube}` to `{}` is `always: true`, but {} of `{cube}` found nothing{listed}",
+                "the join of `{cube}` to `{}` is `always: true`, but {} of `{cube}` matched no row{listed}",
                 name(target),
                 plural(rows, "row")
             ),
@@ -236,7 +236,7 @@ fn report_of(model: &Model, check: &DataCheck, found: &Offenders) -> Diagnostic 
                 Relationship::OneToOne | Relationship::ManyToOne => Code::OneToOneRepeats,
             },
             format!(
-                "the join of `{cube}` to `{}` is {}, but several of `{cube}` find the same row, {} of `{}` in all{listed}",
+                "the join of `{cube}` to `{}` is {}, but several rows of `{cube}` match the same row: {} of `{}`{listed}",
                 name(target),
                 word(relationship),
                 plural(keys, "row"),

@@ -128,7 +128,7 @@ pub async fn execute_with(
     let evaluations = evaluations(&session, &context, text)?;
     let mut answer = answer(&session, &context, Request { text, parameters, evaluation: 0 }).await?;
     if evaluations > 1 {
-        answer.warnings.insert(0, "only the first EVALUATE is answered".to_owned());
+        answer.warnings.insert(0, "only the first EVALUATE is evaluated".to_owned());
     }
     Ok(answer)
 }

@@ -388,7 +388,7 @@ pub(crate) fn without_excerpt(message: &str) -> &str {
 fn not_asked(cube: &Cube, problem: &Unread) -> Diagnostic {
     let message = format!("the warehouse could not be asked about cube `{}`", cube.name);
     let diagnostic = Diagnostic::warning(NOT_ASKED, message).detail(problem.message.as_str());
-    at_cube(diagnostic.hint("Load the project again when the warehouse answers.").about(Arc::clone(&cube.name)), cube)
+    at_cube(diagnostic.hint("Reload the project when the warehouse responds.").about(Arc::clone(&cube.name)), cube)
 }
 
 fn at_cube(diagnostic: Diagnostic, cube: &Cube) -> Diagnostic {

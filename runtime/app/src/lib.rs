@@ -1,4 +1,5 @@
-//! The use cases. They are asynchronous, know no wire format and no vendor, and reach the outside only through `ports`.
+//! The use cases. They are asynchronous, depend on no wire format or vendor, and access other systems only through
+//! `ports`.
 
 pub mod accounts;
 pub mod anomaly;

@@ -93,7 +93,7 @@ impl LiveService {
         self.quota.open()
     }
 
-    /// Returns the answers of a query: the first one at once, and another one for each change. An error of the query
+    /// Returns the answers of a query: the first one at once, and another answer for each change. An error of the query
     /// itself, or a denial, is the last item. Any other error is sent once, and the query continues.
     ///
     /// `refresh` is the interval at which a query over data without a version runs again, at least [`TICK`].

@@ -115,7 +115,7 @@ struct AlertMover<'a> {
     request: &'a RequestContext,
     /// The name that the alert shows for the caller.
     name: &'a Arc<str>,
-    /// The means by which the caller moves the alert, for the audit log; `None` for a request with a credential.
+    /// The channel through which the caller moves the alert, for the audit log; `None` for a request with a credential.
     via: Option<&'static str>,
 }
 

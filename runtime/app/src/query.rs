@@ -247,17 +247,17 @@ impl QueryService {
         !self.governance.is_silent()
     }
 
-    /// Begins a session for the queries of a request, over the project that is served now.
+    /// Starts a session for the queries of a request, over the project that is served now.
     pub fn session<'s>(&'s self, context: &'s RequestContext) -> QuerySession<'s> {
         self.session_at(context, self.clock.now())
     }
 
-    /// Begins a session with a current time that was fixed before.
+    /// Starts a session with a current time that was fixed before.
     pub fn session_at<'s>(&'s self, context: &'s RequestContext, now: Timestamp) -> QuerySession<'s> {
         self.session_over(context, self.catalog.snapshot(), now)
     }
 
-    /// Begins a session with a project and a current time that were fixed before, for a request with several sessions.
+    /// Starts a session with a project and a current time that were fixed before, for a request with several sessions.
     pub fn session_over<'s>(
         &'s self,
         context: &'s RequestContext,
@@ -268,7 +268,7 @@ impl QueryService {
         self.session_under(context, snapshot, now, guardrails)
     }
 
-    /// Begins a session in which the limits of another caller apply.
+    /// Starts a session in which the limits of another caller apply.
     pub fn session_within<'s>(&'s self, context: &'s RequestContext, guardrails: Guardrails) -> QuerySession<'s> {
         self.session_under(context, self.catalog.snapshot(), self.clock.now(), guardrails)
     }

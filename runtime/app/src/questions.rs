@@ -89,7 +89,7 @@ impl QuestionAnswer {
     }
 }
 
-/// Turns questions in words into queries.
+/// Translates questions in plain language into queries.
 pub struct QuestionService {
     queries: Arc<QueryService>,
     search: Arc<SearchService>,

@@ -177,7 +177,7 @@ pub struct ServerSettings {
     pub state_token_key: StateTokenKey,
     /// The key of links that acknowledge alerts. All replicas share it.
     pub acknowledge_key: AcknowledgeKey,
-    /// The protocol by which browsers reach the server.
+    /// The protocol of browsers that connect to the server.
     pub transport: Transport,
     /// The longest time that the build of one model may take.
     pub build_timeout: Duration,

@@ -93,7 +93,7 @@ async fn ask(
 ) -> HashMap<Arc<str>, LookupAnswer> {
     let tables = registered.iter().filter_map(|cube| looked_up(cube, kind));
     let mut answers: HashMap<Arc<str>, LookupAnswer> =
-        tables.map(|table| (table, LookupAnswer::Unknown("no answer in time".to_owned()))).collect();
+        tables.map(|table| (table, LookupAnswer::Unknown("no response in time".to_owned()))).collect();
     let asked: Vec<BoxFuture<'_, _>> =
         answers.keys().map(|table| answer(Arc::clone(table), warehouse).boxed()).collect();
     let mut coming = stream::iter(asked).buffer_unordered(AT_ONCE);
@@ -138,6 +138,6 @@ fn absent(cube: &RegisteredCube, table: &str) -> Diagnostic {
 
 fn not_asked(cube: &RegisteredCube, message: &str) -> Diagnostic {
     let text = format!("the warehouse could not be asked about the table of cube `{}`", cube.name);
-    let hint = "Load the project again when the warehouse answers.";
+    let hint = "Reload the project when the warehouse responds.";
     Diagnostic::error(NOT_ASKED, text).detail(message).hint(hint).about(Arc::clone(&cube.name))
 }

@@ -1,4 +1,4 @@
-//! Makes names for members and files from the names that a database or another tool uses.
+//! Creates names for members and files from the names that a database or another tool uses.
 //!
 //! In: any text. Out: snake_case names that the compiler accepts, titles, singulars, and SQL that refers to a
 //! column or a table by its own name. Not here: the purpose that a name suggests (`draft::classify`).

@@ -84,7 +84,7 @@ impl NewFolder {
         Ok(path)
     }
 
-    /// Puts all files in place.
+    /// Moves all files to their place.
     ///
     /// # Errors
     /// A file exists already, or the disk refuses a file. In both cases, nothing is changed.

@@ -91,7 +91,7 @@ impl Mailer {
         if domains.is_empty() || domains.iter().any(|domain| domain.eq_ignore_ascii_case(parsed.domain())) {
             return Ok(());
         }
-        Err(problem(format!("mails may go to addresses of {} only", domains.join(", "))))
+        Err(problem(format!("must be an address of one of these domains: {}", domains.join(", "))))
     }
 
     pub(super) async fn send(&self, to: &str, texts: &Texts, message: &AlertMessage) -> Result<(), SendError> {

@@ -38,7 +38,7 @@ fn sections(lines: &[String]) -> Vec<Json> {
         .collect()
 }
 
-/// Escapes the characters with which Slack marks links and mentions.
+/// Escapes the characters that mark links and mentions in Slack.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

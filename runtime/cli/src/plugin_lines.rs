@@ -19,7 +19,7 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use crate::commands::print_error;
 
 const TARGET: &str = "terrane::plugin";
-/// The two fields by which the fault of a hook is recognized; no other event has both.
+/// The two fields that identify the fault of a hook; no other event has both.
 const HOOK: &str = "hook";
 const MESSAGE: &str = "error_message";
 /// The maximum number of different faults and warnings that are remembered.

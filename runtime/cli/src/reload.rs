@@ -35,7 +35,7 @@ impl FolderWatch {
     /// # Errors
     /// The operating system cannot watch more files.
     pub(crate) fn of(folder: &Path) -> Result<Self, Failure> {
-        // A capacity of 1 is enough, since a waiting change stands for all later ones.
+        // A capacity of 1 is enough, since a waiting change covers all later ones.
         let (sender, changes) = mpsc::channel(1);
         let root = folder.to_owned();
         let notify = move |event: notify::Result<notify::Event>| {

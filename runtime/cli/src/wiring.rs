@@ -1,4 +1,4 @@
-//! Makes the adapters that the configuration names. Only this module knows all of them.
+//! Creates the adapters that the configuration names. Only this module refers to all of them.
 //!
 //! In: a [`Project`]. Out: ports with their adapters, from which `terrane_app::services` assembles the use cases. Not
 //! here: the behaviour of the adapters.

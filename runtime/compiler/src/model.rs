@@ -310,7 +310,7 @@ impl Model {
     /// loads the project may know it.
     pub(crate) fn why_closed(&self) -> &'static str {
         if self.has_unread_files {
-            "while a file of the project cannot be read: it may hold policies"
+            "while a file of the project cannot be read: it may contain policies"
         } else {
             "by a policy"
         }

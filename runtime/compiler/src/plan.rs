@@ -105,7 +105,7 @@ pub struct FactSample {
 pub enum SampleMethod {
     /// The first rows in the order of a hash of their keys.
     Random,
-    /// Rows at equal distances in the order of their keys.
+    /// Every n-th row in the order of the keys.
     Systematic,
     /// Rows at equal distances in the order of a dimension, then of the hash of their keys. Each value of the dimension
     /// has its share of the sample.
@@ -276,8 +276,8 @@ impl LogicalPlan<'_> {
     fn excess_warning(&self, shift: &GroupShift) -> Option<String> {
         let granularity = self.groups[shift.group].granularity.filter(|_| shift.excess() > 0)?;
         Some(format!(
-            "the compared period is longer than the range by {} x {granularity}: rows after the range show only its \
-             values",
+            "the compared period is longer than the range by {} x {granularity}: rows after the range contain only \
+             values of this period",
             shift.excess()
         ))
     }

@@ -124,7 +124,7 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
     }
     let is_empty = |folder: &&Text| !tree.files.keys().any(|path| is_in(path, &folder.value));
     if let Some(folder) = settings.policy_folder.as_ref().filter(is_empty) {
-        let message = format!("`paths.policies` names the folder `{}`, which holds no file", folder.value);
+        let message = format!("`paths.policies` names the folder `{}`, which contains no file", folder.value);
         let hint = "Name the folder of the policies, or remove the key.";
         diagnostics.push(Diagnostic::error(Code::MissingFolder, message).hint(hint).at(folder.span()));
     }

@@ -371,7 +371,7 @@ impl Stretch {
 }
 
 impl ReadyPartition {
-    /// Makes a table's name from its parts, which are quoted when they are printed.
+    /// Creates a table's name from its parts, which are quoted when they are printed.
     pub fn relation_of<'a>(parts: impl IntoIterator<Item = &'a str>) -> Vec<ColumnName> {
         parts.into_iter().map(|part| ColumnName { text: part.into(), quoted: true }).collect()
     }

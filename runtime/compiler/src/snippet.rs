@@ -132,7 +132,7 @@ pub enum AggregateFunction {
     Variance(Spread),
 }
 
-/// The set that the values of a deviation or a variance stand for.
+/// The set that the values of a deviation or a variance represent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Spread {
     /// The values are the whole population: the squares are divided by their number.

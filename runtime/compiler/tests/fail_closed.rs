@@ -726,8 +726,8 @@ impl Random {
         all[self.below(all.len())]
     }
 
-    /// Draws a project with cubes over tables, files, queries and models, with aliases of joins, and with registered
-    /// cubes.
+    /// Generates a random project with cubes over tables, files, queries and models, with aliases of joins, and with
+    /// registered cubes.
     fn project(&mut self) -> (String, Vec<RegisteredCube>, Vec<String>) {
         const RELATIONS: [&str; 14] = [
             "sql_table: raw.emp",

@@ -1,4 +1,4 @@
-//! The functions of DAX that Terrane knows, in one table.
+//! The DAX functions that Terrane supports, in one table.
 //!
 //! In: a name. Out: a [`Function`] with its parameters, its description, and the [`Operation`] that it is planned as.
 //! The binder, completions, the list of functions in the interface, and the documentation all use this table.

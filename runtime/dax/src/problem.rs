@@ -24,7 +24,7 @@ pub struct Problem {
     pub place: Place,
 }
 
-/// The class of a problem, by which programs decide.
+/// The class of a problem, for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ProblemCode {
     Syntax,

@@ -65,7 +65,7 @@ pub enum JwtError {
     Key { which: &'static str, source: jsonwebtoken::errors::Error },
     #[error("the private key cannot sign: RSA keys have at least 2048 bits")]
     WeakKey,
-    #[error("the public key is not that of the private key")]
+    #[error("the public key does not belong to the private key")]
     OtherPair,
 }
 
@@ -160,7 +160,11 @@ impl Tokens for Jwt {
         let token = jsonwebtoken::encode(&Header::new(self.algorithm), &claims, key)
             .map_err(|_| invalid("it could not be signed"))?;
         // The server must accept every token that it issues.
-        if token.len() > MAX_TOKEN_BYTES { Err(invalid("its data about the caller are too large")) } else { Ok(token) }
+        if token.len() > MAX_TOKEN_BYTES {
+            Err(invalid("its claims about the caller are too large"))
+        } else {
+            Ok(token)
+        }
     }
 
     async fn verify(&self, token: &str, now: Timestamp) -> Result<Verified, TokenFault> {

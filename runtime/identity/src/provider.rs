@@ -116,13 +116,13 @@ impl Provider {
         expected.check(claims, now).map_err(of_token)?;
         let text = |name: &str| claims.get(name).and_then(Json::as_str);
         if text("nonce") != Some(nonce) {
-            return Err(invalid("the ID token is of another sign-in"));
+            return Err(invalid("the ID token belongs to another sign-in"));
         }
         // OpenID Connect Core, section 3.1.3.7: a token for several audiences must name this client in `azp`.
         let is_for_several = claims.get("aud").and_then(Json::as_array).is_some_and(|all| all.len() > 1);
         let is_ours = text("azp") == Some(&*self.settings.client_id);
         if !is_ours && (is_for_several || claims.contains_key("azp")) {
-            return Err(invalid("the ID token was made for another client"));
+            return Err(invalid("the ID token was issued for another client"));
         }
         if text("sub").is_none_or(str::is_empty) {
             return Err(invalid("the ID token has no subject"));

@@ -110,7 +110,7 @@ impl Workspace {
         }
     }
 
-    /// Notes that files were created, changed or deleted on disk. They are read before the next analysis.
+    /// Records that files were created, changed or deleted on disk. They are read before the next analysis.
     pub fn mark_stale(&mut self) {
         (self.is_stale, self.is_unpublished) = (true, true);
     }

@@ -123,7 +123,7 @@ fn edits_and_diagnostics_have_versions() {
     assert_eq!((version(FLIGHTS), version(METRICS)), (json!(1), Value::Null));
 }
 
-/// Files of which one changes while the project is compiled for a rename.
+/// Files, one of which changes while the project is compiled for a rename.
 struct Changing {
     files: Box<dyn ProjectFiles>,
     file: PathBuf,

@@ -98,7 +98,7 @@ pub struct Node {
 #[derive(Debug, Clone, Copy)]
 enum Subject {
     Cube(CubeId),
-    /// A join of a cube to another one.
+    /// A join of a cube to another cube.
     Join {
         cube: CubeId,
         target: CubeId,

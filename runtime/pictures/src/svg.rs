@@ -53,7 +53,7 @@ pub fn svg(graph: &Graph, form: SvgForm) -> String {
     framed(&graph.title, (layout.width, layout.height), &body, form)
 }
 
-/// Puts a picture with a margin into an SVG element.
+/// Wraps a picture with a margin in an SVG element.
 pub(crate) fn framed(title: &str, (width, height): Size, body: &str, form: SvgForm) -> String {
     let (width, height) = (number(width + 2.0 * MARGIN), number(height + 2.0 * MARGIN));
     let title = escape(title);
@@ -166,7 +166,7 @@ fn width(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(1)).sum()
 }
 
-/// Cuts a string to a width in columns.
+/// Truncates a string to a width in columns.
 fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();

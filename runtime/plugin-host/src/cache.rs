@@ -136,7 +136,7 @@ fn not_ours() -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, "other users can write to the folder")
 }
 
-#[allow(unsafe_code, reason = "what a compiler wrote is native code, which nothing can check but who wrote it")]
+#[allow(unsafe_code, reason = "native code cannot be validated; a MAC proves that this user wrote it")]
 fn deserialize(engine: &Engine, code: &[u8]) -> Option<Component> {
     // SAFETY: `put` wrote the bytes as this version of wasmtime compiled them with this configuration: the MAC over the
     // bytes and their name is valid, and only this user can read its key. wasmtime itself refuses code of another

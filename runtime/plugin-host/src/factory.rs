@@ -179,8 +179,8 @@ fn verify_signature(source: &Path, bytes: &[u8], keys: &[PublicKey]) -> Result<(
 
 /// Checks that the configuration, the manifest and the component agree on the plugin's identity.
 fn check_identity(settings: &PluginSettings, info: &Info, manifest: Option<&Manifest>) -> Result<(), PluginFault> {
-    let configured = if settings.is_found { "its file's name says" } else { "the configuration says" };
-    const MANIFEST: &str = "its plugin.toml says";
+    let configured = if settings.is_found { "its file name states" } else { "the configuration states" };
+    const MANIFEST: &str = "its plugin.toml states";
     let same = |what, found: &str, wanted, expected: &str| {
         let mismatch =
             || PluginFault::Mismatch { what, found: shortened(found), wanted, expected: expected.to_owned() };

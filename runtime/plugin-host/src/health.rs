@@ -33,7 +33,7 @@ struct Condition {
     is_quarantined: bool,
     /// The callers for which the plugin is quarantined.
     quarantined: BTreeSet<Arc<str>>,
-    /// The fault that opened a breaker for all callers within the plugin's first calls.
+    /// The fault that opened the breaker for all callers during the first calls of the plugin.
     early_fault: Option<PluginFault>,
     /// The state of each function, by its name in the contract.
     exports: BTreeMap<&'static str, Export>,
@@ -106,7 +106,7 @@ impl Health {
     pub(crate) fn leave(&self, mut entry: Entry<'_>, fault: Option<&PluginFault>, fuel: u64) {
         let (now, call) = (self.clock.now(), entry.call);
         let outcome = match fault {
-            // The guest answered. A caller that requests unsupported things must not disable the function for others.
+            // The guest answered. A caller with unsupported requests must not disable the function for others.
             None | Some(PluginFault::Declined { .. }) => CallOutcome::Success,
             Some(PluginFault::Limit { limit: Limit::Time, .. }) => CallOutcome::Timeout,
             Some(fault) if fault.blame() == Blame::Guest => CallOutcome::Fault,

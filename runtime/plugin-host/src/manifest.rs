@@ -127,11 +127,11 @@ impl Manifest {
         let capabilities =
             each(&written.capabilities, "capabilities", "memo, query-values or sample-rows", Capability::by_name)?;
         let ManifestText { id, version, display_name, api, limits, .. } = written;
-        check("id", &id, is_id(&id), "a-z, 0-9, `-` and `_`, a letter first, at most 64")?;
+        check("id", &id, is_id(&id), "at most 64 of a-z, 0-9, `-` and `_`, beginning with a letter")?;
         check("version", &version, Version::parse(&version).is_some(), "a semantic version like 1.0.0")?;
         let is_api = api.strip_prefix("terrane:plugins@").is_some_and(|version| Version::parse(version).is_some());
         check("api", &api, is_api, "like terrane:plugins@0.1.0")?;
-        check("roles", "", !roles.is_empty(), "one role at least")?;
+        check("roles", "", !roles.is_empty(), "at least one role")?;
         for (key, limit) in
             [("limits.time_ms", limits.time_ms), ("limits.fuel", limits.fuel), ("limits.memory_mb", limits.memory_mb)]
         {
@@ -266,7 +266,7 @@ mod tests {
             ("policy-region", "Policy", "`id` is `Policy`"),
             ("1.2.0", "1.2", "`version` is `1.2`"),
             ("governance", "hook", "`roles` is `hook`, not dialect"),
-            ("[\"governance\"]", "[]", "one role at least"),
+            ("[\"governance\"]", "[]", "at least one role"),
             ("[\"governance\"]", "[\"check\", \"check\"]", "`roles` is `check`"),
             ("terrane:plugins@0.1.0", "acme:plugins@1", "`api`"),
             ("\"memo\"", "\"network\"", "`capabilities` is `network`"),

@@ -25,10 +25,10 @@ pub enum SignatureError {
     #[error("is not an ed25519 key")]
     Key,
     /// The key is weak: anyone can create signatures that it accepts.
-    #[error("is a weak key, for which anyone can sign")]
+    #[error("is a weak key, for which anyone can forge signatures")]
     Weak,
     /// None of the trusted keys signed this content. The field is the number of trusted keys.
-    #[error("was made with none of the trusted keys ({keys}), or for another file")]
+    #[error("was made with an untrusted key (trusted: {keys}), or for another file")]
     Mismatch { keys: usize },
     #[error("the system provides no random bytes")]
     Randomness,

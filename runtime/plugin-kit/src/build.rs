@@ -109,7 +109,7 @@ fn component_of_crate(folder: &Path, profile: Profile) -> Result<(Vec<u8>, PathB
     Ok((component, target_folder))
 }
 
-/// Makes a component from a core module without WIT metadata. The component's type is the world of its role.
+/// Creates a component from a core module without WIT metadata. The component's type is the world of its role.
 fn component_of_module(module: &Path, manifest: &Manifest) -> Result<Vec<u8>, KitError> {
     let world = match manifest.roles.first() {
         Some(PluginRole::Dialect) => "dialect-plugin",

@@ -129,7 +129,7 @@ pub(crate) fn manifest_problems(facts: &Facts, role: PluginRole, identity: Optio
             ("api", &manifest.api, &identity.api),
         ] {
             if written != described {
-                problems.push(format!("plugin.toml says {key} = {written:?}, and `describe` says {described:?}"));
+                problems.push(format!("plugin.toml has {key} = {written:?}, but `describe` returns {described:?}"));
             }
         }
     }

@@ -90,7 +90,7 @@ fn case_outcome(path: &Path, bench: &TestBench, missing: MissingExpectations) ->
         match missing {
             MissingExpectations::Write => write_expectation(path, &report.answer)?,
             MissingExpectations::Fail => {
-                problems.push("it expects nothing; write `expect`, or let --bless write the answer".to_owned());
+                problems.push("it has no `expect`; write one, or let --bless write the answer".to_owned());
             }
         }
     }

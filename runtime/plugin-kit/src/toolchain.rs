@@ -1,4 +1,4 @@
-//! The standard library with which a crate is built for the guests' target.
+//! The standard library for building a crate for the guests' target.
 //!
 //! In: the author's own compiler. Out: additional settings for cargo. If the toolchain lacks the target, a sysroot from
 //! the cache is used, which `cargo xtask setup` built for the same compiler. Not here: building a sysroot.

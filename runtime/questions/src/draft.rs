@@ -15,9 +15,9 @@ pub struct Draft {
     pub range: Option<DraftRange>,
     /// The first and the last day of a range of time that is left out.
     pub excluded: Option<(Arc<str>, Arc<str>)>,
-    /// The time dimension that the question names; `None` for the one of its cube.
+    /// The time dimension that the question names; `None` for the primary time dimension of the cube.
     pub time: Option<Arc<str>>,
-    /// The granularity by which the time is grouped.
+    /// The granularity of the grouped time.
     pub granularity: Option<&'static str>,
     pub compare: Option<Comparison>,
     pub order: Option<DraftOrder>,
@@ -50,7 +50,7 @@ pub enum DraftValue {
     Boolean(bool),
 }
 
-/// A range of time to which the rows are limited or with which they are compared.
+/// A range of time that limits the rows, or that they are compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DraftRange {
     /// Words that a query accepts, such as `last 7 days` or `2024-Q3`.
@@ -87,7 +87,7 @@ pub enum Unit {
     Named(Arc<str>),
 }
 
-/// The function by which a measure combines rows.
+/// The aggregate function of a measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Aggregation {
     Count,
@@ -98,7 +98,7 @@ pub enum Aggregation {
     Maximum,
 }
 
-/// The end of the values of a measure that is desired.
+/// The desired end of the values of a measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Desired {
     High,
@@ -151,7 +151,7 @@ pub struct Lookup {
     /// The spellings of the single words, which are looked up if no value contains the words together.
     pub parts: Vec<String>,
     /// Parts of the single words that remain after a typing mistake. They are looked up if no value contains a word; a
-    /// value that contains a part counts only if it also [is spelled alike](Self::is_misspelled).
+    /// value that contains a part counts only if it also [is spelled similarly](Self::is_misspelled).
     pub fragments: Vec<String>,
 }
 
@@ -175,7 +175,7 @@ pub struct Interpretation {
     pub unknown: Vec<String>,
     /// The words to look up among the values of dimensions.
     pub lookups: Vec<Lookup>,
-    /// True if a time has no year, so that the date of the newest data decides on it.
+    /// True if a time has no year, so that the date of the newest data determines the year.
     pub is_dated: bool,
     /// The cube that the question is about.
     pub cube: Option<Arc<str>>,

@@ -99,7 +99,7 @@ pub struct Language {
     /// The units that have a sign, by the stem of their word, such as `degree`.
     unit_names: HashMap<String, Vec<String>>,
     named_days: Vec<NamedDay>,
-    /// The roots of words in the names of measures of which high or low values are desired.
+    /// The roots of words in the names of measures for which high or low values are desired.
     desired: Vec<(Vec<String>, Desired)>,
     /// The stems of words that mark a member as an origin (`from`) or a destination (`to`).
     directions: HashMap<String, Direction>,

@@ -143,7 +143,7 @@ pub(crate) struct MemberMatch {
     /// The number of matched words.
     pub(crate) length: usize,
     pub(crate) members: Vec<usize>,
-    /// The members of which only a synonym matches, and not the name or title.
+    /// The members that match only by a synonym, not by name or title.
     pub(crate) by_synonym: Vec<usize>,
     /// The members whose name in queries matches.
     pub(crate) by_name: Vec<usize>,

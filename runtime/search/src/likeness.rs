@@ -38,7 +38,7 @@ static AUTOMATA: LazyLock<[LevenshteinAutomatonBuilder; 2]> =
     LazyLock::new(|| [1, 2].map(|mistakes| LevenshteinAutomatonBuilder::new(mistakes, true)));
 
 impl Likeness {
-    /// Returns the number by which the weight of a field is multiplied.
+    /// Returns the factor for the weight of a field.
     pub(crate) fn factor(self) -> u32 {
         match self {
             Likeness::Equal => 10,

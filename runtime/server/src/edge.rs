@@ -119,7 +119,7 @@ impl Edge {
         response
     }
 
-    /// Begins a span in the caller's trace, or in a new one, if traces are recorded.
+    /// Starts a span in the caller's trace, or in a new one, if traces are recorded.
     fn begin_trace(&self, request: &mut Request) -> Option<TraceScope> {
         let traces = self.app.watchers.watch.traces.as_ref()?;
         let parent = traceparent::read(request.headers());
@@ -165,7 +165,7 @@ impl Answers {
             Ok(Err(error)) => protocol.render(error, &id),
             Err(panic) => {
                 tracing::error!(event = "panic", error_message = panic_message(&panic));
-                let message = "an internal error occurred; the log has it under the correlation id";
+                let message = "an internal error occurred; the log contains it under the correlation id";
                 protocol.render(ApiError::new(Code::InternalError, message), &id)
             }
         }

@@ -78,7 +78,7 @@ const LAST_CONNECTIONS: Duration = Duration::from_secs(1);
 pub enum ServeError {
     #[error("{address} is in use by another program; choose another port")]
     PortInUse { address: SocketAddr },
-    #[error("this user may not listen on {address}; ports from 1024 on need no rights")]
+    #[error("this user may not listen on {address}; ports from 1024 on need no privileges")]
     NotAllowed { address: SocketAddr },
     #[error("{address} is not an address of this machine")]
     NotLocal { address: SocketAddr },

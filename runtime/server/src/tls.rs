@@ -29,9 +29,9 @@ pub enum TlsError {
     Unreadable { path: PathBuf, error: io::Error },
     #[error("the private key {path} can be read by others (mode {mode:o})")]
     Shared { path: PathBuf, mode: u32 },
-    #[error("{path} holds no certificate in PEM")]
+    #[error("{path} contains no certificate in PEM")]
     NoCertificate { path: PathBuf },
-    #[error("{path} holds no private key in PEM")]
+    #[error("{path} contains no private key in PEM")]
     NoKey { path: PathBuf },
     #[error("{certificate} and {key} cannot be used together: {error}")]
     Unusable { certificate: PathBuf, key: PathBuf, error: rustls::Error },

@@ -97,7 +97,7 @@ async fn post(app: App, call: Call) -> Result<Response, ApiError> {
     }
 }
 
-/// The caller of a request, and the server under the name by which the caller knows it.
+/// The caller of a request, and the server under the name that the caller uses.
 #[derive(Clone)]
 struct XmlaCaller {
     context: terrane_app::domain::RequestContext,

@@ -13,7 +13,7 @@ use terrane_app::ports::store::StoreError;
 
 use crate::statement::{Bound, Statement};
 
-/// Takes the lock of writers until the transaction ends. The key of the lock is the object id of a table, so that
+/// Acquires the lock of writers until the transaction ends. The key of the lock is the object id of a table, so that
 /// databases on the same server use different locks.
 const ONE_WRITER: &str = "SELECT pg_advisory_xact_lock('audit_log'::regclass::oid::bigint)";
 /// Removes the limit for idle transactions, because a reader of many pages may pause between them.
@@ -49,7 +49,7 @@ fn failed(error: sqlx::Error) -> StoreError {
 async fn in_time<T>(asking: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T, StoreError> {
     match tokio::time::timeout(CALL_TIMEOUT, asking).await {
         Ok(answer) => answer.map_err(failed),
-        Err(_) => Err(StoreError { message: format!("no answer within {} s", CALL_TIMEOUT.as_secs()) }),
+        Err(_) => Err(StoreError { message: format!("no response within {} s", CALL_TIMEOUT.as_secs()) }),
     }
 }
 
@@ -95,7 +95,7 @@ impl Database {
         on_either!(self, Database, pool => pool, statement, execute, done => done.rows_affected(), done.rows_affected())
     }
 
-    /// Begins a transaction that writes. Other writers wait until it ends.
+    /// Starts a transaction that writes. Other writers wait until it ends.
     pub(crate) async fn change(&self) -> Result<Transaction, StoreError> {
         let mut transaction = self.begin().await?;
         if let Transaction::Postgres(_) = transaction {
@@ -104,7 +104,7 @@ impl Database {
         Ok(transaction)
     }
 
-    /// Begins a transaction that writes. Does not require the table of the audit log to exist.
+    /// Starts a transaction that writes. Does not require the table of the audit log to exist.
     pub(crate) async fn begin(&self) -> Result<Transaction, StoreError> {
         match self {
             // `BEGIN IMMEDIATE` takes the write lock at once, so no other writer can come between.
@@ -115,7 +115,7 @@ impl Database {
         }
     }
 
-    /// Begins a transaction that reads one snapshot.
+    /// Starts a transaction that reads one snapshot.
     pub(crate) async fn read(&self) -> Result<Transaction, StoreError> {
         match self {
             Database::Sqlite(pool) => in_time(async { pool.begin_with("BEGIN").await }).await.map(Transaction::Sqlite),

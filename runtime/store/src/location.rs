@@ -10,7 +10,7 @@ use sqlx::postgres::PgConnectOptions;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StateUrlError {
     #[error(
-        "`state.url` is `{url}`: write `sqlite://path/to/state.db` (a relative path is the project folder's) or \
+        "`state.url` is `{url}`: write `sqlite://path/to/state.db` (a relative path starts at the project folder) or \
          `postgres://user:password@host:5432/database`"
     )]
     Scheme { url: String },

@@ -33,7 +33,7 @@ const MIGRATION_PATIENCE: Duration = Duration::from_secs(60);
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
 /// Sets the limits for the wait while another process migrates.
 const MIGRATING: &str = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '60s'";
-/// Takes the lock of migrations. Its key is an arbitrary constant.
+/// Acquires the lock of migrations. Its key is an arbitrary constant.
 const ONE_MIGRATION: &str = "SELECT pg_advisory_xact_lock(32762643847573093)";
 
 /// The reason why the state database cannot be opened.

@@ -83,7 +83,8 @@ async fn generation_is_published_atomically_and_retires_missing_tables() {
     let ended = store.build("b1").await.unwrap().unwrap();
     assert_eq!((ended.state, ended.rows, ended.generation), (BuildState::Success, Some(14), Some(1)));
 
-    // The next generation uses one of the tables again. The other table is retired and exists until it is forgotten.
+    // The next generation uses one of the tables again. The other table is retired, and exists until its record is
+    // deleted.
     store.enqueue(&build("b2", "daily", 10), None).await.unwrap();
     let running = store.claim(&lease, TARGET, at(10)).await.unwrap().unwrap();
     let second = publication(&running, vec![table("t1", 0), table("t3", 10)], 15);

@@ -62,7 +62,7 @@ impl Client {
 /// Returns the message of the root cause. The errors that wrap the root cause contain the address.
 fn root_cause(error: reqwest::Error) -> String {
     if error.is_timeout() {
-        return format!("no answer within {} seconds", TIMEOUT.as_secs());
+        return format!("no response within {} seconds", TIMEOUT.as_secs());
     }
     let error = error.without_url();
     let mut cause: &dyn Error = &error;

@@ -127,7 +127,7 @@ fn target(field: &Field) -> Option<(DataType, Conversion)> {
         (Some("arrow.opaque"), _) => match opaque_type(field.metadata()).as_str() {
             "numeric" | "decimal" if is_text => return Some((decimals::NOMINAL, Conversion::Decimals)),
             "xml" => return Some((DataType::Utf8, Conversion::Cast)),
-            // The bytes are in a format that only the database knows.
+            // The format of the bytes is specific to the database.
             _ if !is_text => return None,
             _ => {}
         },

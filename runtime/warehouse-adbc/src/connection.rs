@@ -26,7 +26,7 @@ use crate::settings::{AdbcSettings, ConnectError};
 /// The statement that checks a connection.
 const PROBE: &str = "SELECT 1";
 
-/// The option by which the driver of PostgreSQL reads rows without `COPY`, which accepts only queries.
+/// The option that makes PostgreSQL's driver read rows without `COPY`, which accepts only queries.
 const USE_COPY: &str = "adbc.postgresql.use_copy";
 
 /// Opens connections.
@@ -246,7 +246,7 @@ impl Session {
     }
 }
 
-/// Makes a statement that is not a query readable, such as `EXPLAIN`. Returns false for other drivers.
+/// Makes the result of a statement that is not a query readable, such as `EXPLAIN`. Returns false for other drivers.
 fn reads_without_copy(statement: &mut ManagedStatement) -> bool {
     let option = OptionStatement::Other(USE_COPY.to_owned());
     statement.set_option(option, OptionValue::String("false".to_owned())).is_ok()

@@ -37,7 +37,11 @@ pub(crate) fn convert(parts: &[&StringArray]) -> Result<Vec<ArrayRef>, NotADecim
     }
     let digits = whole + scale;
     if digits > DIGITS_256 {
-        tracing::warn!(event = "decimals_as_text", digits, "decimals with more than {DIGITS_256} digits come as text");
+        tracing::warn!(
+            event = "decimals_as_text",
+            digits,
+            "decimals with more than {DIGITS_256} digits are returned as strings"
+        );
     }
     let array = |part: &&StringArray| -> Result<ArrayRef, ArrowError> {
         let numbers = part.iter().map(|text| text.and_then(|text| Number::parse(text).ok().flatten()));

@@ -53,7 +53,7 @@ impl Failures {
     }
 
     pub(crate) fn timeout(&self) -> WarehouseError {
-        self.of_kind(WarehouseErrorKind::Timeout, "the statement ran longer than it was given".to_owned())
+        self.of_kind(WarehouseErrorKind::Timeout, "the statement exceeded its timeout".to_owned())
     }
 
     fn of_kind(&self, kind: WarehouseErrorKind, message: String) -> WarehouseError {
@@ -133,7 +133,7 @@ fn message(error: &Error, state: Option<&str>) -> String {
     }
 }
 
-/// Replaces the values of options in a message of a driver. Drivers repeat options that they do not know.
+/// Replaces the values of options in a message of a driver. Drivers repeat unknown options.
 pub(crate) fn without_values(error: Error, options: &[(String, String)]) -> Error {
     let mut values: Vec<&str> = options.iter().flat_map(|(_, value)| secrets_of(value)).collect();
     values.sort_by_key(|value| std::cmp::Reverse(value.len()));

@@ -320,7 +320,7 @@ impl Drop for Running {
                         event = "cancel_failed",
                         warehouse = &*warehouse,
                         reason,
-                        "a statement may still run"
+                        "a statement may still be running"
                     );
                 }
             });

@@ -126,7 +126,7 @@ pub(crate) fn unavailable(message: String) -> WarehouseError {
 }
 
 pub(crate) fn timeout() -> WarehouseError {
-    error(WarehouseErrorKind::Timeout, "the statement ran longer than it was given".to_owned())
+    error(WarehouseErrorKind::Timeout, "the statement exceeded its timeout".to_owned())
 }
 
 #[cfg(test)]

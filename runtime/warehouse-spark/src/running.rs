@@ -39,13 +39,13 @@ impl Running {
         let interrupted = tokio::time::timeout(INTERRUPT_TIMEOUT, session.interrupt(&self.operation)).await;
         let is_confirmed = matches!(interrupted, Ok(Ok(())));
         if !is_confirmed {
-            tracing::warn!(event = "cancel_failed", warehouse = NAME, "a statement may still run");
+            tracing::warn!(event = "cancel_failed", warehouse = NAME, "a statement may still be running");
         }
         is_confirmed
     }
 }
 
-/// Asks the server to forget an operation, without waiting for the answer.
+/// Asks the server to release an operation, without waiting for the answer.
 pub(crate) fn release(session: &Arc<Session>, operation: String) {
     let Ok(runtime) = Handle::try_current() else { return };
     let session = Arc::clone(session);

@@ -115,7 +115,7 @@ impl Session {
         self.connection.stream(REATTACH, request).await
     }
 
-    /// Asks the server to forget an operation that has ended.
+    /// Asks the server to release an operation that has ended.
     pub(crate) async fn release(&self, operation: &str) -> Result<(), Failure> {
         let request = ReleaseExecuteRequest {
             session_id: self.id.clone(),

@@ -159,7 +159,7 @@ impl WritableEngine for Server {
     async fn connect_to_write(&self) -> Result<WarehouseSession<Self>, WarehouseError> {
         let mut connection = self.open().await?;
         let setting_up = async {
-            // Servers before version 14 do not know the last setting, which checks whether clients are connected.
+            // Servers before version 14 do not support the last setting, which checks whether clients are connected.
             if connection.execute(sqlx::raw_sql(WRITING)).await.is_err() {
                 let known = WRITING.rsplit_once(';').map_or(WRITING, |(known, _)| known);
                 connection.execute(sqlx::raw_sql(known)).await?;

@@ -51,7 +51,7 @@ pub(crate) trait Engine: Send + Sync + 'static {
     const FOREIGN_KEYS: Option<&'static str> = None;
     /// A connection that is set up for reading.
     type Connection: Send + 'static;
-    /// The data by which the running statement of a session can be cancelled.
+    /// The data for cancelling the running statement of a session.
     type Handle: Send + Sync + 'static;
 
     /// Returns the lookup of a table in the catalog, as [`Warehouse::table`] defines it. Returns `None` if the names of

@@ -36,7 +36,7 @@ pub struct QueryInfo {
     pub duration_ms: f64,
 }
 
-/// Facts about the rows.
+/// Metadata of the rows.
 #[derive(Debug, JsonSchema)]
 pub struct QueryMeta {
     /// The number of rows before paging; null if it was not asked for.

@@ -15,7 +15,7 @@ pub struct CacheInvalidation {
     pub cubes: Option<Vec<String>>,
 }
 
-/// The cubes whose cached results are not used any more.
+/// The cubes whose cached results are no longer used.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct CacheInvalidated {
     /// All cubes if it is null.

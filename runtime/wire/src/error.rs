@@ -319,7 +319,7 @@ impl ErrorBody {
 }
 
 /// Reports an exceeded limit: the names of the guardrail and its class, the limit, the value that the query requested
-/// if it is known, and a change with which the query passes.
+/// if it is known, and a change that makes the query pass.
 fn from_guardrail(error: &GuardrailExceeded) -> ErrorBody {
     let body = ErrorBody::new(Code::GuardrailExceeded, error.to_string())
         .detail("guardrail", error.guardrail())
@@ -350,7 +350,7 @@ fn from_guardrail(error: &GuardrailExceeded) -> ErrorBody {
     body.extra("suggestion", guardrail_suggestion(error))
 }
 
-/// Returns a change with which the query passes.
+/// Returns a change that makes the query pass.
 pub(crate) fn guardrail_suggestion(error: &GuardrailExceeded) -> String {
     match error {
         GuardrailExceeded::ExecutionTime { .. } | GuardrailExceeded::Cost { .. } => {

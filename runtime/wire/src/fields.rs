@@ -39,7 +39,7 @@ enum FieldProblem {
     MissingField {
         name: &'static str,
     },
-    /// Two fields are missing, of which one is needed.
+    /// Both fields are missing, and one of them is required.
     MissingBoth {
         names: [&'static str; 2],
     },
@@ -48,7 +48,7 @@ enum FieldProblem {
     },
     /// A name that occurs twice in an object. JSON parsers differ in which of the two values they use.
     Duplicate,
-    /// Two fields with the same meaning, of which only one may be set.
+    /// Both of two fields with the same meaning are set.
     Both {
         names: [&'static str; 2],
     },
@@ -150,7 +150,7 @@ impl<'p> Path<'p> {
     }
 }
 
-/// Returns the known name of which this name is probably a misspelling.
+/// Returns the known name that this name probably misspells.
 fn nearest(name: &str, known: &[&'static str]) -> Option<&'static str> {
     likely(name, known.iter().copied())
 }

@@ -108,7 +108,7 @@ pub struct JobResult {
     pub meta: JobResultMeta,
 }
 
-/// Facts about a page of a result.
+/// Metadata of a page of a result.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct JobResultMeta {
     /// The number of rows of the whole result.

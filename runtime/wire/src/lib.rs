@@ -66,7 +66,7 @@ mod tests {
         questions, registration, search, time,
     };
 
-    /// The schema of each body, and the fields that its reader knows.
+    /// The schema of each body, and the fields that its reader accepts.
     const BODIES: &[(&str, SchemaOf, &[&str])] = &[
         ("Query", schema::of::<query::Query>(), query::FIELDS),
         ("SqlQuery", schema::of::<query::SqlQuery>(), query::FIELDS_FOR_SQL),

@@ -1,4 +1,4 @@
-//! Query parameters: the names that a route knows, and a query in the address (`GET /api/v1/query`).
+//! Query parameters: the names that a route accepts, and a query in the URL (`GET /api/v1/query`).
 //!
 //! In: a query string. Out: a [`QueryRequest`], or a [`FieldError`]. A query is either `query=<JSON>`, the body of a
 //! POST, or separate parameters: `metrics`, `measures` and `dimensions`, each of which may be repeated, and the other

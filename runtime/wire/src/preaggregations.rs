@@ -56,7 +56,7 @@ pub struct PreaggregationStatus {
     pub next_refresh_at: Option<String>,
     /// The number of rows, for administrators only.
     pub rows: Option<u64>,
-    /// The size in bytes, for administrators, if the warehouse knows it.
+    /// The size in bytes, for administrators, if the warehouse reports it.
     pub size_bytes: Option<u64>,
     /// The tables. The list is empty for callers from whom policies or hooks may hide rows or times of the cube.
     pub partitions: Vec<PreaggregationPartition>,
@@ -76,7 +76,7 @@ pub struct PreaggregationPartition {
     pub built_at: String,
     /// The number of rows, for administrators only.
     pub rows: Option<u64>,
-    /// The size in bytes, for administrators, if the warehouse knows it.
+    /// The size in bytes, for administrators, if the warehouse reports it.
     pub size_bytes: Option<u64>,
 }
 

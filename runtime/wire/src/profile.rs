@@ -44,7 +44,7 @@ pub struct CubeProfile<'a> {
     warnings: &'a [String],
 }
 
-/// The sample of a profile. The statistics of columns are those of its rows, and estimates of those of all rows.
+/// The sample of a profile. The statistics of columns are computed from its rows, and estimate those of all rows.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Sampling<'a> {
     #[schemars(schema_with = "strategies")]

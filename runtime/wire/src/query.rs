@@ -54,7 +54,7 @@ pub struct Query {
     pub fill_gaps: Option<bool>,
     /// True for rows instead of groups.
     pub ungrouped: Option<bool>,
-    /// The cube of members that are written without one.
+    /// The cube of members without a cube name.
     pub cube: Option<String>,
     pub segments: Option<Vec<Member>>,
     /// A time zone of the IANA database, like `Europe/Berlin`.
@@ -96,7 +96,7 @@ impl JsonSchema for SqlQuery {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = Query::json_schema(generator);
-        schema.insert("description".to_owned(), "A query whose SQL is asked for.".into());
+        schema.insert("description".to_owned(), "A query whose SQL is requested.".into());
         if let Some(Json::Object(properties)) = schema.get_mut("properties") {
             let text = "One statement that runs as it is, instead of a statement and its values.";
             properties.insert("inline".to_owned(), json!({ "type": ["boolean", "null"], "description": text }));

@@ -72,7 +72,7 @@ pub struct NaturalLanguageAnswer<'a> {
 /// The rows of a question's query.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct QuestionResult<'a> {
-    /// One object for each row by the names of its columns. Decimals, and integers beyond 2^53, are strings.
+    /// One object for each row, keyed by column name. Decimals, and integers beyond 2^53, are strings.
     #[schemars(schema_with = "schema::any")]
     pub data: Json,
     pub sql: &'a str,

@@ -7,7 +7,7 @@ use terrane_app::projects::{NewCube, NewDimension, NewMeasure};
 use crate::body::parse;
 use crate::fields::{FieldError, Fields, Path};
 
-/// A cube to register. Types and SQL are checked as those of a project's files.
+/// A cube to register. Types and SQL are checked as in the files of a project.
 #[derive(Debug, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct CubeRegistration {

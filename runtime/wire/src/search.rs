@@ -30,7 +30,7 @@ const LIMIT: &str = "an integer from 1 to 100";
 #[derive(Debug, JsonSchema)]
 #[schemars(deny_unknown_fields, extend("required" = json!(["query"])))]
 pub struct Search {
-    /// Words of names, titles, synonyms, tags, descriptions and values. At most 300 characters and 16 words.
+    /// Words to find in names, titles, synonyms, tags, descriptions and values. At most 300 characters and 16 words.
     pub query: String,
     /// Only hits of these types; all types if it is absent or empty.
     #[schemars(schema_with = "type_lists")]
@@ -191,7 +191,7 @@ pub struct SearchMatch<'a> {
     #[schemars(schema_with = "fields")]
     pub field: &'static str,
     pub text: &'a str,
-    /// The parts that match: the first character and the one behind the last, counted in Unicode code points from 0.
+    /// The parts that match: the start and the exclusive end of each, in Unicode code points from 0.
     pub ranges: Vec<[usize; 2]>,
 }
 

@@ -122,7 +122,7 @@ impl Document {
         check("elements", self.elements, MAX_ELEMENTS)?;
         check("levels", self.open.len() + 1, MAX_DEPTH)?;
         if self.root.is_some() {
-            return Err(syntax(position, "an element behind the end of the document"));
+            return Err(syntax(position, "an element after the end of the document"));
         }
         let mut attributes = Vec::new();
         for attribute in start.attributes() {

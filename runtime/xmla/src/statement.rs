@@ -181,7 +181,7 @@ impl Tokens {
         self.at += 1;
         let value = match self.next() {
             Some(Token::Text(value) | Token::Word(value)) => value,
-            _ => return Err(invalid(format!("column `{column}` is compared with no string or number"))),
+            _ => return Err(invalid(format!("column `{column}` must be compared with a string or a number"))),
         };
         for _ in 0..parentheses {
             if !self.sign_is(")") {

@@ -32,7 +32,7 @@ def tokens(number: int, expires_in: int = 3600) -> httpx.Response:
 
 
 class Script:
-    """A handler that gives the listed answers in order and records the requests. An exception is raised."""
+    """A handler that returns the listed responses in order and records the requests. It raises a listed exception."""
 
     def __init__(self, answers: Iterable[httpx.Response | Exception]) -> None:
         self._answers = list(answers)

@@ -1,4 +1,4 @@
-"""Results: rows, facts, and frames with the types of the Arrow stream."""
+"""Results: rows, metadata, and frames with the types of the Arrow stream."""
 
 from __future__ import annotations
 

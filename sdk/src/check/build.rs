@@ -1,7 +1,7 @@
-//! Builders for checks: a plan that is built request by request, the answers by request, and findings.
+//! Builders for checks: collects the requests of a plan, finds the answer to a request, and creates findings.
 //!
 //! In: columns, aggregates, conditions. Out: the contract's [`Plan`] and [`Finding`]. A check has no state between its
-//! two phases: the second phase builds the same plan anew and finds each answer by its request.
+//! two phases: the second phase rebuilds the same plan and looks up each answer by its request.
 
 use super::{Aggregate, Answer, Column, Finding, Plan, QualityDimension, Request, Scalar, Severity};
 use crate::LogicalType;
@@ -27,7 +27,7 @@ pub struct Planner {
 }
 
 impl Planner {
-    /// Requests an aggregate of a column, which is given by its index. A repeated request is sent once.
+    /// Requests an aggregate of the column with this index. A repeated request is sent once.
     pub fn ask(&mut self, column: usize, agg: Aggregate) {
         let request = Request { column: column as u32, agg };
         if !self.requests.contains(&request) {
@@ -46,7 +46,7 @@ impl Planner {
     }
 }
 
-/// The answers of a plan, found by their request.
+/// The answers to the requests of a plan.
 #[derive(Debug, Clone, Copy)]
 pub struct Answers<'a> {
     plan: &'a Plan,
@@ -96,7 +96,7 @@ impl Finding {
         }
     }
 
-    /// Sets the score, from 0 to 1. A column without a fault has 1.
+    /// Sets the score, from 0 to 1. A column without problems has the score 1.
     #[must_use]
     pub fn with_score(mut self, score: f64) -> Finding {
         self.score = Some(score);

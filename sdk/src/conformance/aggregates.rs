@@ -45,7 +45,7 @@ pub(super) fn cases(suite: &mut Suite<'_>) {
     empty(suite);
 }
 
-/// Adds the functions of deviations that the dialect has, over four values, one value and no value.
+/// Adds cases for the dialect's deviation functions, over four values, one value and no value.
 fn deviations(suite: &mut Suite<'_>) {
     suite.group = "deviations";
     let w = suite.writer;

@@ -1,7 +1,7 @@
 //! Compares a warehouse's cell with the expected value.
 //!
-//! In: a cell's text. Out: whether the cell contains the value. Engines write one value in different ways (`t`, `1`,
-//! `true`; `2.50`, `2.5`), and every way is accepted.
+//! In: a cell's text. Out: whether the cell contains the value. Engines write a value in different forms (`t`, `1`,
+//! `true`; `2.50`, `2.5`), and every form is accepted.
 
 /// The expected value of one cell.
 #[derive(Debug, Clone, PartialEq)]

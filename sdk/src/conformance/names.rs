@@ -27,8 +27,8 @@ const HOSTILE: [&str; 22] = [
     "😀",
 ];
 
-/// Words that some engine reserves or treats specially. A dialect that does not reserve one of them allows it as a
-/// table's name without quotes.
+/// Words that some engine reserves or treats specially. If a dialect does not reserve a word, the word must be valid as
+/// an unquoted table name.
 const WORDS: &str = "\
     abs access account action add admin after all alter always analyse analyze and anti any apply array as asc asof \
     assert at attach authorization auto backup base before begin between bigint binary bit blob boolean both break \

@@ -1,4 +1,4 @@
-//! Tests the suite without a warehouse: its questions, and its comparison of answers.
+//! Tests the suite without a warehouse: its statements, and its comparison of answers.
 
 use std::collections::HashSet;
 

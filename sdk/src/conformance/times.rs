@@ -1,4 +1,4 @@
-//! Cases for calendar arithmetic on wall clocks: starts of buckets, steps, differences, parts, labels.
+//! Cases for calendar arithmetic on local times: starts of buckets, steps, differences, parts, labels.
 
 use super::writer::{Expr, Writer, x, y};
 use super::{Expected, Suite};
@@ -105,7 +105,7 @@ const STEPS: [(Granularity, &str, i64, &str); 27] = [
     (Year, "2024-01-01", -30, "1994-01-01"),
 ];
 
-/// Two times and the number of bucket borders between them.
+/// Two times and the number of bucket boundaries between them.
 const DISTANCES: [(Granularity, &str, &str, i64); 18] = [
     (Second, "2024-01-01 00:00:00.9", "2024-01-01 00:00:01", 1),
     (Second, "2024-01-01 00:00:00", "2024-01-02 00:00:00", 86_400),

@@ -1,7 +1,7 @@
 //! Fills in a profile's templates by the same rules as the host's printer.
 //!
-//! In: operators, values, names. Out: SQL. Like the host, the writer puts an argument into parentheses, except if
-//! the argument is closed (an atom or a call), or if the template encloses the argument in parentheses or commas.
+//! In: operators, values, names. Out: SQL. Like the host, the writer puts an argument into parentheses, except if the
+//! argument is an atom or a call, or if the template encloses the argument in parentheses or commas.
 
 use crate::dialect::{Feature, LimitStyle, NullOrder, Op, Profile, TimeTemplate};
 use crate::{Granularity, LogicalType};
@@ -103,7 +103,7 @@ impl<'p> Writer<'p> {
         self.cast(self.text_literal(text), LogicalType::Text)
     }
 
-    /// Returns a decimal as plain digits, or by the profile's template if the engine reads plain digits as a double.
+    /// Returns a decimal as plain digits, or with the profile's template if the engine reads plain digits as a double.
     pub(super) fn decimal_literal(&self, digits: &str) -> Expr {
         let quoted = [self.text_literal(digits)];
         let typed = self.profile.ops.iter().find(|t| t.op == Op::Literal && t.ty == Some(LogicalType::Decimal));

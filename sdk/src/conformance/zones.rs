@@ -1,5 +1,5 @@
-//! Cases for time zones: instants as wall clocks, and buckets of local hours and days around changes of the clock. For
-//! an engine without time zones, the host adds offsets, so the cases test the addition of offsets.
+//! Cases for time zones: instants as local times, and buckets of local hours and days around clock changes. For an
+//! engine without time zones, the host adds offsets, and the cases test this addition.
 
 use super::writer::{Expr, Writer, fill, x};
 use super::{Expected, Suite};
@@ -7,7 +7,7 @@ use crate::Granularity::{self, Day, Hour, Minute, Month, Second, Week};
 use crate::LogicalType;
 use crate::dialect::Op;
 
-/// An instant, a zone, the zone's offset at the instant in seconds, and the wall clock of the zone.
+/// An instant, a zone, the zone's offset at the instant in seconds, and the local time of the zone.
 const LOCAL: [(&str, &str, i64, &str); 10] = [
     ("2024-01-15 12:00:00", "America/New_York", -18_000, "2024-01-15 07:00:00"),
     ("2024-07-15 12:00:00", "America/New_York", -14_400, "2024-07-15 08:00:00"),
@@ -21,9 +21,9 @@ const LOCAL: [(&str, &str, i64, &str); 10] = [
     ("2024-06-01 12:34:56", "UTC", 0, "2024-06-01 12:34:56"),
 ];
 
-/// An instant, a zone, its offset, and the start of the instant's local bucket as an instant. In Berlin's autumn, the
-/// hour from 02:00 to 03:00 occurs twice. Kathmandu's hours begin at a quarter past. Lord Howe's clock moves by half an
-/// hour.
+/// An instant, a zone, its offset, and the start of the instant's local bucket as an instant. In Berlin, the hour from
+/// 02:00 to 03:00 occurs twice on one day in autumn. Kathmandu's hours begin at a quarter past. Lord Howe's clock moves
+/// by half an hour.
 const INSTANTS: [(Granularity, &str, &str, i64, &str); 10] = [
     (Hour, "2024-10-27 00:30:00", "Europe/Berlin", 7_200, "2024-10-27 00:00:00"),
     (Hour, "2024-10-27 01:30:00", "Europe/Berlin", 3_600, "2024-10-27 01:00:00"),
@@ -37,8 +37,8 @@ const INSTANTS: [(Granularity, &str, &str, i64, &str); 10] = [
     (Second, "2024-10-27 01:30:59.75", "Europe/Berlin", 3_600, "2024-10-27 01:30:59"),
 ];
 
-/// An instant, a zone, its offset, and the start of its local bucket as a wall clock. Days have 23 or 25 hours in some
-/// cases.
+/// An instant, a zone, its offset, and the start of its local bucket as a local time. Some of the days have 23 or 25
+/// hours.
 const DAYS: [(Granularity, &str, &str, i64, &str); 9] = [
     (Day, "2024-03-30 23:00:00", "Europe/Berlin", 3_600, "2024-03-31"),
     (Day, "2024-03-31 21:59:59", "Europe/Berlin", 7_200, "2024-03-31"),

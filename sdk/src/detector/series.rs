@@ -1,4 +1,4 @@
-//! Access to single series of a batch, and collection of judgements into the contract's columns.
+//! Splits a batch into its series, and collects judgements into the contract's columns.
 //!
 //! In: the contract's columns. Out: slices of them, and a [`Detection`] built point by point. Not here: the rules of
 //! detectors.
@@ -58,7 +58,7 @@ impl Params {
         self.sensitivity.unwrap_or(default)
     }
 
-    /// Returns a further setting of the monitor as JSON text.
+    /// Returns another setting of the monitor as JSON text.
     pub fn setting(&self, name: &str) -> Option<&str> {
         self.extra.iter().find(|(known, _)| known == name).map(|(_, json)| json.as_str())
     }
@@ -147,8 +147,8 @@ impl Detection {
         self.anomalous.push(judgement.anomalous);
     }
 
-    /// Learns from each series' history once, then evaluates the series' points one by one. A point without a value
-    /// gets [`Judgement::NONE`].
+    /// Calls `learn` once for each series, with its history, then evaluates the points of the series one by one. A
+    /// point without a value gets [`Judgement::NONE`].
     ///
     /// ```
     /// use terrane_sdk::detector::{Detection, Judgement, SeriesBatch};

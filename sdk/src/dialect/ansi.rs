@@ -30,7 +30,7 @@ pub(super) const OPS: &[(Op, &str)] = &[
     (Op::Cast, "CAST({0} AS {1})"),
     (Op::Collate, "{0}"),
     (Op::CountDistinct, "count(DISTINCT {0})"),
-    // An exact value fulfills any promise of an approximation.
+    // An exact result is a valid approximation.
     (Op::ApproxDistinct, "count(DISTINCT {0})"),
     (Op::Sum, "sum({0})"),
     (Op::Avg, "avg(CAST({0} AS DOUBLE PRECISION))"),
@@ -105,8 +105,8 @@ pub(super) fn is_sub_day(granularity: Granularity) -> bool {
     matches!(granularity, Granularity::Second | Granularity::Minute | Granularity::Hour)
 }
 
-/// Returns templates with `date_trunc`, which the standard lacks and most engines have, and with intervals of standard
-/// units.
+/// Returns templates with `date_trunc`, which is not in the standard but in most engines, and with intervals of
+/// standard units.
 pub(super) fn time(granularity: Granularity) -> TimeTemplate {
     let name = unit(granularity);
     let step = match granularity {

@@ -37,15 +37,15 @@ pub fn classify(error: &WarehouseError, signs: &[(Sign, ErrorClass)]) -> Classif
 
 fn public_message(class: ErrorClass) -> &'static str {
     match class {
-        ErrorClass::Syntax => "the warehouse did not understand the statement",
+        ErrorClass::Syntax => "the warehouse could not parse the statement",
         ErrorClass::MissingObject => "a table, column or function does not exist in the warehouse",
         ErrorClass::Permission => "the warehouse refused access",
         ErrorClass::Timeout => "the statement took longer than the warehouse allows",
         ErrorClass::Cancelled => "the statement was cancelled",
-        ErrorClass::Quota => "the statement needs more of the warehouse than it may use",
-        ErrorClass::Connection => "the warehouse can't be reached, or can't read its data",
-        ErrorClass::Conflict => "another transaction was in the way",
-        ErrorClass::Data => "a value in the data does not fit its use",
+        ErrorClass::Quota => "the statement exceeds a resource limit of the warehouse",
+        ErrorClass::Connection => "the warehouse is unreachable or cannot read its data",
+        ErrorClass::Conflict => "the statement conflicts with another transaction",
+        ErrorClass::Data => "a value in the data is invalid for this operation",
         ErrorClass::Other => "the warehouse refused the statement",
     }
 }

@@ -1,4 +1,4 @@
-/** Decoding of Arrow streams by the optional package `apache-arrow`, which is loaded when a function needs it. */
+/** Decoding of Arrow streams by the optional package `apache-arrow`, which is loaded on first use. */
 import type { Table } from "apache-arrow";
 import { MissingPeerError } from "./errors.js";
 import type { ArrowStream } from "./results.js";

@@ -39,9 +39,9 @@ import type {
 export interface ClientOptions extends CredentialOptions {
   /** The address of the server, such as `https://terrane.example.org`. */
   baseUrl: string;
-  /** The longest time of each attempt to send a request and to read its response. Default: 60,000. */
+  /** The timeout of each attempt to send a request and read its response, in milliseconds. Default: 60,000. */
   timeoutMs?: number | undefined;
-  /** The longest time of a request with its sign-in, its retries and their waits. Default: none. */
+  /** The time limit of a request with its sign-in, retries and waits, in milliseconds. Default: none. */
   deadlineMs?: number | undefined;
   retry?: Partial<RetryPolicy> | undefined;
   /** A replacement of the global `fetch`. */
@@ -50,7 +50,7 @@ export interface ClientOptions extends CredentialOptions {
   clock?: Clock | undefined;
 }
 
-/** A client of a Terrane server. `P` has the types of its project, which `terrane-codegen` writes. */
+/** A client of a Terrane server. `P` is the type of the project, which `terrane-codegen` writes. */
 export class Client<P extends ProjectTypes = ProjectTypes> implements QueryRunner {
   readonly baseUrl: string;
   readonly #session: Session;
@@ -69,7 +69,7 @@ export class Client<P extends ProjectTypes = ProjectTypes> implements QueryRunne
     });
   }
 
-  /** Begins a query of a cube. */
+  /** Starts a query of a cube. */
   from<const C extends CubeName<P>>(cube: C): Query<P, C> {
     return new Query<P, C>(this, cube);
   }
@@ -86,7 +86,7 @@ export class Client<P extends ProjectTypes = ProjectTypes> implements QueryRunne
     return this.#session.perform(routes.arrow(fieldsOf(query)), options);
   }
 
-  /** Returns the SQL of a query without running it; `inline` writes the values into the text. */
+  /** Returns the SQL of a query without running it; `inline` puts the values into the statement. */
   sql(query: QueryLike, { inline = false, ...options }: CallOptions & { inline?: boolean } = {}): Promise<Sql> {
     return this.#session.perform(routes.sql(fieldsOf(query), inline), options);
   }
@@ -108,7 +108,7 @@ export class Client<P extends ProjectTypes = ProjectTypes> implements QueryRunne
     return this.#handle(await this.#session.perform(routes.job(id), options));
   }
 
-  /** Lists the jobs of the caller, the newest first. */
+  /** Lists the jobs of the caller, newest first. */
   async jobs(options?: CallOptions): Promise<Job<Row>[]> {
     return (await this.#session.perform(routes.jobs, options)).map((state) => this.#handle(state));
   }
@@ -118,7 +118,7 @@ export class Client<P extends ProjectTypes = ProjectTypes> implements QueryRunne
     return this.#session.perform(routes.cubes, options);
   }
 
-  /** Reads a cube; `NotFoundError.nearest` contains names that resemble an unknown one. */
+  /** Reads a cube. For an unknown name, `NotFoundError.nearest` contains similar names. */
   async cube(name: CubeName<P>, options?: CallOptions): Promise<Cube> {
     try {
       return await this.#session.perform(routes.cube(name), options);
@@ -144,12 +144,12 @@ export class Client<P extends ProjectTypes = ProjectTypes> implements QueryRunne
     return this.#session.perform(routes.dimensions, options);
   }
 
-  /** Finds cubes, members and metrics by words. */
+  /** Searches for cubes, members and metrics. */
   search(text: string, { signal, deadlineMs, ...fields }: CallOptions & SearchOptions = {}): Promise<SearchResults> {
     return this.#session.perform(routes.search(text, fields), { signal, deadlineMs });
   }
 
-  /** Reads a question in words as a query, which `query` runs. */
+  /** Translates a question in plain language into a query, which `query` runs. */
   ask(
     text: string,
     { language = "en", ...options }: CallOptions & { language?: Language } = {},

@@ -1,8 +1,8 @@
-/** The times that retries and tokens depend on. */
+/** The clock of retries and tokens. */
 import { abortable } from "./signals.js";
 
 export interface Clock {
-  /** Returns a time in milliseconds that never goes back. */
+  /** Returns a monotonic time in milliseconds. */
   monotonicMs(): number;
   /** Returns the time since 1970 in milliseconds. */
   dateMs(): number;

@@ -1,12 +1,14 @@
 /**
- * Generation of the types of a project: in, metadata of the server; out, the text of a module that exports `Project`.
+ * Generates the types of a project. In: metadata of the server. Out: the text of a module that exports `Project`.
  *
- * The text is the same for the same metadata: names are sorted by code point, and every name is a quoted string. Texts
- * of the project occur in quoted strings and comments only, and cannot end them. The module has no imports. The command
- * `terrane codegen` of the program writes the same text from the files of a project (`runtime/codegen`).
+ * The text is the same for the same metadata: names are sorted by code point, and every name is a quoted string. Names
+ * and descriptions of the project occur only in quoted strings and comments, and cannot end them. The module has no
+ * imports. The command `terrane codegen` of the program writes the same text from the files of a project
+ * (`runtime/codegen`).
  *
- * In strings, characters of the Unicode categories Cc, Cf, Zl and Zp are escaped. In comments, runs of them and of white
- * space become a space, the end of a comment is split, and `@` is escaped, so that no comment directs the compiler.
+ * In strings, characters of the Unicode categories Cc, Cf, Zl and Zp are escaped. In comments, runs of them and of
+ * white space become a space, the end of a comment is split, and `@` is escaped, so that no comment contains a compiler
+ * directive.
  */
 import type { Cube, Dimension, Measure, Metric } from "./wire.js";
 
@@ -100,14 +102,14 @@ function union(names: readonly string[]): string {
   return names.length === 0 ? "never" : names.map(quote).join(" | ");
 }
 
-/** Returns a string literal. Characters that are invisible or end lines are escaped. */
+/** Returns a string literal. Invisible characters and line terminators are escaped. */
 function quote(text: string): string {
   const escapeUnit = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
   const escape = (character: string) => character.split("").map(escapeUnit).join("");
   return JSON.stringify(text).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escape);
 }
 
-/** Returns a comment with the title and the description on one line, which contains no end and no tag of a comment. */
+/** Returns a comment with the title and the description on one line, which contains neither a comment end nor a tag. */
 function comment({ title, description }: Described): string[] {
   const parts = [title, description].map((text) => (typeof text === "string" ? spaced(text) : ""));
   const characters = Array.from(parts.filter((part) => part !== "").join(": "));

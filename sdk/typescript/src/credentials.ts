@@ -1,4 +1,4 @@
-/** Credentials of a client. Secrets are private fields, which no inspection or serialization shows. */
+/** Credentials of a client. Secrets are private fields, so that inspection and serialization do not show them. */
 import { UnauthorizedError } from "./errors.js";
 import type { Call, Session } from "./session.js";
 import { documentWith } from "./wire.js";
@@ -8,9 +8,9 @@ const RENEWAL_MARGIN_MS = 30_000;
 
 /** A source of bearer tokens. */
 export interface Credentials {
-  /** True if a refused token can be replaced. */
+  /** True if the source can replace a rejected token. */
   readonly renewable: boolean;
-  /** Returns the token of the next request. A renewable source never returns `refused`, which the server refused. */
+  /** Returns the token for the next request. A renewable source replaces `refused`, a token that the server rejected. */
   token(session: Session, refused: string | undefined): Promise<string | undefined>;
 }
 
@@ -22,10 +22,10 @@ export interface CredentialOptions {
   password?: string | undefined;
 }
 
-/** Returns the credentials that the arguments of a client describe, or throws. */
+/** Returns the credentials that the arguments of a client specify, or throws. */
 export function chooseCredentials({ apiKey, token, username, password }: CredentialOptions): Credentials {
   if ((username === undefined) !== (password === undefined)) {
-    throw new TypeError("username and password belong together");
+    throw new TypeError("username and password must be given together");
   }
   if ([apiKey, token, username].filter((value) => value !== undefined).length > 1) {
     throw new TypeError("expected one of apiKey, token, or username and password");
@@ -99,7 +99,7 @@ class Login implements Credentials {
     }
   }
 
-  /** Returns the tokens if they stay valid for a while: 30 seconds, or half of a short lifetime. */
+  /** Returns the tokens if they are valid for at least another 30 seconds, or half of a shorter lifetime. */
   #usable(session: Session, refused: string | undefined): TimedTokens | undefined {
     const tokens = this.#tokens;
     if (tokens === undefined || tokens.access_token === refused) return undefined;

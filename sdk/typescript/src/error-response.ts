@@ -1,4 +1,4 @@
-/** Errors of responses. This is the only module that reads error bodies. */
+/** Converts unsuccessful responses to errors. This is the only module that reads error bodies. */
 import * as errors from "./errors.js";
 import { nearestNames } from "./nearest.js";
 import { retryAfterMs } from "./retry.js";
@@ -42,13 +42,13 @@ const BY_STATUS: ReadonlyMap<number, ErrorClass> = new Map([
   [503, errors.UnavailableError],
 ]);
 
-/** Returns the class of an error code, else of an HTTP status. */
+/** Returns the error class for an error code, or for the HTTP status if the code is unknown. */
 export function errorClass(code: string | undefined, status = 0): ErrorClass {
   const known = (code === undefined ? undefined : BY_CODE.get(code)) ?? BY_STATUS.get(status);
   return known ?? (status >= 500 ? errors.ServerError : errors.TerraneError);
 }
 
-/** Returns the error of a response that is not a success. */
+/** Returns the error for an unsuccessful response. */
 export function errorFromReply(reply: Reply): errors.TerraneError {
   const body = jsonObject(reply);
   const common = {
@@ -78,11 +78,11 @@ function errorWithoutCode(detail: unknown, fields: errors.ErrorFields & { status
   const { status } = fields;
   if (typeof detail === "string") return new (errorClass(undefined, status))(detail, fields);
   const isKnown = BY_STATUS.has(status) || status >= 500;
-  const message = `the server answered ${status} without an error of the REST interface`;
+  const message = `the server returned status ${status} without an error of the REST interface`;
   return new (isKnown ? errorClass(undefined, status) : errors.ResponseError)(message, fields);
 }
 
-/** Returns the names that the server offers; lists `available_…` contain the nearest first. */
+/** Returns the names that the server suggests. The lists `available_…` are sorted by similarity. */
 function nearest(details: Record<string, unknown>): string[] {
   for (const [name, value] of Object.entries(details)) {
     if (name.startsWith("available_") && Array.isArray(value)) return value.map(String);

@@ -1,10 +1,10 @@
 /**
- * The errors by the server's error codes, and errors of the client itself.
+ * The errors for the server's error codes, and errors of the client itself.
  *
- * No error holds a request or a credential. An aborted call rejects with the reason of its signal instead.
+ * No error contains a request or a credential. An aborted call rejects with the reason of its signal instead.
  */
 
-/** The facts of an error besides its message. */
+/** The properties of an error other than its message. */
 export interface ErrorFields {
   code?: string | undefined;
   status?: number | undefined;
@@ -21,11 +21,11 @@ export class TerraneError extends Error {
   /** The HTTP status. */
   readonly status: number | undefined;
   readonly details: Record<string, unknown>;
-  /** The names that the server offers for an unknown one, the nearest first. */
+  /** The names that the server suggests for an unknown name, nearest first. */
   readonly nearest: readonly string[];
   /** The id of the request in the log of the server. */
   readonly correlationId: string | undefined;
-  /** The time that the server asks the client to wait before the next request. */
+  /** The time that the server asks the client to wait before the next request, in milliseconds. */
   readonly retryAfterMs: number | undefined;
 
   constructor(message: string, fields: ErrorFields = {}) {
@@ -43,22 +43,22 @@ export class TerraneError extends Error {
 /** The server could not be reached, or closed the connection early. */
 export class ConnectionFailedError extends TerraneError {}
 
-/** The server did not answer within the timeout or the deadline of the client. */
+/** The server did not respond within the timeout or the deadline of the client. */
 export class ClientTimeoutError extends TerraneError {}
 
-/** The response is incomplete, or not of the REST interface, for example the page of a proxy. */
+/** The response is incomplete, or is not a response of the REST interface, such as the page of a proxy. */
 export class ResponseError extends TerraneError {}
 
 /** An optional package is not installed. */
 export class MissingPeerError extends TerraneError {}
 
-/** A job did not end within the time to wait. It continues on the server. */
+/** A job did not end within the timeout. It continues on the server. */
 export class JobTimeoutError extends TerraneError {}
 
 /** A job was cancelled and has no result. */
 export class JobCancelledError extends TerraneError {}
 
-/** The query is malformed or names something unknown. */
+/** The query is malformed or refers to an unknown name. */
 export class InvalidQueryError extends TerraneError {}
 
 /** A measure is unknown. */
@@ -67,13 +67,13 @@ export class InvalidMeasureError extends InvalidQueryError {}
 /** A dimension or a segment is unknown. */
 export class InvalidDimensionError extends InvalidQueryError {}
 
-/** An operator or a value does not fit the member. */
+/** An operator or a value is invalid for the type of the member. */
 export class InvalidFilterError extends InvalidQueryError {}
 
 /** A measure cannot be grouped or filtered by a member. */
 export class NoJoinPathError extends InvalidQueryError {}
 
-/** The request is well-formed, but was refused, for example a reused idempotency key. */
+/** The request is well-formed but was refused, for example because of a reused idempotency key. */
 export class ValidationError extends TerraneError {}
 
 /** A credential is missing or invalid. */
@@ -88,7 +88,7 @@ export class InvalidTokenError extends UnauthorizedError {}
 /** The caller lacks a scope, or a policy denies the request. */
 export class ForbiddenError extends TerraneError {}
 
-/** The query exceeds a limit of single queries. */
+/** The query exceeds a limit for a single query. */
 export class GuardrailExceededError extends ForbiddenError {}
 
 /** The cube, job or route does not exist. */
@@ -97,7 +97,7 @@ export class NotFoundError extends TerraneError {}
 /** The state of the resource does not allow the request. */
 export class ConflictError extends TerraneError {}
 
-/** The result of a job expired, was deleted, or may not be read any more. */
+/** The result of a job has expired, was deleted, or is no longer accessible to the caller. */
 export class GoneError extends TerraneError {}
 
 /** The query took longer than the server allows; submit it as a job. */

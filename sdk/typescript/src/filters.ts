@@ -1,7 +1,7 @@
 /**
  * Filters and sort keys.
  *
- * Each function returns the JSON form with exactly one operator of the REST interface; nothing is rewritten.
+ * Each function returns a filter in JSON form with exactly one operator of the REST interface.
  */
 import { keyOf } from "./members.js";
 import type { KeyOf, MemberLike, TimeBucket } from "./members.js";
@@ -9,7 +9,7 @@ import type { Operator } from "./wire.js";
 
 /** A value to compare with. Dates are sent as instants, integers beyond 2^53 as `bigint`. */
 export type FilterValue = string | number | bigint | boolean | Date | null;
-/** Words such as `last 7 days`, or a start and an end, both included. One of them may be null. */
+/** A phrase such as `last 7 days`, or a start and an end, both included. The start or the end may be null. */
 export type TimeSpan = string | readonly [start: string | Date | null, end: string | Date | null];
 
 /** A comparison of a member. */
@@ -48,7 +48,7 @@ export function span(range: TimeSpan): string | [string | null, string | null] {
   if (typeof range === "string") return range;
   const [start, end] = range.map((moment) => scalar(moment) as string | null);
   if (range.length !== 2 || (start === null && end === null)) {
-    throw new TypeError("expected a range in words, or a start and an end of which at most one is null");
+    throw new TypeError("expected a phrase, or a start and an end of which at most one is null");
   }
   return [start ?? null, end ?? null];
 }
@@ -77,7 +77,7 @@ function inclusion(operator: Operator) {
   return <M extends MemberLike>(member: M, range: TimeSpan) => condition(member, operator, span(range));
 }
 
-/** Filters by `equals`; `null` is the missing value. */
+/** Filters by `equals`; `null` matches a missing value. */
 export const eq = comparison("equals");
 /** Filters by `notEquals`, which includes nulls. */
 export const ne = comparison("notEquals");
@@ -85,7 +85,7 @@ export const gt = comparison<Exclude<FilterValue, null>>("gt");
 export const gte = comparison<Exclude<FilterValue, null>>("gte");
 export const lt = comparison<Exclude<FilterValue, null>>("lt");
 export const lte = comparison<Exclude<FilterValue, null>>("lte");
-/** Filters by `contains`; upper and lower case differ. */
+/** Filters by `contains`, which is case-sensitive. */
 export const contains = comparison<string>("contains");
 /** Filters by `notContains`, which includes nulls. */
 export const notContains = comparison<string>("notContains");
@@ -113,12 +113,12 @@ export function between<M extends MemberLike>(member: M, low: FilterValue, high:
   return condition(member, "between", [scalar(low), scalar(high)]);
 }
 
-/** Combines filters: all of them hold. */
+/** Combines filters, all of which must hold. */
 export function and<Key extends string>(...filters: Filter<Key>[]): Filter<Key> {
   return { and: filters };
 }
 
-/** Combines filters: one of them holds. */
+/** Combines filters, at least one of which must hold. */
 export function or<Key extends string>(...filters: Filter<Key>[]): Filter<Key> {
   return { or: filters };
 }
@@ -128,7 +128,7 @@ export function not<Key extends string>(filter: Filter<Key>): Filter<Key> {
   return { not: filter };
 }
 
-/** Replaces the members of a filter. */
+/** Replaces the members in a filter. */
 export function mapMembers(filter: Filter, replace: (member: MemberLike) => string): Filter {
   if ("and" in filter) return { and: filter.and.map((part) => mapMembers(part, replace)) };
   if ("or" in filter) return { or: filter.or.map((part) => mapMembers(part, replace)) };

@@ -14,7 +14,7 @@ const PAUSE_MS = 250;
 
 /** Options of waits. `deadlineMs` applies to each request of a wait. */
 export interface WaitOptions extends CallOptions {
-  /** The longest time to wait for the end of the job; without it, the wait has no limit. */
+  /** The time limit for the end of the job, in milliseconds. Default: none. */
   timeoutMs?: number | undefined;
 }
 
@@ -24,7 +24,7 @@ export class Job<Row> {
   readonly #pollSeconds: number;
   #state: JobState;
 
-  /** `requestMs` is the time that a request may take; polls end before it. */
+  /** `requestMs` is the time limit of a request. A long poll ends earlier. */
   constructor(session: Session, requestMs: number, state: JobState) {
     this.#session = session;
     this.#pollSeconds = pollSeconds(requestMs);
@@ -35,7 +35,7 @@ export class Job<Row> {
     return this.#state.job_id;
   }
 
-  /** The last known state as the server reported it. */
+  /** The state that the server reported last. */
   get state(): JobState {
     return this.#state;
   }
@@ -51,7 +51,7 @@ export class Job<Row> {
     return this;
   }
 
-  /** Waits until the job has ended, in whichever state; rejects with `JobTimeoutError` after `timeoutMs`. */
+  /** Waits until the job has ended, in any final state; rejects with `JobTimeoutError` after `timeoutMs`. */
   async wait({ timeoutMs = Infinity, ...options }: WaitOptions = {}): Promise<this> {
     const { clock } = this.#session;
     const longest = Math.min(this.#pollSeconds, pollSeconds(options.deadlineMs ?? Infinity));
@@ -67,7 +67,7 @@ export class Job<Row> {
     }
   }
 
-  /** Waits for the job and returns its rows; rejects with the error of a failed or cancelled one. */
+  /** Waits for the job and returns its rows; rejects with the error of a failed or cancelled job. */
   async result(options: WaitOptions = {}): Promise<QueryResult<Row>> {
     await this.#finish(options);
     const rows: Row[] = [];
@@ -86,7 +86,7 @@ export class Job<Row> {
     return this.#session.perform(routes.jobArrow(this.id), options);
   }
 
-  /** Cancels the job, or deletes the result of a complete one. */
+  /** Cancels the job, or deletes the result of a complete job. */
   async cancel(options?: CallOptions): Promise<this> {
     this.#state = await this.#session.perform(routes.cancelJob(this.id), options);
     return this;
@@ -101,7 +101,7 @@ export class Job<Row> {
   }
 }
 
-/** Returns the longest wait for which a request can ask the server. */
+/** Returns the longest wait that a request may ask of the server. */
 function pollSeconds(requestMs: number): number {
   return Math.min(LONGEST_POLL_SECONDS, Math.floor(requestMs / 2000));
 }

@@ -1,5 +1,5 @@
 /**
- * Buckets of time dimensions: `month("flight_date")`.
+ * Time dimensions with a granularity (buckets): `month("flight_date")`.
  *
  * Other members are strings. A bucket is an object, because `planes.year` may be a member of the cube `planes`.
  */

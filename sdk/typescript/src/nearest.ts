@@ -1,9 +1,9 @@
-/** Similarity of names, for the cases in which the server does not offer the nearest ones. */
+/** Similarity of names, for errors in which the server suggests none. */
 
 const MOST_NAMES = 5;
 const LEAST_SIMILARITY = 0.5;
 
-/** Returns the known names that resemble a name, the nearest first. */
+/** Returns the known names that resemble a name, nearest first. */
 export function nearestNames(name: string, known: readonly string[]): string[] {
   return known
     .map((candidate) => ({ candidate, similarity: similarity(name, candidate) }))
@@ -13,7 +13,7 @@ export function nearestNames(name: string, known: readonly string[]): string[] {
     .map((item) => item.candidate);
 }
 
-/** Returns 1 for equal names and 0 for names without common letters, by edit distance (Levenshtein 1966). */
+/** Returns the similarity of two names by edit distance (Levenshtein 1966), from 0 (no common letters) to 1 (equal). */
 function similarity(left: string, right: string): number {
   let row = Array.from({ length: right.length + 1 }, (_, index) => index);
   for (let i = 1; i <= left.length; i++) {

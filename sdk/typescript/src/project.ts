@@ -1,8 +1,8 @@
 /**
  * The types of a project: the names that its queries can use, and the rows that they return.
  *
- * `terrane-codegen` writes a type of the form `ProjectTypes`. Without one, names are strings. Nothing here exists at
- * run time.
+ * `terrane-codegen` writes a type of the form `ProjectTypes`. Without one, names are strings. This module contains
+ * types only, no code.
  */
 import type { TimeBucket } from "./members.js";
 import type { Granularity, NumberForm, Value } from "./wire.js";

@@ -32,7 +32,7 @@ import type { ArrowStream, QueryResult } from "./results.js";
 import type { CallOptions } from "./session.js";
 import type { Explanation, Granularity, NumberForm, QueryBody, Sql } from "./wire.js";
 
-/** Fields of a query that the builder has no method for. */
+/** The query fields without a method of their own. */
 export type QueryOptions = Pick<
   QueryBody,
   | "timezone"
@@ -73,7 +73,7 @@ export class Query<P extends ProjectTypes, C extends CubeName<P>, S extends Sele
   readonly #runner: QueryRunner;
   readonly #cube: C;
   readonly #fields: QueryFields;
-  /** Carries the columns for the compiler; never set. */
+  /** Stores the columns in the type; never set. */
   declare readonly selection: S;
 
   constructor(runner: QueryRunner, cube: C, fields: QueryFields = {}) {
@@ -111,7 +111,7 @@ export class Query<P extends ProjectTypes, C extends CubeName<P>, S extends Sele
     return this.#append("segments", names);
   }
 
-  /** Sorts by keys such as `desc("count")`; a member alone sorts ascending. */
+  /** Sorts by keys such as `desc("count")`; a member without a direction sorts ascending. */
   orderBy(...keys: (Order<MemberKey<P, C>> | MemberKey<P, C> | GroupMember<P, C>)[]): Query<P, C, S> {
     const isOrder = (key: (typeof keys)[number]): key is Order<MemberKey<P, C>> =>
       typeof key === "object" && "field" in key;
@@ -149,8 +149,8 @@ export class Query<P extends ProjectTypes, C extends CubeName<P>, S extends Sele
   }
 
   /**
-   * Adds the value of each measure over another range, as `<key>.previous`. The other range is given by its ends or in
-   * words, or as a shift back such as `{ shift: "1 month" }`.
+   * Adds the value of each measure over another range, as `<key>.previous`. The other range is a start and an end, a
+   * phrase, or a shift back such as `{ shift: "1 month" }`.
    */
   compare(range: TimeSpan | { shift: string }) {
     const isSpan = typeof range === "string" || Array.isArray(range);
@@ -158,7 +158,7 @@ export class Query<P extends ProjectTypes, C extends CubeName<P>, S extends Sele
     return this.#set({ compare_range: other }).#as<WithPrevious<S>>();
   }
 
-  /** Sets further fields, for example `timezone`, `totals` or `fill_gaps`. */
+  /** Sets other fields, for example `timezone`, `totals` or `fill_gaps`. */
   options<const O extends QueryOptions>(options: O) {
     type Form = O extends { numbers: infer N extends NumberForm } ? N : S["numbers"];
     return this.#set(options).#as<WithNumbers<S, Form>>();
@@ -211,6 +211,6 @@ export class Query<P extends ProjectTypes, C extends CubeName<P>, S extends Sele
 }
 
 function count(rows: number): number {
-  if (!Number.isSafeInteger(rows) || rows < 0) throw new RangeError("expected a number of rows");
+  if (!Number.isSafeInteger(rows) || rows < 0) throw new RangeError("expected a non-negative number of rows");
   return rows;
 }

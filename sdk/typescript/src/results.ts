@@ -1,4 +1,4 @@
-/** Results of queries: rows and facts about them, or an Arrow stream. */
+/** Query results: rows with their metadata, or an Arrow stream. */
 import { correlationId } from "./error-response.js";
 import type { Reply } from "./transport.js";
 import { documentWith, listIn } from "./wire.js";
@@ -13,11 +13,11 @@ export class QueryResult<Row> implements Iterable<Row> {
   constructor(
     /** The rows as objects, keyed by member. */
     readonly rows: readonly Row[],
-    /** Facts about the rows. For jobs, only the numbers of rows are set. */
+    /** Metadata of the rows. For jobs, only the numbers of rows are set. */
     readonly meta: Partial<QueryMeta>,
     /** The statement that ran, with placeholders; undefined for jobs. */
     readonly sql?: string,
-    /** The time of the query on the server; undefined for jobs. */
+    /** The duration of the query on the server; undefined for jobs. */
     readonly durationMs?: number,
   ) {}
 
@@ -38,14 +38,14 @@ export interface ArrowStream {
   readonly correlationId: string | undefined;
 }
 
-/** Parses the JSON answer of a query. */
+/** Parses the JSON response to a query. */
 export function resultFromReply<Row>(reply: Reply): QueryResult<Row> {
   const answer = documentWith<QueryAnswer>(reply.json(), ["data", "meta", "query"]);
   const { sql, duration_ms: durationMs } = answer.query;
   return new QueryResult(listIn<Row>(answer, "data"), answer.meta, sql, durationMs);
 }
 
-/** Parses the Arrow answer of a query or a job, which is complete only if it has its end marker. */
+/** Parses the Arrow response to a query or a job, or throws if it lacks its end marker. */
 export function arrowFromReply(reply: Reply): ArrowStream {
   const { headers, bytes } = reply;
   if (headers.get("content-type")?.split(";")[0] !== ARROW_TYPE) throw new TypeError("expected an Arrow stream");

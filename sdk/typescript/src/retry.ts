@@ -6,9 +6,9 @@ import type { Reply } from "./transport.js";
 /**
  * Limits of retries. Only idempotent requests are repeated, after 429, 503 and failed connections.
  *
- * A request is sent at most `attempts` times. The wait is the `Retry-After` of the server; without it, a random part
- * of `backoffMs`, doubled for each attempt. A wait beyond `maxWaitMs`, or one that ends more than `totalMs` after the
- * first attempt began, rejects with the error at once. `attempts: 1` switches retries off.
+ * A request is sent at most `attempts` times. The wait is the `Retry-After` of the server; without it, a random part of
+ * `backoffMs`, doubled for each attempt. A wait of more than `maxWaitMs`, or one that ends more than `totalMs` after
+ * the first attempt began, rejects with the error at once. `attempts: 1` switches retries off.
  */
 export interface RetryPolicy {
   readonly attempts: number;
@@ -25,12 +25,12 @@ export function retryPolicy(limits: Partial<RetryPolicy> = {}): RetryPolicy {
   const policy = { ...DEFAULTS, ...limits };
   if (!(policy.attempts >= 1)) throw new RangeError("attempts must be at least 1");
   if (![policy.backoffMs, policy.maxWaitMs, policy.totalMs].every((ms) => ms >= 0)) {
-    throw new RangeError("times of retries must not be negative");
+    throw new RangeError("retry times must not be negative");
   }
   return policy;
 }
 
-/** Returns true if the failure may be gone at the next attempt. */
+/** Returns true if the next attempt may succeed. */
 export function isRetried(outcome: Reply | TerraneError): boolean {
   return outcome instanceof Error ? outcome instanceof ConnectionFailedError : RETRIED_STATUSES.has(outcome.status);
 }

@@ -63,15 +63,15 @@ export function ask(text: string, language: Language): Call<Interpretation> {
 }
 
 /**
- * Submits a job. The idempotency key makes the request safe to repeat. A page in a browser may be forbidden to send
- * the key to another origin, so the key is omitted in browsers and the request is not repeated.
+ * Submits a job. The idempotency key makes the request safe to repeat. Browsers may block the key in requests to
+ * another origin, so the key is omitted in browsers and the request is not repeated.
  */
 export function submit(body: QueryFields): Call<JobState> {
   const headers = isServerRuntime ? { "idempotency-key": crypto.randomUUID() } : {};
   return { ...post<JobState>(JOBS, body, ["job_id", "status"]), headers, isIdempotent: isServerRuntime };
 }
 
-/** Reads the state of a job, after at most `waitSeconds` or when it has ended. */
+/** Reads the state of a job. The server waits for its end for at most `waitSeconds`. */
 export function job(id: string, waitSeconds = 0): Call<JobState> {
   const call = get<JobState>(jobPath(id), ["job_id", "status"]);
   return waitSeconds > 0 ? { ...call, query: { wait: waitSeconds } } : call;
@@ -111,7 +111,7 @@ function get<T>(path: string, fields: readonly (keyof T & string)[]): Call<T> {
   return { method: "GET", path, parse: (reply) => documentWith<T>(reply.json(), fields) };
 }
 
-/** Returns a request that reads, so that it may be repeated. */
+/** Returns a read-only request, which is safe to repeat. */
 function post<T>(path: string, body: object, fields: readonly (keyof T & string)[]): Call<T> {
   return { ...get<T>(path, fields), method: "POST", body };
 }

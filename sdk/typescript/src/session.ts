@@ -12,7 +12,7 @@ import type { HttpRequest, Reply, Transport } from "./transport.js";
 export interface CallOptions {
   /** Cancels the call, which rejects with the reason of the signal. */
   signal?: AbortSignal | undefined;
-  /** The longest time of a request with its sign-in, its retries and their waits. Overrides that of the client. */
+  /** The time limit of a request with its sign-in, retries and waits, in milliseconds. Overrides that of the client. */
   deadlineMs?: number | undefined;
 }
 

@@ -1,6 +1,6 @@
-/** Time limits and cancellation of asynchronous operations. Timers and listeners never outlive their operation. */
+/** Time limits and cancellation of asynchronous operations. Timers and listeners end with their operation. */
 
-/** The longest delay of a timer; longer ones would fire at once. */
+/** The longest delay of a timer; a longer timer would fire at once. */
 const LONGEST_DELAY_MS = 2 ** 31 - 1;
 
 /** Returns a time limit, or throws unless it is positive. */
@@ -10,9 +10,9 @@ export function checkedLimit(name: string, ms: number): number {
 }
 
 /**
- * Runs an operation with a signal. The signal aborts when `signal` aborts, or with `failure` after `limit.ms`; without
- * `limit.ms`, the time is unlimited. After an abort, the promise settles at once, even if the operation ignores its
- * signal.
+ * Runs an operation with a signal. The operation's signal aborts when `signal` aborts, or with `failure` after
+ * `limit.ms`. Without `limit.ms`, the time is unlimited. After an abort, the promise settles at once, even if the
+ * operation ignores its signal.
  */
 export async function limited<T>(
   limit: { ms: number | undefined; failure: () => Error },
@@ -32,7 +32,7 @@ export async function limited<T>(
   }
 }
 
-/** Waits for a promise until the signal aborts. The operation behind the promise continues. */
+/** Waits for a promise until the signal aborts. After an abort, the operation behind the promise continues. */
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);

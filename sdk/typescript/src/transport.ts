@@ -1,9 +1,9 @@
 /**
- * Single HTTP requests by `fetch`: in, a request with its credential; out, a whole response, or an error that contains
- * neither the request nor the credential.
+ * Sends single HTTP requests with `fetch`. In: a request with its credential. Out: a complete response, or an error
+ * that contains neither the request nor the credential.
  *
  * Cookies are neither sent nor stored, and redirects are not followed. The cache mode is the default one, because other
- * modes add `cache-control: no-cache`, which makes the server compute rows anew.
+ * modes add `cache-control: no-cache`, which bypasses the server's result cache.
  */
 import { ClientTimeoutError, ConnectionFailedError } from "./errors.js";
 import { limited } from "./signals.js";
@@ -58,7 +58,7 @@ export class Transport {
 
   /** Sends a request and reads the response. Failed connections and timeouts are returned as errors. */
   async send(request: HttpRequest, signal: AbortSignal): Promise<Reply | ConnectionFailedError> {
-    const failure = () => new ClientTimeoutError(`the server did not answer within ${this.#timeoutMs} ms`);
+    const failure = () => new ClientTimeoutError(`the server did not respond within ${this.#timeoutMs} ms`);
     return limited({ ms: this.#timeoutMs, failure }, signal, async (limit) => {
       try {
         const response = await this.#fetch(this.#url(request), { ...init(request), signal: limit });
@@ -88,7 +88,7 @@ function init({ method, body, headers }: HttpRequest): RequestInit {
   };
 }
 
-/** Returns the code or the class of an error. Its message is left out, because it may contain the request. */
+/** Returns the code or the class of an error. Its message is omitted, because it may contain the request. */
 function reason(error: unknown): string {
   const { code, cause, name } = (error ?? {}) as { code?: unknown; cause?: { code?: unknown }; name?: unknown };
   return String(cause?.code ?? code ?? name ?? "unknown error");

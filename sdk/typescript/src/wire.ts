@@ -1,7 +1,7 @@
 /**
  * Names for the generated types of the REST interface, and checks of response bodies.
  *
- * Documents of the server keep the field names of the interface, such as `total_rows`.
+ * The fields of documents have the names of the REST interface, such as `total_rows`.
  */
 import type { components } from "./generated/api.js";
 
@@ -19,7 +19,7 @@ export type Measure = Schemas["Measure"];
 export type Dimension = Schemas["Dimension"];
 export type Metric = Schemas["Metric"];
 export type Cube = Schemas["Cube"];
-/** Facts about the rows of a query. */
+/** Metadata of the rows of a query. */
 export type QueryMeta = Schemas["QueryMeta"];
 export type QueryAnswer = Schemas["QueryAnswer"];
 /** The SQL of a query, and the values of its placeholders. */
@@ -44,12 +44,12 @@ export type QueryBody = Schemas["Query"];
 
 type JsonObject = Record<string, unknown>;
 
-/** Returns true for JSON objects, which arrays are not. */
+/** Returns true for JSON objects, but not for arrays. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Returns a body as the document `T`, or throws if one of the fields is absent. */
+/** Returns a body as the document `T`, or throws if one of the given fields is absent. */
 export function documentWith<T>(body: unknown, fields: readonly (keyof T & string)[]): T {
   const missing = isObject(body) ? fields.find((field) => body[field] === undefined) : fields[0];
   if (missing !== undefined) throw new TypeError(`expected the field \`${missing}\``);

@@ -14,7 +14,7 @@ function stream(bytes: Uint8Array, headers = {}): Response {
   return new Response(bytes.slice(), { headers: { "content-type": TYPE, ...headers } });
 }
 
-test("a stream is read with its facts and decoded", async () => {
+test("a stream is read with its metadata and decoded", async () => {
   const facts = { "x-terrane-total-rows": "7", "x-terrane-truncated": "true", "x-terrane-cache-key": "k", "x-terrane-as-of": "2024-01-01T00:00:00Z" };
   const script = new Script(stream(BYTES, facts), stream(BYTES));
   const client = connect(script);

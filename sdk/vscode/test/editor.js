@@ -1,7 +1,7 @@
 // An editor for tests: the part of VS Code's interface that the extension and `vscode-languageclient` use.
 //
-// In: documents, settings and the names of the interface, which are read from `@types/vscode`, so that a name that the
-// interface lacks is an error. Out: the registered providers, diagnostics and messages. Deliberately absent: windows.
+// In: documents, settings, and the names of the interface from `@types/vscode`; any other name is an error. Out: the
+// registered providers, diagnostics and messages. Not here: windows.
 "use strict";
 
 const { EventEmitter } = require("node:events");
@@ -12,7 +12,7 @@ const minimatch = require("minimatch");
 const ts = require("typescript");
 const { URI } = require("vscode-uri");
 
-/** Returns an event as VS Code's interface has them, and the function that fires it. */
+/** Returns an event of VS Code's interface, and the function that fires it. */
 function event() {
   const emitter = new EventEmitter();
   emitter.setMaxListeners(0);

@@ -1,6 +1,7 @@
 // Sessions of the extension with the real `vscode-languageclient` and the real program, in an editor without windows.
 //
-// `TERRANE_BINARY` is the program, and `TERRANE_PROJECT` a copy of `examples/flights`. Tests without them are skipped.
+// `TERRANE_BINARY` is the program, and `TERRANE_PROJECT` a copy of `examples/flights`. Without these variables, the
+// tests are skipped.
 "use strict";
 
 const assert = require("node:assert/strict");

@@ -98,7 +98,7 @@ impl Case {
 /// Removes the parts of the last request's body without which the fault still occurs.
 ///
 /// # Errors
-/// A server does not answer any more.
+/// A server no longer answers.
 pub fn shrink_request(pair: &mut Pair, case: &mut Case) -> Result<()> {
     // The requests after a registration depend on it, so the case is not changed.
     if case.requests.len() != 1 {

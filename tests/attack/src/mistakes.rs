@@ -30,7 +30,7 @@ const OPERATORS: &[&str] = &[
     "like",
 ];
 
-/// Puts one mistake into the body of a query.
+/// Adds one mistake to the body of a query.
 pub(crate) fn spoil(body: &mut Json, world: &World, random: &mut Random) {
     let cube = random.of(&world.cubes);
     match random.below(9) {

@@ -26,7 +26,7 @@ const START_TIMEOUT: Duration = Duration::from_secs(120);
 const START_TRIES: usize = 5;
 /// The warning of a start that could not read the types of columns.
 const UNDESCRIBED: &str = "warning[cube-not-asked]";
-/// The first argument with which the binary of the attack runs as the program under attack.
+/// The first argument that makes the binary of the attack run as the program under attack.
 pub const AS_PROGRAM: &str = "--as-program";
 
 /// Files by their paths inside the project; a `.gz` is compressed when it is written.

@@ -131,7 +131,7 @@ fn assert_all_refuse(field: &str, change: impl Fn(&Route, &mut case::TestRequest
 fn unknown_query_parameter_is_refused_on_every_route() {
     assert_all_refuse("surplus_field", |route, asked| {
         asked.path.push_str("?surplus_field=1");
-        // Identity providers and connection strings may send parameters that the server does not know.
+        // Identity providers and connection strings may send unknown parameters.
         !route.path.ends_with("/callback") && !route.path.ends_with("/xmla")
     });
 }

@@ -55,7 +55,7 @@ impl Random {
         (self.next(2) == 0).then(|| make(self))
     }
 
-    /// Draws a line of characters and words that YAML could misread.
+    /// Generates a random line of characters and words that YAML could misread.
     fn line(&mut self) -> Arc<str> {
         const HARD: [&str; 24] = [
             "true",

@@ -262,7 +262,7 @@ async fn client_that_answers_no_pings_loses_its_socket() {
     let mut bytes = Vec::new();
     tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.unwrap().unwrap();
     // The last bytes are the close frame with the code 1001 and this reason.
-    assert!(String::from_utf8_lossy(&bytes).ends_with("no answer to pings"), "{bytes:?}");
+    assert!(String::from_utf8_lossy(&bytes).ends_with("no response to pings"), "{bytes:?}");
     // A client that reads answers the pings, and its socket stays open.
     let mut reading = Client::acknowledged(server.address, &[], json!({})).await;
     let quiet = tokio::time::timeout(Duration::from_millis(400), reading.next()).await;

@@ -491,7 +491,7 @@ async fn events_are_audited_without_secrets() {
     let listed = house.get("/api/v1/audit?event=authentication_failure", json!({"authorization": bearer})).await;
     assert_eq!(listed.status.as_u16(), 200, "{}", text(&listed));
     let listed = text(&listed);
-    for reason in ["the ID token is of another sign-in", "access_denied", "completed sign-in"] {
+    for reason in ["the ID token belongs to another sign-in", "access_denied", "completed sign-in"] {
         assert!(listed.contains(reason), "{reason}: {listed}");
     }
     for secret in [CODE, CLIENT_SECRET, "opaque", &begun.query["state"], pair["refresh_token"].as_str().unwrap()] {

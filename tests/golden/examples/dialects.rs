@@ -3,7 +3,7 @@
 //! `cases DIALECT` prints a dialect's cases as JSON; `compare FOLDER` reads the engines' answers and prints the tables
 //! of plugins/DIALECTS.md, and the differences on standard error. Not here: engines.
 
-#![allow(clippy::print_stdout, reason = "a command-line tool speaks on stdout")]
+#![allow(clippy::print_stdout, reason = "a command-line tool prints to stdout")]
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

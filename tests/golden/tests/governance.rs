@@ -306,7 +306,7 @@ fn strictest_hook_applies() {
     let limited = |most| Obligations { max_rows: Some(most), ..Obligations::default() };
     let sql = world.sql(query(), &[("a", limited(20)), ("b", limited(10)), ("c", limited(99))]).unwrap();
     assert_eq!(sql.limit, Some(10));
-    // The limit applies to all pages together, so a page has at most the rows that the pages before it leave.
+    // The limit applies to all pages together, so earlier pages reduce the rows that remain for a page.
     for (offset, rest) in [(7, 3), (10, 0), (1_000, 0)] {
         let page =
             json!({"measures": ["orders.count"], "dimensions": ["orders.status"], "limit": 50, "offset": offset});
@@ -497,7 +497,7 @@ fn column_is_reported_under_the_names_of_other_cubes_over_its_table() {
 #[test]
 fn obligation_may_name_members_that_a_sibling_cube_lacks() {
     let world = World::new();
-    // A hook that treats all cubes alike names members that some cubes lack.
+    // A hook with the same rules for all cubes names members that some cubes lack.
     let all = || {
         let mut all = filtered("orders", equal("status", text(MARKER)));
         all.row_filters.extend(filtered("same_orders", equal("status", text(MARKER))).row_filters);

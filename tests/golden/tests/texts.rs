@@ -7,17 +7,37 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use terrane_structure_tests::client_texts::{ClientLanguage, client_texts};
 use terrane_structure_tests::events::{LogEvent, audit_events, log_events, reasons};
-use terrane_structure_tests::sources::{crates, read, root, shown};
-use terrane_structure_tests::texts::texts;
+use terrane_structure_tests::public_codes::{CodeKind, PublicCodes};
+use terrane_structure_tests::sources::{Crate, crates, read, root, shown};
+use terrane_structure_tests::texts::{Text, texts};
 
 const FOLDER: &str = "tests/golden/texts";
 
 const HEADER: &str = "\
-# Texts that people see, by source file, each with the code or variant that it belongs to. A test writes this list.
+# Texts that people see, by source file, each with its public code if one source gives it a code. A test writes this
+# list.
 ";
+
+const CLIENT_HEADER: &str = "\
+# Texts of the client packages, by source file, each with the class of its error. A test writes this list.
+";
+
+/// The folders of the client packages, each with the extension of their sources.
+const CLIENTS: [(&str, &str, ClientLanguage); 3] = [
+    ("sdk/python/src", "py", ClientLanguage::Python),
+    ("sdk/typescript/src", "ts", ClientLanguage::TypeScript),
+    ("sdk/vscode", "js", ClientLanguage::TypeScript),
+];
+
+/// The files that declare the codes of the REST interface and those of diagnostics.
+const CODE_FILES: [&str; 2] = ["runtime/wire/src/error.rs", "runtime/compiler/src/diagnostic/code.rs"];
+
+/// The folders in which `Code::…` is a code of the REST interface.
+const INTERFACE: [&str; 4] = ["runtime/wire/", "runtime/server/", "runtime/graphql/", "runtime/xmla/"];
 
 const LOG_HEADER: &str = "\
 # Events of the log, by source file: the name, the level and the fields. A name in parentheses is computed. A test writes
@@ -57,6 +77,11 @@ fn every_message_is_listed() {
 }
 
 #[test]
+fn every_message_of_a_client_is_listed() {
+    assert_current([("clients", client_list())]);
+}
+
+#[test]
 fn every_event_and_reason_is_listed() {
     assert_current([("log-events", log_list()), ("audit", audit_list())]);
 }
@@ -77,20 +102,68 @@ fn assert_current(lists: impl IntoIterator<Item = (&'static str, String)>) {
 /// Returns the list of each area, by the area's name.
 fn lists() -> BTreeMap<&'static str, String> {
     let mut lists: BTreeMap<_, String> = AREAS.iter().map(|(area, _)| (*area, HEADER.to_owned())).collect();
-    for file in crates(&["runtime", "sdk", "plugins"]).into_iter().flat_map(|source| source.files) {
+    let sources = crates(&["runtime", "sdk", "plugins"]);
+    let codes = codes(&sources);
+    for file in sources.into_iter().flat_map(|source| source.files).filter(|file| is_product(file)) {
         let name = shown(&file);
         let Some(list) = area(&name).and_then(|area| lists.get_mut(area)) else { continue };
-        let texts = texts(&read(&file));
-        if !is_product(&file) || texts.is_empty() {
-            continue;
-        }
-        list.push_str(&format!("\n{name}\n"));
-        for text in texts {
-            let code = text.code.map(|code| format!("{code}: ")).unwrap_or_default();
-            list.push_str(&format!("  {code}{}\n", text.text.replace('\n', "\n    ")));
-        }
+        let is_interface = INTERFACE.iter().any(|folder| name.starts_with(folder));
+        let kind = if is_interface { CodeKind::Interface } else { CodeKind::Diagnostic };
+        push_texts(list, &name, texts(&read(&file), kind, &codes));
     }
     lists
+}
+
+/// Returns the public codes, with those that any source gives to errors.
+fn codes(sources: &[Crate]) -> PublicCodes {
+    let [interface, diagnostics] = CODE_FILES.map(|file| read(&root().join(file)));
+    let mut codes = PublicCodes::declared(&interface, &diagnostics);
+    for file in sources.iter().flat_map(|source| &source.files).filter(|file| is_product(file)) {
+        codes.add_matches(&read(file));
+    }
+    codes
+}
+
+/// Returns the texts of the client packages.
+fn client_list() -> String {
+    let mut list = CLIENT_HEADER.to_owned();
+    for (folder, extension, language) in CLIENTS {
+        for file in client_files(&root().join(folder), extension) {
+            push_texts(&mut list, &shown(&file), client_texts(&read(&file), language));
+        }
+    }
+    list
+}
+
+/// Returns the sources of a client package, in order, without tests, dependencies and code that is generated or that
+/// generates code.
+fn client_files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    const LEFT_OUT: [&str; 5] = ["test", "node_modules", "generated", "dist", "codegen.ts"];
+    let entries = fs::read_dir(folder).expect("the folder of a client package is readable");
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry is readable").path()).collect();
+    paths.retain(|path| !LEFT_OUT.iter().any(|name| path.ends_with(name)));
+    paths.sort();
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            files.extend(client_files(&path, extension));
+        } else if path.extension().is_some_and(|found| found == extension) {
+            files.push(path);
+        }
+    }
+    files
+}
+
+/// Adds the texts of a file to a list.
+fn push_texts(list: &mut String, name: &str, texts: Vec<Text>) {
+    if texts.is_empty() {
+        return;
+    }
+    list.push_str(&format!("\n{name}\n"));
+    for text in texts {
+        let code = text.code.map(|code| format!("{code}: ")).unwrap_or_default();
+        list.push_str(&format!("  {code}{}\n", text.text.replace('\n', "\n    ")));
+    }
 }
 
 /// Returns the events of the log.

@@ -32,7 +32,7 @@ pub fn flaw_named(name: &str) -> Option<Flaw> {
     Flaw::ALL.into_iter().find(|flaw| format!("{flaw:?}") == name)
 }
 
-/// Returns the time and the limits with which cases run.
+/// Returns the time and the limits for cases.
 pub fn settings() -> Settings {
     // 2024-03-10T12:00Z: an hour is missing in New York on this day.
     let now = jiff::Timestamp::from_second(1_710_072_000).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The values with which the oracle computes: exact numbers, times on their own axis, labels.
+//! The values of the oracle: exact numbers, times on their own axis, labels.
 //!
 //! In: cells of a [`World`](crate::world::World). Out: values with a total order and equality. Not here: rendering
 //! (`oracle::labels`) and the comparison with the product's answers (`compare`).

@@ -1,14 +1,18 @@
 //! Collects the texts that the program shows to users, so that they can be read in one sitting.
 //!
-//! In: a source file. Out: each string literal of several words, with the code or the variant to which it belongs. Not
-//! here: texts of tests and of broken invariants, SQL, and types. A literal that is not a sentence is not found.
+//! In: a source file and the public codes. Out: each string literal of several words, with the code that users see
+//! beside it. Not here: texts of tests and of broken invariants, SQL, and types. A literal that is not a sentence is not
+//! found.
 
+use std::ops::Range;
+
+use crate::public_codes::{CodeKind, PublicCodes};
 use crate::tokens::{Located, Token, scan, without_tests};
 
 /// A message or label that users see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
-    /// The error code or variant that the source names near the text.
+    /// The public code that the source names near the text, or the class of an error of a client package.
     pub code: Option<String>,
     pub text: String,
 }
@@ -20,8 +24,8 @@ const ATTRIBUTES: [&str; 4] = ["allow", "expect", "arg", "command"];
 /// The number of tokens before and after a literal in which its code is searched for.
 const WINDOW: usize = 60;
 
-/// Returns all texts of a source outside its tests, in order.
-pub fn texts(source: &str) -> Vec<Text> {
+/// Returns all texts of a source outside its tests, in order. `kind` is the kind of `Code::…` in the source.
+pub fn texts(source: &str, kind: CodeKind, codes: &PublicCodes) -> Vec<Text> {
     let scanned = scan(source);
     let tokens: Vec<Token<'_>> = without_tests(&scanned)
         .into_iter()
@@ -33,7 +37,7 @@ pub fn texts(source: &str) -> Vec<Text> {
         let Token::Text(literal) = token else { continue };
         let text = joined(literal);
         if is_sentence(&text) && is_for_people(&tokens, at) {
-            texts.push(Text { code: code(&tokens, at), text });
+            texts.push(Text { code: code(&tokens, at, kind, codes), text });
         }
     }
     texts
@@ -47,7 +51,7 @@ fn joined(literal: &str) -> String {
 }
 
 /// Returns whether a literal has two words in lower case and is neither SQL nor code.
-fn is_sentence(text: &str) -> bool {
+pub(crate) fn is_sentence(text: &str) -> bool {
     let is_word = |word: &&str| {
         let word = word.trim_matches(|c: char| c.is_ascii_punctuation());
         word.len() > 1 && word.chars().all(|c| c.is_ascii_lowercase() || c == '\'' || c == '-')
@@ -101,40 +105,70 @@ fn call<'s>(tokens: &[Token<'s>], at: usize) -> Option<&'s str> {
     None
 }
 
-/// Returns the variant after an `#[error]` attribute, else the `Code::…` of the statement, else the variant of the
-/// match arm.
-fn code(tokens: &[Token<'_>], at: usize) -> Option<String> {
+/// Returns the code of the variant after an `#[error]` attribute, else of the `Code::…` of the statement, else of the
+/// variant of the match arm.
+fn code(tokens: &[Token<'_>], at: usize, kind: CodeKind, codes: &PublicCodes) -> Option<String> {
     if attribute(tokens, at).is_some() {
-        let end = tokens[at..].iter().position(|token| *token == Token::Symbol(']'))?;
-        return tokens[at + end..].iter().find_map(|token| match token {
-            Token::Word(name) if name.starts_with(char::is_uppercase) => Some((*name).to_owned()),
-            _ => None,
-        });
+        let (kind, variant) = declared_variant(tokens, at)?;
+        return codes.of_error(kind, variant);
     }
     let is_end = |token: &Token<'_>| matches!(token, Token::Symbol(';' | '{' | '}'));
     let behind = tokens[at..].iter().take(WINDOW).take_while(|token| !is_end(token)).count();
     let before = tokens[..at].iter().rev().take(WINDOW).take_while(|token| !is_end(token)).count();
-    let statement = &tokens[at - before..at + behind];
-    named(statement, "Code").or_else(|| arm(tokens, at))
+    let named = named(tokens, at - before..at + behind).and_then(|variant| codes.of_code(variant, kind));
+    named.or_else(|| arm(tokens, at).and_then(|(kind, variant)| codes.of_error(kind, variant)))
 }
 
-/// Returns the name after the first `{kind}::`.
-fn named(tokens: &[Token<'_>], kind: &str) -> Option<String> {
-    tokens.windows(4).find_map(|part| match part {
-        [Token::Word(word), Token::Symbol(':'), Token::Symbol(':'), Token::Word(name)] if *word == kind => {
-            Some((*name).to_owned())
+/// Returns the enumeration and the variant that the attribute at `at` describes; `None` for a struct.
+fn declared_variant<'s>(tokens: &[Token<'s>], at: usize) -> Option<(&'s str, &'s str)> {
+    let end = at + tokens[at..].iter().position(|token| *token == Token::Symbol(']'))?;
+    let (offset, variant) = tokens[end..].iter().enumerate().find_map(|(offset, token)| match token {
+        Token::Word(name) if name.starts_with(char::is_uppercase) => Some((offset, *name)),
+        _ => None,
+    })?;
+    if tokens[end..end + offset].contains(&Token::Word("struct")) {
+        return None;
+    }
+    let kind = tokens[..at].windows(2).rev().find_map(|part| match part {
+        [Token::Word("enum"), Token::Word(name)] => Some(*name),
+        _ => None,
+    })?;
+    Some((kind, variant))
+}
+
+/// Returns the variant of the first `Code::…` in a range, unless it is an item of a list.
+fn named<'s>(tokens: &[Token<'s>], range: Range<usize>) -> Option<&'s str> {
+    range.clone().zip(tokens[range].windows(4)).find_map(|(at, part)| match part {
+        [Token::Word("Code"), Token::Symbol(':'), Token::Symbol(':'), Token::Word(name)] if !is_in_list(tokens, at) => {
+            Some(*name)
         }
         _ => None,
     })
 }
 
-/// Returns the last variant in the pattern of the match arm that contains a token.
-fn arm(tokens: &[Token<'_>], at: usize) -> Option<String> {
+/// Returns whether the innermost open bracket before a token is a square bracket.
+fn is_in_list(tokens: &[Token<'_>], at: usize) -> bool {
+    let mut depth = 0_usize;
+    for token in tokens[..at].iter().rev().take(WINDOW) {
+        match token {
+            Token::Symbol(')' | ']' | '}') => depth += 1,
+            Token::Symbol(open @ ('(' | '[' | '{')) if depth == 0 => return *open == '[',
+            Token::Symbol('(' | '[' | '{') => depth -= 1,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Returns the last `Kind::Variant` in the pattern of the match arm that contains a token.
+fn arm<'s>(tokens: &[Token<'s>], at: usize) -> Option<(&'s str, &'s str)> {
     let window = &tokens[at.saturating_sub(WINDOW)..at];
     let arrow = window.windows(2).rposition(|part| part == [Token::Symbol('='), Token::Symbol('>')])?;
-    window[..arrow].windows(3).rev().find_map(|part| match part {
-        [Token::Symbol(':'), Token::Symbol(':'), Token::Word(name)] if name.starts_with(char::is_uppercase) => {
-            Some((*name).to_owned())
+    window[..arrow].windows(4).rev().find_map(|part| match part {
+        [Token::Word(kind), Token::Symbol(':'), Token::Symbol(':'), Token::Word(name)]
+            if name.starts_with(char::is_uppercase) =>
+        {
+            Some((*kind, *name))
         }
         _ => None,
     })
@@ -145,7 +179,12 @@ mod tests {
     use super::*;
 
     fn found(source: &str) -> Vec<(String, String)> {
-        texts(source).into_iter().map(|text| (text.code.unwrap_or_default(), text.text)).collect()
+        let mut codes = PublicCodes::declared("NotFound \"NOT_FOUND\" 404", "NoCubes = \"no-cubes\",");
+        codes.add_matches("match error { QueryError::UnknownCube { .. } => new(Code::NotFound, message) }");
+        texts(source, CodeKind::Diagnostic, &codes)
+            .into_iter()
+            .map(|text| (text.code.unwrap_or_default(), text.text))
+            .collect()
     }
 
     fn one(code: &str, text: &str) -> Vec<(String, String)> {
@@ -153,19 +192,21 @@ mod tests {
     }
 
     #[test]
-    fn messages_have_the_code_of_their_statement_or_variant() {
+    fn messages_have_the_public_code_of_their_statement_or_variant() {
         assert_eq!(
             found("Diagnostic::error(Code::NoCubes, \"the project has no cubes\")"),
-            one("NoCubes", "the project has no cubes")
+            one("no-cubes", "the project has no cubes")
         );
         assert_eq!(
-            found("#[error(\"unknown cube `{name}` here\")]\nUnknownCube { name: String },"),
-            one("UnknownCube", "unknown cube `{name}` here")
+            found("enum QueryError { #[error(\"unknown cube `{name}` here\")]\nUnknownCube { name: String }, }"),
+            one("NOT_FOUND", "unknown cube `{name}` here")
         );
         assert_eq!(
-            found("match x { Problem::Deep { n } => format!(\"too deep by {n}\") }"),
-            one("Deep", "too deep by {n}")
+            found("match x { QueryError::UnknownCube { name } => format!(\"write the name of {name}\") }"),
+            one("NOT_FOUND", "write the name of {name}")
         );
+        assert_eq!(found("match x { Problem::Deep { n } => \"this is too deep\" }"), one("", "this is too deep"));
+        assert_eq!(found("doc(&[Code::NoCubes], \"the cubes of it\")"), one("", "the cubes of it"));
         assert_eq!(found("let text = \"several words \\\n    on lines\";"), one("", "several words on lines"));
     }
 

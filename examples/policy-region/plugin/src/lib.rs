@@ -1,4 +1,4 @@
-//! Lets managers see the orders of their own regions, and some roles all orders. Other callers see none.
+//! Shows managers the orders of their own regions, and some roles all orders. Other callers see none.
 
 use terrane_sdk::filter::column;
 use terrane_sdk::governance::{Hook, Obligations, Principal, QueryFacts, Verdict};

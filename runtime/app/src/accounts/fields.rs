@@ -35,7 +35,7 @@ pub enum FieldProblem {
     PastDuration,
     #[error("attribute `{name}` contains null")]
     NullAttribute { name: Arc<str> },
-    #[error("{found} bytes in all; an access token holds at most {max}")]
+    #[error("{found} bytes in all; an access token may contain at most {max}")]
     TooLarge { found: usize, max: usize },
 }
 

@@ -39,9 +39,9 @@ pub enum AnomalyError {
     Sensitivity { sensitivity: f64 },
     #[error("the training size is {found}, and must be from 1 to {limit}")]
     TrainingSize { found: u32, limit: u32 },
-    #[error("a policy limits this caller to {rows} rows, which are fewer than the points with their history")]
+    #[error("a policy limits this caller to {rows} rows, and the points with their history need more")]
     FewerRows { rows: u64 },
-    #[error("these are more than {limit} points with their history")]
+    #[error("the series have more than {limit} points with their history")]
     TooManyPoints { limit: u64 },
     #[error("the range ends before it starts: {from} to {to}")]
     ReversedRange { from: Arc<str>, to: Arc<str> },

@@ -49,7 +49,7 @@ pub enum GuardrailExceeded {
         amount(*predicted_micros), amount(*limit_micros)
     )]
     Cost { limit_micros: u64, predicted_micros: u64 },
-    #[error("guardrail `{}` allows {}; the rest is too little for the query", budget_name(*period), amount(*limit_micros))]
+    #[error("guardrail `{}` allows {}; the remaining budget is too small for the query", budget_name(*period), amount(*limit_micros))]
     Budget { period: BudgetPeriod, limit_micros: u64 },
 }
 

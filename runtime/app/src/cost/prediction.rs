@@ -68,7 +68,7 @@ pub struct CostPrediction {
     pub without_tables: Option<StatementPrediction>,
     pub guardrails: Guardrails,
     pub has_price: bool,
-    /// True if the history did not answer in time.
+    /// True if the history did not respond in time.
     pub is_late: bool,
 }
 

@@ -131,7 +131,7 @@ impl Reports {
         let started = self.clock.elapsed();
         let after = self.known().last;
         let read = tokio::time::timeout(TIMEOUT, invalidations.invalidations(after)).await;
-        let read = read.unwrap_or_else(|_| Err(StoreError { message: "no answer in time".to_owned() }));
+        let read = read.unwrap_or_else(|_| Err(StoreError { message: "no response in time".to_owned() }));
         let mut known = self.known();
         known.read = Some((started, read.as_ref().err().cloned()));
         for report in read? {

@@ -59,7 +59,7 @@ impl DaxSessions {
         DaxSessions { clock, randomness, sessions: Mutex::default() }
     }
 
-    /// Begins a session of the caller.
+    /// Starts a session of the caller.
     ///
     /// # Errors
     /// [`TooManySessions`]

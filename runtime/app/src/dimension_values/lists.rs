@@ -61,7 +61,7 @@ pub(crate) enum DimensionValues {
     Own(Values),
     /// The caller may not query the values.
     Denied,
-    /// The warehouse did not answer in time.
+    /// The warehouse did not respond in time.
     Unavailable,
 }
 

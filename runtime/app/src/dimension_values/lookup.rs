@@ -15,8 +15,8 @@ use terrane_compiler::types::{DimensionType, Operator, Value};
 
 use crate::query::{Answer, CacheControl, QueryRunError, QuerySession};
 
-/// The largest number of dimensions whose values one request looks up. A cube that plays two roles counts twice, so
-/// that the origin and the destination of a flight, each with a code and a name, are four.
+/// The largest number of dimensions whose values one request looks up. A cube that is joined in two roles counts twice:
+/// the origin and the destination of a flight, each with a code and a name, are four dimensions.
 pub(crate) const MAX_DIMENSIONS: usize = 16;
 
 /// Returns whether the project allows lookups among the values of a dimension.

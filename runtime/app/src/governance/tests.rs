@@ -28,8 +28,8 @@ fn only_listed_transitions_are_allowed() {
     }
 }
 
-/// Takes random moves. An artifact becomes certified only from a pending review, and an archived artifact stays
-/// archived.
+/// Performs random transitions. An artifact becomes certified only from a pending review, and an archived artifact
+/// stays archived.
 #[test]
 fn random_transitions_follow_the_table() {
     let mut seed: u64 = 42;

@@ -6,7 +6,7 @@ use crate::ports::store::StoreError;
 use crate::profiling::ProfileError;
 use crate::query::QueryRunError;
 
-/// The reason why a result is not shown any more.
+/// The reason why a result is unavailable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GoneReason {
     Expired,
@@ -30,7 +30,7 @@ pub enum JobError {
     #[error(transparent)]
     Query(#[from] QueryRunError),
     /// The query requests totals, but the rows of a job are stored without totals.
-    #[error("asynchronous queries have no `totals`; leave it out")]
+    #[error("asynchronous queries do not support `totals`; omit it")]
     HasTotals,
     /// No job of this caller has this id.
     #[error("the job does not exist")]

@@ -103,8 +103,8 @@ impl JobRunner {
                 () = &mut stop => break,
                 Some(_) = running.join_next() => {}
                 _ = poll.tick() => runner.count_pending().await,
-                // `changed` cannot fail, because the sender lives as long as the service. Without a free place, a new
-                // job waits anyway, so submissions are not awaited.
+                // `changed` cannot fail, because the sender lives as long as the service. If all workers are busy, a
+                // new job has to wait, so submissions are not awaited.
                 _ = submissions.changed(), if free > 0 => {}
             }
         }
@@ -139,7 +139,7 @@ impl JobRunner {
         claimed
     }
 
-    /// Begins an attempt of a job, unless another process holds it or it has no attempt left.
+    /// Starts an attempt of a job, unless another process holds it or it has no attempt left.
     async fn begin(&self, id: &str) -> Result<Option<(Job, HeldLease)>, StoreError> {
         let name = lease_name(id);
         let Some(lease) = HeldLease::acquire(&self.leases, &name, &self.id, self.lease_settings).await? else {
@@ -282,13 +282,13 @@ impl JobRunner {
                     }
                 }
                 Some(Piece::End { .. }) => break,
-                None => return Err(Fault::Job(internal("the rows ended early"))),
+                None => return Err(Fault::Job(internal("the rows ended before the result was complete"))),
             }
         }
         Ok((fingerprint, writer.finish().await?))
     }
 
-    /// Makes the profile and writes its text.
+    /// Computes the profile and writes its text.
     async fn write_profile(&self, job: &Job, lease: &Lease) -> Result<(Arc<str>, Manifest), Fault> {
         let ports = &self.service.ports;
         let requested = ports.texts.profile(&job.query).map_err(Fault::Job)?;

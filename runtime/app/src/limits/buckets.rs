@@ -108,7 +108,7 @@ impl Limit {
         Limit { rate, scope, clock, limiter, swept: AtomicU64::new(0) }
     }
 
-    /// Takes a token of a subject.
+    /// Consumes a token of a subject.
     pub(crate) fn take(&self, subject: Subject) -> Result<(), RateExceeded> {
         if self.limiter.len() >= MAX_SUBJECTS {
             self.sweep();

@@ -47,7 +47,7 @@ impl Quota {
         Quota { settings, open: Arc::default() }
     }
 
-    /// Takes a permit.
+    /// Acquires a permit.
     ///
     /// # Errors
     /// [`QuotaFull`]

@@ -55,7 +55,8 @@ pub enum MonitorError {
     MoveNotAllowed { step: AlertMove, state: AlertState, allowed: Vec<AlertMove> },
     #[error("the limit of {most} monitors of one owner is reached; delete one first")]
     TooManyOfOwner { most: u32 },
-    /// The limit is reached. The error has no number of monitors, because the caller may not see all monitors.
+    /// The limit is reached. The error does not state the number of monitors, because the caller may not see all of
+    /// them.
     #[error("the server stores no more monitors; ask an administrator to delete some")]
     TooMany,
     #[error("it was changed by others at the same time")]

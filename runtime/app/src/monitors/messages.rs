@@ -24,7 +24,7 @@ const ORDER: [MessageKind; 5] = [
     MessageKind::Resolved,
 ];
 
-/// A change of an alert that channels are notified of.
+/// A change of an alert that is reported to channels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AlertEvent {
     pub kind: MessageKind,
@@ -33,7 +33,7 @@ pub struct AlertEvent {
     pub escalations: u32,
 }
 
-/// The facts of one transaction that its messages need.
+/// The parts of one transaction that its messages need.
 pub struct Outbox<'a> {
     pub subject: MessageSubject,
     pub rules: &'a AlertConfig,
@@ -303,7 +303,7 @@ mod tests {
         stored.apply(31, &rules, &[event(MessageKind::Triggered, "c", LOW, 0)]);
         use MessageKind::Triggered;
         assert_eq!(stored.of(&slack()), [(Triggered, 30, vec!["a", "b"]), (Triggered, 61, vec!["c"])]);
-        // PagerDuty groups by itself.
+        // PagerDuty groups events itself.
         let events = [(Triggered, 0, vec!["a"]), (Triggered, 10, vec!["b"]), (Triggered, 31, vec!["c"])];
         assert_eq!(stored.of(&pagerduty()), events);
         assert!(stored.of(&mail()).is_empty());

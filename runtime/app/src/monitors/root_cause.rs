@@ -104,7 +104,7 @@ struct Question<'q> {
     /// The cube to which names without a dot belong.
     scope: Option<Arc<str>>,
     value: MemberRef,
-    /// A measure or a metric that counts rows, by which slices are weighed.
+    /// A measure or a metric that counts rows, which are the weights of slices.
     weight: Option<MemberRef>,
     time: MemberRef,
     is_utc: bool,

@@ -169,7 +169,7 @@ pub struct Detection {
 pub enum DetectorError {
     #[error("unknown detector `{kind}`")]
     Unknown { kind: String, known: Vec<Arc<str>>, faults: Vec<ComponentFault> },
-    #[error("a series has {points} points, and at most {limit} can be judged at once")]
+    #[error("a series has {points} points, but at most {limit} can be evaluated at once")]
     TooLong { points: usize, limit: usize },
     #[error("{fault}")]
     Fault {

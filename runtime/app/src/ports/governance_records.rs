@@ -258,7 +258,7 @@ impl Term {
     }
 }
 
-/// Returns the string by which category and name of a term are compared.
+/// Returns the form of a string in which categories and names of terms are compared.
 pub fn unique_name(category: Option<&str>, name: &str) -> String {
     format!("{}\n{}", category.unwrap_or_default().trim().to_lowercase(), name.trim().to_lowercase())
 }

@@ -233,7 +233,7 @@ pub trait Jobs: Send + Sync {
     ) -> Result<Vec<Job>, StoreError>;
     /// Returns open jobs without a holder, oldest first.
     async fn claimable(&self, limit: u32) -> Result<Vec<Arc<str>>, StoreError>;
-    /// Begins an attempt and returns the job. If the job was cancelled or has used up its attempts, ends it instead and
+    /// Starts an attempt and returns the job. If the job was cancelled or has used up its attempts, ends it instead and
     /// returns it in its final state. Returns `None` if the lease is stale or the job is gone.
     async fn begin(&self, id: &str, lease: &Lease, max_attempts: u32, at: Timestamp)
     -> Result<Option<Job>, StoreError>;

@@ -211,7 +211,7 @@ impl PluginState {
 pub enum ChangeError {
     #[error("unknown plugin `{name}`")]
     Unknown { name: String, known: Vec<String> },
-    #[error("`{name}` is {state} already")]
+    #[error("`{name}` is already {state}")]
     Already { name: String, state: &'static str },
     /// The plugin is a dialect. A dialect is read together with the project, and its profile is part of the served
     /// project.
@@ -284,7 +284,7 @@ pub enum PluginFault {
     TooLarge { bytes: u64, limit: u64 },
     #[error("{found}")]
     NotAComponent { found: FileKind },
-    #[error("is damaged or uses what this host does not run: {message}")]
+    #[error("is damaged or uses features that this host does not support: {message}")]
     Malformed { message: String },
     #[error("imports `{import}`, which is not granted")]
     ForeignImport { import: String },
@@ -293,19 +293,19 @@ pub enum PluginFault {
     #[error("was built for {found}; this host speaks {supported}")]
     WrongVersion { found: String, supported: String },
     /// The component has the version of this host but other types, because the contract changed before its release.
-    #[error("was built for another state of {} than this host: {message}", listed(contract))]
+    #[error("was built for a different revision of {} than this host: {message}", listed(contract))]
     WrongTypes { contract: Vec<String>, message: String },
     #[error("reached its limit of {limit} in `{call}`")]
     Limit { call: &'static str, limit: Limit },
     #[error("trapped in `{call}`: {message}")]
     Trapped { call: &'static str, message: String },
     /// The answer violates the contract's types.
-    #[error("gave an answer in `{call}` that breaks the contract: {message}")]
+    #[error("returned an answer from `{call}` that violates the contract: {message}")]
     Answer { call: &'static str, message: String },
     /// The component itself declined the call.
     #[error("refused `{call}`: {message}")]
     Declined { call: &'static str, message: String },
-    #[error("describes the dialect `{found}` and not `{asked}`")]
+    #[error("describes the dialect `{found}` instead of `{asked}`")]
     WrongDialect { asked: String, found: String },
     #[error("describes an invalid dialect: {}", profile_errors(.0))]
     Profile(Vec<ProfileError>),
@@ -322,11 +322,9 @@ pub enum PluginFault {
     #[error("has the {what} `{found}`, and {wanted} `{expected}`")]
     Mismatch { what: &'static str, found: String, wanted: &'static str, expected: String },
     /// An earlier plugin has the same id.
-    #[error("calls itself `{id}`, which is {}", path.display())]
+    #[error("has the id `{id}`, which is {}", path.display())]
     IdTaken { id: String, path: PathBuf },
-    #[error(
-        "is version {found}, older than {serving}, which serves; no reload brings an older version, a restart does"
-    )]
+    #[error("is version {found}, older than version {serving} in use; only a restart can load an older version")]
     Downgrade { serving: String, found: String },
     /// The plugin was not called because it is unavailable.
     #[error("was not called for `{call}`: {reason}")]

@@ -106,7 +106,7 @@ pub trait ResultCache: Send + Sync {
     /// Returns the newest result that was stored under a key, whatever the version of its data.
     async fn get(&self, key: &CacheKey) -> Option<Arc<StoredResult>>;
 
-    /// Stores a result and replaces an older one. After `max_age`, the result is not used any more.
+    /// Stores a result and replaces an older one. After `max_age`, the result expires.
     async fn put(&self, key: CacheKey, result: Arc<StoredResult>, max_age: Option<Duration>);
 
     fn statistics(&self) -> CacheStatistics;

@@ -42,7 +42,7 @@ pub struct ResultPage {
 /// Results by name.
 #[async_trait]
 pub trait JobResults: Send + Sync {
-    /// Begins a result. Under its name, nothing is visible before the writer finishes.
+    /// Starts a result. Under its name, nothing is visible before the writer finishes.
     async fn create(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! The port to retention: deletes records that are not read any more.
+//! The port to retention: deletes records that are no longer read.
 //!
 //! Records of the audit log are never deleted here, even if they are about deleted records.
 

@@ -50,7 +50,7 @@ pub struct BuiltTable {
 /// The reason why a table was not built. Nothing remains of the attempt.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RollupTableError {
-    #[error("the table has {stored} for the total of `{column}`, and the rows that it was made of have {base}")]
+    #[error("the total of `{column}` is {stored} in the table, but {base} in the rows that it was built from")]
     NotVerified { column: String, base: String, stored: String },
     #[error("the warehouse's user may not create tables in schema `{schema}`")]
     NotAllowed { schema: String },

@@ -51,7 +51,7 @@ pub trait Traces: Send + Sync {
     /// Returns the position of a new span, in the trace of `parent` or in a new trace.
     fn begin(&self, parent: Option<TraceContext>) -> TraceContext;
 
-    /// Takes a span. A span that is not sampled is dropped.
+    /// Accepts a span. A span that is not sampled is dropped.
     fn record(&self, span: Span);
 
     /// Returns the number of waiting spans and the number of dropped spans.

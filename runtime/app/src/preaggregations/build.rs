@@ -37,7 +37,7 @@ const DAY_MICROS: i64 = 86_400_000_000;
 /// The reason why a build publishes nothing.
 #[derive(Debug, Clone, thiserror::Error)]
 enum BuildFailure {
-    #[error("the project has no such pre-aggregation any more")]
+    #[error("the project no longer contains the pre-aggregation")]
     UnknownRollup,
     #[error(transparent)]
     Definition(#[from] RollupError),
@@ -53,7 +53,7 @@ enum BuildFailure {
     Store(#[from] StoreError),
     #[error("the build was cancelled")]
     Cancelled,
-    #[error("another process builds now")]
+    #[error("another process runs the build")]
     LeaseLost,
 }
 

@@ -98,7 +98,7 @@ impl ProfileArchive {
         wanted: ProfileRequest<'_>,
     ) -> Result<(Arc<str>, Arc<str>), ProfileError> {
         let (cube, range) = (Arc::clone(wanted.cube), wanted.range);
-        // One session: the fingerprint and the profile are of the same policies.
+        // One session, so that the same policies apply to the fingerprint and to the profile.
         let fingerprint = session.profile_fingerprint(&cube).await?;
         let profile = self.profiling.profile_in(session, context, wanted).await?;
         let range = range.map(range_text).unwrap_or_default();
@@ -114,7 +114,7 @@ impl ProfileArchive {
         Ok((fingerprint, text))
     }
 
-    /// Makes the profile of a job, as of a time. Returns the fingerprint of the caller's view, and the text.
+    /// Computes the profile of a job, as of a time. Returns the fingerprint of the caller's view, and the text.
     ///
     /// # Errors
     /// [`ProfileError`], except [`ProfileError::NotProfiled`].

@@ -48,8 +48,8 @@ impl Spellings {
         let values = if *is_partial { "values among the most frequent ones" } else { "distinct values" };
         let example = example.as_ref().map(|(one, other)| format!(", such as `{one}` and `{other}`"));
         format!(
-            "`{column}` has {distinct} {values}, and {folded} without regard to case and outer spaces{}: the others are \
-             groups of their own until the source or the `sql` of the dimension makes them equal",
+            "`{column}` has {distinct} {values}, but {folded} if case and outer spaces are ignored{}: each spelling is \
+             a separate group until the source or the `sql` of the dimension makes them equal",
             example.unwrap_or_default()
         )
     }
@@ -67,7 +67,7 @@ mod tests {
     fn spellings_of_one_value_are_counted() {
         let found = Spellings::of(&values(&["north", "South", "North", " north"]), Some(4)).unwrap();
         assert_eq!((found.distinct, found.folded, found.is_partial), (4, 2, false));
-        assert!(found.note("region").starts_with("`region` has 4 distinct values, and 2 without regard to case"));
+        assert!(found.note("region").starts_with("`region` has 4 distinct values, but 2 if case"));
         let partial = Spellings::of(&values(&["a", "A"]), Some(90)).unwrap();
         assert!(partial.note("x").contains("2 values among the most frequent ones"));
     }

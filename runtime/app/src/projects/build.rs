@@ -65,9 +65,9 @@ fn warning(error: &BuildRunError) -> Diagnostic {
     let (code, hint) = match error {
         BuildRunError::NotReady(NotReady::Cant(why)) => (NOT_BUILT, why.hint()),
         BuildRunError::NotReady(NotReady::Warehouse(_)) => {
-            (NOT_READY, "compile again when the warehouse answers".to_owned())
+            (NOT_READY, "compile again when the warehouse responds".to_owned())
         }
-        _ => (NOT_BUILT, "compile again when the other run is over".to_owned()),
+        _ => (NOT_BUILT, "compile again when the other run has ended".to_owned()),
     };
     let diagnostic = match error {
         BuildRunError::NotReady(NotReady::Warehouse(_)) => {

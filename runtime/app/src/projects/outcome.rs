@@ -37,7 +37,7 @@ pub enum ProjectError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A thread panicked.
-    #[error("the project could not be read to its end")]
+    #[error("the project could not be read completely")]
     Broken,
 }
 
@@ -182,7 +182,7 @@ pub fn closed_cubes(definitions: &Definitions) -> Option<Diagnostic> {
     let mut files: Vec<&str> = definitions.unread_files.iter().map(|span| &*span.file).collect();
     files.dedup();
     let files: Vec<String> = files.into_iter().take(5).map(|file| format!("`{file}`")).collect();
-    let message = format!("every cube is closed while {} cannot be read: it may hold policies", files.join(", "));
+    let message = format!("every cube is closed while {} cannot be read: it may contain policies", files.join(", "));
     let hint = "Correct or remove the file, and load the project again.";
     Some(Diagnostic::warning(Code::ClosedCubes, message).hint(hint).at(span.clone()))
 }

@@ -85,7 +85,7 @@ pub enum RegisterError {
     /// A governance hook denies the change, or a required hook cannot be called.
     #[error("a governance hook does not allow it")]
     Refused { approval: Approval },
-    #[error("{MAX_REGISTERED} cubes are registered, and that is the limit")]
+    #[error("the limit of {MAX_REGISTERED} registered cubes is reached")]
     TooMany,
     #[error(transparent)]
     Plugin(#[from] PluginError),

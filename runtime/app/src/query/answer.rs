@@ -149,7 +149,7 @@ pub(super) fn warnings(
             warnings.push(format!("a policy allows at most {most} {rows}"));
         }
         (_, Some(true), Some(total)) if !has_limit => {
-            warnings.push(format!("these are {returned} of {total} rows, since no `limit` was sent"));
+            warnings.push(format!("the result has {returned} of {total} rows, because the query has no `limit`"));
         }
         _ => {}
     }

@@ -26,7 +26,7 @@ pub struct LimiterSettings {
 
 /// The error that every permit is in use and the queue is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{running} queries run and {queued} wait: try again later")]
+#[error("{running} queries are running and {queued} are waiting; retry later")]
 pub struct Overloaded {
     pub running: usize,
     pub queued: usize,

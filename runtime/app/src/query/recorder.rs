@@ -203,7 +203,7 @@ impl QueryRecorder {
 }
 
 impl StatementOrigin {
-    /// Begins the record of a statement.
+    /// Starts the record of a statement.
     pub(super) fn statement(&self, text: &str, limit: Duration) -> StatementRecorder {
         // Only spans show the hash, so it is computed only for sampled traces.
         let sql_hash = match self.trace {

@@ -88,7 +88,7 @@ impl Statements<'_> {
         rows.map_err(|error| QueryRunError::from_warehouse(error, timeout))
     }
 
-    /// Begins a statement whose rows are read as a stream, and reads its first rows.
+    /// Starts a statement whose rows are read as a stream, and reads its first rows.
     pub(super) async fn open(&self, sql: &CompiledSql) -> Result<OpenedStatement, QueryRunError> {
         let timeout = self.runner.timeout;
         let mut recorder = self.origin.statement(&sql.text, timeout);

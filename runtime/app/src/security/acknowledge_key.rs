@@ -61,7 +61,7 @@ impl AcknowledgeKey {
         format!("{alert_id}.{expires_at}.{owner}.{}", self.signature(alert_id, expires_at, &owner))
     }
 
-    /// Returns the mark by which tokens name an owner. It discloses nothing about the owner.
+    /// Returns the identifier of an owner in tokens. It discloses nothing about the owner.
     pub fn mark(&self, owner: &str) -> String {
         base64url(&self.mac(&format!("owner\0{owner}"))[..MARK_BYTES])
     }

@@ -295,7 +295,7 @@ fn folded(entry: AuditEntry) -> AuditEntry {
         client_ip: None,
         resource: "several".into(),
         after: None,
-        reason: Some("failures of more kinds than are recorded separately".into()),
+        reason: Some("failures beyond the number of kinds that are recorded separately".into()),
         ..entry
     }
 }

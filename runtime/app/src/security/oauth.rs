@@ -92,7 +92,7 @@ pub enum OAuthError {
     Session(AuthError),
 }
 
-/// The protocol by which browsers reach the server.
+/// The protocol of browsers that connect to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
     /// HTTP, which is allowed only on a loopback address.
@@ -147,7 +147,7 @@ impl OAuth {
         Ok(LoginStart { location, binding })
     }
 
-    /// Begins a session for the person that the provider has identified.
+    /// Starts a session for the person that the provider has identified.
     ///
     /// # Errors
     /// [`OAuthError`]. After an error the state token cannot be used again, unless it belongs to another browser.

@@ -16,8 +16,8 @@ use crate::ports::tokens::TokenId;
 /// The longest lifetime that a token of an application may have. Revocations are stored for longer than this.
 pub const MAX_APPLICATION_TOKEN_AGE: Duration = Duration::from_secs(30 * 86_400);
 
-/// The time by which the clocks of applications may be ahead. Adapters accept tokens whose time of issue is at most
-/// this much later than the current time.
+/// The maximum time by which the clocks of applications may be ahead. Adapters accept tokens whose time of issue is at
+/// most this much later than the current time.
 pub const CLOCK_TOLERANCE: Duration = Duration::from_secs(5);
 
 /// All revocations: the revoked tokens, with the time of the revocation.

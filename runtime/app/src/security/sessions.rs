@@ -57,7 +57,7 @@ enum HolderKind {
 }
 
 impl Authenticator {
-    /// Begins a session for a user with a password.
+    /// Starts a session for a user with a password.
     ///
     /// # Errors
     /// [`AuthError`]. An unknown or disabled name has the same error as a wrong password: [`AuthError::WrongPassword`].
@@ -110,7 +110,7 @@ impl Authenticator {
         self.begin(&*tokens, session, Holder::User(user), AuthMethod::Jwt, origin).await
     }
 
-    /// Begins a session for a person that a provider vouches for.
+    /// Starts a session for a person that a provider vouches for.
     pub(super) async fn begin_guest_session(
         &self,
         provider: &str,
@@ -238,7 +238,7 @@ impl Authenticator {
         }
     }
 
-    /// Returns the rights with which a session continues; `None` if it may not continue.
+    /// Returns the rights of the continued session; `None` if it may not continue.
     async fn current_rights(&self, session: &Session, now: Timestamp) -> Result<Option<Rights>, StoreError> {
         if session.is_guest {
             let is_over = after(session.created_at, self.settings.refresh_lifetime) <= now;

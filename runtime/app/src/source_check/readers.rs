@@ -11,7 +11,7 @@ use terrane_compiler::project::Definitions;
 use terrane_lineage::graph::{DependencyGraph, NodeType};
 use terrane_lineage::{KnownColumns, Lineage};
 
-/// Finds source tables and columns of which a reader has a reported problem.
+/// Finds source tables and columns whose readers have a reported problem.
 pub(super) struct ReportedReaders {
     lineage: Lineage,
     /// The ids of cubes, members and models with a problem, in the form of the lineage, such as

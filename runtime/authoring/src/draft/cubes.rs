@@ -101,7 +101,7 @@ fn files_of(cubes: &[(DraftCube, Yaml)]) -> Vec<(String, String)> {
         let comment = match left_out.as_slice() {
             [] => GREETING.to_owned(),
             _ => format!(
-                "{GREETING}\nLeft out, since their types can be neither grouped nor aggregated: {}.",
+                "{GREETING}\nOmitted, because their types can be neither grouped nor aggregated: {}.",
                 left_out.join(", ")
             ),
         };

@@ -15,7 +15,7 @@ use crate::names::{is_spelled, singular, snake};
 /// The largest number of statements that search for references.
 const MAX_STATEMENTS: usize = 2_000;
 
-/// Names of key columns that do not say to which table the key belongs.
+/// Names of key columns that do not name the table of the key.
 const GENERIC: &[&str] = &["id", "uuid", "guid", "key", "code", "number", "no", "name", "slug", "pk"];
 
 /// The last words of the names of keys, the most likely first.

@@ -163,7 +163,7 @@ pub(super) struct TextForm {
     /// The type of a dimension of such values.
     pub(super) ty: &'static str,
     pub(super) is_number: bool,
-    /// A pattern of SIMILAR TO that both engines read alike.
+    /// A pattern of SIMILAR TO with the same meaning in both engines.
     pattern: &'static str,
     /// The SQL that converts a string of this form. `$column` stands for the column.
     pub(super) sql: &'static str,

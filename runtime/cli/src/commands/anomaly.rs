@@ -54,7 +54,7 @@ pub enum AnomalyAction {
     Run(Box<RunArguments>),
     /// List the detectors
     Detectors {
-        /// The project: the folder that holds service_project.yml
+        /// The project folder, which contains service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
         /// Print one JSON object
@@ -63,7 +63,7 @@ pub enum AnomalyAction {
     },
     /// List the monitors of all callers, from the state database
     Monitors {
-        /// The project: the folder that holds service_project.yml
+        /// The project folder, which contains service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
         /// Print one JSON object
@@ -72,7 +72,7 @@ pub enum AnomalyAction {
     },
     /// List the alerts of all monitors, from the state database
     Alerts {
-        /// The project: the folder that holds service_project.yml
+        /// The project folder, which contains service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
         /// Print one JSON object
@@ -81,7 +81,7 @@ pub enum AnomalyAction {
     },
     /// List the messages about alerts, from the state database
     Deliveries {
-        /// The project: the folder that holds service_project.yml
+        /// The project folder, which contains service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
         /// Print one JSON object
@@ -100,7 +100,7 @@ fn granularities() -> impl TypedValueParser<Value = Granularity> {
 
 #[derive(Debug, clap::Args)]
 pub struct RunArguments {
-    /// The project: the folder that holds service_project.yml
+    /// The project folder, which contains service_project.yml
     pub dir: PathBuf,
     /// The cube of the measure
     #[arg(long, required_unless_present = "metric", requires = "measure")]
@@ -326,7 +326,7 @@ fn judging(fault: &PluginFault, series: &[SeriesKey]) -> Option<String> {
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
     // The limit covers all series of the call, so the message names these series only as the place where the call
     // ended.
-    let until = if matches!(fault, PluginFault::Limit { .. }) { "it had come to" } else { "it was judging" };
+    let until = if matches!(fault, PluginFault::Limit { .. }) { "it had reached" } else { "while evaluating" };
     (!names.is_empty()).then(|| format!("{until} {}{more}", names.join("; ")))
 }
 

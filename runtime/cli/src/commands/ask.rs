@@ -30,7 +30,7 @@ Examples:
 A suite is a list of {question, query} or {question, clarification: true}. `query` is a query, or a list of queries of
 which each answers the question. The command fails if a question becomes another query than the expected one.")]
 pub struct AskArguments {
-    /// The project: the folder that holds service_project.yml
+    /// The project folder, which contains service_project.yml
     pub dir: PathBuf,
     /// The question
     #[arg(required_unless_present = "suite")]

@@ -31,7 +31,7 @@ pub struct AuditArguments {
 pub enum AuditAction {
     /// Verify every record; exit code 1 if the chain is broken
     Verify {
-        /// The project: the folder that holds service_project.yml
+        /// The project folder, which contains service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
         /// Print one JSON object
@@ -40,7 +40,7 @@ pub enum AuditAction {
     },
     /// Show the newest records
     List {
-        /// The project: the folder that holds service_project.yml
+        /// The project folder, which contains service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
         /// List only records of this event, such as access_denied
@@ -82,7 +82,7 @@ pub async fn run(arguments: &AuditArguments, project: &Project) -> Result<bool, 
             }
             ChainState::Whole { records, last_hash } => {
                 let records = plural(usize::try_from(records).unwrap_or(usize::MAX), "record");
-                print(&format!("the audit log is whole: {records}, the last hash is {last_hash}\n"));
+                print(&format!("the audit log is intact: {records}, the last hash is {last_hash}\n"));
                 Ok(true)
             }
             ChainState::Broken { sequence, why } if *json => {

@@ -167,7 +167,7 @@ pub enum AuthAction {
 
 #[derive(Debug, clap::Args)]
 pub struct PlaceArguments {
-    /// The project: the folder that holds service_project.yml
+    /// The project folder, which contains service_project.yml
     #[arg(default_value = ".")]
     pub dir: PathBuf,
     /// Print one JSON object instead of text
@@ -553,7 +553,7 @@ fn failed(error: AccountError) -> Failure {
             failure.hint("`terrane auth list-users DIR` lists the users.")
         }
         AccountError::Invalid { problem: FieldProblem::ShortPassword { .. }, .. } => {
-            failure.hint("Several words are easy to remember and hard to guess.")
+            failure.hint("Use several words, which are easy to remember and hard to guess.")
         }
         AccountError::NothingToChange => failure.hint("Give a new value, or `--clear`."),
         AccountError::Contended => failure.hint("Repeat the command."),

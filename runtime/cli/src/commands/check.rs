@@ -45,7 +45,7 @@ artifacts that were removed, renamed or redefined are errors. A project with oth
 
 Exit code: 0 without errors (warnings are allowed), 1 with errors.")]
 pub struct CheckArguments {
-    /// The project: the folder that holds service_project.yml
+    /// The project folder, which contains service_project.yml
     #[arg(default_value = ".")]
     pub dir: PathBuf,
     /// Check keys, joins and tests of dimensions on the rows of the warehouse

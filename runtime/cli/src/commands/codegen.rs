@@ -31,7 +31,7 @@ the npm command terrane-codegen of sdk/typescript reads them from the server.
 Exit code: 0 if the definitions were written or are current; 1 if the project has errors or --check finds a
 difference.")]
 pub struct CodegenArguments {
-    /// The project: the folder that holds service_project.yml
+    /// The project folder, which contains service_project.yml
     #[arg(default_value = ".")]
     pub dir: PathBuf,
     /// The language of the definitions

@@ -29,7 +29,7 @@ pub struct ConfigArguments {
 pub enum ConfigAction {
     /// Show every setting with its value and source
     Show {
-        /// The project: the folder that holds service_project.yml
+        /// The project folder, which contains service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
         /// Print one JSON object instead of text

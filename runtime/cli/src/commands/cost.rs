@@ -57,7 +57,7 @@ pub struct CostArguments {
 pub enum CostAction {
     /// List the statements that took the most time on the warehouse
     Report {
-        /// The project: the folder that holds service_project.yml
+        /// The project folder, which contains service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
         /// The number of days before now
@@ -72,7 +72,7 @@ pub enum CostAction {
     },
     /// Recommend pre-aggregations, filters and indexes for the costliest queries of all callers
     Recommend {
-        /// The project: the folder that holds service_project.yml
+        /// The project folder, which contains service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
         /// The number of days before now; default: `optimization.recommendation_window_days`
@@ -87,7 +87,7 @@ pub enum CostAction {
     },
     /// Predict the time and the cost of a query from the history, without running it
     Predict {
-        /// The project: the folder that holds service_project.yml
+        /// The project folder, which contains service_project.yml
         dir: PathBuf,
         /// The query as JSON; `@FILE` reads a file, `-` standard input
         query: String,
@@ -100,7 +100,7 @@ pub enum CostAction {
     },
     /// List the guardrails of users and groups
     Guardrails {
-        /// The project: the folder that holds service_project.yml
+        /// The project folder, which contains service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
         /// Print one JSON object

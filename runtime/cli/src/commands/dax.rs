@@ -33,7 +33,7 @@ Without a query, queries are read from the terminal: each ends with `;` or an em
 and .terrane/dax_history holds the earlier ones.
 Without --as the caller is the operator, who has no id, roles, groups or attributes.")]
 pub struct DaxArguments {
-    /// The project: the folder that holds service_project.yml
+    /// The project folder, which contains service_project.yml
     pub dir: PathBuf,
     /// The query; `@FILE` reads a file, `-` standard input. Without it, queries are read one after the other
     pub query: Option<String>,

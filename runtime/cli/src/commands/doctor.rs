@@ -34,7 +34,7 @@ port, the disk and the limits of this machine, as `terrane serve` uses them with
 It changes nothing, except that the warehouse's `init` runs, as at each start. Exit code: 0, or 1 if a check
 failed; warnings are not failures.")]
 pub struct DoctorArguments {
-    /// The project: the folder that holds service_project.yml
+    /// The project folder, which contains service_project.yml
     #[arg(default_value = ".")]
     pub dir: PathBuf,
     /// Print one JSON object instead of text

@@ -27,7 +27,7 @@ The output shows the meaning of each key, the joins and the reasons for them, th
 values. With --full it also shows why pre-aggregations are not used, the plan, and the plan of the warehouse. The
 query is not run. Without --as the caller is the operator, who has no id, roles, groups or attributes.")]
 pub struct ExplainArguments {
-    /// The project: the folder that holds service_project.yml
+    /// The project folder, which contains service_project.yml
     pub dir: PathBuf,
     /// The query as JSON; `@FILE` reads a file, `-` standard input
     pub query: String,

@@ -35,7 +35,7 @@ Exit code: 0 if there is a document; 1 if the project has errors.")]
 
 #[derive(Debug, clap::Args)]
 pub struct OsiArguments {
-    /// The project: the folder that holds service_project.yml
+    /// The project folder, which contains service_project.yml
     #[arg(default_value = ".")]
     pub dir: PathBuf,
     /// Write to this file instead of standard output; an existing file is replaced

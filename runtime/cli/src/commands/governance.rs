@@ -41,7 +41,7 @@ pub struct GovernanceArguments {
 pub enum GovernanceAction {
     /// Write all governed records as YAML
     Export {
-        /// The project: the folder that holds service_project.yml
+        /// The project folder, which contains service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
         /// Write to this file instead of standard output; an existing file is replaced
@@ -52,7 +52,7 @@ pub enum GovernanceAction {
     Import {
         /// A file of records; `-` is standard input
         file: PathBuf,
-        /// The project: the folder that holds service_project.yml
+        /// The project folder, which contains service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
         /// Report the changes without making them
@@ -61,7 +61,7 @@ pub enum GovernanceAction {
     },
     /// Print the compliance report
     Report {
-        /// The project: the folder that holds service_project.yml
+        /// The project folder, which contains service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
         /// Report what this caller sees: a JSON file with user_id, email, roles, groups and attributes

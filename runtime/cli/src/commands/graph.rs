@@ -26,7 +26,7 @@ Examples:
 An edge leads from the cube that declares a join to its target. A cube that is shown twice is opened once. A
 picture has at most 400 cubes.")]
 pub struct GraphArguments {
-    /// The project: the folder that holds service_project.yml
+    /// The project folder, which contains service_project.yml
     #[arg(default_value = ".")]
     pub dir: PathBuf,
     /// Draw only this cube and the cubes that it can join

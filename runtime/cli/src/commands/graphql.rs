@@ -29,7 +29,7 @@ runtime/docs/reference/graphql.md describes the schema.
 Without --as the caller is the operator, who has no id, roles, groups or attributes; security.anonymous does not
 apply.")]
 pub struct GraphqlArguments {
-    /// The project: the folder that holds service_project.yml
+    /// The project folder, which contains service_project.yml
     #[arg(required_unless_present = "schema")]
     pub dir: Option<PathBuf>,
     /// The document; `@FILE` reads a file, `-` standard input

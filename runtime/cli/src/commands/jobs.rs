@@ -43,7 +43,7 @@ pub struct JobsArguments {
 pub enum JobsAction {
     /// List the newest jobs
     List {
-        /// The project: the folder that holds service_project.yml
+        /// The project folder, which contains service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
         /// List only jobs in this state
@@ -60,18 +60,18 @@ pub enum JobsAction {
     Show {
         /// The `job_id`
         id: String,
-        /// The project: the folder that holds service_project.yml
+        /// The project folder, which contains service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
         /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Cancel a job, or delete the result of a complete one
+    /// Cancel a job, or delete the result of a complete job
     Cancel {
         /// The `job_id`
         id: String,
-        /// The project: the folder that holds service_project.yml
+        /// The project folder, which contains service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
         /// Print one JSON object

@@ -30,7 +30,7 @@ MEMBER is a measure, dimension or segment (orders.revenue), a metric, a cube, a 
 output names it (raw.orders.amount), or the id of a node as --json prints it. Columns that sources do not declare
 are read from the warehouse. A picture has at most 400 nodes, those nearest to the member.")]
 pub struct LineageArguments {
-    /// The project: the folder that holds service_project.yml
+    /// The project folder, which contains service_project.yml
     pub dir: PathBuf,
     /// The member to start from
     pub member: String,

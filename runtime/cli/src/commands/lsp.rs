@@ -24,7 +24,7 @@ use crate::start_rules;
 Editors start this program and communicate with it over standard input and output, by the Language Server Protocol.
 runtime/docs/how-to/edit-projects.md has the configuration of VS Code, Neovim, Helix and Emacs.
 
-The project of a file is the nearest folder above it that holds service_project.yml.
+The project of a file is the nearest folder above it that contains service_project.yml.
 The warehouse is not queried: `terrane check` checks columns, and `terrane check --data` checks rows.")]
 pub struct LspArguments {
     /// A project to open besides those of the editor's folders and files

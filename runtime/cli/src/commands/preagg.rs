@@ -62,7 +62,7 @@ Examples:
   terrane preagg status .
   terrane preagg status . --json | jq '.pre_aggregations[] | select(.state != \"ready\")'")]
 pub struct StatusArguments {
-    /// The project: the folder that holds service_project.yml
+    /// The project folder, which contains service_project.yml
     pub dir: PathBuf,
     /// Print the response of GET /api/v1/preaggregations/status
     #[arg(long)]
@@ -82,7 +82,7 @@ totals equal those of its rows. Until then, and if the build fails, queries read
 
 Exit code: 0 if every build succeeded, 1 otherwise.")]
 pub struct BuildArguments {
-    /// The project: the folder that holds service_project.yml
+    /// The project folder, which contains service_project.yml
     pub dir: PathBuf,
     /// A pre-aggregation, CUBE.NAME, or all of a cube, CUBE
     pub name: Option<String>,
@@ -104,7 +104,7 @@ For each cube whose rows the query aggregates, the output shows the pre-aggregat
 none does, the closest match first, with the line to add to its definition if one line is missing. The query is not
 run.")]
 pub struct ExplainArguments {
-    /// The project: the folder that holds service_project.yml
+    /// The project folder, which contains service_project.yml
     pub dir: PathBuf,
     /// The query as JSON; `@FILE` reads a file, `-` standard input
     pub query: String,
@@ -126,7 +126,7 @@ A server with `pre_aggregations.enabled` records the members of each query that 
 that the warehouse took. Each recommendation is an entry for `pre_aggregations` of its cube, the smallest one that
 could have answered its queries. Counts of distinct values cannot be merged and have no recommendation.")]
 pub struct RecommendArguments {
-    /// The project: the folder that holds service_project.yml
+    /// The project folder, which contains service_project.yml
     pub dir: PathBuf,
     /// Print JSON
     #[arg(long)]

@@ -45,7 +45,7 @@ The configuration is a JSON object with these fields, all optional:
   sampling_strategy, stratify_by         random, systematic or stratified by a dimension
 runtime/docs/reference/detectors-and-checks.md describes the statistics and the checks.")]
 pub struct ProfileArguments {
-    /// The project: the folder that holds service_project.yml
+    /// The project folder, which contains service_project.yml
     pub dir: PathBuf,
     /// The name of the cube
     pub cube: String,

@@ -44,7 +44,7 @@ runtime/docs/reference/query.md describes each.
 Without --as the caller is the operator, who has no id, roles, groups or attributes; security.anonymous does not
 apply.")]
 pub struct QueryArguments {
-    /// The project: the folder that holds service_project.yml
+    /// The project folder, which contains service_project.yml
     pub dir: PathBuf,
     /// The query as JSON; `@FILE` reads a file, `-` standard input
     pub query: Option<String>,

@@ -48,7 +48,7 @@ statistics and frequent values. Share it only with people who may see the same.
 The page of a large project is limited to 300 cubes, 500 metrics, 60 pictures of lineage, profiles of 30 cubes, and
 24 measures over time. It names what it leaves out. Each statement has the timeout query.timeout.")]
 pub struct ReportArguments {
-    /// The project: the folder that holds service_project.yml
+    /// The project folder, which contains service_project.yml
     #[arg(default_value = ".")]
     pub dir: PathBuf,
     /// Write the page into this file; an existing file is replaced

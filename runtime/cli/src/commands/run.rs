@@ -33,7 +33,7 @@ build with POST /api/v1/unified/compile and {\"full\": true}.
 
 Exit code: 0 if every model was built, 1 otherwise.")]
 pub struct RunArguments {
-    /// The project: the folder that holds service_project.yml
+    /// The project folder, which contains service_project.yml
     #[arg(default_value = ".")]
     pub dir: PathBuf,
     /// Build only these models, separated by commas

@@ -33,7 +33,7 @@ A word matches if it equals a word of a name, title, synonym, tag, description o
 if it has one typing mistake (two in words of eight letters or more). Values are those of dimensions with
 `meta: {searchable: true}`.")]
 pub struct SearchArguments {
-    /// The project: the folder that holds service_project.yml
+    /// The project folder, which contains service_project.yml
     pub dir: PathBuf,
     /// The words to search for
     #[arg(required = true)]

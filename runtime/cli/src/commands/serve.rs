@@ -41,7 +41,7 @@ Callers authenticate with API keys (`terrane auth create-key`) or tokens (`secur
 server ends when the running requests are answered. SIGHUP reloads the project; if it has errors, the server
 continues with the old one.")]
 pub struct ServeArguments {
-    /// The project: the folder that holds service_project.yml
+    /// The project folder, which contains service_project.yml
     #[arg(default_value = ".")]
     pub dir: PathBuf,
     /// The address to listen on; default: `server.host`, or 127.0.0.1
@@ -231,7 +231,7 @@ impl Background {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::error!(event = "audit_lost", error_message = %error),
             Err(_) => {
-                tracing::error!(event = "audit_lost", error_message = "the state database did not answer in time")
+                tracing::error!(event = "audit_lost", error_message = "the state database did not respond in time")
             }
         }
         if stopped.is_err() {
@@ -248,7 +248,7 @@ async fn write_history(cost: Option<(Arc<CostService>, JoinHandle<()>)>) {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::error!(event = "query_history_lost", error_message = %error),
         Err(_) => {
-            let error_message = "the state database did not answer in time";
+            let error_message = "the state database did not respond in time";
             tracing::error!(event = "query_history_lost", error_message);
         }
     }

@@ -36,7 +36,7 @@ pub struct StateArguments {
 pub enum StateAction {
     /// Write all records of the state database to a file
     Dump {
-        /// The project: the folder that holds service_project.yml
+        /// The project folder, which contains service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
         /// The file to create; `-` is standard output
@@ -45,7 +45,7 @@ pub enum StateAction {
     },
     /// Restore a dump into an empty state database
     Restore {
-        /// The project: the folder that holds service_project.yml
+        /// The project folder, which contains service_project.yml
         #[arg(default_value = ".")]
         dir: PathBuf,
         /// The dump to read; `-` is standard input
@@ -93,7 +93,7 @@ pub async fn run(arguments: &StateArguments, project: &Project) -> Result<(), Fa
             let restored = store.restore(&mut *from, entry).await.map_err(|error| explain(&error))?;
             let records = plural(usize::try_from(restored.audit_records).unwrap_or(usize::MAX), "audit record");
             print_error(&format!(
-                "restored {}, {records} among them; the audit log is whole\n",
+                "restored {}, {records} among them; the audit log is intact\n",
                 rows_of(restored.rows)
             ));
             Ok(())

@@ -38,7 +38,7 @@ The tests of dimensions (`tests: [not_null, unique]`) run too, each as a case su
 
 Exit code: 0 if every case passes, 1 otherwise.")]
 pub struct TestArguments {
-    /// The project: the folder that holds service_project.yml
+    /// The project folder, which contains service_project.yml
     #[arg(default_value = ".")]
     pub dir: PathBuf,
     /// Run only cases whose name or file contains this text

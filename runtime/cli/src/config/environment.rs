@@ -107,7 +107,7 @@ impl ExpandError {
                 Diagnostic::error(Code::MissingVariable, format!("environment variable {name} is not set")).hint(hint)
             }
             ExpandError::Unclosed => Diagnostic::error(Code::MissingVariable, format!("`${{` in {key} has no `}}`"))
-                .hint("Write ${NAME} for a variable, or $${ for the characters themselves."),
+                .hint("Write ${NAME} for a variable, or $${ for a literal ${."),
         }
     }
 }

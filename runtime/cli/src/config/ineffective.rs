@@ -10,7 +10,7 @@ use super::Config;
 use super::place::Place;
 use super::settings::ReadKeys;
 
-/// A setting that has no effect without another one.
+/// A setting that has no effect without another setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IneffectiveSetting {
     pub key: &'static str,
@@ -23,7 +23,7 @@ pub struct IneffectiveSetting {
 struct Rule {
     keys: &'static [&'static str],
     needs: &'static str,
-    /// The key with which an author switches off these keys on purpose.
+    /// The key that an author sets to switch off these keys on purpose.
     switch: Option<&'static str>,
     is_effective: fn(&Config) -> bool,
 }

@@ -62,7 +62,7 @@ fn origin_fault(text: &str) -> Option<(&'static str, String)> {
     let example = || "Write an origin such as https://app.example.org.".to_owned();
     let Some((scheme, rest)) = text.split_once("://") else { return Some(("is not an origin", example())) };
     if text.contains('*') {
-        return Some(("has a `*` in it", "List each origin separately. `*` alone means all origins.".to_owned()));
+        return Some(("contains a `*`", "List each origin separately. `*` alone means all origins.".to_owned()));
     }
     if !matches!(scheme, "http" | "https") {
         return Some(("is neither http nor https", example()));

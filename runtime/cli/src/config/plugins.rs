@@ -96,7 +96,7 @@ fn must_be_signed(s: &mut Section<'_>, keys: &[PublicKey]) -> bool {
 fn entry(s: &mut Section<'_>) -> Option<PluginConfig> {
     let roles = PluginRole::ALL.map(|role| (role.as_str(), role));
     let place = s.place("id").or_else(|| s.place("role")).or_else(|| s.place("source"));
-    let id = s.checked("id", "a plugin's id: a-z, 0-9, `-` and `_`, a letter first, at most 64", id);
+    let id = s.checked("id", "a plugin's id: at most 64 of a-z, 0-9, `-` and `_`, beginning with a letter", id);
     let role = s.choice("role", &roles);
     let source = s.text("source");
     let sha256 = s.checked("sha256", "a SHA-256: 64 hexadecimal digits", digest);

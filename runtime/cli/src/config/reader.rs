@@ -521,7 +521,7 @@ impl Collected {
     }
 }
 
-/// Cuts a value for a message.
+/// Truncates a value for a message.
 fn shorten(text: &str) -> String {
     let mut short: String = TerminalText::visible(text).chars().take(60).collect();
     if short.len() < text.len() {

@@ -163,7 +163,8 @@ fn cache(s: &mut Section<'_>) -> CacheConfig {
 }
 
 fn pre_aggregations(s: &mut Section<'_>) -> PreaggregationsConfig {
-    const SCHEMA: &str = "a schema's name of its own: 6 to 48 lower-case letters, digits and `_`, with a letter first";
+    const SCHEMA: &str =
+        "the name of a dedicated schema: 6 to 48 lower-case letters, digits and `_`, beginning with a letter";
     let enabled = s.boolean("enabled");
     PreaggregationsConfig {
         enabled: enabled.unwrap_or(false),

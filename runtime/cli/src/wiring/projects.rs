@@ -23,7 +23,7 @@ pub(super) struct FolderProjects {
     environment: Environment,
     /// The served warehouse's type.
     warehouse: Arc<str>,
-    /// The statements with which each connection of the served warehouse begins.
+    /// The statements that each connection of the served warehouse runs first.
     init: Vec<Arc<str>>,
     /// The schema of pre-aggregations.
     reserved_schema: Option<Arc<str>>,

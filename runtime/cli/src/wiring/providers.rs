@@ -53,7 +53,7 @@ impl<'a> Providers<'a> {
         Ok(Some(Arc::new(ExternalTokens::new(settings, keys))))
     }
 
-    /// Returns the protocol by which browsers reach this server.
+    /// Returns the protocol of browsers that connect to this server.
     pub(super) fn transport(&self) -> Transport {
         let url = self.config.security.oauth.public_url();
         let is_https = url.and_then(|url| BrowserUrl::read(url).ok()).is_none_or(|url| url.is_https());

@@ -41,25 +41,25 @@ codes! {
     AliasOfAlias = "alias-of-alias",
     /// A policy names a join instead of its cube.
     AliasPolicy = "alias-policy",
-    /// More than one row of a join's target belongs to one row.
+    /// A to-one join matches several rows of its target.
     AmbiguousJoin = "ambiguous-join",
-    /// A number in a policy's condition has several spellings as text.
+    /// A policy compares an attribute with a number that a claim may contain as a string.
     AmbiguousValue = "ambiguous-value",
     /// A policy does not apply to callers without an attribute, and does not state that this is intended.
     AttributeMayBeMissing = "attribute-may-be-missing",
-    /// A column has no cube before it where several cubes are read.
+    /// A column without a cube is used in an expression over several cubes.
     BareColumn = "bare-column",
     /// The records of built models cannot be read.
     BuildsUnknown = "builds-unknown",
-    /// The server's certificate is not valid at this time.
+    /// The server's certificate has expired or is not valid yet.
     Certificate = "certificate",
-    /// The definition of a certified artifact is not the certified one.
+    /// The definition of a certified artifact differs from the certified definition.
     CertifiedChanged = "certified-changed",
     /// The project lacks a certified artifact.
     CertifiedRemoved = "certified-removed",
     /// A certified artifact has another name.
     CertifiedRenamed = "certified-renamed",
-    /// An imported item is written in another way.
+    /// An imported item is expressed differently.
     Changed = "changed",
     /// An imported cube or member is closed until its policies are written.
     Closed = "closed",
@@ -77,13 +77,13 @@ codes! {
     ConstantMeasure = "constant-measure",
     /// A metric names no measure.
     ConstantMetric = "constant-metric",
-    /// The warehouse could not be asked for a cube's columns.
+    /// The warehouse did not return a cube's columns.
     CubeNotAsked = "cube-not-asked",
     /// The warehouse cannot read a cube.
     CubeNotDescribed = "cube-not-described",
     /// A cube's rows could not be checked.
     DataNotChecked = "data-not-checked",
-    /// A mapping has a key twice.
+    /// A mapping contains a key twice.
     DuplicateKey = "duplicate-key",
     /// Two definitions have one name.
     DuplicateName = "duplicate-name",
@@ -91,7 +91,7 @@ codes! {
     DuplicatePrimaryTime = "duplicate-primary-time",
     /// A file of the project is empty.
     EmptyFile = "empty-file",
-    /// Pages of any origin may read answers.
+    /// Pages of any origin may read responses.
     EveryOrigin = "every-origin",
     /// Cubes extend each other in a cycle.
     ExtendsCycle = "extends-cycle",
@@ -121,7 +121,7 @@ codes! {
     JinjaUnknownCall = "jinja-unknown-call",
     /// A template uses a filter that does not exist.
     JinjaUnknownFilter = "jinja-unknown-filter",
-    /// No row of a join's target belongs to some rows.
+    /// A join with `always: true` matches no row for some rows.
     JoinFindsNothing = "join-finds-nothing",
     /// A join's condition reads a cube that is not joined yet.
     JoinNeedsJoin = "join-needs-join",
@@ -129,17 +129,17 @@ codes! {
     JoinPathTie = "join-path-tie",
     /// The warehouse cannot read a member.
     MemberNotReadable = "member-not-readable",
-    /// An expression calls a function of a schema, or of a column.
+    /// An expression calls a function with a schema or a column as a prefix.
     MethodCall = "method-call",
-    /// An aggregate is used where none is allowed.
+    /// An aggregate is used where aggregates are not allowed.
     MisplacedAggregate = "misplaced-aggregate",
-    /// A key is used where it has no meaning.
+    /// A key is not valid for this kind of item.
     MisplacedField = "misplaced-field",
-    /// A member of one kind is used in the place of another.
+    /// A reference names a member of a kind that is not allowed there.
     MisplacedMember = "misplaced-member",
-    /// `ref` is called where models cannot be read.
+    /// `ref` is called in the SQL of a member.
     MisplacedRef = "misplaced-ref",
-    /// A window function is used where none is allowed.
+    /// A window function is used where window functions are not allowed.
     MisplacedWindow = "misplaced-window",
     /// A cube's name is not in braces.
     MissingBraces = "missing-braces",
@@ -181,7 +181,7 @@ codes! {
     NoJoinPath = "no-join-path",
     /// The plugin host did not start.
     NoPlugins = "no-plugins",
-    /// The warehouse did not open.
+    /// The warehouse could not be opened.
     NoWarehouse = "no-warehouse",
     /// A part of another tool's model cannot be expressed in a project.
     NotCarriedOver = "not-carried-over",
@@ -203,31 +203,31 @@ codes! {
     NullValue = "null-value",
     /// A join's condition does not mention both cubes.
     OneSidedJoin = "one-sided-join",
-    /// Several rows of a one-to-many join find the same row.
+    /// In a one-to-many join, several rows match the same row.
     OneToManyRepeats = "one-to-many-repeats",
-    /// Several rows of a one-to-one join belong to one row.
+    /// In a one-to-one join, several rows match the same row.
     OneToOneRepeats = "one-to-one-repeats",
     /// A cube joins a filtered cube, and has no row filter of its own.
     OpenFact = "open-fact",
-    /// A member's type does not have the operator.
+    /// The operator is not available for the type of the member.
     OperatorMismatch = "operator-mismatch",
     /// A path leaves the project's folder.
     PathOutside = "path-outside",
-    /// SQL holds a place for a bound value, and none is bound.
+    /// SQL contains a placeholder, but no values are bound.
     Placeholder = "placeholder",
-    /// A component lies in a plugin folder, and nothing uses it.
+    /// A component in a plugin folder is not used.
     PluginIdle = "plugin-idle",
     /// A plugin cannot be used.
     PluginRefused = "plugin-refused",
-    /// Pre-aggregations are defined and switched off.
+    /// Pre-aggregations are defined but switched off.
     PreaggregationsOff = "preaggregations-off",
     /// Members refer to each other in a cycle.
     ReferenceCycle = "reference-cycle",
-    /// Members refer to members over too many steps.
+    /// A chain of references between members is too long.
     ReferenceDepth = "reference-depth",
     /// A member's references expand to too much SQL.
     ReferenceSize = "reference-size",
-    /// A file defines an object with the name of a registered cube.
+    /// A file of the project defines the name of a registered cube.
     RegisteredCubeShadowed = "registered-cube-shadowed",
     /// Several rows of a join's target have the same key.
     RepeatedJoinKey = "repeated-join-key",
@@ -237,11 +237,11 @@ codes! {
     RepeatedValue = "repeated-value",
     /// A required plugin cannot be used.
     RequiredPluginRefused = "required-plugin-refused",
-    /// A name has a meaning in queries.
+    /// A name is reserved, because it has a special meaning in queries.
     ReservedName = "reserved-name",
     /// The warehouse has no such table or column of a source.
     SourceNotFound = "source-not-found",
-    /// The warehouse could not be asked for all tables of sources.
+    /// The warehouse did not confirm all tables of sources.
     SourcesNotAsked = "sources-not-asked",
     /// An expression is empty.
     SqlEmpty = "sql-empty",
@@ -249,7 +249,7 @@ codes! {
     SqlNotAQuery = "sql-not-a-query",
     /// A member's SQL is not one expression.
     SqlNotAnExpression = "sql-not-an-expression",
-    /// SQL holds several statements.
+    /// SQL contains several statements.
     SqlStatements = "sql-statements",
     /// SQL cannot be parsed.
     SqlSyntax = "sql-syntax",
@@ -257,11 +257,11 @@ codes! {
     SqlTooDeep = "sql-too-deep",
     /// SQL is too long.
     SqlTooLong = "sql-too-long",
-    /// A member reads a cube with several rows for one of its own.
+    /// A member refers to a cube with several rows for one row of its own cube.
     ToManyReference = "to-many-reference",
     /// Folders are nested too deeply.
     TooDeep = "too-deep",
-    /// The project's folders hold too many files.
+    /// The project's folders contain too many files.
     TooManyFiles = "too-many-files",
     /// A brace in SQL is not closed.
     UnclosedBrace = "unclosed-brace",
@@ -269,15 +269,15 @@ codes! {
     UnexpectedValue = "unexpected-value",
     /// A table has no such column.
     UnknownColumn = "unknown-column",
-    /// A name is not a cube's.
+    /// A name is not the name of a cube.
     UnknownCube = "unknown-cube",
     /// `drill_members` names a member that does not exist.
     UnknownDrillMember = "unknown-drill-member",
     /// A mapping has no such key.
     UnknownKey = "unknown-key",
-    /// A name is not a member's.
+    /// A name is not the name of a member.
     UnknownMember = "unknown-member",
-    /// A name is not a metric's.
+    /// A name is not the name of a metric.
     UnknownMetric = "unknown-metric",
     /// A filter's operator does not exist.
     UnknownOperator = "unknown-operator",
@@ -285,9 +285,9 @@ codes! {
     UnknownReference = "unknown-reference",
     /// The warehouse's catalog does not list a table.
     UnknownTable = "unknown-table",
-    /// A value is not one of those that are allowed.
+    /// A value is not one of the allowed values.
     UnknownValue = "unknown-value",
-    /// An environment variable sets nothing.
+    /// An environment variable does not correspond to a setting.
     UnknownVariable = "unknown-variable",
     /// Values of a dimension are not found in the dimension that its `relationships` names.
     UnmatchedValue = "unmatched-value",
@@ -301,17 +301,17 @@ codes! {
     UnusedField = "unused-field",
     /// A caller's value is inside a string literal.
     UserValueInQuotes = "user-value-in-quotes",
-    /// An operator takes another number of values.
+    /// The number of values does not match the operator.
     ValueCount = "value-count",
-    /// A value's type does not fit what it is compared with.
+    /// A value does not have the type of the member that it is compared with.
     ValueMismatch = "value-mismatch",
     /// The warehouse could not prepare for building models.
     WarehouseNotReady = "warehouse-not-ready",
     /// An expectation of the project's tests cannot be met.
     WrongExpectation = "wrong-expectation",
-    /// A plugin's component has another role than its entry.
+    /// The role of a plugin's component differs from the role in its entry.
     WrongRole = "wrong-role",
-    /// A value has another type than its key.
+    /// A value does not have the type that its key requires.
     WrongType = "wrong-type",
     /// A value is not valid for its key.
     WrongValue = "wrong-value",

@@ -23,9 +23,9 @@ use crate::types::LogicalType;
 /// The treatment of cubes whose relation cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WithoutRelation {
-    /// Leaves the cubes out of the model.
+    /// Omits the cubes from the model.
     Omitted,
-    /// Gives each cube a table of its name as its relation, so that its members are checked.
+    /// Replaces the relation of each cube by a table with the name of the cube, so that its members are checked.
     Substituted,
 }
 

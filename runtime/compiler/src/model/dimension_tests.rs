@@ -88,7 +88,7 @@ impl Tests<'_> {
         }
         let member = format!("{}.{name}", self.cube.name).parse().ok()?;
         let (error, _) = refusal(self.dimension, &member, Operator::Equals, std::slice::from_ref(&value.value))?;
-        let problem = Diagnostic::error(Code::ValueMismatch, format!("unsuitable accepted value: {error}"));
+        let problem = Diagnostic::error(Code::ValueMismatch, format!("invalid accepted value: {error}"));
         Some(problem.hint(invalid_value::hint(&value.value, self.dimension)).at(value.origin.span()))
     }
 

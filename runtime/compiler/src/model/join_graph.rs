@@ -167,7 +167,7 @@ pub(super) fn ties(model: &Model, start: CubeId) -> Vec<Tie> {
             let taken = path(join.target);
             let mut other = if from == start { Vec::new() } else { path(from) };
             other.push(join.target);
-            // Paths that part later are a tie of the cube at which they part.
+            // If two paths have the same first joins, the tie belongs to the cube at which they diverge.
             if taken.first() != other.first() {
                 ties.push(Tie { start, to: join.target, taken, other });
             }

@@ -137,7 +137,8 @@ impl PreAggregationReader<'_> {
 
     /// Returns the diagnostic of a member with a subquery. The subquery's rows may change without a change of the cube.
     fn unstorable(&self, declared: &Text) -> Diagnostic {
-        let message = format!("pre-aggregation `{}` cannot store `{}`, which holds a query", self.name, declared.value);
+        let message =
+            format!("pre-aggregation `{}` cannot store `{}`, which contains a query", self.name, declared.value);
         let hint = "Join the table that it reads as a cube.";
         Diagnostic::error(Code::MisplacedMember, message).hint(hint).at(declared.span())
     }

@@ -224,7 +224,7 @@ fn resolve_braces(
             {
                 problems.push(problem);
             }
-            // The token is moved, because it is not read any more.
+            // The token is moved, because nothing reads it afterwards.
             out.push(std::mem::replace(&mut tokens[at], TokenWithSpan::wrap(Token::EOF)));
             at += 1;
             continue;

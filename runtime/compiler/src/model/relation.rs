@@ -3,7 +3,7 @@
 //! In: [`RelationDefinition`]s and the project's models. Out: [`Relation`]s. Each model is inlined once, after the
 //! models that it reads; at the end, built models are read from their tables ([`read_built`]). SQL is checked token by
 //! token (one query, no comments, no `;`) so that it can be placed in parentheses. It is otherwise unchanged, because
-//! the warehouse knows more SQL than any parser here.
+//! the warehouse supports more SQL than any parser here.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

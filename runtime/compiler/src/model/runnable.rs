@@ -1,4 +1,4 @@
-//! Makes runnable queries from SQL models.
+//! Creates runnable queries from SQL models.
 //!
 //! In: [`Definitions`]. Out: a complete query for each model. The models that it reads are named queries before its own
 //! SQL, in dependency order. They contain the models' SQL, or select all rows of the tables that the models were built

@@ -304,7 +304,7 @@ impl<'w> Walk<'w> {
         }
     }
 
-    /// Makes an exact division that is null if the divisor is 0. Only values of finished aggregates are divided in this
+    /// Adds an exact division that returns null if the divisor is 0. Only the results of aggregates are divided in this
     /// way.
     fn divide(&mut self, left: &Expr, right: &Expr) -> Ident {
         let side = |walk: &Self, expr: &Expr| Box::new(walk.snippet(expr));

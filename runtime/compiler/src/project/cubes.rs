@@ -28,7 +28,7 @@ use crate::text::{SqlText, Text};
 use crate::types::Granularity;
 use crate::types::{DimensionType, METRIC_TIME, Relationship, TimeKind};
 
-/// The formats of numbers that clients know.
+/// The formats of numbers that clients support.
 const FORMATS: [&str; 5] = ["currency", "percent", "percentage", "integer", "decimal"];
 
 /// Reads one cube. The names of members and joins that are incomplete or cannot be read are added to `unread`.
@@ -341,7 +341,7 @@ fn measure(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) 
     is_complete &= fields.has("rolling_window") == rolling_window.is_some();
     let has_filters = ty == Some(MeasureType::Number) && !filters.is_empty();
     if let (Some(origin), true) = (fields.key_origin("filters"), has_filters) {
-        let message = format!("number {} has filters, and no rows to filter", fields.what());
+        let message = format!("number {} has filters, but no rows to filter", fields.what());
         let hint = "Write the filters on the measures that it is computed from.";
         fields.report(Diagnostic::error(Code::MisplacedField, message).hint(hint).at(origin.span()));
         is_complete = false;

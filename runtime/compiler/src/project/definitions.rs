@@ -228,7 +228,7 @@ pub struct CubeDefinition {
     pub joins: Vec<JoinDefinition>,
     pub pre_aggregations: Vec<PreAggregationDefinition>,
     pub refresh: Option<RefreshDefinition>,
-    /// False if a placeholder stands for a part that could not be read. Such a definition is only checked.
+    /// False if a placeholder replaces a part that could not be read. Such a definition is only checked.
     pub is_complete: bool,
 }
 
@@ -270,7 +270,7 @@ pub struct MeasureDefinition {
     pub from_all: bool,
     pub rolling_window: Option<RollingWindow>,
     pub wording: Wording,
-    /// False if a placeholder stands for a part that could not be read. Such a definition is only checked.
+    /// False if a placeholder replaces a part that could not be read. Such a definition is only checked.
     pub is_complete: bool,
 }
 
@@ -288,7 +288,7 @@ pub struct DimensionDefinition {
     pub granularities: Vec<Granularity>,
     pub tests: Vec<DimensionTestDefinition>,
     pub wording: Wording,
-    /// False if a placeholder stands for a part that could not be read. Such a definition is only checked.
+    /// False if a placeholder replaces a part that could not be read. Such a definition is only checked.
     pub is_complete: bool,
 }
 
@@ -313,7 +313,7 @@ pub struct SegmentDefinition {
     pub name: Text,
     pub sql: SqlText,
     pub wording: Wording,
-    /// False if a placeholder stands for a part that could not be read. Such a definition is only checked.
+    /// False if a placeholder replaces a part that could not be read. Such a definition is only checked.
     pub is_complete: bool,
 }
 
@@ -325,7 +325,7 @@ pub struct JoinDefinition {
     pub relationship: Relationship,
     pub sql: SqlText,
     pub always: bool,
-    /// False if a placeholder stands for a part that could not be read. Such a definition is only checked.
+    /// False if a placeholder replaces a part that could not be read. Such a definition is only checked.
     pub is_complete: bool,
 }
 
@@ -351,7 +351,7 @@ pub struct PreAggregationDefinition {
     /// The column or expression with the time at which a row arrived.
     pub arrival: Option<SqlText>,
     pub indexes: Vec<Text>,
-    /// False if a placeholder stands for a part that could not be read. Such a definition is only checked.
+    /// False if a placeholder replaces a part that could not be read. Such a definition is only checked.
     pub is_complete: bool,
 }
 
@@ -363,7 +363,7 @@ pub struct MetricDefinition {
     pub time_grain: Option<Granularity>,
     pub filters: Vec<MetricFilterDefinition>,
     pub wording: Wording,
-    /// False if a placeholder stands for a part that could not be read. Such a definition is only checked.
+    /// False if a placeholder replaces a part that could not be read. Such a definition is only checked.
     pub is_complete: bool,
 }
 
@@ -402,7 +402,7 @@ pub struct PolicyDefinition {
     pub deny: Vec<Text>,
     /// True if measures over masked members stay open.
     pub allow_aggregate: bool,
-    /// False if a placeholder stands for a part that could not be read. Such a definition is only checked.
+    /// False if a placeholder replaces a part that could not be read. Such a definition is only checked.
     pub is_complete: bool,
 }
 

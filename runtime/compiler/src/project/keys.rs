@@ -87,7 +87,7 @@ pub(super) enum Kind {
     Anything,
 }
 
-/// Words that stand for values.
+/// Placeholder words for values.
 pub(super) struct Words<T: 'static> {
     pub(super) list: &'static [(&'static str, T)],
     /// Other spellings in common use, each with the correct word.

@@ -222,7 +222,7 @@ fn report_no_effect(fields: &mut Fields) {
     fields.report(Diagnostic::error(Code::MissingField, message).hint(hint).at(span));
 }
 
-/// Keys by which authors of cubes may try to restrict access, which only policies can do.
+/// Keys that authors of cubes may use to restrict access, which only policies can do.
 const MISPLACED: [&str; 12] = [
     "access_policy",
     "column_mask",

@@ -50,7 +50,7 @@ fn did_you_mean(name: Option<&str>) -> String {
 
 /// Returns the end of a message about a granularity of a dimension that has none.
 fn only_of_time(allowed: &[Granularity]) -> &'static str {
-    if allowed.is_empty() { ": it is not a time dimension, and only these have granularities" } else { "" }
+    if allowed.is_empty() { ": only time dimensions have granularities" } else { "" }
 }
 
 /// Returns the last part of a message, about joins in the opposite direction.
@@ -71,7 +71,7 @@ impl fmt::Display for WindowMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             WindowMismatch::HoursOfDates => {
-                "is measured in hours or less, and the time dimension is a column of dates: choose another time dimension"
+                "is measured in hours or less, but the time dimension is a column of dates: choose another time dimension"
             }
             WindowMismatch::DaysOfInstants => {
                 "is measured in days or more, which have different lengths at steps of an hour or less: choose the \

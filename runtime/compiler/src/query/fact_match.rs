@@ -14,8 +14,8 @@ use jiff::Timestamp;
 pub struct FactMatch {
     pub cube: Arc<str>,
     pub served: Option<Served>,
-    /// The reasons why other pre-aggregations do not serve the fact; the one that comes nearest is first. If one serves
-    /// the fact, the list is empty except in explanations.
+    /// The reasons why other pre-aggregations do not serve the fact; the nearest one is first. If one serves the fact,
+    /// the list is empty except in explanations.
     pub misses: Vec<Miss>,
     /// True if no cube of the query has a pre-aggregation that the caller may see. Answers do not contain such a match.
     pub is_hidden: bool,
@@ -104,8 +104,8 @@ reasons! {
     DimensionNotStored "DIMENSION_NOT_STORED" "The pre-aggregation does not store the dimension.",
     RawTime "RAW_TIME" "The query reads times that the pre-aggregation stores as steps only.",
     GranularityTooFine "GRANULARITY_TOO_FINE" "The pre-aggregation stores coarser steps of time.",
-    GranularityNotNested "GRANULARITY_NOT_NESTED" "The query's steps of time are not composed of whole stored steps.",
-    FilterNotStored "FILTER_NOT_STORED" "The pre-aggregation does not store what the query filters by.",
+    GranularityNotNested "GRANULARITY_NOT_NESTED" "The steps of the query are not multiples of the stored steps.",
+    FilterNotStored "FILTER_NOT_STORED" "The pre-aggregation does not store a member that the query filters by.",
     SegmentNotStored "SEGMENT_NOT_STORED" "The pre-aggregation does not store the segment.",
     RollupIsFiltered "ROLLUP_IS_FILTERED" "The pre-aggregation stores fewer rows than the query reads.",
     MeasureNotStored "MEASURE_NOT_STORED" "The pre-aggregation does not store the measure.",
@@ -116,7 +116,7 @@ reasons! {
     DefinitionChanged "DEFINITION_CHANGED" "The pre-aggregation was built from other definitions.",
     TimeZone "TIME_ZONE" "The stored steps of time are not those of the query's time zone.",
     RangeNotCovered "RANGE_NOT_COVERED" "No partition of the query's time range is built.",
-    RangeNotAligned "RANGE_NOT_ALIGNED" "The query's time range does not consist of whole stored steps.",
+    RangeNotAligned "RANGE_NOT_ALIGNED" "The ends of the query's time range are not boundaries of stored steps.",
     Stale "STALE" "The stored data is older than the query or the definition allows.",
     MoreExpensive "MORE_EXPENSIVE" "Another pre-aggregation, or the cube itself, answers with less work.",
 }

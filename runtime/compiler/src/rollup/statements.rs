@@ -1,8 +1,9 @@
 //! The statements that fill a rollup's tables, check them, and detect changes in the rows that they are built from.
 //!
 //! In: a rollup, a dialect profile and a range of buckets. Out: SQL without bound values, because some engines do not
-//! bind values in statements that create tables. The statements read all rows, whatever policies hide: policies apply
-//! when the stored rows are read. Not here: `CREATE TABLE`, which is the warehouse's own, and running anything.
+//! bind values in statements that create tables. The statements read all rows, including rows that policies hide:
+//! policies apply when the stored rows are read. Not here: `CREATE TABLE`, which differs between warehouses, and the
+//! execution.
 
 use sha2::{Digest, Sha256};
 
@@ -23,7 +24,7 @@ const FORMAT: &str = "rollup 1";
 pub enum RollupError {
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// The warehouse's type of the time dimension is not a date or timestamp, or was not read.
+    /// The column of the time dimension is not a date or timestamp in the warehouse, or its type is unknown.
     #[error("the column of time dimension `{0}` is not a date or timestamp")]
     TimeType(String),
     #[error("the range does not start and end on edges of buckets")]
@@ -72,7 +73,7 @@ pub struct ChangeMarks {
 }
 
 impl<'m> RollupOf<'m> {
-    /// Makes the statement that computes the rows of a partition.
+    /// Builds the statement that computes the rows of a partition.
     ///
     /// # Errors
     /// [`RollupError`].
@@ -81,7 +82,7 @@ impl<'m> RollupOf<'m> {
         Ok(RollupStatement { text, columns: self.columns(profile) })
     }
 
-    /// Makes the statements that compare a table with the rows that it was built from.
+    /// Builds the statements that compare a table with the rows that it was built from.
     ///
     /// # Errors
     /// [`RollupError`].
@@ -105,7 +106,7 @@ impl<'m> RollupOf<'m> {
         Ok(RollupTotals { base, stored, columns: additive.iter().enumerate().map(column).collect() })
     }
 
-    /// Makes the statement that returns the smallest and the largest value of the time column, as one row of two
+    /// Builds the statement that returns the smallest and the largest value of the time column, as one row of two
     /// columns. Returns `None` if the rollup has no time.
     ///
     /// # Errors
@@ -119,8 +120,8 @@ impl<'m> RollupOf<'m> {
         self.base(profile, None, None, false, &ends).map(Some)
     }
 
-    /// Makes the statement that shows, compared with its result of an earlier run, in which steps of a range rows
-    /// changed.
+    /// Builds the statement that detects changed rows: the results of two runs differ for the steps of a range in which
+    /// rows changed.
     ///
     /// # Errors
     /// [`RollupError`].
@@ -144,7 +145,7 @@ impl<'m> RollupOf<'m> {
         Ok(ChangeMarks { text, step, has_arrival: self.rollup.arrival.is_some() })
     }
 
-    /// Computes the fingerprint of the tables that the build statement makes.
+    /// Computes the fingerprint of the tables that the build statement creates.
     ///
     /// # Errors
     /// [`RollupError`].
@@ -156,7 +157,7 @@ impl<'m> RollupOf<'m> {
         let secured = self.secured(None, self.step(), true, &self.rollup.states)?;
         let statement = self.build(profile, None)?;
         let mut hash = Sha256::new();
-        // The text names the tables of built models, not what they were built from.
+        // The statement names the tables of built models, but not the definitions of these models.
         let built = secured.cubes().into_iter().flat_map(|cube| &self.model.cube(cube).built_from);
         let built = built.flat_map(|(name, text)| [&**name, &**text]);
         for part in [FORMAT, &profile.name, &statement.text].into_iter().chain(built) {
@@ -170,7 +171,7 @@ impl<'m> RollupOf<'m> {
         let mut digest = [0; 16];
         digest.copy_from_slice(&hash.finalize()[..16]);
         let fingerprint = Fingerprint::new(digest);
-        // A fingerprint that is already cached for another profile stays.
+        // A fingerprint that is cached for another profile is not replaced.
         let _ = self.rollup.fingerprint.set((profile.digest, fingerprint));
         Ok(fingerprint)
     }

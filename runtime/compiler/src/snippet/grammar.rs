@@ -1,4 +1,4 @@
-//! The SQL grammar with which snippets of a warehouse are parsed, and places in their source text.
+//! The SQL grammar for snippets of a warehouse, and places in their source text.
 //!
 //! In: the warehouse's type, tokens. Out: sqlparser's dialect, byte offsets, [`Problem`]s. The profile
 //! of the dialect component decides how SQL is printed; this grammar only decides how it is parsed.

@@ -214,7 +214,7 @@ pub(crate) fn literals(expr: &Expr) -> Option<Vec<String>> {
     };
     match expr {
         Expr::Value(value) => match &value.value {
-            // Only the engine knows the meaning of the escapes in such a literal.
+            // The meaning of the escapes in such a literal depends on the engine.
             Value::EscapedStringLiteral(_) | Value::UnicodeStringLiteral(_) => None,
             Value::Placeholder(_) | Value::Number(..) | Value::Null | Value::Boolean(_) => None,
             text => text.clone().into_string().map(|text| vec![text]),

@@ -170,7 +170,7 @@ pub(crate) enum SqlExpr<'a> {
     String(&'a str),
     Integer(i64),
     Fraction(Fraction),
-    /// Null, with a type if the engine would infer another one.
+    /// Null, with a type if the engine would infer a different type.
     Null(Option<LogicalType>),
     /// The engine's name of a type, for a cast.
     TypeName(LogicalType),

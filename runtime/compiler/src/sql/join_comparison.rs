@@ -50,8 +50,8 @@ pub(super) fn comparisons<'s>(on: &'s Snippet, dialect: &dyn Dialect) -> Compari
 }
 
 impl Comparisons<'_> {
-    /// Returns the SQL of the operands whose types the warehouse can report, with their numbers for [`Self::type_of`]:
-    /// each operand that is more than a constant, and each column inside one.
+    /// Returns the SQL of the operands whose types the warehouse can report, with their numbers for [`Self::type_of`].
+    /// These are all operands except constants, and the columns inside them.
     pub(super) fn probed(&self) -> impl Iterator<Item = (u32, Snippet)> {
         let is_inside = |part: &SqlPart| {
             let mut larger = self.pairs.iter().flatten().filter(|operand| operand.sql.parts.len() > 1);

@@ -305,8 +305,8 @@ impl<'a> Lowering<'a> {
         if counts(aggregate.function) { SqlExpr::op(Op::Coalesce, vec![merged, SqlExpr::Integer(0)]) } else { merged }
     }
 
-    /// Returns the null that stands for another fact's aggregate, in the aggregate's type. The engine infers the type
-    /// if it is unknown, or if it is a decimal and the engine's decimals have a fixed scale.
+    /// Returns the null that fills the column of another fact's aggregate, in the aggregate's type. The engine infers
+    /// the type if it is unknown, or if it is a decimal and the engine's decimals have a fixed scale.
     fn null_of(&self, aggregate: &Aggregate) -> SqlExpr<'a> {
         let ty = match aggregate.function {
             function if counts(function) => LogicalType::Integer,

@@ -10,7 +10,7 @@ use crate::query::Operand;
 use crate::query::{Predicate, Test, TextMatch};
 use crate::types::Value;
 
-/// The operand of a test, in the forms that tests need.
+/// The operand of a test, in three forms.
 pub(super) struct Tested<'a> {
     /// The value. A string is in the form that compares by code point.
     pub(super) value: SqlExpr<'a>,

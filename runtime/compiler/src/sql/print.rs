@@ -73,8 +73,8 @@ pub fn print_explain(
     printer.finish().map(Some)
 }
 
-/// The function by which a dialect declares that it evaluates a named query once only if the query has the keyword
-/// `MATERIALIZED`.
+/// The function that a dialect defines to declare that it evaluates a named query once only if the query has the
+/// keyword `MATERIALIZED`.
 const MATERIALIZED: (&str, usize) = ("materialized", 1);
 
 struct Printer<'p> {

@@ -73,7 +73,7 @@ pub(super) fn has_zones(profile: &DialectProfile) -> bool {
     profile.op(Op::ToTimeZone, 2, Some(LogicalType::Timestamp)).is_some()
 }
 
-/// Returns the wall-clock time of an instant, for an engine that knows the time zone.
+/// Returns the wall-clock time of an instant, for an engine that supports the time zone.
 pub(super) fn in_zone<'a>(instant: SqlExpr<'a>, zone: &'a str, column_type: LogicalType) -> SqlExpr<'a> {
     let ty = if column_type == LogicalType::TimestampTz { column_type } else { LogicalType::Timestamp };
     SqlExpr::Op { op: Op::ToTimeZone, ty: Some(ty), args: vec![instant, SqlExpr::String(zone)] }

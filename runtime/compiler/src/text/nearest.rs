@@ -19,7 +19,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>, ma
     scored.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
-/// Returns the candidate of which `name` is most likely a misspelling, if exactly one has the fewest mistakes.
+/// Returns the candidate that `name` most likely misspells, if exactly one has the fewest mistakes.
 ///
 /// A name of up to 4 characters may have one mistake, a name of up to 8 characters two, and a longer name three. In any
 /// case, the mistakes must be fewer than half of the characters of the longer of the two names.

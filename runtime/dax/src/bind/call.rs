@@ -239,7 +239,7 @@ impl<'q> Binder<'q> {
         self.word(expression, ORDERS) == Some("DESC")
     }
 
-    /// Returns the one of `words` that an argument consists of, in any case. Reports any other argument.
+    /// Returns the word of `words` that equals the argument, ignoring case. Reports any other argument.
     pub(super) fn word(&mut self, expression: &'q Expression, words: &'static [&'static str]) -> Option<&'static str> {
         let written = bare_name(expression);
         let found = words.iter().find(|word| written.is_some_and(|name| is_word(name, word)));

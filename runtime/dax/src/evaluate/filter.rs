@@ -40,7 +40,7 @@ enum Replaced {
     Calendar(CubeId),
 }
 
-/// The facts about a call of CALCULATE on which the evaluation of its filters depends.
+/// The properties of a call of CALCULATE that determine the evaluation of its filters.
 struct Surroundings {
     /// The pins into which the call turns the current rows. The filters of the call are evaluated without them.
     fresh: Vec<Pin>,
@@ -70,7 +70,7 @@ impl<'q> Evaluator<'q> {
         let is_replaced = |column: DimensionId| {
             own.iter().any(|pin| pin.column == column) || unseen.iter().any(|table| applies(self.model, column, *table))
         };
-        // The key of a table stands for all its columns.
+        // The key of a table determines all its columns.
         let is_of_key = |column: DimensionId| own.iter().any(|pin| pin.row_of == Some(column.cube));
         let is_pin_replaced = |column: DimensionId| is_replaced(column) || is_of_key(column);
         let spread = self.spread(context, &is_pin_replaced, place)?;
@@ -80,8 +80,8 @@ impl<'q> Evaluator<'q> {
         Ok(inner)
     }
 
-    /// Returns the pins into which a row is turned. If the caller sees the unmasked key of the table, the key stands
-    /// for all columns of the row. Otherwise each column that the caller sees has a pin.
+    /// Returns the pins into which a row is turned. If the caller sees the unmasked key of the table, the key
+    /// determines all columns of the row. Otherwise each column that the caller sees has a pin.
     fn pins_of_row(&self, frame: &Frame, place: Place) -> Result<Vec<Pin>> {
         let table = &frame.table;
         let key: Vec<DimensionId> = match table.rows_of {
@@ -284,7 +284,8 @@ impl<'q> Evaluator<'q> {
         }
     }
 
-    /// Warns that a function of time does not replace the filters of other columns of a table that may be one of dates.
+    /// Warns that a function of time does not replace the filters of other columns of a table that may be a table of
+    /// dates.
     fn warn_calendar(&self, date: DimensionId, context: &FilterContext) {
         let is_other = |column: DimensionId| column.cube == date.cube && column != date;
         let is_filtered = context.pins.iter().any(|pin| is_other(pin.column))
@@ -292,7 +293,7 @@ impl<'q> Evaluator<'q> {
         if is_filtered && is_on_one_side(self.model, date.cube) {
             let name = column_text(self.model, date);
             self.warn(format!(
-                "{name} is not the primary key of its table: filters of other columns stay beside functions of time"
+                "{name} is not the primary key of its table: functions of time do not replace filters of its other columns"
             ));
         }
     }
@@ -383,8 +384,8 @@ impl<'q> Evaluator<'q> {
         Ok(FilterContext { filters: self.filter_list(filters), ..inner })
     }
 
-    /// Refuses to remove the filters of only some columns if a filter identifies rows by their key, or if a pin is of a
-    /// row whose key the caller does not see. The columns of such rows cannot be separated.
+    /// Returns an error if only some columns of a row are to be removed from a filter by keys, or from a pin of a row
+    /// whose key the caller does not see. The columns of such rows cannot be separated.
     fn refuse_parts_of_rows(&self, context: &FilterContext, of: &AllOf, place: Place) -> Result<()> {
         let is_unknown = |pin: &Pin| pin.row_of.is_some_and(|table| !self.has_visible_key(table));
         let columns = match of {
@@ -398,7 +399,7 @@ impl<'q> Evaluator<'q> {
             }
             AllOf::Everything | AllOf::Table(_) => return Ok(()),
         };
-        // A column outside the key can be removed, because the key still stands for the row.
+        // A column outside the key can be removed, because the key still determines the row.
         let is_key_of = |cube: CubeId, column: &DimensionId| {
             column.cube == cube && self.model.cube(cube).primary_key.contains(&column.index)
         };
@@ -603,7 +604,8 @@ impl<'q> Evaluator<'q> {
             }
             _ => return Ok(None),
         };
-        // A condition does not contain the filters around the call. It stands for the rows only if these filters stay.
+        // A condition does not contain the filters around the call. It selects the same rows only if these filters
+        // stay.
         let has_filters = !environment.context.pins.is_empty() || !environment.context.filters.filters.is_empty();
         let is_fresh = |column: &DimensionId| match rows_of {
             Some(cube) => self.is_fresh(SourceTable::Seen(cube), surroundings),

@@ -140,7 +140,7 @@ pub static FUNCTIONS: &[Function] = &[
             optional_in_group("order", P::Order),
         ],
         returns: Returns::Scalar(Type::Text),
-        description: "Joins the values of an expression over the rows of a table.",
+        description: "Concatenates the values of an expression over the rows of a table.",
         operation: Operation::ConcatenateX,
     },
     Function {
@@ -304,7 +304,7 @@ pub static FUNCTIONS: &[Function] = &[
         category: Category::Table,
         parameters: &[required("table", P::Table), required("other_table", P::Table)],
         returns: Returns::Table,
-        description: "Returns the rows of a table that another one does not have.",
+        description: "Returns the rows of a table that another table does not contain.",
         operation: Operation::Except,
     },
     Function {
@@ -364,7 +364,7 @@ pub static FUNCTIONS: &[Function] = &[
         category: Category::Logical,
         parameters: &[required("value", P::Scalar(A::Any)), required("alternate", P::Scalar(A::Any))],
         returns: Returns::SameType,
-        description: "Returns a value, or another one if it fails.",
+        description: "Returns a value, or an alternative value if the first one fails.",
         operation: Operation::IfError,
     },
     Function {
@@ -380,7 +380,7 @@ pub static FUNCTIONS: &[Function] = &[
         category: Category::Table,
         parameters: &[required("table", P::Table), required("other_table", P::Table)],
         returns: Returns::Table,
-        description: "Returns the rows of a table that another one has too.",
+        description: "Returns the rows of a table that another table also contains.",
         operation: Operation::Intersect,
     },
     Function {

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 #[derive(Enum, Clone, Copy, PartialEq, Eq)]
 #[graphql(remote = "Method")]
 pub(crate) enum AskMethod {
-    /// The grammar, and the language model where the configuration says so.
+    /// The grammar, and the language model if the configuration enables it.
     Auto,
     Grammar,
     /// The language model, or the grammar if the model fails. Refused if no language model is configured.
@@ -53,7 +53,7 @@ pub(crate) struct QuestionAlternative {
 /// The rows of a question's query.
 #[derive(SimpleObject)]
 pub(crate) struct QuestionRows {
-    /// One object for each row by the names of its columns. Decimals, and integers beyond 2^53, are strings.
+    /// One object for each row, keyed by column name. Decimals, and integers beyond 2^53, are strings.
     data: Json,
     sql: String,
     returned_rows: i64,

@@ -180,9 +180,12 @@ impl Dimension {
     async fn values(
         &self,
         context: &Context<'_>,
-        #[graphql(default_with = "Some(DEFAULT_LIMIT)", desc = "The most values, up to the server's limit of rows.")]
+        #[graphql(
+            default_with = "Some(DEFAULT_LIMIT)",
+            desc = "The maximum number of values, up to the server's limit of rows."
+        )]
         limit: Option<u32>,
-        #[graphql(desc = "Text that the values contain, in upper or lower case.")] search: Option<String>,
+        #[graphql(desc = "Text that the values contain; case is ignored.")] search: Option<String>,
     ) -> Result<Vec<DimensionValue>> {
         let request = ValuesRequest {
             cube: &self.cube,

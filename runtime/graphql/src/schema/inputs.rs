@@ -49,7 +49,7 @@ pub(crate) struct TimeDimensionInput {
     date_range: Option<Vec<String>>,
 }
 
-/// A range of time for all measures.
+/// A time range for all measures.
 #[derive(Debug, Clone, InputObject)]
 pub(crate) struct TimeRangeInput {
     /// The time dimension that is filtered. If it is absent, each measure is filtered by the primary time dimension of

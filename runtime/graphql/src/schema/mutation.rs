@@ -22,7 +22,7 @@ use crate::failure::Failure;
 #[derive(Default, MergedObject)]
 pub(crate) struct Mutation(Changes, CreateJobField);
 
-/// The cubes whose cached results are not used any more.
+/// The cubes whose cached results are no longer used.
 #[derive(SimpleObject)]
 pub(crate) struct CacheInvalidation {
     /// All cubes if it is null.
@@ -36,11 +36,11 @@ pub(crate) struct Changes;
 
 #[Object]
 impl Changes {
-    /// Reports that the data of cubes changed: cached results over them are not used any more.
+    /// Reports that the data of cubes changed: cached results over them are no longer used.
     async fn invalidate_cache(
         &self,
         context: &Context<'_>,
-        #[graphql(desc = "All cubes without it.")] cubes: Option<Vec<String>>,
+        #[graphql(desc = "Default: all cubes.")] cubes: Option<Vec<String>>,
     ) -> Result<CacheInvalidation> {
         let state = state(context);
         let request = permitted(state, "invalidateCache", Scope::Write).await?;
@@ -53,9 +53,9 @@ impl Changes {
     async fn refresh_pre_aggregation(
         &self,
         context: &Context<'_>,
-        #[graphql(desc = "All cubes without it.")] cube: Option<String>,
-        #[graphql(desc = "All pre-aggregations of the cube without it.")] name: Option<String>,
-        #[graphql(desc = "A date or time in each partition to build, such as `2026-01`; all without it.")]
+        #[graphql(desc = "Default: all cubes.")] cube: Option<String>,
+        #[graphql(desc = "Default: all pre-aggregations of the cube.")] name: Option<String>,
+        #[graphql(desc = "A date or time in each partition to build, such as `2026-01`. Default: all partitions.")]
         partitions: Option<Vec<String>>,
     ) -> Result<Vec<PreAggregationBuild>> {
         let state = state(context);

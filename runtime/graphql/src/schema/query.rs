@@ -105,7 +105,7 @@ impl Reads {
         #[graphql(desc = "A column, such as `source.raw.orders.column.amount`.")] column: Option<String>,
         #[graphql(desc = "The id of any node.")] node: Option<String>,
         #[graphql(default_with = "Some(LineageDirection::Upstream)")] direction: Option<LineageDirection>,
-        #[graphql(desc = "The most edges from the start.")] depth: Option<u32>,
+        #[graphql(desc = "The maximum number of edges from the start.")] depth: Option<u32>,
     ) -> Result<LineageResult> {
         let start = Start { measure, column, node };
         let direction = direction.unwrap_or(LineageDirection::Upstream);
@@ -127,7 +127,7 @@ impl Reads {
     async fn search(
         &self,
         context: &Context<'_>,
-        #[graphql(desc = "Words of names, titles, synonyms, tags, descriptions and values.")] query: String,
+        #[graphql(desc = "Words to find in names, titles, synonyms, tags, descriptions and values.")] query: String,
         #[graphql(desc = "Only results of these types.")] types: Option<Vec<SearchType>>,
         #[graphql(desc = "Only this cube, its members and their values, and metrics that are computed from it.")]
         cube: Option<String>,
@@ -135,7 +135,7 @@ impl Reads {
         #[graphql(desc = "Only artifacts with this state of certification.")] certification_status: Option<
             CertificationStatus,
         >,
-        #[graphql(desc = "The most results, 1 to 100. Default: 20.")] limit: Option<u32>,
+        #[graphql(desc = "The maximum number of results, 1 to 100. Default: 20.")] limit: Option<u32>,
     ) -> Result<Vec<SearchResult>> {
         let filter = SearchFilter { types, cube, tags, status: certification_status };
         Ok(search::search(context, query, filter, limit).await?)
@@ -145,9 +145,9 @@ impl Reads {
     async fn autocomplete(
         &self,
         context: &Context<'_>,
-        #[graphql(desc = "The text so far; the last word may be unfinished.")] query: String,
+        #[graphql(desc = "The text so far; the last word may be incomplete.")] query: String,
         #[graphql(desc = "Only members that a query of this cube can use.")] cube: Option<String>,
-        #[graphql(desc = "The most suggestions, 1 to 100. Default: 10.")] limit: Option<u32>,
+        #[graphql(desc = "The maximum number of suggestions, 1 to 100. Default: 10.")] limit: Option<u32>,
     ) -> Result<Vec<SearchResult>> {
         Ok(search::suggestions(context, query, cube, limit).await?)
     }
@@ -169,10 +169,10 @@ impl Reads {
     async fn glossary_terms(
         &self,
         context: &Context<'_>,
-        #[graphql(desc = "Words of names, synonyms and definitions.")] search: Option<String>,
+        #[graphql(desc = "Words to find in names, synonyms and definitions.")] search: Option<String>,
         category: Option<String>,
         #[graphql(desc = "Default: all but archived terms.")] status: Option<GlossaryStatus>,
-        #[graphql(desc = "The most terms, 1 to 1000. Default: 100.")] limit: Option<u32>,
+        #[graphql(desc = "The maximum number of terms, 1 to 1000. Default: 100.")] limit: Option<u32>,
     ) -> Result<Vec<GlossaryTerm>> {
         Ok(glossary::terms(context, search, category, status, limit).await?)
     }
@@ -198,7 +198,9 @@ impl Reads {
         &self,
         context: &Context<'_>,
         #[graphql(desc = "Another user, with `admin` only.")] user_id: Option<String>,
-        #[graphql(desc = "The days up to now, 1 to 366. Default: that of the settings.")] days: Option<u32>,
+        #[graphql(desc = "The number of days up to now, 1 to 366. Default: the value in the settings.")] days: Option<
+            u32,
+        >,
     ) -> Result<Vec<Recommendation>> {
         Ok(cost::recommendations(context, user_id, days).await?)
     }

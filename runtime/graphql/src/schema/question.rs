@@ -16,7 +16,7 @@ macro_rules! question_field {
             async fn $field(
                 &self,
                 context: &async_graphql::Context<'_>,
-                #[graphql(desc = "The cube of members that are written without one.")] cube: Option<String>,
+                #[graphql(desc = "The cube of members without a cube name.")] cube: Option<String>,
                 #[graphql(desc = "Metrics or measures.")] metrics: Option<Vec<String>>,
                 #[graphql(desc = "Measures or metrics, as `metrics`.")] measures: Option<Vec<String>>,
                 #[graphql(desc = "Members to group by, such as `orders.created_at.month`.")]
@@ -27,16 +27,16 @@ macro_rules! question_field {
                 #[graphql(desc = "Named filters of cubes.")] segments: Option<Vec<String>>,
                 #[graphql(desc = "Times to group or to filter by.")]
                 time_dimensions: Option<Vec<$crate::schema::inputs::TimeDimensionInput>>,
-                #[graphql(desc = "A range of time for all measures.")]
+                #[graphql(desc = "A time range for all measures.")]
                 time_range: Option<$crate::schema::inputs::TimeRangeInput>,
-                #[graphql(desc = "Sort keys; without them the order is the server's own.")]
+                #[graphql(desc = "Sort keys. Default: an order that the server chooses.")]
                 order: Option<Vec<$crate::schema::inputs::OrderInput>>,
-                #[graphql(desc = "Rows of the page; 1000 without it.")] limit: Option<u32>,
-                #[graphql(desc = "Rows before the page.")] offset: Option<u32>,
+                #[graphql(desc = "The number of rows of the page. Default: 1000.")] limit: Option<u32>,
+                #[graphql(desc = "The number of rows before the page.")] offset: Option<u32>,
                 #[graphql(desc = "A time zone of the IANA database, such as `Europe/Berlin`.")] timezone: Option<String>,
                 #[graphql(desc = "`false`: `totalCount` may be null.")] total: Option<bool>,
                 #[graphql(desc = "`true`: adds each measure without dimensions as `totals`.")] totals: Option<bool>,
-                #[graphql(desc = "The range that the range of time is compared with.")]
+                #[graphql(desc = "The range to compare the time range with.")]
                 compare_range: Option<$crate::schema::inputs::CompareRangeInput>,
                 #[graphql(desc = "`true`: a row for each step of time, also without data.")] fill_gaps: Option<bool>,
                 $($name: $ty),*

@@ -34,7 +34,7 @@ pub(crate) struct QueryResult {
     is_written: AtomicBool,
 }
 
-/// Facts about the rows.
+/// Metadata of the rows.
 #[derive(SimpleObject)]
 pub(crate) struct QueryMeta {
     /// The number of rows before paging; null if it is unknown or over 2,147,483,647.
@@ -97,7 +97,7 @@ impl QueryResult {
         Ok(Json::list(rows.await))
     }
 
-    /// Facts about the rows.
+    /// Metadata of the rows.
     async fn meta(&self) -> QueryMeta {
         let answer = &*self.answer;
         let served = answer.pre_aggregations.iter().filter_map(|fact| {

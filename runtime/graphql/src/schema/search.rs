@@ -44,7 +44,7 @@ pub(crate) struct SearchMatch {
     /// `name`, `title`, `synonym`, `tag`, `description` or `value`.
     field: String,
     text: String,
-    /// The parts that match: the first character and the one behind the last, counted in Unicode code points from 0.
+    /// The parts that match: the start and the exclusive end of each, in Unicode code points from 0.
     ranges: Vec<Vec<u32>>,
 }
 

@@ -1,4 +1,4 @@
-//! Makes a cube from each semantic model.
+//! Creates a cube from each semantic model.
 //!
 //! In: a semantic model, and the relation and the column types of its dbt model. Out: a draft with a dimension for each
 //! of its dimensions and entities, and with its measures. Not here: joins, which need all cubes.
@@ -78,7 +78,7 @@ impl CubeReader<'_> {
         model.name.clone()
     }
 
-    /// Makes a dimension from an entity, so that queries can group by it. Only a primary entity becomes the primary
+    /// Creates a dimension from an entity, so that queries can group by it. Only a primary entity becomes the primary
     /// key: several rows may have the same value of a natural key.
     fn entity(&mut self, entity: &Entity) -> Option<Member> {
         let name = self.names.entities.get(&entity.name)?.clone();

@@ -1,4 +1,4 @@
-//! Makes joins from entities.
+//! Creates joins from entities.
 //!
 //! In: the cubes and their semantic models. Out: to-one joins, as MetricFlow makes them. A cube joins each other cube
 //! that has one of the first cube's entities as a key.
@@ -46,8 +46,8 @@ fn key_of<'m>(model: &'m SemanticModel, name: &str) -> Option<&'m Entity> {
     model.entities.iter().find(|entity| entity.name == name && entity.kind != EntityKind::Foreign)
 }
 
-/// Adds the join of a cube to another one by an entity. The first join has the name of the other cube, and further ones
-/// have an alias.
+/// Adds the join of a cube to another cube by an entity. The first join has the name of the other cube, and further
+/// ones have an alias.
 #[allow(clippy::too_many_arguments, reason = "the parts of one join")]
 fn joins_to(
     draft: &mut CubeDraft,

@@ -1,4 +1,4 @@
-//! Makes metrics, and the filtered measures that they use.
+//! Creates metrics, and the filtered measures that they use.
 //!
 //! In: the metrics of a project, and its cubes. Out: drafts of metrics. A filter of a metric or of one of its inputs
 //! becomes a filter of a measure. For this, an input with a filter is replaced by its expression over filtered

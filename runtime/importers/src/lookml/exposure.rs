@@ -73,7 +73,7 @@ pub(super) fn close(
     }
 }
 
-/// Makes policies from a rule. If the rule has no counterpart, closes the base of its explore.
+/// Creates policies from a rule. If the rule has no counterpart, closes the base of its explore.
 fn restrict(
     rule: &Rule,
     explore: &Explore,

@@ -56,7 +56,7 @@ fn word_condition(field: &str, word: &str, ignores_case: bool) -> String {
     match word {
         "NULL" => format!("{field} IS NULL"),
         "EMPTY" => format!("({field} IS NULL OR {field} = '')"),
-        // `%` stands for any characters, and `_` for one character.
+        // `%` matches any characters, and `_` one character.
         word if word.contains(['%', '_']) => format!("{compared} LIKE {value}"),
         _ => format!("{compared} = {value}"),
     }

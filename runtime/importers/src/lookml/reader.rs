@@ -84,7 +84,7 @@ impl<'r> ViewReader<'r> {
     }
 }
 
-/// Returns the name of a format that clients of the project know.
+/// Returns the name of a format that clients of the project support.
 fn format_word(format: &str) -> &str {
     match format {
         "usd" | "usd_0" | "eur" | "eur_0" | "gbp" | "gbp_0" => "currency",

@@ -249,7 +249,7 @@ fn relation(view: &Merged) -> Option<String> {
 fn renamed(original: &str, taken: &mut Taken, span: &Span, findings: &mut Vec<Diagnostic>) -> String {
     let name = taken.take(&snake(original));
     if original != name {
-        let what = format!("`{original}` is named `{name}` in the project: names are snake_case, and differ");
+        let what = format!("`{original}` is named `{name}` in the project: names are unique and in snake_case");
         findings.push(changed(span.clone(), what, "Use the new name in queries."));
     }
     name

@@ -1,4 +1,4 @@
-//! Makes a cube from each view.
+//! Creates a cube from each view.
 //!
 //! In: a merged view. Out: a draft with its dimensions and measures. Not here: joins, and whether an explore shows the
 //! view.

@@ -1,4 +1,4 @@
-//! Makes relationships from joins.
+//! Creates relationships from joins.
 //!
 //! In: a join. Out: a relationship from the side with many rows to the side with one row. The result is `None` if the
 //! condition is not a conjunction of equal columns.

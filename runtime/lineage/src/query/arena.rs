@@ -45,7 +45,7 @@ pub enum Reason {
     Positions(&'static str),
     /// The queries of a set operation have different numbers of columns.
     Count { left: usize, right: usize },
-    /// A table function, whose columns only the warehouse knows.
+    /// A table function, whose columns only the warehouse can determine.
     TableFunction(Arc<str>),
 }
 
@@ -109,7 +109,7 @@ impl Arena {
         })
     }
 
-    /// Begins another query. Its unresolved places get new numbers, even at positions of an earlier query.
+    /// Starts another query. Its unresolved places get new numbers, even at positions of an earlier query.
     pub(crate) fn next_text(&mut self) {
         self.unresolved_numbers.clear();
     }

@@ -89,7 +89,7 @@ impl Total {
         }
         if self.sandbox > MAX_TERMS {
             return Err(fault(format!(
-                "the conditions of the requests unfold to more than {MAX_TERMS} nodes and values together"
+                "the conditions of the requests expand to more than {MAX_TERMS} nodes and values together"
             )));
         }
         Ok(())

@@ -70,7 +70,7 @@ fn with_arguments(operator: TestOperator, values: usize) -> Result<Operator, Str
         (TestOperator::Contains, 1) => Operator::Contains,
         (TestOperator::StartsWith, 1) => Operator::StartsWith,
         (TestOperator::EndsWith, 1) => Operator::EndsWith,
-        _ => return Err(format!("`{}` has {values} values, which is not its number", operator.as_str())),
+        _ => return Err(format!("`{}` cannot have {values} values", operator.as_str())),
     })
 }
 

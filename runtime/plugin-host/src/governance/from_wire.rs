@@ -109,7 +109,7 @@ fn hook_mask(mask: &wire::Mask) -> Result<HookMask, String> {
             WireGranularity::Quarter => Granularity::Quarter,
             WireGranularity::Year => Granularity::Year,
         }),
-        // The host knows no named masks yet, so the value is hidden.
+        // The host does not support named masks yet, so the value is hidden.
         wire::Mask::Named(_) => HookMask::Nullify,
     })
 }

@@ -183,7 +183,7 @@ impl<'de> VariantAccess<'de> for Case<'de> {
     }
 
     fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, Error> {
-        let payload = self.payload.ok_or_else(|| Error::custom(format!("`{}` holds nothing", self.name)))?;
+        let payload = self.payload.ok_or_else(|| Error::custom(format!("`{}` has no payload", self.name)))?;
         seed.deserialize(Lifted(payload))
     }
 

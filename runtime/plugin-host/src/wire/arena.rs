@@ -90,7 +90,7 @@ fn check(arena: &Arena, room: Room) -> Result<(), String> {
         whole = whole.saturating_add(size);
     }
     if whole > room.tree {
-        return Err(format!("the conditions written out have more than {} nodes and values", room.tree));
+        return Err(format!("the conditions expand to more than {} nodes and values", room.tree));
     }
     Ok(())
 }
@@ -133,7 +133,7 @@ impl ArenaReader<'_> {
             Op::Literal => match self.literal(node)? {
                 Value::Boolean(value) => HookCondition::Always(value),
                 _ => {
-                    return Err("a literal in the place of a condition is neither true nor false".to_owned());
+                    return Err("a literal used as a condition is neither true nor false".to_owned());
                 }
             },
             op => {
@@ -162,7 +162,7 @@ impl ArenaReader<'_> {
         let node = self.node(index)?;
         match (node.op, node.count) {
             (Op::Literal, 0) => self.literal(node),
-            _ => Err("a column is compared with something else than a literal".to_owned()),
+            _ => Err("a column is compared with something other than a literal".to_owned()),
         }
     }
 

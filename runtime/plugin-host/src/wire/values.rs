@@ -53,7 +53,7 @@ pub(crate) fn scalar(value: &Value) -> Scalar {
     }
 }
 
-/// Returns the number of bytes by which a value counts towards the limit of literals.
+/// Returns the number of bytes of a value that count towards the limit of literals.
 pub(crate) fn scalar_bytes(scalar: &Scalar) -> usize {
     match scalar {
         Scalar::Text(text) | Scalar::Decimal(text) => text.len(),

@@ -120,8 +120,8 @@ fn missing_malformed_and_untrusted_signatures_are_rejected() {
         (None, "cannot read a signature"),
         (Some("rubbish".to_owned()), "128 hexadecimal digits"),
         (Some("a".repeat(100_000)), "cannot read a signature"),
-        (Some(other.sign(&bytes).to_string()), "none of the trusted keys (1)"),
-        (Some(ours.sign(b"another content").to_string()), "none of the trusted keys (1)"),
+        (Some(other.sign(&bytes).to_string()), "an untrusted key (trusted: 1)"),
+        (Some(ours.sign(b"another content").to_string()), "an untrusted key (trusted: 1)"),
     ] {
         if let Some(text) = written {
             fs::write(&sig, text).unwrap();
@@ -406,7 +406,7 @@ fn discovered_plugins_are_named_by_file_with_bundled_ones_first() {
     assert_eq!(fault(of(project.join("detector-test.wasm"))), taken);
     assert!(matches!(fault(of(project.join("detector-alias.wasm"))), PluginFault::Mismatch { what: "id", .. }));
     assert!(
-        fault(of(project.join("detector-alias.wasm"))).to_string().ends_with("its file's name says `detector-alias`")
+        fault(of(project.join("detector-alias.wasm"))).to_string().ends_with("its file name states `detector-alias`")
     );
     let files = components_in(&search).into_iter().map(|file| (file.name, file.role)).collect::<Vec<_>>();
     let detector = |name: &str| (name.to_owned(), Some(PluginRole::Detector));

@@ -38,7 +38,7 @@ pub(super) fn run(bench: &TestBench) -> Vec<ConformanceOutcome> {
 fn kind_problems(kinds: &[Value]) -> Vec<String> {
     let mut problems = Vec::new();
     if kinds.is_empty() || kinds.len() > 32 {
-        problems.push(format!("{} kinds, 1 to 32 are expected", kinds.len()));
+        problems.push(format!("expected 1 to 32 kinds, found {}", kinds.len()));
     }
     for (at, kind) in kinds.iter().enumerate() {
         let name = text(kind, "kind");

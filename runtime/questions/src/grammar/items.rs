@@ -53,7 +53,7 @@ pub(super) struct TimeItem {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Candidates {
     pub(super) members: Vec<usize>,
-    /// The members of which only a synonym matches, and not the name or title.
+    /// The members that match only by a synonym, not by name or title.
     pub(super) by_synonym: Vec<usize>,
     /// The members whose name in queries matches.
     pub(super) by_name: Vec<usize>,

@@ -5,7 +5,7 @@ use crate::members::MemberMatch;
 use super::place::Place;
 
 impl Place<'_> {
-    /// Returns a longer match if another name of the same members begins inside the first one and ends behind it. In
+    /// Returns a longer match if another name of the same members begins inside the first one and ends after it. In
     /// `total claimed amount`, the names `total claimed` and `claimed amount` are one.
     pub(super) fn overlapping(&self, length: usize, found: MemberMatch) -> (usize, MemberMatch) {
         let stems = self.stems();

@@ -377,8 +377,8 @@ impl Place<'_> {
         (length + usize::from(is_first), kind)
     }
 
-    /// Returns whether the word at a place says that an end of the order comes first. In `best first quarter`, it counts
-    /// periods.
+    /// Returns whether the word at a place states which end of the order comes first. In `best first quarter`, it
+    /// counts periods.
     fn is_first(&self, stems: &[&str], at: usize) -> bool {
         let language = self.context.language;
         let is_first = self.tokens.get(at).is_some_and(|next| language.has(WordList::First, &next.lower));

@@ -1,4 +1,4 @@
-//! Gives each item its role: value, group, condition, time, order.
+//! Assigns a role to each item: value, group, condition, time, order.
 //!
 //! In: items. Out: the draft, with the meaning of each part and the questions back to the caller. The rules read and
 //! change the state of one reader. Each file below has the rules for one kind of items; `finish` runs after the last
@@ -49,7 +49,7 @@ const CERTAINTY_OF_GUESS: f64 = 0.6;
 /// The certainty of a value if the question contains only a part of it.
 const CERTAINTY_OF_PART_OF_VALUE: f64 = 0.8;
 
-/// Gives items their roles.
+/// Assigns roles to items.
 pub(super) struct Reader<'r> {
     vocabulary: &'r Vocabulary,
     values: &'r KnownValues,
@@ -68,7 +68,7 @@ pub(super) struct Reader<'r> {
     state: State,
 }
 
-/// The words that were read and apply to a later member.
+/// The words that have been read and apply to a later member.
 #[derive(Debug, Default)]
 struct State {
     /// True after a word such as `by`, as long as the list of groups continues.

@@ -13,13 +13,13 @@ const MAX_VALUE_WORDS: usize = 8;
 /// The shortest word that is compared by its root.
 const MIN_ROOT_CHARS: usize = 4;
 
-/// The part of a value that words of a question are; the best first.
+/// The match between words of a question and a value, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Quality {
     Equal,
-    /// The first words.
+    /// The first words of the value.
     Beginning,
-    /// Words inside the value.
+    /// Other words of the value.
     Inside,
     /// A word with the same root as a word of the value, such as `snowed` for `snow`.
     Root,
@@ -68,8 +68,9 @@ pub(super) fn matched(tokens: &[Token], words: &Words<'_>) -> Option<ValueMatch>
     })
 }
 
-/// Returns whether a value is meant, given the best quality of all values. Parts of values count alike. If a value
-/// equals the word except for its case (`AIRBUS` and `Airbus`), the values that begin with the word are meant as well.
+/// Returns whether a value is meant, given the best quality of all values. All parts of values have the same quality.
+/// If a value equals the word except for its case (`AIRBUS` and `Airbus`), the values that begin with the word are
+/// meant as well.
 fn is_meant(own: Quality, best: Quality, text: &str, is_exact: bool, known: &KnownValue) -> bool {
     // A part of a value that does not occur is a coincidence.
     let is_counted = known.rows != Some(0);

@@ -43,7 +43,7 @@ pub(crate) enum Meaning {
     Today,
     Yesterday,
     Versus,
-    /// A word such as `worse than`, which compares a period with another one.
+    /// A word such as `worse than`, which compares two periods.
     Comparative,
     Compare,
     PreviousPeriod,

@@ -1,4 +1,4 @@
-//! Questions about a group of clinics, with the draft that each one means. The grammar knows nothing about clinics.
+//! Questions about a group of clinics, with the draft that each one means. The grammar does not depend on the project.
 
 use super::models::Model;
 use super::*;

@@ -1,4 +1,4 @@
-//! Questions about a shop, with the draft that each one means. The grammar knows nothing about shops.
+//! Questions about a shop, with the draft that each one means. The grammar does not depend on the project.
 
 use super::models::Model;
 use super::*;

@@ -52,7 +52,7 @@ impl Cors {
         let origin = request.headers().get(ORIGIN).filter(|_| is_preflight)?;
         if self.allowed(origin).is_none() {
             let message =
-                "pages of this origin may not read answers: the operator lists those in `server.cors.origins`";
+                "pages of this origin may not read responses; the operator can add it to `server.cors.origins`";
             return Some(Err(ApiError::new(Code::Forbidden, message)));
         }
         let mut response = Response::new(Body::empty());

@@ -49,7 +49,7 @@ struct Shared {
 }
 
 impl Matched {
-    /// Notes the route of the request.
+    /// Records the route of the request.
     pub(crate) fn by(request: &Request, path: &'static str) {
         let Some(Matched(shared)) = request.extensions().get::<Matched>() else { return };
         if shared.route.set(path).is_ok()

@@ -55,7 +55,7 @@ pub(super) fn prefers_page(headers: &HeaderMap) -> bool {
     of_get(headers).is_ok_and(|form| form == AnswerForm::Page)
 }
 
-/// Returns whether a client knows the media type of GraphQL responses.
+/// Returns whether a client supports the media type of GraphQL responses.
 pub(super) fn names_graphql_response(headers: &HeaderMap) -> bool {
     let (kind, name) = AnswerForm::Body(BodyType::GraphQlResponse).media_type();
     let mut ranges = headers.get_all(ACCEPT).iter().flat_map(|value| value.to_str().unwrap_or_default().split(','));
@@ -67,7 +67,7 @@ pub(super) fn names_graphql_response(headers: &HeaderMap) -> bool {
 }
 
 fn choose(headers: &HeaderMap, without: &[AnswerForm]) -> Result<AnswerForm, ApiError> {
-    // A wildcard alone selects `application/json`, which all clients know.
+    // A wildcard alone selects `application/json`, which all clients support.
     let mut forms = AnswerForm::ALL;
     if !names_graphql_response(headers) {
         forms.swap(0, 1);

@@ -79,7 +79,7 @@ pub(super) fn start(
     let responses = AssertUnwindSafe(responses).catch_unwind().map(move |outcome| {
         outcome.unwrap_or_else(|panic| {
             tracing::error!(event = "panic", error_message = panic_message(&panic));
-            let message = "an internal error occurred; the log has it under the correlation id";
+            let message = "an internal error occurred; the log contains it under the correlation id";
             let error = ErrorBody::new(Code::InternalError, message);
             Response::refused(&Refusal::new(error), &correlation_id)
         })

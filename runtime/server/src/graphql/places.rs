@@ -101,7 +101,7 @@ impl Places {
 }
 
 impl SocketPlace {
-    /// Notes that the session is open.
+    /// Records that the session is open.
     pub(super) fn open(&mut self) {
         self.opening = None;
     }

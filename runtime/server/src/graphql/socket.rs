@@ -51,8 +51,7 @@ pub(super) fn is_handshake(headers: &HeaderMap) -> bool {
 pub(super) async fn open(app: App, call: Call) -> Result<Response, ApiError> {
     if !app.settings.cors.admits_socket(call.headers()) {
         deny(&app, &call.context, "origin not allowed").await?;
-        let message =
-            "pages of this origin may not open sockets: the operator lists those that may in `server.cors.origins`";
+        let message = "pages of this origin may not open sockets; the operator can add it to `server.cors.origins`";
         return Err(ApiError::new(Code::Forbidden, message));
     }
     let mut place = app.graphql_places.socket(call.context.client).map_err(ErrorBody::from)?;

@@ -65,7 +65,7 @@ fn entity_tag(answer: &Answer, shared: &StoredResult, request: &QueryRequest, fo
     format!("W/\"{}-{}-{at:x}-{form:x}-{:x}\"", answer.cache_key, shared.version, names.finish())
 }
 
-/// Adds the headers with which clients can store an answer and revalidate it later.
+/// Adds the headers that let clients store an answer and revalidate it later.
 fn add_tag(response: &mut Response, tag: &str) {
     let headers = response.headers_mut();
     if let Ok(tag) = HeaderValue::from_str(tag) {
@@ -103,7 +103,7 @@ fn facts(answer: &Answer, request: &QueryRequest) -> AnswerFacts {
 
 fn unwritable(error: &RowsError) -> ApiError {
     tracing::error!(event = "answer_broken_off", error_message = %error);
-    ApiError::new(Code::InternalError, "the rows cannot be written in this format; JSON can hold them")
+    ApiError::new(Code::InternalError, "the rows cannot be encoded in this format; request JSON")
 }
 
 async fn whole(answer: Answer, request: &QueryRequest, format: RowFormat) -> Result<Response, ApiError> {

@@ -133,7 +133,7 @@ async fn check<E: std::fmt::Display>(name: &str, ping: impl Future<Output = Resu
             false
         }
         Err(_) => {
-            tracing::warn!(event = "health_check_failed", check = name, error_message = "no answer in time");
+            tracing::warn!(event = "health_check_failed", check = name, error_message = "no response in time");
             false
         }
     }

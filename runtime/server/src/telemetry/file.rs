@@ -45,7 +45,7 @@ impl RotatingFile {
         Ok(())
     }
 
-    /// Begins a new file if another program moved or removed the current one.
+    /// Starts a new file if another program moved or removed the current one.
     fn follow(&mut self) {
         let is_there = match (fs::metadata(&self.settings.path), self.file.metadata()) {
             (Ok(there), Ok(here)) => (there.dev(), there.ino()) == (here.dev(), here.ino()),

@@ -38,7 +38,7 @@ pub enum RestoreError {
     NotEmpty { table: &'static str, rows: i64 },
     #[error("line {line}: {what}")]
     Line { line: u64, what: String },
-    #[error("the dump ends before its last line: it was cut off")]
+    #[error("the dump is truncated: its last line is missing")]
     Cut,
     #[error("the dump was changed: its checksum is {found}, and its last line states {said}")]
     Checksum { found: String, said: String },

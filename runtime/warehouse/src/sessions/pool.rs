@@ -151,7 +151,11 @@ impl<E: Engine> Drop for Running<'_, E> {
         runtime.spawn(async move {
             let cancelled = tokio::time::timeout(CANCEL_TIMEOUT, engine.cancel(&session.handle)).await;
             if !matches!(cancelled, Ok(Ok(()))) {
-                tracing::warn!(event = "cancel_failed", warehouse = E::FAILED.warehouse, "a statement may still run");
+                tracing::warn!(
+                    event = "cancel_failed",
+                    warehouse = E::FAILED.warehouse,
+                    "a statement may still be running"
+                );
             }
             drop(session);
             drop(permit);

@@ -107,7 +107,11 @@ impl<E: WritableEngine> Drop for Writer<E> {
         runtime.spawn(async move {
             let cancelled = tokio::time::timeout(CANCEL_TIMEOUT, engine.cancel(&session.handle)).await;
             if !matches!(cancelled, Ok(Ok(()))) {
-                tracing::warn!(event = "cancel_failed", warehouse = E::FAILED.warehouse, "a build may still run");
+                tracing::warn!(
+                    event = "cancel_failed",
+                    warehouse = E::FAILED.warehouse,
+                    "a build may still be running"
+                );
             }
             drop((session, permit));
         });

@@ -143,7 +143,7 @@ pub struct GuardrailAnswer {
     pub allowed: bool,
     /// The first limit that the query exceeds; null if it is allowed.
     pub reason: Option<String>,
-    /// Changes with which the query passes.
+    /// Changes that make the query pass.
     pub suggestions: Vec<String>,
     pub warnings: Vec<String>,
     /// The names of the guardrails that refuse the query.

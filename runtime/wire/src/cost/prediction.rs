@@ -209,7 +209,7 @@ fn hints(predicted: &Predicted) -> Vec<String> {
 fn warnings(predicted: &Predicted) -> Vec<String> {
     let mut warnings = Vec::new();
     if predicted.is_late {
-        warnings.push("the history did not answer within a second".to_owned());
+        warnings.push("the history did not respond within a second".to_owned());
     }
     match predicted.statement.basis {
         PredictionBasis::History => {}

@@ -124,7 +124,7 @@ impl ErrorBody {
             }
             ProfileError::NotProfiled { cube } => {
                 let route = format!("POST /api/v1/profiling/cubes/{cube}/profile");
-                ErrorBody::new(Code::NotFound, format!("{message} for your view of it; make one with `{route}`"))
+                ErrorBody::new(Code::NotFound, format!("{message} for your view of it; compute one with `{route}`"))
             }
             ProfileError::Query(QueryRunError::Query(error)) => from_profiled_range(error, scopes),
             ProfileError::Query(error) => ErrorBody::from_run(error, scopes),

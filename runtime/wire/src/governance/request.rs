@@ -106,7 +106,7 @@ pub struct CertificationDeprecation {
     pub reason: String,
     /// The id of the artifact to use instead, of the same type.
     pub replacement: Option<String>,
-    /// The day on which the artifact goes away.
+    /// The day on which the artifact will be removed.
     pub sunset_date: Option<String>,
 }
 

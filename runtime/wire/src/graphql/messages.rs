@@ -1,6 +1,6 @@
 //! Messages of the WebSocket subprotocol `graphql-transport-ws`.
 //!
-//! In: a client's text message. Out: a [`ClientMessage`], or an error for a message that the protocol does not know.
+//! In: a client's text message. Out: a [`ClientMessage`], or an error for a message that the protocol does not define.
 //! The server's messages are written here too. Not here: the order in which messages are allowed (server).
 
 use serde_json::{Map, Value as Json, json};

@@ -60,7 +60,7 @@ pub enum ProfileDates {
     Ends(ProfileRange),
 }
 
-/// The profile of a cube, with its differences from the one before.
+/// The profile of a cube, with its differences from the previous profile.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct StoredCubeProfile<'a> {
     #[serde(flatten)]
@@ -71,10 +71,10 @@ pub struct StoredCubeProfile<'a> {
     changes: Option<ProfileChanges<'a>>,
 }
 
-/// The differences of a profile from the one before of the same range.
+/// The differences from the previous profile of the same range.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ProfileChanges<'a> {
-    /// The time of the profile before.
+    /// The time of the previous profile.
     #[schemars(schema_with = "schema::timestamp")]
     since: String,
     row_count: CountChange,

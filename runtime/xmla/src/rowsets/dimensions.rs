@@ -46,7 +46,7 @@ pub(super) struct CubeDimension {
 pub(super) static DIMENSIONS: Table<CubeDimension> = Table {
     name: "MDSCHEMA_DIMENSIONS",
     guid: "C8B522D9-5CF3-11CE-ADE5-00AA0044773D",
-    description: "The dimensions of cubes: measures, the cube itself, and cubes that its rows have one row of",
+    description: "The dimensions of cubes: measures, the cube itself, and cubes that it reaches by to-one joins",
     columns: &[
         catalog(),
         schema(),

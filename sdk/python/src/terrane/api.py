@@ -46,7 +46,7 @@ SHORTEST_POLL_SECONDS = 0.25
 
 
 class Api:
-    """The operations of a client. Waits of the server stay below the timeout of its requests."""
+    """The operations of a client. A long poll ends before the timeout of its request."""
 
     def __init__(self, session: Session, timeout: float) -> None:
         self._session = session
@@ -57,7 +57,7 @@ class Api:
         return self._get("/api/v1/query/meta/cubes", lambda data: [cube_from_wire(item) for item in data["cubes"]])
 
     def cube(self, name: str) -> Operation[Cube]:
-        """Read a cube; the error of an unknown one has the nearest names."""
+        """Read a cube. The error for an unknown cube contains similar names."""
         try:
             return (yield from self._get(f"/api/v1/query/meta/cubes/{quote(name, safe='')}", cube_from_wire))
         except NotFoundError as error:
@@ -92,7 +92,7 @@ class Api:
         return self._session.perform(Call("POST", QUERY, _arrow_stream, json=body, headers={"accept": ARROW}))
 
     def sql(self, body: Mapping[str, Any], inline: bool) -> Operation[Sql]:
-        """Write the SQL of a query."""
+        """Return the SQL of a query."""
         body = {**body, "inline": True} if inline else body
         return self._post(f"{QUERY}/sql", body, lambda data: from_wire(Sql, data))
 
@@ -101,11 +101,11 @@ class Api:
         return self._post(f"{QUERY}/explain", body, lambda data: from_wire(Explanation, data))
 
     def search(self, body: Mapping[str, Any]) -> Operation[SearchResults]:
-        """Find cubes, members and metrics by words."""
+        """Search for cubes, members and metrics."""
         return self._post("/api/v1/search", body, _search_results)
 
     def ask(self, body: Mapping[str, Any]) -> Operation[Interpretation]:
-        """Read a question in words as a query."""
+        """Translate a question in plain language into a query."""
         return self._post("/api/v1/search/nl-query", body, _interpretation)
 
     def submit(self, body: Mapping[str, Any]) -> Operation[JobState]:
@@ -114,16 +114,16 @@ class Api:
         return self._session.perform(Call("POST", JOBS, _job_state, json=body, headers=headers))
 
     def jobs(self) -> Operation[list[JobState]]:
-        """List the caller's jobs, the newest first."""
+        """List the caller's jobs, newest first."""
         return self._get(JOBS, lambda data: list_from_wire(JobState, data, "jobs"))
 
     def job(self, job_id: str, wait_seconds: int = 0) -> Operation[JobState]:
-        """Read the state of a job, after at most `wait_seconds`."""
+        """Read the state of a job. The server waits for a change for at most `wait_seconds`."""
         params = {"wait": wait_seconds} if wait_seconds else None
         return self._session.perform(Call("GET", _job_path(job_id), _job_state, params=params))
 
     def wait_for_job(self, job_id: str, timeout: float | None) -> Operation[JobState]:
-        """Read the state of a job until it has ended."""
+        """Poll the state of a job until it has ended."""
         deadline = None if timeout is None else time.monotonic() + timeout
         remaining = float("inf")
         while True:
@@ -168,7 +168,7 @@ class Api:
         return self._session.perform(Call("GET", path, lambda response: parse(response.json())))
 
     def _post(self, path: str, body: Mapping[str, Any], parse: Callable[[Any], T]) -> Operation[T]:
-        """Send a request that reads, so that it may be repeated."""
+        """Send a read-only request, which is safe to repeat."""
         return self._session.perform(Call("POST", path, lambda response: parse(response.json()), json=body))
 
 
@@ -208,7 +208,7 @@ def _arrow_payload(response: httpx.Response) -> Payload:
 
 
 def _arrow_stream(response: httpx.Response) -> bytes:
-    """Return the stream, which is complete only if it has its end marker."""
+    """Return the stream, or raise an error if it lacks its end marker."""
     if response.headers.get("content-type", "").partition(";")[0] != ARROW:
         raise ResponseError("expected an Arrow stream")
     if not response.content.endswith(ARROW_END):

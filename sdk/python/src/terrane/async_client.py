@@ -51,7 +51,7 @@ class AsyncClient:
         return await self._run(self._api.cubes())
 
     async def cube(self, name: str) -> Cube:
-        """Read a cube; `NotFoundError.nearest` contains names that resemble an unknown one."""
+        """Read a cube. For an unknown name, `NotFoundError.nearest` contains similar names."""
         return await self._run(self._api.cube(name))
 
     async def measures(self) -> list[Measure]:
@@ -69,13 +69,13 @@ class AsyncClient:
     async def query(
         self, query: QueryLike | None = None, *, format: Format = "json", **fields: Unpack[QueryFields]
     ) -> AsyncQueryResult:
-        """Run a query. `format="arrow"` reads the Arrow stream at once, which saves a request if frames are needed."""
+        """Run a query. `format="arrow"` requests the Arrow stream directly, which saves a second request for frames."""
         body = query_body(query, fields)
         payload = await self._run(self._api.query(body, format))
         return AsyncQueryResult(payload, lambda: self._run(self._api.query_arrow(body)))
 
     async def sql(self, query: QueryLike | None = None, *, inline: bool = False, **fields: Unpack[QueryFields]) -> Sql:
-        """Return the SQL of a query without running it; `inline` writes the values into the text."""
+        """Return the SQL of a query without running it; `inline` puts the values into the statement."""
         return await self._run(self._api.sql(query_body(query, fields), inline))
 
     async def explain(self, query: QueryLike | None = None, **fields: Unpack[QueryFields]) -> Explanation:
@@ -91,15 +91,15 @@ class AsyncClient:
         return AsyncJob(self, await self._run(self._api.job(job_id)))
 
     async def jobs(self) -> list[AsyncJob]:
-        """List the caller's jobs, the newest first."""
+        """List the caller's jobs, newest first."""
         return [AsyncJob(self, state) for state in await self._run(self._api.jobs())]
 
     async def search(self, text: str, **options: Unpack[SearchOptions]) -> SearchResults:
-        """Find cubes, members and metrics by words; `options` are the fields of `POST /api/v1/search`."""
+        """Search for cubes, members and metrics; `options` are the fields of `POST /api/v1/search`."""
         return await self._run(self._api.search({"query": text, **options}))
 
     async def ask(self, text: str, *, language: str = "en") -> Interpretation:
-        """Read a question in words as a query, which `query` runs."""
+        """Translate a question in plain language into a query, which `query` runs."""
         return await self._run(self._api.ask({"query": text, "language": language}))
 
     async def health(self) -> Health:
@@ -126,7 +126,8 @@ class AsyncClient:
         reply, failure = None, None
         while True:
             try:
-                # The failure is not being handled here, so it does not become the context of another exception.
+                # Outside the `except` block, the failure does not become the context of another
+                # exception.
                 effect = operation.throw(failure) if failure is not None else operation.send(reply)
             except StopIteration as end:
                 result: T = end.value

@@ -56,7 +56,7 @@ class Client:
         return self._run(self._api.cubes())
 
     def cube(self, name: str) -> Cube:
-        """Read a cube; `NotFoundError.nearest` contains names that resemble an unknown one."""
+        """Read a cube. For an unknown name, `NotFoundError.nearest` contains similar names."""
         return self._run(self._api.cube(name))
 
     def measures(self) -> list[Measure]:
@@ -74,13 +74,13 @@ class Client:
     def query(
         self, query: QueryLike | None = None, *, format: Format = "json", **fields: Unpack[QueryFields]
     ) -> QueryResult:
-        """Run a query. `format="arrow"` reads the Arrow stream at once, which saves a request if frames are needed."""
+        """Run a query. `format="arrow"` requests the Arrow stream directly, which saves a second request for frames."""
         body = query_body(query, fields)
         payload = self._run(self._api.query(body, format))
         return QueryResult(payload, lambda: self._run(self._api.query_arrow(body)))
 
     def sql(self, query: QueryLike | None = None, *, inline: bool = False, **fields: Unpack[QueryFields]) -> Sql:
-        """Return the SQL of a query without running it; `inline` writes the values into the text."""
+        """Return the SQL of a query without running it; `inline` puts the values into the statement."""
         return self._run(self._api.sql(query_body(query, fields), inline))
 
     def explain(self, query: QueryLike | None = None, **fields: Unpack[QueryFields]) -> Explanation:
@@ -96,15 +96,15 @@ class Client:
         return Job(self, self._run(self._api.job(job_id)))
 
     def jobs(self) -> list[Job]:
-        """List the caller's jobs, the newest first."""
+        """List the caller's jobs, newest first."""
         return [Job(self, state) for state in self._run(self._api.jobs())]
 
     def search(self, text: str, **options: Unpack[SearchOptions]) -> SearchResults:
-        """Find cubes, members and metrics by words; `options` are the fields of `POST /api/v1/search`."""
+        """Search for cubes, members and metrics; `options` are the fields of `POST /api/v1/search`."""
         return self._run(self._api.search({"query": text, **options}))
 
     def ask(self, text: str, *, language: str = "en") -> Interpretation:
-        """Read a question in words as a query, which `query` runs."""
+        """Translate a question in plain language into a query, which `query` runs."""
         return self._run(self._api.ask({"query": text, "language": language}))
 
     def health(self) -> Health:
@@ -131,7 +131,8 @@ class Client:
         reply, failure = None, None
         while True:
             try:
-                # The failure is not being handled here, so it does not become the context of another exception.
+                # Outside the `except` block, the failure does not become the context of another
+                # exception.
                 effect = operation.throw(failure) if failure is not None else operation.send(reply)
             except StopIteration as end:
                 result: T = end.value

@@ -16,12 +16,12 @@ RENEWAL_MARGIN_SECONDS = 30.0
 
 
 class Credentials(Protocol):
-    """A source of bearer tokens. `renewable` is true if a refused token can be replaced."""
+    """A source of bearer tokens. `renewable` is true if the source can replace a rejected token."""
 
     renewable: bool
 
     def token(self, session: Session, refused: str | None) -> Operation[str | None]:
-        """Return the token of the next request. A renewable source never returns `refused`, which the server refused."""
+        """Return the token for the next request. A renewable source replaces a `refused` token."""
 
 
 class StaticToken:
@@ -51,7 +51,7 @@ class Tokens:
     received_at: float = field(default_factory=time.monotonic)
 
     def is_fresh(self) -> bool:
-        """Return true if the access token stays valid for a while: 30 seconds, or half of a short lifetime."""
+        """Return true if the access token is valid for at least another 30 seconds, or half of a shorter lifetime."""
         margin = min(RENEWAL_MARGIN_SECONDS, self.expires_in / 2)
         return time.monotonic() < self.received_at + self.expires_in - margin
 
@@ -125,9 +125,9 @@ def _parse_tokens(response: httpx.Response) -> Tokens:
 def choose_credentials(
     api_key: str | None, token: str | None, username: str | None, password: str | None
 ) -> Credentials:
-    """Return the credentials of the arguments of a client, which accepts at most one kind."""
+    """Return the credentials that the arguments of a client specify. At most one kind is accepted."""
     if (username is None) != (password is None):
-        raise ValueError("username and password belong together")
+        raise ValueError("username and password must be given together")
     if sum(value is not None for value in (api_key, token, username)) > 1:
         raise ValueError("expected one of api_key, token, or username and password")
     if username is not None and password is not None:

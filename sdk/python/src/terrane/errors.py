@@ -1,6 +1,6 @@
 """Exceptions by the error code of the server, and those of the client itself.
 
-`error_from_response` is the one place that reads error bodies. No exception holds a request or a credential.
+`error_from_response` is the only function that reads error bodies. No exception contains a request or a credential.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class ConnectionFailedError(TerraneError):
 
 
 class ClientTimeoutError(TerraneError, TimeoutError):
-    """The server did not answer within the timeout of the client."""
+    """The server did not respond within the timeout of the client."""
 
 
 class ResponseError(TerraneError):
-    """The response is incomplete, or not of the REST interface, for example the page of a proxy."""
+    """The response is incomplete, or is not a response of the REST interface, such as the page of a proxy."""
 
 
 class MissingExtraError(TerraneError, ImportError):
@@ -71,7 +71,7 @@ class UnknownMemberError(TerraneError, AttributeError):
 
 
 class JobTimeoutError(TerraneError, TimeoutError):
-    """A job did not end within the time to wait. It continues on the server."""
+    """A job did not end within the timeout. It continues on the server."""
 
 
 class JobCancelledError(TerraneError):
@@ -79,7 +79,7 @@ class JobCancelledError(TerraneError):
 
 
 class InvalidQueryError(TerraneError):
-    """The query is malformed or names something unknown."""
+    """The query is malformed or refers to an unknown name."""
 
 
 class InvalidMeasureError(InvalidQueryError):
@@ -91,7 +91,7 @@ class InvalidDimensionError(InvalidQueryError):
 
 
 class InvalidFilterError(InvalidQueryError):
-    """An operator or a value does not fit the member."""
+    """An operator or a value is invalid for the type of the member."""
 
 
 class NoJoinPathError(InvalidQueryError):
@@ -99,7 +99,7 @@ class NoJoinPathError(InvalidQueryError):
 
 
 class ValidationError(TerraneError):
-    """The request is well-formed, but was refused, for example a reused idempotency key."""
+    """The request is well-formed but was refused, for example because of a reused idempotency key."""
 
 
 class UnauthorizedError(TerraneError):
@@ -119,7 +119,7 @@ class ForbiddenError(TerraneError):
 
 
 class GuardrailExceededError(ForbiddenError):
-    """The query exceeds a limit of single queries."""
+    """The query exceeds a limit for a single query."""
 
 
 class NotFoundError(TerraneError):
@@ -131,7 +131,7 @@ class ConflictError(TerraneError):
 
 
 class GoneError(TerraneError):
-    """The result of a job expired, was deleted, or may not be read any more."""
+    """The result of a job has expired, was deleted, or is no longer accessible to the caller."""
 
 
 class QueryTimeoutError(TerraneError):
@@ -196,12 +196,12 @@ _COMMON_FIELDS = {"code", "message", "details", "correlation_id"}
 
 
 def nearest_names(name: str, known: Iterable[str]) -> list[str]:
-    """Return the known names that resemble a name, the nearest first."""
+    """Return the known names that resemble a name, nearest first."""
     return difflib.get_close_matches(name, list(known), n=5, cutoff=0.5)
 
 
 def error_class(code: str | None, status: int | None = None) -> type[TerraneError]:
-    """Return the exception of an error code, else of an HTTP status."""
+    """Return the exception class for an error code, or for the HTTP status if the code is unknown."""
     if code in _BY_CODE:
         return _BY_CODE[code]
     if status in _BY_STATUS:
@@ -210,7 +210,7 @@ def error_class(code: str | None, status: int | None = None) -> type[TerraneErro
 
 
 def error_from_response(response: httpx.Response) -> TerraneError:
-    """Return the exception of a response that is not a success."""
+    """Return the exception for an unsuccessful response."""
     body = _json_object(response)
     error = body.get("error")
     if not isinstance(error, Mapping):
@@ -236,7 +236,7 @@ def _error_without_code(response: httpx.Response, detail: object) -> TerraneErro
     else:
         known = response.status_code in _BY_STATUS or response.status_code >= 500
         cls = error_class(None, response.status_code) if known else ResponseError
-        message = f"the server answered {response.status_code} without an error of the REST interface"
+        message = f"the server returned status {response.status_code} without an error of the REST interface"
     return cls(
         message,
         status=response.status_code,
@@ -246,7 +246,7 @@ def _error_without_code(response: httpx.Response, detail: object) -> TerraneErro
 
 
 def _nearest(details: Mapping[str, Any]) -> list[str]:
-    """Return the names that the server offers; lists `available_…` contain the nearest first."""
+    """Return the names that the server suggests. The lists `available_…` are sorted by similarity."""
     for name, value in details.items():
         if name.startswith("available_") and isinstance(value, list):
             return [str(item) for item in value]

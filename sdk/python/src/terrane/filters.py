@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Filter:
-    """A condition or a tree of conditions. Combine filters with `&`, `|` and `~`, and put comparisons in brackets."""
+    """A condition or a tree of conditions. Combine filters with `&`, `|` and `~`; put comparisons in parentheses."""
 
     wire: Mapping[str, Any]
 

@@ -1,4 +1,4 @@
-"""Decoding of Arrow streams. The optional libraries are imported when a function needs them."""
+"""Decoding of Arrow streams. The optional libraries are imported on first use."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class JobState:
 
 
 class _Handle:
-    """The attributes of a job that need no request."""
+    """The attributes of a job that are available without a request."""
 
     def __init__(self, state: JobState) -> None:
         self.state = state
@@ -68,19 +68,19 @@ class Job(_Handle):
         return self
 
     def wait(self, timeout: float | None = None) -> Job:
-        """Wait until the job has ended, in whichever state; raise `JobTimeoutError` after `timeout` seconds."""
+        """Wait until the job has ended, in any final state; raise `JobTimeoutError` after `timeout` seconds."""
         self.state = self._client._run(self._client._api.wait_for_job(self.id, timeout))
         return self
 
     def result(self, timeout: float | None = None, *, format: Format = "json") -> QueryResult:
-        """Wait for the job and return its rows; raise the error of a failed or cancelled one."""
+        """Wait for the job and return its rows; raise the error of a failed or cancelled job."""
         self.wait(timeout)
         api, run = self._client._api, self._client._run
         payload = run(api.job_result(self.state, format))
         return QueryResult(payload, lambda: run(api.job_arrow(self.state)))
 
     def cancel(self) -> Job:
-        """Cancel the job, or delete the result of a complete one."""
+        """Cancel the job, or delete the result of a complete job."""
         self.state = self._client._run(self._client._api.cancel_job(self.id))
         return self
 
@@ -98,18 +98,18 @@ class AsyncJob(_Handle):
         return self
 
     async def wait(self, timeout: float | None = None) -> AsyncJob:
-        """Wait until the job has ended, in whichever state; raise `JobTimeoutError` after `timeout` seconds."""
+        """Wait until the job has ended, in any final state; raise `JobTimeoutError` after `timeout` seconds."""
         self.state = await self._client._run(self._client._api.wait_for_job(self.id, timeout))
         return self
 
     async def result(self, timeout: float | None = None, *, format: Format = "json") -> AsyncQueryResult:
-        """Wait for the job and return its rows; raise the error of a failed or cancelled one."""
+        """Wait for the job and return its rows; raise the error of a failed or cancelled job."""
         await self.wait(timeout)
         api, run = self._client._api, self._client._run
         payload = await run(api.job_result(self.state, format))
         return AsyncQueryResult(payload, lambda: run(api.job_arrow(self.state)))
 
     async def cancel(self) -> AsyncJob:
-        """Cancel the job, or delete the result of a complete one."""
+        """Cancel the job, or delete the result of a complete job."""
         self.state = await self._client._run(self._client._api.cancel_job(self.id))
         return self

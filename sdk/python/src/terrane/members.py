@@ -1,6 +1,6 @@
 """Members of cubes: references that can be selected, compared and ordered, with their metadata.
 
-A comparison makes a `Filter` with exactly one operator of the REST interface; nothing is rewritten.
+A comparison creates a `Filter` with exactly one operator of the REST interface.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Member:
         return self.ref
 
     def by(self, granularity: str) -> Member:
-        """Return the time dimension in buckets of a granularity."""
+        """Return the time dimension with a granularity."""
         if granularity not in self.granularities:
             nearest = nearest_names(granularity, self.granularities)
             raise UnknownMemberError(f"`{self.ref}` has no granularity or attribute `{granularity}`", nearest=nearest)
@@ -96,11 +96,11 @@ class Member:
         return self._condition("notSet")
 
     def contains(self, text: str) -> Filter:
-        """Return the filter `contains`; upper and lower case differ."""
+        """Return the filter `contains`, which is case-sensitive."""
         return self._compare("contains", text)
 
     def not_contains(self, text: str) -> Filter:
-        """Return the filter `notContains`, which keeps nulls."""
+        """Return the filter `notContains`, which includes nulls."""
         return self._compare("notContains", text)
 
     def starts_with(self, text: str) -> Filter:
@@ -146,7 +146,7 @@ class Member:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Member:
-            """Return a granularity, or raise an error with the nearest ones."""
+            """Return a granularity, or raise an error with similar names."""
             if name.startswith("_"):
                 raise AttributeError(name)
             return self.by(name)
@@ -213,9 +213,9 @@ class Segment(Member):
 
 
 def date_range(start: Moment | None, end: Moment | None = None) -> str | list[object]:
-    """Return words as they are, or a start and an end of which one may be None."""
+    """Return a phrase unchanged, or a start and an end, one of which may be None."""
     if isinstance(start, str) and end is None:
         return start
     if start is None and end is None:
-        raise ValueError("expected a range in words, or a start or an end")
+        raise ValueError("expected a phrase, a start or an end")
     return [scalar_to_wire(start), scalar_to_wire(end)]

@@ -1,4 +1,4 @@
-"""Cubes with their members, and the other documents that the server describes itself with."""
+"""Cubes with their members, and the other metadata documents of the server."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CubeMeta:
 class Cube:
     """A cube whose members are attributes: `flights.origin`, or `flights["origin"]`.
 
-    Members named like an attribute of this class (`meta`, `group_by`, `agg`, `filter`) are reached by `[]` only.
+    Members named like an attribute of this class (`meta`, `group_by`, `agg`, `filter`) are accessible only by `[]`.
     """
 
     def __init__(self, meta: CubeMeta) -> None:
@@ -37,15 +37,15 @@ class Cube:
         self._members: dict[str, Member] = {member.name: member for part in parts for member in part}
 
     def group_by(self, *members: MemberLike) -> Query:
-        """Begin a query that groups by dimensions."""
+        """Start a query that groups by dimensions."""
         return Query().group_by(*members)
 
     def agg(self, *members: MemberLike) -> Query:
-        """Begin a query that computes measures."""
+        """Start a query that computes measures."""
         return Query().agg(*members)
 
     def filter(self, *filters: FilterLike) -> Query:
-        """Begin a query with filters."""
+        """Start a query with filters."""
         return Query().filter(*filters)
 
     def __getitem__(self, name: str) -> Member:
@@ -93,7 +93,7 @@ class SearchHit:
 
 @dataclass(frozen=True)
 class SearchResults:
-    """The hits of a search, best first. `has_more` is true if more match than the limit."""
+    """The hits of a search, best first. `has_more` is true if the limit omitted further hits."""
 
     hits: tuple[SearchHit, ...]
     has_more: bool
@@ -107,7 +107,7 @@ class SearchResults:
 
 @dataclass(frozen=True)
 class Interpretation:
-    """The meaning of a question in words. `query` is None if the question is unclear; see `clarifications`."""
+    """The meaning of a question in plain language. `query` is None if the question is unclear; see `clarifications`."""
 
     query: Query | None
     confidence: float
@@ -173,5 +173,5 @@ def metrics_from_wire(data: Mapping[str, Any]) -> list[Metric]:
 
 
 def _with_refs(data: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Add the reference that queries use: `cube.name`, or the name alone for metrics."""
+    """Add the reference that queries use: `cube.name`, or only the name for metrics."""
     return {key: [{**item, "ref": ".".join(filter(None, (item.get("cube"), item.get("name"))))} for item in data[key]]}

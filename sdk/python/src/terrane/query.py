@@ -1,4 +1,4 @@
-"""The query builder, and the forms of a query that clients accept.
+"""The query builder, and the types of queries that clients accept.
 
 A `Query` is an immutable request body. It needs no server: members are objects of a cube, or strings.
 """
@@ -22,7 +22,7 @@ Numbers = Literal["number", "string", "double"]
 
 
 class QueryOptions(TypedDict, total=False):
-    """Fields of a query that the builder has no method for."""
+    """The query fields without a method of their own."""
 
     cube: str
     timezone: str
@@ -80,11 +80,11 @@ class Query:
         return self._append("filters", filters)
 
     def segment(self, *segments: MemberLike) -> Query:
-        """Keep the rows of all these segments."""
+        """Keep only rows that belong to all of these segments."""
         return self._append("segments", segments)
 
     def order_by(self, *keys: Order | MemberLike) -> Query:
-        """Sort by keys such as `flights.count.desc()`; a member or a name alone sorts ascending."""
+        """Sort by keys such as `flights.count.desc()`; a member or a name without a direction sorts ascending."""
         return self._append("order_by", [key if isinstance(key, Order) else Order(to_wire(key)) for key in keys])
 
     def limit(self, rows: int) -> Query:
@@ -103,7 +103,7 @@ class Query:
         dimension: MemberLike | None = None,
         granularity: str | None = None,
     ) -> Query:
-        """Filter by time: words such as `last 7 days`, or a start and an end, both included.
+        """Filter by time: a phrase such as `last 7 days`, or a start and an end, both included.
 
         Without `dimension`, each measure is filtered by the primary time dimension of its cube. `granularity` groups
         by buckets as well.
@@ -112,7 +112,7 @@ class Query:
         if dimension is None and granularity is None and isinstance(span, str):
             return self._set("time_range", span)
         if dimension is None and isinstance(span, str):
-            raise ValueError("a range in words with a granularity needs a dimension")
+            raise ValueError("a phrase with a granularity requires a dimension")
         if isinstance(span, str):
             entry = {"dimension": dimension, "date_range": span, "granularity": granularity}
             return self._append("time_dimensions", [_without_none(entry)])
@@ -122,12 +122,12 @@ class Query:
     def compare(self, start: Moment | None = None, end: Moment | None = None, *, shift: str | None = None) -> Query:
         """Add the value of each measure over another range, as `<member>.previous`.
 
-        The other range is given by its ends or in words, or as a shift back such as `1 month`.
+        The other range is a start and an end, a phrase, or a shift back such as `1 month`.
         """
         return self._set("compare_range", {"shift": shift} if shift is not None else date_range(start, end))
 
     def options(self, **options: Unpack[QueryOptions]) -> Query:
-        """Set further fields, for example `timezone`, `totals` or `fill_gaps`."""
+        """Set other fields, for example `timezone`, `totals` or `fill_gaps`."""
         return Query({**self.fields, **options})
 
     def _append(self, name: str, items: Any) -> Query:
@@ -141,7 +141,7 @@ QueryLike = Query | Mapping[str, Any]
 
 
 def query_body(query: QueryLike | None, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the request body of a query and of fields that replace its own."""
+    """Return the request body of a query. `fields` override those of the query."""
     if query is not None and not isinstance(query, (Query, Mapping)):
         raise TypeError(f"expected a query, found {type(query).__name__}")
     base = query.fields if isinstance(query, Query) else query or {}

@@ -1,4 +1,4 @@
-"""Results of queries: rows and facts about them, and frames from the Arrow stream of the server.
+"""Query results: rows with their metadata, and frames from the Arrow stream of the server.
 
 Frames are never made of JSON, which lacks types. A result that was read as JSON requests the Arrow stream once, when
 the first frame is needed.
@@ -23,7 +23,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Meta:
-    """Facts about the rows. Fields that the format or the route does not carry are None; `raw` has all fields."""
+    """Metadata of the rows. Fields that the format or the route does not provide are None; `raw` has all fields."""
 
     total_rows: int | None = None
     returned_rows: int | None = None
@@ -58,14 +58,14 @@ class _Rows:
 
     @property
     def rows(self) -> list[Row]:
-        """The rows as dictionaries, keyed by member. Those of an Arrow stream need `pyarrow`."""
+        """The rows as dictionaries, keyed by member. Reading them from an Arrow stream requires `pyarrow`."""
         if self._rows is None:
             self._rows = frames.rows_from_arrow(self._payload.arrow or b"")
         return self._rows
 
     @property
     def meta(self) -> Meta:
-        """Facts about the rows."""
+        """Metadata of the rows."""
         return self._payload.meta
 
     @property
@@ -75,7 +75,7 @@ class _Rows:
 
     @property
     def duration_ms(self) -> float | None:
-        """The time of the query on the server; None for Arrow streams and jobs."""
+        """The duration of the query on the server; None for Arrow streams and jobs."""
         return self._payload.duration_ms
 
     def __iter__(self) -> Iterator[Row]:
@@ -101,7 +101,7 @@ class QueryResult(_Rows):
         return frames.arrow_table(self._stream())
 
     def to_pandas(self, *, dtype_backend: frames.DtypeBackend = "pyarrow") -> pandas.DataFrame:
-        """Return a pandas frame with Arrow types, or with those of numpy. Needs the extra `pandas`."""
+        """Return a pandas frame with Arrow types or numpy types. Needs the extra `pandas`."""
         return frames.pandas_frame(self._stream(), dtype_backend)
 
     def to_polars(self) -> polars.DataFrame:
@@ -127,7 +127,7 @@ class AsyncQueryResult(_Rows):
         return frames.arrow_table(await self._stream())
 
     async def to_pandas(self, *, dtype_backend: frames.DtypeBackend = "pyarrow") -> pandas.DataFrame:
-        """Return a pandas frame with Arrow types, or with those of numpy. Needs the extra `pandas`."""
+        """Return a pandas frame with Arrow types or numpy types. Needs the extra `pandas`."""
         return frames.pandas_frame(await self._stream(), dtype_backend)
 
     async def to_polars(self) -> polars.DataFrame:

@@ -17,7 +17,7 @@ class RetryPolicy:
     """Limits of retries. Only idempotent requests are repeated, after 429, 503 and failed connections.
 
     A request is sent at most `attempts` times. The wait is the server's `Retry-After`; without it, a random part of
-    `backoff_seconds`, doubled for each attempt. A wait beyond `max_wait_seconds`, or one that ends more than
+    `backoff_seconds`, doubled for each attempt. A wait of more than `max_wait_seconds`, or one that ends more than
     `total_seconds` after the first attempt began, raises the error at once. `attempts=1` switches retries off.
     """
 

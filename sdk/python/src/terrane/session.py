@@ -1,4 +1,4 @@
-"""The exchange of requests and responses without input and output: retries, credentials and parsing.
+"""The exchange of requests and responses without I/O: retries, credentials and parsing.
 
 An operation is a generator. It yields effects (send a request, sleep, hold the lock), and a client performs them and
 sends the reply back. The two clients differ only in how they perform the three effects.
@@ -49,7 +49,7 @@ class Sleep:
 
 @dataclass(frozen=True)
 class Locked:
-    """The effect of running an operation while no other one of this client holds the lock."""
+    """The effect of running an operation under the lock of the client."""
 
     operation: Operation[Any]
 
@@ -123,7 +123,7 @@ class Session:
 
 def parse_response(call: Call[T], response: httpx.Response) -> T:
     """Return the parsed response of a call, or raise `ResponseError` with the correlation id."""
-    problem = "is not of the REST interface"
+    problem = "is not a response of the REST interface"
     try:
         return call.parse(response)
     except ResponseError as error:
@@ -144,7 +144,7 @@ def _is_retried(outcome: httpx.Response | TerraneError) -> bool:
 
 
 def _failure(error: httpx.RequestError) -> TerraneError:
-    """Return the error of a failed exchange without the request, which contains the credential.
+    """Return the error of a failed exchange. It omits the request, which contains the credential.
 
     A timeout while connecting counts as a failed connection. Other timeouts are not retried: the server may still be
     working on the request.
@@ -153,5 +153,5 @@ def _failure(error: httpx.RequestError) -> TerraneError:
     if isinstance(error, (httpx.NetworkError, httpx.RemoteProtocolError, httpx.ProxyError, httpx.ConnectTimeout)):
         return ConnectionFailedError(f"the connection to the server failed ({reason})")
     if isinstance(error, httpx.TimeoutException):
-        return ClientTimeoutError(f"the server did not answer in time ({reason})")
+        return ClientTimeoutError(f"the server did not respond in time ({reason})")
     return ResponseError(f"the request or its response is invalid ({reason})")

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @runtime_checkable
 class Wire(Protocol):
-    """An object with a form of its own in the REST interface."""
+    """An object with its own JSON form in the REST interface."""
 
     def to_wire(self) -> Any:
         """Return the JSON form."""
@@ -55,7 +55,7 @@ def to_wire(value: object) -> Any:
 
 
 def from_wire(cls: type[T], data: object) -> T:
-    """Return a dataclass of the fields of a JSON object; unknown fields are ignored, so that servers may add some."""
+    """Return a dataclass of the fields of a JSON object; unknown fields are ignored, so that servers may add fields."""
     if not isinstance(data, Mapping):
         raise ResponseError(f"expected an object for {cls.__name__}, found {type(data).__name__}")
     names = {field.name for field in dataclasses.fields(cls) if field.init}  # type: ignore[arg-type]

@@ -1,4 +1,5 @@
-//! A detector of points whose distance from the mean of their history exceeds a number of standard deviations.
+//! A detector that reports a point if its distance from the mean of the history exceeds a number of standard
+//! deviations.
 
 use terrane_sdk::detector::{Detection, Detector, DetectorInfo, Judgement, Params, SeriesBatch};
 use terrane_sdk::{CallContext, PluginError, PluginInfo};

@@ -1,4 +1,4 @@
-//! A governance hook: callers see the rows of `orders` of the regions in their attribute `regions`.
+//! A governance hook that restricts `orders` to the regions in the caller's attribute `regions`.
 
 use terrane_sdk::filter::column;
 use terrane_sdk::governance::{Hook, Obligations, Principal, QueryFacts, Verdict};

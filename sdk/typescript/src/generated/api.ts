@@ -39,7 +39,7 @@ export interface components {
             fill_gaps?: boolean | null;
             /** @description True for rows instead of groups. */
             ungrouped?: boolean | null;
-            /** @description The cube of members that are written without one. */
+            /** @description The cube of members without a cube name. */
             cube?: string | null;
             segments?: components["schemas"]["MemberRef"][] | null;
             /** @description A time zone of the IANA database, like `Europe/Berlin`. */
@@ -136,23 +136,9 @@ export interface components {
          */
         PreAggregationUse: "off" | "auto" | "only";
         /**
-         * @description A query whose SQL is asked for.
-         * @example {
-         *       "measures": [
-         *         "orders.count"
-         *       ],
-         *       "dimensions": [
-         *         "orders.created_at.month"
-         *       ],
-         *       "filters": [
-         *         {
-         *           "dimension": "orders.status",
-         *           "operator": "equals",
-         *           "value": "paid"
-         *         }
-         *       ],
-         *       "limit": 100
-         *     }
+         * @description A query whose SQL is requested. @example { "measures": [ "orders.count" ], "dimensions": [
+         * "orders.created_at.month" ], "filters": [ { "dimension": "orders.status", "operator": "equals", "value":
+         * "paid" } ], "limit": 100 }
          */
         SqlQuery: {
             /** @description Metrics or measures. */
@@ -172,7 +158,7 @@ export interface components {
             fill_gaps?: boolean | null;
             /** @description True for rows instead of groups. */
             ungrouped?: boolean | null;
-            /** @description The cube of members that are written without one. */
+            /** @description The cube of members without a cube name. */
             cube?: string | null;
             segments?: components["schemas"]["MemberRef"][] | null;
             /** @description A time zone of the IANA database, like `Europe/Berlin`. */
@@ -192,7 +178,7 @@ export interface components {
             /** @description One statement that runs as it is, instead of a statement and its values. */
             inline?: boolean | null;
         };
-        /** @description A cube to register. Types and SQL are checked as those of a project's files. */
+        /** @description A cube to register. Types and SQL are checked as in the files of a project. */
         CubeRegistration: {
             name: string;
             /** @description The name of a table, like `sales.orders`. */
@@ -233,7 +219,7 @@ export interface components {
         };
         /** @description Words to search for. */
         Search: {
-            /** @description Words of names, titles, synonyms, tags, descriptions and values. At most 300 characters and 16 words. */
+            /** @description Words to find in names, titles, synonyms, tags, descriptions and values. At most 300 characters and 16 words. */
             query: string;
             /** @description Only hits of these types; all types if it is absent or empty. */
             types?: ("cube" | "measure" | "dimension" | "metric" | "value")[];
@@ -286,7 +272,7 @@ export interface components {
             /** Format: double */
             duration_ms: number;
         };
-        /** @description Facts about the rows. */
+        /** @description Metadata of the rows. */
         QueryMeta: {
             /**
              * Format: uint64
@@ -455,7 +441,7 @@ export interface components {
             data: components["schemas"]["Row"][];
             meta: components["schemas"]["JobResultMeta"];
         };
-        /** @description Facts about a page of a result. */
+        /** @description Metadata of a page of a result. */
         JobResultMeta: {
             /**
              * Format: uint64
@@ -499,7 +485,7 @@ export interface components {
             /** @description Null for the first profile of the range. */
             changes: components["schemas"]["ProfileChanges"] | null;
         };
-        /** @description The sample of a profile. The statistics of columns are those of its rows, and estimates of those of all rows. */
+        /** @description The sample of a profile. The statistics of columns are computed from its rows, and estimate those of all rows. */
         Sampling: {
             /** @enum {string} */
             strategy: "random" | "stratified" | "systematic";
@@ -577,8 +563,7 @@ export interface components {
         /** @description The differences of a profile from the one before of the same range. */
         ProfileChanges: {
             /**
-             * Format: date-time
-             * @description The time of the profile before.
+             * Format: date-time @description The time of the previous profile.
              */
             since: string;
             row_count: components["schemas"]["CountChange"];
@@ -811,7 +796,7 @@ export interface components {
             /** @enum {string} */
             field: "name" | "title" | "synonym" | "tag" | "description" | "value";
             text: string;
-            /** @description The parts that match: the first character and the one behind the last, counted in Unicode code points from 0. */
+            /** @description The parts that match: the start and the exclusive end of each, in Unicode code points from 0. */
             ranges: number[][];
         };
         /** @description An owner of an artifact. */
@@ -865,7 +850,7 @@ export interface components {
         };
         /** @description The rows of a question's query. */
         QuestionResult: {
-            /** @description One object for each row by the names of its columns. Decimals, and integers beyond 2^53, are strings. */
+            /** @description One object for each row, keyed by column name. Decimals, and integers beyond 2^53, are strings. */
             data: unknown;
             sql: string;
             /** Format: uint64 */

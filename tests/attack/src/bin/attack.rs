@@ -2,7 +2,7 @@
 //!
 //! In: the number of cases and the first seed. Out: progress, counts, and every fault as a case file. With the first
 //! argument `--as-program`, this binary is the program under attack.
-#![allow(clippy::print_stdout, reason = "a command-line tool speaks on stdout")]
+#![allow(clippy::print_stdout, reason = "a command-line tool prints to stdout")]
 #![allow(clippy::disallowed_methods, reason = "a tool reads its arguments and measures its own time")]
 
 use std::path::{Path, PathBuf};

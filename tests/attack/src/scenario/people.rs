@@ -110,7 +110,7 @@ fn row(id: i64, random: &mut Random) -> Vec<Cell> {
     vec![Cell::Int(id), name, text(if is_north { "north" } else { "south" }), secret]
 }
 
-/// Draws a value of a hidden row.
+/// Generates a random value of a hidden row.
 pub(super) fn hidden_cell(column: usize, random: &mut Random) -> Cell {
     match column {
         REGION => Cell::Text((*random.of(&["south", "east"])).to_owned()),
@@ -118,7 +118,7 @@ pub(super) fn hidden_cell(column: usize, random: &mut Random) -> Cell {
     }
 }
 
-/// Draws a value that a mask hides.
+/// Generates a random value that a mask hides.
 pub(super) fn masked_cell(random: &mut Random) -> Cell {
     Cell::Text(letters(random))
 }

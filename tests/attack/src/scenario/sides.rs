@@ -42,7 +42,7 @@ pub(super) fn add_tags(world: &mut World) {
     }
 }
 
-/// Makes the other side of a tagged world.
+/// Creates the other side of a tagged world.
 pub(super) fn other_side(world: &World, random: &mut Random) -> World {
     let visible = visible_rows(world);
     let mut other = world.clone();

@@ -1,7 +1,7 @@
 //! Runs the fuzzer for many cases: `terrane-fuzz --cases N [--seed S]`.
 //!
 //! In: the number of cases and the first seed. Out: progress, counts, and every difference as a case file.
-#![allow(clippy::print_stdout, reason = "a command-line tool speaks on stdout")]
+#![allow(clippy::print_stdout, reason = "a command-line tool prints to stdout")]
 #![allow(clippy::disallowed_methods, reason = "a tool measures its own time")]
 
 use std::path::Path;

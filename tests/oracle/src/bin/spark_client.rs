@@ -5,7 +5,7 @@
 //! their ends: `{"id", "rows"}` with cells as text, `{"id", "count", "batches"}`, or `{"id", "error", "kind"}`, each with
 //! its duration in `milliseconds`. After `leave_after` seconds, the client abandons the request. Deliberately absent: the
 //! expected rows.
-#![allow(clippy::print_stdout, reason = "a command-line tool speaks on stdout")]
+#![allow(clippy::print_stdout, reason = "a command-line tool prints to stdout")]
 #![allow(clippy::disallowed_methods, reason = "a tool measures its own time")]
 
 use std::sync::Arc;

@@ -73,7 +73,7 @@ const WORDS: &[&str] = &[
 ];
 
 impl Generator {
-    /// Draws a condition on a dimension.
+    /// Generates a random condition on a dimension.
     pub(super) fn dimension_condition(&mut self, member: &str, cube: &Cube, name: &str) -> Json {
         let Some(dimension) = cube.dimension(name) else { return json!({}) };
         let column = match &dimension.sql {
@@ -168,7 +168,7 @@ impl Generator {
         }
     }
 
-    /// Draws a value for `date_range` or `time_range`.
+    /// Generates a random value for `date_range` or `time_range`.
     pub(super) fn date_range(&mut self) -> Json {
         if self.random.chance(40) {
             return json!(self.random.of(WORDS));

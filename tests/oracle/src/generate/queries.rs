@@ -40,7 +40,7 @@ const SHIFTS: &[&str] = &[
     "soon",
 ];
 
-/// Draws a query over a world.
+/// Generates a random query over a world.
 pub fn query<'w>(generator: &mut Generator, world: &'w World, paths: &Paths<'w>) -> Json {
     let mut draft = Draft { generator, world, paths, facts: Vec::new(), values: Vec::new(), groups: Vec::new() };
     draft.query()

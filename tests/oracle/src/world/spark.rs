@@ -100,7 +100,7 @@ fn requoted(sql: &str) -> String {
     written + rest
 }
 
-/// Returns the position of the quote that ends a quoted part. Two quotes stand for one.
+/// Returns the position of the quote that ends a quoted part. Two quotes are one escaped quote.
 fn end_of_quoted(inner: &str, quote: &str) -> usize {
     let mut at = 0;
     while let Some(found) = inner[at..].find(quote) {

@@ -38,7 +38,7 @@ const CLOCKS: &[Ban] = &[
     Ban { phrase: "env::var", reason: "the environment is read by the cli" },
 ];
 
-/// Phrases of wire formats, which the app does not know.
+/// Phrases of wire formats, on which the app does not depend.
 const WIRE_FORMATS: &[Ban] = &[
     Ban { phrase: "serde_json", reason: "JSON belongs to `wire` and to the adapters" },
     Ban { phrase: "json!(", reason: "JSON belongs to `wire` and to the adapters" },

@@ -2,7 +2,7 @@
 //!
 //! `jobs kills ROUNDS SEED`, `jobs build-kills ROUNDS SEED`, `jobs submissions CLIENTS SECONDS` or `jobs memory ROWS
 //! MEMORY_LIMIT`. The exit code is 1 if a guarantee was violated.
-#![allow(clippy::print_stdout, reason = "a command-line tool speaks on stdout")]
+#![allow(clippy::print_stdout, reason = "a command-line tool prints to stdout")]
 #![allow(clippy::disallowed_methods, reason = "a tool reads its arguments and finds the program beside itself")]
 
 use std::process::ExitCode;

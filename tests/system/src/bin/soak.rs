@@ -2,7 +2,7 @@
 //!
 //! `soak REQUESTS SEED CLIENTS SECONDS`, or `soak looping-hook CLIENTS LOOPING SECONDS`. The exit code is 1 if a rule
 //! was violated.
-#![allow(clippy::print_stdout, reason = "a command-line tool speaks on stdout")]
+#![allow(clippy::print_stdout, reason = "a command-line tool prints to stdout")]
 #![allow(clippy::disallowed_methods, reason = "a tool reads its arguments and finds the program beside itself")]
 
 use std::process::ExitCode;

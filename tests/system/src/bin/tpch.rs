@@ -3,7 +3,7 @@
 //!
 //! `tpch questions SCALE ROUNDS`, or `tpch rollup SCALE ROUNDS` for the pre-aggregation of the project. The exit code
 //! is 1 if the rows of a question differ from those of the hand-written SQL.
-#![allow(clippy::print_stdout, reason = "a command-line tool speaks on stdout")]
+#![allow(clippy::print_stdout, reason = "a command-line tool prints to stdout")]
 #![allow(clippy::disallowed_methods, reason = "a tool reads its arguments and finds the program beside itself")]
 
 use std::time::Duration;

@@ -17,7 +17,7 @@ pub(super) fn missing() -> Option<Missing> {
     (!driver.is_file()).then(|| Missing(format!("{} is missing; run `cargo xtask adbc postgresql`", driver.display())))
 }
 
-/// Returns the environment variables with which a project uses the driver for the server of a URL.
+/// Returns the environment variables that configure a project to use the driver for the server of a URL.
 pub(super) fn variables(url: String) -> Vec<(String, String)> {
     vec![
         ("SERVICE_WAREHOUSE__ADBC__DRIVER".to_owned(), driver(POSTGRES).display().to_string()),

@@ -1,4 +1,4 @@
-//! One engine with its rows, and the settings with which a project uses it.
+//! One engine with its rows, and the settings of a project that uses it.
 
 use std::path::{Path, PathBuf};
 

@@ -9,7 +9,7 @@ use crate::soak::load::{self, Crowd, LoadReport};
 
 const QUERY: &str = r#"{"measures":["t.count"],"dimensions":["t.id"]}"#;
 
-/// Lets clients submit one job after another. Returns the responses, and the number of stored jobs per second.
+/// Makes clients submit one job after another. Returns the responses, and the number of stored jobs per second.
 ///
 /// # Errors
 /// The server does not start.

@@ -411,7 +411,7 @@ fn address_query(random: &mut Random, credentials: &Credentials) -> Attack {
 
 fn cut_off(random: &mut Random, credentials: &Credentials) -> Attack {
     let whole = post("cut off", random.one_of(POSTS), &credentials.reader, query(random).to_string().as_bytes());
-    // The request is sometimes complete, so that the client leaves before the response.
+    // The request is sometimes complete, so that the client disconnects before the response.
     let end = if random.once_in(2) { whole.bytes.len() } else { random.below(whole.bytes.len()) };
     let ending = if random.once_in(2) { Ending::GoesAway } else { Ending::HangsUp };
     Attack { bytes: whole.bytes[..end].to_vec(), ending, ..whole }
@@ -449,7 +449,7 @@ const MEMBERS: &[&str] = &[
     "metric_time.month",
 ];
 
-/// Draws a query that a client could send.
+/// Generates a random query that a client could send.
 fn query(random: &mut Random) -> Json {
     let mut query =
         json!({ "measures": ["flights.count"], "dimensions": [random.one_of(MEMBERS)], "limit": random.below(2_000) });

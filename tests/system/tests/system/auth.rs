@@ -58,7 +58,7 @@ fn callers_see_only_what_their_credential_allows() {
         assert!(!log.contains(secret), "the log holds a secret: {log}");
     }
     let verified = auth(&["audit", "verify"], &[], "");
-    assert!(verified.starts_with("the audit log is whole"), "{verified}");
+    assert!(verified.starts_with("the audit log is intact"), "{verified}");
     let verified: Value = serde_json::from_str(&auth(&["audit", "verify"], &["--json"], "")).unwrap();
     assert_eq!(verified["is_whole"], true);
     let lines = auth(&["audit", "list"], &["--event", "access_denied", "--json"], "");

@@ -15,7 +15,7 @@ const FOUND: &[(&str, &str, u64, &str)] = &[
         "join-finds-nothing",
         "error",
         29,
-        "but 3 rows of `orders` found nothing: customer_id \"9\" (2 rows); customer_id null (1 row)",
+        "but 3 rows of `orders` matched no row: customer_id \"9\" (2 rows); customer_id null (1 row)",
     ),
     (
         "repeated-join-key",
@@ -27,14 +27,14 @@ const FOUND: &[(&str, &str, u64, &str)] = &[
         "ambiguous-join",
         "error",
         33,
-        "to `rates` is many_to_one, but 1 row of `orders` found several: amount \"10\" (2 rows)",
+        "to `rates` is many_to_one, but 1 row of `orders` matched several rows: amount \"10\" (2 rows)",
     ),
-    ("join-finds-nothing", "error", 33, "but 1 row of `orders` found nothing: amount \"25\" (1 row)"),
+    ("join-finds-nothing", "error", 33, "but 1 row of `orders` matched no row: amount \"25\" (1 row)"),
     (
         "one-to-one-repeats",
         "warning",
         35,
-        "several of `orders` find the same row, 1 row of `invoices` in all: number \"101\" (2 rows)",
+        "several rows of `orders` match the same row: 1 row of `invoices`: number \"101\" (2 rows)",
     ),
 ];
 
@@ -84,9 +84,11 @@ fn one_to_many_join_of_many_rows_to_one_is_reported() {
     let project = Scratch::empty().with("service_project.yml", settings).with("cubes/all.yml", cubes);
     let output = run("check", project.path(), &["--data"]);
     assert_eq!(output.code, Some(0), "{}{}", output.stdout, output.stderr);
-    for words in
-        ["warning[one-to-many-repeats]", "several of `orders` find the same row, 1 row of `customers`", "many_to_one"]
-    {
+    for words in [
+        "warning[one-to-many-repeats]",
+        "several rows of `orders` match the same row: 1 row of `customers`",
+        "many_to_one",
+    ] {
         assert!(output.stdout.contains(words), "{words} is not in\n{}", output.stdout);
     }
     let reversed =

@@ -419,7 +419,7 @@ fn reasons_without_a_key_or_a_join_are_noted_with_forms_of_strings() {
     let notes = texts(&json["notes"]).join("\n");
     for words in [
         "customers: `Customer ID` has 2 distinct values in 3 rows (`17` is in 2 rows), so it is not a key and nothing joins to it",
-        "customers: `Region` has 3 distinct values, and 2 without regard to case and outer spaces, such as `North` and `north`",
+        "customers: `Region` has 3 distinct values, but 2 if case and outer spaces are ignored, such as `North` and `north`",
         "products: `price` is a string, and its values are numbers with a decimal comma: for a dimension of type `number` \
          write `sql: CAST(replace({CUBE}.price, ',', '.') AS DECIMAL(24, 9))`",
         "orders: `amount` is a string because of values such as `n/a`, but 9 of 10 sampled values are numbers",

@@ -288,7 +288,7 @@ fn server_builds_what_it_compiles() {
     assert_eq!(server.terminate().unwrap().0, Some(0));
     let audit = Program::new(BINARY, &["audit", "list"], project.path()).run().unwrap();
     assert!(audit.stdout.contains("models_built"), "{}", audit.stdout);
-    // With a file that is open for reading only, the project compiles, and a warning says that nothing is built.
+    // With a file that is open for reading only, the project compiles, and a warning states that nothing is built.
     let project = project.with("service_project.yml", FILE);
     let server = serve(&project);
     let (status, compiled) = send(server.address, &writer, "/api/v1/unified/compile", &build);

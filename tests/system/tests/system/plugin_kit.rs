@@ -211,7 +211,7 @@ fn logs_and_panics_are_shown(crate_folder: &Path, component: &Path) {
     );
     let panicked = "trapped in `detect`: panicked at src/lib.rs:";
     assert!(reported.contains(panicked) && reported.contains(": 58 points"), "{reported}");
-    assert!(reported.contains("hint: it was judging half 0; half 1\n"), "{reported}");
+    assert!(reported.contains("hint: while evaluating half 0; half 1\n"), "{reported}");
 
     // A component with an invalid description is reported in every command, and cannot forge a line of output.
     let text = fs::read_to_string(&source).unwrap();

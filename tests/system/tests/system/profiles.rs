@@ -22,7 +22,7 @@ const CUBE: &str = r#"cubes:
       - {name: count, type: count}
       - {name: revenue, type: sum, sql: amount}
 "#;
-/// A thousand rows, of which each tenth is of the region US; and a cube without a key.
+/// A thousand rows, every tenth of which has the region US, and a cube without a key.
 const SAMPLED: &str = r#"cubes:
   - name: many
     sql: "SELECT i AS id, CASE WHEN i % 10 = 0 THEN 'US' ELSE 'EU' END AS region FROM range(1000) AS numbers(i)"

@@ -308,7 +308,7 @@ fn spellings_of_one_value_are_an_insight() {
     let found = profile(project.path(), "t", &[]);
     let insights = found["insights"].as_array().unwrap();
     let messages: Vec<&str> = insights.iter().filter_map(|insight| insight["message"].as_str()).collect();
-    let words = "`region` has 3 distinct values, and 2 without regard to case and outer spaces";
+    let words = "`region` has 3 distinct values, but 2 if case and outer spaces are ignored";
     assert!(messages.iter().any(|message| message.contains(words)), "{messages:?}");
     let strict = profile(project.path(), "t", &["--config", "{\"insight_sensitivity\": 0.1}"]);
     assert!(!strict["insights"].to_string().contains("without regard"), "{strict}");

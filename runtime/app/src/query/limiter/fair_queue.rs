@@ -49,7 +49,7 @@ impl FairQueue {
         Overloaded { running: self.running, queued: self.queued }
     }
 
-    /// Takes a permit if one is free for the tenant. By the invariant, no waiting query could use this permit.
+    /// Acquires a permit if one is free for the tenant. By the invariant, no waiting query could use this permit.
     pub(super) fn try_start(&mut self, tenant: &Arc<str>) -> bool {
         let of_tenant = self.tenants.get(tenant).map_or(0, |tenant| tenant.running);
         let may_run = self.running < self.settings.running && of_tenant < self.running_per_tenant();
@@ -88,7 +88,7 @@ impl FairQueue {
         }
     }
 
-    /// Takes a permit back and starts the next queries.
+    /// Releases a permit and starts the next queries.
     pub(super) fn end(&mut self, tenant: &Arc<str>) {
         self.running = self.running.saturating_sub(1);
         if let Some(found) = self.tenants.get_mut(tenant) {

@@ -23,7 +23,7 @@ fn poll(acquiring: &mut Acquiring) -> Poll<Result<Permit, Overloaded>> {
     acquiring.as_mut().poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// Takes a free permit.
+/// Acquires a free permit.
 fn take(limiter: &ConcurrencyLimiter, tenant: &str) -> Permit {
     match poll(&mut acquire(limiter, tenant)) {
         Poll::Ready(Ok(permit)) => permit,

@@ -1,4 +1,5 @@
-//! Tests that denials and authentications are counted in the metrics and written to the audit log, or else fail.
+//! Tests that denials and authentications are counted in the metrics and written to the audit log, and that they fail
+//! if they cannot be written.
 
 use std::sync::Mutex;
 use std::time::Duration;

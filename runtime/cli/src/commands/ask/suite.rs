@@ -59,7 +59,7 @@ impl Figures {
     pub(super) fn listing(&self) -> String {
         let mut lines = String::new();
         for one in &self.unclear {
-            let line = format!("asked back: {}: {}", one.question, one.reasons.join("; "));
+            let line = format!("unclear: {}: {}", one.question, one.reasons.join("; "));
             lines.push_str(&format!("{}\n", TerminalText::spaced(&line)));
         }
         for one in &self.wrong {
@@ -71,7 +71,7 @@ impl Figures {
 
     pub(super) fn summary(&self) -> String {
         let Figures { questions, right, unclear, wrong } = self;
-        format!("{questions} questions: {right} right, {} asked back, {} wrong", unclear.len(), wrong.len())
+        format!("{questions} questions: {right} right, {} unclear, {} wrong", unclear.len(), wrong.len())
     }
 }
 

@@ -84,7 +84,7 @@ fn permissions(file: &Path, findings: &mut Findings) {
     if own & 0o077 == 0 || folder & 0o077 == 0 {
         return findings.ok("file permissions", format!("only the owner can read {}", file.display()));
     }
-    let found = format!("others may reach {} (mode {own:o} in a folder of mode {folder:o})", file.display());
+    let found = format!("other users can read {} (mode {own:o} in a folder of mode {folder:o})", file.display());
     let advice = format!("Run chmod 600 {}*. The file contains hashes of keys and passwords.", file.display());
     findings.add("file permissions", CheckStatus::Warn, found, advice);
 }

@@ -50,7 +50,7 @@ pub(super) fn sign(arguments: &SignArguments) -> Result<bool, Failure> {
     if arguments.json {
         print(&format!("{}\n", json!({"path": signed.path, "public_key": signed.key.to_string()})));
     } else {
-        print(&format!("wrote {}, by the key {}\n", signed.path.display(), signed.key));
+        print(&format!("wrote {}, signed with the key {}\n", signed.path.display(), signed.key));
     }
     Ok(true)
 }

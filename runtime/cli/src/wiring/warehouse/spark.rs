@@ -1,4 +1,4 @@
-//! Opens a server that speaks Spark Connect.
+//! Opens a connection to a server that supports Spark Connect.
 //!
 //! In: `warehouse` of the configuration. Out: an open warehouse, or the problem at its key. No problem shows the URL,
 //! which may contain a token.

@@ -82,7 +82,7 @@ impl Levels {
         self.block.is_some_and(|block| column > block)
     }
 
-    /// Begins an item of a list at a column.
+    /// Starts an item of a list at a column.
     pub(super) fn list(&mut self, column: usize) {
         self.open.retain(|level| level.column() <= column);
         match self.open.last() {
@@ -102,7 +102,7 @@ impl Levels {
         }
     }
 
-    /// Begins or continues a mapping at a column.
+    /// Starts or continues a mapping at a column.
     pub(super) fn map(&mut self, column: usize) {
         self.open.retain(|level| level.column() <= column);
         if matches!(self.open.last(), Some(Level::List { column: last }) if *last == column) {

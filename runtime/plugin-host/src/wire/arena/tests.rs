@@ -111,7 +111,7 @@ fn shared_nodes_count_towards_the_tree_limit() {
                 arena.roots = vec![last + 1];
             }
         },
-        "written out",
+        "expand to more than",
     );
 }
 

@@ -108,7 +108,7 @@ async fn shared_nodes_beyond_the_tree_limit_are_a_fault() {
     verdict.list(16, filter, 1);
     let answer = format!("(i32.const {})", image::BASE);
     let fault = Stage::of_body(PluginRole::Governance, &verdict.data(), &answer).call(INPUT).await.unwrap_err();
-    assert!(fault.contains("written out have more than 4096"), "{fault}");
+    assert!(fault.contains("expand to more than 4096"), "{fault}");
 }
 
 #[tokio::test]

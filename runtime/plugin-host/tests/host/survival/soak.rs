@@ -61,9 +61,9 @@ fn resident_bytes() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
 }
 
-/// Returns the number of calls that `cargo xtask soak` wants, or the number of a sample.
+/// Returns the number of calls that `cargo xtask soak` requests, or the number of a sample.
 fn calls_wanted() -> u64 {
-    #[allow(clippy::disallowed_methods, reason = "who runs a test says how long")]
+    #[allow(clippy::disallowed_methods, reason = "the caller of the test sets its duration")]
     let wanted = std::env::var("TERRANE_SOAK_CALLS").ok();
     wanted.map_or(10_000, |calls| calls.parse().unwrap())
 }

@@ -163,7 +163,7 @@ impl Reader<'_> {
             return named;
         }
         if aggregation == Aggregation::CountDistinct {
-            // The rows of a cube are different things.
+            // Rows of different cubes are not comparable.
             let counts = |index: &usize| of(*index).aggregation == Some(Aggregation::Count);
             return candidates.members.iter().copied().filter(counts).collect();
         }

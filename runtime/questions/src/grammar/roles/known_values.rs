@@ -303,8 +303,8 @@ impl Reader<'_> {
         of_time.or_else(|| self.vocabulary.unit(&stem).cloned())
     }
 
-    /// Notes the unit of the answer, which `finish` compares with the units of the measures. Returns the number of items
-    /// read.
+    /// Records the unit of the answer, which `finish` compares with the units of the measures. Returns the number of
+    /// items read.
     pub(super) fn unit_of_answer(&mut self, text: &str) -> usize {
         if let Some(unit) = self.unit_named(text) {
             self.state.units.push((text.to_owned(), unit));

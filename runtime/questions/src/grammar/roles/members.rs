@@ -243,7 +243,8 @@ impl Reader<'_> {
         (self.state.quality.is_some() || (has_quality && has_groups)) && candidates.members.iter().any(is_cube)
     }
 
-    /// Notes that a member in the singular is ranked by the words that follow it: `the airline with the most flights`.
+    /// Records that a member in the singular is ranked by the words that follow it: `the airline with the most
+    /// flights`.
     pub(super) fn note_ranking_behind(&mut self, at: usize) {
         use Meaning::{Best, Bottom, Top, Worst};
         let is_filler = |kind: &ItemKind| matches!(kind, ItemKind::Word(Meaning::Ignore | Meaning::Verb));

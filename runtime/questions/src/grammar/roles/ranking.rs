@@ -87,7 +87,7 @@ impl Reader<'_> {
         1
     }
 
-    /// Notes that the item at a place names the ranked group. If it is in the singular, only its first row is wanted.
+    /// Records that the item at a place names the ranked group. If it is in the singular, only its first row is wanted.
     pub(super) fn note_ranked(&mut self, at: usize) {
         let item = &self.items[at];
         let is_ranked = self.state.is_which || self.state.rank.is_some();
@@ -308,7 +308,7 @@ impl Reader<'_> {
         found.all(|other| other == first).then_some(first)
     }
 
-    /// Returns the measures of which a high or low value is desired.
+    /// Returns the measures for which high or low values are desired.
     fn rated_measures(&self) -> Vec<Arc<str>> {
         let measures = self.vocabulary.entries().filter(|(_, entry)| {
             matches!(entry.kind, MemberKind::Measure | MemberKind::Metric) && self.is_of_main_cube(entry)

@@ -150,7 +150,7 @@ impl Reader<'_> {
             .map(|(index, _)| (self.vocabulary.roots(index).len(), index))
             .filter(|(_, index)| roots.is_subset(self.vocabulary.roots(*index)))
             .collect();
-        // The shortest name says nothing more than the question.
+        // The shortest name adds nothing to the question.
         found.sort_unstable();
         let shortest = found.first().map(|(length, _)| *length);
         found.into_iter().filter(|(length, _)| Some(*length) == shortest).map(|(_, index)| index).collect()

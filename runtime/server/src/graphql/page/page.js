@@ -40,7 +40,7 @@ query Cubes {
     state.textContent = credential() ? "sent with each request" : "no credential";
     root.render(
       React.createElement(GraphiQL, {
-        // A new caller sees another schema of cubes, so the page starts anew with its tabs.
+        // A new caller sees another schema of cubes, so the page restarts and keeps its tabs.
         key: credential(),
         fetcher: createFetcher(),
         defaultQuery: FIRST_QUERY,

@@ -28,7 +28,7 @@ impl Close {
     /// The server shuts down (RFC 6455, section 7.4.1).
     pub(super) const GOING_AWAY: Close = Close::of(1001, "the server is shutting down");
     /// The close frame for a client that does not answer pings.
-    pub(super) const SILENT: Close = Close::of(1001, "no answer to pings");
+    pub(super) const SILENT: Close = Close::of(1001, "no response to pings");
     pub(super) const TOO_LARGE: Close = Close::of(1009, "the message is too large");
     pub(super) const NOT_UTF8: Close = Close::of(1007, "the message is not UTF-8");
     pub(super) const PROTOCOL: Close = Close::of(1002, "the frame breaks the WebSocket protocol");
@@ -50,7 +50,7 @@ impl Close {
         Close { code, reason: reason[..end].to_owned().into() }
     }
 
-    /// Reports a message that the protocol does not know.
+    /// Reports a message that the protocol does not define.
     pub(super) fn bad_request(reason: &str) -> Self {
         Close::with_reason(4400, reason)
     }
@@ -170,7 +170,7 @@ impl SocketSession {
         messages::connection_ack()
     }
 
-    /// Notes that the server ended an operation.
+    /// Records that the server ended an operation.
     pub(super) fn end(&mut self, id: &str) {
         self.operations.remove(id);
     }

@@ -89,7 +89,7 @@ pub(super) static CREATE: Doc = Doc {
 pub(super) static LIST: Doc = Doc {
     id: "monitors",
     tag: TAG,
-    summary: "List the monitors of the caller, and those of other owners for measures that the caller sees as they do",
+    summary: "List the monitors of the caller, and those of other owners for measures of which the caller has the same view",
     parameters: &[],
     body: None,
     answers: &[described(200, "the monitors, by name", &[Content::Json(schema::of::<Monitors<'static>>())])],
@@ -144,7 +144,7 @@ pub(super) static RUN: Doc = Doc {
 pub(super) static DETECTIONS: Doc = Doc {
     id: "detections",
     tag: TAG,
-    summary: "List anomalous steps of measures that the caller sees as the owners of the monitors do",
+    summary: "List anomalous steps of measures of which the caller has the same view as the owner of the monitor",
     parameters: &[
         OF_MONITOR,
         Parameter::query("start_date", ParameterKind::String, "the first date of the range"),
@@ -176,7 +176,7 @@ pub(super) static ROOT_CAUSE: Doc = Doc {
 pub(super) static ALERTS: Doc = Doc {
     id: "alerts",
     tag: TAG,
-    summary: "List alerts about measures that the caller sees as the owners of the monitors do",
+    summary: "List alerts about measures of which the caller has the same view as the owner of the monitor",
     parameters: &[
         OF_MONITOR,
         Parameter::query(

@@ -36,7 +36,7 @@ fn state_is_transferred_between_sqlite_and_postgres() {
     let mut text = fs::read_to_string(&file).unwrap();
     for new in worlds {
         let restored = new.command(&["state", "restore"]).arguments(&["--input", "-"]).input(&text).run().unwrap();
-        assert!(restored.code == Some(0) && restored.stderr.contains("the audit log is whole"), "{}", restored.stderr);
+        assert!(restored.code == Some(0) && restored.stderr.contains("the audit log is intact"), "{}", restored.stderr);
         assert_eq!(run(&new, &["audit", "verify"], &[]).code, Some(0));
         let (code, json) = examine(new.command(&["doctor"]).variable("SERVICE_SERVER__PORT", &free_port().to_string()));
         assert_eq!(code, Some(0), "{json:#}");
@@ -214,6 +214,6 @@ fn doctor_warns_of_a_running_server_and_readable_files() {
     let (outcome, found) = finding(&json, "port");
     assert!(outcome == "warn" && found.contains("serves on"), "{json:#}");
     let (outcome, found) = finding(&json, "file permissions");
-    assert!(outcome == "warn" && found.contains("others may reach"), "{json:#}");
+    assert!(outcome == "warn" && found.contains("other users can read"), "{json:#}");
     assert_eq!(server.terminate().unwrap().0, Some(0));
 }

@@ -11,6 +11,7 @@ use terrane_oracle_tests::dax::run::{Run, on_duckdb, rows, run};
 use terrane_oracle_tests::dax::star::{Data, Mask, Policies, RowPolicy, number, source_tree, statements};
 use terrane_oracle_tests::hooks::WorldHooks;
 use terrane_oracle_tests::product::{Product, Served};
+use terrane_wire::Code;
 
 fn serve<'p>(product: &'p Product, data: &Data) -> Served<'p> {
     statements(data).iter().for_each(|statement| _ = product.execute(statement).unwrap());
@@ -549,6 +550,19 @@ fn tables_leave_out_columns_that_a_policy_closes() {
     assert_eq!(first.keys().collect::<Vec<_>>(), ["customers[id]", "customers[region]", "customers[credit]"]);
     assert_eq!(first["customers[region]"], "hidden");
     assert!(served.run_dax("EVALUATE VALUES(customers[area])").is_err());
+}
+
+/// Callers of these tests are those of the command line, which has no audit log.
+#[test]
+fn policy_refuses_a_measure_on_the_command_line() {
+    let product = Product::start(settings()).unwrap();
+    statements(&fixed()).iter().for_each(|statement| _ = product.execute(statement).unwrap());
+    let policies = Policies { masks: vec![(("orders", "amount"), Mask::Null)], ..Policies::default() };
+    let served = product.serve_tree(&source_tree(&policies), WorldHooks::default()).unwrap();
+    for query in ["EVALUATE ROW(\"r\", [revenue])", "EVALUATE ROW(\"r\", [revenue] + 0)"] {
+        let error = served.dax(query).unwrap_err();
+        assert_eq!(error.code, Code::Forbidden, "{query}: {}", error.message);
+    }
 }
 
 #[test]

@@ -153,6 +153,17 @@ const ANSWERS: &[(&str, &str)] = &[
     // Aggregates and iterators over rows.
     ("EVALUATE {SUMX(orders, orders[amount] * 2)}", "[[79.0]]"),
     ("EVALUATE {COUNTROWS(FILTER(orders, orders[amount] > 6))}", "[[3]]"),
+    // No measure of the project is one of these aggregates.
+    (
+        "EVALUATE SUMMARIZECOLUMNS(customers[region], \"a\", AVERAGE(orders[amount]), \"n\", COUNT(orders[amount]), \
+         \"t\", COUNTA(orders[status]), \"b\", COUNTBLANK(orders[amount]), \"i\", SUM(orders[id])) ORDER BY customers[region]",
+        r#"[[null, 2.0, 2, 2, 1, 15], ["EU", 5.0, 1, 1, null, 3], ["US", 15.25, 2, 2, null, 3]]"#,
+    ),
+    (
+        "EVALUATE {(SUM(orders[id]), CALCULATE(SUM(orders[id]), orders[status] = \"paid\"), COUNT(orders[day]), \
+         CALCULATE(AVERAGE(orders[id]), orders[id] > 100), COUNTROWS(FILTER(orders, orders[id] > 2)))}",
+        "[[21, 3, 6, null, 4]]",
+    ),
     ("EVALUATE {AVERAGEX(customers, [revenue])}", "[[14.166666666666666]]"),
     ("EVALUATE {SUMX(orders, RELATED(customers[credit]))}", "[[300]]"),
     (
@@ -458,6 +469,8 @@ fn anonymous_callers_see_no_restricted_rows() {
         ("EVALUATE {COUNTROWS(VALUES(customers))}", json!([[7.0]])),
         ("EVALUATE {COUNTROWS(ALL(customers))}", json!([[7.0]])),
         ("EVALUATE {SUMX(orders, orders[amount])}", json!([[40.5]])),
+        ("EVALUATE {(AVERAGE(orders[amount]), COUNTBLANK(orders[amount]))}", json!([[6.75, 1.0]])),
+        ("EVALUATE {COUNTROWS(FILTER(orders, orders[amount] > 6))}", json!([[3.0]])),
         ("EVALUATE {CALCULATE([revenue] + 0, FILTER(customers, customers[credit] < 71))}", json!([[12.0]])),
         (
             "EVALUATE ADDCOLUMNS(FILTER(orders, orders[amount] > 6), \"r\", [revenue]) ORDER BY [r]",

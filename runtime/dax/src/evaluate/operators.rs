@@ -120,7 +120,7 @@ fn exact(value: super::Decimal, left: &Datum, right: &Datum) -> Datum {
     }
 }
 
-fn multiply(left: &Datum, right: &Datum, place: Place) -> Result<Datum> {
+pub(super) fn multiply(left: &Datum, right: &Datum, place: Place) -> Result<Datum> {
     if left.is_blank() || right.is_blank() {
         return Ok(Datum::Blank);
     }

@@ -65,6 +65,9 @@ impl<'q> Evaluator<'q> {
             Ok(match item {
                 Item::Rows(cube, columns) => Item::Rows(cube, renamed(columns)?),
                 Item::Distinct(cube, columns) => Item::Distinct(cube, renamed(columns)?),
+                Item::Measured { table, column, measure } => {
+                    Item::Measured { table, column: renamed(vec![column])?[0], measure }
+                }
                 other => other,
             })
         })

@@ -216,6 +216,14 @@ impl<'q> Evaluator<'q> {
             let inner = self.transitioned(environment, table.place)?;
             return self.model_measure(measure, &inner.context, table.place);
         }
+        if let TableKind::Filter { table: of, context, condition } = &table.kind
+            && let TableKind::Model(cube) = of.kind
+            && let Some(measure) = self.count_of_rows(cube)
+            && let (inner, left) = self.with_fixed_conditions(of, *context, condition, environment)
+            && left.is_empty()
+        {
+            return self.model_measure(measure, &inner.context, table.place);
+        }
         let rows = self.table(table, environment, &Need::Only(Scan::default()))?;
         Ok(count(rows.rows.len()))
     }

@@ -30,6 +30,12 @@ pub(super) enum Item {
     Rows(CubeId, Vec<DimensionId>),
     /// The combinations of values that these columns have in the rows of a table.
     Distinct(CubeId, Vec<DimensionId>),
+    /// Each value that a column has in the rows of a table, with a measure of the rows that have this value.
+    Measured {
+        table: CubeId,
+        column: DimensionId,
+        measure: MeasureSource,
+    },
     /// The rows of `from` that have no partner in `table`.
     Unmatched {
         from: CubeId,
@@ -120,6 +126,7 @@ impl<'q> Evaluator<'q> {
         let own: Vec<DimensionId> = match item {
             Item::Rows(_, columns) | Item::Distinct(_, columns) => columns.clone(),
             Item::Measure(_) => Vec::new(),
+            Item::Measured { column, .. } => vec![*column],
             Item::Unmatched { table, .. } => vec![self.shown_column(*table, place)?],
         };
         let mut dimensions: Vec<DimensionId> = Vec::new();
@@ -132,7 +139,7 @@ impl<'q> Evaluator<'q> {
         let mut layout: Vec<usize> = keys.iter().chain(&own).map(position).collect();
         let mut query = SemanticQuery { skip_total: true, ..SemanticQuery::default() };
         match item {
-            Item::Measure(source) => {
+            Item::Measure(source) | Item::Measured { measure: source, .. } => {
                 layout.push(dimensions.len());
                 query.values = vec![value_ref(self.model, *source).ok_or_else(|| name_with_dot(place))?];
             }

@@ -206,6 +206,22 @@ impl<'q> Evaluator<'q> {
         environment: &Environment,
         need: &Need,
     ) -> Result<Rc<Rows>> {
+        let (inner, left) = self.with_fixed_conditions(of, context, condition, environment);
+        let scan = self.scan_all(left.iter().copied(), context);
+        let rows = self.table(of, &inner, &need.and(&scan))?;
+        let matching = self.matching(&rows, context, &left, environment)?;
+        Ok(Rc::new(rows.with_rows(matching)))
+    }
+
+    /// Splits the condition of FILTER. Returns the environment in which the conditions that are the same for all rows
+    /// filter the table, and the other conditions.
+    pub(super) fn with_fixed_conditions(
+        &self,
+        of: &'q Table,
+        context: u32,
+        condition: &'q Scalar,
+        environment: &Environment,
+    ) -> (Environment, Vec<&'q Scalar>) {
         let conditions: Vec<&'q Scalar> = match &condition.kind {
             ScalarKind::And(all) => all.iter().collect(),
             _ => vec![condition],
@@ -224,11 +240,7 @@ impl<'q> Evaluator<'q> {
             }
         }
         let filters = self.filter_list(filters);
-        let inner = environment.with_context(FilterContext { filters, ..environment.context.clone() });
-        let scan = self.scan_all(left.iter().copied(), context);
-        let rows = self.table(of, &inner, &need.and(&scan))?;
-        let matching = self.matching(&rows, context, &left, environment)?;
-        Ok(Rc::new(rows.with_rows(matching)))
+        (environment.with_context(FilterContext { filters, ..environment.context.clone() }), left)
     }
 
     fn with_columns(

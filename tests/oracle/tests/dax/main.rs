@@ -11,6 +11,7 @@ use terrane_oracle_tests::dax::run::{Run, on_duckdb, rows, run};
 use terrane_oracle_tests::dax::star::{Data, Mask, Policies, RowPolicy, number, source_tree, statements};
 use terrane_oracle_tests::hooks::WorldHooks;
 use terrane_oracle_tests::product::{Product, Served};
+use terrane_wire::Code;
 
 fn serve<'p>(product: &'p Product, data: &Data) -> Served<'p> {
     statements(data).iter().for_each(|statement| _ = product.execute(statement).unwrap());
@@ -152,6 +153,17 @@ const ANSWERS: &[(&str, &str)] = &[
     // Aggregates and iterators over rows.
     ("EVALUATE {SUMX(orders, orders[amount] * 2)}", "[[79.0]]"),
     ("EVALUATE {COUNTROWS(FILTER(orders, orders[amount] > 6))}", "[[3]]"),
+    // No measure of the project is one of these aggregates.
+    (
+        "EVALUATE SUMMARIZECOLUMNS(customers[region], \"a\", AVERAGE(orders[amount]), \"n\", COUNT(orders[amount]), \
+         \"t\", COUNTA(orders[status]), \"b\", COUNTBLANK(orders[amount]), \"i\", SUM(orders[id])) ORDER BY customers[region]",
+        r#"[[null, 2.0, 2, 2, 1, 15], ["EU", 5.0, 1, 1, null, 3], ["US", 15.25, 2, 2, null, 3]]"#,
+    ),
+    (
+        "EVALUATE {(SUM(orders[id]), CALCULATE(SUM(orders[id]), orders[status] = \"paid\"), COUNT(orders[day]), \
+         CALCULATE(AVERAGE(orders[id]), orders[id] > 100), COUNTROWS(FILTER(orders, orders[id] > 2)))}",
+        "[[21, 3, 6, null, 4]]",
+    ),
     ("EVALUATE {AVERAGEX(customers, [revenue])}", "[[14.166666666666666]]"),
     ("EVALUATE {SUMX(orders, RELATED(customers[credit]))}", "[[300]]"),
     (
@@ -457,6 +469,8 @@ fn anonymous_callers_see_no_restricted_rows() {
         ("EVALUATE {COUNTROWS(VALUES(customers))}", json!([[7.0]])),
         ("EVALUATE {COUNTROWS(ALL(customers))}", json!([[7.0]])),
         ("EVALUATE {SUMX(orders, orders[amount])}", json!([[40.5]])),
+        ("EVALUATE {(AVERAGE(orders[amount]), COUNTBLANK(orders[amount]))}", json!([[6.75, 1.0]])),
+        ("EVALUATE {COUNTROWS(FILTER(orders, orders[amount] > 6))}", json!([[3.0]])),
         ("EVALUATE {CALCULATE([revenue] + 0, FILTER(customers, customers[credit] < 71))}", json!([[12.0]])),
         (
             "EVALUATE ADDCOLUMNS(FILTER(orders, orders[amount] > 6), \"r\", [revenue]) ORDER BY [r]",
@@ -549,6 +563,19 @@ fn tables_leave_out_columns_that_a_policy_closes() {
     assert_eq!(first.keys().collect::<Vec<_>>(), ["customers[id]", "customers[region]", "customers[credit]"]);
     assert_eq!(first["customers[region]"], "hidden");
     assert!(served.run_dax("EVALUATE VALUES(customers[area])").is_err());
+}
+
+/// Callers of these tests are those of the command line, which has no audit log.
+#[test]
+fn policy_refuses_a_measure_on_the_command_line() {
+    let product = Product::start(settings()).unwrap();
+    statements(&fixed()).iter().for_each(|statement| _ = product.execute(statement).unwrap());
+    let policies = Policies { masks: vec![(("orders", "amount"), Mask::Null)], ..Policies::default() };
+    let served = product.serve_tree(&source_tree(&policies), WorldHooks::default()).unwrap();
+    for query in ["EVALUATE ROW(\"r\", [revenue])", "EVALUATE ROW(\"r\", [revenue] + 0)"] {
+        let error = served.dax(query).unwrap_err();
+        assert_eq!(error.code, Code::Forbidden, "{query}: {}", error.message);
+    }
 }
 
 #[test]

@@ -2,9 +2,9 @@
 //!
 //! In: a question and its caller. Out: a query with the meaning of each word, or choices. The vocabulary consists of
 //! the members that metadata lists for the caller, so names of other members are in no answer and no choice. A word
-//! that is not a name may be a value. Such words are looked up among the values of dimensions with `meta.searchable`,
-//! by a query of the caller, to which the caller's policies and limits apply. A query is compiled for the caller before
-//! it is returned. It is run only if the caller requests rows. Not here: formats.
+//! that is not a name may be a value. Such words are looked up among the values of dimensions with `meta.searchable`:
+//! in the list that searches use for the caller, or by a query of the caller, to which the caller's policies and limits
+//! apply. A query is compiled for the caller before it is returned. It is run only if the caller requests rows. Not here: formats.
 //!
 //! ```text
 //! question ─▶ grammar ─▶ query that compiles ───────────────────────▶ answer
@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use terrane_compiler::Access;
 use terrane_compiler::query::SemanticQuery;
-use terrane_questions::{Clarification, Interpretation, KnownValues, Language, QuestionError};
+use terrane_questions::{Clarification, Draft, Interpretation, KnownValues, Language, QuestionError};
 
 use crate::blocking::over_rows;
 use crate::domain::{QueryKind, RequestContext};
@@ -148,7 +148,13 @@ impl QuestionService {
         let mut values = Arc::<KnownValues>::default();
         let mut reading = grammar.read(&values, today).await?;
         let context = request.with_kind(QueryKind::Rest);
-        let lookups = Lookups { session: &self.queries.session(&context), access };
+        let lookups = Lookups {
+            session: &self.queries.session(&context),
+            access,
+            lists: self.search.lists(),
+            snapshot: session.shared_snapshot(),
+            request,
+        };
         if !reading.lookups.is_empty() {
             values = Arc::new(lookups.values(&reading).await?);
             reading = grammar.read(&values, today).await?;
@@ -201,9 +207,23 @@ impl QuestionService {
         };
         let message = refused.to_string();
         reading.confidence = 0.0;
-        reading.clarifications.push(Clarification { text: String::new(), message, choices: Vec::new() });
+        let choices = members_of(&reading.draft);
+        reading.clarifications.push(Clarification { text: String::new(), message, choices });
         Ok(QuestionAnswer::of_grammar(None, reading))
     }
+}
+
+/// Returns the members of a draft that cannot be combined, as choices.
+fn members_of(draft: &Draft) -> Vec<Arc<str>> {
+    let groups = draft.groups.iter().map(|group| &group.member);
+    let named = draft.values.iter().chain(groups).chain(draft.filters.iter().map(|filter| &filter.member));
+    let mut members: Vec<Arc<str>> = Vec::new();
+    for name in named.chain(&draft.segments) {
+        if !members.contains(name) {
+            members.push(Arc::clone(name));
+        }
+    }
+    members
 }
 
 /// Returns whether the model is asked about a question after the grammar interpreted it.

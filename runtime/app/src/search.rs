@@ -294,6 +294,11 @@ impl SearchService {
         Ok(found.best(wanted.limit))
     }
 
+    /// Returns the lists of values, which searches and questions share.
+    pub(crate) fn lists(&self) -> &Arc<ValueLists> {
+        &self.values
+    }
+
     /// Returns the searchable texts of the artifacts in a snapshot that the caller may see.
     pub(crate) async fn visible(&self, snapshot: &Arc<Snapshot>, request: &RequestContext) -> Vec<Arc<ArtifactText>> {
         let state = self.state().await;

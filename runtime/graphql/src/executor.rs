@@ -100,10 +100,10 @@ impl GraphQl {
             return known;
         }
         let correlation_id = Arc::clone(&context.request.correlation_id);
-        let request = self.request(&operation, context);
+        let (request, state) = self.request(&operation, context);
         let response = match self.0.description.as_ref().filter(|_| is_cached) {
             Some(description) => self.introspect(description, request, &operation, &correlation_id).await,
-            None => self.run(request, &operation, &correlation_id).await,
+            None => self.run(request, &state, &operation, &correlation_id).await,
         };
         if response.has_data() {
             operation.set_valid();
@@ -119,9 +119,15 @@ impl GraphQl {
         response
     }
 
-    async fn run(&self, request: Request, operation: &Operation, correlation_id: &str) -> Response {
+    async fn run(
+        &self,
+        request: Request,
+        state: &RequestState,
+        operation: &Operation,
+        correlation_id: &str,
+    ) -> Response {
         let executed = self.schema_of(operation).execute(request).await;
-        Response::new(executed, &operation.parts().shape, correlation_id)
+        Response::new(executed, &operation.parts().shape, &state.warnings(), correlation_id)
     }
 
     /// Runs an operation that selects only fields of introspection. The library validates it, and resolves only
@@ -135,14 +141,15 @@ impl GraphQl {
     ) -> Response {
         let mut document = operation.parts().document.clone();
         if operation.kind() != OperationKind::Query || !introspection::skip_roots(&mut document) {
-            return self.run(request, operation, correlation_id).await;
+            let executed = self.schema_of(operation).execute(request).await;
+            return Response::new(executed, &operation.parts().shape, &[], correlation_id);
         }
         let mut validation = request;
         validation.set_parsed_query(document);
         let executed = self.schema_of(operation).execute(validation).await;
         match executed.errors.is_empty() {
             true => Response::with_data(&description.answer(&operation.parts().shape)),
-            false => Response::new(executed, &operation.parts().shape, correlation_id),
+            false => Response::new(executed, &operation.parts().shape, &[], correlation_id),
         }
     }
 
@@ -161,11 +168,12 @@ impl GraphQl {
             OperationKind::Query | OperationKind::Mutation => None,
         };
         let correlation_id = Arc::clone(&context.request.correlation_id);
-        let responses = self.schema_of(&operation).execute_stream(self.request(&operation, context));
+        let (request, state) = self.request(&operation, context);
+        let responses = self.schema_of(&operation).execute_stream(request);
         Ok(responses.map(move |executed| {
             // Moving the permit into the closure holds it until the stream is dropped.
             let _permit = &permit;
-            Response::new(executed, &operation.parts().shape, &correlation_id)
+            Response::new(executed, &operation.parts().shape, &state.warnings(), &correlation_id)
         }))
     }
 
@@ -178,16 +186,16 @@ impl GraphQl {
         if operation.is_valid() { &self.0.schema_for_valid } else { &self.0.schema }
     }
 
-    fn request(&self, operation: &Operation, context: GraphQlContext) -> Request {
+    fn request(&self, operation: &Operation, context: GraphQlContext) -> (Request, Arc<RequestState>) {
         let parts = operation.parts();
-        let state = RequestState::new(self.0.services.clone(), self.0.settings.limits, context);
+        let state = Arc::new(RequestState::new(self.0.services.clone(), self.0.settings.limits, context));
         // The executor uses the parsed document, so the request needs no text.
-        let mut request = Request::new("").variables(parts.variables.clone()).data(Arc::new(state));
+        let mut request = Request::new("").variables(parts.variables.clone()).data(Arc::clone(&state));
         request.operation_name = parts.name.clone();
         // If introspection is switched off, operations with introspection fields were refused before.
         request.introspection_mode = IntrospectionMode::Enabled;
         request.set_parsed_query(parts.document.clone());
-        request
+        (request, state)
     }
 
     fn introspections(&self) -> std::sync::MutexGuard<'_, HashMap<(String, Option<String>), Response>> {

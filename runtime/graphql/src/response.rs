@@ -1,4 +1,4 @@
-//! The response of an operation: `{errors, data}` as JSON.
+//! The response of an operation: `{errors, data, extensions}` as JSON.
 //!
 //! In: the executor's values and errors, and the shape of the operation. Out: the bytes of a response. The fields are
 //! in the order of the document, even if they were resolved in a different order. A failed field is null, with an
@@ -14,6 +14,7 @@ use terrane_wire::{Code, ErrorBody};
 
 use crate::failure::Failure;
 use crate::refusal::Refusal;
+use crate::schema::FieldWarning;
 use crate::shape::ResultShape;
 
 /// A response that any transport can send.
@@ -33,7 +34,12 @@ impl Response {
     }
 
     /// Returns the response of an executed operation.
-    pub(crate) fn new(executed: Executed, shape: &ResultShape, correlation_id: &str) -> Self {
+    pub(crate) fn new(
+        executed: Executed,
+        shape: &ResultShape,
+        warnings: &[FieldWarning],
+        correlation_id: &str,
+    ) -> Self {
         let Executed { data, errors, .. } = executed;
         let (codes, errors): (Vec<Code>, Vec<Json>) =
             errors.iter().map(|error| field_error(error, correlation_id)).unzip();
@@ -51,6 +57,7 @@ impl Response {
             }
             body.extend_from_slice(b"\"data\":");
             write::data(&data, shape.fields(), &mut body);
+            append_warnings(warnings, &mut body);
         }
         body.push(b'}');
         Response { body: body.into(), codes, has_data }
@@ -62,7 +69,7 @@ impl Response {
         Response { body: body.into(), codes: Vec::new(), has_data: true }
     }
 
-    /// Returns `{"errors": […], "data": …}`.
+    /// Returns `{"errors": […], "data": …, "extensions": {…}}`, each part only if it exists.
     pub fn body(&self) -> &Bytes {
         &self.body
     }
@@ -91,6 +98,17 @@ fn field_error(error: &ServerError, correlation_id: &str) -> (Code, Json) {
             (body.code, error_json(&body, &error.locations, &error.path, correlation_id))
         }
     }
+}
+
+/// Appends the warnings of fields, each with the path of its field.
+fn append_warnings(warnings: &[FieldWarning], body: &mut Vec<u8>) {
+    if warnings.is_empty() {
+        return;
+    }
+    let warning = |one: &FieldWarning| json!({ "message": one.message, "path": [one.field] });
+    let warnings: Vec<Json> = warnings.iter().map(warning).collect();
+    body.extend_from_slice(b",\"extensions\":");
+    body.extend_from_slice(json!({ "warnings": warnings }).to_string().as_bytes());
 }
 
 /// Returns an error as JSON. Its `extensions` contain what REST sends in addition to the message.

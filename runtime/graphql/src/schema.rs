@@ -27,7 +27,7 @@ mod values;
 
 use async_graphql::{SDLExportOptions, Schema, ValidationMode};
 
-pub(crate) use request::RequestState;
+pub(crate) use request::{FieldWarning, RequestState};
 
 pub(crate) type GraphQlSchema = Schema<query::Query, mutation::Mutation, subscription::Subscription>;
 

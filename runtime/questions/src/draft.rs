@@ -139,7 +139,7 @@ pub struct Clarification {
     /// The unclear part of the question. It is empty if the question as a whole is unclear.
     pub text: String,
     pub message: String,
-    /// Names of members, best first.
+    /// Names of members, or words that replace the unclear part; best first. It is never empty.
     pub choices: Vec<Arc<str>>,
 }
 

@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! question ─▶ token: words, numbers, quoted strings
+//!               quantities: numbers with their units       sides: `more … than …`
 //!          ─▶ items: the longest phrase, member, time, number or value at each place; typing mistakes are corrected
 //!               times: ranges, ordinals, named days          values: whole values, parts of values
 //!          ─▶ roles: a role for each item from the items around it
@@ -20,16 +21,18 @@ mod items;
 mod names;
 mod numbers;
 mod place;
+mod quantities;
 mod roles;
+mod sides;
 mod split;
 mod values;
 
 use jiff::civil::Date;
 
 use crate::draft::Interpretation;
-use crate::language::{Language, Meaning};
+use crate::language::Language;
 use crate::members::{KnownValues, Vocabulary};
-use crate::token::{QuestionError, Token, TokenKind, tokens};
+use crate::token::{QuestionError, tokens};
 
 /// Interprets a question. `values` are the values of dimensions that were found for its otherwise unknown words.
 /// `newest` is the date of the newest data or, if it is unknown, today: a time without a year means its latest
@@ -44,30 +47,9 @@ pub fn read(
     language: &Language,
     newest: Date,
 ) -> Result<Interpretation, QuestionError> {
-    let tokens = numbers_with_units(tokens(question, language)?, vocabulary, language);
+    let tokens = quantities::joined(tokens(question, language)?, vocabulary, language);
+    let tokens = sides::marked(tokens, language);
     let context = items::Context { vocabulary, values, language, newest };
     let items = split::items(&tokens, context);
     Ok(roles::Reader::new(context, items).read())
-}
-
-/// Splits words such as `5-star` and `30-minute` into a number and its unit.
-fn numbers_with_units(tokens: Vec<Token>, vocabulary: &Vocabulary, language: &Language) -> Vec<Token> {
-    let split = |token: &Token| {
-        let (digits, unit) = token.text.split_once('-').filter(|_| token.kind == TokenKind::Word)?;
-        let number = digits.parse::<f64>().ok().filter(|_| digits.starts_with(|c: char| c.is_ascii_digit()))?;
-        let stem = language.stem(&unit.to_lowercase());
-        let is_of_time = matches!(
-            language.phrase(&[&stem]),
-            Some((1, Meaning::Second | Meaning::Minute | Meaning::Hour | Meaning::Day))
-        );
-        let part = |text: &str, kind| Token {
-            text: text.to_owned(),
-            lower: text.to_lowercase(),
-            stem: language.stem(&text.to_lowercase()),
-            kind,
-        };
-        let is_unit = is_of_time || vocabulary.unit(&stem).is_some();
-        is_unit.then(|| vec![part(digits, TokenKind::Number(number)), part(unit, TokenKind::Word)])
-    };
-    tokens.into_iter().flat_map(|token| split(&token).unwrap_or_else(|| vec![token])).collect()
 }

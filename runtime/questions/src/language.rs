@@ -68,6 +68,10 @@ pub(crate) enum WordList {
     FromVerbs,
     /// Verbs before a destination, such as `reach`.
     ToVerbs,
+    /// Words before the larger one of two compared numbers, such as `more` in `more orders in May than in April`.
+    Openers,
+    /// Words between the two sides of a comparison, such as `than`.
+    Than,
 }
 
 /// A day that has a name.
@@ -96,6 +100,10 @@ pub struct Language {
     comparatives: HashMap<String, Vec<String>>,
     /// The verbs before comparisons such as `cost more than`, with the stems of the words for their qualities.
     compared_verbs: HashMap<String, Vec<String>>,
+    /// The abbreviations of units after a number, such as `h`, with the stem of the unit.
+    unit_suffixes: HashMap<String, String>,
+    /// The words that multiply the number before them, such as `million`.
+    scales: HashMap<String, f64>,
     /// The units that have a sign, by the stem of their word, such as `degree`.
     unit_names: HashMap<String, Vec<String>>,
     named_days: Vec<NamedDay>,
@@ -190,6 +198,22 @@ impl Language {
         self.compared_verbs.get(word).map(Vec::as_slice)
     }
 
+    /// Returns the stem of the unit that an abbreviation in lower case stands for after a number, such as `hour` for `h`.
+    pub(crate) fn unit_suffix(&self, word: &str) -> Option<&str> {
+        self.unit_suffixes.get(word).map(String::as_str)
+    }
+
+    /// Returns the factor of a word in lower case that multiplies the number before it, such as `million`.
+    pub(crate) fn scale(&self, word: &str) -> Option<f64> {
+        self.scales.get(word).copied()
+    }
+
+    /// Returns the stem of a word with a meaning.
+    pub(crate) fn word_for(&self, meaning: Meaning) -> Option<&str> {
+        let words = self.phrases.keys().map(String::as_str);
+        words.filter(|stem| self.phrase(&[stem]) == Some((1, meaning))).min()
+    }
+
     /// Returns the stems of the words that name a unit, such as `degree` for `°F`.
     pub(crate) fn words_for_unit(&self, unit: &str) -> impl Iterator<Item = &str> {
         let is_named = move |names: &Vec<String>| names.iter().any(|name| name.eq_ignore_ascii_case(unit));
@@ -251,6 +275,19 @@ impl Language {
         nearest(stem, words.map(|(stem, _)| stem.as_str()))
     }
 
+    /// Returns the only word with one of several meanings from which a short word differs by one typing mistake. The first
+    /// letter must be correct. The caller checks the words around it, because short words resemble many others.
+    pub(crate) fn corrected_short(&self, stem: &str, is_meant: impl Fn(Meaning) -> bool) -> Option<&str> {
+        let is_word = |(stems, own): &(Vec<String>, Meaning)| stems.len() == 1 && is_meant(*own);
+        let words = self.phrases.iter().filter(|(_, phrases)| phrases.iter().any(is_word));
+        let is_near = |word: &&str| word.chars().next() == stem.chars().next() && strsim::osa_distance(word, stem) == 1;
+        let mut near = words.map(|(word, _)| word.as_str()).filter(is_near);
+        let (only, None) = (near.next().filter(|_| stem.chars().count() >= MIN_SHORT_CHARS)?, near.next()) else {
+            return None;
+        };
+        Some(only)
+    }
+
     /// Returns the longest phrase that the stems begin with, and its length.
     pub(crate) fn phrase(&self, stems: &[&str]) -> Option<(usize, Meaning)> {
         let phrases = self.phrases.get(*stems.first()?)?;
@@ -261,6 +298,8 @@ impl Language {
     }
 }
 
+/// The shortest word that may have a typing mistake if the words around it confirm the correction.
+const MIN_SHORT_CHARS: usize = 3;
 /// The shortest word that may have a typing mistake.
 const MIN_FUZZY_CHARS: usize = 5;
 /// The shortest word that may have two typing mistakes.

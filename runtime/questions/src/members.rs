@@ -10,7 +10,7 @@ use std::sync::Arc;
 mod units;
 
 use crate::draft::{Aggregation, Desired, Unit};
-use crate::language::{Direction, Language, nearest};
+use crate::language::{Direction, Language, Meaning, nearest};
 
 /// The largest number of members that a part of a phrase may match. A part that matches more members is ignored.
 const MAX_PARTIAL: usize = 6;
@@ -125,6 +125,8 @@ pub struct Vocabulary {
     units: HashMap<String, Unit>,
     /// The members whose names express an origin or a destination.
     directions: HashMap<Arc<str>, Direction>,
+    /// The stems in names that are filler words of the language.
+    fillers: HashSet<String>,
 }
 
 /// A name of a member.
@@ -163,6 +165,7 @@ impl Vocabulary {
             roots: Vec::new(),
             joined: HashMap::new(),
             directions: HashMap::new(),
+            fillers: HashSet::new(),
         };
         // Members are added in ascending order, so a list that contains a member ends with it.
         let add = |of: &mut Vec<usize>, member: usize| {
@@ -187,6 +190,8 @@ impl Vocabulary {
                     vocabulary.directions.entry(Arc::clone(&entry.name)).or_insert(direction);
                 }
                 roots.extend(stems.iter().map(|stem| language.root(stem)));
+                let is_filler = |stem: &&String| matches!(language.phrase(&[stem]), Some((1, Meaning::Ignore)));
+                vocabulary.fillers.extend(stems.iter().filter(is_filler).cloned());
                 for stem in &stems {
                     add(vocabulary.by_stem.entry(stem.clone()).or_default(), member);
                 }
@@ -238,15 +243,18 @@ impl Vocabulary {
         })
     }
 
-    /// Returns the phrases that consist of exactly these stems, in any order.
+    /// Returns the phrases that consist of exactly these stems, in any order. A filler word ends a match only if it ends the
+    /// phrase: `air time in` is not `time in air`.
     fn phrases_of(&self, stems: &[&str]) -> Vec<&Phrase> {
         let mut wanted = stems.to_vec();
         wanted.sort_unstable();
         let mut firsts = wanted.clone();
         firsts.dedup();
+        let last = stems.last().filter(|last| self.fillers.contains(**last));
         let of_firsts = firsts.iter().filter_map(|stem| self.phrases.get(*stem)).flatten();
         let is_same = |phrase: &&Phrase| {
-            phrase.stems.len() == wanted.len() && {
+            let ends_alike = last.is_none_or(|last| phrase.stems.last().is_some_and(|own| own == last));
+            phrase.stems.len() == wanted.len() && ends_alike && {
                 let mut words: Vec<&str> = phrase.stems.iter().map(String::as_str).collect();
                 words.sort_unstable();
                 words == wanted
@@ -298,6 +306,12 @@ impl Vocabulary {
     /// Returns the unit that a word names, if a member has this unit.
     pub(crate) fn unit(&self, stem: &str) -> Option<&Unit> {
         self.units.get(stem)
+    }
+
+    /// Returns the measures and metrics of which a phrase contains a stem.
+    pub(crate) fn measures_with(&self, stem: &str) -> Vec<usize> {
+        let is_measure = |index: &usize| matches!(self.entries[*index].kind, MemberKind::Measure | MemberKind::Metric);
+        self.by_stem.get(stem).into_iter().flatten().copied().filter(is_measure).collect()
     }
 
     /// Returns whether a phrase of any member contains a stem.

@@ -9,6 +9,7 @@ use super::*;
 mod clinic;
 mod flights;
 mod models;
+mod periods;
 mod relations;
 mod shop;
 

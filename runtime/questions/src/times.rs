@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use jiff::ToSpan as _;
 use jiff::civil::{Date, ISOWeekDate, Weekday};
 
 use crate::draft::DraftRange;
@@ -100,6 +101,31 @@ pub(crate) fn range(tokens: &[Token], calendar: Calendar<'_>, before: Option<i16
     let year = found.year.or(before).or_else(|| compared_year(&tokens[length..], language));
     let span = Moment { year, ..found }.span(calendar)?;
     Some(FoundTime { year: found.year, is_dated: year.is_none(), ..of_span(length, span) })
+}
+
+/// Returns the last period of a unit that is complete if the data ends with a day, in the words of queries.
+pub(crate) fn newest_complete(newest: Date, unit: &str) -> Option<String> {
+    let next = newest.tomorrow().ok()?;
+    let quarter_of = |month: i8| (month - 1) / 3;
+    // The first day of the period that is not complete.
+    let first = match unit {
+        "year" => Date::new(next.year(), 1, 1).ok()?,
+        "quarter" => Date::new(next.year(), 3 * quarter_of(next.month()) + 1, 1).ok()?,
+        "month" => next.first_of_month(),
+        "week" => next.checked_sub(i64::from(next.weekday().to_monday_zero_offset()).days()).ok()?,
+        _ => next,
+    };
+    let last = first.yesterday().ok()?;
+    Some(match unit {
+        "year" => last.year().to_string(),
+        "quarter" => format!("{}-Q{}", last.year(), quarter_of(last.month()) + 1),
+        "month" => format!("{}-{:02}", last.year(), last.month()),
+        "week" => {
+            let week = last.iso_week_date();
+            format!("{}-W{:02}", week.year(), week.week())
+        }
+        _ => last.to_string(),
+    })
 }
 
 fn stems(tokens: &[Token]) -> Vec<&str> {

@@ -101,7 +101,7 @@ pub struct QuestionClarification<'a> {
     /// The part that is unclear; empty for the whole question.
     pub text: &'a str,
     pub message: &'a str,
-    /// Names of members to choose from, best first.
+    /// Names of members, or words that replace the unclear part; best first.
     pub choices: &'a [Arc<str>],
 }
 

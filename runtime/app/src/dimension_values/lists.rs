@@ -169,7 +169,31 @@ impl ValueList {
     }
 }
 
+impl ValueList {
+    pub(crate) fn len(&self) -> usize {
+        self.values.values.len()
+    }
+
+    /// Returns the values that contain one of several spellings, ignoring case, at most `limit`.
+    pub(crate) fn containing(&self, spellings: &[String], limit: usize) -> Vec<Arc<str>> {
+        let spellings: Vec<String> = spellings.iter().map(|spelling| spelling.to_lowercase()).collect();
+        let contains = |value: &&Arc<str>| {
+            let value = value.to_lowercase();
+            spellings.iter().any(|spelling| value.contains(spelling))
+        };
+        self.values.values.iter().filter(contains).take(limit).map(Arc::clone).collect()
+    }
+}
+
 impl DimensionValues {
+    /// Returns all values of the dimension, if callers share their list. A caller with row filters has none.
+    pub(crate) fn complete(&self) -> Option<&Arc<ValueList>> {
+        match self {
+            DimensionValues::Shared(list) if list.values.is_complete => Some(list),
+            _ => None,
+        }
+    }
+
     /// Returns the best values that match a question, at most `limit`, best first.
     pub(crate) fn find(&self, question: &Question, limit: usize) -> Vec<MatchedValue> {
         match self {
@@ -230,9 +254,32 @@ impl ValueLists {
         request: &RequestContext,
         limit: Duration,
     ) -> Vec<DimensionValues> {
+        self.values_of(wanted, snapshot, request, limit, true).await
+    }
+
+    /// Returns the stored lists of dimensions, which callers share. Other dimensions are unavailable or denied: their
+    /// values must be a query of this caller.
+    pub(crate) async fn stored(
+        self: &Arc<Self>,
+        wanted: &[SearchedDimension],
+        snapshot: &Arc<Snapshot>,
+        request: &RequestContext,
+        limit: Duration,
+    ) -> Vec<DimensionValues> {
+        self.values_of(wanted, snapshot, request, limit, false).await
+    }
+
+    async fn values_of(
+        self: &Arc<Self>,
+        wanted: &[SearchedDimension],
+        snapshot: &Arc<Snapshot>,
+        request: &RequestContext,
+        limit: Duration,
+        runs_own: bool,
+    ) -> Vec<DimensionValues> {
         let mut found = vec![DimensionValues::Unavailable; wanted.len()];
         if !wanted.is_empty() {
-            let fill = self.fill(wanted, snapshot, request, &mut found);
+            let fill = self.fill(wanted, snapshot, request, runs_own, &mut found);
             // The values that were found before the limit remain.
             let _ = tokio::time::timeout(limit, fill).await;
         }
@@ -244,6 +291,7 @@ impl ValueLists {
         wanted: &[SearchedDimension],
         snapshot: &Arc<Snapshot>,
         request: &RequestContext,
+        runs_own: bool,
         found: &mut [DimensionValues],
     ) {
         let context = request.with_kind(QueryKind::Rest);
@@ -254,7 +302,8 @@ impl ValueLists {
             let Ok(query) = lookup::all(&dimension.member, limit as u64) else { continue };
             match self.plan(&session, dimension, &query) {
                 Plan::Denied => found[place] = DimensionValues::Denied,
-                Plan::Own => own.push((place, query, limit)),
+                Plan::Own if runs_own => own.push((place, query, limit)),
+                Plan::Own => {}
                 Plan::Shared(statement) => {
                     let slot = self.slot((request.tenant.clone(), Arc::clone(&statement.digest)));
                     match self.current(&slot, &statement, &session).await {

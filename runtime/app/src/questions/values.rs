@@ -1,11 +1,14 @@
 //! Looks up the words of a question among the values of dimensions, and the date of the newest data.
 //!
 //! In: an interpretation with words that may be values. Out: the values that the caller may see, with their numbers of
-//! rows in the cube that the question is about. All lookups are queries of the caller, so that policies and limits
-//! apply; a lookup that is denied finds nothing. Not here: the choice of a value, which the grammar makes.
+//! rows in the cube that the question is about. Words are compared with the stored lists of values that searches use.
+//! If there is none for the caller, or if a list has only a part of the values, the lookup is a query of the caller, so
+//! that policies and limits apply; a lookup that is denied finds nothing. Not here: the choice of a value, which the
+//! grammar makes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::array::{Array as _, AsArray as _};
 use arrow::compute::cast;
@@ -18,10 +21,16 @@ use terrane_compiler::types::{Operator, Value};
 use terrane_questions::{Interpretation, KnownValue, KnownValues, Lookup, SearchedWord};
 
 use super::{convert, vocabulary};
+use crate::blocking::over_rows;
+use crate::catalog::Snapshot;
+use crate::dimension_values::lists::{DimensionValues, SearchedDimension, ValueList, ValueLists};
 use crate::dimension_values::lookup::{self, MAX_DIMENSIONS, containing, texts};
+use crate::domain::RequestContext;
 use crate::metadata;
 use crate::query::{Answer, CacheControl, QueryRunError, QuerySession};
 
+/// The longest time for which a question waits for stored lists of values.
+const LIST_WAIT: Duration = Duration::from_secs(2);
 /// The largest number of spellings that are looked up.
 const MAX_SPELLINGS: usize = 16;
 /// The largest number of values that one lookup returns.
@@ -35,6 +44,10 @@ const MAX_COUNTED: usize = 20;
 pub(super) struct Lookups<'l> {
     pub(super) session: &'l QuerySession<'l>,
     pub(super) access: &'l Access<'l>,
+    pub(super) lists: &'l Arc<ValueLists>,
+    /// The project to which `access` and the lists belong.
+    pub(super) snapshot: Arc<Snapshot>,
+    pub(super) request: &'l RequestContext,
 }
 
 impl Lookups<'_> {
@@ -77,7 +90,7 @@ impl Lookups<'_> {
         Ok(())
     }
 
-    /// Looks up spellings in each searchable dimension, one query for each dimension.
+    /// Looks up spellings in each searchable dimension: in its stored list, or by a query of the caller.
     async fn look_up(
         &self,
         reading: &Interpretation,
@@ -88,11 +101,18 @@ impl Lookups<'_> {
         if spellings.is_empty() {
             return Ok(());
         }
-        let dimensions = vocabulary::searchable(self.access, reading.cube.as_deref());
-        for (cube, dimension) in dimensions.into_iter().take(MAX_DIMENSIONS) {
-            let member: Arc<str> = format!("{cube}.{dimension}").into();
-            let Some(answer) = self.run(&containing(&member, spellings, MAX_VALUES)?).await? else { continue };
-            let values = texts(&answer);
+        let mut dimensions = vocabulary::searchable(self.access, reading.cube.as_deref());
+        dimensions.truncate(MAX_DIMENSIONS);
+        let lists = self.lists.stored(&dimensions, &self.snapshot, self.request, LIST_WAIT).await;
+        for (SearchedDimension { member, .. }, list) in dimensions.into_iter().zip(lists) {
+            let values = match (list.complete(), &list) {
+                (Some(list), _) => in_list(list, spellings).await,
+                (None, DimensionValues::Denied) => continue,
+                (None, _) => match self.run(&containing(&member, spellings, MAX_VALUES)?).await? {
+                    Some(answer) => texts(&answer),
+                    None => continue,
+                },
+            };
             if (values.len() as u64) < MAX_VALUES {
                 let words = spellings.iter().map(|word| Arc::from(*word));
                 known.searched.extend(words.map(|word| SearchedWord { member: Arc::clone(&member), word }));
@@ -170,6 +190,14 @@ impl Lookups<'_> {
     async fn run(&self, query: &SemanticQuery) -> Result<Option<Answer>, QueryRunError> {
         lookup::run(self.session, query, CacheControl::default()).await
     }
+}
+
+/// Returns the values of a stored list that contain one of several spellings.
+async fn in_list(list: &Arc<ValueList>, spellings: &[&str]) -> Vec<Option<Arc<str>>> {
+    let (list, spellings) = (Arc::clone(list), spellings.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>());
+    let compared = list.len() * spellings.len();
+    let find = move || list.containing(&spellings, MAX_VALUES as usize).into_iter().map(Some).collect();
+    over_rows(compared as u64, find).await
 }
 
 /// Returns the query for the number of rows of each value.

@@ -8,11 +8,14 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use terrane_compiler::Access;
-use terrane_compiler::model::{AggregateFunction, Cube, Dimension, Measure, MeasureKind, Presentation, SqlPart};
+use terrane_compiler::model::{
+    AggregateFunction, Cube, Dimension, Measure, MeasureKind, Member, Presentation, SqlPart,
+};
 use terrane_compiler::types::DimensionType;
 use terrane_questions::{Aggregation, MemberEntry, MemberKind, Unit};
 
 use crate::dimension_values::counts_rows;
+use crate::dimension_values::lists::SearchedDimension;
 use crate::dimension_values::lookup::is_searchable;
 use crate::metadata;
 use crate::ports::language_model::{OfferedKind, OfferedMember};
@@ -215,7 +218,7 @@ fn joined_of(access: &Access<'_>, cube: &Cube) -> Vec<Arc<str>> {
 
 /// Returns the dimensions whose values may be looked up: first those of the cube, then those of the cubes that it
 /// joins.
-pub(super) fn searchable<'m>(access: &Access<'m>, cube: Option<&str>) -> Vec<(&'m str, &'m str)> {
+pub(super) fn searchable(access: &Access<'_>, cube: Option<&str>) -> Vec<SearchedDimension> {
     let model = access.model();
     let main = cube.and_then(|name| metadata::cube(access, name));
     let is_near = |of: &Cube| main.is_none_or(|main| main.id == of.id || model.join_paths(main.id).reaches(of.id));
@@ -225,7 +228,11 @@ pub(super) fn searchable<'m>(access: &Access<'m>, cube: Option<&str>) -> Vec<(&'
     for cube in cubes {
         let dimensions = metadata::dimensions(access, cube);
         let marked = dimensions.filter(|of| is_searchable(of));
-        found.extend(marked.map(|dimension| (&*cube.name, &*dimension.name)));
+        found.extend(marked.filter_map(|dimension| {
+            let member: Arc<str> = format!("{}.{}", cube.name, dimension.name).into();
+            let Some(Member::Dimension(id)) = cube.member(&dimension.name) else { return None };
+            Some(SearchedDimension { id, member })
+        }));
     }
     found
 }

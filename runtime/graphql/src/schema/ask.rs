@@ -73,7 +73,7 @@ pub(crate) struct QuestionClarification {
     /// The part that is unclear; empty for the whole question.
     text: String,
     message: String,
-    /// Names of members to choose from, best first.
+    /// Names of members, or words that replace the unclear part; best first.
     choices: Vec<String>,
 }
 

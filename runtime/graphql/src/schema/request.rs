@@ -32,6 +32,15 @@ pub(crate) struct RequestState {
     items: ItemCount,
     /// The executions so far. They do not refer to this state, so they end if the request is dropped.
     executions: Mutex<Vec<(SemanticQuery, Execution)>>,
+    warnings: Mutex<Vec<FieldWarning>>,
+}
+
+/// A warning about the result of a root field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FieldWarning {
+    /// The name or the alias of the field.
+    pub(crate) field: String,
+    pub(crate) message: String,
 }
 
 /// The parts of a request that its queries need.
@@ -47,7 +56,13 @@ impl RequestState {
     pub(crate) fn new(services: GraphQlServices, limits: Limits, context: GraphQlContext) -> Self {
         let (snapshot, now) = (services.catalog.snapshot(), services.clock.now());
         let parts = Arc::new(RequestParts { services, context, snapshot, now });
-        RequestState { parts, limits, items: ItemCount::new(limits.items), executions: Mutex::default() }
+        RequestState {
+            parts,
+            limits,
+            items: ItemCount::new(limits.items),
+            executions: Mutex::default(),
+            warnings: Mutex::default(),
+        }
     }
 
     /// Counts the fields in a list that the current field returns, including those of the lists below it. `lists` takes
@@ -62,6 +77,22 @@ impl RequestState {
         lists: &dyn Fn(&str) -> Option<usize>,
     ) -> Result<(), Failure> {
         self.count_items(item_count::of_list(context, items, lists))
+    }
+
+    /// Adds warnings about a root field, which the response contains as `extensions.warnings`.
+    pub(crate) fn warn(&self, context: &Context<'_>, messages: &[String]) {
+        let field = context.item.node.response_key().node.as_str();
+        let warnings =
+            messages.iter().map(|message| FieldWarning { field: field.to_owned(), message: message.clone() });
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).extend(warnings);
+    }
+
+    /// Returns the warnings of all fields, in the order of the fields' names.
+    pub(crate) fn warnings(&self) -> Vec<FieldWarning> {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // Fields are resolved in any order.
+        warnings.sort_by(|one, other| one.field.cmp(&other.field));
+        warnings
     }
 
     /// Counts items. A call with 0 items fails only if the document has resolved too many items before.

@@ -1,6 +1,7 @@
 //! Search of cubes, members, metrics and values, and suggestions while a user types.
 //!
-//! In: hits of the use case. Out: their strings, with the parts that match.
+//! In: hits of the use case. Out: their strings, with the parts that match. The warnings of a search are extensions of
+//! the response, because the fields are lists.
 
 use async_graphql::{Context, SimpleObject};
 use terrane_app::search::{
@@ -113,6 +114,7 @@ fn results(context: &Context<'_>, found: Result<Hits, SearchError>) -> Result<Ve
     let results: Vec<SearchResult> = found.hits.iter().map(SearchResult::from).collect();
     let matches = results.iter().map(|result| result.matches.len()).sum();
     state(context).count(context, results.len(), &|list| (list == "matches").then_some(matches))?;
+    state(context).warn(context, &found.warnings);
     Ok(results)
 }
 

@@ -88,6 +88,12 @@ struct State {
     /// The index of the piece that orders the rows.
     order_piece: Option<usize>,
     compares: bool,
+    /// The words that compare each period with the one before, such as `year over year`.
+    over: Option<Over>,
+    /// True after words such as `vs last year`.
+    compares_last_year: bool,
+    /// True if the date of the newest data decides on the time of the question.
+    is_dated: bool,
     /// True after `compare`: the second time is the comparison period.
     compares_times: bool,
     ranges: Vec<TimeItem>,
@@ -132,6 +138,14 @@ struct NeededMeasure {
     accepts_count: bool,
 }
 
+/// A comparison of each period with the one before.
+#[derive(Debug, Clone, Copy)]
+struct Over {
+    unit: &'static str,
+    /// The index of its piece.
+    piece: usize,
+}
+
 /// An adjective that ranks the rows, such as `fastest`.
 #[derive(Debug, Clone)]
 struct Ranking {
@@ -155,7 +169,7 @@ enum Role {
 impl<'r> Reader<'r> {
     pub(super) fn new(context: Context<'r>, items: Vec<Item>) -> Self {
         let Context { vocabulary, values, language, newest } = context;
-        let main_cube = cube::main_cube(vocabulary, &items);
+        let main_cube = cube::main_cube(vocabulary, &items, language);
         // `on average` after the last member belongs to the members before it.
         let is_member = |item: &Item| matches!(item.kind, ItemKind::Member(_));
         let last_member = items.iter().rposition(is_member).unwrap_or(0);
@@ -185,6 +199,7 @@ impl<'r> Reader<'r> {
             at += self.item(at).max(1);
         }
         self.finish();
+        self.complete_choices();
         let sure: f64 = self.certainties.iter().sum();
         let count = self.certainties.len().max(1) as f64;
         let doubt = if self.clarifications.is_empty() { 1.0 } else { 0.5 };
@@ -195,7 +210,7 @@ impl<'r> Reader<'r> {
         let cube = self.cube_of_values().or_else(|| self.cube_of_unknown_values()).or(self.main_cube);
         Interpretation {
             lookups: lookups(&self.items, self.language),
-            is_dated: self.items.iter().any(is_dated),
+            is_dated: self.state.is_dated || self.items.iter().any(is_dated),
             draft: self.draft,
             pieces: self.pieces,
             confidence,

@@ -1,6 +1,6 @@
 //! Splits a question into items, from left to right. Typing mistakes are corrected first.
 
-use crate::language::Meaning;
+use crate::language::{Language, Meaning};
 use crate::times::{self, FoundTime};
 use crate::token::{Token, TokenKind};
 
@@ -35,7 +35,8 @@ pub(super) fn items(tokens: &[Token], context: Context<'_>) -> Vec<Item> {
             None => place.value_or_item(),
         };
         let words = &tokens[at..at + length];
-        let text = words.iter().map(|token| &*token.text).collect::<Vec<_>>().join(" ");
+        let text = words.iter().map(|token| &*token.text).filter(|text| !text.is_empty());
+        let text = text.collect::<Vec<_>>().join(" ");
         let is_plural = words.last().is_some_and(|token| context.language.has_ending(&token.lower));
         let is_corrected = corrected[at..at + length].contains(&true);
         items.push(Item { text, kind, is_plural, is_corrected });
@@ -64,8 +65,41 @@ fn corrected(tokens: &[Token], context: Context<'_>) -> (Vec<Token>, Vec<bool>) 
         if is_known || times::is_word(&token.lower) || language.ordinal(&token.lower).is_some() {
             return own;
         }
-        let known = vocabulary.corrected(&token.stem).or_else(|| language.corrected(&token.stem));
+        let known = time_word(tokens, at, language);
+        let known = known.or_else(|| vocabulary.corrected(&token.stem)).or_else(|| language.corrected(&token.stem));
         known.map_or(own, |known| (Token { stem: known.to_owned(), ..token.clone() }, true))
     };
     tokens.iter().enumerate().map(of).unzip()
+}
+
+/// Returns the correction of a word that is misspelled as a part of a time, as in `last mnth`, `lst week` and `tody`.
+fn time_word<'l>(tokens: &[Token], at: usize, language: &'l Language) -> Option<&'l str> {
+    use Meaning::{Group, Last, Previous, This, Today, Which, Yesterday};
+    let is_unit = |meaning: Meaning| times::unit(meaning).is_some() || meaning == Meaning::Hour;
+    let starts = |meaning: Meaning| matches!(meaning, Last | Previous | This);
+    let stem = &*tokens[at].stem;
+    let meaning_of = |token: &Token| match language.phrase(&[&token.stem]) {
+        Some((1, meaning)) => Some(meaning),
+        Some(_) => None,
+        // The word before or behind may be misspelled too.
+        None => language
+            .corrected_short(&token.stem, |own| starts(own) || is_unit(own))
+            .and_then(|stem| Some(language.phrase(&[stem])?.1)),
+    };
+    let before = at.checked_sub(1).map(|before| &tokens[before]);
+    let announces_unit = before.is_some_and(|before| {
+        let is_number =
+            matches!(before.kind, TokenKind::Number(_)) && at > 1 && meaning_of(&tokens[at - 2]).is_some_and(starts);
+        is_number || meaning_of(before).is_some_and(|own| starts(own) || matches!(own, Group | Which))
+    });
+    if announces_unit && let Some(unit) = language.corrected_short(stem, is_unit) {
+        return Some(unit);
+    }
+    let behind = tokens[at + 1..].iter().find(|token| !matches!(token.kind, TokenKind::Number(_)));
+    if behind.and_then(meaning_of).is_some_and(is_unit)
+        && let Some(start) = language.corrected_short(stem, starts)
+    {
+        return Some(start);
+    }
+    language.corrected_short(stem, |own| matches!(own, Today | Yesterday))
 }

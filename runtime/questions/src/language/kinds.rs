@@ -47,7 +47,10 @@ pub(crate) enum Meaning {
     Comparative,
     Compare,
     PreviousPeriod,
-    YearOverYear,
+    /// A comparison of periods of a unit with the ones before, such as `year over year`.
+    Over(&'static str),
+    /// A comparison with the last year, such as `vs last year`.
+    VersusLastYear,
     Share,
     Which,
     HowMany,

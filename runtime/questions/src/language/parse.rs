@@ -6,7 +6,7 @@ use super::{Direction, Language, Meaning, NamedDay, Superlative, WordList};
 use crate::draft::{Aggregation, Desired};
 
 /// The keys of the lists whose phrases have one meaning each.
-pub(super) const MEANINGS: [(&str, Meaning); 74] = [
+pub(super) const MEANINGS: [(&str, Meaning); 79] = [
     ("group", Meaning::Group),
     ("and", Meaning::And),
     ("top", Meaning::Top),
@@ -49,7 +49,12 @@ pub(super) const MEANINGS: [(&str, Meaning); 74] = [
     ("comparative", Meaning::Comparative),
     ("compare", Meaning::Compare),
     ("previous_period", Meaning::PreviousPeriod),
-    ("year_over_year", Meaning::YearOverYear),
+    ("year_over_year", Meaning::Over("year")),
+    ("quarter_over_quarter", Meaning::Over("quarter")),
+    ("month_over_month", Meaning::Over("month")),
+    ("week_over_week", Meaning::Over("week")),
+    ("day_over_day", Meaning::Over("day")),
+    ("versus_last_year", Meaning::VersusLastYear),
     ("share", Meaning::Share),
     ("which", Meaning::Which),
     ("how_many", Meaning::HowMany),
@@ -84,7 +89,7 @@ pub(super) const MEANINGS: [(&str, Meaning); 74] = [
 ];
 
 /// The keys of the lists of single words.
-pub(super) const LISTS: [(&str, WordList); 15] = [
+pub(super) const LISTS: [(&str, WordList); 17] = [
     ("links", WordList::Links),
     ("unit_words", WordList::UnitWords),
     ("first_words", WordList::First),
@@ -100,6 +105,8 @@ pub(super) const LISTS: [(&str, WordList); 15] = [
     ("auxiliaries", WordList::Auxiliaries),
     ("from_verbs", WordList::FromVerbs),
     ("to_verbs", WordList::ToVerbs),
+    ("comparison_openers", WordList::Openers),
+    ("than_words", WordList::Than),
 ];
 
 impl Language {
@@ -114,6 +121,8 @@ impl Language {
             superlatives: Vec::new(),
             comparatives: HashMap::new(),
             compared_verbs: HashMap::new(),
+            unit_suffixes: HashMap::new(),
+            scales: HashMap::new(),
             unit_names: HashMap::new(),
             named_days: Vec::new(),
             desired: Vec::new(),
@@ -164,6 +173,19 @@ impl Language {
                 let (verbs, qualities) = self.qualities_of(part);
                 self.compared_verbs.extend(verbs.into_iter().map(|verb| (verb, qualities.clone())));
             }),
+            "unit_suffixes" => {
+                for (words, unit) in parts.iter().filter_map(|part| part.split_once('>')) {
+                    let stem = self.stem(unit);
+                    self.unit_suffixes.extend(words.split(' ').map(|word| (word.to_owned(), stem.clone())));
+                }
+            }
+            "scales" => {
+                let pairs = parts.iter().filter_map(|part| part.split_once('>'));
+                let parsed = pairs.filter_map(|(words, factor)| Some((words, factor.parse::<f64>().ok()?)));
+                for (words, factor) in parsed {
+                    self.scales.extend(words.split(' ').map(|word| (word.to_owned(), factor)));
+                }
+            }
             "unit_names" => parts.iter().for_each(|part| self.add_unit_name(part)),
             "verbs" => list.split_whitespace().for_each(|verb| self.add(verb, Meaning::Verb)),
             "named_days" => parts.iter().for_each(|part| self.add_named_day(part)),

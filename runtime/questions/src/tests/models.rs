@@ -12,17 +12,23 @@ pub(super) struct Model<'m> {
 }
 
 impl Model<'_> {
-    /// Returns a description of each question that is not read as the expected draft.
+    /// Returns a description of each question that is not read as the expected draft, or that is unclear without choices.
     pub(super) fn mistakes(&self, questions: &[(&str, &str)]) -> Vec<String> {
-        let english = Language::named("en").unwrap();
-        let vocabulary = Vocabulary::new(self.members.lines().map(member).collect(), english);
+        self.mistakes_in("en", questions)
+    }
+
+    /// Returns the mistakes for questions in a language.
+    pub(super) fn mistakes_in(&self, code: &str, questions: &[(&str, &str)]) -> Vec<String> {
+        let language = Language::named(code).unwrap();
+        let vocabulary = Vocabulary::new(self.members.lines().map(member).collect(), language);
         let mut mistakes = Vec::new();
         for (question, expected) in questions {
-            let first = read(question, &vocabulary, &KnownValues::default(), english, self.newest).unwrap();
+            let first = read(question, &vocabulary, &KnownValues::default(), language, self.newest).unwrap();
             let values = KnownValues { values: self.look_up(&first), searched: Vec::new() };
-            let interpretation = read(question, &vocabulary, &values, english, self.newest).unwrap();
+            let interpretation = read(question, &vocabulary, &values, language, self.newest).unwrap();
             let found = line(&interpretation);
-            if found != *expected {
+            let has_choices = interpretation.clarifications.iter().all(|one| !one.choices.is_empty());
+            if found != *expected || !has_choices {
                 let reasons = interpretation.clarifications;
                 mistakes.push(format!("{question}\n  expected {expected}\n  found    {found}  {reasons:?}"));
             }

@@ -845,7 +845,7 @@ export interface components {
             /** @description The part that is unclear; empty for the whole question. */
             text: string;
             message: string;
-            /** @description Names of members to choose from, best first. */
+            /** @description Names of members, or words that replace the unclear part; best first. */
             choices: string[];
         };
         /** @description The rows of a question's query. */

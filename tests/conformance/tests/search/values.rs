@@ -190,8 +190,34 @@ async fn other_hits_are_found_without_the_warehouse() {
             assert!(warning.contains("`places.hall`"), "{warning}");
             assert_eq!(warning.contains("secrets"), caller == "writer", "{warning}");
             assert!(!body.to_string().contains("srv"), "{body}");
+            // GraphQL has lists of hits, so the warnings are extensions of the response.
+            let graphql = house.graphql(caller, "{ found: search(query: \"hall\") { name } }").await;
+            let expected = json!([{"message": warning, "path": ["found"]}]);
+            assert_eq!(graphql["extensions"]["warnings"], expected, "{behavior:?} {graphql}");
+            assert_eq!(names(&graphql["data"]["found"]), ["places.hall"], "{graphql}");
         }
     }
+}
+
+#[tokio::test]
+async fn questions_use_the_lists_of_searches() {
+    let world = world();
+    let house = House::of(world.clone(), CUBES, "", POLICIES).await;
+    let statements = || world.statements.load(Ordering::Relaxed);
+    let question = json!({"query": "stock in south"});
+    found(&house, "writer", "north").await;
+    let before = statements();
+    let (status, body) = house.send("writer", "POST", "/api/v1/search/nl-query", question.clone()).await;
+    assert_eq!(status, 200, "{body}");
+    let counted = statements() - before;
+    assert!(counted <= 2, "{counted} statements: only the rows of the values are counted");
+    assert!(body.to_string().contains("places.hall"), "{body}");
+    // The values of a caller with row filters are queries of this caller.
+    let before = statements();
+    let (status, body) = house.send("analyst", "POST", "/api/v1/search/nl-query", question).await;
+    assert_eq!(status, 200, "{body}");
+    assert!(statements() > before);
+    assert!(!body.to_string().contains("South hall"), "{body}");
 }
 
 #[tokio::test]

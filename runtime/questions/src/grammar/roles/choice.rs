@@ -38,8 +38,13 @@ impl Reader<'_> {
             fitting = self.aggregated(text, candidates, aggregation);
             if fitting.is_empty() {
                 let choices = candidates.members.iter().flat_map(|index| self.measures_of(*index)).take(MAX_CHOICES);
-                let choices = choices.collect();
+                let mut choices: Vec<Arc<str>> = choices.collect();
+                let counts = self.counts_of(candidates);
                 let message = match aggregation {
+                    Aggregation::Average if !counts.is_empty() => {
+                        choices = counts;
+                        format!("`{word}` of a number of rows needs a measure; without it, each group has its number")
+                    }
                     Aggregation::CountDistinct => format!("no measure counts the different values of `{text}`"),
                     _ => format!("no measure is the `{word}` of `{text}`"),
                 };
@@ -145,6 +150,10 @@ impl Reader<'_> {
         if !own.is_empty() {
             return own;
         }
+        // A number of rows has no average, although the names of other measures contain the name of the cube.
+        if aggregation == Aggregation::Average && !self.counts_of(candidates).is_empty() {
+            return Vec::new();
+        }
         let combines = |entry: &MemberEntry| {
             let combined = entry.combines.as_ref();
             combined.is_some_and(|name| candidates.members.iter().any(|index| of(*index).name == *name))
@@ -171,6 +180,13 @@ impl Reader<'_> {
         let is_computed = |index: &usize| of(*index).kind.is_value() && of(*index).aggregation.is_none();
         let is_computed = |index: &usize| is_computed(index) && of(*index).kind != MemberKind::Cube;
         candidates.members.iter().copied().filter(is_computed).collect()
+    }
+
+    /// Returns the measures that count the rows of the cubes among the candidates.
+    fn counts_of(&self, candidates: &Candidates) -> Vec<Arc<str>> {
+        let cubes = candidates.members.iter().map(|index| self.vocabulary.entry(*index));
+        let cubes = cubes.filter(|entry| entry.kind == MemberKind::Cube && self.is_reached(entry));
+        cubes.filter_map(|entry| entry.count.clone()).collect()
     }
 
     /// Returns the measures without variants of other measures. The name of a variant is that of the other measure

@@ -266,6 +266,13 @@ impl Reader<'_> {
         let name = Arc::clone(&entry.name);
         let whole = self.text(start, end);
         let of_member = if entry.is_share && entry.unit.is_none() { Some(&Unit::Percent) } else { entry.unit.as_ref() };
+        if of_member.is_some_and(|unit| unit.seconds().is_some())
+            && let Some(choices) = self.minutes_or_millions(start, end)
+        {
+            let text = choices.1;
+            self.unclear(&text, format!("`{text}` may be minutes or millions"), choices.0.to_vec());
+            return;
+        }
         let Some(values) = values.iter().map(|value| converted(value, of_member)).collect::<Option<Vec<_>>>() else {
             self.unclear(&whole, format!("the unit of `{name}` is unknown; leave the unit out"), Vec::new());
             return;
@@ -297,6 +304,17 @@ impl Reader<'_> {
         let shown: Vec<String> = values.iter().map(shown).collect();
         self.filter(&name, operator, values);
         self.piece(&whole, format!("only where {name} {operator} {}", shown.join(", ")), certainty);
+    }
+
+    /// Returns the two meanings of a number such as `30m` among some items, and its text.
+    fn minutes_or_millions(&self, start: usize, end: usize) -> Option<([Arc<str>; 2], String)> {
+        let digits = |item: &Item| {
+            let is_plain = matches!(item.kind, ItemKind::Number(_, None));
+            let digits = item.text.strip_suffix('m').filter(|_| is_plain)?;
+            digits.parse::<f64>().is_ok().then(|| (digits.to_owned(), item.text.clone()))
+        };
+        let (digits, text) = self.items[start..end].iter().find_map(digits)?;
+        Some(([format!("{digits} min").into(), format!("{digits} million").into()], text))
     }
 
     /// Returns the values at a place, and the number of items. The values of a list are separated by `and`, `or` or

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Item, ItemKind};
+use crate::language::Language;
 use crate::members::{MemberKind, Vocabulary};
 
 /// The cube and the kind of a member that an item may mean; `None` for a metric.
@@ -21,14 +22,19 @@ const POINTS_OF_FOREIGN: i32 = -5;
 
 /// Returns the cube that the items fit best. Items whose members all belong to one cube count most. A cube that cannot
 /// be combined with an item loses.
-pub(super) fn main_cube(vocabulary: &Vocabulary, items: &[Item]) -> Option<Arc<str>> {
+pub(super) fn main_cube(vocabulary: &Vocabulary, items: &[Item], language: &Language) -> Option<Arc<str>> {
     let mut named: Vec<Vec<CubeMember<'_>>> = Vec::new();
     for item in items {
         let members: Vec<usize> = match &item.kind {
             ItemKind::Member(candidates) => candidates.members.clone(),
             ItemKind::Value(values) => values.iter().filter_map(|known| vocabulary.index_of(&known.member)).collect(),
+            // A word in the names of too many measures, such as `delay`.
+            ItemKind::Unknown => vocabulary.measures_with(&language.stem(&item.text.to_lowercase())),
             _ => continue,
         };
+        if members.is_empty() {
+            continue;
+        }
         let of = |index: usize| (vocabulary.entry(index).cube.as_ref(), vocabulary.entry(index).kind);
         named.push(members.into_iter().map(of).collect());
     }

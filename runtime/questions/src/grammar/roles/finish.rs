@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{MAX_CHOICES, NeededMeasure, Reader, TimeItem};
-use crate::draft::{Aggregation, Comparison, DraftFilter, DraftRange, DraftValue, Unit};
+use super::{MAX_CHOICES, NeededMeasure, Over, Reader, TimeItem};
+use crate::draft::{Aggregation, Clarification, Comparison, DraftFilter, DraftRange, DraftValue, Unit};
+use crate::language::Meaning;
 use crate::members::MemberKind;
+use crate::times;
 
 impl Reader<'_> {
     /// Completes the draft with the count of rows, the order of a ranking and the range.
@@ -126,7 +128,10 @@ impl Reader<'_> {
     fn check_change(&mut self) {
         let has_groups = !self.draft.groups.is_empty() || self.draft.granularity.is_some();
         if let Some(text) = self.state.change.take().filter(|_| !has_groups && self.draft.compare.is_none()) {
-            self.unclear(&text, format!("`{text}` needs a step of time, such as `by month`"), Vec::new());
+            use Meaning::{Daily, Monthly, Weekly};
+            let steps = [Monthly, Weekly, Daily].into_iter().filter_map(|step| self.language.word_for(step));
+            let choices = steps.map(Arc::from).collect();
+            self.unclear(&text, format!("`{text}` needs a step of time, such as `by month`"), choices);
         }
     }
 
@@ -172,7 +177,8 @@ impl Reader<'_> {
                     TimeItem { range, days: Some((first, last)), is_dated: whole.is_dated, is_previous: false }
                 }
                 _ => {
-                    self.unclear("", "the question has several times".to_owned(), Vec::new());
+                    let choices = [&whole, &next].into_iter().filter_map(|time| shown_range(&time.range)).collect();
+                    self.unclear("", "the question has several times".to_owned(), choices);
                     break;
                 }
             };
@@ -209,17 +215,78 @@ impl Reader<'_> {
         if self.draft.compare.is_none() {
             return;
         }
+        if self.draft.range.is_none() {
+            self.draft.range = self.compared_period();
+        }
         let previous = match &self.draft.range {
             Some(DraftRange::Words(words)) => length(words),
             _ => None,
         };
         match (&self.draft.compare, &self.draft.range, previous) {
-            (_, None, _) => self.unclear("", "a comparison needs a time".to_owned(), Vec::new()),
+            (_, None, _) => {
+                let choices = self.newest_periods();
+                self.unclear("", "a comparison needs a time".to_owned(), choices);
+            }
             (Some(Comparison::Shift(shift)), Some(_), previous) if shift.is_empty() => match previous {
                 Some(previous) => self.draft.compare = Some(Comparison::Shift(previous.into())),
-                None => self.unclear("", "the period before this time is unknown".to_owned(), Vec::new()),
+                None => {
+                    let choices = self.newest_periods();
+                    self.unclear("", "the period before this time is unknown".to_owned(), choices);
+                }
             },
             _ => {}
+        }
+    }
+
+    /// Returns the period that a comparison without a time is about: the newest complete one for `year over year`, and
+    /// this year for `vs last year`.
+    fn compared_period(&mut self) -> Option<DraftRange> {
+        if let Some(Comparison::Range(DraftRange::Words(words))) = &self.draft.compare {
+            // `vs last month`
+            let is_unit = |unit: &&str| ["day", "week", "month", "quarter", "year"].contains(unit);
+            let unit = words.strip_prefix("last ").filter(is_unit).map(|unit| format!("this {unit}"));
+            let this = unit.or_else(|| (&**words == "yesterday").then(|| "today".to_owned()))?;
+            return Some(DraftRange::Words(this.into()));
+        }
+        if self.state.compares_last_year {
+            return Some(DraftRange::Words("this year".into()));
+        }
+        let Over { unit, piece } = self.state.over?;
+        // The months of a year are compared one by one: `monthly orders month over month`.
+        let is_series = self.draft.granularity.is_some_and(|step| rank_of(step) >= rank_of(unit));
+        let period = if is_series { "year" } else { unit };
+        let words = times::newest_complete(self.newest, period)?;
+        self.state.is_dated = true;
+        if let Some(piece) = self.pieces.get_mut(piece) {
+            piece.meaning.push_str(&format!(", in {words}, the last complete {period} until {}", self.newest));
+        }
+        Some(DraftRange::Words(words.into()))
+    }
+
+    /// Returns the newest complete month, quarter and year, as choices.
+    pub(super) fn newest_periods(&mut self) -> Vec<Arc<str>> {
+        self.state.is_dated = true;
+        let units = ["month", "quarter", "year"].into_iter();
+        units.filter_map(|unit| Some(times::newest_complete(self.newest, unit)?.into())).collect()
+    }
+
+    /// Gives each clarification choices: if its rule has none, the measures or the dimensions of the question's cube.
+    pub(super) fn complete_choices(&mut self) {
+        let has_none = |one: &Clarification| one.choices.is_empty();
+        if !self.clarifications.iter().any(has_none) {
+            return;
+        }
+        let measures = self.choices_of(MemberKind::Measure);
+        let groups: Vec<Arc<str>> = self.draft.groups.iter().map(|group| Arc::clone(&group.member)).collect();
+        let own = [self.draft.values.clone(), groups].concat();
+        let counts = self.vocabulary.entries().filter_map(|(_, entry)| entry.count.clone());
+        let mut choices = if own.is_empty() { measures } else { own };
+        if choices.is_empty() {
+            choices = counts.collect();
+        }
+        choices.truncate(MAX_CHOICES);
+        for one in self.clarifications.iter_mut().filter(|one| one.choices.is_empty()) {
+            one.choices = choices.clone();
         }
     }
 
@@ -261,6 +328,19 @@ fn is_beyond(lower: &DraftFilter, upper: &DraftFilter) -> bool {
     };
     let is_pair = matches!(lower.operator, "gt" | "gte") && matches!(upper.operator, "lt" | "lte");
     is_pair && lower.member == upper.member && low > high
+}
+
+/// Returns the place of a unit in their order.
+fn rank_of(unit: &str) -> Option<usize> {
+    ["hour", "day", "week", "month", "quarter", "year"].iter().position(|known| *known == unit)
+}
+
+/// Returns a range in words of a question.
+fn shown_range(range: &DraftRange) -> Option<Arc<str>> {
+    match range {
+        DraftRange::Words(words) => Some(Arc::clone(words)),
+        DraftRange::Between(start, end) => start.clone().or_else(|| end.clone()),
+    }
 }
 
 /// Returns the length of a range, such as `1 month` for `this month`.

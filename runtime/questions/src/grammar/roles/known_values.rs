@@ -274,7 +274,7 @@ impl Reader<'_> {
         let root = self.language.root(&self.language.stem(&text.to_lowercase()));
         let measures = self.vocabulary.entries().filter(|(index, entry)| {
             matches!(entry.kind, MemberKind::Measure | MemberKind::Metric)
-                && self.is_of_main_cube(entry)
+                && (self.main_cube.is_none() || self.is_of_main_cube(entry))
                 && self.vocabulary.roots(*index).contains(&root)
         });
         measures.map(|(_, entry)| Arc::clone(&entry.name)).take(MAX_CHOICES).collect()

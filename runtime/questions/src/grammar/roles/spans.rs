@@ -39,7 +39,8 @@ impl Reader<'_> {
         if let DraftRange::Between(Some(start), Some(end)) = &time.range
             && start > end
         {
-            self.unclear(text, format!("`{text}` ends before it starts: {start} to {end}"), Vec::new());
+            let choices = vec![Arc::clone(end), Arc::clone(start)];
+            self.unclear(text, format!("`{text}` ends before it starts: {start} to {end}"), choices);
             return 1;
         }
         if self.state.is_negated || self.continues_excluded(at) {

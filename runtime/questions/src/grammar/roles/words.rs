@@ -1,6 +1,6 @@
 //! Reads the words of the language: groups, order, comparison, times without a number.
 
-use super::{Comparison, Item, ItemKind, NeededMeasure, Ranking, Reader};
+use super::{Comparison, Item, ItemKind, NeededMeasure, Over, Ranking, Reader};
 use crate::language::Meaning;
 use crate::members::MemberKind;
 use crate::times;
@@ -70,7 +70,13 @@ impl Reader<'_> {
                 self.unclear(text, message, Vec::new());
                 return 1;
             }
-            Meaning::YearOverYear => {
+            Meaning::Over(unit) => {
+                self.state.over = Some(Over { unit, piece: self.pieces.len() });
+                self.draft.compare = Some(Comparison::Shift(format!("1 {unit}").into()));
+                return self.piece(text, format!("compared with a {unit} before"), 1.0);
+            }
+            Meaning::VersusLastYear => {
+                self.state.compares_last_year = true;
                 self.draft.compare = Some(Comparison::Shift("1 year".into()));
                 return self.piece(text, "compared with a year before".to_owned(), 1.0);
             }
@@ -162,7 +168,7 @@ impl Reader<'_> {
         // A second granularity is unclear, as in `by day of the week`.
         if let Some(other) = self.draft.granularity.filter(|other| *other != step) {
             let message = format!("a question has one step of time, but `{text}` follows `{other}`");
-            self.unclear(text, message, Vec::new());
+            self.unclear(text, message, vec![other.into(), step.into()]);
             return 1;
         }
         self.draft.granularity = Some(step);

@@ -1,0 +1,38 @@
+//! Marks the two sides of a comparison in words, as in `more orders in May than in April`.
+//!
+//! In: tokens. Out: tokens without the opening word, and with a word such as `vs` between the sides.
+
+use crate::language::{Language, Meaning, WordList};
+use crate::times;
+use crate::token::{Token, TokenKind};
+
+/// Returns the tokens of a comparison with `vs` between its sides; or the tokens as they are, if they contain none.
+pub(super) fn marked(mut tokens: Vec<Token>, language: &Language) -> Vec<Token> {
+    let Some((opener, than)) = sides(&tokens, language) else { return tokens };
+    let Some(versus) = language.word_for(Meaning::Versus) else { return tokens };
+    tokens[than].stem = versus.to_owned();
+    tokens.remove(opener);
+    tokens
+}
+
+/// Returns the places of the opening word and of the word between the sides.
+fn sides(tokens: &[Token], language: &Language) -> Option<(usize, usize)> {
+    let stems: Vec<&str> = tokens.iter().map(|token| &*token.stem).collect();
+    let is_opener = |at: &usize| {
+        let is_single = language.phrase(&stems[*at..]).is_none_or(|(length, _)| length == 1);
+        tokens[*at].kind == TokenKind::Word && is_single && language.has(WordList::Openers, &tokens[*at].lower)
+    };
+    let is_between = |at: &usize| {
+        // `more orders than 1000` compares a number.
+        let is_side = tokens.get(at + 1).is_some_and(|next| match next.kind {
+            TokenKind::Number(_) | TokenKind::Percent(_) => times::is_word(&next.lower),
+            _ => true,
+        });
+        // `more than` is a phrase of its own.
+        let covers = |start: usize| language.phrase(&stems[start..]).is_some_and(|(length, _)| start + length > *at);
+        language.has(WordList::Than, &tokens[*at].lower) && is_side && !(0..*at).any(covers)
+    };
+    let than = (2..tokens.len()).find(is_between)?;
+    let opener = (0..than - 1).rev().find(is_opener)?;
+    Some((opener, than))
+}

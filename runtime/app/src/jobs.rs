@@ -75,7 +75,7 @@ impl Default for JobSettings {
             timeout: Duration::from_secs(3_600),
             result_lifetime: Duration::from_secs(24 * 3_600),
             retention: Duration::from_secs(7 * 24 * 3_600),
-            quota: JobQuota { open: 1_000, open_per_caller: 20 },
+            quota: JobQuota { open: 1_000, open_per_tenant: None, open_per_caller: 20 },
         }
     }
 }
@@ -203,6 +203,7 @@ impl JobService {
             Submitted::Known(known) if known.request_hash == job.request_hash => return Ok(self.seen(*known)),
             Submitted::Known(_) => return Err(JobError::OtherRequest),
             Submitted::CallerFull => return Err(JobError::CallerFull { open: self.settings.quota.open_per_caller }),
+            Submitted::TenantFull { open } => return Err(JobError::TenantFull { open }),
             Submitted::Full => return Err(JobError::Full { open: self.settings.quota.open }),
         }
         tracing::info!(event = "job_submitted", job_id = &*id);

@@ -325,6 +325,7 @@ pub struct JobsConfig {
     pub retention_days: u64,
     /// The largest number of open jobs of all callers.
     pub max_open: u64,
+    pub max_open_per_tenant: Option<u64>,
     pub max_open_per_caller: u64,
     /// The disk space that results leave free.
     pub min_free_disk_mb: u64,

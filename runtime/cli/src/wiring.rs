@@ -272,7 +272,11 @@ fn job_settings(config: &Config) -> JobSettings {
         timeout: Duration::from_secs(jobs.timeout_seconds),
         result_lifetime: Duration::from_secs(jobs.result_hours * 3_600),
         retention: Duration::from_secs(jobs.retention_days * 86_400),
-        quota: JobQuota { open: jobs.max_open, open_per_caller: jobs.max_open_per_caller },
+        quota: JobQuota {
+            open: jobs.max_open,
+            open_per_tenant: jobs.max_open_per_tenant,
+            open_per_caller: jobs.max_open_per_caller,
+        },
     }
 }
 

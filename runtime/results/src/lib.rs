@@ -64,7 +64,7 @@ impl JobResults for ResultFolder {
         blocking(move || writer::create(&folder, &name, schema)).await
     }
 
-    async fn page(&self, manifest: &Manifest, offset: u64, limit: u64) -> Result<ResultDescription, ResultPage, ResultsError> {
+    async fn page(&self, manifest: &Manifest, offset: u64, limit: u64) -> Result<ResultPage, ResultsError> {
         let (path, manifest) = (self.path(&manifest.name, COMPLETE), manifest.clone());
         blocking(move || reader::page(&path, &manifest, offset, limit)).await
     }

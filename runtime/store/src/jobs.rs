@@ -47,7 +47,13 @@ impl Jobs for StateStore {
         if count(&mut change, counted.clone()).await? >= quota.open {
             return Ok(Submitted::Full);
         }
-        let counted = counted.and(" AND tenant = ", tenant).and(" AND owner = ", owner);
+        let counted = counted.and(" AND tenant = ", tenant);
+        if let Some(open) = quota.open_per_tenant.filter(|_| identity.tenant.is_some())
+            && count(&mut change, counted.clone().then(" AND is_tenant = 1")).await? >= open
+        {
+            return Ok(Submitted::TenantFull { open });
+        }
+        let counted = counted.and(" AND owner = ", owner);
         if count(&mut change, counted).await? >= quota.open_per_caller {
             return Ok(Submitted::CallerFull);
         }

@@ -48,6 +48,8 @@ pub enum JobError {
     OtherRequest,
     #[error("this caller has {open} open jobs, which is the maximum; wait for one, or cancel one")]
     CallerFull { open: u64 },
+    #[error("the callers of this tenant have {open} open jobs, which is the maximum; wait for one, or cancel one")]
+    TenantFull { open: u64 },
     #[error("there are {open} open jobs, which is the maximum; try again later")]
     Full { open: u64 },
     #[error(transparent)]

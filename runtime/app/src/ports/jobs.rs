@@ -178,6 +178,8 @@ pub struct JobFailure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobQuota {
     pub open: u64,
+    /// `None` if one tenant may have as many open jobs as all together. Callers without a tenant have no such limit.
+    pub open_per_tenant: Option<u64>,
     pub open_per_caller: u64,
 }
 
@@ -189,6 +191,8 @@ pub enum Submitted {
     Known(Box<Job>),
     /// The owner has too many open jobs.
     CallerFull,
+    /// The owner's tenant has too many open jobs.
+    TenantFull { open: u64 },
     /// All owners together have too many open jobs.
     Full,
 }

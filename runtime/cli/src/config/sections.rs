@@ -110,6 +110,7 @@ fn jobs(s: &mut Section<'_>) -> JobsConfig {
         result_hours: s.integer("result_hours", 1..=8_760).unwrap_or(24),
         retention_days: s.integer("retention_days", 1..=3_650).unwrap_or(7),
         max_open: s.integer("max_open", 1..=1_000_000).unwrap_or(1_000),
+        max_open_per_tenant: s.integer("max_open_per_tenant", 1..=1_000_000),
         max_open_per_caller: s.integer("max_open_per_caller", 1..=1_000_000).unwrap_or(20),
         min_free_disk_mb: s.integer("min_free_disk_mb", 0..=1_000_000_000).unwrap_or(1_024),
     }

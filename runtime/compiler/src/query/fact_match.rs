@@ -115,7 +115,7 @@ reasons! {
     NotBuilt "NOT_BUILT" "The pre-aggregation is not built.",
     DefinitionChanged "DEFINITION_CHANGED" "The pre-aggregation was built from other definitions.",
     TimeZone "TIME_ZONE" "The stored steps of time are not those of the query's time zone.",
-    RangeNotCovered "RANGE_NOT_COVERED" "No partition of the query's time range is built.",
+    RangeNotCovered "RANGE_NOT_COVERED" "Rows of the query's time range are in no built partition.",
     RangeNotAligned "RANGE_NOT_ALIGNED" "The ends of the query's time range are not boundaries of stored steps.",
     Stale "STALE" "The stored data is older than the query or the definition allows.",
     MoreExpensive "MORE_EXPENSIVE" "Another pre-aggregation, or the cube itself, answers with less work.",

@@ -319,7 +319,9 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
         let counts_stored = states.iter().flatten().any(|state| state.source == StateSource::Distinct)
             && self.aggregates().any(|(_, aggregate)| is_distinct_count(aggregate.function));
         if coverage.has_remainder && counts_stored {
-            return Err(MissReason::RangeNotAligned.into());
+            let is_unbounded = self.stretch() == Stretch::default();
+            let reason = if is_unbounded { MissReason::RangeNotCovered } else { MissReason::RangeNotAligned };
+            return Err(reason.into());
         }
         let generation = ready.rollup.generation;
         Ok(Match { rollup: self.rollup, generation, coverage, filters, segments, states })
@@ -711,8 +713,9 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
                     Some((position, applies_filters)) if is_single => {
                         Some(StoredState { source: StateSource::Single(position), applies_filters })
                     }
-                    Some(_) => return Err(self.refused(MissReason::NotAdditive, aggregate)),
-                    None => None,
+                    // If the measure is not stored, storing it would not help, unless each group is one stored row.
+                    None if is_single => None,
+                    _ => return Err(self.refused(MissReason::NotAdditive, aggregate)),
                 }
             }
             AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox => {
@@ -723,11 +726,11 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
                     }
                     _ if is_function => Some(computed),
                     Some(state) if self.has(Flaw::AddedDistinct) => Some(merged(state)),
-                    Some(_) if function == AggregateFunction::CountDistinctApprox => {
+                    None if is_single => None,
+                    _ if function == AggregateFunction::CountDistinctApprox => {
                         return Err(self.refused(MissReason::SketchUnsupported, aggregate));
                     }
-                    Some(_) => return Err(self.refused(MissReason::NotAdditive, aggregate)),
-                    None => None,
+                    _ => return Err(self.refused(MissReason::NotAdditive, aggregate)),
                 }
             }
         };

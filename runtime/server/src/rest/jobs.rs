@@ -113,8 +113,8 @@ fn rows(page: JobPage, format: RowFormat, offset: u64, limit: u64) -> Result<Res
     let returned_rows = limit.min(total_rows.saturating_sub(offset));
     let end = Piece::End { returned_rows, truncated: None, duration: Duration::ZERO };
     let rows = page.rows.map(|batch| batch.map(Piece::Rows).map_err(RowsError::from)).chain(stream::iter([Ok(end)]));
-    let encoder = RowEncoder::new(format, columns, &page.schema, numbers);
     let ResultDescription { columns, as_of, warnings } = page.description;
+    let encoder = RowEncoder::new(format, columns, &page.schema, numbers);
     let as_of = as_of.map(|as_of| as_of.to_string());
     let as_of_header = as_of.as_deref().and_then(|as_of| HeaderValue::from_str(as_of).ok());
     let meta = JobResultMeta { total_rows, returned_rows, warnings, as_of };
@@ -151,7 +151,7 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<std::sync::A
 }
 
 pub(super) fn error(error: JobError, scopes: &crate::app::Scopes) -> ApiError {
-    let is_caller_full = matches!(error, JobError::CallerFull { .. });
+    let is_caller_full = matches!(error, JobError::CallerFull { .. } | JobError::TenantFull { .. });
     let refusal = ApiError::from(ErrorBody::from_job(error, *scopes));
     if is_caller_full { refusal.header(RETRY_AFTER, HeaderValue::from_static("5")) } else { refusal }
 }

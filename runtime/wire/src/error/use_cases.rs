@@ -42,7 +42,7 @@ impl ErrorBody {
             JobError::NoResult { state } => ErrorBody::new(Code::Conflict, message).detail("state", state.as_str()),
             JobError::Gone { reason } => ErrorBody::new(Code::Gone, message).detail("reason", reason.as_str()),
             JobError::OtherRequest => ErrorBody::new(Code::ValidationError, message).detail("field", "Idempotency-Key"),
-            JobError::CallerFull { .. } => ErrorBody::new(Code::RateLimited, message),
+            JobError::CallerFull { .. } | JobError::TenantFull { .. } => ErrorBody::new(Code::RateLimited, message),
             JobError::Full { .. } => ErrorBody::new(Code::Overloaded, message),
             JobError::Results(error) => {
                 tracing::error!(event = "job_results_unavailable", error_message = %error);

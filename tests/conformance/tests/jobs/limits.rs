@@ -6,6 +6,7 @@ use serde_json::json;
 use terrane_app::domain::{Identity, Scopes};
 use terrane_app::jobs::{JobError, JobSettings};
 use terrane_app::ports::jobs::JobQuota;
+use terrane_compiler::SecurityContext;
 use terrane_conformance_tests::case::World;
 use terrane_conformance_tests::fakes::FakeBehavior;
 
@@ -13,7 +14,7 @@ use crate::house::{House, JOBS, id, query, status_and_code, until};
 
 #[tokio::test]
 async fn caller_over_the_quota_is_rate_limited() {
-    let quota = JobQuota { open: 3, open_per_caller: 2 };
+    let quota = JobQuota { open: 3, open_per_tenant: None, open_per_caller: 2 };
     let jobs = JobSettings { quota, ..JobSettings::default() };
     let house = House::of(World { jobs, ..World::default() }, 0).await;
     let first = id(&house.submit(json!({})).await);
@@ -30,6 +31,28 @@ async fn caller_over_the_quota_is_rate_limited() {
     assert_eq!(status_and_code(&full), (503, "OVERLOADED".to_owned()));
     house.delete(&format!("{JOBS}/{first}")).await;
     assert_eq!(house.submit(json!({})).await.status.as_u16(), 202);
+}
+
+#[tokio::test]
+async fn tenant_over_the_quota_is_refused_and_others_are_served() {
+    let quota = JobQuota { open: 9, open_per_tenant: Some(2), open_per_caller: 9 };
+    let jobs = JobSettings { quota, ..JobSettings::default() };
+    let house = House::of(World { jobs, ..World::default() }, 0).await;
+    let caller = |user: &str, tenant: Option<&str>| {
+        let tenant = tenant.map(Into::into);
+        let caller = SecurityContext { user_id: user.into(), ..SecurityContext::default() };
+        Identity { caller, scopes: Scopes::READ, tenant, ..Identity::default() }
+    };
+    for user in ["ada", "bo"] {
+        house.submit_as(&caller(user, Some("north"))).await.unwrap();
+    }
+    let refused = house.submit_as(&caller("cyd", Some("north"))).await;
+    assert!(matches!(refused, Err(JobError::TenantFull { open: 2 })));
+    house.submit_as(&caller("cyd", Some("south"))).await.unwrap();
+    // Callers without a tenant are not one tenant.
+    for user in ["dee", "eve", "fay"] {
+        house.submit_as(&caller(user, None)).await.unwrap();
+    }
 }
 
 /// The only permit of interactive queries is free while jobs hold all of their own permits.

@@ -56,7 +56,7 @@ fn results_equal_those_of_the_library() {
     ] {
         let operation = world.read(text);
         let parts = operation.parts();
-        let library = Response::new(world.execute(parts.document.clone()), &parts.shape, "");
+        let library = Response::new(world.execute(parts.document.clone()), &parts.shape, &[], "");
         assert!(library.codes().is_empty(), "{text}: {library:?}");
         let own = Response::with_data(&world.description.answer(&parts.shape));
         assert_eq!(library.body(), own.body(), "{text}");

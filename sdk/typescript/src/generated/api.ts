@@ -175,7 +175,7 @@ export interface components {
             /** @description The seconds for which outdated rows will do while new ones are computed; 0: never. */
             stale?: number | null;
             pre_aggregations?: components["schemas"]["PreAggregationUse"] | null;
-            /** @description One statement that runs as it is, instead of a statement and its values. */
+            /** @description One statement that contains its values, instead of a statement and its values. */
             inline?: boolean | null;
         };
         /** @description A cube to register. Types and SQL are checked as in the files of a project. */

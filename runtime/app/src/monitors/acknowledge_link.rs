@@ -37,7 +37,7 @@ impl MonitorService {
         Ok(self.linked_alert(request, token).await?.seen)
     }
 
-    /// Acknowledges the alert of a link. An alert that was acknowledged or resolved before stays as it is.
+    /// Acknowledges the alert of a link. An alert that was acknowledged or resolved before is unchanged.
     ///
     /// # Errors
     /// The errors of [`alert_of_link`](Self::alert_of_link), or others changed the alert at the same time.

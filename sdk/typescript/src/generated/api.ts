@@ -300,7 +300,7 @@ export interface components {
              * @description The time since `as_of`, if the rows are cached.
              */
             age_ms?: number | null;
-            /** @description True if the rows are cached, and the data has changed since or the time for which rows may be reused is over. */
+            /** @description True if the rows are cached, and the data has changed since, or the time limit for cached rows has passed. */
             stale?: boolean | null;
             /** @description The use of pre-aggregations by each fact, if its cube has any. */
             pre_aggregation?: components["schemas"]["FactPreAggregation"][] | null;

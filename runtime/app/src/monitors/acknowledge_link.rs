@@ -12,7 +12,7 @@ use super::{AlertMover, MonitorService, SeenAlert};
 use crate::domain::RequestContext;
 use crate::security::LinkFault;
 
-/// The name that acknowledged alerts show for the reader of a message.
+/// The name of the caller that is shown for alerts that the reader of a message acknowledged.
 const READER: &str = "link";
 /// The audit reason for a token that is forged or was issued by another server.
 const WRONG_TOKEN: &str = "wrong link";

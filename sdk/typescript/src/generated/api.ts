@@ -666,7 +666,7 @@ export interface components {
             status: "draft" | "pending_review" | "certified" | "deprecated" | "archived";
             /** @description True if the definition differs from the certified one. */
             definition_changed: boolean;
-            /** @description True if the last day of the certificate is over. */
+            /** @description True if the last day of the certificate has passed. */
             expired: boolean;
         };
         /** @description A dimension of a cube. */

@@ -451,7 +451,7 @@ export interface components {
             /** Format: uint64 */
             returned_rows: number;
         };
-        /** @description The profile of a cube, with its differences from the one before. */
+        /** @description The profile of a cube, with its differences from the previous profile. */
         StoredCubeProfile: {
             cube_name: string;
             /** Format: uint64 */
@@ -560,7 +560,7 @@ export interface components {
                 [key: string]: string;
             };
         };
-        /** @description The differences of a profile from the one before of the same range. */
+        /** @description The differences from the previous profile of the same range. */
         ProfileChanges: {
             /**
              * Format: date-time @description The time of the previous profile.

@@ -22,7 +22,7 @@ use crate::ports::plugins::{PluginError, Plugins};
 use crate::ports::warehouse::Warehouse;
 use crate::table_lookup::locate;
 
-/// A project as it is served.
+/// A served project.
 #[derive(Debug)]
 pub struct Snapshot {
     pub model: Model,

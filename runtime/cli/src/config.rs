@@ -210,7 +210,7 @@ pub struct GovernanceConfig {
     pub require_if_match: bool,
     /// The effect of a changed definition on a certificate.
     pub on_change: OnChange,
-    /// The number of days after the end of a certificate at which the artifact is deprecated; 0: never.
+    /// The number of days after the end of a certificate, after which the artifact is deprecated; 0: never.
     pub auto_deprecate_after_days: u64,
     /// True if the caller who submitted an artifact may certify it.
     pub allow_self_certification: bool,

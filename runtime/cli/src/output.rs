@@ -98,7 +98,7 @@ fn summary(rows: &Rows, answer: &Answer) -> String {
     format!("{shown}{of}, {:.1} ms\n", answer.duration.as_secs_f64() * 1_000.0)
 }
 
-/// Returns the format of a column's numbers. Numbers of dimensions, such as years and ids, stay as they are.
+/// Returns the format of a column's numbers. Numbers of dimensions, such as years and ids, are unchanged.
 fn format_of(column: &terrane_compiler::sql::ResultColumn, access: &Access<'_>) -> NumberFormat {
     if !column.is_measure {
         return NumberFormat::Unchanged;

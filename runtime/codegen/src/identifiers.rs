@@ -1,6 +1,6 @@
 //! Converts names to Python identifiers.
 //!
-//! In: the names of one class or module. Out: an identifier for each name. Most names are used as they are. A keyword
+//! In: the names of one class or module. Out: an identifier for each name. Most names are used unchanged. A keyword
 //! gets a trailing underscore, as in `class_`. A name with two leading underscores gets the prefix `m`, because Python
 //! mangles such attributes or gives them a meaning. Different names have different identifiers.
 

@@ -70,7 +70,7 @@ pub enum SamplingStrategy {
     /// Rows in the order of a hash of their keys.
     #[default]
     Random,
-    /// Rows at equal distances in the order of their keys.
+    /// Every n-th row in the order of the keys.
     Systematic,
     /// Random rows, in which each value of a dimension is represented in proportion to its rows. `None` stands for the
     /// cube's primary time dimension.

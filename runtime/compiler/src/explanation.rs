@@ -59,7 +59,7 @@ pub struct ExplainedMember {
     pub granularity: Option<Granularity>,
 }
 
-/// A cube whose rows are aggregated on their own.
+/// A cube whose rows are aggregated separately.
 #[derive(Debug, Clone)]
 pub struct ExplainedFact {
     pub cube: Arc<str>,

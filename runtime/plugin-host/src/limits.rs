@@ -15,7 +15,7 @@ use crate::budget::Budget;
 /// (`budget`). A component that consists of one core module has one memory.
 pub(crate) const MEMORIES: usize = 1;
 
-/// The limits of one store, that is of one fresh instance of a component.
+/// The limits of one store, which contains one fresh instance of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GuestLimits {
     /// The largest size of all linear memories together, in bytes.

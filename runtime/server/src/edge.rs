@@ -183,7 +183,7 @@ impl Answers {
         // The router's error type has no values, so this always matches.
         let Ok(response) = self.router.call(request).await;
         match response.headers().get(ALLOW) {
-            // A 405 with a body is a handler's own answer, and stays as it is.
+            // A 405 with a body is a handler's own answer, and is not changed.
             Some(allow) if response.status() == StatusCode::METHOD_NOT_ALLOWED && !has_body(&response) => {
                 Err(ApiError::method_not_allowed(&method, allow))
             }

@@ -93,7 +93,7 @@ pub struct NewKey {
     pub rights: RightsFields,
 }
 
-/// A change of an API key. Fields that are left out stay as they are.
+/// A change of an API key. Omitted fields are unchanged.
 #[derive(Debug, JsonSchema)]
 #[schemars(rename = "KeyChange", deny_unknown_fields, transform = optional_fields)]
 pub struct KeyPatch {
@@ -115,7 +115,7 @@ pub struct NewUser {
     pub rights: RightsFields,
 }
 
-/// A change of a user. Fields that are left out stay as they are.
+/// A change of a user. Omitted fields are unchanged.
 #[derive(Debug, JsonSchema)]
 #[schemars(rename = "UserChange", deny_unknown_fields, transform = optional_fields)]
 pub struct UserPatch {

@@ -58,7 +58,7 @@ pub struct QueryMeta {
     /// The time since `as_of`, if the rows are cached.
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub age_ms: Option<u64>,
-    /// True if the rows are cached, and the data has changed since or the time for which rows may be reused is over.
+    /// True if the rows are cached, and the data has changed since, or the time limit for cached rows has passed.
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub stale: Option<bool>,
     /// The use of pre-aggregations by each fact, if its cube has any.

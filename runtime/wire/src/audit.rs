@@ -52,7 +52,7 @@ pub fn filter_from_parameters(query: &str) -> Result<AuditFilter, FieldError> {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct AuditPage<'a> {
     records: Vec<Record<'a>>,
-    /// The `before` of the next page.
+    /// The value of `before` for the next page.
     next: Option<u64>,
 }
 

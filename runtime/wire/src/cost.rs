@@ -99,7 +99,7 @@ fn position(text: &str) -> Option<HistoryPosition> {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct QueryHistory<'a> {
     pub queries: Vec<QueryExecution<'a>>,
-    /// The `before` of the next page.
+    /// The value of `before` for the next page.
     pub next: Option<String>,
 }
 

@@ -144,7 +144,7 @@ pub struct Certification {
     pub valid_until: Option<String>,
     /// The notes of the certificate.
     pub notes: Option<String>,
-    /// True if the last day of the certificate is over.
+    /// True if the last day of the certificate has passed.
     pub expired: bool,
     pub definition_changed: Option<ChangedDefinition>,
     pub rejected: Option<CertificationNote>,
@@ -196,7 +196,7 @@ pub struct CertificationBadge {
     pub status: &'static str,
     /// True if the definition differs from the certified one.
     pub definition_changed: bool,
-    /// True if the last day of the certificate is over.
+    /// True if the last day of the certificate has passed.
     pub expired: bool,
 }
 

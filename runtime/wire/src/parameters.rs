@@ -125,7 +125,7 @@ pub(crate) fn boolean(value: &str, path: &Path<'_>) -> Result<bool, FieldError> 
     }
 }
 
-/// Reads words as they are, and an object or a list as JSON.
+/// Reads a phrase unchanged, and an object or a list as JSON.
 fn range(value: &str, path: &Path<'_>) -> Result<Json, FieldError> {
     if !value.starts_with(['{', '[']) {
         return Ok(Json::String(value.to_owned()));

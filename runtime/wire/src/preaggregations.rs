@@ -44,7 +44,8 @@ pub struct PreaggregationsStatus {
 pub struct PreaggregationStatus {
     pub cube: String,
     pub name: String,
-    /// `not_built`, `ready`, or `outdated` if the tables are of other definitions, so that no query reads them.
+    /// `not_built`, `ready`, or `outdated` if the tables were built from other definitions, so that no query reads
+    /// them.
     #[schemars(schema_with = "served_state")]
     pub state: &'static str,
     /// A number that grows with each publication of new tables.

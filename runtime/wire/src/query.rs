@@ -98,7 +98,7 @@ impl JsonSchema for SqlQuery {
         let mut schema = Query::json_schema(generator);
         schema.insert("description".to_owned(), "A query whose SQL is requested.".into());
         if let Some(Json::Object(properties)) = schema.get_mut("properties") {
-            let text = "One statement that runs as it is, instead of a statement and its values.";
+            let text = "One statement that contains its values, instead of a statement and its values.";
             properties.insert("inline".to_owned(), json!({ "type": ["boolean", "null"], "description": text }));
         }
         schema
@@ -242,7 +242,7 @@ pub fn from_wire_for_sql(body: &[u8]) -> Result<QueryRequest, FieldError> {
     read(body, FIELDS_FOR_SQL)
 }
 
-/// Reads the query in the body of a module, which also has the names `timeDimensions` and `dateRange`.
+/// Reads the query in the body of a module, which accepts the names `timeDimensions` and `dateRange` as well.
 pub(crate) fn of_module(value: &Json, path: &Path<'_>) -> Result<SemanticQuery, FieldError> {
     let mut value = value.clone();
     if let Json::Object(query) = &mut value

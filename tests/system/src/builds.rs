@@ -91,7 +91,7 @@ impl BuildKills<'_> {
             clients.while_running(round, &addresses, || {
                 thread::sleep(pause);
                 for (number, server) in servers.iter_mut().enumerate() {
-                    // A number after the last server's means that all servers are killed.
+                    // If the number is greater than that of the last server, all servers are killed.
                     if (number == victim || victim == self.replicas)
                         && let Some(mut killed) = server.take()
                     {

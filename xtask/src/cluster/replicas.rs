@@ -78,12 +78,12 @@ impl Replica {
 
     /// Sends SIGTERM and waits until the running requests are answered and the process ends.
     pub(super) fn terminate(&mut self) -> Result<ExitStatus> {
-        self.process.take().context("the replica does not run")?.stop("TERM", STOP_LIMIT)
+        self.process.take().context("the replica is not running")?.stop("TERM", STOP_LIMIT)
     }
 
     /// Kills the process, as a crash would end it.
     pub(super) fn kill(&mut self) -> Result<()> {
-        let ended = self.process.take().context("the replica does not run")?.stop("KILL", STOP_LIMIT)?;
+        let ended = self.process.take().context("the replica is not running")?.stop("KILL", STOP_LIMIT)?;
         anyhow::ensure!(ended.signal().is_some(), "the replica ended with {ended} before it was killed");
         Ok(())
     }

@@ -29,8 +29,8 @@ const MANY_ROWS: u64 = 10_000_000;
 const CONCURRENT: usize = 50;
 /// The time in seconds after which a caller leaves, by which the tasks of its statement run.
 const LEAVE: f64 = 20.0;
-/// The time after which no executor works for a client that has ended. A server notices the end when it closes the
-/// stream of responses, after 2 minutes by default, and then waits for `detachedTimeout`.
+/// The time after which no executor may still run tasks of a client that has ended. A server notices the end when it
+/// closes the stream of responses, after 2 minutes by default, and then waits for `detachedTimeout`.
 const DEAD_LIMIT: Duration = Duration::from_secs(240);
 const LIMIT: Duration = Duration::from_secs(180);
 /// The memory that a client may need for a stream of any length.

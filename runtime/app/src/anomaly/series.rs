@@ -27,7 +27,7 @@ pub(crate) struct Series {
 /// A column that cannot be cast to the type that the query requested. The error prevents rows from being left out
 /// silently.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the warehouse's column {column} is of the type {found}, which cannot be read as {wanted}")]
+#[error("the warehouse's column {column} has the type {found}, which cannot be read as {wanted}")]
 pub struct Unreadable {
     /// The number of the column, from 1.
     pub column: usize,

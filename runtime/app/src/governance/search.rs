@@ -105,7 +105,7 @@ fn search(sight: &Sight<'_>, state: &GovernanceState, query: &ArtifactQuery) -> 
     ArtifactsFound { artifacts, total: found.len() }
 }
 
-/// Returns whether an artifact is a cube or one of its members; true without a cube.
+/// Returns whether an artifact is the cube or one of its members; true if no cube is given.
 fn is_of_cube(artifact: &ArtifactRef, cube: Option<&str>) -> bool {
     let Some(cube) = cube else { return true };
     match artifact.kind {

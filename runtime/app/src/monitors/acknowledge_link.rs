@@ -12,7 +12,7 @@ use super::{AlertMover, MonitorService, SeenAlert};
 use crate::domain::RequestContext;
 use crate::security::LinkFault;
 
-/// The name that acknowledged alerts show for the reader of a message.
+/// The name of the caller that is shown for alerts that the reader of a message acknowledged.
 const READER: &str = "link";
 /// The audit reason for a token that is forged or was issued by another server.
 const WRONG_TOKEN: &str = "wrong link";
@@ -37,7 +37,7 @@ impl MonitorService {
         Ok(self.linked_alert(request, token).await?.seen)
     }
 
-    /// Acknowledges the alert of a link. An alert that was acknowledged or resolved before stays as it is.
+    /// Acknowledges the alert of a link. An alert that was acknowledged or resolved before is unchanged.
     ///
     /// # Errors
     /// The errors of [`alert_of_link`](Self::alert_of_link), or others changed the alert at the same time.

@@ -112,7 +112,7 @@ impl RollupTables for TablesElsewhere {
 /// the process is killed. A dropped call interrupts its statement.
 #[async_trait]
 pub trait RollupTables: Send + Sync {
-    /// Returns the id of the target, with which the name of each table begins: lower-case letters and digits.
+    /// Returns the id of the target, which is the prefix of each table's name: lower-case letters and digits.
     fn target(&self) -> &str;
 
     /// Returns the parts of a table's full name, outermost first.

@@ -25,7 +25,7 @@ pub struct AcknowledgeKey([u8; 32]);
 /// The reason why a token is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkFault {
-    /// The token is of another server, or forged.
+    /// The token was signed by another server, or is forged.
     Foreign,
     Expired,
 }

@@ -126,7 +126,7 @@ fn unsound(kind: &Kind) -> Option<&'static str> {
     }
 }
 
-/// Visits every key of a shape and of the shapes below it. `around` makes a file that contains the mapping.
+/// Visits every key of a shape and of the shapes below it. `around` returns a file that contains the mapping.
 fn each_key(shape: &'static MappingKeys, around: &dyn Fn(&str) -> String, check: &mut dyn FnMut(&Key, &str, &str)) {
     for key in shape.keys {
         if let Some(wrong) = unsound(&key.kind) {

@@ -107,7 +107,7 @@ impl<'t> Offsets<'t> {
     }
 }
 
-/// Returns the tokens of SQL, with comments and spaces. Escapes in string literals stay as they are.
+/// Returns the tokens of SQL, with comments and spaces. Escapes in string literals are unchanged.
 pub fn tokenize(text: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>, Problem> {
     let mut tokenizer = Tokenizer::new(dialect, text).with_unescape(false);
     let tokens = tokenizer.tokenize_with_location().map_err(|error| {

@@ -27,7 +27,7 @@ enum Part {
     },
 }
 
-/// Formats a value. BLANK becomes an empty string, and a string that is not a number stays as it is.
+/// Formats a value. BLANK becomes an empty string, and a string that is not a number is unchanged.
 pub(super) fn format(value: &Datum, format: &str) -> String {
     let value = match value {
         Datum::Blank => return String::new(),

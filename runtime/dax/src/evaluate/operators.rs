@@ -21,7 +21,7 @@ pub(super) fn to_number(value: &Datum, place: Place) -> Result<f64> {
     }
 }
 
-/// Converts a string to the number that it contains. Other values stay as they are.
+/// Converts a string to the number that it contains. Other values are unchanged.
 fn numeric(value: &Datum, place: Place) -> Result<Datum> {
     match value {
         Datum::Text(text) => match text.trim().parse::<i64>() {

@@ -84,7 +84,7 @@ fn list(items: &[Value], ty: &FieldType, fields: &[ShapeField], out: &mut Vec<u8
     Ok(())
 }
 
-/// Writes a scalar or an enum. A binary value contains JSON and is appended as it is.
+/// Writes a scalar or an enum. A binary value contains JSON and is appended unchanged.
 pub(crate) fn scalar(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Null => out.extend_from_slice(b"null"),

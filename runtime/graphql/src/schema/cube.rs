@@ -86,7 +86,7 @@ pub(crate) struct Certification {
     status: String,
     /// True if the definition differs from the certified one.
     definition_changed: bool,
-    /// True if the last day of the certificate is over.
+    /// True if the last day of the certificate has passed.
     expired: bool,
 }
 

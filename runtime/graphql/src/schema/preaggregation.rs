@@ -8,7 +8,8 @@ use terrane_wire::preaggregations::{PreaggregationBuild, PreaggregationPartition
 pub(crate) struct PreAggregation {
     cube: String,
     name: String,
-    /// `not_built`, `ready`, or `outdated` if the tables are of other definitions, so that no query reads them.
+    /// `not_built`, `ready`, or `outdated` if the tables were built from other definitions, so that no query reads
+    /// them.
     state: String,
     /// A number that grows with each publication of new tables.
     generation: Option<u64>,

@@ -53,7 +53,7 @@ pub(crate) struct QueryMeta {
     cache_key: String,
     /// The rows are at least as new as the data was at this time.
     as_of: String,
-    /// True if the data changed since, or the time of cached rows is over.
+    /// True if the data changed since, or the time limit for cached rows has passed.
     stale: bool,
     /// Each measure without dimensions, if the query asks for totals.
     totals: Option<Json>,

@@ -131,7 +131,7 @@ fn quality(text: &str, value: &str, language: &Language) -> Option<Quality> {
     (!text.contains(' ') && is_misspelled(&text, &value)).then_some(Quality::Misspelled)
 }
 
-/// Returns whether several words are the plural of a value, as `follow ups` is of `follow up`.
+/// Returns whether several words are the plural of a value, such as `follow ups` for `follow up`.
 fn is_plural(text: &str, value: &str, language: &Language) -> bool {
     let (Some((first, last)), Some((start, end))) = (text.rsplit_once(' '), value.rsplit_once(' ')) else {
         return false;

@@ -90,7 +90,7 @@ impl Drop for Writer {
         let mut state = self.sink.lock();
         state.is_closed = true;
         self.sink.0.changed.notify_all();
-        // Without this timeout, a pipe that is not read would block the process for ever.
+        // Without this timeout, a pipe that is not read would block the process forever.
         let waited = self.sink.0.changed.wait_timeout_while(state, LAST_WORDS, |state| !state.is_over);
         let is_over = waited.map_or(true, |(state, _)| state.is_over);
         if let Some(thread) = self.thread.take().filter(|_| is_over) {

@@ -140,7 +140,7 @@ pub struct NewGlossaryTerm {
     pub status: Option<String>,
 }
 
-/// A change of a term. Fields that are left out stay as they are, and a list replaces the present one.
+/// A change of a term. Omitted fields are unchanged, and a list replaces the current one.
 #[derive(Debug, JsonSchema)]
 #[schemars(deny_unknown_fields, transform = optional_status)]
 pub struct GlossaryTermPatch {
@@ -192,7 +192,7 @@ pub struct NewOwner {
     pub role: String,
 }
 
-/// A change of metadata. Fields that are left out stay as they are; null restores the value of the project's files.
+/// A change of metadata. Omitted fields are unchanged; null restores the value of the project's files.
 #[derive(Debug, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ArtifactMetadataPatch {

@@ -1,7 +1,7 @@
 //! Profiles over HTTP: bodies of requests, stored texts, and quality scores.
 //!
 //! In: bodies and parameters; profiles of the use case. Out: requests, or a [`FieldError`]; the text of a profile,
-//! which is stored and sent as it is.
+//! which is stored and sent unchanged.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -130,7 +130,7 @@ impl Expected {
     }
 }
 
-/// Returns whether two unique names are of the same member. Names of hierarchies are compared case-insensitively, and
+/// Returns whether two unique names refer to the same member. Names of hierarchies are compared case-insensitively, and
 /// the keys of members case-sensitively.
 pub(crate) fn is_same_member(one: &str, two: &str) -> bool {
     let parts = |name: &str| name.split_once(".&[").map(|(path, key)| (path.to_lowercase(), key.to_owned()));

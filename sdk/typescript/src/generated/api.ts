@@ -175,7 +175,7 @@ export interface components {
             /** @description The seconds for which outdated rows will do while new ones are computed; 0: never. */
             stale?: number | null;
             pre_aggregations?: components["schemas"]["PreAggregationUse"] | null;
-            /** @description One statement that runs as it is, instead of a statement and its values. */
+            /** @description One statement that contains its values, instead of a statement and its values. */
             inline?: boolean | null;
         };
         /** @description A cube to register. Types and SQL are checked as in the files of a project. */
@@ -300,7 +300,7 @@ export interface components {
              * @description The time since `as_of`, if the rows are cached.
              */
             age_ms?: number | null;
-            /** @description True if the rows are cached, and the data has changed since or the time for which rows may be reused is over. */
+            /** @description True if the rows are cached, and the data has changed since, or the time limit for cached rows has passed. */
             stale?: boolean | null;
             /** @description The use of pre-aggregations by each fact, if its cube has any. */
             pre_aggregation?: components["schemas"]["FactPreAggregation"][] | null;
@@ -451,7 +451,7 @@ export interface components {
             /** Format: uint64 */
             returned_rows: number;
         };
-        /** @description The profile of a cube, with its differences from the one before. */
+        /** @description The profile of a cube, with its differences from the previous profile. */
         StoredCubeProfile: {
             cube_name: string;
             /** Format: uint64 */
@@ -560,7 +560,7 @@ export interface components {
                 [key: string]: string;
             };
         };
-        /** @description The differences of a profile from the one before of the same range. */
+        /** @description The differences from the previous profile of the same range. */
         ProfileChanges: {
             /**
              * Format: date-time @description The time of the previous profile.
@@ -666,7 +666,7 @@ export interface components {
             status: "draft" | "pending_review" | "certified" | "deprecated" | "archived";
             /** @description True if the definition differs from the certified one. */
             definition_changed: boolean;
-            /** @description True if the last day of the certificate is over. */
+            /** @description True if the last day of the certificate has passed. */
             expired: boolean;
         };
         /** @description A dimension of a cube. */

@@ -81,7 +81,7 @@ pub(super) fn requote(file: &mut Json) {
     }
 }
 
-/// Returns SQL with the quotes of Spark. Members in braces stay as they are.
+/// Returns SQL with the quotes of Spark. Members in braces are unchanged.
 fn requoted(sql: &str) -> String {
     let (mut written, mut rest) = (String::new(), sql);
     while let Some(at) = rest.find(['"', '\'', '{']) {

@@ -87,7 +87,7 @@ pub fn run(binary: &str, state_url: &str, settings: KillSettings) -> Result<Kill
         submissions.while_running(round, &addresses, || {
             thread::sleep(pause);
             for (number, server) in servers.iter_mut().enumerate() {
-                // A number after the last server's means that all servers are killed.
+                // If the number is greater than that of the last server, all servers are killed.
                 if (number == victim || victim == settings.replicas)
                     && let Some(mut killed) = server.take()
                 {

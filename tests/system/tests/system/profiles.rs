@@ -233,7 +233,7 @@ fn samples_have_the_requested_size_and_are_the_same_again() {
         let counts: Vec<u64> = parts.iter().map(|part| part["count"].as_u64().unwrap()).collect();
         assert_eq!(counts.iter().sum::<u64>(), 100, "{parts:?}");
         match strategy {
-            // Nine of ten rows are of the region EU.
+            // Nine of ten rows have the region EU.
             "stratified" => assert_eq!(counts, [90, 10]),
             "systematic" => assert_eq!((&id["min"], &id["max"], &id["mean"]), (&json!(9), &json!(999), &json!(504.0))),
             _ => assert!(id["mean"] != json!(504.0) && id["max"].as_i64() > Some(800), "{id}"),

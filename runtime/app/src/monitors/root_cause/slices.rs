@@ -25,7 +25,7 @@ const MIN_LIFT: f64 = 0.3;
 const LIFT_OF_A_SLICE: f64 = 0.03;
 /// The lift that a pair of dimensions must add to a single dimension.
 const LIFT_OF_A_PAIR: f64 = 0.02;
-/// The negative share up to which a slice is listed as moving against the gap.
+/// The largest negative share of a slice that is listed as moving against the gap.
 const AGAINST: f64 = -0.05;
 
 type Key = Vec<Option<Arc<str>>>;

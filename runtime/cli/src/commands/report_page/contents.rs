@@ -1,4 +1,4 @@
-//! The contents of the page, before they are markup.
+//! The contents of the page, without markup.
 //!
 //! In: unescaped strings of a project and its data. Out: types that the template reads. Pictures are finished SVG,
 //! whose text is escaped; every other string is escaped by the template.

@@ -69,7 +69,7 @@ impl Operations {
         }
     }
 
-    /// Waits for the next event, for ever if no operation runs.
+    /// Waits for the next event; never returns if no operation is running.
     pub(super) async fn next(&mut self) -> Event {
         match self.streams.next().await {
             Some(event) => {

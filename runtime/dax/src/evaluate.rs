@@ -340,6 +340,10 @@ fn not_supported(construct: &str, place: Place) -> Halt {
     Halt::Problem(Problem::new(ProblemKind::NotSupported { construct: construct.into() }, place))
 }
 
+fn replaceable(construct: &'static str, suggestion: &'static str, place: Place) -> Halt {
+    Halt::Problem(Problem::new(ProblemKind::Replaceable { construct, suggestion }, place))
+}
+
 fn invalid_value(message: impl Into<Arc<str>>, place: Place) -> Halt {
     Halt::Value { message: message.into(), place }
 }

@@ -4,12 +4,14 @@
 //! The binder, completions, the list of functions in the interface, and the documentation all use this table.
 
 mod table;
+mod unsupported;
 
 use terrane_compiler::text::nearest::likely;
 
 use crate::types::Type;
 
 pub use table::FUNCTIONS;
+pub use unsupported::replacement;
 
 /// A function of DAX.
 #[derive(Debug)]
@@ -214,8 +216,12 @@ fn compare(name: &str, other: &str) -> std::cmp::Ordering {
     name.bytes().cmp(other.bytes().map(|byte| byte.to_ascii_uppercase()))
 }
 
-/// Returns the supported function whose name differs from an unsupported one by few characters.
+/// Returns the supported function that an unknown name most likely misspells. Names of other functions are not taken
+/// for misspellings.
 pub fn nearest_to(name: &str) -> Option<&'static str> {
+    if unsupported::is_known(name) {
+        return None;
+    }
     likely(name, FUNCTIONS.iter().map(|function| function.name))
 }
 
@@ -386,9 +392,12 @@ mod tests {
         assert_eq!(find("CountRows").map(|f| f.operation), Some(Operation::CountRows));
         assert!(find("COUNTROW").is_none());
         assert_eq!(nearest_to("countrow"), Some("COUNTROWS"));
-        for name in ["XIRR", "MEDIANX", "STDEV.P", "NPV", "EARLIER", ""] {
+        assert_eq!(nearest_to("SUMM"), Some("SUM"));
+        for name in ["XIRR", "MEDIANX", "STDEV.P", "NPV", "EARLIER", "", "TOTALMTD", "eomonth", "ROUNDUP", "cot"] {
             assert_eq!(nearest_to(name), None, "{name}");
         }
+        assert_eq!(replacement("CountAX"), Some("Use COUNTX, which counts values of all types."));
+        assert_eq!(replacement("COT"), None);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use terrane_compiler::text::nearest::likely;
 
+use crate::functions::replacement;
 use crate::place::{Place, Position};
 use crate::types::Type;
 
@@ -164,6 +165,9 @@ pub enum ProblemKind {
 
     #[error("{construct} is not supported")]
     NotSupported { construct: Arc<str> },
+    /// A construct with another way to write it, which is a sentence.
+    #[error("{construct} is not supported")]
+    Replaceable { construct: &'static str, suggestion: &'static str },
     #[error("the query needs more than {limit} {what}")]
     TooLarge { what: &'static str, limit: u64 },
     #[error("the evaluation was cancelled")]
@@ -220,7 +224,9 @@ impl Problem {
             | Kind::UnknownRelationship { .. }
             | Kind::UnknownParameter { .. } => ProblemCode::UnknownName,
             Kind::AmbiguousMeasure { .. } | Kind::AmbiguousName { .. } => ProblemCode::AmbiguousName,
-            Kind::UnknownFunction { .. } | Kind::NotSupported { .. } => ProblemCode::NotSupported,
+            Kind::UnknownFunction { .. } | Kind::NotSupported { .. } | Kind::Replaceable { .. } => {
+                ProblemCode::NotSupported
+            }
             Kind::ArgumentCount { .. }
             | Kind::MissingArgument { .. }
             | Kind::WrongShape { .. }
@@ -274,12 +280,12 @@ impl Problem {
             | Kind::UnknownMember { name, nearest, .. }
             | Kind::UnknownBareMember { name, nearest }
             | Kind::UnknownBareName { name, nearest } => return among(name, nearest),
-            Kind::UnknownFunction { nearest: Some(nearest), .. } => {
-                format!("The nearest supported function is {nearest}.")
-            }
-            Kind::UnknownFunction { nearest: None, .. } => {
-                "`GET /api/v1/dax/functions` lists the supported functions.".to_owned()
-            }
+            Kind::UnknownFunction { name, nearest } => match (replacement(name), nearest) {
+                (Some(replacement), _) => replacement.to_owned(),
+                (None, Some(nearest)) => format!("Did you mean {nearest}?"),
+                (None, None) => "`GET /api/v1/dax/functions` lists the supported functions.".to_owned(),
+            },
+            Kind::Replaceable { suggestion, .. } => (*suggestion).to_owned(),
             Kind::UnknownRelationship { .. } => "Use the two columns that a join of the project compares.".to_owned(),
             Kind::AmbiguousMeasure { name, tables } => {
                 format!("Name the table too, for example `{}[{name}]`.", tables.first()?)

@@ -140,3 +140,18 @@ fn start_of_year(date: Date, (month, day): (i8, i8)) -> Date {
     let end = Date::new(year, month, day).or_else(|_| Date::new(year, month, 28));
     end.and_then(Date::tomorrow).unwrap_or(date)
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::datetime;
+
+    use super::*;
+
+    #[test]
+    fn shifted_times_keep_their_time_of_day() {
+        let noon = datetime(2024, 2, 10, 12, 0, 0, 0);
+        let (same, other) = (datetime(2023, 2, 10, 12, 0, 0, 0), datetime(2023, 2, 10, 9, 0, 0, 0));
+        assert_eq!(shifted(&[noon, same, other], &[noon], (-1).years()), [same]);
+        assert_eq!(shifted(&[noon, other], &[noon], (-1).years()), []);
+    }
+}

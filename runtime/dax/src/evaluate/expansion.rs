@@ -83,6 +83,16 @@ impl<'q> Evaluator<'q> {
         Ok(filters)
     }
 
+    /// Returns whether a filter by rows of a table restricts the aggregated tables through a table on the one side.
+    pub(super) fn is_expanded_to(&self, restriction: &Restriction, facts: &[CubeId], place: Place) -> Result<bool> {
+        for expansion in &restriction.expansion {
+            if !self.shared_tables(expansion.table, facts, place)?.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Returns the keys of the rows on the one side of the rows that a filter allows.
     fn rows_on_one_side(
         &self,

@@ -183,7 +183,7 @@ impl<'q> Evaluator<'q> {
     }
 
     /// Returns whether all parts of an expression are evaluated under exactly the filters around the expression.
-    fn retains_filters(&self, node: Node<'q>) -> bool {
+    pub(super) fn retains_filters(&self, node: Node<'q>) -> bool {
         let address = node.address();
         if let Some(found) = self.retains.borrow().get(&address) {
             return *found;
@@ -264,6 +264,24 @@ impl<'q> Evaluator<'q> {
     pub(super) fn filtered_context(&self, filters: &'q [Filter], environment: &Environment) -> Result<FilterContext> {
         let surroundings = Surroundings { fresh: Vec::new(), is_stable: self.is_stable(filters, environment) };
         self.with_filters(&environment.context, self.new_filters(filters, environment, &surroundings)?)
+    }
+
+    /// Returns the context of an environment with the rows of a table as a filter. `is_stable` is true if no expression
+    /// under the filter changes the filters around it.
+    pub(super) fn filtered_by_rows(
+        &self,
+        table: &'q Table,
+        is_stable: bool,
+        environment: &Environment,
+    ) -> Result<FilterContext> {
+        let surroundings = Surroundings { fresh: Vec::new(), is_stable };
+        let new = self.table_filter(table, environment, &surroundings, table.place)?;
+        self.with_filters(&environment.context, vec![new])
+    }
+
+    /// Returns the table of the model from which the rows of a table expression come.
+    pub(super) fn table_of_rows(&self, table: &Table) -> Option<CubeId> {
+        self.source_table(table).map(SourceTable::cube)
     }
 
     // Tables of dates

@@ -13,9 +13,10 @@ use terrane_compiler::types::Operator;
 use super::context::{Allowed, FilterContext, FilterList, Inseparable, Pin, Restriction};
 use super::data::Index;
 use super::{Datum, Evaluator, Halt, Result, not_supported};
-use crate::bound::MeasureSource;
+use crate::bound::{MeasureSource, column_text};
 use crate::place::Place;
 use crate::plan::{applies, column_ref, value_ref};
+use crate::print::{Bracketed, TableName};
 
 /// The largest number of values in one list of a filter. Longer lists are split.
 const MAX_LIST: usize = 10_000;
@@ -82,8 +83,38 @@ impl<'q> Evaluator<'q> {
         Ok(pins)
     }
 
+    /// Warns of filters that have no effect on a measure, or on an aggregate of a column.
+    fn warn_ineffective(&self, item: &Item, facts: &[CubeId], filters: &FilterList, place: Place) -> Result<()> {
+        let of = match item {
+            Item::Measure(MeasureSource::Model(id)) => {
+                let (table, name) = (&self.model.cube(id.cube).name, &self.model.measure(*id).name);
+                format!("{}{}", TableName(table), Bracketed(name))
+            }
+            Item::Measure(MeasureSource::Metric(id)) => Bracketed(&self.model.metric(*id).name).to_string(),
+            Item::Measured { column, .. } => column_text(self.model, *column).to_string(),
+            _ => return Ok(()),
+        };
+        for restriction in &filters.filters {
+            let applies = |column: DimensionId| facts.iter().any(|fact| applies(self.model, column, *fact));
+            if restriction.overlaps(&applies) || self.is_expanded_to(restriction, facts, place)? {
+                continue;
+            }
+            let columns: Vec<String> = self.shown_in_warning(restriction);
+            self.warn(format!("the filter of {} does not reach {of}, which ignores it", columns.join(", ")));
+        }
+        Ok(())
+    }
+
+    /// Returns the columns of a filter as a warning names them: the table, for a filter by rows of a table.
+    fn shown_in_warning(&self, restriction: &Restriction) -> Vec<String> {
+        match restriction.rows_of {
+            Some(table) => vec![TableName(&self.model.cube(table).name).to_string()],
+            None => restriction.columns.iter().map(|column| column_text(self.model, *column).to_string()).collect(),
+        }
+    }
+
     fn warn_unrelated(&self, column: DimensionId) {
-        let name = crate::bound::column_text(self.model, column);
+        let name = column_text(self.model, column);
         self.warn(format!("{name} does not filter every measure: some values repeat"));
     }
 
@@ -102,6 +133,7 @@ impl<'q> Evaluator<'q> {
             return Ok(Rc::clone(found));
         }
         let (query, layout) = self.semantic_query(&key.0, &key.1, facts, filters, place)?;
+        self.warn_ineffective(&key.0, facts, filters, place)?;
         let Some(rows) = self.data.rows(&query) else {
             let mut missing = self.missing.borrow_mut();
             if !missing.contains(&query) {

@@ -4,14 +4,14 @@
 
 use std::rc::Rc;
 
-use terrane_compiler::model::DimensionId;
+use terrane_compiler::model::{CubeId, DimensionId};
 
 use super::aggregate::collected_early;
 use super::context::{FilterContext, Pin};
 use super::environment::Environment;
 use super::rows::Rows;
-use super::walk::{Need, Scan};
-use super::{Datum, Evaluator, Result, collected, not_supported};
+use super::walk::{Need, Node, Scan};
+use super::{Datum, Evaluator, Result, collected, not_supported, replaceable};
 use crate::bound::{Filter, Group, NamedScalar, Table, TableKind};
 use crate::place::Place;
 
@@ -95,21 +95,44 @@ impl<'q> Evaluator<'q> {
             TableKind::Model(cube) if !groups.is_empty() => {
                 self.distinct_of(cube, groups, &environment.context, place)?
             }
-            _ if !values.is_empty() || groups.is_empty() => {
-                return Err(not_supported("SUMMARIZE of a table expression with expressions", of.place));
+            _ if groups.is_empty() => {
+                let suggestion = "Use ROW, or SUMMARIZECOLUMNS with the table as a filter.";
+                return Err(replaceable("SUMMARIZE without group columns", suggestion, place));
             }
             _ => self.groups_of(of, groups, environment)?,
+        };
+        let base = match of.kind {
+            TableKind::Model(_) => environment.context.clone(),
+            _ if values.is_empty() => environment.context.clone(),
+            _ => self.context_of_rows(of, values, environment)?,
         };
         let columns = table.columns[..groups.len()].to_vec().into();
         let grouped = Rc::new(Rows::new(&columns, combinations.into_iter().map(Rc::from).collect()));
         let rows = grouped.rows.iter().map(|row| {
-            let inner = environment.with_context(pinned(&environment.context, groups, row));
+            let inner = environment.with_context(pinned(&base, groups, row));
             let inner = inner.in_row(context, &grouped, row);
             let found = collected(values.iter().map(|value| self.scalar(&value.expression, &inner)))?;
             Ok(row.iter().cloned().chain(found).collect())
         });
         let rows = collected_early(rows)?;
         Ok(Rc::new(Rows::new(&table.columns, rows)))
+    }
+
+    /// Returns the context of the groups of a table expression: its rows are a filter, as in CALCULATE.
+    fn context_of_rows(
+        &self,
+        of: &'q Table,
+        values: &'q [NamedScalar],
+        environment: &Environment,
+    ) -> Result<FilterContext> {
+        // Without a key, the filter by rows could not stay whole when an expression filters one of its columns.
+        let has_key = |table: CubeId| !self.model.cube(table).primary_key.is_empty();
+        if !self.table_of_rows(of).is_some_and(has_key) {
+            let suggestion = "Use SUMMARIZECOLUMNS with the table as a filter, before the names and expressions.";
+            return Err(replaceable("SUMMARIZE of this table with expressions", suggestion, of.place));
+        }
+        let retains = values.iter().all(|value| self.retains_filters(Node::Scalar(&value.expression)));
+        self.filtered_by_rows(of, retains, environment)
     }
 
     /// Returns the combinations of group columns in the rows of a table expression. The columns may be in tables that

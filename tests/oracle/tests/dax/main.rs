@@ -359,6 +359,23 @@ const ANSWERS: &[(&str, &str)] = &[
         "EVALUATE {COUNTROWS(DATEADD(orders[day], 1, MONTH)), COUNTROWS(SAMEPERIODLASTYEAR(orders[day]))}",
         "[[4], [null]]",
     ),
+    // The rows of the table are a filter of the expressions of SUMMARIZE.
+    (
+        "EVALUATE SUMMARIZE(FILTER(orders, orders[id] < 4), orders[status], \"n\", COUNTROWS(orders), \"r\", [revenue]) \
+         ORDER BY orders[status]",
+        r#"[["open", 1, 5.0], ["paid", 2, 30.5]]"#,
+    ),
+    (
+        "EVALUATE SUMMARIZE(FILTER(orders, orders[amount] > 6), customers[region], \"n\", COUNTROWS(orders), \
+         \"a\", CALCULATE(COUNTROWS(orders), ALL(orders[amount])), \"c\", COUNTROWS(customers)) ORDER BY customers[region]",
+        r#"[[null, 1, 1, 1], ["US", 2, 2, 1]]"#,
+    ),
+    (
+        "EVALUATE SUMMARIZE(TOPN(3, orders, orders[id]), orders[status], \"s\", SUM(orders[amount])) ORDER BY orders[status]",
+        r#"[[null, 7.0], ["", -3.0], ["open", null]]"#,
+    ),
+    // Integers do not overflow.
+    ("EVALUATE {9223372036854775807 + 1 > 9223372036854775807}", "[[true]]"),
     // FORMAT.
     ("EVALUATE {FORMAT(1234.567, \"#,##0.00\")}", r#"[["1,234.57"]]"#),
     ("EVALUATE {FORMAT([revenue], \"0.0\") & \" EUR\"}", r#"[["39.5 EUR"]]"#),

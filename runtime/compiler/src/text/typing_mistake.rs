@@ -8,9 +8,15 @@ use std::collections::BTreeSet;
 
 /// Pairs of words that differ like a typing mistake, but have meanings of their own.
 const DIFFERENT: &[(&str, &str)] = &[
+    ("cast", "cost"),
     ("contact", "contract"),
     ("content", "consent"),
     ("country", "county"),
+    ("data", "date"),
+    ("last", "list"),
+    ("last", "lost"),
+    ("list", "lost"),
+    ("paid", "pair"),
     ("price", "prize"),
     ("score", "store"),
     ("shipped", "skipped"),
@@ -69,7 +75,6 @@ fn mistakes_of_word(wanted: &str, found: &str) -> Option<usize> {
     let is_swap = mistakes == 1 && left.len() == 2 && right.len() == 2;
     let is_likely = match (letters, mistakes) {
         (_, 1) if is_swap => letters > 2,
-        (_, 1) if wanted.len() == found.len() => letters >= 5,
         (_, 1) => letters >= 4 || is_plural,
         (7.., 2) => left.len().max(right.len()) > 2,
         _ => false,
@@ -112,6 +117,7 @@ mod tests {
             ("ordercuont", "order_count", 1),
             ("stagged_oders", "staged_orders", 2),
             ("id", "ids", 1),
+            ("sise", "size", 1),
             ("smu", "sum", 1),
             ("typ", "type", 1),
             ("customer", "customers", 1),

@@ -7,6 +7,7 @@
 
 mod fields;
 mod grants;
+mod key_state;
 mod keys;
 mod records;
 mod users;
@@ -17,7 +18,8 @@ use jiff::Timestamp;
 
 pub use fields::{FieldProblem, MIN_PASSWORD_CHARS, parse_lifetime};
 pub use grants::{Change, GrantChange, Grants};
-pub use keys::{IssuedKey, KeyChange, KeyRequest, KeyState};
+pub use key_state::KeyState;
+pub use keys::{IssuedKey, KeyChange, KeyRequest};
 pub use records::{key_details, user_details};
 pub use users::{ChangedUser, UserChange, UserRequest};
 

@@ -6,6 +6,7 @@
 pub mod nearest;
 mod source;
 mod span;
+mod typing_mistake;
 
 pub use source::{Origin, SourceFile, SqlText, Text};
 pub use span::Span;

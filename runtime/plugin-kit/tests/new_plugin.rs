@@ -33,6 +33,19 @@ const PANICS: [(PluginRole, &str, &str, &str); 4] = [
     ),
 ];
 
+/// Reports that the test is skipped. In CI, this is a failure.
+fn skip(reason: &str) {
+    #[allow(clippy::disallowed_methods, reason = "tests are configured by their environment")]
+    let variable = std::env::var("CI").ok();
+    assert!(!is_ci(variable.as_deref()), "new plugins must be built in CI: {reason}");
+    eprintln!("skipped: new plugins: {reason}");
+}
+
+/// Returns whether the value of the variable `CI` means that the tests run in CI.
+fn is_ci(variable: Option<&str>) -> bool {
+    variable.is_some_and(|value| !matches!(value, "" | "0" | "false"))
+}
+
 /// Returns whether cargo can build core modules in a folder outside the workspace.
 fn has_guest_target(folder: &Path) -> bool {
     let arguments = ["--print", "target-libdir", "--target", "wasm32-unknown-unknown"];
@@ -46,11 +59,16 @@ fn request(folder: &Path, profile: Profile) -> BuildRequest {
 }
 
 #[test]
+fn ci_is_enabled_by_any_value_except_false() {
+    assert_eq!(["true", "1"].map(|value| is_ci(Some(value))), [true; 2]);
+    assert_eq!([None, Some(""), Some("0"), Some("false")].map(is_ci), [false; 4]);
+}
+
+#[test]
 fn new_plugin_builds_passes_its_tests_and_reports_panics() {
     let scratch = tempfile::tempdir().unwrap();
     if !has_guest_target(scratch.path()) {
-        eprintln!("skipped: the toolchain has no wasm32-unknown-unknown");
-        return;
+        return skip("the toolchain has no wasm32-unknown-unknown");
     }
     // All crates share one target folder, so that the SDK is compiled once per profile.
     fs::create_dir(scratch.path().join(".cargo")).unwrap();

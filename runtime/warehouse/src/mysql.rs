@@ -17,7 +17,7 @@ use sqlx::error::DatabaseError;
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlDatabaseError};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, SqlSafeStr as _};
 use terrane_app::ports::rollup_tables::{RollupPlace, RollupTables};
-use terrane_app::ports::warehouse::{Statement, Warehouse, WarehouseError, WarehouseErrorKind};
+use terrane_app::ports::warehouse::{RefusalCause, Statement, Warehouse, WarehouseError, WarehouseErrorKind};
 
 use rollups::MySqlRollups;
 
@@ -29,7 +29,7 @@ use crate::sessions::{
 };
 
 const NAME: &str = "mysql";
-const FAILED: Failed = Failed { warehouse: NAME, kind_of };
+const FAILED: Failed = Failed { warehouse: NAME, kind_of, cause_of };
 const READER: Reader<sqlx::MySql> = Reader { failed: FAILED, kind_of: cell::kind_of, append: cell::append };
 
 /// The settings of sessions that read. sqlx sets the time zone `+00:00` and the character set utf8mb4. `ANSI_QUOTES`
@@ -166,5 +166,14 @@ fn kind_of(error: &dyn DatabaseError) -> WarehouseErrorKind {
         // Too many connections, shutting down, a killed connection, gone away, lost.
         Some(1040 | 1053 | 1152..=1161 | 1203 | 1226 | 1927 | 2006 | 2013) => WarehouseErrorKind::Unavailable,
         _ => WarehouseErrorKind::Refused,
+    }
+}
+
+/// Returns the cause of a refusal by the server's number: a function that does not exist, one that is not defined, or a
+/// wrong number of arguments.
+fn cause_of(error: &dyn DatabaseError) -> RefusalCause {
+    match error.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number) {
+        Some(1128 | 1305 | 1318 | 1582 | 1583 | 1630) => RefusalCause::Function,
+        _ => RefusalCause::Other,
     }
 }

@@ -21,7 +21,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, SqlSafeStr as _};
 use terrane_app::ports::builder::ModelBuilder;
 use terrane_app::ports::rollup_tables::{RollupPlace, RollupTables};
-use terrane_app::ports::warehouse::{Statement, Warehouse, WarehouseError, WarehouseErrorKind};
+use terrane_app::ports::warehouse::{RefusalCause, Statement, Warehouse, WarehouseError, WarehouseErrorKind};
 
 use build::PostgresBuilder;
 use rollups::PostgresRollups;
@@ -34,7 +34,7 @@ use crate::sessions::{
 };
 
 const NAME: &str = "postgres";
-const FAILED: Failed = Failed { warehouse: NAME, kind_of };
+const FAILED: Failed = Failed { warehouse: NAME, kind_of, cause_of };
 const READER: Reader<sqlx::Postgres> = Reader { failed: FAILED, kind_of: cell::kind_of, append: cell::append };
 
 /// The settings of sessions that read. No function that a statement calls can write, and times and doubles have the
@@ -184,4 +184,9 @@ fn kind_of(error: &dyn DatabaseError) -> WarehouseErrorKind {
         }
         _ => WarehouseErrorKind::Refused,
     }
+}
+
+/// Returns the cause of a refusal by its SQLSTATE: 42883 is a function that does not exist for these arguments.
+fn cause_of(error: &dyn DatabaseError) -> RefusalCause {
+    if error.code().as_deref() == Some("42883") { RefusalCause::Function } else { RefusalCause::Other }
 }

@@ -19,7 +19,9 @@ use async_trait::async_trait;
 use sqlx::error::DatabaseError;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Either, Executor as _, SqlSafeStr as _};
-use terrane_app::ports::warehouse::{EngineVersion, Statement, Warehouse, WarehouseError, WarehouseErrorKind};
+use terrane_app::ports::warehouse::{
+    EngineVersion, RefusalCause, Statement, Warehouse, WarehouseError, WarehouseErrorKind,
+};
 
 use crate::catalog::Lookup;
 use crate::columns::Columns;
@@ -27,7 +29,7 @@ use crate::file_versions::FileVersions;
 use crate::sessions::{ColumnKinds, ConnectError, Engine, Failed, Reader, Sessions, WarehouseSession, run_init};
 
 const NAME: &str = "sqlite";
-const FAILED: Failed = Failed { warehouse: NAME, kind_of };
+const FAILED: Failed = Failed { warehouse: NAME, kind_of, cause_of };
 const READER: Reader<sqlx::Sqlite> = Reader { failed: FAILED, kind_of: cell::kind_of, append: cell::append };
 
 /// The time for which a reader waits for a writer.
@@ -169,4 +171,11 @@ fn kind_of(error: &dyn DatabaseError) -> WarehouseErrorKind {
         Some(code) if UNAVAILABLE.contains(&code) => WarehouseErrorKind::Unavailable,
         _ => WarehouseErrorKind::Refused,
     }
+}
+
+/// Returns the cause of a refusal. SQLite has one code for all errors of a statement, so the message decides.
+fn cause_of(error: &dyn DatabaseError) -> RefusalCause {
+    const FUNCTION: [&str; 2] = ["no such function", "wrong number of arguments to function"];
+    let message = error.message();
+    if FUNCTION.iter().any(|words| message.starts_with(words)) { RefusalCause::Function } else { RefusalCause::Other }
 }

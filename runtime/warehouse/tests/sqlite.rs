@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use arrow::array::{Array as _, AsArray as _};
 use arrow::datatypes::{DataType, Float64Type, Int64Type};
-use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind};
+use terrane_app::ports::warehouse::{
+    RefusalCause, ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind,
+};
 use terrane_compiler::types::Value;
 use terrane_warehouse::{ConnectError, SqliteSettings, sqlite};
 
@@ -54,6 +56,19 @@ async fn values_are_bound_with_their_types() {
     assert_eq!(batch.column(4).as_primitive::<Float64Type>().value(0), 1.5);
     assert_eq!(batch.column(5).as_primitive::<Int64Type>().value(0), 1);
     assert_eq!(batch.column(6).logical_null_count(), 1);
+}
+
+#[tokio::test]
+async fn refusal_of_a_function_has_its_cause() {
+    let sqlite = open(None, &["CREATE TABLE t (x INTEGER)"]).await.unwrap();
+    for (text, cause) in [
+        ("SELECT date_trnc(1)", RefusalCause::Function),
+        ("SELECT abs(1, 2)", RefusalCause::Function),
+        ("SELECT function_id FROM t", RefusalCause::Other),
+        ("SELECT x FROM functions", RefusalCause::Other),
+    ] {
+        assert_eq!(run(&sqlite, text, &[]).await.unwrap_err().cause, cause, "{text}");
+    }
 }
 
 #[tokio::test]

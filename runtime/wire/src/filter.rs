@@ -160,9 +160,23 @@ fn condition(fields: &Fields<'_>, path: &Path<'_>) -> Result<query::Filter, Fiel
         // Clients that send every field send null for a missing value.
         (None | Some(Json::Null), Operator::Set | Operator::NotSet) => Vec::new(),
         (None, _) => Vec::new(),
+        (Some(value), Operator::Between) if !are_scalars(value) => {
+            let value = value.to_string().chars().take(100).collect();
+            let error = QueryError::ValueDoesNotFit { member: member.text, value, expected: "a list of two bounds" };
+            return Err(path.field(name).rejected(error));
+        }
         (Some(value), _) => values(value, &path.field(name))?,
     };
     Ok(query::Filter::Condition { member, operator, values })
+}
+
+/// Returns whether a value contains neither objects nor nested lists.
+fn are_scalars(value: &Json) -> bool {
+    let is_scalar = |value: &Json| !value.is_object() && !value.is_array();
+    match value {
+        Json::Array(items) => items.iter().all(is_scalar),
+        one => is_scalar(one),
+    }
 }
 
 fn values(value: &Json, path: &Path<'_>) -> Result<Vec<Value>, FieldError> {

@@ -21,6 +21,33 @@ const METHODS: &[&str] = &[
     "strip_prefix",
     "strip_suffix",
     "matches",
+    "split",
+    "rsplit",
+    "splitn",
+    "rsplitn",
+    "split_terminator",
+    "split_whitespace",
+];
+
+/// Methods without arguments whose result is the same message in another form.
+const ADAPTERS: &[&str] = &[
+    "as_bytes",
+    "as_deref",
+    "as_ref",
+    "as_str",
+    "clone",
+    "into_owned",
+    "lines",
+    "to_ascii_lowercase",
+    "to_ascii_uppercase",
+    "to_lowercase",
+    "to_owned",
+    "to_string",
+    "to_uppercase",
+    "trim",
+    "trim_end",
+    "trim_start",
+    "unwrap_or_default",
 ];
 
 /// One place that reads a message.
@@ -46,7 +73,17 @@ pub fn reads(source: &str) -> Vec<MessageRead> {
             continue;
         }
         let is_call = (token(at + 1), token(at + 2)) == (Some(Token::Symbol('(')), Some(Token::Symbol(')')));
-        let behind = if is_call { at + 3 } else { at + 1 };
+        let mut behind = if is_call { at + 3 } else { at + 1 };
+        while let (
+            Some(Token::Symbol('.')),
+            Some(Token::Word(method)),
+            Some(Token::Symbol('(')),
+            Some(Token::Symbol(')')),
+        ) = (token(behind), token(behind + 1), token(behind + 2), token(behind + 3))
+            && ADAPTERS.contains(&method)
+        {
+            behind += 4;
+        }
         let pattern = match (token(behind), token(behind + 1), token(behind + 2)) {
             (Some(Token::Symbol('.')), Some(Token::Word(method)), Some(Token::Symbol('(')))
                 if METHODS.contains(&method) =>
@@ -77,6 +114,14 @@ mod tests {
         assert_eq!(patterns("error.message().starts_with(\"x\")"), ["1: message.starts_with"]);
         assert_eq!(patterns("error\n  .to_string()\n  .find(\"x\")"), ["2: to_string.find"]);
         assert_eq!(patterns("let (a, b) = message.split_once(\": \")?;"), ["1: message.split_once"]);
+    }
+
+    #[test]
+    fn search_behind_other_calls_is_found() {
+        assert_eq!(patterns("error.message().to_lowercase().contains(\"x\")"), ["1: message.contains"]);
+        assert_eq!(patterns("message.split(\"x\").next()"), ["1: message.split"]);
+        assert_eq!(patterns("error.to_string().trim().starts_with(\"x\")"), ["1: to_string.starts_with"]);
+        assert!(patterns("error.message().len().contains(\"x\")").is_empty());
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use jiff::Timestamp;
 use terrane_compiler::{Attribute, SecurityContext};
 
-use super::keys::KeyState;
+use super::key_state::KeyState;
 use crate::ports::audit::{Detail, Details};
 use crate::ports::credentials::{ApiKey, User};
 

@@ -29,7 +29,7 @@ inlined otherwise. A relation that Terrane did not build is never replaced.
 After a change of the definitions, first reload the servers (SIGHUP): until the run, they inline changed models.
 Reload them again after the run: they then read the new relations.
 A DuckDB file can be open for writing in one process only: stop the server first, or let it
-build with POST /api/v1/unified/compile and {\"full\": true}.
+build with POST /api/v1/unified/compile and {\"build\": true}.
 
 Exit code: 0 if every model was built, 1 otherwise.")]
 pub struct RunArguments {

@@ -144,6 +144,14 @@ impl ValueId {
             ValueId::Metric(id) => model.metric(id).name.clone(),
         }
     }
+
+    /// Returns the noun for errors about a value of the wrong kind.
+    pub(crate) fn kind(self) -> &'static str {
+        match self {
+            ValueId::Measure(_) => "measure",
+            ValueId::Metric(_) => "metric",
+        }
+    }
 }
 
 /// A filter tree in two-valued logic: every test is true or false, even for null.

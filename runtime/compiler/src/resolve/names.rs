@@ -59,7 +59,7 @@ impl<'a> Names<'a> {
     pub(super) fn value(&self, name: &MemberRef) -> Result<ValueId, QueryError> {
         match self.any(name) {
             Some(NamedMember::Value(value)) if name.granularity.is_none() => Ok(value),
-            Some(NamedMember::Value(_)) => Err(wrong_kind(name, ExpectedMember::PlainMeasure, "measure")),
+            Some(NamedMember::Value(value)) => Err(wrong_kind(name, ExpectedMember::PlainMeasure, value.kind())),
             Some(NamedMember::Dimension(_) | NamedMember::MetricTime) => {
                 Err(wrong_kind(name, ExpectedMember::Measure, "dimension"))
             }
@@ -71,7 +71,7 @@ impl<'a> Names<'a> {
     pub(super) fn dimension(&self, name: &MemberRef) -> Result<DimensionId, QueryError> {
         match self.any(name) {
             Some(NamedMember::Dimension(id)) => Ok(id),
-            Some(NamedMember::Value(_)) => Err(wrong_kind(name, ExpectedMember::Dimension, "measure")),
+            Some(NamedMember::Value(value)) => Err(wrong_kind(name, ExpectedMember::Dimension, value.kind())),
             Some(NamedMember::Segment(_)) => Err(wrong_kind(name, ExpectedMember::Dimension, "segment")),
             Some(NamedMember::MetricTime) => {
                 Err(wrong_kind(name, ExpectedMember::DimensionOfOneCube, "time of each measure's own"))

@@ -3,10 +3,16 @@
 //! In: a name and the names that are allowed at its place. Out: candidates, nearest first, and phrases made of them.
 //! Messages about unknown names use these phrases.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
+
+use super::typing_mistake::{mistakes, words};
 
 /// The largest number of names in a message.
 pub const MAX_NAMES: usize = 20;
+
+/// The largest number of typing mistakes in a name.
+const MAX_MISTAKES: usize = 3;
 
 /// Returns at most `max` candidates, ordered by their distance to `name` and then by name.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>, max: usize) -> Vec<&'a str> {
@@ -21,29 +27,22 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>, ma
 
 /// Returns the candidate that `name` most likely misspells, if exactly one has the fewest mistakes.
 ///
-/// A name of up to 4 characters may have one mistake, a name of up to 8 characters two, and a longer name three. In any
-/// case, the mistakes must be fewer than half of the characters of the longer of the two names.
+/// Each word of the name may have few mistakes, and the whole name three. The mistakes must be fewer than half of the
+/// characters of the longer of the two names. A name that differs by a word with another meaning is not misspelt.
 pub fn likely<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = fold(name);
     let length = wanted.chars().count();
-    let limit = match length {
-        0..=4 => 1,
-        5..=8 => 2,
-        _ => 3,
-    };
-    let mistakes = |candidate: &str| {
-        let found = fold(candidate);
-        let mistakes = strsim::damerau_levenshtein(&wanted, &found);
-        (mistakes <= limit && 2 * mistakes < length.max(found.chars().count())).then_some(mistakes)
-    };
-    let possible: Vec<(usize, &str)> = nearest(name, candidates, usize::MAX)
-        .into_iter()
-        .filter_map(|candidate| mistakes(candidate).map(|mistakes| (mistakes, candidate)))
-        .collect();
-    let fewest = possible.iter().map(|(mistakes, _)| *mistakes).min()?;
-    let mut best = possible.iter().filter(|(mistakes, _)| *mistakes == fewest);
-    let (_, candidate) = best.next()?;
-    best.next().is_none().then_some(*candidate)
+    let folded: Vec<(String, &str)> = candidates.into_iter().map(|candidate| (fold(candidate), candidate)).collect();
+    let known: BTreeSet<&str> = folded.iter().flat_map(|(found, _)| words(found)).collect();
+    let possible = folded.iter().filter_map(|(found, candidate)| {
+        let mistakes = mistakes(&wanted, found, &known)?;
+        let is_few = mistakes <= MAX_MISTAKES && 2 * mistakes < length.max(found.chars().count());
+        is_few.then_some((mistakes, *candidate))
+    });
+    let possible: BTreeSet<(usize, &str)> = possible.collect();
+    let mut best = possible.iter();
+    let (fewest, candidate) = best.next()?;
+    best.next().is_none_or(|(mistakes, _)| mistakes > fewest).then_some(*candidate)
 }
 
 /// Returns the nearest candidate that contains `name`, is contained in `name`, or differs from `name` in few
@@ -115,7 +114,7 @@ mod tests {
     fn only_typing_mistakes_are_likely() {
         let one = |name: &str, candidate: &'static str| likely(name, [candidate]).is_some();
         for (name, candidate) in
-            [("cuont", "count"), ("id", "ids"), ("sun", "sum"), ("Status", "status"), ("runing_toatl", "running_total")]
+            [("cuont", "count"), ("id", "ids"), ("smu", "sum"), ("Status", "status"), ("runing_toatl", "running_total")]
         {
             assert!(one(name, candidate), "{name}");
         }
@@ -126,6 +125,10 @@ mod tests {
             ("mode", "model_name"),
             ("time", "date"),
             ("revenue", "revenue_per_order"),
+            ("revenue_2023", "revenue_2024"),
+            ("delay_min", "delay_max"),
+            ("total_unpaid", "total_paid"),
+            ("revenue_mtd", "revenue_ytd"),
         ] {
             assert!(!one(name, candidate), "{name}");
         }

@@ -13,6 +13,8 @@ pub(crate) struct Failed {
     pub(crate) warehouse: &'static str,
     /// Classifies an error of the database by the database's own code.
     pub(crate) kind_of: fn(&dyn DatabaseError) -> WarehouseErrorKind,
+    /// Returns the cause of a refusal by the database.
+    pub(crate) cause_of: fn(&dyn DatabaseError) -> RefusalCause,
 }
 
 impl Failed {
@@ -20,7 +22,10 @@ impl Failed {
         let (kind, message) = match error {
             sqlx::Error::Database(error) => {
                 let kind = (self.kind_of)(&**error);
-                return WarehouseError { cause: cause(&**error), ..self.of_kind(kind, error.message().to_owned()) };
+                return WarehouseError {
+                    cause: (self.cause_of)(&**error),
+                    ..self.of_kind(kind, error.message().to_owned())
+                };
             }
             sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed => {
                 (WarehouseErrorKind::Unavailable, error.to_string())
@@ -47,13 +52,6 @@ impl Failed {
     fn of_kind(self, kind: WarehouseErrorKind, message: String) -> WarehouseError {
         WarehouseError { warehouse: self.warehouse.to_owned(), kind, cause: RefusalCause::Other, message, retries: 0 }
     }
-}
-
-/// Returns the cause of a database's error, by PostgreSQL's code or by the message.
-fn cause(error: &dyn DatabaseError) -> RefusalCause {
-    let is_function =
-        error.code().is_some_and(|code| code == "42883") || error.message().to_lowercase().contains("function");
-    if is_function { RefusalCause::Function } else { RefusalCause::Other }
 }
 
 pub(crate) fn timeout(warehouse: &str) -> WarehouseError {

@@ -10,7 +10,11 @@ use crate::token::{Token, TokenKind};
 pub(super) fn marked(mut tokens: Vec<Token>, language: &Language) -> Vec<Token> {
     let Some((opener, than)) = sides(&tokens, language) else { return tokens };
     let Some(versus) = language.word_for(Meaning::Versus) else { return tokens };
-    tokens[than].stem = versus.to_owned();
+    // `than the month before` is a phrase of its own.
+    let stems: Vec<&str> = tokens[than..].iter().map(|token| &*token.stem).collect();
+    if language.phrase(&stems).is_none_or(|(length, _)| length == 1) {
+        tokens[than].stem = versus.to_owned();
+    }
     tokens.remove(opener);
     tokens
 }

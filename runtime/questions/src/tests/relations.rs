@@ -59,6 +59,23 @@ fn words_further_away_decide_on_the_meaning() {
     assert!(mistakes.is_empty(), "{} mistakes\n{}", mistakes.len(), mistakes.join("\n"));
 }
 
+/// The rows of a cube are counted, even if the measure that counts them has another name.
+#[test]
+fn comparisons_count_the_rows_of_a_cube() {
+    const SALES: &str = "\
+cube      orders | orders; Orders | | count=orders.count joined=orders
+measure   orders.count | count; Count | | aggregation=count
+measure   orders.revenue | revenue; Revenue | | aggregation=sum
+text      orders.region | region; Region";
+    let model = Model { members: SALES, values: &[], newest: date(2013, 12, 31) };
+    let mistakes = model.mistakes(&[
+        ("regions with more than 1 order", "orders.count by orders.region where orders.count gt 1"),
+        ("revenue by region with at least 10 orders", "orders.revenue by orders.region where orders.count gte 10"),
+        ("orders over 10", "? over"),
+    ]);
+    assert!(mistakes.is_empty(), "{} mistakes\n{}", mistakes.len(), mistakes.join("\n"));
+}
+
 /// Words of a question without a measure are looked up in the cube that joins the named one.
 #[test]
 fn unknown_words_are_looked_up_in_the_cube_that_joins_the_named_one() {

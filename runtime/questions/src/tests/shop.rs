@@ -77,6 +77,10 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("What's the revenue by country?", "orders.revenue by customers.country"),
     ("how many orders did we get in March", "orders.count in 2024-03"),
     ("How many orders were placed on Christmas Day?", "orders.count in 2023-12-25"),
+    ("best selling products", "orders.revenue by products.name order orders.revenue desc"),
+    ("monthly revenue in 2023 compared with the year before", "orders.revenue by month in 2023 vs -1 year"),
+    ("more orders in March than the month before", "orders.count in 2024-03 vs -1 month"),
+    ("average orders per customer", "? orders"),
     ("top 5 products by sales", "orders.revenue by products.name order orders.revenue desc limit 5"),
     ("Which customer spent the most?", "? "),
     (

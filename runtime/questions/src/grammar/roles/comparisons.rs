@@ -189,7 +189,10 @@ impl Reader<'_> {
             matches!(kind, MemberKind::Number | MemberKind::Measure | MemberKind::Metric)
         };
         let fits = |index: &usize| unit.is_none_or(|unit| *unit == Unit::Percent || self.has_unit(*index, unit));
-        let members: Vec<usize> = candidates.members.iter().copied().filter(is_number).filter(fits).collect();
+        let mut members: Vec<usize> = candidates.members.iter().copied().filter(is_number).filter(fits).collect();
+        if members.is_empty() && unit.is_none() && !self.draft.groups.is_empty() {
+            members = self.counts_of_cubes(candidates);
+        }
         let is_dimension = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Number;
         // Without groups, the number of each row is compared, as in `planes with more than 200 seats`.
         let members = match members.iter().copied().filter(is_dimension).collect::<Vec<usize>>() {
@@ -197,6 +200,12 @@ impl Reader<'_> {
             _ => members,
         };
         Candidates { members, ..candidates.clone() }
+    }
+
+    /// Returns the measures that count the rows of cubes: `regions with more than 10 orders` counts orders.
+    fn counts_of_cubes(&self, candidates: &Candidates) -> Vec<usize> {
+        let counts = candidates.members.iter().filter_map(|index| self.vocabulary.entry(*index).count.as_ref());
+        counts.filter_map(|count| self.vocabulary.index_of(count)).collect()
     }
 
     /// Compares the numeric dimension of the main cube that has a unit. The words around the number choose between
@@ -374,8 +383,8 @@ impl Reader<'_> {
         let (values, length) = self.values(comparison + 1, false);
         let next = self.items.get(comparison + 1 + length).map(|item| &item.kind);
         let is_compared = |index: &usize| {
-            let kind = self.vocabulary.entry(*index).kind;
-            matches!(kind, MemberKind::Number | MemberKind::Measure | MemberKind::Metric)
+            let entry = self.vocabulary.entry(*index);
+            matches!(entry.kind, MemberKind::Number | MemberKind::Measure | MemberKind::Metric) || entry.count.is_some()
         };
         !values.is_empty() && matches!(next, Some(ItemKind::Member(found)) if found.members.iter().any(is_compared))
     }

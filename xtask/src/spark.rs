@@ -24,14 +24,14 @@ use crate::context::{Context, shown};
 use crate::{databases, python};
 
 /// One line of the report.
-struct Line {
+struct ReportLine {
     is_passed: bool,
     text: String,
 }
 
-impl Line {
+impl ReportLine {
     fn new(is_passed: bool, text: impl Into<String>) -> Self {
-        let line = Line { is_passed, text: text.into() };
+        let line = ReportLine { is_passed, text: text.into() };
         println!("{}  {}", if line.is_passed { "ok  " } else { "FAIL" }, line.text);
         line
     }
@@ -79,7 +79,7 @@ pub(crate) fn run(context: &Context, parts: Parts) -> Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-fn run_parts(suites: &Suites<'_>, servers: &mut Servers, parts: Parts) -> Result<Vec<Line>> {
+fn run_parts(suites: &Suites<'_>, servers: &mut Servers, parts: Parts) -> Result<Vec<ReportLine>> {
     let mut lines = Vec::new();
     if parts.with_suites {
         lines.push(suites.dialect(&servers.url())?);

@@ -61,7 +61,6 @@ pub use session::QuerySession;
 use crate::catalog::{Catalog, Snapshot};
 use crate::cost::{BudgetLedger, ExecutionLog, GuardrailTable, Guardrails};
 use crate::data_versions::DataVersions;
-use crate::domain::Surface;
 pub use crate::domain::{QueryKind, RequestContext};
 use crate::governance::zone_name;
 use crate::ports::clock::Clock;
@@ -75,22 +74,6 @@ use cache::CachedExecutor;
 use flights::Executor;
 use history::QueryHistory;
 use runner::StatementRunner;
-
-/// Returns advice on how to get more rows than the limit of a request, for the message about this limit.
-fn limit_advice(context: &RequestContext) -> &'static str {
-    match context.kind {
-        QueryKind::Export | QueryKind::Job => " (`query.max_export_rows`)",
-        _ => match context.surface {
-            Surface::Rest | Surface::AsyncJob | Surface::SqlOnly => {
-                "; for larger results submit the query to `/api/v1/query/async`, or request CSV or Arrow with the \
-                 `Accept` header"
-            }
-            Surface::Graphql => "; for larger results run the query with `createJob`, or read pages with `offset`",
-            Surface::Internal => "; larger results are exported as CSV or Arrow (`query.max_export_rows`)",
-            Surface::Dax | Surface::Xmla => " (`query.max_limit`)",
-        },
-    }
-}
 
 /// The operator's settings of queries.
 #[derive(Clone)]
@@ -112,6 +95,8 @@ pub struct QuerySettings {
     pub pre_aggregations: bool,
     /// The limits that apply to every query.
     pub guardrails: Guardrails,
+    /// Returns the end of the message about a limit that a request exceeds: advice on how to get more rows.
+    pub limit_advice: fn(&RequestContext) -> &'static str,
 }
 
 /// The ports of the query pipeline.
@@ -296,7 +281,7 @@ impl QueryService {
                 QueryKind::Export | QueryKind::Job => self.settings.max_export_rows,
                 _ => self.settings.max_limit,
             },
-            limit_advice: limit_advice(context),
+            limit_advice: (self.settings.limit_advice)(context),
             rollups: self.ready_rollups(),
         };
         QuerySession { service: self, context, snapshot, environment, guardrails }

@@ -39,7 +39,7 @@ use terrane_server::telemetry::LogSettings;
 use terrane_warehouse::FileAccess;
 
 pub use environment::Environment;
-pub use ineffective::IneffectiveSetting;
+pub use ineffective::{IneffectiveCause, IneffectiveSetting};
 pub use network::{CorsConfig, LimitsConfig, TlsConfig};
 pub use place::Place;
 pub use plugins::{PluginConfig, PluginsConfig};

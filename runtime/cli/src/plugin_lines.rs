@@ -54,7 +54,7 @@ impl<S: Subscriber> Layer<S> for PluginLines {
     }
 
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        let mut line = Line::default();
+        let mut line = PluginLine::default();
         event.record(&mut line);
         let level = *event.metadata().level();
         let text = line.text(level);
@@ -83,13 +83,13 @@ fn is_fault(metadata: &Metadata<'_>) -> bool {
 
 /// The parts of one event of the plugin host (`plugin_host::log`), or of a hook's fault (`app::query::judgement`).
 #[derive(Default)]
-struct Line {
+struct PluginLine {
     component: String,
     message: String,
     fields: String,
 }
 
-impl Line {
+impl PluginLine {
     fn text(&self, level: Level) -> String {
         // Each part is masked alone. A plugin's name may end like the name of a secret, and would then hide the
         // message.
@@ -99,7 +99,7 @@ impl Line {
     }
 }
 
-impl Visit for Line {
+impl Visit for PluginLine {
     fn record_str(&mut self, field: &Field, value: &str) {
         self.record_debug(field, &format_args!("{value}"));
     }
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn plugin_lines_are_escaped_and_masked() {
         let line = |component: &str, message: &str, fields: &str| {
-            let line = Line { component: component.into(), message: message.into(), fields: fields.into() };
+            let line = PluginLine { component: component.into(), message: message.into(), fields: fields.into() };
             line.text(Level::WARN)
         };
         let forged = line("mine", "ok%0Aother: error: forged %1B[2J%E2%80%AE token%3Dx", "");

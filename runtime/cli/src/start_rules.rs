@@ -16,7 +16,7 @@ use terrane_compiler::project::Definitions;
 
 use terrane_server::tls::Validity;
 
-use crate::config::{Config, Place, SecurityConfig};
+use crate::config::{Config, IneffectiveCause, Place, SecurityConfig};
 
 const OPEN: &str = "To let every user of this machine read, write `security: {anonymous: {scopes: [read], roles: []}}` \
                     into service_project.yml.";
@@ -117,8 +117,16 @@ fn matches(route: &str, path: &str) -> bool {
 pub fn warnings(config: &Config) -> Vec<Diagnostic> {
     let keys = config.unused.iter().map(|setting| setting.place.mark(unused(&format!("`{}`", setting.key))));
     let ineffective = config.ineffective.iter().map(|setting| {
-        let message = format!("`{}` has no effect without `{}`", setting.key, setting.needs);
-        let hint = "Remove the key, or add the setting that it needs.";
+        let (message, hint) = match setting.cause {
+            IneffectiveCause::Missing(needed) => (
+                format!("`{}` has no effect without `{needed}`", setting.key),
+                "Remove the key, or add the setting that it needs.",
+            ),
+            IneffectiveCause::Overridden(by) => (
+                format!("`{}` has no effect beside `{by}`, which has priority", setting.key),
+                "Remove one of the keys.",
+            ),
+        };
         setting.place.mark(Diagnostic::warning(Code::UnusedField, message).hint(hint))
     });
     keys.chain(ineffective).chain(every_origin(config)).collect()

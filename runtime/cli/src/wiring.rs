@@ -259,6 +259,7 @@ fn query_settings(config: &Config) -> QuerySettings {
             true => config.optimization.guardrails,
             false => Guardrails::default(),
         },
+        limit_advice: terrane_wire::limit_advice::limit_advice,
     }
 }
 

@@ -101,11 +101,11 @@ impl Throttle {
 impl Drop for Throttle {
     fn drop(&mut self) {
         let second = self.second.get_mut().unwrap_or_else(PoisonError::into_inner);
-        tell_dropped_in_a_second(&self.component, second.dropped);
+        report_dropped_in_a_second(&self.component, second.dropped);
     }
 }
 
-fn tell_dropped_in_a_second(component: &Arc<str>, dropped: u64) {
+fn report_dropped_in_a_second(component: &Arc<str>, dropped: u64) {
     if dropped > 0 {
         tracing::warn!(target: "terrane::plugin", event = DROPPED, %component, dropped, "the component exceeded the log limit per second");
     }
@@ -156,7 +156,7 @@ impl LogBudget {
     /// dropped lines.
     fn admits_this_second(&self, lines: u64) -> bool {
         let (fits, dropped) = self.throttle.as_ref().map_or((true, 0), |throttle| throttle.admits(lines));
-        tell_dropped_in_a_second(&self.component, dropped);
+        report_dropped_in_a_second(&self.component, dropped);
         fits
     }
 }

@@ -24,6 +24,7 @@ mod metrics;
 mod oauth;
 mod plugins;
 mod preaggregations;
+mod probe;
 mod profiling;
 mod project;
 mod query;
@@ -37,6 +38,8 @@ use axum::response::Response;
 use axum::routing::Router;
 use serde_json::Value as Json;
 use terrane_app::ports::governance::Surface;
+
+pub(crate) use probe::is_probe;
 
 use crate::app::{App, MetricsRoute, ServedRoutes};
 use crate::edge::{ApiError, Credentials, Parts, Protocol, Route, Routes, correlation_id, protocol_of};
@@ -74,11 +77,6 @@ impl Protocol for Rest {
         response.headers_mut().extend(headers);
         response
     }
-}
-
-/// Returns whether a path belongs to a probe, which is answered to every caller, at any time.
-pub(crate) fn is_probe(path: &str) -> bool {
-    path.starts_with("/health/") || path == "/api/v1/health"
 }
 
 fn all() -> Routes {

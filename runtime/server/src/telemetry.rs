@@ -23,7 +23,7 @@ use tracing::Level;
 use tracing_subscriber::layer::SubscriberExt as _;
 
 use layer::LogLayer;
-use line::Line;
+use line::LogLine;
 pub use mask::mask;
 pub use watch::Watch;
 use writer::{Note, Sink, Writer};
@@ -207,7 +207,7 @@ fn note(settings: &LogSettings, clock: Arc<dyn Clock>) -> Note {
     let (format, timestamps) = (settings.format, settings.timestamps);
     Box::new(move |count| {
         let mut out = Vec::new();
-        let mut line = Line::start(format, timestamps.then(|| clock.now()), Level::WARN, &mut out);
+        let mut line = LogLine::start(format, timestamps.then(|| clock.now()), Level::WARN, &mut out);
         line.event("log_lines_dropped");
         line.unquoted("count", &count.to_string());
         line.finish();

@@ -28,6 +28,7 @@ pub mod governance;
 pub mod graphql;
 pub mod jobs;
 pub mod json;
+pub mod limit_advice;
 pub mod lineage;
 pub mod metadata;
 mod number;

@@ -333,6 +333,7 @@ impl World {
                 max_cost_micros: self.max_cost_micros,
                 ..Guardrails::default()
             },
+            limit_advice: terrane_wire::limit_advice::limit_advice,
         };
         let metrics = watch.metrics.is_some().then_some(MetricsRoute { path: "/metrics", is_public });
         let ports = ServicePorts {

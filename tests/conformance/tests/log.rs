@@ -224,10 +224,10 @@ fn log_lines_cannot_be_forged() {
 
 #[test]
 fn secrets_are_masked_by_name() {
-    let tell = || {
+    let log = || {
         tracing::info!(target: "terrane::test", event = "x", password = "hush", api_key = "hush", token = 7, secret = ?Some("hush"));
     };
-    let text = logged(|_| {}, tell);
+    let text = logged(|_| {}, log);
     assert!(!text.contains("hush") && !text.contains('7'), "{text}");
     assert_eq!(text.matches("***").count(), 4, "{text}");
 }
@@ -264,14 +264,14 @@ fn secrets_of_requests_are_not_logged() {
 
 #[test]
 fn secrets_are_masked_in_every_field_by_their_form() {
-    let tell = || {
+    let log = || {
         tracing::info!(target: "terrane::test", event = "x", note = KEY, other = %format_args!("Bearer {JWT}"), list = ?[JWT]);
         tracing::error!(target: "terrane::test", error_message = "cannot reach postgres://u:pa55word@h/d", path = format!("/q?api_key={KEY}"));
         tracing::warn!(target: "terrane::test", "said {KEY}");
         tracing::info!(target: "terrane::test", event = "x", client_secret = "pa55word", jwt_secret = 5, refresh_token = "pa55word");
     };
     for format in [LogFormat::Json, LogFormat::Console, LogFormat::Pretty] {
-        let text = logged(|settings| settings.format = format, tell);
+        let text = logged(|settings| settings.format = format, log);
         assert!(!holds_secret(&text) && text.contains("postgres://u:***@h/d"), "{text}");
         assert!(text.contains("trn_0123456789abcdef_***"), "the key's id may be seen: {text}");
     }

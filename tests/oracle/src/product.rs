@@ -271,6 +271,7 @@ impl Product {
                 },
                 pre_aggregations: true,
                 guardrails: Guardrails::default(),
+                limit_advice: |_| "",
             };
             let ports = ServicePorts {
                 warehouse: self.warehouse.clone(),

@@ -113,10 +113,41 @@ impl Graph {
         cycles
     }
 
+    /// Returns the graph of modules: each module is one unit with all modules below it, and imports lead between
+    /// modules of the same parent. A cycle of files that passes through a module and its own children is a cycle here.
+    pub fn of_modules(&self) -> Self {
+        let is_test =
+            |file: &str| file.ends_with("/tests.rs") || file.ends_with("_tests.rs") || file.contains("/tests/");
+        let imports = self.imports.iter().filter(|import| !is_test(&import.from)).filter_map(|import| {
+            let (from, to) = siblings(&import.from, &import.to)?;
+            Some(Import { from, to, line: 0 })
+        });
+        let imports: BTreeSet<Import> = imports.collect();
+        Self { imports: imports.into_iter().collect() }
+    }
+
     /// Returns the imports between the files of one cycle.
     pub fn within(&self, cycle: &[String]) -> Vec<&Import> {
         self.imports.iter().filter(|import| cycle.contains(&import.from) && cycle.contains(&import.to)).collect()
     }
+}
+
+/// Returns the modules of the same parent that contain two files. If one file is the parent of the other, there are
+/// none.
+fn siblings(from: &str, to: &str) -> Option<(String, String)> {
+    let parts = |file: &str| -> Vec<String> {
+        let path = file.strip_suffix(".rs").unwrap_or(file);
+        path.strip_suffix("/mod").unwrap_or(path).split('/').map(str::to_owned).collect()
+    };
+    let (from, to) = (parts(from), parts(to));
+    let shared = from.iter().zip(&to).take_while(|(from, to)| from == to).count();
+    let is_root = |path: &[String]| {
+        path.get(shared - 1).is_some_and(|part| part == "src") && ["lib", "main"].contains(&path[shared].as_str())
+    };
+    if shared == from.len() || shared == to.len() || is_root(&from) || is_root(&to) {
+        return None;
+    }
+    Some((from[..=shared].join("/"), to[..=shared].join("/")))
 }
 
 /// Returns all files that a file reaches. The file itself is among them only if it is part of a cycle.
@@ -409,6 +440,22 @@ mod tests {
     fn module_and_its_folder_are_one_unit() {
         let graph = graph(&[("lib.rs", ""), ("a.rs", "mod b; use b::B; pub struct A;"), ("a/b.rs", "use super::A;")]);
         assert!(graph.imports().is_empty());
+    }
+
+    #[test]
+    fn cycle_through_a_module_and_its_child_is_found() {
+        let graph = graph(&[
+            ("lib.rs", "use a::A;"),
+            ("a.rs", "mod b; pub use b::B; use crate::c::C;"),
+            ("a/b.rs", "use crate::a::A; pub struct B;"),
+            ("a/d.rs", "use super::b::B;"),
+            ("c.rs", "pub struct C;"),
+            ("c/e.rs", "use crate::a::d::D;"),
+            ("c/tests.rs", "use crate::f::F;"),
+            ("f.rs", "use crate::c::C;"),
+        ]);
+        assert!(graph.cycles().is_empty());
+        assert_eq!(graph.of_modules().cycles(), [["src/a", "src/c"]]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-use super::Line;
+use super::ReportLine;
 use super::client::Request;
 use super::servers::Servers;
 use super::suites::Suites;
@@ -36,8 +36,8 @@ const LIMIT: Duration = Duration::from_secs(180);
 /// The memory that a client may need for a stream of any length.
 const CLIENT_MEBIBYTES: u64 = 300;
 
-pub(super) fn run(suites: &Suites<'_>, servers: &mut Servers) -> Result<Vec<Line>> {
-    type Fault = fn(&Suites<'_>, &mut Servers) -> Result<Line>;
+pub(super) fn run(suites: &Suites<'_>, servers: &mut Servers) -> Result<Vec<ReportLine>> {
+    type Fault = fn(&Suites<'_>, &mut Servers) -> Result<ReportLine>;
     let faults: [(&str, Fault); 7] = [
         ("a worker killed", killed_worker),
         ("a caller that leaves", client_that_leaves),
@@ -51,12 +51,12 @@ pub(super) fn run(suites: &Suites<'_>, servers: &mut Servers) -> Result<Vec<Line
     for (name, fault) in faults {
         suites.ensure_wanted()?;
         let line = fault(suites, servers);
-        lines.push(line.unwrap_or_else(|error| Line::new(false, format!("{name}: {error:#}"))));
+        lines.push(line.unwrap_or_else(|error| ReportLine::new(false, format!("{name}: {error:#}"))));
     }
     Ok(lines)
 }
 
-fn killed_worker(suites: &Suites<'_>, servers: &mut Servers) -> Result<Line> {
+fn killed_worker(suites: &Suites<'_>, servers: &mut Servers) -> Result<ReportLine> {
     let mut client = suites.client(&servers.url(), 1)?;
     // The first run warms the executors up.
     client.ask(&Request::new(LONG))?;
@@ -77,10 +77,10 @@ fn killed_worker(suites: &Suites<'_>, servers: &mut Servers) -> Result<Line> {
         again["rows"] == expected["rows"],
         seconds_of(&again),
     );
-    Ok(Line::new(is_right && again["rows"] == expected["rows"], text))
+    Ok(ReportLine::new(is_right && again["rows"] == expected["rows"], text))
 }
 
-fn killed_server(suites: &Suites<'_>, servers: &mut Servers) -> Result<Line> {
+fn killed_server(suites: &Suites<'_>, servers: &mut Servers) -> Result<ReportLine> {
     let mut client = suites.client(&servers.url(), 2)?;
     client.ask(&Request::new(SMALL))?;
     client.send(&Request::new(ENDLESS))?;
@@ -102,10 +102,10 @@ fn killed_server(suites: &Suites<'_>, servers: &mut Servers) -> Result<Line> {
         seconds_of(&down),
         seconds_of(&again),
     );
-    Ok(Line::new(is_right, text))
+    Ok(ReportLine::new(is_right, text))
 }
 
-fn frozen_server(suites: &Suites<'_>, servers: &mut Servers) -> Result<Line> {
+fn frozen_server(suites: &Suites<'_>, servers: &mut Servers) -> Result<ReportLine> {
     let mut client = suites.client(&servers.url(), 1)?;
     client.ask(&Request::new(SMALL))?;
     signal("STOP", servers.connect.id())?;
@@ -119,10 +119,10 @@ fn frozen_server(suites: &Suites<'_>, servers: &mut Servers) -> Result<Line> {
         seconds_of(&frozen),
         seconds_of(&again),
     );
-    Ok(Line::new(frozen["kind"] == "Timeout" && seconds_of(&frozen) < 4.0 && is_small_answer(&again), text))
+    Ok(ReportLine::new(frozen["kind"] == "Timeout" && seconds_of(&frozen) < 4.0 && is_small_answer(&again), text))
 }
 
-fn client_that_leaves(suites: &Suites<'_>, servers: &mut Servers) -> Result<Line> {
+fn client_that_leaves(suites: &Suites<'_>, servers: &mut Servers) -> Result<ReportLine> {
     let mut client = suites.client(&servers.url(), 1)?;
     client.ask(&Request::new(SMALL))?;
     let request = Request { leave_after: Some(LEAVE), ..Request::new(ENDLESS) };
@@ -136,10 +136,10 @@ fn client_that_leaves(suites: &Suites<'_>, servers: &mut Servers) -> Result<Line
         idle.as_secs_f64(),
         seconds_of(&again)
     );
-    Ok(Line::new(idle < Duration::from_secs(10) && is_small_answer(&again), text))
+    Ok(ReportLine::new(idle < Duration::from_secs(10) && is_small_answer(&again), text))
 }
 
-fn client_that_dies(suites: &Suites<'_>, servers: &mut Servers) -> Result<Line> {
+fn client_that_dies(suites: &Suites<'_>, servers: &mut Servers) -> Result<ReportLine> {
     let mut client = suites.client(&servers.url(), 1)?;
     client.send(&Request::new(ENDLESS))?;
     wait_until("the executors work", LIMIT, || Ok(active_tasks(servers)? > 0))?;
@@ -150,10 +150,10 @@ fn client_that_dies(suites: &Suites<'_>, servers: &mut Servers) -> Result<Line> 
          statement 20 s later",
         idle.as_secs_f64()
     );
-    Ok(Line::new(idle < DEAD_LIMIT, text))
+    Ok(ReportLine::new(idle < DEAD_LIMIT, text))
 }
 
-fn concurrent_queries(suites: &Suites<'_>, servers: &mut Servers) -> Result<Line> {
+fn concurrent_queries(suites: &Suites<'_>, servers: &mut Servers) -> Result<ReportLine> {
     const ROWS: u64 = 300_000;
     let mut client = suites.client(&servers.url(), CONCURRENT)?;
     client.ask(&Request::new(SMALL))?;
@@ -178,10 +178,10 @@ fn concurrent_queries(suites: &Suites<'_>, servers: &mut Servers) -> Result<Line
         seconds[CONCURRENT / 2],
         seconds[CONCURRENT - 1],
     );
-    Ok(Line::new(wrong == 0, text))
+    Ok(ReportLine::new(wrong == 0, text))
 }
 
-fn many_rows(suites: &Suites<'_>, servers: &mut Servers) -> Result<Line> {
+fn many_rows(suites: &Suites<'_>, servers: &mut Servers) -> Result<ReportLine> {
     let mut client = suites.client(&servers.url(), 1)?;
     client.ask(&Request::new(SMALL))?;
     let (client_id, server_id) = (client.id(), servers.connect.id());
@@ -204,7 +204,7 @@ fn many_rows(suites: &Suites<'_>, servers: &mut Servers) -> Result<Line> {
         answer["batches"],
         seconds_of(&answer),
     );
-    Ok(Line::new(is_whole && client_peak < CLIENT_MEBIBYTES, text))
+    Ok(ReportLine::new(is_whole && client_peak < CLIENT_MEBIBYTES, text))
 }
 
 /// Returns the number of tasks that the executors run.

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
 
-use super::Line;
+use super::ReportLine;
 use super::client::{Client, Request};
 use crate::command::run_shown;
 use crate::context::Context;
@@ -56,7 +56,7 @@ impl<'c> Suites<'c> {
     }
 
     /// Runs the cases of the dialect, which include time zones.
-    pub(super) fn dialect(&self, url: &str) -> Result<Line> {
+    pub(super) fn dialect(&self, url: &str) -> Result<ReportLine> {
         let cases = self.output(self.comparison().args(["cases", ENGINE]))?;
         let cases: Vec<Value> = serde_json::from_slice(&cases.stdout).context("the cases of the dialect")?;
         let mut client = self.client(url, 1)?;
@@ -76,27 +76,27 @@ impl<'c> Suites<'c> {
         if !compared.status.success() {
             eprint!("{details}");
         }
-        Ok(Line::new(compared.status.success(), format!("cases of the dialect: {summary}")))
+        Ok(ReportLine::new(compared.status.success(), format!("cases of the dialect: {summary}")))
     }
 
     /// Runs the tests of the connector.
-    pub(super) fn connector(&self, url: &str) -> Result<Line> {
+    pub(super) fn connector(&self, url: &str) -> Result<ReportLine> {
         self.tests("tests of the connector", &["--workspace", "--test", "spark", "--", "--test-threads=1"], url)
     }
 
     /// Runs the queries that every engine answers as DuckDB does.
-    pub(super) fn queries(&self, url: &str) -> Result<Line> {
+    pub(super) fn queries(&self, url: &str) -> Result<ReportLine> {
         let arguments = ["--workspace", "--test", "system", "--", "spark_results_equal_those_of_duckdb", "--nocapture"];
         self.tests("queries of the engines", &arguments, url)
     }
 
     /// Runs the tests that build models and pre-aggregations, and read them.
-    pub(super) fn builds(&self, url: &str) -> Result<Line> {
+    pub(super) fn builds(&self, url: &str) -> Result<ReportLine> {
         let arguments = ["--workspace", "--test", "system", "--", "built_on_spark", "--test-threads=1"];
         self.tests("models and pre-aggregations", &arguments, url)
     }
 
-    fn tests(&self, name: &str, arguments: &[&str], url: &str) -> Result<Line> {
+    fn tests(&self, name: &str, arguments: &[&str], url: &str) -> Result<ReportLine> {
         let ran = self.output(self.context.cargo().arg("test").args(arguments).env(ADDRESS, url))?;
         let (stdout, stderr) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
         if !ran.status.success() {
@@ -105,11 +105,11 @@ impl<'c> Suites<'c> {
         let counts = stderr.lines().find(|line| line.starts_with("spark: ")).or_else(|| {
             stdout.lines().find(|line| line.starts_with("test result: ") && !line.contains(" 0 passed; 0 failed"))
         });
-        Ok(Line::new(ran.status.success(), format!("{name}: {}", counts.unwrap_or("no test ran"))))
+        Ok(ReportLine::new(ran.status.success(), format!("{name}: {}", counts.unwrap_or("no test ran"))))
     }
 
     /// Compares random queries with the oracle.
-    pub(super) fn random_queries(&self, url: &str, cases: usize, seed: u64) -> Result<Line> {
+    pub(super) fn random_queries(&self, url: &str, cases: usize, seed: u64) -> Result<ReportLine> {
         let started = Instant::now();
         let mut fuzz = Command::new(self.programs.join("terrane-fuzz"));
         fuzz.args(["--spark", url, "--cases", &cases.to_string(), "--seed", &seed.to_string()]);
@@ -122,7 +122,7 @@ impl<'c> Suites<'c> {
         let (answered, differences) = (count("answered"), count("differences"));
         let seconds = started.elapsed().as_secs();
         let summary = format!("{cases} from seed {seed}: answered {answered}, differences {differences}, {seconds} s");
-        Ok(Line::new(ran.status.success(), format!("random queries: {summary}")))
+        Ok(ReportLine::new(ran.status.success(), format!("random queries: {summary}")))
     }
 
     /// Returns the command of the program that prints cases of dialects and compares answers.

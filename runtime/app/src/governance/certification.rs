@@ -285,7 +285,7 @@ impl GovernanceService {
         sight.require("artifact_id", artifact)?;
         let (field, needs_notes) = notes_of(transition);
         let notes = match &wanted.notes {
-            None if needs_notes => return Err(TextProblem::Line { max: text::MAX_NOTES }.of(field)),
+            None if needs_notes => return Err(TextProblem::OneLine { max: text::MAX_NOTES }.of(field)),
             Some(text) if needs_notes => Some(text::paragraph(field, text, text::MAX_NOTES)?),
             text => text::notes(field, text.as_deref())?,
         };

@@ -10,7 +10,7 @@ use super::error::GovernanceError;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TextProblem {
     #[error("expected 1 to {max} bytes without control characters")]
-    Line { max: usize },
+    OneLine { max: usize },
     #[error("expected at most {max} bytes, found {found}")]
     TooLong { max: usize, found: usize },
     #[error("expected at most {max} items, found {found}")]
@@ -49,7 +49,7 @@ const MAX_ADDRESS: usize = 2_048;
 pub(super) fn line(field: &'static str, text: &str) -> Result<Arc<str>, GovernanceError> {
     let text = text.trim();
     let is_good = (1..=MAX_LINE).contains(&text.len()) && !text.chars().any(char::is_control);
-    is_good.then(|| text.into()).ok_or_else(|| TextProblem::Line { max: MAX_LINE }.of(field))
+    is_good.then(|| text.into()).ok_or_else(|| TextProblem::OneLine { max: MAX_LINE }.of(field))
 }
 
 /// Reads an optional line. An empty line counts as absent.
@@ -65,7 +65,7 @@ pub(super) fn paragraph(field: &'static str, text: &str, max: usize) -> Result<A
     }
     let is_bad = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
     if text.is_empty() || text.chars().any(is_bad) {
-        return Err(TextProblem::Line { max }.of(field));
+        return Err(TextProblem::OneLine { max }.of(field));
     }
     Ok(text.into())
 }

@@ -16,7 +16,7 @@ use terrane_compiler::diagnostic::{Code, Diagnostic};
 
 use super::{Terminal, print};
 use crate::clock::SystemClock;
-use crate::config::Environment;
+use crate::config::{Environment, JwtAlgorithm, JwtConfig};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::{counts, plural};
@@ -177,16 +177,19 @@ async fn warehouse(project: &Project, findings: &mut Findings) {
 }
 
 fn keys(project: &Project, findings: &mut Findings) {
-    let jwt = &project.config.security.jwt;
-    let kind = match (&jwt.secret, &jwt.private_key_path) {
-        (_, Some(_)) => "usable; the private key is readable by this user only",
-        (Some(_), None) => "the secret is set and long enough",
-        (None, None) => "usable; this server verifies tokens and signs none",
-    };
     match wiring::token_keys(project) {
-        Ok(true) => findings.ok("token keys", kind),
+        Ok(true) => findings.ok("token keys", keys_in_use(&project.config.security.jwt)),
         Ok(false) => findings.ok("token keys", "not set: callers use API keys"),
         Err(failure) => findings.failure("token keys", &failure),
+    }
+}
+
+/// Returns the description of the keys that the algorithm uses.
+fn keys_in_use(jwt: &JwtConfig) -> &'static str {
+    match (jwt.algorithm, &jwt.secret, &jwt.private_key_path) {
+        (Some(JwtAlgorithm::Rs256), _, Some(_)) => "usable; the private key is readable by this user only",
+        (None | Some(JwtAlgorithm::Hs256), Some(_), _) => "the secret is set and long enough",
+        _ => "usable; this server verifies tokens and signs none",
     }
 }
 
@@ -223,5 +226,25 @@ impl Findings {
         let place = problem.span.as_ref().map_or(String::new(), |at| format!("{}:{}: ", at.file, at.line));
         let hint = problem.full_hint().map(str::to_owned).unwrap_or_default();
         self.add(name, outcome, format!("{place}{}", problem.full_message()), hint);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::read;
+
+    #[test]
+    fn keys_of_the_algorithm_are_described() {
+        for (jwt, expected) in [
+            ("{secret: 0123456789abcdef0123456789abcdef, private_key_path: /nonexistent}", "secret"),
+            ("{algorithm: HS256, secret: 0123456789abcdef0123456789abcdef}", "secret"),
+            ("{algorithm: RS256, private_key_path: a.pem, public_key_path: b.pem}", "private key"),
+            ("{algorithm: RS256, public_key_path: b.pem}", "verifies tokens"),
+            ("{external_jwks_url: \"https://a.example\"}", "verifies tokens"),
+        ] {
+            let (config, _) = read(Some(&format!("security: {{jwt: {jwt}}}\n")), &Environment::default());
+            assert!(keys_in_use(&config.security.jwt).contains(expected), "{jwt}");
+        }
     }
 }

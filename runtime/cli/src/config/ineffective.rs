@@ -1,22 +1,30 @@
 //! Settings that have no effect without another setting.
 //!
-//! In: the configuration and the keys that were set. Out: each key without effect, with the setting that it needs. Not
-//! here: a key whose switch is set explicitly, as in `metrics: {enabled: false}`, since the author chose this; and
-//! settings that prevent a start (`start_rules`).
+//! In: the configuration and the keys that were set. Out: each key without effect, with the setting that it needs or
+//! that has priority. Not here: a key whose switch is set explicitly, as in `metrics: {enabled: false}`, since the author
+//! chose this; and settings that prevent a start (`start_rules`).
 
 use terrane_server::telemetry::LogOutput;
 
-use super::Config;
 use super::place::Place;
 use super::settings::ReadKeys;
+use super::{Config, JwtAlgorithm};
 
 /// A setting that has no effect without another setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IneffectiveSetting {
     pub key: &'static str,
-    /// The setting that is missing, as an author writes it.
-    pub needs: &'static str,
+    pub cause: IneffectiveCause,
     pub place: Place,
+}
+
+/// The reason for which a setting has no effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IneffectiveCause {
+    /// This setting is missing. It is written as an author writes it.
+    Missing(&'static str),
+    /// This setting has priority.
+    Overridden(&'static str),
 }
 
 /// Keys that have no effect without one other setting.
@@ -57,6 +65,24 @@ const RULES: &[Rule] = &[
         needs: "security.jwt.secret`, `public_key_path` or `external_jwks_url",
         switch: Some("security.jwt.enabled"),
         is_effective: |config| config.security.jwt.is_on(),
+    },
+    Rule {
+        keys: &["security.jwt.issuer", "security.jwt.audience"],
+        needs: "security.jwt.secret`, `public_key_path` or `external_jwks_url",
+        switch: Some("security.jwt.enabled"),
+        is_effective: |config| config.security.jwt.is_on(),
+    },
+    Rule {
+        keys: &["security.jwt.own_issuer"],
+        needs: "security.jwt.secret` or `public_key_path",
+        switch: Some("security.jwt.enabled"),
+        is_effective: |config| config.security.jwt.has_own_key(),
+    },
+    Rule {
+        keys: &["security.jwt.private_key_path", "security.jwt.public_key_path"],
+        needs: "security.jwt.algorithm: RS256",
+        switch: Some("security.jwt.enabled"),
+        is_effective: |config| config.security.jwt.algorithm == Some(JwtAlgorithm::Rs256),
     },
     Rule {
         keys: &["security.jwt.jwks_refresh_seconds", "security.jwt.jwks_stale_seconds"],
@@ -111,6 +137,24 @@ const RULES: &[Rule] = &[
         is_effective: |config| config.security.oauth.is_on(),
     },
     Rule {
+        keys: &["cache.ttl_seconds", "cache.max_entry", "cache.stale"],
+        needs: "cache.max_size` above 0 or `cache.url",
+        switch: Some("cache.enabled"),
+        is_effective: |config| config.cache.max_size > 0 || config.cache.url.is_some(),
+    },
+    Rule {
+        keys: &[
+            "pre_aggregations.path",
+            "pre_aggregations.schema",
+            "pre_aggregations.refresh_seconds",
+            "pre_aggregations.build_timeout_seconds",
+            "pre_aggregations.history_days",
+        ],
+        needs: "pre_aggregations.enabled: true",
+        switch: Some("pre_aggregations.enabled"),
+        is_effective: |config| config.pre_aggregations.enabled,
+    },
+    Rule {
         keys: &["metrics.path", "metrics.address", "metrics.include_process", "metrics.include_runtime"],
         needs: "metrics.enabled: true",
         switch: Some("metrics.enabled"),
@@ -150,25 +194,103 @@ const RULES: &[Rule] = &[
     },
 ];
 
+/// Keys that have no effect beside another key, which has priority.
+const OVERRIDDEN: &[(&str, &str)] = &[
+    ("security.jwt.claims_mapping.user_id", "security.jwt.claims.user_id"),
+    ("security.jwt.claims_mapping.email", "security.jwt.claims.email"),
+    ("security.jwt.claims_mapping.roles", "security.jwt.claims.roles"),
+    ("security.jwt.claims_mapping.groups", "security.jwt.claims.groups"),
+    ("security.jwt.claims_mapping.attributes", "security.jwt.claims.attributes"),
+    ("security.jwt.claims_mapping.scopes", "security.jwt.claims.scopes"),
+];
+
 /// Returns the settings without effect, in the order of the rules.
 pub(super) fn find(config: &Config, written: &ReadKeys) -> Vec<IneffectiveSetting> {
     let is_chosen = |rule: &Rule| rule.switch.is_some_and(|switch| written.place(switch).is_some());
     let rules = RULES.iter().filter(|rule| !(rule.is_effective)(config) && !is_chosen(rule));
-    let settings = rules.flat_map(|rule| {
-        let set = rule.keys.iter().filter_map(|key| Some((*key, written.place(key)?.clone())));
-        set.map(|(key, place)| IneffectiveSetting { key, needs: rule.needs, place })
+    let missing = rules.flat_map(|rule| rule.keys.iter().map(|key| (*key, IneffectiveCause::Missing(rule.needs))));
+    let overridden = OVERRIDDEN.iter().filter(|(_, by)| written.place(by).is_some());
+    let overridden = overridden.map(|(key, by)| (*key, IneffectiveCause::Overridden(by)));
+    let set = missing.chain(overridden).filter_map(|(key, cause)| {
+        let place = written.place(key)?.clone();
+        Some(IneffectiveSetting { key, cause, place })
     });
-    settings.collect()
+    set.collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::config::{Environment, read};
 
-    fn found(file: &str) -> Vec<(&'static str, &'static str)> {
+    fn found(file: &str) -> Vec<&'static str> {
         let (config, problems) = read(Some(file), &Environment::default());
         assert!(problems.is_empty(), "{file}: {problems:?}");
-        config.ineffective.iter().map(|setting| (setting.key, setting.needs)).collect()
+        config.ineffective.iter().map(|setting| setting.key).collect()
+    }
+
+    /// Returns the settings without effect if a key is set beside those of a file, to the first value that it accepts.
+    fn found_beside(file: &str, key: &str) -> Vec<IneffectiveSetting> {
+        const VALUES: &[&str] = &[
+            "60",
+            "true",
+            "name_of_it",
+            "[10.0.0.0/8]",
+            "[RS256]",
+            "https://a.b",
+            "127.0.0.1:9100",
+            "1GB",
+            "0.5",
+            "600",
+            "always",
+            "project",
+        ];
+        let variable = format!("SERVICE_{}", key.to_uppercase().replace('.', "__"));
+        let mut read = VALUES.iter().map(|value| {
+            let environment: Environment = [(variable.clone(), (*value).to_owned())].into_iter().collect();
+            read(Some(file), &environment)
+        });
+        read.find(|(_, problems)| problems.is_empty()).unwrap_or_else(|| panic!("no value fits {key}")).0.ineffective
+    }
+
+    #[test]
+    fn every_rule_names_each_of_its_keys_once() {
+        // Each of these switches off a need that the defaults fulfil.
+        const FILE: &str = "anomaly: {enabled: false}\nwarehouse: {type: sqlite}\ncache: {max_size: 0}\n";
+        for rule in RULES {
+            for key in rule.keys {
+                let found = found_beside(FILE, key);
+                let [setting] = found.as_slice() else { panic!("{key}: {found:?}") };
+                assert_eq!((setting.key, setting.cause), (*key, IneffectiveCause::Missing(rule.needs)));
+                if rule.switch.is_some() {
+                    assert_eq!(found_beside(&switched_off(rule, FILE), key), [], "{key} beside its switch");
+                }
+            }
+        }
+        for (key, by) in OVERRIDDEN {
+            let (outer, name) = by.rsplit_once('.').unwrap();
+            assert_eq!(outer, "security.jwt.claims");
+            let found = found_beside(&format!("security: {{jwt: {{claims: {{{name}: a}}}}}}\n"), key);
+            let [setting] = found.as_slice() else { panic!("{key}: {found:?}") };
+            assert_eq!((setting.key, setting.cause), (*key, IneffectiveCause::Overridden(by)));
+            assert_eq!(found_beside("", key), []);
+        }
+    }
+
+    /// Returns a file with the switch of a rule, set as an author sets it to leave the keys without effect.
+    fn switched_off(rule: &Rule, file: &str) -> String {
+        let switch = rule.switch.unwrap();
+        let value = match switch {
+            "log.output" => "stdout",
+            "telemetry.otlp_endpoint" => "\"\"",
+            _ => "false",
+        };
+        let keys: Vec<&str> = switch.split('.').collect();
+        let (name, outer) = keys.split_last().unwrap();
+        let open: String = outer.iter().skip(1).map(|key| format!("{key}: {{")).collect();
+        let close = "}".repeat(outer.len());
+        let rest: String = file.lines().filter(|line| !line.starts_with(outer[0])).map(|l| format!("{l}\n")).collect();
+        format!("{rest}{}: {{{open}{name}: {value}{close}\n", outer[0])
     }
 
     #[test]
@@ -189,7 +311,7 @@ mod tests {
             ("warehouse: {type: sqlite, threads: 4}", "warehouse.threads"),
             ("warehouse: {connect_timeout_seconds: 4}", "warehouse.connect_timeout_seconds"),
         ] {
-            let keys: Vec<&str> = found(&format!("{file}\n")).into_iter().map(|(key, _)| key).collect();
+            let keys = found(&format!("{file}\n"));
             let expected: &[&str] = if key.is_empty() { &[] } else { &[key] };
             assert_eq!(keys, expected, "{file}");
         }

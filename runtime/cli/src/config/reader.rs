@@ -507,8 +507,10 @@ impl Collected {
                 continue;
             }
             let message = format!("environment variable {name} matches no setting");
-            let hint = match likely(name, self.variables.iter().map(String::as_str)) {
-                Some(meant) => format!("Did you mean {meant}?"),
+            // The common prefix must not make two settings similar.
+            let suffixes = self.variables.iter().filter_map(|variable| variable.strip_prefix(PREFIX));
+            let hint = match name.strip_prefix(PREFIX).and_then(|name| likely(name, suffixes)) {
+                Some(meant) => format!("Did you mean {PREFIX}{meant}?"),
                 None => "Remove it; `terrane config show` lists all variables.".to_owned(),
             };
             let diagnostic = Diagnostic::warning(Code::UnknownVariable, message).hint(hint);

@@ -134,6 +134,8 @@ fn problems_have_a_place_and_the_nearest_name() {
 fn variables_of_unknown_settings_are_reported() {
     let text = problem("", &[("SERVICE_SERVER__PROT", "1")]);
     assert!(text.starts_with("warning[unknown-variable]") && text.contains("SERVICE_SERVER__PORT"), "{text}");
+    let text = problem("", &[("SERVICE_FOO", "1")]);
+    assert!(text.starts_with("warning[unknown-variable]") && !text.contains("Did you mean"), "{text}");
     // A misspelled security setting may leave access open.
     let text = problem("", &[("SERVICE_SECURITY__ENABELD", "true")]);
     assert!(text.starts_with("error[unknown-variable]"), "{text}");

@@ -12,7 +12,7 @@ use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::registry::LookupSpan;
 
-use super::line::Line;
+use super::line::LogLine;
 use super::writer::Sink;
 use super::{LogLevel, LogSettings};
 
@@ -75,7 +75,7 @@ impl LogLayer {
         event.record(&mut name);
         let metadata = event.metadata();
         let now = self.settings.timestamps.then(|| self.clock.now());
-        let mut line = Line::start(self.settings.format, now, *metadata.level(), out);
+        let mut line = LogLine::start(self.settings.format, now, *metadata.level(), out);
         line.event(name.text.as_deref().unwrap_or(metadata.target()));
         for (name, id) in [(CORRELATION_ID, &ids.correlation), (TRACE_ID, &ids.trace)] {
             match id {

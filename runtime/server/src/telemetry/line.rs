@@ -19,14 +19,14 @@ const MAX_LOOKED_AT_BYTES: usize = 2 * MAX_TEXT_BYTES;
 const MASK: &str = "***";
 
 /// A line being written.
-pub(super) struct Line<'o> {
+pub(super) struct LogLine<'o> {
     format: LogFormat,
     out: &'o mut Vec<u8>,
     /// The set of fields that have a value, with one bit for the index of each field.
     seen: u64,
 }
 
-impl<'o> Line<'o> {
+impl<'o> LogLine<'o> {
     pub(super) fn start(format: LogFormat, now: Option<Timestamp>, level: Level, out: &'o mut Vec<u8>) -> Self {
         match format {
             LogFormat::Json => {
@@ -50,7 +50,7 @@ impl<'o> Line<'o> {
                 out.extend_from_slice(format!("{colour}{word:<7}{reset} ").as_bytes());
             }
         }
-        Line { format, out, seen: 0 }
+        LogLine { format, out, seen: 0 }
     }
 
     pub(super) fn event(&mut self, name: &str) {
@@ -151,7 +151,7 @@ impl<'o> Line<'o> {
     }
 }
 
-impl Visit for Line<'_> {
+impl Visit for LogLine<'_> {
     fn record_str(&mut self, field: &Field, value: &str) {
         self.seen |= bit(field);
         if field.name() != "event" {

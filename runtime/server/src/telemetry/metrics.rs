@@ -16,6 +16,7 @@ use prometheus::{Encoder as _, Registry, TextEncoder};
 use terrane_app::ports::observer::{BuiltRollup, EndedQuery, QueryOutcome, TaskOutcome};
 
 use families::{Families, Pulled};
+pub(crate) use scraped_values::RuntimeValues;
 pub use scraped_values::ScrapedValues;
 
 /// The largest number of cubes with a label of their own. All other cubes share one label, so that repeated loads of
@@ -183,18 +184,18 @@ impl Metrics {
         self.families.denials.with_label_values(&[reason]).inc();
     }
 
-    fn with_cube(&self, cube: &str, tell: impl FnOnce(&str)) {
+    fn with_cube(&self, cube: &str, record: impl FnOnce(&str)) {
         // A panic leaves the set consistent, so a poisoned lock can be used.
         if self.cubes.read().unwrap_or_else(PoisonError::into_inner).contains(cube) {
-            return tell(cube);
+            return record(cube);
         }
         let mut cubes = self.cubes.write().unwrap_or_else(PoisonError::into_inner);
         if cubes.len() >= MAX_CUBES && !cubes.contains(cube) {
-            return tell(OTHER);
+            return record(OTHER);
         }
         cubes.insert(cube.into());
         drop(cubes);
-        tell(cube);
+        record(cube);
     }
 }
 

@@ -37,7 +37,7 @@ pub enum RestoreError {
     #[error("the state has {rows} rows in `{table}` already")]
     NotEmpty { table: &'static str, rows: i64 },
     #[error("line {line}: {what}")]
-    Line { line: u64, what: String },
+    InvalidLine { line: u64, what: String },
     #[error("the dump is truncated: its last line is missing")]
     Cut,
     #[error("the dump was changed: its checksum is {found}, and its last line states {said}")]
@@ -67,7 +67,7 @@ struct Header {
 /// A line after the header.
 #[derive(Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
-enum Line {
+enum DumpLine {
     Row { table: String, row: Map<String, Json> },
     End { sha256: String },
 }
@@ -96,7 +96,7 @@ impl Lines<'_> {
     }
 
     fn wrong(&self, what: impl Into<String>) -> RestoreError {
-        RestoreError::Line { line: self.number, what: what.into() }
+        RestoreError::InvalidLine { line: self.number, what: what.into() }
     }
 }
 
@@ -195,15 +195,15 @@ async fn read_rows(lines: &mut Lines<'_>, change: &mut Transaction) -> Result<(u
         }
         let line = serde_json::from_str(&text);
         match line.map_err(|_| lines.wrong("it is neither a row nor the end of a dump"))? {
-            Line::Row { table, row } => {
+            DumpLine::Row { table, row } => {
                 let known = TABLES.iter().find(|known| known.name == table);
                 let table = known.ok_or_else(|| lines.wrong(format!("unknown table `{table}`")))?;
                 let row = bound(table, &row).map_err(|what| lines.wrong(what))?;
                 waiting.add(change, table, row).await.map_err(|error| lines.wrong(error.message))?;
                 rows += 1;
             }
-            Line::End { sha256: said } if said != found => return Err(RestoreError::Checksum { found, said }),
-            Line::End { sha256 } => {
+            DumpLine::End { sha256: said } if said != found => return Err(RestoreError::Checksum { found, said }),
+            DumpLine::End { sha256 } => {
                 waiting.write(change).await.map_err(|error| lines.wrong(error.message))?;
                 return match lines.next()? {
                     None => Ok((rows, sha256)),

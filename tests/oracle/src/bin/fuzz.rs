@@ -125,7 +125,7 @@ fn main() -> Result<ExitCode> {
             println!("{} queries, {} differences, {rate:.0} a second", report.queries, report.differences.len());
         }
     })?;
-    tell(&report, started.elapsed().as_secs_f64());
+    print_report(&report, started.elapsed().as_secs_f64());
     saved?;
     Ok(if report.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -155,7 +155,7 @@ fn fuzz_dax(arguments: &Arguments) -> Result<ExitCode> {
     Ok(if all.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn tell(report: &Report, seconds: f64) {
+fn print_report(report: &Report, seconds: f64) {
     println!("worlds      {}", report.worlds);
     println!("queries     {} ({:.0} a second)", report.queries, report.queries as f64 / seconds);
     println!("answered    {} ({} with rows)", report.answered, report.with_rows);

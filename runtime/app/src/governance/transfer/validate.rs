@@ -129,7 +129,7 @@ fn links(findings: &mut Findings<'_>, links: &[TermLink]) -> Vec<TermLink> {
     for (at, link) in links.iter().enumerate() {
         let (kind, id) = link.target.parts();
         if text::line("artifact_id", id).is_err() {
-            findings.add(format!("links[{at}].artifact_id"), TextProblem::Line { max: text::MAX_LINE });
+            findings.add(format!("links[{at}].artifact_id"), TextProblem::OneLine { max: text::MAX_LINE });
         }
         if !seen.insert((kind, id, link.relationship.as_str())) {
             findings.add(format!("links[{at}]"), RecordProblem::RepeatedItem);
@@ -145,7 +145,7 @@ fn ownership(findings: &mut Findings<'_>, record: &Ownership) -> Ownership {
     let mut seen = HashSet::new();
     for (at, Owner { owner_type, owner_id, role, .. }) in record.owners.iter().enumerate() {
         if text::line("owner_id", owner_id).is_err() {
-            findings.add(format!("owners[{at}].owner_id"), TextProblem::Line { max: text::MAX_LINE });
+            findings.add(format!("owners[{at}].owner_id"), TextProblem::OneLine { max: text::MAX_LINE });
         }
         if !seen.insert((owner_type.as_str(), &**owner_id, role.as_str())) {
             findings.add(format!("owners[{at}]"), RecordProblem::RepeatedItem);

@@ -25,7 +25,8 @@ fn description(columns: Vec<ResultColumn>) -> ResultDescription {
 
 async fn write(folder: &ResultFolder, rows: i64) -> Manifest {
     let schema: SchemaRef = batch(0, 0).schema();
-    let mut writer = folder.create("a.1", &description(vec![column(ColumnFormat::Plain)]), schema).await.expect("a writer");
+    let mut writer =
+        folder.create("a.1", &description(vec![column(ColumnFormat::Plain)]), schema).await.expect("a writer");
     // The size of the batches does not divide the size of the chunks.
     for from in (0..rows).step_by(1_000) {
         writer.write(batch(from, 1_000.min(rows - from))).await.expect("written");
@@ -62,8 +63,10 @@ async fn pages_are_the_rows_at_their_offsets() {
 async fn unfinished_result_is_invisible_and_removed() {
     let place = tempfile::tempdir().expect("a folder");
     let folder = ResultFolder::open(place.path(), 0).expect("opened");
-    let mut writer =
-        folder.create("a.1", &description(vec![column(ColumnFormat::Plain)]), batch(0, 0).schema()).await.expect("a writer");
+    let mut writer = folder
+        .create("a.1", &description(vec![column(ColumnFormat::Plain)]), batch(0, 0).schema())
+        .await
+        .expect("a writer");
     writer.write(batch(0, 9_000)).await.expect("written");
     assert_eq!(folder.names().await.expect("names"), ["a.1".into()]);
     let manifest = Manifest { name: "a.1".into(), rows: 9_000, bytes: 1 };
@@ -113,7 +116,8 @@ fn descriptions_round_trip() {
 
 #[test]
 fn result_of_an_older_version_has_no_time_and_no_warnings() {
-    let written = ResultDescription { as_of: None, warnings: Vec::new(), ..description(vec![column(ColumnFormat::Plain)]) };
+    let written =
+        ResultDescription { as_of: None, warnings: Vec::new(), ..description(vec![column(ColumnFormat::Plain)]) };
     let schema = columns::with_description(&written, &batch(0, 0).schema());
     assert!(schema.metadata().is_empty());
     let read = columns::description(&schema).expect("a description");

@@ -8,11 +8,21 @@ use axum::http::header::WWW_AUTHENTICATE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use terrane_app::ports::governance::Surface;
+use terrane_dax::MAX_CHARACTERS;
 
+use crate::app::App;
 use crate::edge::{ApiError, Credentials, Protocol};
 use crate::rest::Rest;
 
 const PREFIX: &str = "/api/v1/dax/";
+/// The largest number of bytes of an escaped character: JSON writes an emoji as `\ud83d\ude00`.
+const MAX_ESCAPE_BYTES: usize = 12;
+
+/// Returns the size limit in bytes of a body with a DAX query. A query of [`MAX_CHARACTERS`] escaped characters does not
+/// fit into the limit of other routes, which stays available to parameters and envelopes.
+pub(crate) fn body_limit(app: &App) -> usize {
+    app.settings.body_limit_bytes + MAX_ESCAPE_BYTES * MAX_CHARACTERS
+}
 
 /// REST with Basic credentials.
 pub(crate) struct DaxProtocol;

@@ -23,7 +23,7 @@ use terrane_xmla::scope::ServerInfo;
 use terrane_xmla::{Fault, FaultCode, Request as XmlaRequest};
 
 use crate::app::{App, Scope};
-use crate::dax::challenge_with_basic;
+use crate::dax::{body_limit, challenge_with_basic};
 use crate::edge::{
     ApiError, BodyFormat, Call, Credentials, Parts, Protocol, Route, RouteAccess, Routes, UnknownParameters,
 };
@@ -89,7 +89,7 @@ pub(crate) fn router() -> Router<App> {
 
 async fn post(app: App, call: Call) -> Result<Response, ApiError> {
     let caller = XmlaCaller { info: server_info(&app, &call), context: call.context.clone() };
-    let body = call.body(&app, &XML).await?;
+    let body = call.body_up_to(body_limit(&app), &app, &XML).await?;
     let id = caller.context.correlation_id.clone();
     match answer(app, caller, &body).await {
         Ok(body) => Ok(respond(body)),

@@ -81,7 +81,12 @@ impl Jobs for NoJobs {
 
 #[async_trait]
 impl JobResults for NoJobs {
-    async fn create(&self, _: &str, _: &ResultDescription, _: SchemaRef) -> Result<Box<dyn ResultWriter>, ResultsError> {
+    async fn create(
+        &self,
+        _: &str,
+        _: &ResultDescription,
+        _: SchemaRef,
+    ) -> Result<Box<dyn ResultWriter>, ResultsError> {
         no_folder()
     }
     async fn page(&self, _: &Manifest, _: u64, _: u64) -> Result<ResultPage, ResultsError> {

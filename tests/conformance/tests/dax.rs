@@ -130,3 +130,33 @@ async fn api_key_is_a_basic_password_only_on_dax_routes() {
     }
     assert_eq!(ask("/api/v1/query/meta/cubes", &format!("ada:{key}")).await.status, 401);
 }
+
+#[tokio::test]
+async fn queries_up_to_the_limit_of_characters_are_accepted_however_they_are_escaped() {
+    let house = House::new().await;
+    let key = house.key("ada", 1).await;
+    let post = async |path: &str, media_type: &str, text: String| {
+        let headers = json!({"authorization": format!("Bearer {key}"), "content-type": media_type});
+        let asked = json!({"method": "POST", "path": path, "headers": headers, "text": text});
+        ask(&house.edge, &serde_json::from_value(asked).unwrap()).await
+    };
+    let query = |text: String| format!(r#"{{"query": "EVALUATE {{LEN(\"{text}\")}}"}}"#);
+    for character in ["€", r"\u20ac", r"\ud83d\ude00"] {
+        let found = post(EXECUTE, "application/json", query(character.repeat(99_000))).await;
+        assert_eq!(found.status, 200, "{character}: {:?}", body(&found));
+        assert_eq!(body(&found)["data"][0]["[Value]"], 99_000, "{character}");
+    }
+    let refused = post(EXECUTE, "application/json", query("€".repeat(100_000))).await;
+    assert_eq!((refused.status.as_u16(), &body(&refused)["error"]["code"]), (400, &json!("DAX_SYNTAX_ERROR")));
+    let refused = post(EXECUTE, "application/json", query("€".repeat(600_000))).await;
+    assert_eq!((refused.status.as_u16(), &body(&refused)["error"]["code"]), (413, &json!("PAYLOAD_TOO_LARGE")));
+    let statement = format!("EVALUATE {{LEN(\"{}\")}}", "&#x1F600;".repeat(99_000));
+    let envelope = format!(
+        "<Envelope xmlns=\"http://schemas.xmlsoap.org/soap/envelope/\"><Body>\
+         <Execute xmlns=\"urn:schemas-microsoft-com:xml-analysis\"><Command><Statement>{statement}</Statement></Command>\
+         <Properties><PropertyList><Format>Tabular</Format></PropertyList></Properties></Execute></Body></Envelope>"
+    );
+    let found = post("/api/v1/dax/xmla", "text/xml", envelope).await;
+    let text = String::from_utf8_lossy(&found.body);
+    assert!(found.status == 200 && text.contains("99000"), "{}", &text[..text.len().min(600)]);
+}

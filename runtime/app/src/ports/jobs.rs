@@ -192,7 +192,9 @@ pub enum Submitted {
     /// The owner has too many open jobs.
     CallerFull,
     /// The owner's tenant has too many open jobs.
-    TenantFull { open: u64 },
+    TenantFull {
+        open: u64,
+    },
     /// All owners together have too many open jobs.
     Full,
 }

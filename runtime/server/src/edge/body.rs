@@ -53,12 +53,11 @@ fn ends_with(essence: &str, suffix: &str) -> bool {
     split.and_then(|split| essence.get(split..)).is_some_and(|end| end.eq_ignore_ascii_case(suffix))
 }
 
-/// Reads the whole body of a request and decompresses it. The limit applies before and after decompression.
-pub(super) async fn read(app: &App, request: Request, format: &BodyFormat) -> Result<Bytes, ApiError> {
+/// Reads the whole body of a request and decompresses it. The limit, in bytes, applies before and after decompression.
+pub(super) async fn read(app: &App, request: Request, format: &BodyFormat, limit: usize) -> Result<Bytes, ApiError> {
     let headers = request.headers();
     format.require(headers)?;
     let coding = ContentCoding::of(headers)?;
-    let limit = app.settings.body_limit_bytes;
     let announced = headers.get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()).and_then(|v| v.parse::<u64>().ok());
     if announced.is_some_and(|length| length > limit as u64) {
         return Err(too_large(limit));

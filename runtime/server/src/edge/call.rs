@@ -144,11 +144,22 @@ impl Call {
 
     /// Reads the body, which must have the format.
     pub(crate) async fn body(self, app: &App, format: &BodyFormat) -> Result<Bytes, ApiError> {
-        body::read(app, self.request, format).await
+        let limit = app.settings.body_limit_bytes;
+        self.body_up_to(limit, app, format).await
+    }
+
+    /// Reads the body, which must have the format, with a size limit of the route.
+    pub(crate) async fn body_up_to(self, limit: usize, app: &App, format: &BodyFormat) -> Result<Bytes, ApiError> {
+        body::read(app, self.request, format, limit).await
     }
 
     pub(crate) async fn json_body(self, app: &App) -> Result<Bytes, ApiError> {
         self.body(app, &JSON).await
+    }
+
+    /// Reads a body in JSON, with a size limit of the route.
+    pub(crate) async fn json_body_up_to(self, limit: usize, app: &App) -> Result<Bytes, ApiError> {
+        self.body_up_to(limit, app, &JSON).await
     }
 
     /// Reads a body in JSON, or nothing if the request has neither a body nor a content type.

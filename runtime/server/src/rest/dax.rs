@@ -2,6 +2,7 @@
 
 mod sessions;
 
+use axum::body::Bytes;
 use axum::response::Response;
 use terrane_app::blocking::over_rows;
 use terrane_app::dax as queries;
@@ -10,6 +11,7 @@ use terrane_compiler::Access as Visible;
 use terrane_wire::{Code, dax, schema};
 
 use crate::app::{App, Scope};
+use crate::dax::body_limit;
 use crate::edge::{ApiError, Call, RouteAccess, Routes, json_answer, json_response};
 use crate::openapi::{Compression, Content, Doc, Parameter, ParameterKind, RequestBody, ResponseDoc};
 
@@ -24,10 +26,15 @@ pub(super) fn register(routes: Routes) -> Routes {
         .get("/api/v1/dax/cubes", READ, &CUBES, cubes)
 }
 
+/// Reads the body of a request with a query.
+async fn body(call: Call, app: &App) -> Result<Bytes, ApiError> {
+    call.json_body_up_to(body_limit(app), app).await
+}
+
 async fn execute(app: App, call: Call) -> Result<Response, ApiError> {
     let context = call.context.clone();
     let session = sessions::resume(&app, &call)?;
-    let (query, parameters) = dax::execution_from_wire(&call.json_body(&app).await?)?;
+    let (query, parameters) = dax::execution_from_wire(&body(call, &app).await?)?;
     match queries::execute_with(&app.services.queries, &context, &query, &parameters).await {
         Ok(answer) => {
             let body = over_rows(answer.rows, move || dax::result(&answer)).await;
@@ -48,7 +55,7 @@ async fn execute(app: App, call: Call) -> Result<Response, ApiError> {
 
 async fn validate(app: App, call: Call) -> Result<Response, ApiError> {
     let context = call.context.clone();
-    let query = dax::query_from_wire(&call.json_body(&app).await?)?;
+    let query = dax::query_from_wire(&body(call, &app).await?)?;
     let problems = queries::check(&app.services.queries, &context, &query).await;
     let problems = problems.map_err(|error| dax::refusal(&query, error, context.scopes))?;
     Ok(json_answer(&dax::validation(&query, &problems)))
@@ -60,7 +67,7 @@ async fn functions(_: App, _: Call) -> Result<Response, ApiError> {
 
 async fn completions(app: App, call: Call) -> Result<Response, ApiError> {
     let caller = call.context.caller.clone();
-    let (query, offset) = dax::position_from_wire(&call.json_body(&app).await?)?;
+    let (query, offset) = dax::position_from_wire(&body(call, &app).await?)?;
     let snapshot = app.services.catalog.snapshot();
     let items = terrane_dax::complete(&query, offset, &Visible::of(&snapshot.model, &caller));
     Ok(json_answer(&dax::completions(&query, items)))

@@ -12,7 +12,7 @@ use crate::environment::Environment;
 use crate::explain::explain_plan;
 use crate::model::{CubeId, Model, Relationship};
 use crate::plan::{Fact, PlannedJoin, Protection, plan, secure};
-use crate::query::{FactMatch, GroupBy, PreAggregations, QueryError, ResolvedQuery, SemanticQuery, ValueId};
+use crate::query::{FactMatch, GroupBy, QueryError, ResolvedQuery, SemanticQuery, ValueId};
 use crate::resolve::resolve;
 use crate::rollup::{RollupRequest, match_rollups};
 use crate::sql::dialect_profile::DialectProfile;
@@ -106,12 +106,7 @@ pub fn explain(
     resolved.limit = authorized.limit(resolved.limit, resolved.offset);
     let members = members(model, &resolved);
     let secured = secure(plan(model, resolved)?, &access)?;
-    // With `only`, a query that no pre-aggregation serves is an error. An explanation shows the reasons instead.
-    let mode = match query.pre_aggregations {
-        PreAggregations::Only => PreAggregations::Auto,
-        mode => mode,
-    };
-    let request = RollupRequest { mode, max_staleness: query.max_staleness, explains: true };
+    let request = RollupRequest { mode: query.pre_aggregations, max_staleness: query.max_staleness, explains: true };
     let (secured, matches) = match_rollups(secured, &access, profile, environment, request)?;
     let lowered = lower(&secured, profile);
     let (text, params) = print(&lowered, profile, Parameters::Bound)?;

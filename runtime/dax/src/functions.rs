@@ -392,7 +392,7 @@ mod tests {
         assert_eq!(find("CountRows").map(|f| f.operation), Some(Operation::CountRows));
         assert!(find("COUNTROW").is_none());
         assert_eq!(nearest_to("countrow"), Some("COUNTROWS"));
-        assert_eq!(nearest_to("SUMM"), Some("SUM"));
+        assert_eq!(nearest_to("DIVIED"), Some("DIVIDE"));
         for name in ["XIRR", "MEDIANX", "STDEV.P", "NPV", "EARLIER", "", "TOTALMTD", "eomonth", "ROUNDUP", "cot"] {
             assert_eq!(nearest_to(name), None, "{name}");
         }

@@ -156,10 +156,10 @@ fn invalid_certificate_is_reported() {
     let said = |files: &Files| files.read().unwrap_err().to_string();
     for (pair, words) in [
         ([SERVER[0], RENEWED[1]], "cannot be used together"),
-        ([SERVER[1], SERVER[1]], "a.crt holds no certificate"),
-        ([SERVER[0], SERVER[0]], "a.key holds no private key"),
-        ([&b""[..], SERVER[1]], "holds no certificate"),
-        ([&SERVER[0][..200], SERVER[1]], "holds no certificate"),
+        ([SERVER[1], SERVER[1]], "a.crt contains no certificate"),
+        ([SERVER[0], SERVER[0]], "a.key contains no private key"),
+        ([&b""[..], SERVER[1]], "contains no certificate"),
+        ([&SERVER[0][..200], SERVER[1]], "contains no certificate"),
         ([&b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"[..], SERVER[1]], "cannot be used"),
     ] {
         let message = said(&Files::with(pair));

@@ -234,6 +234,7 @@ mod tests {
         const VALUES: &[&str] = &[
             "60",
             "true",
+            "/measurements",
             "name_of_it",
             "[10.0.0.0/8]",
             "[RS256]",
@@ -329,7 +330,7 @@ mod tests {
             "log: {output: file, file: a.log, backup_count: 3}\n".to_owned(),
             "warehouse: {threads: 4, memory_limit: 1GB}\n".to_owned(),
         ] {
-            assert_eq!(found(&file), [], "{file}");
+            assert_eq!(found(&file), Vec::<&str>::new(), "{file}");
         }
     }
 }

@@ -241,7 +241,7 @@ mod tests {
             ("https://App.example.org", "Write `https://app.example.org`"),
             ("https://app.example.org:443", "Write `https://app.example.org`"),
             ("http://app.example.org:80", "own port"),
-            ("https://*.example.org", "has a `*`"),
+            ("https://*.example.org", "contains a `*`"),
             ("ftp://app.example.org", "neither http nor https"),
             ("https://", "is not an origin"),
             ("https://a b", "is not an origin"),

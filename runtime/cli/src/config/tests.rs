@@ -313,7 +313,7 @@ fn every_setting_is_shown_with_its_source() {
     for line in [
         "server.port = 81 (service_project.yml:1)",
         "server.host = ::1 (environment variable SERVICE_SERVER__HOST)",
-        "server.workers = (one a core) (default)",
+        "server.workers = (one per core) (default)",
         "query.timeout = 5 (environment variable SERVICE_QUERY)",
         "query.max_limit = 50000 (default)",
         "state.url = postgres://***@db/x (service_project.yml:3, with the environment)",

@@ -126,7 +126,11 @@ mod tests {
         const SETTINGS: bool = false;
         for (settings, words, is_of_machine) in [
             ("server: {tls: {cert_path: no.pem, key_path: empty.pem}}", "no.pem cannot be read", MACHINE),
-            ("server: {tls: {cert_path: empty.pem, key_path: empty.pem}}", "empty.pem holds no certificate", MACHINE),
+            (
+                "server: {tls: {cert_path: empty.pem, key_path: empty.pem}}",
+                "empty.pem contains no certificate",
+                MACHINE,
+            ),
             ("jobs: {path: empty.pem/jobs}", "cannot use `jobs.path`", MACHINE),
             (
                 "anomaly: {channels: [{type: webhook, name: a, url: 'http://10.0.0.1/x'}]}",

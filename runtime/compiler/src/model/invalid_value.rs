@@ -18,7 +18,7 @@ pub(super) fn of_mask(constant: &LocatedValue, cube: &Cube, dimension: &Dimensio
     let member: MemberRef = format!("{}.{}", cube.name, dimension.name).parse().ok()?;
     let found = refusal(dimension, &member, Operator::Equals, std::slice::from_ref(&constant.value));
     let (error @ QueryError::ValueDoesNotFit { .. }, _) = found? else { return None };
-    let diagnostic = Diagnostic::warning(Code::ValueMismatch, format!("invalid mask: {error}"));
+    let diagnostic = Diagnostic::warning(Code::ValueMismatch, format!("unsuitable mask: {error}"));
     Some(diagnostic.hint(hint(&constant.value, dimension)).at(constant.origin.span()))
 }
 

@@ -36,7 +36,8 @@ use crate::types::{Granularity, LogicalType, TimeKind, is_utc};
 pub(crate) struct RollupRequest {
     pub(crate) mode: PreAggregations,
     pub(crate) max_staleness: Option<Duration>,
-    /// True to report every pre-aggregation that does not match, with its members, even if another one matches.
+    /// True to report every pre-aggregation that does not match, with its members, even if another one matches. A query
+    /// that requires pre-aggregations and matches none is then not refused.
     pub(crate) explains: bool,
 }
 
@@ -75,6 +76,7 @@ pub(crate) fn match_rollups<'m>(
     }
     let (chosen, matches): (Vec<_>, Vec<_>) = found.into_iter().unzip();
     if request.mode == PreAggregations::Only
+        && !request.explains
         && let Some(unserved) = matches.iter().find(|fact: &&FactMatch| fact.served.is_none())
     {
         return Err(QueryError::NotPreAggregated { cube: Arc::clone(&unserved.cube), facts: matches });

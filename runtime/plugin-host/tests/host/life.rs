@@ -222,7 +222,7 @@ fn failed_reload_keeps_the_old_component() {
     let trapping = detector().with("detectors", "unreachable").component();
     for (bytes, words) in [
         (&b"rubbish"[..], "not a WebAssembly component"),
-        (&version("1.1.0")[..], "older than 1.2.0"),
+        (&version("1.1.0")[..], "older than version 1.2.0"),
         (&trapping[..], "trapped in `detectors`"),
     ] {
         house.put(bytes);

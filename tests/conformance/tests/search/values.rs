@@ -218,7 +218,7 @@ async fn questions_use_the_lists_of_searches() {
     let world = world();
     let house = House::of(world.clone(), CUBES, "", POLICIES).await;
     let statements = || world.statements.load(Ordering::Relaxed);
-    let question = json!({"query": "stock in south"});
+    let question = json!({"query": "stock in South hall"});
     found(&house, "writer", "north").await;
     let before = statements();
     let (status, body) = house.send("writer", "POST", "/api/v1/search/nl-query", question.clone()).await;

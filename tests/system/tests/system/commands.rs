@@ -178,7 +178,7 @@ fn rejected_query_has_a_suggestion() {
             r#"{"cube": "flights", "measures": ["count"], "dimensions": ["flight_date.month"]}"#,
             &["INVALID_DIMENSION", "available dimensions: flights.flight_date.month"],
         ),
-        (r#"{"dimensions": ["flights.origin.month"]}"#, &["it is not a time dimension"]),
+        (r#"{"dimensions": ["flights.origin.month"]}"#, &["only time dimensions have granularities"]),
         (
             r#"{"time_dimensions": [{"dimension": "flights.origin", "granularity": "month"}]}"#,
             &["`flights.origin` is a string dimension, not a time dimension"],
@@ -252,7 +252,7 @@ fn warnings_of_an_answer_go_to_standard_error() {
     for form in ["--csv", "--json", "--md"] {
         let output = run("query", &path(FLIGHTS), &[query, form]);
         assert_eq!(output.code, Some(0), "{}", output.stderr);
-        assert_eq!(output.stderr.matches("warning: these are 1000 of ").count(), 1, "{form}: {}", output.stderr);
+        assert_eq!(output.stderr.matches("warning: the result has 1000 of ").count(), 1, "{form}: {}", output.stderr);
         assert!(!output.stdout.contains("warning"), "{form}");
     }
     let limited = run("query", &path(FLIGHTS), &[&query.replace('{', "{\"limit\": 3, "), "--csv"]);

@@ -121,11 +121,11 @@ fn other_operators_and_other_numbers_of_arguments_are_refused() {
     for op in [Op::Add, Op::Call, Op::Cast, Op::Sum, Op::CaseWhen, Op::Param, Op::Star, Op::Collate] {
         assert!(read(&arena(op, text())).is_err(), "{op:?}");
     }
-    assert!(refused(&arena(Op::Between, text())).contains("`between` has 1 values"));
-    assert!(refused(&arena(Op::IsNull, text())).contains("has 1 values"));
+    assert!(refused(&arena(Op::Between, text())).contains("`between` cannot have 1 values"));
+    assert!(refused(&arena(Op::IsNull, text())).contains("cannot have 1 values"));
     let mut none = arena(Op::InList, text());
     none.nodes[2].count = 1;
-    assert!(refused(&none).contains("has 0 values"));
+    assert!(refused(&none).contains("cannot have 0 values"));
 }
 
 #[test]

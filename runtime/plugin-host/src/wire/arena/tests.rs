@@ -73,9 +73,9 @@ fn only_tests_of_columns_against_literals_pass() {
     refused(|arena| arena.nodes[2].op = Op::Add, "operator");
     refused(|arena| arena.nodes[2].op = Op::Call, "operator");
     refused(|arena| arena.nodes[2].op = Op::Count, "operator");
-    refused(|arena| arena.args = vec![1, 0], "something else than a literal");
+    refused(|arena| arena.args = vec![1, 0], "something other than a literal");
     refused(|arena| arena.args = vec![1, 1], "is not a column");
-    refused(|arena| arena.args[1] = 0, "something else than a literal");
+    refused(|arena| arena.args[1] = 0, "something other than a literal");
     refused(|arena| arena.nodes[2].count = 0, "no arguments");
     refused(|arena| arena.nodes[2].op = Op::Not, "not one");
     refused(|arena| arena.roots = vec![1], "neither true nor false");

@@ -146,7 +146,7 @@ async fn model_of_megabytes_is_reported_or_refused_by_the_guests_memory() {
     assert_eq!(stage.authorize(INPUT, &wide(10_000, 100)).await, Ok(Decision::Abstain));
     // A guest whose allocator reserves no memory violates the contract, because it returns an invalid address.
     let fault = Stage::of(&hook, |_| {}).authorize(INPUT, &wide(10_000, 100)).await.unwrap_err();
-    assert!(fault.contains("in `on-query`"), "{fault}");
+    assert!(fault.contains("from `on-query`"), "{fault}");
     // The facts have over 64 MiB, the limit of a guest's memory.
     let fault = stage.authorize(INPUT, &wide(70, 1 << 20)).await.unwrap_err();
     assert_eq!(fault, "reached its limit of memory in `on-query`");

@@ -42,8 +42,8 @@ async fn limits_apply_to_every_function_of_a_role() {
             ("", "(loop $again (drop (memory.grow (i32.const 16))) (br $again)) unreachable", "of memory in"),
             (deep, "(call $deeper)", "of stack in"),
             ("", "unreachable", "trapped in"),
-            ("", "(i32.const 2049)", "breaks the contract"),
-            ("", "(i32.const -8)", "breaks the contract"),
+            ("", "(i32.const 2049)", "violates the contract"),
+            ("", "(i32.const -8)", "violates the contract"),
         ] {
             let fault = Stage::of_body(role, fields, body).call(INPUT).await.unwrap_err();
             assert!(fault.contains(words) && fault.contains(function_of(role)), "{role}: {words}: {fault}");

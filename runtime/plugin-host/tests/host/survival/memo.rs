@@ -78,7 +78,7 @@ async fn oversized_memo_entries_are_rejected_and_the_call_continues() {
     }
     let beyond = "(call $put (i32.const 3072) (i32.const 4) (i32.const 4096) (i32.const 0x7fffffff) (i32.const 0) (i32.const 5120))";
     let fault = stage(&format!("{beyond} {ABSTAIN}")).call(INPUT).await.unwrap_err();
-    assert!(fault.contains("in `on-query`"), "{fault}");
+    assert!(fault.contains("from `on-query`"), "{fault}");
 }
 
 #[tokio::test]

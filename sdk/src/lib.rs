@@ -13,9 +13,14 @@
 //! impl Dialect for Quack {
 //!     const INFO: PluginInfo = PluginInfo::new("dialect-quack", "1.0.0", "Quack");
 //!
-//!     fn profile(_: &CallContext) -> Result<Profile, PluginError> { // Start from the SQL standard, and override what
-//!     differs. Ok(ProfileBuilder::ansi("quack") .placeholders(PlaceholderStyle::DollarN, 32_767) .op(Op::Contains,
-//!     "contains({0}, {1})") .build()) } }
+//!     fn profile(_: &CallContext) -> Result<Profile, PluginError> {
+//!         // Start from the SQL standard, and override what differs.
+//!         Ok(ProfileBuilder::ansi("quack")
+//!             .placeholders(PlaceholderStyle::DollarN, 32_767)
+//!             .op(Op::Contains, "contains({0}, {1})")
+//!             .build())
+//!     }
+//! }
 //!
 //! terrane_sdk::export_dialect!(Quack);
 //!

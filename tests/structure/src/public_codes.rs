@@ -151,7 +151,7 @@ fn arm_body<'t, 's>(tokens: &'t [Token<'s>], start: usize) -> &'t [Token<'s>] {
 fn variants(pattern: &[Token<'_>]) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for alternative in alternatives(pattern) {
-        let paths = alternative.windows(4).filter_map(|part| match part {
+        let mut paths = alternative.windows(4).filter_map(|part| match part {
             [Token::Word(kind), Token::Symbol(':'), Token::Symbol(':'), Token::Word(variant)]
                 if kind.ends_with("Error") || kind.ends_with("Fault") || kind.ends_with("Refusal") =>
             {
@@ -159,7 +159,7 @@ fn variants(pattern: &[Token<'_>]) -> Vec<(String, String)> {
             }
             _ => None,
         });
-        found.extend(paths.last());
+        found.extend(paths.next_back());
     }
     found
 }

@@ -201,7 +201,7 @@ def test_time_ranges(query: Query, field: str, value: object) -> None:
     ],
 )
 def test_incomplete_ranges_are_rejected(build: Callable[[], object]) -> None:
-    with pytest.raises(ValueError, match="range"):
+    with pytest.raises(ValueError, match=r"a start or an end|requires a dimension"):
         build()
 
 

@@ -51,7 +51,7 @@ def test_both_clients_have_the_same_methods(sync: type, other: type) -> None:
     ],
 )
 def test_invalid_settings_are_rejected(open_client: Connect, settings: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"expected|positive|belong"):
+    with pytest.raises(ValueError, match=r"expected|positive|together"):
         open_client(**settings)
 
 

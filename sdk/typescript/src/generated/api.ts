@@ -136,9 +136,23 @@ export interface components {
          */
         PreAggregationUse: "off" | "auto" | "only";
         /**
-         * @description A query whose SQL is requested. @example { "measures": [ "orders.count" ], "dimensions": [
-         * "orders.created_at.month" ], "filters": [ { "dimension": "orders.status", "operator": "equals", "value":
-         * "paid" } ], "limit": 100 }
+         * @description A query whose SQL is requested.
+         * @example {
+         *       "measures": [
+         *         "orders.count"
+         *       ],
+         *       "dimensions": [
+         *         "orders.created_at.month"
+         *       ],
+         *       "filters": [
+         *         {
+         *           "dimension": "orders.status",
+         *           "operator": "equals",
+         *           "value": "paid"
+         *         }
+         *       ],
+         *       "limit": 100
+         *     }
          */
         SqlQuery: {
             /** @description Metrics or measures. */
@@ -450,6 +464,12 @@ export interface components {
             total_rows: number;
             /** Format: uint64 */
             returned_rows: number;
+            warnings: string[];
+            /**
+             * Format: date-time
+             * @description The rows are at least as new as the data was at this time. Results of older versions of the server have none.
+             */
+            as_of?: string;
         };
         /** @description The profile of a cube, with its differences from the previous profile. */
         StoredCubeProfile: {
@@ -563,7 +583,8 @@ export interface components {
         /** @description The differences from the previous profile of the same range. */
         ProfileChanges: {
             /**
-             * Format: date-time @description The time of the previous profile.
+             * Format: date-time
+             * @description The time of the previous profile.
              */
             since: string;
             row_count: components["schemas"]["CountChange"];

@@ -1,5 +1,8 @@
 //! DAX queries on DuckDB, compared with answers that were computed by hand, and with an evaluator that follows the
 //! definition of each function row by row.
+//!
+//! This is one file, because the answers and the random queries use the same project, and each difference that the
+//! evaluator finds becomes an answer here.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 

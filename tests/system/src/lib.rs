@@ -6,6 +6,7 @@ pub mod engines;
 mod graphql_socket;
 mod http;
 pub mod jobs;
+mod port;
 mod program;
 mod provider;
 mod scratch;
@@ -15,7 +16,8 @@ pub mod tpch;
 
 pub use graphql_socket::GraphQlSocket;
 pub use http::{Answer, download, request, request_as, request_with};
+pub use port::free_port;
 pub use program::{Output, Program, Server, Unheard};
-pub use provider::{Browser, OidcProvider, free_port, header};
+pub use provider::{Browser, OidcProvider, header};
 pub use scratch::{FLIGHTS, Scratch, path};
 pub use skip::skip;

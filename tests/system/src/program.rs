@@ -1,7 +1,7 @@
 //! Runs the program in its own process, with only the environment variables that a test sets.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
@@ -112,7 +112,7 @@ impl Program {
     /// # Errors
     /// The server ended, or does not answer in time.
     pub fn serve_unheard(mut self, stdout: Stdio, stderr: Stdio) -> Result<Unheard> {
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let port = crate::free_port()?;
         self.command.args(["--port", &port.to_string()]);
         let child = self.command.stdout(stdout).stderr(stderr).spawn()?;
         let mut server = Unheard { child, address: ([127, 0, 0, 1], port).into() };

@@ -26,14 +26,6 @@ pub struct OidcProvider {
     callback: String,
 }
 
-/// Returns a port that is free at the moment.
-///
-/// # Errors
-/// No port is free.
-pub fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
-}
-
 fn modules() -> PathBuf {
     path(".prepared/oidc-provider/node_modules")
 }

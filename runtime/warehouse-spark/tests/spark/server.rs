@@ -1,7 +1,8 @@
 //! Starts a server as a child process for tests.
 
 use std::env;
-use std::net::{TcpListener, TcpStream};
+use std::io::{self, BufRead as _, BufReader};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -54,9 +55,8 @@ impl Sail {
             eprintln!("skipped: cases of Spark Connect: `cargo xtask setup` installs Sail with Python's pip");
             return None;
         }
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let folder = tempfile::tempdir().unwrap();
-        let child = spawn(&program, folder.path(), port);
+        let (child, port) = spawn(&program, folder.path(), 0);
         Some(Sail { child, program, folder, port })
     }
 
@@ -72,7 +72,7 @@ impl Sail {
 
     /// Starts the server again on the same port. All its state is lost.
     pub(crate) fn restart(&mut self) {
-        self.child = spawn(&self.program, self.folder.path(), self.port);
+        self.child = spawn(&self.program, self.folder.path(), self.port).0;
     }
 
     /// Halts the process. Its connections stay open, but it answers nothing.
@@ -107,19 +107,30 @@ impl Drop for Sail {
     }
 }
 
-/// Starts the program and waits until it accepts connections.
-fn spawn(program: &Path, folder: &Path, port: u16) -> Child {
+/// Starts the program and waits until it listens. Returns the process and its port.
+///
+/// Port 0 means any free port. The port is read from the log of the program, because a port that the test chose could be
+/// taken by another process before the program listens.
+fn spawn(program: &Path, folder: &Path, port: u16) -> (Child, u16) {
     let mut command = Command::new(program);
     command.args(["spark", "server", "--ip", "127.0.0.1", "--port", &port.to_string()]).current_dir(folder);
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    for _ in 0..ATTEMPTS {
-        if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-            return child;
+    command.env("RUST_LOG", "warn,sail_cli=info").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap());
+    let mut lines = String::new();
+    while log.read_line(&mut lines).unwrap() > 0 {
+        if let Some(address) = lines.lines().last().and_then(listening_address) {
+            // The program would wait if nobody read the rest of its log.
+            thread::spawn(move || io::copy(&mut log, &mut io::sink()));
+            return (child, address.port());
         }
-        assert!(child.try_wait().unwrap().is_none(), "the server ended");
-        thread::sleep(PAUSE);
     }
-    panic!("the server did not start");
+    panic!("the server ended with {:?}:\n{lines}", child.wait());
+}
+
+/// Returns the address in a line of the log such as `Starting the Spark Connect server on 127.0.0.1:50051...`.
+fn listening_address(line: &str) -> Option<SocketAddr> {
+    line.split_once("Spark Connect server on ")?.1.trim_end_matches('.').parse().ok()
 }
 
 fn variable(name: &str) -> Option<String> {

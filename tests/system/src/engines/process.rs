@@ -1,7 +1,6 @@
 //! Runs a database server as a child process.
 
 use std::fs;
-use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt as _, chown};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -10,6 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use tempfile::TempDir;
+
+use crate::free_port;
 
 const LIMIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
@@ -39,7 +40,7 @@ impl Server {
     }
 
     pub(super) fn start(folder: TempDir, program: Program) -> Result<Self> {
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let port = free_port()?;
         let child = spawn((program.start)(folder.path(), port)?, folder.path())?;
         let mut server = Server { program, child, folder, port };
         server.wait_until_ready()?;

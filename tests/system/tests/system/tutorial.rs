@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-use terrane_system_tests::{Scratch, path};
+use terrane_system_tests::{Scratch, free_port, path};
 
 use crate::BINARY;
 
@@ -131,7 +131,7 @@ fn page(name: &str) -> String {
 
 /// Runs a page with a free port instead of 8000.
 fn run_page(name: &str, counts: (usize, usize)) {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let port = free_port().unwrap().to_string();
     let steps = steps(&page(name).replace("8000", &port));
     assert_eq!((steps.len(), steps.iter().filter(|step| step.stdout.is_some()).count()), counts, "{name}");
     let scratch = Scratch::empty();

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::Value;
 use terrane_system_tests::engines::Kind;
-use terrane_system_tests::{Output, Program, Scratch};
+use terrane_system_tests::{Output, Program, Scratch, free_port};
 
 use super::world::World;
 use crate::BINARY;
@@ -38,7 +38,7 @@ fn state_is_transferred_between_sqlite_and_postgres() {
         let restored = new.command(&["state", "restore"]).arguments(&["--input", "-"]).input(&text).run().unwrap();
         assert!(restored.code == Some(0) && restored.stderr.contains("the audit log is intact"), "{}", restored.stderr);
         assert_eq!(run(&new, &["audit", "verify"], &[]).code, Some(0));
-        let (code, json) = examine(new.command(&["doctor"]).variable("SERVICE_SERVER__PORT", &free_port().to_string()));
+        let (code, json) = examine(new.command(&["doctor"]).variable("SERVICE_SERVER__PORT", &free_port().unwrap().to_string()));
         assert_eq!(code, Some(0), "{json:#}");
         for check in ["state database", "state writes", "clock", "audit log"] {
             assert_eq!(finding(&json, check).0, "ok", "{json:#}");
@@ -102,7 +102,7 @@ fn examine(program: Program) -> (Option<i32>, Value) {
 #[test]
 fn doctor_passes_in_a_healthy_project_and_changes_nothing() {
     let world = World::over("sqlite://.terrane/state.db");
-    let port = free_port();
+    let port = free_port().unwrap();
     let doctor = || world.command(&["doctor"]).variable("SERVICE_SERVER__PORT", &port.to_string());
     let (code, json) = examine(doctor());
     assert_eq!(code, Some(0), "{json:#}");
@@ -119,10 +119,6 @@ fn doctor_passes_in_a_healthy_project_and_changes_nothing() {
     }
     let output = doctor().run().unwrap();
     assert!(output.stdout.contains("ok   warehouse: duckdb answers in"), "{}", output.stdout);
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 #[test]
@@ -191,7 +187,7 @@ fn doctor_finds_changes_of_the_state_database() {
             pool.close().await;
         });
         let (code, json) =
-            examine(world.command(&["doctor"]).variable("SERVICE_SERVER__PORT", &free_port().to_string()));
+            examine(world.command(&["doctor"]).variable("SERVICE_SERVER__PORT", &free_port().unwrap().to_string()));
         let found = finding(&json, check);
         assert!(found.0 == outcome && found.1.contains(words), "{check}: {json:#}");
         assert_eq!(code, Some(1));

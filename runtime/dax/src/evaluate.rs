@@ -206,7 +206,7 @@ struct Evaluator<'q> {
 struct TableKey {
     node: usize,
     filters: u32,
-    selected: u32,
+    selected: Option<u32>,
     pins: Rc<[context::Pin]>,
     relationships: Rc<[Relationship]>,
 }
@@ -217,7 +217,7 @@ impl TableKey {
         TableKey {
             node,
             filters: context.filters.id,
-            selected: environment.selected.id,
+            selected: environment.selected.as_ref().map(|filters| filters.id),
             pins: Rc::clone(&context.pins),
             relationships: Rc::clone(&context.relationships),
         }

@@ -2,10 +2,10 @@
 //!
 //! In: a column of dates. Out: the values of the column that are in a period of time, regardless of its filters.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use jiff::civil::{Date, DateTime};
+use jiff::civil::{Date, DateTime, Time};
 use jiff::{Span, ToSpan as _};
 use terrane_compiler::model::DimensionId;
 
@@ -47,9 +47,7 @@ impl<'q> Evaluator<'q> {
                 let (start, end) = (argument(0)?, argument(1)?);
                 let bound = |value: &Datum| if value.is_blank() { None } else { value.moment() };
                 let (start, end) = (bound(&start), bound(&end));
-                let is_in =
-                    |date: &DateTime| start.is_none_or(|start| *date >= start) && end.is_none_or(|end| *date <= end);
-                all.into_iter().filter(is_in).collect()
+                all.into_iter().filter(|moment| is_between(*moment, start, end)).collect()
             }
             Operation::DatesYtd => {
                 let end = to_text(&argument(0)?, place)?;
@@ -99,28 +97,41 @@ fn span(number: i64, unit: Option<&str>, place: Place) -> Result<Span> {
     span.map_err(|_| invalid_value("interval out of range", place))
 }
 
+/// Returns whether a moment is in a range. An end without a time of day includes its whole day.
+fn is_between(moment: DateTime, start: Option<DateTime>, end: Option<DateTime>) -> bool {
+    let is_before_end =
+        |end: DateTime| moment <= end || (end.time() == Time::midnight() && moment.date() == end.date());
+    start.is_none_or(|start| moment >= start) && end.is_none_or(is_before_end)
+}
+
 /// Moves dates by a span, and returns the resulting dates that `all` contains. A complete month is moved to a complete
-/// month.
+/// month, and a complete day to a complete day.
 fn shifted(all: &[DateTime], current: &[DateTime], span: Span) -> Vec<DateTime> {
     let moves_months = span.get_months() != 0 || span.get_years() != 0;
-    let chosen: HashSet<Date> = current.iter().map(|moment| moment.date()).collect();
-    let mut wanted: HashSet<DateTime> = HashSet::new();
-    for moment in current {
-        let Ok(moved) = moment.checked_add(span) else { continue };
-        wanted.insert(moved);
-        let date = moment.date();
+    let (in_column, chosen) = (by_day(all), by_day(current));
+    let mut moments: HashSet<DateTime> = HashSet::new();
+    let mut days: HashSet<Date> = HashSet::new();
+    for (date, times) in &chosen {
+        let Ok(moved) = date.checked_add(span) else { continue };
         // If a complete month is moved to a longer one, the days after the moved last day are added.
-        if moves_months && date == date.last_of_month() && chosen.contains(&date.first_of_month()) {
-            let last = moved.date().last_of_month();
-            let mut day = moved.date();
-            while day < last {
-                let Ok(next) = day.tomorrow() else { break };
-                day = next;
-                wanted.insert(day.to_datetime(moved.time()));
-            }
+        let ends_month = *date == date.last_of_month() && chosen.contains_key(&date.first_of_month());
+        let last = if moves_months && ends_month { moved.last_of_month() } else { moved };
+        let targets = moved.series(1.day()).take_while(|day| *day <= last);
+        match in_column.get(date) {
+            Some(all) if all.len() == times.len() => days.extend(targets),
+            _ => moments.extend(targets.flat_map(|day| times.iter().map(move |time| day.to_datetime(*time)))),
         }
     }
-    all.iter().copied().filter(|moment| wanted.contains(moment)).collect()
+    all.iter().copied().filter(|moment| days.contains(&moment.date()) || moments.contains(moment)).collect()
+}
+
+/// Returns the different times of each day.
+fn by_day(moments: &[DateTime]) -> HashMap<Date, HashSet<Time>> {
+    let mut days: HashMap<Date, HashSet<Time>> = HashMap::new();
+    for moment in moments {
+        days.entry(moment.date()).or_default().insert(moment.time());
+    }
+    days
 }
 
 /// Parses the last day of a year: `6-30`, `6/30` or `2024-06-30`.
@@ -148,10 +159,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shifted_times_keep_their_time_of_day() {
-        let noon = datetime(2024, 2, 10, 12, 0, 0, 0);
+    fn part_of_a_day_keeps_its_times_of_day() {
+        let (noon, three) = (datetime(2024, 2, 10, 12, 0, 0, 0), datetime(2024, 2, 10, 15, 0, 0, 0));
         let (same, other) = (datetime(2023, 2, 10, 12, 0, 0, 0), datetime(2023, 2, 10, 9, 0, 0, 0));
-        assert_eq!(shifted(&[noon, same, other], &[noon], (-1).years()), [same]);
-        assert_eq!(shifted(&[noon, other], &[noon], (-1).years()), []);
+        assert_eq!(shifted(&[noon, three, same, other], &[noon], (-1).years()), [same]);
+        assert_eq!(shifted(&[noon, three, other], &[noon], (-1).years()), []);
+    }
+
+    #[test]
+    fn complete_day_is_moved_to_a_complete_day() {
+        let (noon, three) = (datetime(2024, 2, 10, 12, 0, 0, 0), datetime(2024, 2, 10, 15, 0, 0, 0));
+        let (nine, ten) = (datetime(2023, 2, 10, 9, 0, 0, 0), datetime(2023, 2, 10, 10, 0, 0, 0));
+        let next = datetime(2023, 2, 11, 12, 0, 0, 0);
+        assert_eq!(shifted(&[noon, three, nine, ten, next], &[noon, three], (-1).years()), [nine, ten]);
+    }
+
+    #[test]
+    fn complete_month_is_moved_to_a_longer_one() {
+        let days = |month, last| (1..=last).map(move |day| datetime(2023, month, day, 8, 30, 0, 0));
+        let all: Vec<DateTime> = days(2, 28).chain(days(3, 31)).collect();
+        assert_eq!(shifted(&all, &all[..28], 1.month()), all[28..]);
+        assert_eq!(shifted(&all, &all[1..28], 1.month()), all[29..56]);
+    }
+
+    #[test]
+    fn end_without_a_time_includes_its_day() {
+        let (morning, next) = (datetime(2023, 1, 31, 8, 0, 0, 0), datetime(2023, 2, 1, 0, 0, 0, 0));
+        let (day, early) = (datetime(2023, 1, 31, 0, 0, 0, 0), datetime(2023, 1, 31, 7, 0, 0, 0));
+        assert!(is_between(morning, Some(day), Some(day)));
+        assert!(!is_between(next, Some(day), Some(day)));
+        assert!(!is_between(morning, None, Some(early)));
+        assert!(is_between(morning, Some(early), None));
     }
 }

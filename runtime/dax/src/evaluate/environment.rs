@@ -17,8 +17,9 @@ use crate::bound::VariableId;
 #[derive(Clone)]
 pub(super) struct Environment {
     pub context: FilterContext,
-    /// The filters around the outermost rows or groups, which ALLSELECTED restores.
-    pub selected: Rc<FilterList>,
+    /// The filters around the outermost rows or groups, which ALLSELECTED restores. Outside of rows and groups it is
+    /// `None`, and ALLSELECTED changes no filter.
+    pub selected: Option<Rc<FilterList>>,
     pub frames: Rc<[Option<Frame>]>,
     /// The number of the first visible row context. The earlier ones were turned into filters.
     pub hidden: usize,
@@ -50,9 +51,8 @@ pub(super) enum Value {
 
 impl Environment {
     pub(super) fn outermost(filters: Rc<FilterList>) -> Self {
-        let selected = Rc::clone(&filters);
         let context = FilterContext::new(filters);
-        Environment { context, selected, frames: Rc::from([]), hidden: 0, variables: None }
+        Environment { context, selected: None, frames: Rc::from([]), hidden: 0, variables: None }
     }
 
     /// Returns the environment of a row of a table. For the outermost row, also sets the filters that ALLSELECTED
@@ -61,9 +61,12 @@ impl Environment {
         let mut frames = self.frames.to_vec();
         frames.resize(number as usize, None);
         frames.push(Some(Frame { table: Rc::clone(table), row: Rc::clone(row) }));
-        let is_outermost = self.context.pins.is_empty() && self.selected.filters.is_empty();
-        let selected = if is_outermost { &self.context.filters } else { &self.selected };
-        Environment { frames: frames.into(), selected: Rc::clone(selected), ..self.clone() }
+        let outer = self.selected.as_ref().filter(|filters| !filters.filters.is_empty());
+        let selected = match outer {
+            None if self.context.pins.is_empty() => Some(Rc::clone(&self.context.filters)),
+            _ => self.selected.clone(),
+        };
+        Environment { frames: frames.into(), selected, ..self.clone() }
     }
 
     pub(super) fn with_context(&self, context: FilterContext) -> Self {

@@ -143,7 +143,7 @@ impl<'q> Evaluator<'q> {
         let mut context = outer.context.clone();
         for filter in filters {
             if let FilterKind::Remove { function, of } = &filter.kind {
-                context = self.removed(&context, function, of, &environment.selected, filter.place)?;
+                context = self.removed(&context, function, of, environment.selected.as_deref(), filter.place)?;
             }
         }
         let used = filters.iter().filter_map(|filter| match filter.kind {
@@ -377,9 +377,13 @@ impl<'q> Evaluator<'q> {
         context: &FilterContext,
         function: &'static Function,
         of: &AllOf,
-        selected: &FilterList,
+        selected: Option<&FilterList>,
         place: Place,
     ) -> Result<FilterContext> {
+        let is_restored = function.operation == Operation::AllSelected;
+        if is_restored && selected.is_none() {
+            return Ok(context.clone());
+        }
         let reaches = |table: CubeId, column: DimensionId| self.model.join_paths(table).is_to_one(column.cube);
         let is_removed = |column: DimensionId| match of {
             AllOf::Everything => true,
@@ -390,9 +394,7 @@ impl<'q> Evaluator<'q> {
         let context = self.spread(context, &is_removed, place)?;
         self.refuse_parts_of_rows(&context, of, place)?;
         let inner = self.without(&context, &is_removed, place)?;
-        if function.operation != Operation::AllSelected {
-            return Ok(inner);
-        }
+        let Some(selected) = selected.filter(|_| is_restored) else { return Ok(inner) };
         let mut filters = inner.filters.filters.clone();
         for filter in selected.filters.iter().filter(|filter| filter.overlaps(&is_removed)) {
             if !filters.contains(filter) {

@@ -29,7 +29,7 @@ impl<'q> Evaluator<'q> {
     ) -> Result<Rc<Rows>> {
         let context = self.filtered_context(filters, environment)?;
         let mut base = environment.with_context(context).without_rows();
-        base.selected = Rc::clone(&base.context.filters);
+        base.selected = Some(Rc::clone(&base.context.filters));
         let sets = grouping_sets(groups);
         let rows = collected(sets.iter().map(|set| self.grouped(groups, set, values, &base, table.place)))?;
         Ok(Rc::new(Rows::new(&table.columns, rows.into_iter().flatten().collect())))

@@ -164,7 +164,7 @@ impl<'q> Evaluator<'q> {
     ) -> Result<Rc<Rows>> {
         let place = table.place;
         let filters = match function.operation {
-            Operation::AllSelected => Rc::clone(&environment.selected),
+            Operation::AllSelected => Rc::clone(environment.selected.as_ref().unwrap_or(&environment.context.filters)),
             _ => self.filter_list(Vec::new()),
         };
         let context = FilterContext::new(filters);

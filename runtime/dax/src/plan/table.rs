@@ -12,6 +12,7 @@ use crate::bound::{
     AllOf, BoundExpression, Filter, FilterKind, Group, MeasureSource, NamedScalar, Scalar, ScalarKind, Table,
     TableColumn, TableKind,
 };
+use crate::functions::Operation;
 use crate::place::Place;
 use crate::problem::Problem;
 
@@ -398,7 +399,8 @@ impl Planner<'_> {
     fn filter_table(&self, table: &Table, place: Place) -> Result<Vec<PlannedFilter>, Problem> {
         match &table.kind {
             // The table has all existing values, and the BLANK of rows without a partner, so it restricts nothing.
-            TableKind::Values { has_unmatched: true, .. } | TableKind::All { of: AllOf::Columns(_), .. } => {
+            TableKind::Values { has_unmatched: true, .. } => Ok(Vec::new()),
+            TableKind::All { of: AllOf::Columns(_), function } if function.operation != Operation::AllSelected => {
                 Ok(Vec::new())
             }
             TableKind::TreatAs { table: rows, columns } => match &rows.kind {
@@ -429,7 +431,8 @@ impl Planner<'_> {
     /// Plans the table over which FILTER iterates, if the FILTER is itself a filter.
     fn filter_source(&self, table: &Table, place: Place) -> Result<Vec<PlannedFilter>, Problem> {
         match &table.kind {
-            TableKind::Values { has_unmatched: true, .. } | TableKind::All { of: AllOf::Columns(_), .. } => {
+            TableKind::Values { has_unmatched: true, .. } => Ok(Vec::new()),
+            TableKind::All { of: AllOf::Columns(_), function } if function.operation != Operation::AllSelected => {
                 Ok(Vec::new())
             }
             TableKind::Filter { .. } => self.filter_table(table, place),

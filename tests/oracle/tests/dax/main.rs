@@ -234,6 +234,15 @@ const ANSWERS: &[(&str, &str)] = &[
          \"s\", CALCULATE([revenue], ALLSELECTED(orders[status]))) ORDER BY orders[status]",
         r#"[["open", 35.5], ["paid", 35.5]]"#,
     ),
+    // Outside of rows, ALLSELECTED changes no filter.
+    ("EVALUATE {CALCULATE(COUNTROWS(ALLSELECTED(orders[status])), orders[status] = \"open\")}", "[[1]]"),
+    ("EVALUATE {COUNTROWS(ALLSELECTED(orders[status]))}", "[[4]]"),
+    ("EVALUATE {CALCULATE(CALCULATE([revenue], ALLSELECTED(orders[status])), orders[status] = \"open\")}", "[[5.0]]"),
+    (
+        "EVALUATE CALCULATETABLE(SUMMARIZECOLUMNS(FILTER(ALLSELECTED(orders[status]), orders[status] <> \"paid\"), \
+         \"r\", [revenue]), orders[status] IN {\"paid\", \"open\"})",
+        "[[5.0]]",
+    ),
     (
         "EVALUATE SUMMARIZECOLUMNS(orders[status], orders[is_gift], \"r\", CALCULATE([revenue], \
          ALLEXCEPT(orders, orders[status]))) ORDER BY orders[status], orders[is_gift]",

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use terrane_compiler::query::{DateRange, SemanticQuery, TimeDimension};
 use terrane_compiler::types::Granularity;
 
+use crate::domain::{SeriesKey, SeriesValue};
 use crate::ports::calls::CallFacts;
 use crate::ports::clock::Clock;
 use crate::ports::detectors::{
@@ -29,8 +30,7 @@ pub use data_range::DataRange;
 pub use error::AnomalyError;
 use series::Series;
 pub use series::Unreadable;
-pub use value::SeriesValue;
-pub(crate) use value::{qualified, time_dimension_of, visible_metric};
+pub(crate) use value::{time_dimension_of, visible_metric};
 
 /// The default number of steps of history.
 pub const TRAINING_SIZE: u32 = 100;
@@ -69,9 +69,6 @@ pub struct AnomalyRun {
     /// The series, ordered by the values of their dimensions.
     pub series: Vec<JudgedSeries>,
 }
-
-/// The values that identify a series within its run: dimensions in the order of the request, `None` for null.
-pub type SeriesKey = Vec<(Arc<str>, Option<Arc<str>>)>;
 
 /// One series with its points.
 #[derive(Debug, Clone, PartialEq)]
@@ -152,6 +149,7 @@ impl AnomalyService {
                 None => AnomalyError::TooManyPoints { limit },
             });
         }
+        request.value.check_numbers(&answer.columns)?;
         let mut all = series::begun(series::of_batches(&answer.batches, request.dimensions.len())?);
         let present = self.present_step(&session, request.granularity);
         if request.to.is_none() {

@@ -17,7 +17,6 @@ mod refresh;
 mod reports;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -25,6 +24,7 @@ use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use terrane_compiler::model::{Cube, CubeId, Model};
 
+use crate::domain::DataVersion;
 use crate::ports::audit::AuditEntry;
 use crate::ports::clock::Clock;
 use crate::ports::invalidations::{InvalidationScope, Invalidations};
@@ -38,29 +38,6 @@ const ENGINE_INTERVAL: Duration = Duration::from_millis(200);
 /// The time after a change during which `ttl` limits results. A file that changed this recently may change again
 /// without a new modification time.
 const UNSETTLED: Duration = Duration::from_secs(2);
-
-/// The version of the data of one cube or of several.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct DataVersion([u8; 16]);
-
-impl DataVersion {
-    /// A version for results that no other query may reuse.
-    pub const UNKNOWN: DataVersion = DataVersion([0; 16]);
-
-    pub fn from_bytes(bytes: [u8; 16]) -> Self {
-        DataVersion(bytes)
-    }
-
-    pub fn as_bytes(&self) -> &[u8; 16] {
-        &self.0
-    }
-}
-
-impl fmt::Display for DataVersion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex::encode(self.0))
-    }
-}
 
 /// A version as it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +111,7 @@ impl DataVersions {
         }
         let mut version = [0; 16];
         version.copy_from_slice(&hash.finalize()[..16]);
-        Ok(VersionReading { version: DataVersion(version), as_of, max_age })
+        Ok(VersionReading { version: DataVersion::from_bytes(version), as_of, max_age })
     }
 
     /// Reports that the data of these scopes changed. All replicas see it within a second.

@@ -16,6 +16,7 @@ mod error;
 mod maintenance;
 mod profile;
 mod runner;
+mod texts;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,14 +31,13 @@ pub use error::{GoneReason, JobError};
 pub use maintenance::JobMaintenance;
 pub use profile::ProfileSubmission;
 pub use runner::JobRunner;
+pub use texts::JobTexts;
 
 use crate::domain::{Identity, QueryKind, RequestContext, RequestOrigin, Surface};
 use crate::ports::audit::AuditEntry;
 use crate::ports::clock::Clock;
 use crate::ports::credentials::Credentials;
-use crate::ports::jobs::{
-    Job, JobKind, JobQuota, JobState, JobTexts, Jobs, Manifest, NewJob, OwnerIdentity, Submitted,
-};
+use crate::ports::jobs::{Job, JobKind, JobQuota, JobState, Jobs, Manifest, NewJob, OwnerIdentity, Submitted};
 use crate::ports::results::{JobResults, ResultPage};
 use crate::ports::tokens::Randomness;
 use crate::profiling::ProfileArchive;

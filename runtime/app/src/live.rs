@@ -21,7 +21,8 @@ use terrane_compiler::model::CubeId;
 use terrane_compiler::query::SemanticQuery;
 
 use crate::catalog::{Catalog, Snapshot};
-use crate::data_versions::{DataVersion, DataVersions};
+use crate::data_versions::DataVersions;
+use crate::domain::DataVersion;
 use crate::domain::RequestContext;
 use crate::limits::Subject;
 use crate::limits::quota::{Quota, QuotaFull, QuotaPermit, QuotaSettings};

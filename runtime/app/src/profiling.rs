@@ -16,6 +16,7 @@ mod report;
 mod sampling;
 mod spellings;
 mod statistics;
+mod texts;
 
 use std::sync::Arc;
 
@@ -39,6 +40,7 @@ pub use changes::{ColumnChange, ColumnChangeKind, ColumnSummary, Pair, ProfileCh
 pub use config::{ProfileConfig, SampleRequest};
 pub use report::{Bin, ColumnProfile, CubeProfile, Insight};
 pub use spellings::Spellings;
+pub use texts::ProfileTexts;
 
 /// Profiles cubes.
 pub struct ProfilingService {

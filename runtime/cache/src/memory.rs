@@ -91,7 +91,7 @@ mod tests {
 
     use arrow::array::{Int64Array, RecordBatch};
     use jiff::Timestamp;
-    use terrane_app::data_versions::DataVersion;
+    use terrane_app::domain::DataVersion;
     use terrane_app::ports::result_cache::EncodedRows;
     use terrane_app::ports::warehouse::ResultSet;
 

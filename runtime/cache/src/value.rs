@@ -14,7 +14,7 @@ use arrow::error::ArrowError;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use jiff::Timestamp;
-use terrane_app::data_versions::DataVersion;
+use terrane_app::domain::DataVersion;
 use terrane_app::ports::result_cache::{CacheKey, EncodedRows, StoredResult};
 use terrane_app::ports::warehouse::ResultSet;
 use terrane_app::query::CacheSecret;

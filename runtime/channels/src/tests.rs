@@ -8,7 +8,7 @@ use terrane_app::ports::severity::FindingSeverity;
 use terrane_compiler::types::Granularity;
 use terrane_outgoing::AllowList;
 
-use terrane_app::anomaly::SeriesValue;
+use terrane_app::domain::SeriesValue;
 
 use super::*;
 

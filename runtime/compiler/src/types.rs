@@ -169,6 +169,22 @@ pub enum DimensionType {
     Geo,
 }
 
+impl DimensionType {
+    pub const ALL: [DimensionType; 5] =
+        [DimensionType::String, DimensionType::Number, DimensionType::Time, DimensionType::Boolean, DimensionType::Geo];
+
+    /// Returns the name in project files and in answers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            DimensionType::String => "string",
+            DimensionType::Number => "number",
+            DimensionType::Time => "time",
+            DimensionType::Boolean => "boolean",
+            DimensionType::Geo => "geo",
+        }
+    }
+}
+
 /// The meaning of a time dimension's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TimeKind {

@@ -21,19 +21,6 @@ const AS_OF: &str = "terrane.as_of";
 /// The warnings, one per line.
 const WARNINGS: &str = "terrane.warnings";
 
-const TYPES: [DimensionType; 5] =
-    [DimensionType::String, DimensionType::Number, DimensionType::Time, DimensionType::Boolean, DimensionType::Geo];
-
-const fn type_name(ty: DimensionType) -> &'static str {
-    match ty {
-        DimensionType::String => "string",
-        DimensionType::Number => "number",
-        DimensionType::Time => "time",
-        DimensionType::Boolean => "boolean",
-        DimensionType::Geo => "geo",
-    }
-}
-
 /// Returns the schema of a stored result: the columns without dictionaries, with the description as metadata.
 pub(crate) fn with_description(description: &ResultDescription, schema: &Schema) -> SchemaRef {
     let fields = description.columns.iter().zip(schema.fields()).map(|(column, field)| {
@@ -73,7 +60,7 @@ fn metadata(column: &ResultColumn) -> HashMap<String, String> {
     let mut metadata = HashMap::from([
         (KEY.to_owned(), column.key.to_string()),
         (MEASURE.to_owned(), column.is_measure.to_string()),
-        (TYPE.to_owned(), type_name(column.ty).to_owned()),
+        (TYPE.to_owned(), column.ty.as_str().to_owned()),
         (FORMAT.to_owned(), format.to_owned()),
     ]);
     metadata.extend(granularity.map(|granularity| (GRANULARITY.to_owned(), granularity.as_str().to_owned())));
@@ -101,6 +88,6 @@ fn column(metadata: &HashMap<String, String>, zones: &TimeZoneDatabase) -> Resul
         _ => return Err(odd(FORMAT)),
     };
     let ty = word(TYPE)?;
-    let ty = TYPES.into_iter().find(|known| type_name(*known) == ty).ok_or_else(|| odd(TYPE))?;
+    let ty = DimensionType::ALL.into_iter().find(|known| known.as_str() == ty).ok_or_else(|| odd(TYPE))?;
     Ok(ResultColumn { key: word(KEY)?.into(), is_measure: word(MEASURE)? == "true", ty, format })
 }

@@ -2,12 +2,12 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use terrane_app::domain::SecretHash;
 use terrane_app::ports::audit::AuditEntry;
 use terrane_app::ports::credentials::{
     ApiKey, Credentials, RefreshToken, Revocation, RevokedTokens, Rights, Rotation, Session, User,
 };
 use terrane_app::ports::store::StoreError;
-use terrane_app::security::api_key::SecretHash;
 
 use crate::audit::append_in;
 use crate::database::{Row, Transaction};

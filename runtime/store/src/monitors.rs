@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use terrane_app::anomaly::SeriesKey;
+use terrane_app::domain::SeriesKey;
 use terrane_app::monitors::{RoundFacts, after_steps, escalated};
 use terrane_app::ports::audit::AuditEntry;
 use terrane_app::ports::leases::Lease;

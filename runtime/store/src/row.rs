@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value as Json;
+use terrane_app::domain::SecretHash;
 use terrane_app::ports::audit::{AuditEntry, AuditRecord, Details};
 use terrane_app::ports::credentials::{ApiKey, Rights, Session, User};
 use terrane_app::ports::store::StoreError;
-use terrane_app::security::api_key::SecretHash;
 use terrane_app::security::{Scope, Scopes};
 use terrane_compiler::{AuthMethod, SecurityContext};
 use terrane_json::caller as caller_json;

@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
-use terrane_app::anomaly::{self, AnomalyRequest, SeriesValue};
+use terrane_app::anomaly::{self, AnomalyRequest};
+use terrane_app::domain::SeriesValue;
 use terrane_app::ports::detectors::DetectorList;
 use terrane_compiler::types::Granularity;
 

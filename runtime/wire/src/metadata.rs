@@ -9,7 +9,7 @@ use terrane_app::governance::Badges;
 use terrane_app::metadata;
 use terrane_app::ports::governance_records::ArtifactType;
 use terrane_compiler::Access;
-use terrane_compiler::model::{self, AggregateFunction, DimensionType, Fraction, MeasureKind, MetricKind};
+use terrane_compiler::model::{self, AggregateFunction, Fraction, MeasureKind, MetricKind};
 use terrane_compiler::types::WindowLength;
 
 use crate::governance::CertificationBadge;
@@ -249,7 +249,7 @@ fn dimension_to_wire<'m>(badges: &Badges, cube: &'m model::Cube, dimension: &'m 
     Dimension {
         name: &dimension.name,
         cube: &cube.name,
-        r#type: dimension_type(dimension.ty),
+        r#type: dimension.ty.as_str(),
         title: &dimension.presentation.title,
         description: description.map(|text| text.to_string()),
         format: dimension.presentation.format.as_deref(),
@@ -311,16 +311,5 @@ fn aggregation(kind: &MeasureKind) -> Option<&'static str> {
         AggregateFunction::StdDev(_) => Some("stddev"),
         AggregateFunction::Variance(_) => Some("variance"),
         _ => None,
-    }
-}
-
-/// Returns the name of a type.
-pub fn dimension_type(ty: DimensionType) -> &'static str {
-    match ty {
-        DimensionType::String => "string",
-        DimensionType::Number => "number",
-        DimensionType::Time => "time",
-        DimensionType::Boolean => "boolean",
-        DimensionType::Geo => "geo",
     }
 }

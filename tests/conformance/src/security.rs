@@ -6,13 +6,13 @@ use crate::governance::MemoryGovernance;
 use crate::jobs::JobAdapters;
 use async_trait::async_trait;
 use jiff::Timestamp;
+use terrane_app::domain::SecretHash;
 use terrane_app::ports::audit::{AuditEntry, AuditFilter, AuditLog, AuditRecord, ChainState};
 use terrane_app::ports::credentials::{ApiKey, Credentials, RefreshToken, Revocation, Rights, Rotation, Session, User};
 use terrane_app::ports::governance_records::GovernanceRecords;
 use terrane_app::ports::providers::IdentityProvider;
 use terrane_app::ports::store::StoreError;
 use terrane_app::ports::tokens::Tokens;
-use terrane_app::security::api_key::SecretHash;
 use terrane_app::security::oauth::Transport;
 
 use crate::fakes::SECRET;

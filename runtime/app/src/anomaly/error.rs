@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use terrane_compiler::model::DimensionType;
 use terrane_compiler::query::QueryError;
 
-use super::SeriesKey;
 use super::series::Unreadable;
+use crate::domain::SeriesKey;
 use crate::ports::calls::ComponentFault;
 use crate::ports::detectors::DetectorError;
 use crate::query::QueryRunError;
@@ -31,6 +32,8 @@ pub enum AnomalyError {
         /// The cubes without a primary time dimension that the caller may see.
         cubes: Vec<Arc<str>>,
     },
+    #[error("the values of `{value}` are of type {}, and detectors need numbers", ty.as_str())]
+    NotNumbers { value: Arc<str>, ty: DimensionType },
     #[error("`{text}` is not a date or timestamp like 2024-01-31 or 2024-01-31T15:00:00")]
     Moment { text: Arc<str> },
     #[error(transparent)]

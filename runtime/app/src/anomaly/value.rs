@@ -8,66 +8,19 @@ use std::sync::Arc;
 
 use terrane_compiler::model::{CubeId, DimensionType, MetricId};
 use terrane_compiler::query::{PreAggregations, QueryError, SemanticQuery, TimeDimension};
+use terrane_compiler::sql::ResultColumn;
 use terrane_compiler::types::Granularity;
 use terrane_compiler::{Access, unknown_metric};
 
 use super::AnomalyError;
+use crate::domain::{SeriesValue, qualified};
 use crate::metadata;
 use crate::query::{QueryRunError, QuerySession};
 
 /// The time axis of metrics: each measure's own primary time dimension.
 const METRIC_TIME: &str = "metric_time";
 
-/// The measure or metric whose values form the series.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SeriesValue {
-    Measure {
-        cube: Arc<str>,
-        /// With or without the name of the cube.
-        measure: Arc<str>,
-    },
-    /// A metric of the project.
-    Metric(Arc<str>),
-}
-
 impl SeriesValue {
-    pub fn cube(&self) -> Option<&Arc<str>> {
-        match self {
-            SeriesValue::Measure { cube, .. } => Some(cube),
-            SeriesValue::Metric(_) => None,
-        }
-    }
-
-    pub fn measure(&self) -> Option<&Arc<str>> {
-        match self {
-            SeriesValue::Measure { measure, .. } => Some(measure),
-            SeriesValue::Metric(_) => None,
-        }
-    }
-
-    pub fn metric(&self) -> Option<&Arc<str>> {
-        match self {
-            SeriesValue::Measure { .. } => None,
-            SeriesValue::Metric(metric) => Some(metric),
-        }
-    }
-
-    /// Returns the name in queries: `cube.measure`, or the name of the metric.
-    pub fn member(&self) -> Arc<str> {
-        match self {
-            SeriesValue::Measure { cube, measure } => qualified(cube, measure),
-            SeriesValue::Metric(metric) => Arc::clone(metric),
-        }
-    }
-
-    /// Returns the name of a dimension in queries. Dimensions of a metric are named with their cube.
-    pub fn dimension(&self, name: &str) -> Arc<str> {
-        match self {
-            SeriesValue::Measure { cube, .. } => qualified(cube, name),
-            SeriesValue::Metric(_) => name.into(),
-        }
-    }
-
     /// Returns the name of the time dimension that the series runs along. `given` is the caller's choice.
     ///
     /// # Errors
@@ -106,6 +59,16 @@ impl SeriesValue {
             timezone: is_instant.then(|| "UTC".into()),
             ..SemanticQuery::default()
         })
+    }
+
+    /// Checks that the values of a result are numbers.
+    pub(crate) fn check_numbers(&self, columns: &[ResultColumn]) -> Result<(), AnomalyError> {
+        match columns.iter().find(|column| column.is_measure) {
+            Some(column) if column.ty != DimensionType::Number => {
+                Err(AnomalyError::NotNumbers { value: self.member(), ty: column.ty })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns the error of a query as the caller may see it. If policies or hooks deny the metric itself, the caller
@@ -189,8 +152,4 @@ pub(crate) async fn time_dimension_of(session: &QuerySession<'_>, cube: &Arc<str
     let primary = cube.primary_time.and_then(|primary| cube.dimensions.get(primary as usize));
     let primary = primary.filter(|dimension| dimension.ty == DimensionType::Time).ok_or_else(missing)?;
     Ok(qualified(&cube.name, &primary.name))
-}
-
-pub(crate) fn qualified(cube: &str, name: &str) -> Arc<str> {
-    if name.contains('.') { name.into() } else { format!("{cube}.{name}").into() }
 }

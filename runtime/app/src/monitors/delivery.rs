@@ -172,7 +172,7 @@ mod tests {
     use terrane_compiler::types::Granularity;
 
     use super::*;
-    use crate::anomaly::SeriesValue;
+    use crate::domain::SeriesValue;
     use crate::ports::channels::{AlertMessage, Channel, ChannelType, MessageKind, MessageSubject};
     use crate::ports::deliveries::{Delivery, Lane};
 

@@ -203,7 +203,7 @@ mod tests {
     use terrane_compiler::types::Granularity;
 
     use super::*;
-    use crate::anomaly::SeriesValue;
+    use crate::domain::SeriesValue;
     use crate::ports::monitors::EscalationRule;
     use crate::ports::severity::FindingSeverity;
 

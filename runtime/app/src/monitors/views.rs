@@ -129,7 +129,10 @@ async fn view_in(session: &QuerySession<'_>, definition: &MonitorDefinition) -> 
         Err(error) => Err(error),
     };
     match sql {
-        Ok(sql) => Ok(statement_digest_of(&sql)),
+        Ok(sql) => {
+            definition.value.check_numbers(&sql.columns)?;
+            Ok(statement_digest_of(&sql))
+        }
         Err(error) => Err(definition.value.disclosed(session, error).await.into()),
     }
 }

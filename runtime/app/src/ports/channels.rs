@@ -13,7 +13,7 @@ use terrane_compiler::types::Granularity;
 
 use super::alert_state::AlertState;
 use super::severity::FindingSeverity;
-use crate::anomaly::{SeriesKey, SeriesValue};
+use crate::domain::{SeriesKey, SeriesValue};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ChannelType {

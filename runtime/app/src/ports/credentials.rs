@@ -11,8 +11,7 @@ use terrane_compiler::SecurityContext;
 
 use super::audit::AuditEntry;
 use super::store::StoreError;
-use crate::domain::Scopes;
-use crate::security::api_key::SecretHash;
+use crate::domain::{Scopes, SecretHash};
 
 /// A stored API key.
 #[derive(Debug, Clone, PartialEq)]

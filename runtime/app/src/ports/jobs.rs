@@ -9,14 +9,11 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use terrane_compiler::SecurityContext;
-use terrane_compiler::query::SemanticQuery;
 
 use super::audit::AuditEntry;
 use super::leases::Lease;
 use super::store::StoreError;
 use crate::domain::Scopes;
-use crate::profiling::{ProfileError, RequestedProfile};
-use crate::query::{CacheControl, QueryRunError};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum JobState {
@@ -257,22 +254,4 @@ pub trait Jobs: Send + Sync {
     async fn prune(&self, before: Timestamp) -> Result<u64, StoreError>;
     /// Returns the number of pending jobs.
     async fn pending(&self) -> Result<u64, StoreError>;
-}
-
-/// Encodes and decodes the fields of a job that have a wire format.
-pub trait JobTexts: Send + Sync {
-    /// Parses the query of a stored job, and the caller's settings for cached results.
-    ///
-    /// # Errors
-    /// The text is not a query of this version.
-    fn query(&self, text: &str) -> Result<(SemanticQuery, CacheControl), JobFailure>;
-    /// Reads the request of a stored job for a profile.
-    ///
-    /// # Errors
-    /// The text is not a request of this version.
-    fn profile(&self, text: &str) -> Result<RequestedProfile, JobFailure>;
-    /// Returns the failure of a query as its owner may see it.
-    fn failure(&self, error: QueryRunError, scopes: Scopes) -> JobFailure;
-    /// Describes the failure of a profile as its owner may see it.
-    fn profile_failure(&self, error: ProfileError, scopes: Scopes) -> JobFailure;
 }

@@ -16,7 +16,7 @@ use super::jobs::OwnerIdentity;
 use super::leases::Lease;
 use super::severity::FindingSeverity;
 use super::store::StoreError;
-use crate::anomaly::{SeriesKey, SeriesValue};
+use crate::domain::{SeriesKey, SeriesValue};
 
 /// The definition of a monitor, as its owner set it.
 #[derive(Debug, Clone, PartialEq)]

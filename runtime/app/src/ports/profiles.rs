@@ -1,4 +1,4 @@
-//! The ports to stored profiles of cubes: their records, and their format.
+//! The port to the records of profiles of cubes.
 
 use std::sync::Arc;
 
@@ -6,7 +6,6 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 
 use super::store::StoreError;
-use crate::profiling::{CubeProfile, ProfileChanges, ProfileSummary};
 
 /// The profile of a cube for all callers who may see the same rows and columns of the cube.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,15 +34,4 @@ pub trait ProfileRecords: Send + Sync {
     /// Stores a profile. It replaces the profile of the same cube, fingerprint and range. Deletes all but the newest
     /// `most` profiles.
     async fn store_profile(&self, profile: &StoredProfile, most: u32) -> Result<(), StoreError>;
-}
-
-/// Writes profiles as text, and parses the fields that are compared.
-pub trait ProfileTexts: Send + Sync {
-    fn write(&self, profile: &CubeProfile, range: &str, changes: Option<&ProfileChanges>) -> String;
-
-    /// Writes the profile of the first dimension; `None` if the profile has no dimension.
-    fn dimension(&self, profile: &CubeProfile) -> Option<String>;
-
-    /// Returns the summary of a stored profile; `None` if the text was written by a different version.
-    fn summary(&self, text: &str) -> Option<ProfileSummary>;
 }

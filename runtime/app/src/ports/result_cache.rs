@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use terrane_compiler::sql::ResultColumn;
 
 use super::warehouse::ResultSet;
-use crate::data_versions::DataVersion;
+use crate::domain::DataVersion;
 
 /// The digest of a query's statements and their values, keyed with a secret of the servers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -12,11 +12,11 @@ use terrane_compiler::Access;
 use terrane_compiler::query::DateRange;
 use terrane_compiler::text::nearest::nearest;
 
-use super::{CubeProfile, ProfileChanges, ProfileConfig, ProfileRequest, ProfilingService};
+use super::{CubeProfile, ProfileChanges, ProfileConfig, ProfileRequest, ProfileTexts, ProfilingService};
 use crate::catalog::Catalog;
 use crate::domain::{QueryKind, RequestContext};
 use crate::metadata;
-use crate::ports::profiles::{ProfileRecords, ProfileTexts, StoredProfile};
+use crate::ports::profiles::{ProfileRecords, StoredProfile};
 use crate::ports::store::StoreError;
 use crate::query::{QueryRunError, QueryService, QuerySession};
 

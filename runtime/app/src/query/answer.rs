@@ -14,7 +14,7 @@ use terrane_compiler::query::FactMatch;
 use terrane_compiler::sql::{CompiledSql, ResultColumn};
 
 use super::QueryRunError;
-use crate::data_versions::DataVersion;
+use crate::domain::DataVersion;
 use crate::ports::result_cache::StoredResult;
 
 /// The rows of a query, in columns.

@@ -24,7 +24,8 @@ use super::flights::Executor;
 use super::job::QueryJob;
 use super::key::CacheSecret;
 use super::recorder::StatementOrigin;
-use crate::data_versions::{DataVersion, DataVersions, VersionReading};
+use crate::data_versions::{DataVersions, VersionReading};
+use crate::domain::DataVersion;
 use crate::ports::clock::Clock;
 use crate::ports::result_cache::{CacheKey, ResultCache, StoredResult};
 

@@ -19,7 +19,8 @@ use super::QueryRunError;
 use super::job::QueryJob;
 use super::recorder::StatementOrigin;
 use super::runner::StatementRunner;
-use crate::data_versions::{DataVersion, VersionReading};
+use crate::data_versions::VersionReading;
+use crate::domain::DataVersion;
 use crate::ports::result_cache::{CacheKey, ResultCache, StoredResult};
 
 type FlightKey = (CacheKey, DataVersion);

@@ -16,7 +16,7 @@ use super::QueryRunError;
 use super::answer::{first_integer, row_count};
 use super::recorder::StatementOrigin;
 use super::runner::{StatementRunner, Statements};
-use crate::data_versions::DataVersion;
+use crate::domain::DataVersion;
 use crate::ports::result_cache::{EncodedRows, StoredResult};
 use crate::ports::warehouse::ResultSet;
 

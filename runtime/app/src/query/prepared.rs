@@ -30,7 +30,7 @@ use super::runner::{OpenedStatement, Statements, within};
 use super::session::QuerySession;
 use super::{QueryRunError, key, milliseconds, outcome_of};
 use crate::cost::GuardrailExceeded;
-use crate::data_versions::DataVersion;
+use crate::domain::DataVersion;
 use crate::metadata;
 use crate::ports::executed_queries::QueryOwner;
 use crate::ports::observer::QueryOutcome;

@@ -11,12 +11,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
+use crate::domain::SecretHash;
+
 const PREFIX: &str = "trn_";
 const ID_DIGITS: usize = 16;
 const SECRET_LETTERS: usize = 43;
-
-/// The SHA-256 of a secret.
-pub type SecretHash = [u8; 32];
 
 /// A key that was just created. Its secret is known only now.
 #[derive(Clone)]

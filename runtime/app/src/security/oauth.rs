@@ -14,10 +14,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Semaphore;
 
 use super::access::Durability;
-use super::api_key::{SecretHash, base64url, hash};
+use super::api_key::{base64url, hash};
 use super::sessions::from;
 use super::{AuthError, AuthMethod, Authenticator, Identity, TokenPair, entry};
 use crate::domain::RequestContext;
+use crate::domain::SecretHash;
 use crate::ports::audit::AuditEntry;
 use crate::ports::providers::{CodeExchange, IdentityProvider, LoginRequest, ProviderFault};
 

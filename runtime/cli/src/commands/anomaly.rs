@@ -13,7 +13,8 @@ use std::sync::Arc;
 use clap::Subcommand;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use comfy_table::{Table, presets};
-use terrane_app::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, DataRange, Point, SeriesKey, SeriesValue};
+use terrane_app::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, DataRange, Point};
+use terrane_app::domain::{SeriesKey, SeriesValue};
 use terrane_app::ports::detectors::{DetectorError, DetectorList};
 use terrane_app::ports::plugins::PluginFault;
 use terrane_compiler::types::Granularity;
@@ -290,6 +291,9 @@ fn failure(error: AnomalyError) -> Failure {
             Some(shown(&format!("possible: {}{}", known.join(", "), faults.collect::<String>())))
         }
         AnomalyError::ReversedRange { .. } => Some("Exchange --from and --to.".to_owned()),
+        AnomalyError::NotNumbers { .. } => {
+            Some("Choose a measure or metric whose values are numbers, such as a count or a sum.".to_owned())
+        }
         AnomalyError::NoTimeDimension { .. } => Some("Name a time dimension with --time.".to_owned()),
         AnomalyError::NoTimeAxis { .. } => {
             let hint = "Set `primary_time: true` on a time dimension of each cube, or name one with --time.";

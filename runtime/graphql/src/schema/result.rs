@@ -16,7 +16,6 @@ use terrane_compiler::model::{Model, Presentation};
 use terrane_compiler::query::MemberRef;
 use terrane_compiler::sql::{ColumnFormat, ResultColumn};
 use terrane_wire::json::{Numbers, shared_rows, write_lists, write_objects, write_row};
-use terrane_wire::metadata::dimension_type;
 
 use super::json::Json;
 use super::request::{RequestParts, state};
@@ -132,7 +131,7 @@ impl QueryResult {
         let annotations = self.answer.columns.iter().map(|column| {
             let found = presentation(model, &column.key, self.cube.as_deref());
             let annotation = json!({
-                "type": dimension_type(column.ty),
+                "type": column.ty.as_str(),
                 "kind": if column.is_measure { "measure" } else { "dimension" },
                 "title": found.map(|found| &*found.title),
                 "format": found.and_then(|found| found.format.as_deref()),

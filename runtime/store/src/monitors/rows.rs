@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::Value as Json;
-use terrane_app::anomaly::{SeriesKey, SeriesValue};
+use terrane_app::domain::{SeriesKey, SeriesValue};
 use terrane_app::ports::channels::{Channel, ChannelType};
 use terrane_app::ports::jobs::OwnerIdentity;
 use terrane_app::ports::monitors::{

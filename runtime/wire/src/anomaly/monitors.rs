@@ -9,7 +9,8 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
-use terrane_app::anomaly::{SeriesKey, SeriesValue, TRAINING_SIZE};
+use terrane_app::anomaly::TRAINING_SIZE;
+use terrane_app::domain::{SeriesKey, SeriesValue};
 use terrane_app::monitors::{ScoredRange, SeenAlert, SeenDetection};
 use terrane_app::ports::channels::{Channel, ChannelType};
 use terrane_app::ports::monitors::{

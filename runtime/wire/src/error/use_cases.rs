@@ -277,6 +277,10 @@ impl ErrorBody {
                 let hint = "Set `primary_time: true` on a time dimension of each cube that the metric reads.";
                 invalid("metric_name").detail("hint", hint)
             }
+            AnomalyError::NotNumbers { .. } => {
+                let hint = "Choose a measure or metric whose values are numbers, such as a count or a sum.";
+                ErrorBody::new(Code::InvalidQuery, message.clone()).detail("hint", hint)
+            }
             AnomalyError::Sensitivity { .. } => invalid("sensitivity"),
             AnomalyError::TrainingSize { .. } => invalid("training_size"),
             AnomalyError::Unreadable(_)

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
-use terrane_app::ports::profiles::ProfileTexts;
+use terrane_app::profiling::ProfileTexts;
 use terrane_app::profiling::{self, ColumnSummary, ProfileConfig, ProfileSummary, RequestedProfile};
 use terrane_compiler::query::DateRange;
 

@@ -1,7 +1,7 @@
-//! Checks the order of the compiler's modules.
+//! Checks the order of the compiler's modules, and that the ports do not depend on the use cases.
 //!
-//! In: the sources of the compiler. Out: file and line of each import of a later module. Without such imports, there
-//! are no cycles between modules. Not here: imports between files of one module.
+//! In: the sources of the compiler, and of the ports. Out: file and line of each import of a later module, or of a use
+//! case. Without such imports, there are no cycles between modules. Not here: imports between files of one module.
 
 use std::path::Path;
 
@@ -79,6 +79,22 @@ fn modules_of_the_compiler_import_earlier_ones_only() {
     assert_none(&violations);
 }
 
+/// The modules of `app` whose types the ports may have in their signatures: those of the ports and of the domain.
+const BELOW_USE_CASES: [&str; 2] = ["domain", "ports"];
+
+#[test]
+fn ports_do_not_import_use_cases() {
+    let folder = root().join("runtime/app/src");
+    let is_below = |file: &Path| module_of(&folder, file).is_some_and(|name| BELOW_USE_CASES.contains(&&*name));
+    let mut violations = Vec::new();
+    for file in files(&folder).into_iter().filter(|file| is_below(file)) {
+        for (line, name) in imports(&read(&file)).into_iter().filter(|(_, name)| !BELOW_USE_CASES.contains(&&**name)) {
+            violations.push(format!("{}: a port imports `{name}`; move the type to `domain`", place(&file, line)));
+        }
+    }
+    assert_none(&violations);
+}
+
 /// Returns the top-level module of a file; `None` for the crate's root.
 fn module_of(folder: &Path, file: &Path) -> Option<String> {
     let first = file.strip_prefix(folder).ok()?.iter().next()?.to_str()?;
@@ -90,11 +106,20 @@ fn module_of(folder: &Path, file: &Path) -> Option<String> {
 fn later_imports(module: &str, source: &str) -> Vec<(usize, &'static str)> {
     let own = ORDER.iter().position(|known| *known == module);
     let is_later = |name: &str| ORDER.iter().position(|known| *known == name) > own;
+    let later = |(line, name): (usize, String)| {
+        ORDER.iter().find(|known| **known == name && is_later(&name)).map(|known| (line, *known))
+    };
+    imports(source).into_iter().filter_map(later).collect()
+}
+
+/// Returns the top-level modules of the crate that a source names, each with its line.
+fn imports(source: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (line, text) in product_lines(source) {
-        for (_, rest) in text.match_indices("crate::").map(|(at, word)| (at, &text[at + word.len()..])) {
+        for (at, word) in text.match_indices("crate::") {
+            let rest = &text[at + word.len()..];
             let name = rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default();
-            found.extend(ORDER.iter().find(|known| **known == name && is_later(name)).map(|known| (line, *known)));
+            found.push((line, name.to_owned()));
         }
     }
     found

@@ -25,6 +25,8 @@ const CUBES: &str = r#"cubes:
       - {name: revenue, type: sum, sql: amount}
       - {name: profit, type: sum, sql: amount * 0.2}
       - {name: so_far, type: running_total, sql: amount}
+      - {name: newest, type: max, sql: day}
+      - {name: first_channel, type: min, sql: channel}
   - name: returns
     sql: "SELECT * FROM read_csv('orders.csv') WHERE id % 10 = 0"
     dimensions:
@@ -51,6 +53,7 @@ const METRICS: &str = r#"metrics:
   - {name: revenue_so_far, type: simple, expression: orders.so_far}
   - {name: margin, type: derived, expression: "orders.profit / orders.revenue"}
   - {name: shelf_items, type: simple, expression: shelves.items}
+  - {name: newest_order, type: simple, expression: orders.newest}
 "#;
 const POLICIES: &str = r#"policies:
   - {name: region, cubes: [orders], when: {roles: [seller]}, row_filter: "{orders}.region = {{ user.attributes.region }}"}
@@ -248,6 +251,11 @@ fn invalid_definitions_are_refused() {
             definition("shelf_items"),
             "metric `shelf_items` has no time axis: cube `shelves` has no primary time dimension",
         ),
+        (definition("newest_order"), "the values of `newest_order` are of type time, and detectors need numbers"),
+        (
+            json!({"name": "first", "cube_name": "orders", "measure_name": "first_channel", "schedule": "0 6 * * *"}),
+            "the values of `orders.first_channel` are of type string, and detectors need numbers",
+        ),
     ] {
         let (status, refused) = shop.ask("boss", "POST", MONITORS, Some(&body));
         assert_eq!((status, &refused["error"]["code"]), (400, &json!("INVALID_QUERY")), "{refused}");
@@ -293,6 +301,8 @@ fn command_line_judges_metrics() {
         (&["--cube", "orders"], "--measure"),
         (&[], "--measure"),
         (&["--metric", "shelf_items"], "no time axis"),
+        (&["--metric", "newest_order"], "are of type time"),
+        (&["--cube", "orders", "--measure", "first_channel"], "are of type string"),
     ] {
         let refused = run(arguments);
         assert!(refused.stdout.is_empty() && refused.stderr.contains(text), "{arguments:?}: {}", refused.stderr);

@@ -12,7 +12,7 @@ use std::time::Duration;
 use arrow::array::{Int64Array, RecordBatch};
 use jiff::Timestamp;
 use serde_json::Value;
-use terrane_app::data_versions::DataVersion;
+use terrane_app::domain::DataVersion;
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::result_cache::{CacheKey, EncodedRows, ResultCache as _, StoredResult};
 use terrane_app::ports::warehouse::ResultSet;

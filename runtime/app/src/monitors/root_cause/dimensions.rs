@@ -8,7 +8,7 @@ use std::sync::Arc;
 use terrane_compiler::Access;
 use terrane_compiler::model::{Cube, DimensionType};
 
-use crate::anomaly::qualified;
+use crate::domain::qualified;
 use crate::metadata;
 use crate::ports::monitors::MonitorDefinition;
 

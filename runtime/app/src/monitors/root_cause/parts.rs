@@ -13,8 +13,9 @@ use terrane_compiler::model::{
 use terrane_compiler::query::Filter;
 
 use super::super::error::{MonitorError, NotExplained};
-use crate::anomaly::{SeriesValue, qualified, visible_metric};
+use crate::anomaly::visible_metric;
 use crate::dimension_values::counts_rows;
+use crate::domain::{SeriesValue, qualified};
 use crate::metadata;
 use crate::query::QuerySession;
 

@@ -6,7 +6,8 @@
 
 use std::sync::Arc;
 
-use terrane_app::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, JudgedSeries, Point, SeriesValue, TRAINING_SIZE};
+use terrane_app::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, JudgedSeries, Point, TRAINING_SIZE};
+use terrane_app::domain::SeriesValue;
 use terrane_app::metadata;
 use terrane_app::query::RequestContext;
 use terrane_app::services::Services;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use terrane_app::anomaly::SeriesValue;
+use terrane_app::domain::SeriesValue;
 use terrane_app::monitors::after_attempt;
 use terrane_app::ports::channels::{Channel, ChannelType, MessageKind, SendError};
 use terrane_app::ports::deliveries::{DeliveryFilter, DeliveryRecords as _, DeliveryState, DueDelivery};

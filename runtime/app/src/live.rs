@@ -22,8 +22,7 @@ use terrane_compiler::query::SemanticQuery;
 
 use crate::catalog::{Catalog, Snapshot};
 use crate::data_versions::DataVersions;
-use crate::domain::DataVersion;
-use crate::domain::RequestContext;
+use crate::domain::{DataVersion, RequestContext};
 use crate::limits::Subject;
 use crate::limits::quota::{Quota, QuotaFull, QuotaPermit, QuotaSettings};
 use crate::ports::clock::Clock;

@@ -6,12 +6,15 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use crate::live::TICK;
 use crate::ports::store::StoreError;
+
+/// The time between two reads of the state database while subscriptions are open.
+const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The task that reads for all followers. The first follower starts it, and it ends with the last one.
 pub(crate) struct SharedReader<T>(Mutex<Weak<Reader<T>>>);
@@ -76,7 +79,7 @@ impl<T: Send + Sync + 'static> Reader<T> {
         let count = Arc::clone(&begun);
         let task = tokio::spawn(async move {
             loop {
-                tokio::time::sleep(TICK).await;
+                tokio::time::sleep(INTERVAL).await;
                 let number = count.fetch_add(1, Ordering::SeqCst) + 1;
                 let result = read().await;
                 if sender.send(Some(PolledState { number, result })).is_err() {

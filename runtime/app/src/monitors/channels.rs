@@ -13,8 +13,7 @@ use terrane_compiler::types::Granularity;
 use super::delivery::{LIFETIME, PACE};
 use super::error::MonitorError;
 use super::{MonitorService, check};
-use crate::domain::SeriesValue;
-use crate::domain::{Identity, RequestContext, Scope, Surface};
+use crate::domain::{Identity, RequestContext, Scope, SeriesValue, Surface};
 use crate::jobs::is_own;
 use crate::ports::channels::{
     AlertMessage, Channel, ChannelError, ChannelType, ConfiguredChannel, MessageKind, MessageSubject,

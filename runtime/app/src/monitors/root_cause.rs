@@ -29,8 +29,7 @@ use super::SeenDetection;
 use super::error::MonitorError;
 use crate::anomaly::bucket::Bucket;
 use crate::anomaly::{AnomalyError, Unreadable, time_dimension_of};
-use crate::domain::RequestContext;
-use crate::domain::qualified;
+use crate::domain::{RequestContext, qualified};
 use crate::query::{QueryRunError, QueryService, QuerySession};
 
 /// The largest number of values of a dimension. A dimension with more values is left out.

@@ -17,8 +17,7 @@ use super::access::Durability;
 use super::api_key::{base64url, hash};
 use super::sessions::from;
 use super::{AuthError, AuthMethod, Authenticator, Identity, TokenPair, entry};
-use crate::domain::RequestContext;
-use crate::domain::SecretHash;
+use crate::domain::{RequestContext, SecretHash};
 use crate::ports::audit::AuditEntry;
 use crate::ports::providers::{CodeExchange, IdentityProvider, LoginRequest, ProviderFault};
 

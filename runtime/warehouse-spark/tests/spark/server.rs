@@ -120,7 +120,7 @@ fn spawn(program: &Path, folder: &Path, port: u16) -> (Child, u16) {
     let mut lines = String::new();
     while log.read_line(&mut lines).unwrap() > 0 {
         if let Some(address) = lines.lines().last().and_then(listening_address) {
-            // The program would wait if nobody read the rest of its log.
+            // The program would block if the rest of its log were not read.
             thread::spawn(move || io::copy(&mut log, &mut io::sink()));
             return (child, address.port());
         }

@@ -61,12 +61,8 @@ impl Environment {
         let mut frames = self.frames.to_vec();
         frames.resize(number as usize, None);
         frames.push(Some(Frame { table: Rc::clone(table), row: Rc::clone(row) }));
-        let outer = self.selected.as_ref().filter(|filters| !filters.filters.is_empty());
-        let selected = match outer {
-            None if self.context.pins.is_empty() => Some(Rc::clone(&self.context.filters)),
-            _ => self.selected.clone(),
-        };
-        Environment { frames: frames.into(), selected, ..self.clone() }
+        let selected = self.selected.as_ref().unwrap_or(&self.context.filters);
+        Environment { frames: frames.into(), selected: Some(Rc::clone(selected)), ..self.clone() }
     }
 
     pub(super) fn with_context(&self, context: FilterContext) -> Self {

@@ -12,26 +12,30 @@ use super::star::{Column, Data, MARK, REFUND, Row, columns_of, mark_of, number, 
 
 /// A filter: the allowed combinations of values of some columns.
 #[derive(Debug, Clone)]
-struct Restriction {
-    columns: Vec<Column>,
-    allowed: Vec<Vec<Json>>,
+pub(super) struct Restriction {
+    pub(super) columns: Vec<Column>,
+    pub(super) allowed: Vec<Vec<Json>>,
 }
 
 /// The filters under which an expression is evaluated. A row must pass all of them.
 #[derive(Debug, Clone, Default)]
-struct Context {
-    filters: Vec<Restriction>,
+pub(super) struct Context {
+    pub(super) filters: Vec<Restriction>,
+    /// The filters around the outermost rows or groups; `None` outside of rows and groups.
+    pub(super) selected: Option<Vec<Restriction>>,
+    /// The values of variables, by their numbers.
+    pub(super) variables: Vec<Json>,
 }
 
 /// The rows of a table expression.
-struct Rows {
-    columns: Vec<Column>,
+pub(super) struct Rows {
+    pub(super) columns: Vec<Column>,
     /// The columns that the rows restrict if they are used as a filter. For a fact table, these include the columns of
     /// the customer.
     expanded: Vec<Column>,
     /// The columns that become filters if a row is the current row.
     current: Vec<Column>,
-    rows: Vec<Row>,
+    pub(super) rows: Vec<Row>,
 }
 
 /// An evaluator over the rows that a caller sees.
@@ -67,6 +71,7 @@ impl Evaluator {
                     let rows = self.table(filter, &context, &[]);
                     inner.filters.push(Restriction::of(&rows));
                 }
+                let inner = inner.in_rows();
                 self.grouped(groups, values, &inner)
             }
         }
@@ -74,6 +79,7 @@ impl Evaluator {
 
     fn with_values(&self, table: &Table, values: &[Scalar], context: &Context) -> Vec<Vec<Json>> {
         let rows = self.table(table, context, &[]);
+        let context = &context.in_rows();
         let row = |row: &Row| {
             let own = rows.columns.iter().map(|column| value(row, *column));
             let current = [rows.current(row)];
@@ -126,7 +132,7 @@ impl Evaluator {
 
     /// Returns the distinct combinations of columns of one table. `with_blank` adds the BLANK row of facts without a
     /// customer.
-    fn values(&self, columns: &[Column], context: &Context, with_blank: bool) -> Vec<Vec<Json>> {
+    pub(super) fn values(&self, columns: &[Column], context: &Context, with_blank: bool) -> Vec<Vec<Json>> {
         let table = columns[0].0;
         let mut found: Vec<Vec<Json>> = Vec::new();
         let rows = self.rows_of(table, context).into_iter();
@@ -156,7 +162,7 @@ impl Evaluator {
         !self.denied.contains(&(table, "id")) && keys.iter().enumerate().all(|(at, key)| !keys[..at].contains(key))
     }
 
-    fn table(&self, table: &Table, context: &Context, current: &[Row]) -> Rows {
+    pub(super) fn table(&self, table: &Table, context: &Context, current: &[Row]) -> Rows {
         let model = |table: &'static str, rows: Vec<Row>| {
             let columns = self.seen_columns(table);
             let customers = self.seen_columns("customers").into_iter().chain([mark_of("customers")]);
@@ -185,6 +191,11 @@ impl Evaluator {
             Table::Values(column) => one(*column, self.values(&[*column], context, true)),
             Table::Distinct(column) => one(*column, self.values(&[*column], context, false)),
             Table::All(column) => one(*column, self.values(&[*column], &Context::default(), true)),
+            Table::AllSelected(column) => one(*column, self.values(&[*column], &context.of_selection(), true)),
+            Table::Combine(function, left, right) => {
+                let [left, right] = [left, right].map(|part| self.table(part, context, current));
+                left.combined(function, right)
+            }
             Table::Filter(of, condition) => {
                 let rows = self.table(of, context, current);
                 let passes = |row: &Row| condition.holds(&value(row, condition.column()));
@@ -192,6 +203,7 @@ impl Evaluator {
             }
             Table::FilterBy(of, test) => {
                 let rows = self.table(of, context, current);
+                let context = &context.in_rows();
                 let passes = |row: &&Row| self.test(test, context, &[current, &[rows.current(row)]].concat());
                 let passing = rows.rows.iter().filter(passes).cloned().collect();
                 Rows { rows: passing, ..rows }
@@ -206,9 +218,11 @@ impl Evaluator {
                 }
                 Rows { columns: columns.clone(), expanded: columns.clone(), current: columns.clone(), rows }
             }
+            // TREATAS ignores values that the column does not have.
             Table::TreatAs(values, column) => {
-                let values = values.iter().map(|value| vec![number(value)]).collect();
-                one(*column, values)
+                let all = self.values(&[*column], &Context::default(), true);
+                let values = values.iter().map(|value| vec![number(value)]);
+                one(*column, values.filter(|row| all.contains(row)).collect())
             }
         }
     }
@@ -227,7 +241,8 @@ impl Evaluator {
                     inner.remove(&|column| applies(column, table) && !except.contains(&column));
                 }
                 Filter::AllOfEverything => inner.filters.clear(),
-                Filter::Condition(_) | Filter::Keep(_) | Filter::Table(_) => {}
+                Filter::AllSelected(column) => inner.restore(*column),
+                Filter::Condition(_) | Filter::Keep(_) | Filter::Table(_) | Filter::Dates(_) => {}
             }
         }
         let mut added = Vec::new();
@@ -243,6 +258,11 @@ impl Evaluator {
                     let rows = self.table(table, context, current);
                     inner.remove(&|column| rows.expanded.contains(&column));
                     added.push(Restriction::of(&rows));
+                }
+                Filter::Dates(dates) => {
+                    let days = self.dates(*dates, &transitioned(context, current));
+                    inner.remove(&|column| days.columns.contains(&column));
+                    added.push(days);
                 }
                 _ => {}
             }
@@ -261,7 +281,7 @@ impl Evaluator {
 
     // Scalars
 
-    fn scalar(&self, scalar: &Scalar, context: &Context, current: &[Row]) -> Json {
+    pub(super) fn scalar(&self, scalar: &Scalar, context: &Context, current: &[Row]) -> Json {
         match scalar {
             Scalar::Number(number) => json!(*number as f64),
             Scalar::Column(column) => {
@@ -276,6 +296,7 @@ impl Evaluator {
             Scalar::CountRows(table) => count(self.table(table, context, current).rows.len()),
             Scalar::Iterate(function, table, expression) => {
                 let rows = self.table(table, context, current);
+                let context = &context.in_rows();
                 let of_row = |row: &Row| self.scalar(expression, context, &[current, &[rows.current(row)]].concat());
                 aggregate(function.strip_suffix('X').unwrap_or(function), rows.rows.iter().map(of_row).collect())
             }
@@ -319,6 +340,15 @@ impl Evaluator {
                 [only] => only[0].clone(),
                 _ => Json::Null,
             },
+            Scalar::Rank(rank) => self.rank(rank, context, current),
+            Scalar::Let(number, value, result) => {
+                let value = self.scalar(value, context, current);
+                let mut inner = context.clone();
+                inner.variables.truncate(*number);
+                inner.variables.push(value);
+                self.scalar(result, &inner, current)
+            }
+            Scalar::Variable(number) => context.variables[*number].clone(),
         }
     }
 
@@ -366,7 +396,7 @@ fn transitioned(context: &Context, current: &[Row]) -> Context {
 
 impl Rows {
     /// Returns the row context of a row. A row of a fact includes the columns of its customer.
-    fn current(&self, row: &Row) -> Row {
+    pub(super) fn current(&self, row: &Row) -> Row {
         self.current.iter().map(|column| (*column, value(row, *column))).collect()
     }
 }
@@ -380,7 +410,7 @@ impl Context {
     }
 
     /// Removes columns from the filters. A filter over several columns keeps the combinations of its remaining columns.
-    fn remove(&mut self, is_removed: &dyn Fn(Column) -> bool) {
+    pub(super) fn remove(&mut self, is_removed: &dyn Fn(Column) -> bool) {
         for filter in &mut self.filters {
             let stays: Vec<bool> = filter.columns.iter().map(|column| !is_removed(*column)).collect();
             let retain = |row: &Vec<Json>| -> Vec<Json> {

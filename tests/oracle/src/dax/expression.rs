@@ -4,7 +4,7 @@
 
 use serde_json::Value as Json;
 
-use super::star::Column;
+use super::star::{Column, DAY};
 
 /// A measure of the project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +46,20 @@ pub enum Scalar {
     Divide(Box<Scalar>, Box<Scalar>),
     If(Box<Test>, Box<Scalar>, Option<Box<Scalar>>),
     SelectedValue(Column),
+    /// RANKX without a value of its own.
+    Rank(Box<Rank>),
+    /// A variable of this number, with its value, and the expression that can use it.
+    Let(usize, Box<Scalar>, Box<Scalar>),
+    Variable(usize),
+}
+
+#[derive(Debug, Clone)]
+pub struct Rank {
+    pub table: Table,
+    pub expression: Scalar,
+    pub is_ascending: bool,
+    /// Whether ranks have no gaps after ties.
+    pub is_dense: bool,
 }
 
 /// A comparison of an expression with a number, or HASONEVALUE.
@@ -63,6 +77,9 @@ pub enum Table {
     Values(Column),
     Distinct(Column),
     All(Column),
+    AllSelected(Column),
+    /// UNION, INTERSECT or EXCEPT of two tables of one column.
+    Combine(&'static str, Box<Table>, Box<Table>),
     /// FILTER by a condition on the columns of the row.
     Filter(Box<Table>, Condition),
     /// FILTER by an expression. When the expression is evaluated, the values of the row are filters.
@@ -81,7 +98,19 @@ pub enum Filter {
     AllTable(&'static str),
     AllExcept(&'static str, Vec<Column>),
     AllOfEverything,
+    AllSelected(Column),
     Table(Table),
+    Dates(Dates),
+}
+
+/// A table of days.
+#[derive(Debug, Clone, Copy)]
+pub enum Dates {
+    /// DATESBETWEEN from one day of January 2024 to another.
+    Between(i64, i64),
+    /// DATEADD of a number of days.
+    Add(i64),
+    YearToDate,
 }
 
 #[derive(Debug, Clone)]
@@ -188,6 +217,15 @@ impl Scalar {
             Scalar::If(test, one, None) => format!("IF({}, {})", test.dax(), one.dax()),
             Scalar::If(test, one, Some(two)) => format!("IF({}, {}, {})", test.dax(), one.dax(), two.dax()),
             Scalar::SelectedValue(column) => format!("SELECTEDVALUE({})", column_text(*column)),
+            Scalar::Rank(rank) => {
+                let order = if rank.is_ascending { "ASC" } else { "DESC" };
+                let ties = if rank.is_dense { "DENSE" } else { "SKIP" };
+                format!("RANKX({}, {}, , {order}, {ties})", rank.table.dax(), rank.expression.dax())
+            }
+            Scalar::Let(number, value, result) => {
+                format!("(VAR x{number} = {} RETURN {})", value.dax(), result.dax())
+            }
+            Scalar::Variable(number) => format!("x{number}"),
         }
     }
 }
@@ -210,6 +248,8 @@ impl Table {
             Table::Values(column) => format!("VALUES({})", column_text(*column)),
             Table::Distinct(column) => format!("DISTINCT({})", column_text(*column)),
             Table::All(column) => format!("ALL({})", column_text(*column)),
+            Table::AllSelected(column) => format!("ALLSELECTED({})", column_text(*column)),
+            Table::Combine(function, one, two) => format!("{function}({}, {})", one.dax(), two.dax()),
             Table::Filter(table, condition) => format!("FILTER({}, {})", table.dax(), condition.dax()),
             Table::FilterBy(table, test) => format!("FILTER({}, {})", table.dax(), test.dax()),
             Table::Summarize(columns) => format!("SUMMARIZE(orders, {})", joined(columns, |c| column_text(*c))),
@@ -231,7 +271,22 @@ impl Filter {
                 format!("ALLEXCEPT({table}, {})", joined(columns, |column| column_text(*column)))
             }
             Filter::AllOfEverything => "ALL()".to_owned(),
+            Filter::AllSelected(column) => format!("ALLSELECTED({})", column_text(*column)),
             Filter::Table(table) => table.dax(),
+            Filter::Dates(dates) => dates.dax(),
+        }
+    }
+}
+
+impl Dates {
+    fn dax(self) -> String {
+        let column = column_text(DAY);
+        match self {
+            Dates::Between(from, to) => {
+                format!("DATESBETWEEN({column}, dt\"2024-01-{from:02}\", dt\"2024-01-{to:02}\")")
+            }
+            Dates::Add(days) => format!("DATEADD({column}, {days}, DAY)"),
+            Dates::YearToDate => format!("DATESYTD({column})"),
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! In: a generator of numbers. Out: a [`Query`] of any shape, with a few levels of expressions.
 
-use super::expression::{Condition, Filter, Measure, Query, Scalar, Table, Test};
+use super::expression::{Condition, Dates, Filter, Measure, Query, Rank, Scalar, Table, Test};
 use super::star::{Column, GROUPS, constant};
 use crate::random::Random;
 
@@ -16,6 +16,8 @@ struct Place {
     depth: usize,
     /// A numeric column of the current row that the expression can name.
     column: Option<Column>,
+    /// The number of variables that the expression can use.
+    variables: usize,
 }
 
 impl Place {
@@ -25,7 +27,7 @@ impl Place {
 }
 
 pub fn query(random: &mut Random) -> Query {
-    let outside = Place { depth: 3, column: None };
+    let outside = Place { depth: 3, column: None, variables: 0 };
     match random.below(8) {
         0 => Query::Row(scalars(random, outside)),
         1..=3 => {
@@ -68,7 +70,10 @@ fn boxed(random: &mut Random, place: Place) -> Box<Scalar> {
 fn scalar(random: &mut Random, place: Place) -> Scalar {
     let inner = place.inner();
     let leaves = 6;
-    match random.below(if place.depth == 0 { leaves } else { leaves + 11 }) {
+    if place.variables > 0 && random.chance(20) {
+        return Scalar::Variable(random.below(place.variables));
+    }
+    match random.below(if place.depth == 0 { leaves } else { leaves + 14 }) {
         0 | 1 => Scalar::Measure(*random.of(&Measure::ALL)),
         2 => match place.column {
             Some(column) => Scalar::Column(column),
@@ -105,7 +110,18 @@ fn scalar(random: &mut Random, place: Place) -> Scalar {
             let other = random.chance(50).then(|| boxed(random, inner));
             Scalar::If(Box::new(test(random, inner)), boxed(random, inner), other)
         }
-        _ => Scalar::SelectedValue(*random.of(NUMBERS)),
+        16 => Scalar::SelectedValue(*random.of(NUMBERS)),
+        17 => Scalar::Rank(Box::new(Rank {
+            table: rows(random, inner),
+            expression: scalar(random, Place { column: None, ..inner }),
+            is_ascending: random.chance(50),
+            is_dense: random.chance(50),
+        })),
+        _ => {
+            let number = place.variables;
+            let value = boxed(random, inner);
+            Scalar::Let(number, value, boxed(random, Place { variables: number + 1, ..inner }))
+        }
     }
 }
 
@@ -123,9 +139,11 @@ fn test(random: &mut Random, place: Place) -> Test {
 /// Returns a table of rows to iterate over.
 fn rows(random: &mut Random, place: Place) -> Table {
     let column = *random.of(GROUPS);
-    match random.below(if place.depth == 0 { 6 } else { 8 }) {
+    match random.below(if place.depth == 0 { 7 } else { 10 }) {
         0 | 1 => Table::Values(column),
         2 => Table::All(column),
+        6 => Table::AllSelected(column),
+        7 => combined(random, column),
         3 => {
             let table = *random.of(&["orders", "customers"]);
             Table::Model(table)
@@ -135,12 +153,25 @@ fn rows(random: &mut Random, place: Place) -> Table {
             let count = 1 + random.below(2);
             Table::Summarize(random.some(GROUPS, count))
         }
-        6 => Table::FilterBy(Box::new(Table::Values(column)), test(random, Place { column: None, ..place.inner() })),
+        8 => Table::FilterBy(Box::new(Table::Values(column)), test(random, Place { column: None, ..place.inner() })),
         _ => {
             let of = if column.0 == "orders" { "orders" } else { "customers" };
             Table::Filter(Box::new(Table::Model(of)), condition(random, column, 1))
         }
     }
+}
+
+/// Returns a combination of two tables of one column.
+fn combined(random: &mut Random, column: Column) -> Table {
+    let function = *random.of(&["UNION", "INTERSECT", "EXCEPT"]);
+    let mut part = || match random.below(5) {
+        0 => Table::All(column),
+        1 => Table::Distinct(column),
+        2 => Table::TreatAs((0..1 + random.below(3)).map(|_| constant(random, column)).collect(), column),
+        3 => Table::Filter(Box::new(Table::Values(column)), condition(random, column, 1)),
+        _ => Table::Values(column),
+    };
+    Table::Combine(function, Box::new(part()), Box::new(part()))
 }
 
 /// Returns a numeric column of a table.
@@ -149,7 +180,10 @@ fn number_of(table: &Table) -> Option<Column> {
     match table {
         Table::Model("orders") => Some(("orders", "amount")),
         Table::Model(_) => Some(("customers", "credit")),
-        Table::Values(column) | Table::All(column) | Table::Distinct(column) => is_number(column),
+        Table::Values(column) | Table::All(column) | Table::AllSelected(column) | Table::Distinct(column) => {
+            is_number(column)
+        }
+        Table::Combine(_, of, _) => number_of(of),
         Table::Summarize(columns) => columns.iter().find_map(is_number),
         Table::Filter(of, _) | Table::FilterBy(of, _) => number_of(of),
         Table::AllTable(_) | Table::TreatAs(..) => None,
@@ -158,7 +192,7 @@ fn number_of(table: &Table) -> Option<Column> {
 
 fn filter(random: &mut Random, place: Place) -> Filter {
     let column = *random.of(GROUPS);
-    match random.below(12) {
+    match random.below(15) {
         0..=2 => Filter::Condition(condition(random, column, 2)),
         3 => Filter::Keep(condition(random, column, 2)),
         4 => Filter::All(column),
@@ -175,7 +209,7 @@ fn filter(random: &mut Random, place: Place) -> Filter {
         7 => Filter::AllOfEverything,
         8 => Filter::Table(Table::Filter(Box::new(Table::Values(column)), condition(random, column, 1))),
         9 => {
-            let test = test(random, Place { depth: place.depth.min(1), column: None });
+            let test = test(random, Place { depth: place.depth.min(1), column: None, ..place });
             Filter::Table(Table::FilterBy(Box::new(Table::Values(column)), test))
         }
         10 => {
@@ -185,6 +219,13 @@ fn filter(random: &mut Random, place: Place) -> Filter {
             let of = if random.chance(50) { Table::AllTable(table) } else { Table::Model(table) };
             Filter::Table(Table::Filter(Box::new(of), condition(random, column, 1)))
         }
+        11 => Filter::AllSelected(column),
+        12 => Filter::Table(combined(random, column)),
+        13 => Filter::Dates(match random.below(3) {
+            0 => Dates::Between(random.between(1, 3), random.between(1, 3)),
+            1 => Dates::Add(random.between(-2, 2)),
+            _ => Dates::YearToDate,
+        }),
         _ => {
             Filter::Table(Table::TreatAs((0..1 + random.below(3)).map(|_| constant(random, column)).collect(), column))
         }

@@ -55,6 +55,9 @@ pub const GROUPS: &[Column] = &[
     ("orders", "amount"),
 ];
 
+/// The day of an order. Functions of time select its values.
+pub const DAY: Column = ("orders", "day");
+
 /// The amount of a refund. It is not a column of the project, but a measure reads it.
 pub const REFUND: Column = ("refunds", "amount");
 

@@ -10,7 +10,7 @@ use jiff::ToSpan as _;
 use jiff::civil::{Date, ISOWeekDate, Weekday};
 
 use crate::draft::DraftRange;
-use crate::language::{Language, Meaning, NamedDay};
+use crate::language::{Language, Meaning, NamedDay, WordList};
 use crate::token::{Token, TokenKind};
 
 /// A range of time at a place of a question.
@@ -26,6 +26,8 @@ pub(crate) struct FoundTime {
     pub(crate) is_dated: bool,
     /// True for a range such as `the previous month`, which follows the time that it is compared with.
     pub(crate) is_previous: bool,
+    /// The first and the last period of a range that names both, as in `from May to June`.
+    pub(crate) ends: Option<(DraftRange, DraftRange)>,
 }
 
 /// Returns the granularity that a word such as `daily` groups by.
@@ -80,6 +82,7 @@ pub(crate) fn range(tokens: &[Token], calendar: Calendar<'_>, before: Option<i16
             }
             Meaning::Since | Meaning::From | Meaning::Between => return two_ended(tokens, length, meaning, calendar),
             Meaning::Until | Meaning::Before | Meaning::After => return one_ended(tokens, length, meaning, calendar),
+            Meaning::Group | Meaning::To | Meaning::AtMost => return ambiguous_end(tokens, length, meaning, calendar),
             _ => None,
         };
         if found.is_some() {
@@ -94,9 +97,8 @@ pub(crate) fn range(tokens: &[Token], calendar: Calendar<'_>, before: Option<i16
     if let Some((to, Meaning::To | Meaning::Until)) = language.phrase(&stems[length..])
         && let Some((end, inner)) = moment(&tokens[length + to..], language)
     {
-        let (first, last) = found.until(&end, calendar)?;
         let is_dated = found.year.is_none() && end.year.is_none();
-        return Some(FoundTime { is_dated, ..between(length + to + inner, Some(first), Some(last)) });
+        return Some(FoundTime { is_dated, ..of_ends(length + to + inner, found.until(&end, calendar)?) });
     }
     let year = found.year.or(before).or_else(|| compared_year(&tokens[length..], language));
     let span = Moment { year, ..found }.span(calendar)?;
@@ -134,13 +136,20 @@ fn stems(tokens: &[Token]) -> Vec<&str> {
 
 fn words(length: usize, words: String) -> FoundTime {
     let range = DraftRange::Words(words.into());
-    FoundTime { length, range, days: None, year: None, is_dated: false, is_previous: false }
+    FoundTime { length, range, days: None, year: None, is_dated: false, is_previous: false, ends: None }
 }
 
 fn between(length: usize, first: Option<Date>, last: Option<Date>) -> FoundTime {
     let text = |date: Date| date.to_string().into();
     let range = DraftRange::Between(first.map(text), last.map(text));
-    FoundTime { length, range, days: first.zip(last), year: None, is_dated: false, is_previous: false }
+    let days = first.zip(last);
+    FoundTime { length, range, days, year: None, is_dated: false, is_previous: false, ends: None }
+}
+
+/// Returns the range from the first day of one span to the last day of another.
+fn of_ends(length: usize, (start, end): (Span, Span)) -> FoundTime {
+    let whole = between(length, Some(start.first), Some(end.last));
+    FoundTime { ends: Some((of_span(0, start).range, of_span(0, end).range)), ..whole }
 }
 
 fn of_span(length: usize, span: Span) -> FoundTime {
@@ -163,12 +172,31 @@ fn one_ended(tokens: &[Token], length: usize, meaning: Meaning, calendar: Calend
     Some(FoundTime { is_dated: moment.year.is_none(), ..between(length + inner, first, last) })
 }
 
+/// Reads a time after a word that also has another meaning: a day after `by`, `to` and `up to`, which is the end of a range,
+/// and a time after the German `nach`. A number of rows, as in `up to 2000`, is no time.
+fn ambiguous_end(tokens: &[Token], length: usize, meaning: Meaning, calendar: Calendar<'_>) -> Option<FoundTime> {
+    let language = calendar.language;
+    let word = &tokens[0].lower;
+    if meaning == Meaning::Group && language.has(WordList::After, word) {
+        return one_ended(tokens, length, Meaning::After, calendar);
+    }
+    let (moment, _) = moment(&tokens[length..], language)?;
+    let is_end = match meaning {
+        Meaning::Group | Meaning::To => language.has(WordList::End, word) && moment.is_day(),
+        _ => !matches!(moment.part, Part::Year),
+    };
+    if is_end { one_ended(tokens, length, Meaning::Until, calendar) } else { None }
+}
+
 /// Reads a time after `since`, `from` or `between`, which may have a second end.
 fn two_ended(tokens: &[Token], length: usize, meaning: Meaning, calendar: Calendar<'_>) -> Option<FoundTime> {
     let language = calendar.language;
     if let Some((days, inner)) = days_of_month(&tokens[length..], language, Joiner::Any) {
         let span = days.span(calendar)?;
-        return Some(FoundTime { is_dated: days.year.is_none(), year: days.year, ..of_span(length + inner, span) });
+        let ends =
+            Some((DraftRange::Words(span.first.to_string().into()), DraftRange::Words(span.last.to_string().into())));
+        let (is_dated, year) = (days.year.is_none(), days.year);
+        return Some(FoundTime { is_dated, year, ends, ..of_span(length + inner, span) });
     }
     let (start, inner) = moment(&tokens[length..], language)?;
     let at = length + inner;
@@ -181,16 +209,28 @@ fn two_ended(tokens: &[Token], length: usize, meaning: Meaning, calendar: Calend
         && is_joined(joiner)
         && let Some((end, second)) = moment(&tokens[at + to..], language)
     {
-        let (first, last) = start.until(&end, calendar)?;
         let is_dated = is_dated && end.year.is_none();
-        return Some(FoundTime { is_dated, ..between(at + to + second, Some(first), Some(last)) });
+        return Some(FoundTime { is_dated, ..of_ends(at + to + second, start.until(&end, calendar)?) });
     }
+    let is_since = meaning == Meaning::Since || language.has(WordList::Since, &tokens[0].lower);
+    let onward = usize::from(meaning == Meaning::From && is_onward(&tokens[at..], language));
     match meaning {
         Meaning::Between => None,
-        Meaning::Since => Some(FoundTime { is_dated, ..between(at, Some(start.span(calendar)?.first), None) }),
+        _ if is_since || onward > 0 => {
+            Some(FoundTime { is_dated, ..between(at + onward, Some(start.span(calendar)?.first), None) })
+        }
         // Without an end, `from 2013` means the year 2013.
         _ => Some(FoundTime { is_dated, ..of_span(at, start.span(calendar)?) }),
     }
+}
+
+/// Returns whether the tokens begin with a word that leaves a range open, as in `from June on`. In `from June on route 5`,
+/// the word belongs to the words behind it.
+fn is_onward(tokens: &[Token], language: &Language) -> bool {
+    let Some((first, rest)) = tokens.split_first() else { return false };
+    let is_last = rest.first().is_none_or(|next| next.kind == TokenKind::Comma)
+        || matches!(language.phrase(&stems(rest)), Some((_, meaning)) if meaning == Meaning::Group || step(meaning).is_some());
+    is_last && language.has(WordList::Onward, &first.lower)
 }
 
 /// Returns the year of the time after `vs` or `and`, as in `Q2 vs Q1 2013`.
@@ -318,10 +358,15 @@ impl Moment {
         of_this_year.or_else(|| self.part.of(newest.year() - 1))
     }
 
-    /// Returns the first and the last day of a range. If only one end has a year, the year of the other end is the
+    /// Returns whether this is a day or a few days, and no longer period.
+    fn is_day(&self) -> bool {
+        matches!(self.part, Part::Day(..) | Part::Days(..) | Part::Named(_))
+    }
+
+    /// Returns the first and the last period of a range. If only one end has a year, the year of the other end is the
     /// closest possible one.
-    fn until(&self, end: &Moment, calendar: Calendar<'_>) -> Option<(Date, Date)> {
-        let (start, end) = match (self.year, end.year) {
+    fn until(&self, end: &Moment, calendar: Calendar<'_>) -> Option<(Span, Span)> {
+        Some(match (self.year, end.year) {
             (None, Some(year)) => {
                 let end = end.part.of(year)?;
                 let same_year = self.part.of(year).filter(|start| start.first <= end.last);
@@ -335,8 +380,7 @@ impl Moment {
                 let end = same_year.or_else(|| end.part.of(year + 1))?;
                 (start, end)
             }
-        };
-        Some((start.first, end.last))
+        })
     }
 }
 
@@ -518,7 +562,7 @@ fn day(token: &Token) -> Option<i8> {
 }
 
 fn day_number(text: &str) -> Option<i8> {
-    let is_ending = |ending: &str| matches!(ending, "" | "st" | "nd" | "rd" | "th");
+    let is_ending = |ending: &str| matches!(ending, "" | "." | "st" | "nd" | "rd" | "th");
     let digits = text.chars().take_while(char::is_ascii_digit).count();
     let (number, ending) = text.split_at(digits);
     number.parse().ok().filter(|day| (1..=31).contains(day) && is_ending(ending))

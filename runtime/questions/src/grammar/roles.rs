@@ -16,6 +16,7 @@ mod idioms;
 mod implied;
 mod joins;
 mod known_values;
+mod lengths;
 mod members;
 mod ranking;
 mod rates;
@@ -241,7 +242,8 @@ impl<'r> Reader<'r> {
 
     /// Reads the items at a place. Returns the number of items that it read.
     fn item(&mut self, at: usize) -> usize {
-        if let Some(length) = self.hour_condition(at).or_else(|| self.route(at)) {
+        let found = self.hour_condition(at).or_else(|| self.route(at));
+        if let Some(length) = found.or_else(|| self.counted_back(at)) {
             return length;
         }
         let item = self.items[at].clone();

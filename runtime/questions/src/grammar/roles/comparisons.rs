@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use super::{Candidates, DraftValue, Item, ItemKind, Reader, Role, shown};
-use crate::draft::Unit;
+use crate::draft::{Desired, Unit};
 use crate::language::{Meaning, WordList};
 use crate::members::MemberKind;
 use crate::spelling::spelled;
 
 /// The number of items before a number that may choose its member.
 const MAX_CONTEXT: usize = 3;
+/// The certainty of a duration that only its unit names.
+const CERTAINTY_OF_DURATION: f64 = 0.7;
 
 impl Reader<'_> {
     pub(super) fn has_unit(&self, member: usize, unit: &Unit) -> bool {
@@ -32,6 +34,11 @@ impl Reader<'_> {
         }
         let (values, length) = self.values(at + 1, meaning == Meaning::Between);
         let end = at + 1 + length;
+        if let Some(or) = self.or_before(at) {
+            let whole = self.text(or, end.max(at + 1));
+            self.unclear(&whole, format!("`{whole}` joins two conditions, but both must hold"), Vec::new());
+            return end - at;
+        }
         let next = self.items.get(end).cloned();
         let unit = values.first().and_then(|(_, unit)| unit.clone());
         if let (false, Some(Item { text: name, kind: ItemKind::Member(candidates), .. })) = (values.is_empty(), &next) {
@@ -223,6 +230,12 @@ impl Reader<'_> {
         if members.is_empty() {
             return None;
         }
+        let is_duration = unit.seconds().is_some() && self.is_duration_verb(at);
+        let is_open = is_duration && !self.is_any_named(&members, (at, end + MAX_CONTEXT));
+        if is_open && let Some(length) = self.unclear_duration((at, end), &members) {
+            return Some(length);
+        }
+        let certainty = if is_open { CERTAINTY_OF_DURATION } else { 1.0 };
         let roots_of = |item: &Item| {
             let words = spelled(&item.text);
             words.split(' ').map(|word| self.language.root(&self.language.stem(word))).collect::<Vec<String>>()
@@ -234,7 +247,9 @@ impl Reader<'_> {
         let next = skipped(end);
         let after_next = skipped((next + 1).min(self.items.len()));
         let around = at.saturating_sub(MAX_CONTEXT)..(after_next + 1).min(self.items.len());
-        let roots: Vec<String> = self.items[around].iter().flat_map(roots_of).collect();
+        // The unit of the number names no member.
+        let is_word = |item: &&Item| !matches!(item.kind, ItemKind::Number(..));
+        let roots: Vec<String> = self.items[around].iter().filter(is_word).flat_map(roots_of).collect();
         let shared = |index: &usize| self.vocabulary.shared_roots(*index, roots.iter().map(String::as_str));
         let most = members.iter().map(shared).max().unwrap_or(0);
         let members: Vec<usize> = members.iter().copied().filter(|index| shared(index) == most).collect();
@@ -252,8 +267,42 @@ impl Reader<'_> {
         let whole = self.text(at, end);
         let candidates = Candidates { members, certainty: 1.0, ..Candidates::default() };
         if let Some(index) = self.pick(&whole, &candidates, Role::Operand) {
-            self.compare((at, end), index, Some(meaning), false, values, 1.0);
+            self.compare((at, end), index, Some(meaning), false, values, certainty);
         }
+        Some(end - at)
+    }
+
+    /// Returns whether the comparison at a place follows a verb for a duration, such as `took`.
+    fn is_duration_verb(&self, at: usize) -> bool {
+        let verb = at.checked_sub(1).map(|at| self.items[at].text.to_lowercase());
+        verb.is_some_and(|verb| self.language.compared_verb(&verb).is_some())
+    }
+
+    /// Returns whether the words around a comparison name one of the members. The name of their cube names none.
+    fn is_any_named(&self, members: &[usize], (at, end): (usize, usize)) -> bool {
+        let is_cube = |item: &&Item| {
+            let ItemKind::Member(found) = &item.kind else { return false };
+            found.members.iter().any(|index| self.vocabulary.entry(*index).kind == MemberKind::Cube)
+        };
+        let around = &self.items[at.saturating_sub(MAX_CONTEXT)..end.min(self.items.len())];
+        let is_number = |item: &&Item| matches!(item.kind, ItemKind::Number(..));
+        let named = around.iter().filter(|item| !is_cube(item) && !is_number(item)).map(|item| spelled(&item.text));
+        let words = named.flat_map(|words| words.split(' ').map(str::to_owned).collect::<Vec<String>>());
+        let roots: Vec<String> = words.map(|word| self.language.root(&self.language.stem(&word))).collect();
+        members.iter().any(|index| self.vocabulary.shared_roots(*index, roots.iter().map(String::as_str)) > 0)
+    }
+
+    /// Asks the caller which length of time a verb such as `took` means: if there are several, or if the only one is a
+    /// delay. Returns the number of items read.
+    fn unclear_duration(&mut self, (at, end): (usize, usize), members: &[usize]) -> Option<usize> {
+        if let [only] = members
+            && self.vocabulary.desired(*only, self.language) != Some(Desired::Low)
+        {
+            return None;
+        }
+        let whole = self.text(at - 1, end);
+        let choices = self.names(members);
+        self.unclear(&whole, format!("`{whole}` names no length of time"), choices);
         Some(end - at)
     }
 
@@ -370,7 +419,8 @@ impl Reader<'_> {
 
     /// Returns whether the comparison after a member has a member of its own, as in `more than 1000 flights`.
     pub(super) fn compares_next_member(&self, at: usize) -> bool {
-        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::Verb));
+        let is_filler =
+            |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::Verb | Meaning::Equals));
         let comparison = at + 1 + self.items[at + 1..].iter().take_while(is_filler).count();
         if self.counts_behind(comparison) {
             return true;

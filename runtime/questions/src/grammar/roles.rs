@@ -23,6 +23,7 @@ mod rates;
 mod routes;
 mod shares;
 mod spans;
+mod unit_comparisons;
 mod words;
 
 use std::sync::Arc;

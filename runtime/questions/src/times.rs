@@ -186,7 +186,8 @@ fn ambiguous_end(tokens: &[Token], length: usize, meaning: Meaning, calendar: Ca
     let (moment, _) = moment(&tokens[length..], language)?;
     let is_end = match meaning {
         Meaning::Group | Meaning::To => language.has(WordList::End, word) && moment.is_day(),
-        _ => !matches!(moment.part, Part::Year),
+        // `10 minutes or less in June` and `at most in June` end with other words.
+        _ => language.has(WordList::End, word) && !matches!(moment.part, Part::Year),
     };
     if is_end { one_ended(tokens, length, Meaning::Until, calendar) } else { None }
 }

@@ -210,10 +210,12 @@ impl Place<'_> {
         candidates.members.iter().all(|index| self.context.vocabulary.entry(*index).kind == MemberKind::Number)
     }
 
-    /// Returns whether the previous item is a comparison. `2000` is then a number and not a year.
+    /// Returns whether the previous item is a comparison. `2000` is then a number and not a year. A word such as `since` is
+    /// an item of its own only if it is no part of a time.
     fn compares(&self) -> bool {
-        let is_compared =
-            matches!(self.before.map(|item| &item.kind), Some(ItemKind::Word(meaning)) if compares(*meaning));
+        use Meaning::{Since, Until};
+        let is_compared = matches!(self.before.map(|item| &item.kind), Some(ItemKind::Word(meaning))
+            if compares(*meaning) || matches!(meaning, Since | Until));
         is_compared && matches!(self.tokens[0].kind, TokenKind::Number(_) | TokenKind::Percent(_))
     }
 
@@ -246,7 +248,7 @@ impl Place<'_> {
         let place = Place { tokens: &self.tokens[1 + length..], corrected: &self.corrected[1 + length..], ..*self };
         // A number with a unit finds its dimension by the unit.
         let is_plain = matches!(place.number(number), (_, ItemKind::Number(_, None)));
-        if !is_plain || !(compares(meaning) || meaning == Meaning::Since) {
+        if !is_plain || !(compares(meaning) || matches!(meaning, Meaning::Since | Meaning::Until)) {
             return None;
         }
         let mut members = vocabulary.partial(&stems[..1])?.members;

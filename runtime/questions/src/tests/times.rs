@@ -46,6 +46,26 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("carriers with up to 2000 flights", "flights.count by flights.carrier where flights.count lte 2000"),
     ("flights up to 2000 miles", "flights.count where flights.distance lte 2000"),
     ("flights after 6 pm by month", "flights.count by month where flights.departure_hour gte 18"),
+    (
+        "carriers with 1000 flights or fewer in June",
+        "flights.count by flights.carrier where flights.count lte 1000 in 2013-06",
+    ),
+    (
+        "flights with a departure delay of 10 minutes or less in June",
+        "flights.count where flights.departure_delay lte 10 in 2013-06",
+    ),
+    (
+        "flights with a departure delay of at most 10 minutes in June",
+        "flights.count where flights.departure_delay lte 10 in 2013-06",
+    ),
+    ("flights after 1 June and before 5 June", "flights.count in 2013-06-02..2013-06-04"),
+    ("flights not before 1 June and not after 5 June", "flights.count in 2013-06-01..2013-06-05"),
+    ("flights after June or before August", "? "),
+    ("flights before March and after June", "? "),
+    ("planes built before 2000", "planes.count where planes.year_built lt 2000"),
+    ("planes built in or after 2000", "planes.count where planes.year_built gte 2000"),
+    ("planes built no later than 2000", "planes.count where planes.year_built lte 2000"),
+    ("flights each in June", "? each in June"),
     // A period after `by`, and `or` between a time and other parts.
     ("flights by June", "? by June"),
     ("flights by 2013", "? by 2013"),

@@ -44,7 +44,7 @@ impl Reader<'_> {
                 return end + 1 - at;
             }
         }
-        let quality = self.compared_quality(text).or_else(|| self.verb_quality(at));
+        let quality = self.compared_quality(text).or_else(|| self.verb_quality(at, unit.as_ref()));
         if let (false, Some(index)) =
             (values.is_empty(), quality.filter(|index| self.may_have_unit(*index, unit.as_ref())))
         {
@@ -79,7 +79,7 @@ impl Reader<'_> {
             if let Some(length) = self.compare_counted(at, at + 2, meaning, &values) {
                 return Some(length);
             }
-            let of_verb = || self.verb_quality(at).filter(|_| unit.is_none());
+            let of_verb = || self.verb_quality(at, unit);
             let quality = self.compared_quality(&text).or_else(of_verb);
             if let Some(index) = quality.filter(|index| self.may_have_unit(*index, unit)) {
                 self.compare((at, at + 2), index, Some(meaning), false, &values, 0.9);
@@ -155,9 +155,12 @@ impl Reader<'_> {
     }
 
     /// Returns the numeric dimension with the quality that the verb before a comparison names, as in `cost more than 20`.
-    fn verb_quality(&self, at: usize) -> Option<usize> {
+    /// A length of time must have a unit of time.
+    fn verb_quality(&self, at: usize, unit: Option<&Unit>) -> Option<usize> {
         let verb = at.checked_sub(1).map(|at| self.items[at].text.to_lowercase())?;
-        self.number_with(self.language.compared_verb(&verb)?)
+        let of_time = unit.filter(|unit| unit.seconds().is_some());
+        let index = self.number_with(self.language.compared_verb(&verb)?)?;
+        of_time.is_none_or(|unit| self.has_unit(index, unit)).then_some(index)
     }
 
     /// Returns the numeric dimension of the main cube that is named by one of several stems, if there is exactly one.
@@ -227,11 +230,12 @@ impl Reader<'_> {
         let name = Arc::clone(&entry.name);
         let whole = self.text(start, end);
         let of_member = if entry.is_share && entry.unit.is_none() { Some(&Unit::Percent) } else { entry.unit.as_ref() };
-        if of_member.is_some_and(|unit| unit.seconds().is_some())
-            && let Some(choices) = self.minutes_or_millions(start, end)
+        if let Some(unit) = of_member.and_then(|unit| self.short_unit(unit))
+            && let Some((digits, text)) = self.digits_before_m(start, end)
         {
-            let text = choices.1;
-            self.unclear(&text, format!("`{text}` may be minutes or millions"), choices.0.to_vec());
+            let choices = vec![format!("{digits} {unit}").into(), format!("{digits} million").into()];
+            let named = if unit == "min" { "minutes" } else { &unit };
+            self.unclear(&text, format!("`{text}` may be {named} or millions"), choices);
             return;
         }
         let Some(values) = values.iter().map(|value| converted(value, of_member)).collect::<Option<Vec<_>>>() else {
@@ -267,15 +271,22 @@ impl Reader<'_> {
         self.piece(&whole, format!("only where {name} {operator} {}", shown.join(", ")), certainty);
     }
 
-    /// Returns the two meanings of a number such as `30m` among some items, and its text.
-    fn minutes_or_millions(&self, start: usize, end: usize) -> Option<([Arc<str>; 2], String)> {
+    /// Returns the name of the unit that `m` may stand for: minutes for lengths of time, or the unit with this name.
+    fn short_unit(&self, unit: &Unit) -> Option<String> {
+        match unit {
+            Unit::Named(name) => (self.vocabulary.unit("m") == Some(unit)).then(|| name.to_string()),
+            _ => unit.seconds().map(|_| "min".to_owned()),
+        }
+    }
+
+    /// Returns the digits and the text of a number such as `30m` among some items.
+    fn digits_before_m(&self, start: usize, end: usize) -> Option<(String, String)> {
         let digits = |item: &Item| {
             let is_plain = matches!(item.kind, ItemKind::Number(_, None));
             let digits = item.text.strip_suffix('m').filter(|_| is_plain)?;
             digits.parse::<f64>().is_ok().then(|| (digits.to_owned(), item.text.clone()))
         };
-        let (digits, text) = self.items[start..end].iter().find_map(digits)?;
-        Some(([format!("{digits} min").into(), format!("{digits} million").into()], text))
+        self.items[start..end].iter().find_map(digits)
     }
 
     /// Returns the values at a place, and the number of items. The values of a list are separated by `and`, `or` or

@@ -161,6 +161,10 @@ impl Reader<'_> {
         let mut ranges = std::mem::take(&mut self.state.ranges).into_iter();
         let Some(mut whole) = ranges.next() else { return };
         for next in ranges {
+            if let Some(both) = overlap(&whole, &next).filter(|_| !self.state.has_alternative_times) {
+                whole = both;
+                continue;
+            }
             whole = match (whole.days, next.days) {
                 (Some((first, end)), Some((start, last))) if end.tomorrow().is_ok_and(|day| day == start) => {
                     let range = DraftRange::Between(Some(first.to_string().into()), Some(last.to_string().into()));
@@ -354,4 +358,15 @@ pub(super) fn length(words: &str) -> Option<String> {
         (_, 10) => Some("1 day".to_owned()),
         _ => None,
     }
+}
+
+/// Returns the range between the start of one open range and the end of another, as in `after 1 June and before 5 June`.
+fn overlap(one: &TimeItem, other: &TimeItem) -> Option<TimeItem> {
+    let (start, end) = match (&one.range, &other.range) {
+        (DraftRange::Between(Some(start), None), DraftRange::Between(None, Some(end)))
+        | (DraftRange::Between(None, Some(end)), DraftRange::Between(Some(start), None)) => (start, end),
+        _ => return None,
+    };
+    let range = DraftRange::Between(Some(Arc::clone(start)), Some(Arc::clone(end)));
+    (start <= end).then(|| TimeItem { range, is_dated: one.is_dated || other.is_dated, ..one.clone() })
 }

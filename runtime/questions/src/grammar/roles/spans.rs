@@ -89,7 +89,8 @@ impl Reader<'_> {
         }
         let whole = self.text(place, at + 1);
         let words = [Meaning::Until, Meaning::Before].into_iter().filter_map(|of| self.language.word_for(of));
-        let choices = words.map(|word| format!("{word} {text}").into()).collect();
+        let is_start = self.language.has(WordList::End, &word);
+        let choices = words.filter(|_| is_start).map(|word| format!("{word} {text}").into()).collect();
         self.unclear(&whole, format!("`{whole}` may be the end of a range, or a range of its own"), choices);
         Some(1)
     }
@@ -101,6 +102,7 @@ impl Reader<'_> {
         let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore));
         let before = self.items[..or].iter().rev().find(|item| !is_filler(item));
         if before.is_some_and(|item| matches!(item.kind, ItemKind::Time(_))) {
+            self.state.has_alternative_times = true;
             return None;
         }
         let whole = self.text(or, at + 1);

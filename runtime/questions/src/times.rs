@@ -176,7 +176,7 @@ fn one_ended(tokens: &[Token], length: usize, meaning: Meaning, calendar: Calend
 }
 
 /// Reads a time after a word that also has another meaning: a day after `by`, `to` and `up to`, which is the end of a range,
-/// and a time after the German `nach`. A number of rows, as in `up to 2000`, is no time.
+/// and a time after the German `nach`. A number of rows, as in `up to 2000`, is not a time.
 fn ambiguous_end(tokens: &[Token], length: usize, meaning: Meaning, calendar: Calendar<'_>) -> Option<FoundTime> {
     let language = calendar.language;
     let word = &tokens[0].lower;

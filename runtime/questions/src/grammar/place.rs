@@ -211,7 +211,7 @@ impl Place<'_> {
     }
 
     /// Returns whether the previous item is a comparison. `2000` is then a number and not a year. A word such as `since` is
-    /// an item of its own only if it is no part of a time.
+    /// an item of its own only if it is not part of a time.
     fn compares(&self) -> bool {
         use Meaning::{Since, Until};
         let is_compared = matches!(self.before.map(|item| &item.kind), Some(ItemKind::Word(meaning))
